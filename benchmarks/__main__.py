@@ -23,6 +23,7 @@ NAMES = (
     "build_time",
     "chain_length",
     "single_run",
+    "calls",
     "closed_loop",
     "graph",
     "qp",

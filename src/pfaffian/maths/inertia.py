@@ -80,22 +80,46 @@ def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | No
     tested on its own scale, so that a gram far from its frame obeys the same rule as a ton.
     """
     P = np.array(ca.DM(matrix(pseudo_inertia, 4, 4)).full())
+    if are_physical(P[None], tolerance)[0]:
+        return None
     S, h, m = P[:3, :3], P[:3, 3], P[3, 3]
     if not np.isfinite(P).all():
         return "an entry is not finite"
-    if np.abs(S - S.T).max() > tolerance * np.abs(S).max() or np.abs(h - P[3, :3]).max() > tolerance * np.abs(h).max():
+    if not _symmetric(P[None], tolerance)[0]:
         return "the matrix is not symmetric"
     if m < 0:
         return f"the mass is negative: {m:.6g} kg"
     if m == 0 and h.any():
         return "the mass is zero but the first moment is not"
-    central = S - np.outer(h, h) / m if m > 0 else S
-    spread = np.linalg.eigvalsh((central + central.T) / 2)
-    rounding = 8 * np.finfo(float).eps * np.abs(S).max()
-    if spread[0] >= -tolerance * np.abs(spread).max() - rounding:
-        return None
+    spread = _spread(S[None], h[None], m[None])[0]
     principal = np.sort(spread.sum() - spread)
     text = ", ".join(f"{moment:.6g}" for moment in principal)
     if principal[0] < 0:
         return f"a principal moment of inertia about the centre of mass is negative: {text} kg m^2"
     return f"the principal moments about the centre of mass break the triangle inequality: {text} kg m^2"
+
+
+def are_physical(P: np.ndarray, tolerance: float = PHYSICAL) -> np.ndarray:
+    """(runs,) whether `is_physical` has no objection to each of P (runs, 4, 4)."""
+    finite = np.isfinite(P).all(axis=(1, 2))
+    P = np.where(finite[:, None, None], P, 0.0)
+    S, h, m = P[:, :3, :3], P[:, :3, 3], P[:, 3, 3]
+    whole = (m > 0) | ((m == 0) & ~h.any(axis=1))
+    spread = _spread(S, h, m)
+    rounding = 8 * np.finfo(float).eps * np.abs(S).max(axis=(1, 2))
+    definite = spread[:, 0] >= -tolerance * np.abs(spread).max(axis=1) - rounding
+    return finite & _symmetric(P, tolerance) & whole & definite
+
+
+def _symmetric(P: np.ndarray, tolerance: float) -> np.ndarray:
+    """(runs,) whether each of P (runs, 4, 4) is symmetric, second and first moments each by their own size."""
+    S, h, below = P[:, :3, :3], P[:, :3, 3], P[:, 3, :3]
+    off = np.abs(S - S.transpose(0, 2, 1)).max(axis=(1, 2)) <= tolerance * np.abs(S).max(axis=(1, 2))
+    return off & (np.abs(h - below).max(axis=1) <= tolerance * np.abs(h).max(axis=1))
+
+
+def _spread(S: np.ndarray, h: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """(runs, 3) principal second moments about the centre of mass, rising; S (runs, 3, 3), h (runs, 3), m (runs,)."""
+    about = np.where(m > 0, m, np.inf)[:, None, None]
+    central = S - h[:, :, None] * h[:, None, :] / about
+    return np.linalg.eigvalsh((central + central.transpose(0, 2, 1)) / 2)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.maths.inertia import is_physical, moments, pseudo
+from pfaffian.maths.inertia import are_physical, is_physical, moments, pseudo
 from pfaffian.model.check import impossible_bodies
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+
+BLOCK = 2**14
+"""Runs that are checked at once."""
 
 
 def check_parameters(m: Mechanism, p: np.ndarray) -> None:
@@ -20,14 +24,16 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
         return
     for b in varied:
         f = ca.Function("body", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia))])
-        P = np.array(f.map(len(p))(p.T)).reshape(4, len(p), 4).transpose(1, 0, 2)
-        lowest = np.linalg.eigvalsh(np.where(np.isfinite(P), P, -1.0))[:, 0]
-        for run in np.flatnonzero(lowest < 0):  # is_physical decides whether it is rounding
-            reason = is_physical(P[run])
-            if reason:
-                values = p[run]
-                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, values, strict=True))
-                raise ModelError(f"body {b.name!r} in run {run} ({at}): {reason}; correct it, or make the mechanism lenient")
+        mapped = cache(f.map)
+        for begin in range(0, len(p), BLOCK):
+            some = p[begin : begin + BLOCK]
+            P = np.array(mapped(len(some))(some.T)).reshape(4, len(some), 4).transpose(1, 0, 2)
+            for run in np.flatnonzero(~are_physical(P))[:1]:
+                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, some[run], strict=True))
+                raise ModelError(
+                    f"body {b.name!r} in run {begin + run} ({at}): {is_physical(P[run])}; correct it, or make the mechanism "
+                    "lenient"
+                )
 
 
 def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:

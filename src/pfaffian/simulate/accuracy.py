@@ -41,6 +41,9 @@ TOGETHER = 8
 WORK_OF_A_LOOK = 300_000
 """Steps times integrated numbers for each look beyond the first: its calls then take 2 % of the run."""
 
+BLOCK = 2**14
+"""Runs that are compared at once: what that takes does not grow with a batch."""
+
 FEW = 16
 """One in so many of the compared runs has its momenta compared too, which are evaluated run by run."""
 
@@ -169,22 +172,29 @@ class Watch:
     def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
         """A look at the states x of some runs before step k, kept; those of them that err too much."""
         n, width = len(self.sizes.units), self.energy.stop - self.energy.start
-        pushed = self.momenta.pushed if self.momenta else ()
-        seen = np.full((runs, 1 + 3 * n + width + len(pushed)), np.nan)
+        seen = np.full((runs, 1 + 3 * n + width + (len(self.momenta.pushed) if self.momenta else 0)), np.nan)
         found = Look(k, seen[:, : n + 1], seen[:, n + 1 : 2 * n + 1], seen[:, 2 * n + 1 : 3 * n + 1], seen[:, 3 * n + 1 :],
                      np.zeros(runs, dtype=bool))  # fmt: skip
         self.looks.append(found)
-        if not some.size:
-            return some
+        much, few = [some[:0]], self.few(some)
+        for begin in range(0, len(some), BLOCK):
+            at = slice(begin, begin + BLOCK)
+            much.append(self._compare(found, seen, x[at], some[at], max(0, few - begin)))
+        return np.concatenate(much)
+
+    def _compare(self, found: Look, seen: np.ndarray, x: np.ndarray, some: np.ndarray, few: int) -> np.ndarray:
+        """The same of a block of runs, the numbers of whose look are in `seen`, and of `few` of them their momenta."""
+        k, n, width = found.k, len(self.sizes.units), self.energy.stop - self.energy.start
+        pushed = self.momenta.pushed if self.momenta else ()
         whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.loop.shown(k, x, some)
         apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
         error, top = self._error(apart, size), self.sizes.levelled(np.fmax(size, before)[:, 1:])
         parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
         seen[some, : 3 * n + 1 + width] = np.concatenate(parts, axis=1)
-        if len(pushed):
-            few = some[: self.few(some)]
-            both = (self.momenta_at(k + 1, y[: len(few)], few)[0][:, pushed] for y in (whole.x, half.x))
-            seen[few, 3 * n + 1 + width :] = self._less(*both)
+        if len(pushed) and few:
+            those = some[:few]
+            both = (self.momenta_at(k + 1, y[: len(those)], those)[0][:, pushed] for y in (whole.x, half.x))
+            seen[those, 3 * n + 1 + width :] = self._less(*both)
         # At a start from rest all speeds are small, and what they may reach counts.
         reach = self.sizes.levelled(top + self.loop.when.steps * change[:, 1:]) if k == self.loop.when.first else top
         if self.loop.simulation.scheme.integrator == "tr-bdf2" and not self.loop.python:
@@ -198,7 +208,8 @@ class Watch:
             # Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
             rough = relative(finer, top[much]) > 2 ** (-self.order / 2) * relative(error[much], top[much])
             found.rough[some[much]] = rough
-            for i in much[~rough][:KEPT].tolist():
+            room = KEPT - sum(at == k for states in self.kept.values() for at, _ in states)
+            for i in much[~rough][: max(0, room)].tolist():
                 self.kept.setdefault(int(some[i]), []).append((k, x[i].copy()))
         return some[much]
 
@@ -278,7 +289,12 @@ class Watch:
 
     def _in_all(self, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `gathered`, of the looks so far."""
-        errors = self.looks[0].error.shape[1]
-        seen = [np.concatenate([look.error, np.abs(look.made)], axis=1) for look in self.looks]
-        total = added(self.looks, seen, stopped, self.loop.when.end)
-        return relative(total[:, :errors], self.largest), total[:, errors:]
+        error, made = np.empty(len(stopped)), np.empty_like(self.looks[0].made)
+        for begin in range(0, len(stopped), BLOCK):
+            at = slice(begin, begin + BLOCK)
+            looks = [look.of(at) for look in self.looks]
+            seen = [np.concatenate([look.error, np.abs(look.made)], axis=1) for look in looks]
+            total = added(looks, seen, stopped[at], self.loop.when.end)
+            errors = looks[0].error.shape[1]
+            error[at], made[at] = relative(total[:, :errors], self.largest[at]), total[:, errors:]
+        return error, made

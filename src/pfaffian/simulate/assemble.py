@@ -20,11 +20,12 @@ from pfaffian.evaluate.arrays import (
     unknown,
     velocities,
 )
+from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.recipe import check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.model.unphysical import check_parameters
-from pfaffian.simulate.newton import Held, Problem, State, held_entries, held_velocities, settle
+from pfaffian.simulate.newton import BLOCK, Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.start_search import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 
@@ -41,6 +42,20 @@ class Given(NamedTuple):
     q: np.ndarray
     v: np.ndarray
     problem: Problem
+
+
+class Closed(NamedTuple):
+    """Runs after what could be done to put them onto their constraints.
+
+    q: (runs, nq).   v: (runs, nv).   residual: (runs,) the largest |phi| and |eta| left.   satisfied: (runs,) whether all
+    constraints are satisfied.   lost: the State of those of which they are not, in order.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    residual: np.ndarray
+    satisfied: np.ndarray
+    lost: State
 
 
 class Assembly(NamedTuple):
@@ -123,12 +138,15 @@ def assemble(
     if as_whole(branches, "branches", most=TRIED) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
-        return _assembly(given, _distinct(given, branches))
+        found = _distinct(given, branches)
+        return _assembly(given, found.q, found.v, found.residual)
     found = close(given, search)
     if not found.satisfied.any():
-        raise RunError(explain(given.problem, found, given.q, given.v, search))
+        raise RunError(explain(given.problem, 0, given.q, given.v, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
-    a = _assembly(given, found)
+    for x in (found.q, found.v):
+        x[~found.satisfied] = np.nan
+    a = _assembly(given, found.q, found.v, found.residual)
     return a if many else a._replace(**{n: getattr(a, n)[0] for n in ("q", "v", "moved", "moved_rate", "residual")})
 
 
@@ -148,6 +166,7 @@ def start_of(
     qs, vs = configurations(m, q), velocities(m, v)
     p = parameter_values(m, parameters)
     if parameters is not None:
+        tell("checking parameters")
         check_parameters(m, p)
     by_hold = _held_by_name(m, hold)
     keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
@@ -179,18 +198,32 @@ def _weights(m: Mechanism, weight: Any) -> np.ndarray:
     return found[0]
 
 
-def close(given: Given, search: bool = True) -> State:
-    """The state of every run on its constraints, with its residual where that fails.   search: as in `assemble`."""
-    if given.problem.m.ideal:
-        return pursue(given.problem, given.q, given.v, search=search)
-    nothing = np.zeros((len(given.q), 0))
-    return State(given.q, given.v, nothing, nothing, nothing.sum(axis=1), nothing, np.ones((len(given.q), 1)))
+def close(given: Given, search: bool = True) -> Closed:
+    """Every run put onto its constraints, with its residual where that fails, some runs after the other.
+
+    search: as in `assemble`.
+    """
+    m, count = given.problem.m, len(given.q)
+    if not m.ideal:
+        nothing = State(given.q[:0], given.v[:0], *[np.zeros((0, 0))] * 5)
+        return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), nothing)
+    closed = Closed(np.empty_like(given.q), np.empty_like(given.v), np.empty(count), np.empty(count, dtype=bool), None)  # type: ignore[arg-type]
+    lost = []
+    for begin in range(0, count, BLOCK):
+        at = slice(begin, begin + BLOCK)
+        tell(f"putting runs onto their constraints, {begin} of {count} done")
+        found = pursue(given.problem.take(at), given.q[at], given.v[at], search=search)
+        satisfied = found.satisfied
+        for mine, new in zip(closed, (found.q, found.v, found.residual, satisfied), strict=False):
+            mine[at] = new
+        lost.append(found.take(~satisfied))
+    return closed._replace(lost=State(*map(np.concatenate, zip(*lost, strict=True))))
 
 
-def _assembly(given: Given, found: State) -> Assembly:
-    m, open_ = given.problem.m, ~found.satisfied[:, None]
-    q, v = np.where(open_, np.nan, found.q), np.where(open_, np.nan, found.v)
-    return Assembly(q, v, q - given.q, v - given.v, found.residual, m.q_names, m.v_names)
+def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray) -> Assembly:
+    """The Assembly of states (runs, n), nan where there is none."""
+    m = given.problem.m
+    return Assembly(q, v, q - given.q, v - given.v, residual, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:
@@ -203,7 +236,7 @@ def _distinct(given: Given, count: int) -> State:
     found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
     good = found.satisfied
     if not good.any():
-        raise RunError(explain(given.problem, close(given), given.q, given.v))
+        raise RunError(explain(given.problem, 0, given.q, given.v))
     free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())
     if free > 0:
         raise ModelError(f"{free} motion(s) stay free, so branches have no end: name or hold so many more coordinates")

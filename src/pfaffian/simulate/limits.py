@@ -111,6 +111,8 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
         if not np.isfinite((low, high)).any():
             continue
         x = of(i)
+        if low <= x.min() and x.max() <= high:
+            continue
         beyond = np.nan_to_num(np.maximum(x - high, low - x), nan=0.0)
         outside = beyond > _slight(low, high, x)
         excess[:, i] = np.where(outside, beyond, 0).max(axis=1)
@@ -127,7 +129,7 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
 
 def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
     """One phrase for each of the first few entries that exceeded a limit, those outside at the start first."""
-    excess, first = result[f"{name}_excess"].values, result[f"{name}_time"].values
+    excess, first = result.variables[f"{name}_excess"].values, result.variables[f"{name}_time"].values
     if not excess.any():
         return []
     start, runs = float(result["time"][0]), len(excess)

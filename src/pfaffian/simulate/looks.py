@@ -24,6 +24,10 @@ class Look(NamedTuple):
     made: np.ndarray
     rough: np.ndarray
 
+    def of(self, at: slice) -> Look:
+        """The same of the runs `at`."""
+        return Look(self.k, *[x[at] for x in self[1:]])
+
 
 def added(looks: Sequence[Look], seen: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
     """(runs, n) sums over all steps of numbers that were seen at each look (runs, n).

@@ -50,12 +50,13 @@ class Loop:
         when = self.when
         return kernel.Span(when.start, when.step, steps, self.every, first, last, self.hold, when.stride, sampling=self.due)
 
-    def steps(self, x: np.ndarray, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
-        """The next steps of all runs, from states x (runs, nx) at step `first`.
+    def steps(self, x: np.ndarray, at: slice, first: int, steps: int, last: bool, **so_far: Any) -> RolloutResult:
+        """The next steps of the runs `at`, from their states x (runs, nx) at step `first`.
 
         last: whether the last state is recorded.   so_far: `status` and `stopped` of the runs.
         """
-        return self.rollout(x, self.series, self.p, self.span(first, steps, last), threads=self.threads, **so_far)
+        series = self.series[:, at] if self.series.ndim == 3 else self.series
+        return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
 
     def beside(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Steps of some runs that the run itself does not take, with the record at their end.

@@ -11,6 +11,7 @@ from pfaffian import kernel
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.memory import threads_for
 from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
@@ -35,6 +36,12 @@ PATIENCE = 8
 
 FEW = 64
 """Runs up to which a kernel of one lane will do."""
+
+BLOCK = 2**14
+"""Runs that are put onto their constraints at once: all that is needed for it fits into a cache, however many there are."""
+
+SHARE = 1024
+"""Runs of each thread: fewer take less time than it takes to hand them over."""
 
 HEAVY = 1e-4
 """Least inertia in the metric of an assembly, as a part of the largest one, where some directions have almost none."""
@@ -97,12 +104,13 @@ class State(NamedTuple):
         return _worst(self.parts[0]) <= ACCEPTED
 
     def take(self, at: Any) -> State:
-        return State(*[x[at] for x in self])
+        """The runs `at`, each number's runs next to each other in memory, as kernels take them the fastest."""
+        return State(*[x.T[..., at].T for x in self])
 
-    def put(self, at: np.ndarray, of: State, where: np.ndarray) -> None:
-        """Replace the runs `at` by those of another State where `where` is true, and leave the others."""
+    def put(self, at: np.ndarray, of: State) -> None:
+        """Replace the runs `at`, in this order, by those of another State."""
         for mine, new in zip(self, of, strict=True):
-            mine[at[where]] = new[where]
+            mine.T[..., at] = new.T
 
 
 def _worst(*parts: np.ndarray) -> np.ndarray:
@@ -135,8 +143,9 @@ def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Pro
 
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
     """(runs,) rank of the position rows at q (runs, nq), and the number of rows."""
-    found = _step(problem, q, v)
-    return found.rank, found.phi.shape[1]
+    blocks = [slice(begin, begin + BLOCK) for begin in range(0, max(1, len(q)), BLOCK)]
+    found = [(x.rank.copy(), x.phi.shape[1]) for x in (_step(problem.take(at), q[at], v[at]) for at in blocks)]
+    return np.concatenate([rank for rank, _ in found]), found[0][1]
 
 
 def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
@@ -144,28 +153,77 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
 
     A state that satisfies them stays as it is, to the bit. A run never depends on the others.
     """
-    everything, waited = np.ones((len(q), problem.m.nv), dtype=bool), np.zeros(len(q), dtype=int)
-    now = _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
-    nearest = now.off
-    going = np.flatnonzero(np.isfinite(nearest) & (nearest > CONVERGED))
+    found = _there(problem, q, v)
+    before = found.off
+    going = np.flatnonzero(np.isfinite(before) & (before > CONVERGED))
+    now, problem, before, waited = found.take(going), problem.take(going), before[going], np.zeros(len(going), dtype=int)
+    nearest = before
     for _ in range(iterations):
         if not len(going):
             break
-        before, after = now.off[going], _step(problem.take(going), now.q[going], now.v[going])
+        after = _step(problem, now.q, now.v)
         left = after.off
         accepted = (before > ACCEPTED) | (left < before)
-        now.put(going, after, accepted)
-        nearer = left < 0.95 * nearest[going]
-        nearest[going], waited[going] = np.where(nearer, left, nearest[going]), np.where(nearer, 0, waited[going] + 1)
-        far = (left > ACCEPTED) & (waited[going] < PATIENCE)
-        going = going[np.isfinite(left) & (left > CONVERGED) & (far | (left < before / 2))]
-    return now
+        if not accepted.all():
+            after.put(np.flatnonzero(~accepted), now.take(~accepted))
+        nearer = left < 0.95 * nearest
+        nearest, waited = np.where(nearer, left, nearest), np.where(nearer, 0, waited + 1)
+        far = (left > ACCEPTED) & (waited < PATIENCE)
+        on = np.isfinite(left) & (left > CONVERGED) & (far | (left < before / 2))
+        before = np.where(accepted, left, before)
+        if on.all():
+            now = after
+            continue
+        found.put(going[~on], after.take(~on))
+        now, problem, going = after.take(on), problem.take(on), going[on]
+        before, nearest, waited = before[on], nearest[on], waited[on]
+    found.put(going, now)
+    return found
+
+
+def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> np.ndarray:
+    """(runs,) of bool: False for runs of which `settle` would leave phi open, found in a part of its time.
+
+    These are the same iterations on q alone, which do not depend on v, by a kernel for what all these runs hold. They end with
+    those of `settle` as long as its rates, found anew in each iteration, are nearer to their constraints than q is.
+    """
+    held = problem.held
+    if not (held.q == held.q[:1]).all():
+        return np.ones(len(q), dtype=bool)
+    positions = _positions(problem.m, problem.backend, tuple(held.q[0].tolist()))
+    before, stiffness, t = _there(problem, q, v).off, np.sqrt(held.weight), np.array([problem.t])
+    hope, going = before <= ACCEPTED, np.flatnonzero(np.isfinite(before) & (before > ACCEPTED))
+    q, p, before, waited = q.T[:, going].T, problem.p[going], before[going], np.zeros(len(going), dtype=int)
+    nearest = before
+    for _ in range(iterations):
+        if not len(going):
+            break
+        q, phi = positions(q, stiffness, p, t, threads=threads_for(len(q), SHARE))
+        left = _worst(phi)
+        hope[going[left <= ACCEPTED]] = True
+        nearer = left < 0.95 * nearest
+        nearest, waited = np.where(nearer, left, nearest), np.where(nearer, 0, waited + 1)
+        on = np.isfinite(left) & (left > ACCEPTED) & ((waited < PATIENCE) | (left < before / 2))
+        before = left
+        if not on.all():
+            q, p, going = q.T[:, on].T, p[on], going[on]
+            before, nearest, waited = before[on], nearest[on], waited[on]
+    return hope
+
+
+def _there(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    """The State at q, v as they are."""
+    everything = np.ones((len(q), problem.m.nv), dtype=bool)
+    return _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
 
 
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
-    free_q, free_v = 1.0 - held.q, 1.0 - held.v
-    result = _iteration(m, backend, len(q) <= FEW)(q, v, free_q, free_v, np.sqrt(held.weight), p, np.array([t]))
+    iteration, given = (
+        _iteration(m, backend, len(q) <= FEW),
+        (1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])),
+    )
+    result = iteration(q, v, *given, threads=threads_for(len(q), SHARE))
     q, v, phi, eta, rank, inverse, pace = result
     return State(q, v, phi, eta, rank[:, 0], inverse, pace)
 
@@ -182,11 +240,7 @@ def _newton(m: Mechanism) -> ca.Function:
     T = symbols(m)
     T.check_mass()
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
-    firm = T.rows.at(POSITION)
-    R = _rates(T)
-    move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free_q, stiffness, far=True)
-    turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
-    q = normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE)))
+    q, rank = _nearer(T, free_q, stiffness)
     there = Terms(m, q, T.v, T.u, T.t)
     moving = T.rows.at(POSITION, VELOCITY)
     v = T.v - _shortest(there, there.A[moving, :], there.M, there.rows.eta[moving], moving, free_v, stiffness)[0]
@@ -195,6 +249,29 @@ def _newton(m: Mechanism) -> ca.Function:
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
     found = q, v, end.rows.phi, end.rows.eta, rank, *scales
     return ca.Function("newton", inputs, [ca.densify(x) for x in found])
+
+
+@remembered(64)
+def _positions(m: Mechanism, backend: Backend, held: tuple[bool, ...]) -> kernel.Kernel:
+    """Kernel of what a Newton step does to q where the marked coordinates are held: (q, stiffness, p, t) -> q, and phi relative
+    to the row's scale. With constants for what is held it has a part of the operations and the same bits."""
+
+    def build() -> ca.Function:
+        T, stiffness = symbols(m), ca.SX.sym("stiffness", m.nv)
+        q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in held]), stiffness)
+        end = Terms(m, q, T.v, T.u, T.t)
+        found = q, end.rows.phi * end.inverse_scales(ACCEPTED)
+        return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in found], {"cse": True})
+
+    return kernel.compile(build, backend=backend, key=f"positions {held!r} {digest(m)}")
+
+
+def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """q (nq, 1) after a Newton step, and the rank of the position rows; free, stiffness: of `_newton`."""
+    m, firm, R = T.mechanism, T.rows.at(POSITION), _rates(T)
+    move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free, stiffness, far=True)
+    turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
+    return normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), rank
 
 
 def _shortest(

@@ -116,8 +116,10 @@ def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
     variables: dict[Any, Any] = {}
     for name, value in coords.items():
         if isinstance(value, list):
-            indexes[name] = _index(name, tuple(value))
-            variables |= indexes[name].create_variables()
+            indexes[name], named = _index(name, tuple(value))
+            variables |= named
+        elif isinstance(value[1], list):
+            variables[name] = _texts(value[0], tuple(value[1]))
         else:
             variables[name] = xr.Variable(*value)
             if value[0] == name:
@@ -127,9 +129,19 @@ def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
 
 
 @lru_cache(maxsize=256)
-def _index(dim: str, names: tuple[str, ...]) -> PandasIndex:
-    """The index of a dimension's entries by name; making one takes a tenth of a short run."""
-    return PandasIndex(np.array(names), dim)
+def _index(dim: str, names: tuple[str, ...]) -> tuple[PandasIndex, dict[Any, Any]]:
+    """The index of a dimension's entries by name, and its variable; making them takes a tenth of a short run. A Dataset copies
+    variables, without what is in them, which no one can change."""
+    index = PandasIndex(np.array(names), dim)
+    return index, dict(index.create_variables())
+
+
+@lru_cache(maxsize=256)
+def _texts(dim: str, texts: tuple[str, ...]) -> xr.Variable:
+    """A variable of texts, such as units, that cannot be changed in place."""
+    values = np.array(texts)
+    values.flags.writeable = False
+    return xr.Variable(dim, values)
 
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
@@ -145,14 +157,14 @@ def status_of(s: Simulation, kind: Kind) -> int:
 
 def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     """What moved onto the constraints before the first step, and the residual that is left."""
-    start, runs = course.start, len(course.status)
+    start = course.start
     if not m.ideal:
         return {}, {}
     meaning = "added to the given state to meet the constraints"
     data: dict[str, Any] = {
-        "moved": (("run", "coordinate"), _each(start.moved, runs), {"units": "per coordinate", "meaning": meaning}),
-        "moved_rate": (("run", "velocity"), _each(start.moved_rate, runs), {"units": "per velocity", "meaning": meaning}),
-        "start_residual": ("run", _each(start.residual, runs), {"units": "per row", "meaning": "left of phi and eta"}),
+        "moved": (("run", "coordinate"), _of_each(start.moved, course), {"units": "per coordinate", "meaning": meaning}),
+        "moved_rate": (("run", "velocity"), _of_each(start.moved_rate, course), {"units": "per velocity", "meaning": meaning}),
+        "start_residual": ("run", _of_each(start.residual, course), {"units": "per row", "meaning": "left of phi and eta"}),
     }
     return data, {}
 
@@ -191,6 +203,11 @@ def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
         return data, {}
     data["momentum_error"] = ("run", entry), cost.momentum, {"units": "per entry", "meaning": MOMENTUM_ERROR}
     return data, {entry: list(cost.momenta.names), "momentum_error_unit": (entry, list(cost.momenta.units))}
+
+
+def _of_each(values: np.ndarray, course: Course) -> np.ndarray:
+    """(runs, ...) of what belongs to the start alone, copied only where it is one for all runs."""
+    return values if len(values) == len(course.status) else _each(values, len(course.status))
 
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:

@@ -59,8 +59,11 @@ def end_of(result: Any, given: dict[str, Any]) -> End:
     return End(x, p, float(a["first_start"]), int(a["steps_made"]), float(a["step"]), int(a.get("seed", 0)), str(a["digest"]))
 
 
-def following(end: End, when: Times) -> Times:
-    """The times of a run from that end. Raises ModelError: another step; records or samples of u that do not continue there."""
+def following(end: End | None, when: Times) -> Times:
+    """The times of a run from that end, if there is one. Raises ModelError: another step; records or samples of u that do not
+    continue there."""
+    if end is None:
+        return when
     if when.step != end.step:
         raise ModelError(
             f"start_from: the result has steps of {end.step!r} s and this run of {when.step!r} s: take step={end.step!r}"

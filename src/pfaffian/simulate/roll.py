@@ -30,6 +30,9 @@ FIRST_LANE_STEPS = 20_000
 GROWTH = 8
 """Largest ratio of the steps of one call to those of the call before."""
 
+BLOCK = 2**16
+"""Runs in one call of the compiled loop: what a call takes beside the state does not grow with a batch."""
+
 CALL_BYTES = 2**27
 """Memory that the records of one call may take besides the whole record, into which they are copied."""
 
@@ -99,17 +102,22 @@ class _Runs:
             self.watch.look(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
             self.warned = (first and tell_start(self.watch)) or self.warned
 
-    def take(self, r: RolloutResult, steps: int) -> None:
-        """Go on by what a call has done."""
-        self.x, self.status, self.stopped = r.x, r.status, r.stopped
+    def take(self, r: RolloutResult, at: slice) -> int:
+        """What a call has done for the runs `at`; the number of records."""
+        self.x[at], self.status[at], self.stopped[at] = r.x, r.status, r.stopped
         self.tiers += () if r.tier in self.tiers[-1:] else (r.tier,)
-        records = r.records if self.loop.tally is None else self.loop.tally.add(r.records, self.k)
-        self.records[self.filled : self.filled + len(records)] = records
-        self.done, self.filled = self.done + steps, self.filled + len(records)
+        records = r.records if self.loop.tally is None else self.loop.tally.add(r.records, self.k, at.start)
+        self.records[self.filled : self.filled + len(records), at] = records
+        return len(records)
 
     def advance(self, steps: int, last: bool) -> None:
-        """The next steps of the compiled loop."""
-        self.take(self.loop.steps(self.x, self.k, steps, last, status=self.status, stopped=self.stopped), steps)
+        """The next steps of the compiled loop, of some runs after the other."""
+        made = 0
+        for begin in range(0, len(self.status), BLOCK):
+            at = slice(begin, begin + BLOCK)
+            so_far = {"status": self.status[at], "stopped": self.stopped[at]}
+            made = self.take(self.loop.steps(self.x[at], at, self.k, steps, last, **so_far), at)
+        self.done, self.filled = self.done + steps, self.filled + made
 
     def end(self, interrupted: bool) -> Rolled:
         """What was computed. If interrupted, the runs on their way have stopped, and what they did not record is NaN."""
@@ -121,7 +129,11 @@ class _Runs:
 
     def enter(self) -> None:
         """The first step."""
-        self.take(entered(self.loop, self.x, self.k, self.kinds, self.status, self.stopped), 1)
+        k, at = self.k, np.flatnonzero(self.kinds != REGULAR)
+        x, status, stopped = self.x[at], self.status[at], self.stopped[at]
+        self.advance(1, False)
+        own = _left(self.loop, x, k, at, status, stopped)
+        self.x[at], self.status[at], self.stopped[at] = own.x, own.status, own.stopped
 
 
 def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool) -> Rolled:
@@ -132,7 +144,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
         runs.ask()
         runs.look()
         runs.enter()
-    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * count * max(width, 1))) * loop.every
+    n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * min(count, BLOCK) * max(width, 1))) * loop.every
     name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
     bar = tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name)
     with bar, interrupts() as interrupted:
@@ -154,13 +166,18 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
 
 def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
     """Step k from the states x (runs, nx), that of singular starts by a step of its own."""
-    singular = np.flatnonzero(kinds != REGULAR)
-    r = loop.steps(x, k, 1, False, status=status, stopped=stopped)
-    series = loop.series[:, singular] if loop.series.ndim == 3 else loop.series
-    so_far: dict[str, Any] = {"status": status[singular], "stopped": stopped[singular]}
-    own = entering(loop.simulation)(x[singular], series, loop.p[singular], loop.span(k, 1), **so_far)
-    r.x[singular], r.status[singular], r.stopped[singular] = own.x, own.status, own.stopped
+    at = np.flatnonzero(kinds != REGULAR)
+    r = loop.steps(x, slice(None), k, 1, False, status=status, stopped=stopped)
+    own = _left(loop, x[at], k, at, status[at], stopped[at])
+    r.x[at], r.status[at], r.stopped[at] = own.x, own.status, own.stopped
     return r
+
+
+def _left(loop: Loop, x: np.ndarray, k: int, at: np.ndarray, status: np.ndarray, stopped: np.ndarray) -> RolloutResult:
+    """Step k of singular starts, the runs `at` of the batch."""
+    series = loop.series[:, at] if loop.series.ndim == 3 else loop.series
+    so_far: dict[str, Any] = {"status": status, "stopped": stopped}
+    return entering(loop.simulation)(x, series, loop.p[at], loop.span(k, 1), **so_far)
 
 
 def first_state(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
@@ -182,4 +199,5 @@ def _begun(watch: Watch, departure: Departure, python: InPython | None) -> _Runs
     status, stopped = shut_out(loop.simulation, departure.start, count, loop.when.first)
     width = loop.simulation.width if loop.tally is None else len(loop.tally.kept)
     records = np.empty((loop.when.records, width, count)).swapaxes(1, 2)
-    return _Runs(watch, python, departure.kinds, np.asfortranarray(departure.x), status, stopped, records)
+    x = departure.x.copy(order="F")  # departure.x stays as it is
+    return _Runs(watch, python, departure.kinds, x, status, stopped, records)

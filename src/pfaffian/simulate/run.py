@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +14,7 @@ from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import check_options
 from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
@@ -47,6 +47,8 @@ from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
 
 MOST_THREADS = 1024
+SHARE = 64
+"""Runs of each thread."""
 
 
 @remembered(64)
@@ -166,8 +168,7 @@ def run(
     if start_from is not None:
         given = {"q": q is not None, "v": v is not None, "parameters": parameters is not None, "start": start != 0}
         end = end_of(start_from, given | {"seed": seed != 0})
-    when = times(end.start if end else start, duration, step, every, u_step)
-    when = following(end, when) if end else when
+    when = following(end, times(end.start if end else start, duration, step, every, u_step))
     check_options(backend, 1)
     one_of(hold, HOLDS, "hold")
     flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
@@ -177,18 +178,18 @@ def run(
     bound = as_bound(error_bound)
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
-    given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
+    with progress_line(m.name, progress):
+        given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
     check_parameters(control, m, values)
-    names = input_names(m, control)
-    series = constant_or_series(u, names, u_step is not None, runs)
+    series = constant_or_series(u, input_names(m, control), u_step is not None, runs)
     if u_step is not None:
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
-    workers = min(os.cpu_count() or 1, 1 + count // 64) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
+    workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     wanted = as_wanted(record)
-    record = as_record(wanted.signals if wanted else record, count)
-    simulation = Simulation(system, scheme, control, extra, record, changing.next)
+    recorded = as_record(wanted.signals if wanted else record, count)
+    simulation = Simulation(system, scheme, control, extra, recorded, changing.next)
     with progress_line(m.name, progress):
         tally = tally_of(wanted, simulation.signals, when.every, when.step)
         check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
@@ -197,6 +198,7 @@ def run(
         else:
             assert given_start is not None
             begun = start_state(given_start, q, v, correct_start)
+            given_start = None  # a large batch needs its memory
             x = first_state(simulation, begun, when.start, count, seed)
         rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)
     if not correct_start and not end:

@@ -9,9 +9,7 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.errors import RunError, RunWarning, notice
-from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import Given, close
-from pfaffian.simulate.newton import State
 from pfaffian.simulate.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
 
@@ -46,22 +44,20 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
         still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
         return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
     found = close(given)
-    closed = found.satisfied
-    if not closed.any():
-        raise RunError(explain(given.problem, found, given.q, given.v))
-    qs, vs = np.where(closed[:, None], found.q, given.q), np.where(closed[:, None], found.v, given.v)
-    moved = Start(qs, vs, given.problem.p, qs - given.q, vs - given.v, found.residual, _messages(m, found, closed))
+    open_ = ~found.satisfied
+    if open_.all():
+        raise RunError(explain(given.problem, 0, given.q, given.v))
+    found.q[open_], found.v[open_] = given.q[open_], given.v[open_]
+    messages = [""] * len(open_)
+    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, found.lost), strict=True):
+        messages[run] = message
+    moves = found.q - given.q, found.v - given.v
+    moved = Start(found.q, found.v, given.problem.p, *moves, found.residual, tuple(messages))
     if q is not None and not isinstance(q, Mapping):
-        _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, qs, m.q_units))
+        _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, moved.q, m.q_units))
     if v is not None and not isinstance(v, Mapping):
-        _notice("v", moved.moved_rate, m.v_names, m.v_units, scales(m, moved.p, qs, m.v_units))
+        _notice("v", moved.moved_rate, m.v_names, m.v_units, scales(m, moved.p, moved.q, m.v_units))
     return moved
-
-
-def _messages(m: Mechanism, found: State, closed: np.ndarray) -> tuple[str, ...]:
-    lost = np.flatnonzero(~closed)
-    messages = dict(zip(lost.tolist(), open_row(m, found.take(lost)), strict=True)) if len(lost) else {}
-    return tuple(messages.get(i, "") for i in range(len(closed)))
 
 
 def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[str, ...], size: np.ndarray) -> None:

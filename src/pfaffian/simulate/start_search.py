@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian.control.reason import foremost
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
-from pfaffian.simulate.newton import ACCEPTED, Problem, State, held_entries, settle
+from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, held_entries, hopeful, settle
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
@@ -23,6 +23,9 @@ STRIDES = 80
 SHORTEST, SHORT = 1e-7, 0.03
 """Part of the way below which a stride that fails ends a walk: towards the nearest possible value, and where only the end
 of the walk counts."""
+
+MANY = 1024
+"""Runs from which on a kernel of its own, which tells those apart that do not close, is worth its tracing and compiling."""
 
 NAMED_MOST = 4
 """Culprits that an error names."""
@@ -70,8 +73,14 @@ def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.
     """Put those of the runs `at` that close from q into `found`."""
     if not len(at):
         return
-    again = settle(problem.take(at), q, v[at])
-    found.put(at, again, ~_open(again))
+    some, again = _settled(problem.take(at), q, v[at])
+    found.put(at[some[again.closed]], again.take(again.closed))
+
+
+def _settled(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> tuple[np.ndarray, State]:
+    """(k,) the runs of which phi may close from q, and their states after `settle`; of a few all runs."""
+    some = np.flatnonzero(hopeful(problem, q, v, iterations)) if len(q) >= MANY else np.arange(len(q))
+    return some, settle(problem.take(some), q[some], v[some], iterations)
 
 
 def _open(s: State) -> np.ndarray:
@@ -101,22 +110,23 @@ def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHO
         target = begin.q[going] + ahead[:, None] * (goal[going] - begin.q[going])
         target = np.where(ahead[:, None] == 1, goal[going], target)
         q = check_configuration(m, np.where(entries[going], target, now.q[going]))
-        trial = settle(problem.take(going), q, now.v[going], iterations=12)
-        good = trial.satisfied
-        now.put(going, trial, good)
+        some, trial = _settled(problem.take(going), q, now.v[going], iterations=12)
+        good = np.zeros(len(going), dtype=bool)
+        good[some] = trial.satisfied
+        now.put(going[good], trial.take(trial.satisfied))
         part[going[good]] = ahead[good]
         stride[going] *= np.where(good, 1.5, 0.5)
     return part, now
 
 
-def explain(problem: Problem, found: State, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
-    """Why the first run that does not close fails: the held coordinates or rates in its way, which takes a search, or the row
-    that is left."""
-    run = int(np.argmax(~found.satisfied))
+def explain(problem: Problem, run: int, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
+    """Why a run fails that does not close from q, v (runs, n): the held coordinates or rates in its way, which takes a search,
+    or the row that is left."""
     where = f" in run {run}" if len(q) > 1 else ""
+    one, q, v = problem.take([run]), q[[run]], v[[run]]
+    state = pursue(one, q, v, search=search)
     if not search:
-        return f"{BLOCKED}: {open_row(problem.m, found.take([run]))[0]}{where}{UNSEARCHED}"
-    one, state, q, v = problem.take([run]), found.take([run]), q[[run]], v[[run]]
+        return f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{UNSEARCHED}"
     closed = not _open(state)[0]
     culprits = _rates_in_the_way(one, q, v) if closed else _coordinates_in_the_way(one, q, v)
     way = FASTER if closed and turning(symbols(problem.m)) else "" if culprits else ADVICE
@@ -228,5 +238,5 @@ def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
     at = np.flatnonzero((turned != found.q).any(axis=1) & found.satisfied)
     if len(at):
         near = settle(problem.take(at), turned[at], found.v[at])
-        found.put(at, near, near.satisfied)
+        found.put(at[near.satisfied], near.take(near.satisfied))
     return found

@@ -179,19 +179,21 @@ class Tally:
         self.columns = {name: at[x.signal] for name, x in wanted.statistics.items()}
         kept = [range(where.start, where.stop) for name, where in at.items() if name in wanted.over_time]
         self.kept = np.array([i for entries in kept for i in entries], dtype=int)
-        self.parts: dict[str, _Sums] = {}
+        self.parts: dict[tuple[str, int], _Sums] = {}
 
-    def add(self, records: np.ndarray, first: int) -> np.ndarray:
-        """Look at the records (times, runs, entries) of all steps from `first` on; those that are kept over time."""
+    def add(self, records: np.ndarray, first: int, run: int) -> np.ndarray:
+        """Look at the records (times, runs, entries) of all steps from `first` on, of the runs from `run` on; those that are
+        kept over time."""
         for name, where in self.columns.items():
             values = records[:, :, where]
-            self.parts[name] = values_added(self.parts.get(name), values)
+            self.parts[name, run] = values_added(self.parts.get((name, run)), values)
         steps = np.arange(first, first + len(records))
         return records[np.flatnonzero(steps % self.every == 0)][:, :, self.kept]
 
     def value(self, name: str) -> np.ndarray:
         """(runs, entries) of a statistic; NaN for a run without a number."""
-        x, kind = self.parts[name], self.wanted.statistics[name].kind
+        blocks = [self.parts[key] for key in sorted(self.parts) if key[0] == name]
+        x, kind = _Sums(*map(np.concatenate, zip(*blocks, strict=True))), self.wanted.statistics[name].kind
         with np.errstate(invalid="ignore", divide="ignore"):
             found = {
                 "maximum": x.most,

@@ -38,7 +38,7 @@ def tell_stops(
         more: status -> function that tells for runs of given numbers what is to blame, where nothing else is known.
     Adds `reason` (run): what is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
     """
-    status, stopped = result["status"].values, result["stopped"].values
+    status, stopped = result.variables["status"].values, result.variables["stopped"].values
     lost = np.flatnonzero(status)
     if not lost.size:
         return

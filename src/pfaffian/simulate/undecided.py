@@ -5,6 +5,8 @@ Two hinges 1e-7 rad out of line block a motion that two hinges in line leave fre
 
 from __future__ import annotations
 
+from itertools import islice
+
 import casadi as ca
 import numpy as np
 import xarray as xr
@@ -39,7 +41,7 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
     if not m.ideal or not m.nv:
         return
     result.attrs["left_out"] = 0.0
-    runs = [i for i, message in enumerate(begun.messages) if not message][:CHECKED] or [0]
+    runs = list(islice((i for i, message in enumerate(begun.messages) if not message), CHECKED)) or [0]
     q, v, p = (np.broadcast_to(x, (len(begun.messages), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
     rank, _ = rank_at(free_problem(m, p, t, backend), q, v)
     if not typical(m).dependent and (rank == _written(m)).all():

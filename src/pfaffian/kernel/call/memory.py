@@ -74,6 +74,11 @@ def _executor(threads: int) -> ThreadPoolExecutor:
         return _pool[2]
 
 
+def threads_for(runs: int, share: int) -> int:
+    """Number of threads for so many runs: one for each core, if there are `share` runs for each."""
+    return min(os.cpu_count() or 1, 1 + runs // share)
+
+
 def in_blocks(work: Callable[[int, int], None], batch: int, lanes: int, threads: int) -> None:
     """Call work(begin, end) over [0, batch), in ranges of whole blocks of lanes, one range for each thread."""
     blocks = -(-batch // lanes)

@@ -1,0 +1,148 @@
+"""Many starts at once: in blocks, with the bits of one after the other, and those out of reach told apart early."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.model import unphysical
+from pfaffian.simulate import accuracy, assemble, newton, roll, start_search
+from tests.simulate.machines import four_bar
+from tests.simulate.test_start import arm_to_a_place, places
+
+QUICK = {"backend": "interpreter"}
+COUNT = 24
+BLOCKS = 5
+"""Runs of a block, no divisor of COUNT."""
+
+BYTES = 450
+"""Most bytes for each run beside what is recorded."""
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    for room in (assemble, newton, roll, accuracy):
+        monkeypatch.setattr(room, "BLOCK", BLOCKS)
+
+
+def placed(count: int) -> dict[str, np.ndarray]:
+    return places(count)[0]
+
+
+def same(a, b) -> None:
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def many_runs() -> dict:
+    """Starts some of which do not close, and some of whose steps err."""
+    a = np.linspace(-3, 3, COUNT)
+    return {"q": {"d": a}, "v": {"d": a}, "duration": 0.05, "step": 0.01, "every": 2, "error_bound": 1e-9, **QUICK}
+
+
+def test_blocks_change_no_bit_of_assemblies(small_blocks, monkeypatch):
+    found = pf.assemble(arm_to_a_place(), placed(COUNT), **QUICK)
+    monkeypatch.setattr(assemble, "BLOCK", 10 * COUNT)
+    same(found, pf.assemble(arm_to_a_place(), placed(COUNT), **QUICK))
+
+
+@pytest.mark.filterwarnings("ignore::pfaffian.RunWarning")
+def test_blocks_change_no_bit_of_a_run(small_blocks, monkeypatch):
+    found = pf.run(four_bar(), **many_runs())
+    for room in (assemble, newton, roll, accuracy):
+        monkeypatch.setattr(room, "BLOCK", 10 * COUNT)
+    whole = pf.run(four_bar(), **many_runs())
+    assert (whole.status != 0).any() and (whole.status == 0).any()
+    assert np.isfinite(whole.step_error).sum() >= accuracy.TOGETHER
+    assert found.identical(whole)
+
+
+@pytest.mark.filterwarnings("ignore::pfaffian.RunWarning")
+def test_warnings_do_not_depend_on_blocks(monkeypatch):
+    said = []
+    for size in (BLOCKS, 10 * COUNT):
+        for room in (assemble, newton, roll, accuracy):
+            monkeypatch.setattr(room, "BLOCK", size)
+        with pytest.warns(pf.RunWarning) as seen:
+            pf.run(four_bar(), **many_runs())
+        said.append([str(w.message) for w in seen])
+    assert said[0] == said[1]
+
+
+def test_a_body_that_cannot_be_is_named_in_whatever_block(monkeypatch):
+    monkeypatch.setattr(unphysical, "BLOCK", BLOCKS)
+    mass = pf.Parameter("mass", 1.0, "kg")
+    m = pf.mechanism("block", [pf.body("box", mass)], [pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))],
+                     parameters=[mass])  # fmt: skip
+    values = np.ones(COUNT)
+    values[[13, 20]] = -1.0
+    with pytest.raises(pf.ModelError, match=r"body 'box' in run 13 \(mass = -1\): the mass is negative"):
+        pf.run(m, parameters={"mass": values}, duration=0.1, **QUICK)
+
+
+# -- those out of reach ------------------------------------------------------------------------------------------
+
+
+def test_what_is_told_apart_early_changes_no_bit(monkeypatch):
+    """By the kernel for what is held, of which few iterations remain for those out of reach."""
+    m, asked, one = arm_to_a_place(), [], newton._step
+    slow = pf.assemble(m, placed(COUNT), **QUICK)
+    monkeypatch.setattr(newton, "_step", lambda problem, q, v: asked.append(len(q)) or one(problem, q, v))
+    pf.assemble(m, placed(COUNT), **QUICK)
+    before = sum(asked)
+    asked.clear()
+    monkeypatch.setattr(start_search, "MANY", 1)
+    same(slow, pf.assemble(m, placed(COUNT), **QUICK))
+    assert sum(asked) < 0.4 * before
+
+
+@pytest.mark.parametrize("hold", [["a"], ["a", "d"], []])
+def test_the_kernel_for_what_is_held_goes_where_that_of_all_goes(hold):
+    """To the bit: q after each iteration, from states far off, whatever v."""
+    m, random = four_bar(), np.random.default_rng(4)
+    q, v, held = random.uniform(-3, 3, (20, 3)), random.normal(size=(20, 3)), np.isin(m.v_names, hold)
+    free = newton.free_problem(m, np.zeros((20, 0)), 0.0, "interpreter")
+    problem = free._replace(held=free.held._replace(q=np.tile(held, (20, 1))))
+    positions = newton._positions(m, "interpreter", tuple(held.tolist()))
+    for _ in range(4):
+        found, (there, phi) = newton._step(problem, q, v), positions(q, np.ones(3), np.zeros((20, 0)), np.zeros(1))
+        np.testing.assert_array_equal(there, found.q)
+        np.testing.assert_array_equal(phi, found.parts[0])
+        q, v = found.q, found.v
+
+
+def test_no_hope_is_given_up_where_iterations_arrive():
+    m, random = four_bar(), np.random.default_rng(5)
+    q, v = random.uniform(-3, 3, (200, 3)), 5 * random.normal(size=(200, 3))
+    free = newton.free_problem(m, np.zeros((200, 0)), 0.0, "interpreter")
+    for hold in ([True, False, False], [False, False, True]):
+        problem = free._replace(held=free.held._replace(q=np.tile(hold, (200, 1))))
+        closed, hope = newton.settle(problem, q, v).closed, newton.hopeful(problem, q, v)
+        assert closed.any() and not closed.all()
+        np.testing.assert_array_equal(hope, closed)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_of_a_batch_takes_some_hundred_bytes_beside_its_record(monkeypatch):
+    for room in (unphysical, assemble, newton, accuracy, roll):
+        monkeypatch.setattr(room, "BLOCK", 128)
+    m, _ = pf.read_yaml(Path(__file__).parents[2] / "examples" / "slider_crank.yaml")
+
+    def most(count: int) -> int:
+        q1 = np.linspace(0.3, 2.8, count)
+        q, p = np.column_stack([q1, -2 * q1 + 0.01]), np.column_stack([np.linspace(0.9, 1.1, count)] * 2)
+        tracemalloc.start()
+        r = pf.run(m, q, np.zeros((count, 2)), parameters=p, duration=2e-3, every=2, record=["q"], threads=1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak - r["q"].nbytes
+
+    most(10)
+    few, many = 512, 2560
+    assert (most(many) - most(few)) / (many - few) < BYTES
