@@ -19,6 +19,7 @@ from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thru
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
+from pfaffian.model.shape import Shape
 
 if TYPE_CHECKING:
     from pfaffian.model.mechanism import Mechanism
@@ -60,6 +61,8 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
         return value.R, value.p
     if isinstance(value, Mimic):
         return value.ratios, value.offset
+    if isinstance(value, tuple):
+        return tuple(x for s in value if isinstance(s, Shape) for x in (s.size, *_numbers_in(s.placement)))
     return (value,) if isinstance(value, ca.SX) else ()
 
 
