@@ -8,7 +8,7 @@ import numpy as np
 
 from pfaffian.viewer.camera import VIEW, Camera
 from pfaffian.viewer.fittings import coil
-from pfaffian.viewer.scene import Floor, Scene
+from pfaffian.viewer.scene import Floor, Scene, floor_square
 from pfaffian.viewer.solids import cone, rod, towards
 
 BACKGROUND = (250, 250, 252)
@@ -152,12 +152,8 @@ def frame(scene: Scene, batch: Batch, layers: frozenset[str], camera: Camera, be
 
 def _floor(scene: Scene, floor: Floor) -> Triangles:
     """A grid of lines in the plane of the floor, thin quads each."""
-    low, high = scene.bounds
-    middle = (low + high) / 2
-    n = floor.normal / np.linalg.norm(floor.normal)
-    middle = middle - ((middle - floor.point) @ n) * n
-    X = towards(n)
-    half = 0.75 * float(np.linalg.norm(high - low))
+    middle, half = floor_square(scene)
+    X = towards(floor.normal)
     at, thin = np.linspace(-half, half, GRID + 1), 0.0022 * half
     quads = []
     for c in at:

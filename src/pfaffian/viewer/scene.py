@@ -309,6 +309,14 @@ def together(scenes: Iterable[Scene], beside: bool) -> Scene:
     )  # fmt: skip
 
 
+def floor_square(scene: Scene) -> tuple[np.ndarray, float]:
+    """(3,) middle and half the side of the square of the floor that is drawn: all below the motion."""
+    assert scene.floor is not None
+    low, high = scene.bounds
+    n, middle = scene.floor.normal / np.linalg.norm(scene.floor.normal), (low + high) / 2
+    return middle - ((middle - scene.floor.point) @ n) * n, 0.75 * float(np.linalg.norm(high - low)) or scene.size
+
+
 def _faint(colour: Colour, opacity: float) -> Colour:
     return (*colour[:3], colour[3] * opacity)
 
