@@ -223,7 +223,7 @@ def _run(chosen: argparse.Namespace) -> int:
     settings = _overridden(chosen, settings)
     scheme = _scheme(settings)
     if chosen.view:
-        from pfaffian.viewer.scene import need_viser
+        from pfaffian.viewer.browser import need_viser
 
         need_viser()  # before a long run, not after it
     from pfaffian.output.folder import prepare
@@ -238,7 +238,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
     print(summary(m, result, seconds, files))
     if chosen.view:
-        from pfaffian.viewer.scene import view
+        from pfaffian.viewer.browser import view
 
         view(m, result, settings.arrays(m)[3])
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
@@ -337,7 +337,7 @@ def _study(chosen: argparse.Namespace) -> int:
         if chosen.json:
             prepare(chosen.json.parent)
     if chosen.view is not None:
-        from pfaffian.viewer.scene import need_viser
+        from pfaffian.viewer.browser import need_viser
 
         need_viser()  # before a long run, not after it
     begun = time.perf_counter()
@@ -358,7 +358,7 @@ def _study(chosen: argparse.Namespace) -> int:
 
 def _view_study(outcome: Any, name: str) -> None:
     """Show the result with that name, which is the name of its file."""
-    from pfaffian.viewer.scene import view
+    from pfaffian.viewer.browser import view
     from pfaffian.viewer.study import datasets, folder, load
 
     known = dict(datasets(outcome.result))

@@ -108,7 +108,7 @@ class Scene(NamedTuple):
     def points(self) -> np.ndarray:
         """(k, 3) points around all that moves, at no more than POSES of its records."""
         at = np.unique(np.linspace(0, len(self.time) - 1, min(POSES, len(self.time))).astype(int))
-        found = [x.ends[at].reshape(-1, 3) for x in self.moving if x.kind != "arrow"]
+        found = [x.ends[at].reshape(-1, 3) for x in self.moving if x.layer != "reactions"]
         for part in (x for x in self.parts if x.layer in ("shapes", "closures", "rotors")):
             corners = _corners(part.solid)
             found.append(corners if part.body < 0 else self.placed(part.body, corners)[at].reshape(-1, 3))
@@ -223,12 +223,20 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
     k = placed(m, states)
     makers = (shapes(k), sketch.sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
     parts = tuple(part for made in makers for part in made)
-    moving = (*fittings.stretched(k), *fittings.forces(k), *(fittings.reactions(k) if reactions else []), *fittings.trails(k))
+    moving = stretching(k, reactions)
     g = k.value(m.gravity).ravel()
     up = -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
     centres = np.array([k.value(b.com).ravel() for b in m.bodies]).reshape(-1, 3)
     made = Scene(m.name, states.time, tuple(k.bodies), k.x, k.R, centres, parts, moving, k.size, up, None, _layers(k, parts, moving))
     return made._replace(floor=fittings.floor(k, made) if g.any() else None)
+
+
+def stretching(k: Placed, reactions: bool = False) -> tuple[Moving, ...]:
+    """Springs, rods, arrows and trails."""
+    from pfaffian.viewer import fittings
+
+    held = fittings.reactions(k) if reactions else []
+    return (*fittings.stretched(k), *fittings.forces(k), *held, *fittings.trails(k))
 
 
 def _layers(k: Placed, parts: Iterable[Part], moving: Iterable[Moving]) -> dict[str, bool]:
