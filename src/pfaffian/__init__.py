@@ -1,12 +1,12 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
-    describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, wrench, ...;
+    describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
                           read for files (URDF, YAML); Parameter for a number that varies
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
                           reaction_wrench, linearise, symmetry; compile_terms for anything else
-    use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for a law as C99
+    use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, maths (so3, se3), study.

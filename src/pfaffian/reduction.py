@@ -4,7 +4,7 @@ momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_c
 isotropy_inertia, isotropy_connection, reduced_two_form                                       of one value of its momentum
 constraint_connection, constraint_curvature                                                   of constraints on velocities
 floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines with a floating base
-StatePart, chosen_velocities                                                                  of a System in a state of one's own
+StatePart, chosen_velocities                                                                  of a System in another state
 """
 
 from pfaffian.dynamics.floating import floating_base

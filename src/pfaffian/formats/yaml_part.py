@@ -67,10 +67,11 @@ def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
 def _shape(node: Node, names: Names, where: Places) -> Shape:
     lengths = ("radius", "length", "density", "mass")
     f = node.fields(("kind", "size", "file", "scale", "placement", "colour", "role", *lengths), required=("kind",))
+    kind = f["kind"].choice(SIZES)
     given = _take(f, size=lambda n: n.numbers(3, names), file=lambda n: _mesh(n, where), scale=lambda n: n.array({}),
                   placement=lambda n: read_pose(n, names), colour=_colour, role=lambda n: n.choice(ROLES),
                   **{k: lambda n: n.number(names) for k in lengths})  # fmt: skip
-    return _made(node, shape, f["kind"].choice(SIZES), **given)
+    return _made(node, shape, kind, **given)
 
 
 def _mesh(node: Node, where: Places) -> str:

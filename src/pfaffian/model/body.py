@@ -53,9 +53,7 @@ class Body:
         return shown.words(self, *parts, name=self.name)
 
 
-def body(
-    name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None, shape: Any = ()
-) -> Body:
+def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None, shape: Any = ()) -> Body:
     """A rigid body, from numbers or parameters; `mechanism` checks whether a body can have them.
 
     Args:
@@ -68,8 +66,8 @@ def body(
             m [kg]. [konz25 (3.91)]
         shape: what pictures show, one made by `shape` or a list of such, none by default. Those with a density or a mass give
             the body its mass, mass centre and inertia in place of the arguments above.
-    Raises ModelError: a name that is not text, numbers of the wrong count, a pseudo-inertia or shapes with mass beside the other
-    three, or one that is not symmetric or has no mass.
+    Raises ModelError: a name that is not text, numbers of the wrong count, a pseudo-inertia or shapes with mass beside the
+    other three, or a pseudo-inertia that is not symmetric or has no mass.
 
     Example:
         >>> import pfaffian as pf

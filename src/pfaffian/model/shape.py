@@ -76,7 +76,8 @@ def shape(
         cone      m = rho pi r^2 l / 3,         I_z = 3/10 m r^2,  I_x = 3/80 m (4 r^2 + l^2)
         capsule   a cylinder and two half spheres
 
-    Cylinders, cones and capsules are along z, their middle at the origin; a cone's point is at l / 2, its mass centre at -l / 4.
+    Cylinders, cones and capsules are along z, their middle at the origin; a cone's point is at l / 2, its mass centre at
+    -l / 4.
 
     Args:
         kind: box, sphere, cylinder, capsule, cone or mesh.
@@ -90,8 +91,8 @@ def shape(
         density: [kg/m^3] of a solid, or None, the default.
         mass: [kg] instead of a density. Without either the shape weighs nothing. A mesh has neither.
         role: "visual", the default, or "collision", which pictures show on request.
-    Raises ModelError: an unknown kind or role, a size that is missing, not above zero or of another kind, both density and mass,
-    a colour that is none.
+    Raises ModelError: an unknown kind or role, a size that is missing, not above zero or of another kind, both density and
+    mass, a colour that is none.
 
     Example:
         >>> import pfaffian as pf
@@ -189,7 +190,7 @@ def volume(kind: str, x: ca.SX) -> ca.SX:
 
 def moments(shapes: Iterable[Shape]) -> Moments | None:
     """Mass, mass centre and inertia of all shapes that weigh something, in the frame of the body; None if none does."""
-    parts = [(s.mass, s.placement @ Pose(IDENTITY.R, _centre(s)), _inertia(s)) for s in shapes if s.mass is not None]
+    parts = [(s.mass, s.placement @ Pose(IDENTITY.R, _centre(s)), _inertia(s, s.mass)) for s in shapes if s.mass is not None]
     if not parts:
         return None
     m = sum((mass for mass, _, _ in parts), ca.SX(0))
@@ -206,9 +207,9 @@ def _centre(s: Shape) -> ca.SX:
     return ca.vertcat(0, 0, -s.size[1] / 4) if s.kind == "cone" else ca.SX.zeros(3, 1)
 
 
-def _inertia(s: Shape) -> ca.SX:
+def _inertia(s: Shape, m: ca.SX) -> ca.SX:
     """(3, 3) about its mass centre, along its axes."""
-    m, x = s.mass, s.size
+    x = s.size
     if s.kind == "box":
         a, b, c = ca.vertsplit(x**2)
         return ca.diag(ca.vertcat(b + c, c + a, a + b)) * m / 12

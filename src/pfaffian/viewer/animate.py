@@ -20,10 +20,11 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import named_float
 from pfaffian.output.folder import place
 from pfaffian.simulate.result import as_result, recorded
+from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import LAYERS, Scene, scene, states_of, thinned, together
+from pfaffian.viewer.scene import LAYERS, Scene, states_of, thinned, together
 
 RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
 """Suffix -> the most frames for each second of the film."""
@@ -63,13 +64,13 @@ def animate(
     Args:
         m: the mechanism that ran.
         result: Dataset of a run with q recorded; of a batch, whose runs are drawn together.
-        file: path that ends in .mp4 (needs imageio-ffmpeg), .gif (needs pillow) or .html; None, the default, for a page in memory
-            alone, which a notebook shows.
+        file: path that ends in .mp4 (needs imageio-ffmpeg), .gif (needs pillow) or .html; None, the default, for a page in
+            memory alone, which a notebook shows.
         parameters: {name: value} of the run; None, the default: those in the result, or the defaults.
         speed: seconds of motion in one of the film, 1 by default; the page has a choice of its own.
         size: width and height of the film in pixels, even numbers; (720, 540) by default.
-        show: layers beyond those that are shown anyway: collision, joints, reactions, trails, frames. Reactions are computed only
-            if they are named here.
+        show: layers beyond those that are shown anyway: collision, joints, reactions, trails, frames. Reactions are computed
+            only if they are named here.
         hide: layers that are not shown: shapes, joints, closures, springs, rotors, forces, floor.
         follow: name of a body that stays in the middle; None, the default, for a camera that stands still with all in sight.
         beside: whether the runs of a batch stand beside each other; False, the default, draws all but the first as ghosts.
@@ -89,7 +90,7 @@ def animate(
         (b'<!doctype html>', None)
     """
     as_mechanism(m)
-    suffix = _suffix(file)
+    suffix = suffix_of(file)
     shown, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
     made = drawn_runs(m, result, parameters, rate, beside, "reactions" in shown)
@@ -115,7 +116,7 @@ def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, b
     return together([scene(m, thinned(states, rate), reactions) for states in runs], beside)
 
 
-def _suffix(file: Any) -> str:
+def suffix_of(file: Any) -> str:
     """The suffix of the file, once what it needs is there. Raises ModelError: an unknown one, or a package is missing."""
     if file is None:
         return ".html"
@@ -215,5 +216,7 @@ def _gif(pictures: list[np.ndarray], rate: float) -> bytes:
     palette = Image.fromarray(few).quantize(255, dither=0)
     every = [Image.fromarray(p).quantize(palette=palette, dither=0) for p in pictures]
     made = BytesIO()
-    every[0].save(made, format="GIF", save_all=True, append_images=every[1:], duration=round(1000 / rate), loop=0, optimize=False)
+    every[0].save(
+        made, format="GIF", save_all=True, append_images=every[1:], duration=round(1000 / rate), loop=0, optimize=False
+    )
     return made.getvalue()

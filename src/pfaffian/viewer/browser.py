@@ -17,10 +17,11 @@ from pfaffian.output.plain import text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import as_result
 from pfaffian.viewer.animate import drawn_runs
+from pfaffian.viewer.build import placed, scene, stretching
 from pfaffian.viewer.camera import VIEW, framing
 from pfaffian.viewer.fittings import coil
 from pfaffian.viewer.page import quaternions
-from pfaffian.viewer.scene import Moving, Scene, floor_square, placed, scene, state_of, stretching
+from pfaffian.viewer.scene import Moving, Scene, floor_square, state_of
 from pfaffian.viewer.solids import towards
 
 FRAMES_PER_SECOND = 30
@@ -79,7 +80,9 @@ def view(
         if q is not None:
             raise ModelError("view: q is for a machine without a result, which has its own")
     viser = need_viser()
-    p = parameter_values(m, result["parameters"] if parameters is None and result is not None and "parameters" in result else parameters)[0]
+    if parameters is None and result is not None and "parameters" in result:
+        parameters = result["parameters"]
+    p = parameter_values(m, parameters)[0]
     if result is None:
         at, why = _start(m, q, p)
         drawn = scene(m, state_of(m, at, p), reactions)
@@ -120,8 +123,11 @@ class View:
         self.m, self.drawn, self.server, self.q, self.p = m, drawn, server, np.array(q, dtype=float), np.array(p, dtype=float)
         self.port: int = server.get_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.run, self.names, self.places = drawn, {}, {}  # type: Scene, dict[str, Any], dict[str, Any]
-        self._lock, self._over, self._seen = threading.RLock(), threading.Event(), None
+        self.run = drawn
+        self._lock, self._over = threading.RLock(), threading.Event()
+        self._seen: np.ndarray | None = None
+        self.names: dict[str, Any] = {}
+        self.places: dict[int, Any] = {}
         self.layers: dict[str, list[Any]] = {}
         self.switches: dict[str, Any] = {}
         self.sliders: dict[str, Any] = {}
@@ -155,9 +161,9 @@ class View:
         """Move a coordinate or set a parameter; loops close as near as possible, else the panel says what is out of reach."""
         with self._lock:
             self.playing.value = False
-            q, p, hold = self.q.copy(), self.p.copy(), ()
+            q, p, hold = self.q.copy(), self.p.copy(), list[str]()
             if name in self.m.q_names:
-                q[self.m.q_names.index(name)], hold = value, (name,)
+                q[self.m.q_names.index(name)], hold = value, [name]
             elif name in self.m.p_names:
                 p[self.m.p_names.index(name)] = value
             else:
@@ -215,9 +221,8 @@ class View:
     def _build(self) -> None:
         """Put every part under the frame of its body. Names in the tree of the browser are fixed words and numbers."""
         drawn, api = self.drawn, self.server.scene
-        for handles in (*self.layers.values(), self.names.values(), self.places.values()):
-            for handle in handles:
-                handle.remove()
+        for handle in [h for every in self.layers.values() for h in every] + [*self.names.values(), *self.places.values()]:
+            handle.remove()
         self.layers = {name: [] for name in drawn.layers}
         frames = [api.add_frame(f"/body{i}", show_axes=False) for i in range(len(drawn.bodies))]
         self.places = dict(enumerate(frames))
@@ -242,9 +247,8 @@ class View:
         if drawn.floor is not None:
             middle, half = floor_square(drawn)
             turn = quaternions(towards(drawn.floor.normal)[None])[0][[3, 0, 1, 2]]
-            self.layers["floor"].append(
-                api.add_grid("/floor", 2 * half, 2 * half, cell_size=half / 6, section_size=half / 2, position=middle, wxyz=turn)
-            )
+            grid = {"cell_size": half / 6, "section_size": half / 2, "position": middle, "wxyz": turn}
+            self.layers["floor"].append(api.add_grid("/floor", 2 * half, 2 * half, **grid, visible=self._on("floor")))
         self._strokes: dict[str, Any] = {}
 
     def _on(self, layer: str) -> bool:
@@ -259,8 +263,9 @@ class View:
             for body, frame in self.places.items():
                 frame.position, frame.wxyz = drawn.positions[i, body], turned[body]
             for layer in drawn.layers:
-                for kind in ("lines", "arrows"):
-                    self._stroke(layer, kind, [x for x in drawn.moving if x.layer == layer and (x.kind == "arrow") == (kind == "arrows")], i)
+                mine = [x for x in drawn.moving if x.layer == layer]
+                self._stroke(layer, "lines", [x for x in mine if x.kind != "arrow"], i)
+                self._stroke(layer, "arrows", [x for x in mine if x.kind == "arrow"], i)
             self._follow(i)
 
     def _stroke(self, layer: str, kind: str, every: list[Moving], i: int) -> None:
@@ -326,7 +331,8 @@ class View:
             self.switches["names"].on_update(lambda _: self._switch("names"))
         with gui.add_folder("move", expand_by_default=not moves):
             for name, low, high, now in [*self._coordinates(), *self._parameters()][:ANYWHERE]:
-                slider = gui.add_slider(text(name, 60), low, high, step=(high - low) / 1000, initial_value=float(np.clip(now, low, high)))
+                at = float(np.clip(now, low, high))
+                slider = gui.add_slider(text(name, 60), low, high, step=(high - low) / 1000, initial_value=at)
                 slider.on_update(lambda event, name=name: self._moved(event, name))
                 self.sliders[name] = slider
 
@@ -336,9 +342,8 @@ class View:
         for i, (name, unit) in enumerate(zip(self.m.q_names, self.m.q_units, strict=True)):
             reach = {"rad": np.pi, "m": 2 * self.drawn.size}.get(unit)
             if reach is not None:
-                low, high = self.m.q_limits[i]
-                now = float(self.q[i])
-                found.append((name, float(low) if np.isfinite(low) else min(-reach, now), float(high) if np.isfinite(high) else max(reach, now), now))
+                now, (low, high) = float(self.q[i]), self.m.q_limits[i].tolist()
+                found.append((name, max(low, min(-reach, now)), min(high, max(reach, now)), now))
         return [(name, low, high, now) for name, low, high, now in found if high > low]
 
     def _parameters(self) -> list[tuple[str, float, float, float]]:
@@ -377,7 +382,13 @@ def _segments(x: Moving, i: int) -> np.ndarray:
     """(k, 2, 3) pieces of a line, or the ends of an arrow."""
     if x.kind == "arrow":
         return x.ends[i][None]
-    path = x.ends[i] if x.kind == "rod" else coil(*x.ends[i], x.radius) if x.kind == "spring" else x.ends[: i + 1, 0]
+    path = (
+        x.ends[i]
+        if x.kind == "rod"
+        else coil(x.ends[i, 0], x.ends[i, 1], x.radius)
+        if x.kind == "spring"
+        else x.ends[: i + 1, 0]
+    )
     path = path[:: max(len(path) // 200, 1)] if x.kind == "trail" else path
     path = np.concatenate([path, path]) if len(path) == 1 else path
     return np.stack([path[:-1], path[1:]], axis=1)

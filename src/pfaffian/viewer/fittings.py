@@ -39,16 +39,20 @@ def joints(k: Placed) -> Iterator[Part]:
     for j in k.m.joints:
         if j.pose is None and j.kind.name not in ("fixed", "free", "edge"):
             for solid in _hinge(j.kind.name, 0.022 * k.size):
-                yield Part(j.name, k.index(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
+                yield Part(j.name, k.number_of(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
 
 
 def closures(k: Placed) -> Iterator[Part]:
-    """Each closure as what it is: a pin, a ball, a plate, a line, a block where it welds. Rods between balls are `stretched`."""
-    for c in k.m.constraints:
-        c = c.target if isinstance(c, Servo) else c
-        if isinstance(c, Closure) and c.kind != "distance":
+    """Each closure as what it is: a pin, a ball, a plate, a line, a block for a weld. Rods between balls are `stretched`."""
+    for c in _closures(k):
+        if c.kind != "distance":
             for solid in _hinge(c.kind, 0.026 * k.size):
-                yield Part(c.name, k.index(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
+                yield Part(c.name, k.number_of(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
+
+
+def _closures(k: Placed) -> list[Closure]:
+    targets = [c.target if isinstance(c, Servo) else c for c in k.m.constraints]
+    return [c for c in targets if isinstance(c, Closure)]
 
 
 def _hinge(kind: str, r: float) -> list[Solid]:
@@ -74,17 +78,16 @@ def stretched(k: Placed) -> Iterator[Moving]:
         if isinstance(f, Spring):
             ends = [k.point(f.body_a, k.value(f.point_a)), k.point(f.body_b, k.value(f.point_b))]
             yield Moving(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
-    for c in k.m.constraints:
-        c = c.target if isinstance(c, Servo) else c
-        if isinstance(c, Closure) and c.kind == "distance":
+    for c in _closures(k):
+        if c.kind == "distance":
             ends = [k.point(c.body_a, k.pose(c.placement_a)[1]), k.point(c.body_b, k.pose(c.placement_b)[1])]
             yield Moving(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
 
 
 def _blades(k: Placed) -> list[tuple[Any, np.ndarray, np.ndarray]]:
     """Thrusters and propellers, each with its point and axis in its body."""
-    thrusters = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
-    propellers = [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
+    thrusters: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
+    propellers: list[tuple[Any, Any]] = [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
     return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in [*thrusters, *propellers]]
 
 
@@ -92,11 +95,11 @@ def rotors(k: Placed) -> Iterator[Part]:
     """A disk across the axis of each thruster and propeller, as wide as they stand apart."""
     blades = _blades(k)
     at = [k.point(f.body, x)[0] for f, x, _ in blades]
-    apart = [np.linalg.norm(x - y) for i, x in enumerate(at) for y in at[:i]]
+    apart = [float(np.linalg.norm(x - y)) for i, x in enumerate(at) for y in at[:i]]
     near = min([d for d in apart if d > 1e-9 * k.size] or [0.3 * k.size])
     for f, x, axis in blades:
         disk = cylinder(0.42 * near, 0.03 * near, 36).moved(towards(axis), x)
-        yield Part(f.name, k.index(f.body), disk, ROTOR, "rotors")
+        yield Part(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
 
 
 def forces(k: Placed) -> Iterator[Moving]:
@@ -105,9 +108,7 @@ def forces(k: Placed) -> Iterator[Moving]:
     yield from _arrows(k, found, FORCE, "forces")
 
 
-def _arrows(
-    k: Placed, found: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
-) -> Iterator[Moving]:
+def _arrows(k: Placed, found: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str) -> Iterator[Moving]:
     """name, point (n, 3), force (n, 3) [N] -> arrows, the longest as long as every kind's longest."""
     most = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in found] + [0.0])
     for name, at, F in found if most > 0 else ():
@@ -147,11 +148,9 @@ def reactions(k: Placed) -> Iterator[Moving]:
         return
     targets = [(j.name, j.child, j.child_placement) for j in k.m.joints if j.kind.name != "free"]
     targets += [(c.name, c.body_b, c.placement_b) for c in k.m.constraints if isinstance(c, Closure)]
-    given = {"parameters": k.states.p, "frame": "LOCAL_WORLD_ALIGNED", "t": float(k.states.time[0])}
-    found = reaction_wrench(k.m, [name for name, _, _ in targets], q, v, k.states.u, **given)  # type: ignore[arg-type]
-    arrows = [
-        (name, k.point(body, k.pose(X)[1]), found[name].wrench.reshape(-1, 6)[:, :3]) for name, body, X in targets
-    ]  # type: ignore[index]
+    names, t = [name for name, _, _ in targets], float(k.states.time[0])
+    found: Any = reaction_wrench(k.m, names, q, v, k.states.u, parameters=k.states.p, frame="LOCAL_WORLD_ALIGNED", t=t)
+    arrows = [(name, k.point(b, k.pose(X)[1]), found[name].wrench.reshape(-1, 6)[:, :3]) for name, b, X in targets]
     yield from _arrows(k, arrows, REACTION, "reactions")
 
 
@@ -191,5 +190,3 @@ def coil(a: np.ndarray, b: np.ndarray, radius: float, turns: int = 8, points: in
     swell = radius * np.minimum(1, 12 * np.minimum(inside, 1 - inside))
     angle = 2 * np.pi * turns * inside
     return a + part[:, None] * along + (swell * np.cos(angle))[:, None] * X[:, 0] + (swell * np.sin(angle))[:, None] * X[:, 1]
-
-

@@ -87,7 +87,7 @@ def _moving(scene: Scene, layers: frozenset[str], i: int) -> list[tuple[tuple[np
 
 def _solids(kind: str, ends: np.ndarray, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
     if kind == "rod":
-        return [rod(*ends, radius)[:2]]
+        return [rod(ends[0], ends[1], radius)[:2]]
     if kind == "arrow":
         along = ends[1] - ends[0]
         length = float(np.linalg.norm(along))
@@ -97,7 +97,7 @@ def _solids(kind: str, ends: np.ndarray, radius: float) -> list[tuple[np.ndarray
         neck = ends[1] - along * (head / length)
         tip = cone(2.4 * radius, head).moved(towards(along), (neck + ends[1]) / 2)
         return [rod(ends[0], neck, radius, 8)[:2], tip[:2]]
-    path = coil(*ends, radius) if kind == "spring" else ends[:: max(len(ends) // 200, 1)]
+    path = coil(ends[0], ends[1], radius) if kind == "spring" else ends[:: max(len(ends) // 200, 1)]
     return [tube(path, radius / 5 if kind == "spring" else radius)]
 
 

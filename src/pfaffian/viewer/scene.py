@@ -1,27 +1,25 @@
 """What a picture of a motion contains, whatever draws it: solids on bodies, rods, springs and arrows between points, trails.
 
-A Scene is made once from a mechanism and a result; the renderer, the page and the browser all draw it.
+A Scene is made once of a mechanism and its states (`build`); the renderer, the page and the browser all draw it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, ModelWarning, RunError, notice
+from pfaffian.errors import ModelError, RunError
 from pfaffian.evaluate.arrays import configurations, parameter_values
-from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import Pose
-from pfaffian.model.shape import Shape
 from pfaffian.simulate.result import as_result, recorded
 from pfaffian.viewer.drawing import COLOURS
-from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
+from pfaffian.viewer.solids import Solid
 
 LAYERS = {
     "shapes": True,
@@ -86,8 +84,9 @@ class Floor(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """time: (n,) [s].   bodies: names.   positions: (n, bodies, 3) [m], rotations: (n, bodies, 3, 3).   centres: (bodies, 3) mass
-    centres in the bodies.   size: of the machine [m].   up: (3,).   floor: None where gravity has no direction.
+    """time: (n,) [s].   bodies: names.   positions: (n, bodies, 3) [m], rotations: (n, bodies, 3, 3).
+    centres: (bodies, 3) mass centres in the bodies.   size: of the machine [m].   up: (3,).
+    floor: None where gravity has no direction.
     layers: those that have something to draw -> whether they are shown at first.
     """
 
@@ -150,17 +149,17 @@ class Placed(NamedTuple):
         """(3, 3) rotation and (3,) position as numbers."""
         return self.value(X.R), self.value(X.p).ravel()
 
-    def index(self, body: str) -> int:
+    def number_of(self, body: str) -> int:
         return self.bodies.get(body, -1)
 
     def point(self, body: str, x: Any) -> np.ndarray:
         """(n, 3) a point (3,) of a body, or the world, in the world."""
-        i, x = self.index(body), np.asarray(x, dtype=float).ravel()
+        i, x = self.number_of(body), np.asarray(x, dtype=float).ravel()
         return np.broadcast_to(x, (len(self.x), 3)) if i < 0 else self.R[:, i] @ x + self.x[:, i]
 
     def turn(self, body: str) -> np.ndarray:
         """(n, 3, 3) rotation of a body, or the world."""
-        i = self.index(body)
+        i = self.number_of(body)
         return np.broadcast_to(np.eye(3), (len(self.x), 3, 3)) if i < 0 else self.R[:, i]
 
 
@@ -192,96 +191,8 @@ def thinned(states: States, rate: float) -> States:
     time = states.time
     count = int(np.clip(np.ceil((time[-1] - time[0]) * rate) + 1, 1, len(time)))
     at = np.unique(np.searchsorted(time, np.linspace(time[0], time[-1], count) - 1e-9).clip(0, len(time) - 1))
-    pick = [None if x is None else x[at] for x in (states.time, states.q, states.v, states.u)]
-    return States(*pick, states.p)  # type: ignore[arg-type]
-
-
-def placed(m: Mechanism, states: States) -> Placed:
-    """The poses of all bodies at each state, and the size of the machine at the first."""
-    found = forward_kinematics(m, states.q, parameters=states.p)
-    n, names = len(states.q), [b.name for b in m.bodies]
-    R = np.stack([found[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
-    x = np.stack([found[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
-    k = Placed(m, states, {b: i for i, b in enumerate(names)}, R, x)
-    return k._replace(size=_size(k))
-
-
-def _size(k: Placed) -> float:
-    """Largest extent at the start of the points that bodies are joined at, or else of the bodies themselves [m]."""
-    from pfaffian.viewer.sketch import attached, radius_of_gyration
-
-    points = [k.point(b.name, x)[0] for b in k.m.bodies for x in attached(k, b)]
-    extent = float(np.ptp(np.array(points), axis=0).max()) if points else 0.0
-    widest = max([2 * radius_of_gyration(k, b) for b in k.m.bodies] + [0.0])
-    return max(extent, widest) or 1.0
-
-
-def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
-    """Everything that there is to draw of a mechanism in motion. reactions: whether to compute those of joints and closures."""
-    from pfaffian.viewer import fittings, sketch
-
-    k = placed(m, states)
-    makers = (shapes(k), sketch.sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
-    parts = tuple(part for made in makers for part in made)
-    moving = stretching(k, reactions)
-    g = k.value(m.gravity).ravel()
-    up = -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
-    centres = np.array([k.value(b.com).ravel() for b in m.bodies]).reshape(-1, 3)
-    made = Scene(m.name, states.time, tuple(k.bodies), k.x, k.R, centres, parts, moving, k.size, up, None, _layers(k, parts, moving))
-    return made._replace(floor=fittings.floor(k, made) if g.any() else None)
-
-
-def stretching(k: Placed, reactions: bool = False) -> tuple[Moving, ...]:
-    """Springs, rods, arrows and trails."""
-    from pfaffian.viewer import fittings
-
-    held = fittings.reactions(k) if reactions else []
-    return (*fittings.stretched(k), *fittings.forces(k), *held, *fittings.trails(k))
-
-
-def _layers(k: Placed, parts: Iterable[Part], moving: Iterable[Moving]) -> dict[str, bool]:
-    """Layers of a scene; joint axes are hidden at first where bodies have shapes of their own."""
-    used = {x.layer for x in (*parts, *moving)} | {"frames", "floor"}
-    plain = not any(b.shapes for b in k.m.bodies)
-    return {name: shown and (plain or name != "joints") for name, shown in LAYERS.items() if name in used}
-
-
-def shapes(k: Placed) -> Iterator[Part]:
-    """The shapes that bodies have. A mesh that cannot be drawn is said once and drawn as the box of its body's inertia."""
-    from pfaffian.viewer.sketch import inertia_box
-
-    missing: dict[str, str] = {}
-    for i, b in enumerate(k.m.bodies):
-        roles = {s.role for s in b.shapes}
-        for s in b.shapes:
-            layer = "collision" if s.role == "collision" and "visual" in roles else "shapes"
-            try:
-                solids = solids_of(k, s)
-            except ModelError as error:
-                missing[str(error)] = b.name
-                solids = inertia_box(k, b)
-            for solid in solids:
-                yield Part(b.name, i, solid._replace(colour=None), solid.colour or s.colour or body_colour(k, b), layer)
-    if missing:
-        first, more = next(iter(missing)), f"; and {len(missing) - 1} more" if len(missing) > 1 else ""
-        notice(f"meshes that are drawn as boxes: {first}{more}", ModelWarning)
-
-
-def solids_of(k: Placed, s: Shape) -> tuple[Solid, ...]:
-    """The solids of a shape in the frame of its body. Raises ModelError: a mesh cannot be read."""
-    size = k.value(s.size).ravel()
-    if s.kind != "mesh":
-        found: tuple[Solid, ...] = (MAKERS[s.kind](size),)
-    elif s.file is None:
-        raise ModelError(f"{s.label} is not found; read the robot with meshes=[folder]")
-    else:
-        found = tuple(_scaled(x, size) for x in read_mesh(s.file))
-    return tuple(x.moved(*k.pose(s.placement)) for x in found)
-
-
-def _scaled(solid: Solid, scale: np.ndarray) -> Solid:
-    faces = solid.faces[:, ::-1] if np.prod(scale) < 0 else solid.faces  # a mirror turns the triangles inside out
-    return solid._replace(vertices=solid.vertices * scale, faces=faces)
+    v, u = (None if x is None else x[at] for x in (states.v, states.u))
+    return States(time[at], states.q[at], v, u, states.p)
 
 
 def body_colour(k: Placed, b: Body) -> Colour:
@@ -327,5 +238,3 @@ def floor_square(scene: Scene) -> tuple[np.ndarray, float]:
 
 def _faint(colour: Colour, opacity: float) -> Colour:
     return (*colour[:3], colour[3] * opacity)
-
-

@@ -1,4 +1,4 @@
-"""A body without a shape, from its joints and inertia: rods between the points that it is joined at, else its inertia as a solid."""
+"""A body without a shape, from its joints and inertia: rods between the points where it is joined, else a solid."""
 
 from __future__ import annotations
 
