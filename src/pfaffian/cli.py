@@ -96,8 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
     study.add_argument("--json", type=Path, metavar="FILE", help="write the claims here as JSON")
     study.add_argument("--view", metavar="RESULT", help="then show this result of its mechanism in a browser (needs viser)")
-    words = "a folder: write the motion of each result that is one of its mechanism there, as pages that play in a browser"
-    study.add_argument("--animate", type=Path, metavar="DIR", help=words)
+    words = "write each result that is a motion of its mechanism as a page that plays in a browser, beside the figures"
+    study.add_argument("--animate", action="store_true", help=words)
     _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
@@ -356,8 +356,6 @@ def _study(chosen: argparse.Namespace) -> int:
         if chosen.json:
             prepare(chosen.json.parent)
     _check_pictures(chosen.view, None)
-    if chosen.animate is not None:
-        prepare(chosen.animate)
     begun = time.perf_counter()
     outcome = run_study(chosen.name)
     print(report(outcome.claims))
@@ -369,8 +367,8 @@ def _study(chosen: argparse.Namespace) -> int:
 
         words = as_json(outcome, machine())
         print(f"wrote {text(place(chosen.json, words.encode()))}")
-    if chosen.animate is not None:
-        for path in _animate_study(outcome, chosen.animate):
+    if chosen.animate:
+        for path in _animate_study(outcome, out):
             print(f"wrote {text(path)}")
     if chosen.view is not None:
         _view_study(outcome, chosen.view)

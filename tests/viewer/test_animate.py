@@ -148,9 +148,9 @@ def test_what_is_wrong_is_said_before_anything_is_drawn(rod, swing, tmp_path: Pa
     ):
         with pytest.raises(pf.ModelError, match=words):
             pf.animate(m, result)
-    for package, file in (("imageio_ffmpeg", "a.mp4"), ("PIL", "a.gif")):
+    for package, name, file in (("imageio_ffmpeg", "imageio-ffmpeg", "a.mp4"), ("PIL", "pillow", "a.gif")):
         monkeypatch.setitem(sys.modules, package, None)
-        with pytest.raises(pf.ModelError, match="needs the package .*: run `pip install"):
+        with pytest.raises(pf.ModelError, match=f"needs the package {name}: run `pip install {name}`"):
             pf.animate(rod, swing, tmp_path / file)
     assert not list(tmp_path.iterdir())
 

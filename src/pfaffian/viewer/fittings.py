@@ -86,9 +86,9 @@ def stretched(k: Placed) -> Iterator[Moving]:
 
 def _blades(k: Placed) -> list[tuple[Any, np.ndarray, np.ndarray]]:
     """Thrusters and propellers, each with its point and axis in its body."""
-    thrusters: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
-    propellers: list[tuple[Any, Any]] = [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
-    return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in [*thrusters, *propellers]]
+    found: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
+    found += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
+    return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in found]
 
 
 def rotors(k: Placed) -> Iterator[Part]:

@@ -25,12 +25,20 @@ HUB_DOFS = 3
 
 
 def sketches(k: Placed) -> Iterator[Part]:
-    """The parts of all bodies that have no shape."""
+    """The parts of all bodies that have no shape, nor are fixed to one that has."""
     round_ = dict(_round(k))
     for i, b in enumerate(k.m.bodies):
-        if not b.shapes:
+        if not _shaped(k, b.name):
             for solid in round_.get(b.name) or _rods(k, b):
                 yield Part(b.name, i, solid, body_colour(k, b), "shapes")
+
+
+def _shaped(k: Placed, body: str) -> bool:
+    """Whether a body, or one that it is fixed to, has shapes: parts of a robot that its file shows nothing of are inside."""
+    if body in k.bodies and k.m.body(body).shapes:
+        return True
+    lead = next((j for j in k.m.joints if j.child == body), None)
+    return lead is not None and lead.kind.name == "fixed" and lead.mimic is None and _shaped(k, lead.parent)
 
 
 def attached(k: Placed, b: Body) -> list[np.ndarray]:
