@@ -30,13 +30,15 @@ def read_colours(robot: Element) -> dict[str, Colour]:
 
 def read_shapes(link: Element, colours: Mapping[str, Colour], where: Places) -> tuple[tuple[Shape, ...], list[ModelError]]:
     """The shapes of a <link>, and what is wrong with those that cannot be read."""
+    found = [e for e in link.children if e.tag in ROLES]
+    if not found:
+        return (), []
     shapes, wrong = list[Shape](), list[ModelError]()
-    for role in ROLES:
-        for element in link.all(role):
-            try:
-                shapes.append(_shape(element, role, colours, where))
-            except ModelError as error:
-                wrong.append(error)
+    for element in sorted(found, key=lambda e: ROLES.index(e.tag)):
+        try:
+            shapes.append(_shape(element, element.tag, colours, where))
+        except ModelError as error:
+            wrong.append(error)
     return tuple(shapes), wrong
 
 

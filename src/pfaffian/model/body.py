@@ -81,17 +81,21 @@ def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *
     if name == WORLD:
         raise ModelError("'world' is the fixed frame; call the body something else")
     what = f"body {name!r}"
-    shapes = as_shapes(shape, what)
-    weighed = moments(shapes)
-    alone = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
+    shapes = as_shapes(shape, what) if shape != () else ()
+    weighed = moments(shapes) if shapes else None
     if weighed is not None:
-        if not alone or pseudo is not None:
+        if not _alone(mass, com, inertia) or pseudo is not None:
             raise ModelError(f"{what}: its shapes give mass, mass centre and inertia; leave these out, or the shapes' density")
         return Body(name, *weighed, shapes)
     if pseudo is not None:
-        return _of_pseudo(name, alone, pseudo, shapes)
+        return _of_pseudo(name, _alone(mass, com, inertia), pseudo, shapes)
     m, c = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com")
     return Body(name, m, c, tensor(inertia, f"{what}: inertia"), shapes)
+
+
+def _alone(mass: Any, com: Any, inertia: Any) -> bool:
+    """Whether none of the three is given."""
+    return com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
 
 
 def _of_pseudo(name: str, alone: bool, pseudo: Any, shapes: tuple[Shape, ...]) -> Body:
