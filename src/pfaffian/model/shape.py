@@ -99,7 +99,8 @@ def shape(
         >>> bar = pf.shape("box", size=(0.4, 0.02, 0.01), placement=(0.2, 0, 0), density=2700)
         >>> pf.body("bar", shape=bar)
         <Body 'bar': mass 0.216 kg, com (0.2, 0, 0) m, inertia (9e-06, 0.0028818, 0.0028872) kg m^2, 1 shape>
-        >>> pf.shape("sphere", radius=pf.Parameter("r", 0.1), colour="#0072b2")
+        >>> r = pf.Parameter("r", 0.1, "m")
+        >>> pf.shape("sphere", radius=r, colour="#0072b2")
         <Shape: sphere r m>
     """
     if not isinstance(kind, str) or kind not in SIZES:
