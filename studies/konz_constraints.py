@@ -364,7 +364,7 @@ def drifting(m: pf.Mechanism) -> pf.System:
     return pf.System(
         m,
         "off phi = 0",
-        (pf.StatePart("y", m.q_names, m.q_units), pf.StatePart("v", m.v_names, m.v_units)),
+        (pf.reduction.StatePart("y", m.q_names, m.q_units), pf.reduction.StatePart("v", m.v_names, m.v_units)),
         enter=lambda T: ca.vertcat(entered(T.q), T.v),
         show=lambda x, t: (shown(x), x[n:, 0]),
         rate=lambda T, motion, x: ca.vertcat(ca.SX(c.K(x[:n, 0])) @ T.v + back(x[:n, 0]), motion.v_dot),

@@ -1,12 +1,12 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
-    describe a machine    mechanism, body, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, wrench, ...;
+    describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
                           read for files (URDF, YAML); Parameter for a number that varies
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
                           reaction_wrench, linearise, symmetry; compile_terms for anything else
-    use a result          causes, sign_changes, singular_passages, overview, view, write_netcdf; export for a law as C99
+    use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, maths (so3, se3), study.
@@ -24,6 +24,7 @@ _HOME = {
     "pfaffian.model.number": ["Parameter"],
     "pfaffian.model.pose": ["Pose", "pose"],
     "pfaffian.model.body": ["Body", "body"],
+    "pfaffian.model.shape": ["shape"],
     "pfaffian.model.joint": ["Joint", "edge", "joint", "locked", "mimic"],
     "pfaffian.model.coordinates": ["Coordinates", "coordinates", "velocities"],
     "pfaffian.model.constraint": [
@@ -48,8 +49,8 @@ _HOME = {
     "pfaffian.simulate.stepper": ["stepper"],
     "pfaffian.simulate.adaptive": ["run_adaptive"],
     "pfaffian.simulate.step": ["Scheme"],
-    "pfaffian.simulate.system": ["StatePart", "System"],
-    "pfaffian.simulate.states": ["chosen_velocities", "hamiltonian"],
+    "pfaffian.simulate.system": ["System"],
+    "pfaffian.simulate.states": ["hamiltonian"],
     "pfaffian.simulate.reduction": ["reduce"],
     "pfaffian.simulate.impact": ["impact"],
     "pfaffian.evaluate.symmetry": ["symmetry"],
@@ -78,7 +79,8 @@ _HOME = {
     "pfaffian.viewer.equations": ["equations"],
     "pfaffian.viewer.maps": ["map_of"],
     "pfaffian.viewer.plots": ["plot"],
-    "pfaffian.viewer.scene": ["view"],
+    "pfaffian.viewer.animate": ["animate"],
+    "pfaffian.viewer.browser": ["view"],
     "pfaffian.embedded.export": ["export"],
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}

@@ -98,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
     study.add_argument("--json", type=Path, metavar="FILE", help="write the claims here as JSON")
     study.add_argument("--view", metavar="RESULT", help="then show this result of its mechanism in a browser (needs viser)")
+    words = "write each result that is a motion of its mechanism as a page that plays in a browser, beside the figures"
+    study.add_argument("--animate", action="store_true", help=words)
     _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
@@ -149,6 +151,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-figure", action="store_true", help="write no figure")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
     add("--view", action="store_true", help="then show the motion in a browser (needs viser)")
+    add("--animate", type=Path, metavar="FILE", help="write the motion into FILE.html, .mp4 or .gif (see pf.animate)")
 
 
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
@@ -224,10 +227,7 @@ def _run(chosen: argparse.Namespace) -> int:
     m, settings = _read(chosen)
     settings = _overridden(chosen, settings)
     scheme = _scheme(settings)
-    if chosen.view:
-        from pfaffian.viewer.scene import need_viser
-
-        need_viser()  # before a long run, not after it
+    _check_pictures(chosen.view, chosen.animate)
     from pfaffian.output.folder import prepare
 
     out = prepare(chosen.out)
@@ -235,17 +235,36 @@ def _run(chosen: argparse.Namespace) -> int:
     result = _result(chosen, m, settings, scheme)
     seconds = time.perf_counter() - begun
     files = _write(chosen, result, out)
+    if chosen.animate is not None:
+        from pfaffian.viewer.animate import animate
+
+        animate(m, result, chosen.animate, parameters=settings.arrays(m)[3], progress=sys.stderr.isatty())
+        files.append(chosen.animate)
     from pfaffian.simulate.result import FINISHED, causes
     from pfaffian.viewer.summary import summary
 
     print(summary(m, result, seconds, files))
-    if chosen.view and "interrupted" not in result.attrs:
-        from pfaffian.viewer.scene import view
-
-        view(m, result, settings.arrays(m)[3])
     if "interrupted" in result.attrs:
         return INTERRUPTED
+    if chosen.view:
+        from pfaffian.viewer.browser import view
+
+        view(m, result, settings.arrays(m)[3], block=True)
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
+
+
+def _check_pictures(view: Any, animation: Path | None) -> None:
+    """Raise ModelError for a package or suffix that is missing, before a long run instead of after it."""
+    if view:
+        from pfaffian.viewer.browser import need_viser
+
+        need_viser()
+    if animation is not None:
+        from pfaffian.output.folder import prepare
+        from pfaffian.viewer.animate import suffix_of
+
+        suffix_of(animation)
+        prepare(animation.parent)
 
 
 def _scheme(settings: RunSettings) -> Scheme:
@@ -346,10 +365,7 @@ def _study(chosen: argparse.Namespace) -> int:
         out = prepare(chosen.out or Path("out") / chosen.name)
         if chosen.json:
             prepare(chosen.json.parent)
-    if chosen.view is not None:
-        from pfaffian.viewer.scene import need_viser
-
-        need_viser()  # before a long run, not after it
+    _check_pictures(chosen.view, None)
     begun = time.perf_counter()
     outcome = run_study(chosen.name)
     print(report(outcome.claims))
@@ -361,6 +377,9 @@ def _study(chosen: argparse.Namespace) -> int:
 
         words = as_json(outcome, machine())
         print(f"wrote {text(place(chosen.json, words.encode()))}")
+    if chosen.animate:
+        for path in _animate_study(outcome, out):
+            print(f"wrote {text(path)}")
     if chosen.view is not None:
         _view_study(outcome, chosen.view)
     return DONE if outcome.holds else STOPPED
@@ -368,13 +387,29 @@ def _study(chosen: argparse.Namespace) -> int:
 
 def _view_study(outcome: Any, name: str) -> None:
     """Show the result with that name, which is the name of its file."""
-    from pfaffian.viewer.scene import view
+    from pfaffian.viewer.browser import view
     from pfaffian.viewer.study import datasets, folder, load
 
     known = dict(datasets(outcome.result))
     if name not in known:
         raise ModelError(f"--view: study {outcome.name!r} has no result {text(name, 60)!r}; {nearest(name, list(known))}")
-    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), known[name])
+    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), known[name], block=True)
+
+
+def _animate_study(outcome: Any, out: Path) -> list[Path]:
+    """A page for each result that is a motion of the study's mechanism. Raises ModelError: there is none."""
+    from pfaffian.viewer.animate import animate
+    from pfaffian.viewer.study import datasets, folder, load
+
+    m = load(outcome.name, folder(), ("mechanism",)).mechanism()
+    files = []
+    for name, data in datasets(outcome.result):
+        if "q" in data and "time" in data["q"].dims and tuple(data["coordinate"].values.tolist()) == m.q_names:
+            files.append(out / f"{name}.html")
+            animate(m, data, files[-1], progress=sys.stderr.isatty())
+    if not files:
+        raise ModelError(f"--animate: no result of study {outcome.name!r} is a motion of its mechanism {m.name!r}")
+    return files
 
 
 def _write_study(outcome: Any, out: Path) -> list[Path]:

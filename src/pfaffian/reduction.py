@@ -4,6 +4,7 @@ momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_c
 isotropy_inertia, isotropy_connection, reduced_two_form                                       of one value of its momentum
 constraint_connection, constraint_curvature                                                   of constraints on velocities
 floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines with a floating base
+StatePart, chosen_velocities                                                                  of a System in another state
 """
 
 from pfaffian.dynamics.floating import floating_base
@@ -21,8 +22,12 @@ from pfaffian.evaluate.connections import (
 )
 from pfaffian.evaluate.floating import generalised_jacobian, momentum_twist, reaction_null_space
 from pfaffian.simulate.holonomy import holonomy
+from pfaffian.simulate.states import chosen_velocities
+from pfaffian.simulate.system import StatePart
 
 __all__ = [
+    "StatePart",
+    "chosen_velocities",
     "connection_curvature",
     "constraint_connection",
     "constraint_curvature",

@@ -41,6 +41,14 @@ def test_run_writes_a_result_and_a_figure(cli, here: Path) -> None:
     assert len(result.attrs["file_sha256"]) == 64 and result["parameters"].sel(parameter="mass") == 2
 
 
+def test_run_writes_its_motion_as_a_page(cli, here: Path) -> None:
+    said = cli("run", "pendulum.yaml", "--no-figure", "--animate", "films/swing.html")
+    assert said.status == 0 and "swing.html" in said.out
+    assert (here / "films" / "swing.html").read_bytes().startswith(b"<!doctype html>")
+    said = cli("run", "pendulum.yaml", "--animate", "films/swing.avi", "--out", "not")
+    assert said.status == 2 and "ends in .mp4, .gif, .html" in said.err and not (here / "not").exists()
+
+
 def test_options_take_the_place_of_the_file(cli, here: Path) -> None:
     options = ("--duration", "0.2", "--step", "0.02", "--every", "2", "--integrator", "euler", "--formulation", "gauss")
     sets = ("--set", "mass=3", "--set", "q:hinge=0.25", "--set", "v:hinge=1", "--set", "u:motor=-4")

@@ -107,8 +107,10 @@ FOUR_BAR = pf.read_yaml(Path(__file__).parents[2] / "examples" / "four_bar.yaml"
 
 def test_a_run_is_shown_with_its_parameters(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
-    monkeypatch.setattr("pfaffian.viewer.scene.need_viser", lambda: None)
-    monkeypatch.setattr("pfaffian.viewer.scene.view", lambda m, result, p: shown.append((m.name, result["q"].ndim, len(p))))
+    monkeypatch.setattr("pfaffian.viewer.browser.need_viser", lambda: None)
+    monkeypatch.setattr(
+        "pfaffian.viewer.browser.view", lambda m, result, p, block: shown.append((m.name, result["q"].ndim, len(p)))
+    )
     said = cli("run", "four_bar", "--duration", "0.01", "--no-figure", "--view")
     assert said.status == 0 and shown == [("four-bar", 2, len(FOUR_BAR.p_names))]
 
@@ -116,14 +118,24 @@ def test_a_run_is_shown_with_its_parameters(cli, monkeypatch: pytest.MonkeyPatch
 def test_a_result_of_a_study_plays(cli, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shelf / "moving.py").write_text(MOVING)
     shown = []
-    monkeypatch.setattr("pfaffian.viewer.scene.need_viser", lambda: None)
-    monkeypatch.setattr("pfaffian.viewer.scene.view", lambda m, result: shown.append((m.name, result["q"].shape)))
+    monkeypatch.setattr("pfaffian.viewer.browser.need_viser", lambda: None)
+    monkeypatch.setattr("pfaffian.viewer.browser.view", lambda m, result, block: shown.append((m.name, result["q"].shape)))
     assert cli("study", "moving", "--view", "one-fall").status == 0 and shown == [("pendulum", (3, 1))]
     said = cli("study", "moving", "--view", "one-fal")
     assert said.status == 2 and "did you mean 'one-fall'?" in said.err
     (shelf / "moving.py").write_text(MOVING.replace("def mechanism", "def machine").replace("mechanism()", "machine()"))
     said = cli("study", "moving", "--view", "one-fall")
     assert said.status == 2 and "has no function mechanism()" in said.err
+
+
+def test_the_motions_of_a_study_become_pages(cli, shelf: Path, here: Path) -> None:
+    (shelf / "moving.py").write_text(MOVING)
+    said = cli("study", "moving", "--animate", "--out", "here")
+    assert said.status == 0 and "one-fall.html" in said.out
+    assert (here / "here" / "one-fall.html").read_bytes().startswith(b"<!doctype html>")
+    (shelf / "moving.py").write_text(MOVING + "\ndef figures(result):\n    result['one fall'] = 0\n    return {}\n")
+    said = cli("study", "moving", "--animate", "--out", "none")
+    assert said.status == 2 and "--animate: no result of study 'moving' is a motion of its mechanism 'pendulum'" in said.err
 
 
 def test_study_that_fails(cli, shelf: Path, here: Path) -> None:

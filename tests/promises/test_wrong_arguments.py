@@ -13,6 +13,7 @@ import xarray as xr
 import pfaffian as pf
 from pfaffian import control, reduction, screws
 from pfaffian.formats import RunSettings
+from pfaffian.reduction import StatePart
 from tests.public_names import PUBLIC
 from tests.tolerance import MET
 
@@ -67,7 +68,7 @@ def lawful(law):
 
 def in_state(**changes):
     """ARM in the state [q; v] said by hand, but for what is changed."""
-    parts = (pf.StatePart("at", ARM.q_names, ARM.q_units), pf.StatePart("fast", ARM.v_names, ARM.v_units))
+    parts = (StatePart("at", ARM.q_names, ARM.q_units), StatePart("fast", ARM.v_names, ARM.v_units))
     given = {
         "parts": parts,
         "enter": lambda T: ca.vertcat(T.q, T.v),
@@ -82,10 +83,10 @@ def in_state_run(**changes):
 
 
 WRONG = {
-    "a part of a state without units": (lambda: in_state(parts=[pf.StatePart("at", ("a",), ())]), "a unit for each name"),
-    "parts of a state of one name": (lambda: in_state(parts=[pf.StatePart("a", "b", "1")] * 2), "two parts have one name"),
+    "a part of a state without units": (lambda: in_state(parts=[StatePart("at", ("a",), ())]), "a unit for each name"),
+    "parts of a state of one name": (lambda: in_state(parts=[StatePart("a", "b", "1")] * 2), "two parts have one name"),
     "a part named like a signal": (
-        lambda: in_state_run(parts=(pf.StatePart("energy", "abcd", "1111"),)), "signal 'energy' of the state"),
+        lambda: in_state_run(parts=(StatePart("energy", "abcd", "1111"),)), "signal 'energy' of the state"),
     "a state that enters too short": (lambda: in_state_run(enter=lambda T: T.q), "enter: 4 numbers are needed, got 2"),
     "a state that shows no pair": (lambda: in_state_run(show=lambda x, t: x), r"show: \(q, v\) is needed"),
     "a state that shows too little": (lambda: in_state_run(show=lambda x, t: (x[:2], x[2])), "show: v: 2 numbers"),
@@ -130,9 +131,9 @@ WRONG = {
     "impact of a name": (lambda: pf.impact("arm", [0, 0], [0, 0]), "a Mechanism is needed"),
     "symmetry of a name": (lambda: pf.symmetry("arm"), "a Mechanism is needed"),
     "hamiltonian of a name": (lambda: pf.hamiltonian("arm"), "a Mechanism is needed"),
-    "chosen velocities by a function": (lambda: pf.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
+    "chosen velocities by a function": (lambda: pf.reduction.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
     "velocities chosen twice": (
-        lambda: pf.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "a choice of velocities already"),
+        lambda: pf.reduction.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "a choice of velocities already"),
     "the pair that read gives": (lambda: pf.run((ARM, RunSettings()), **QUICK), "m, settings = pf.read"),
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
     "settings for a state": (lambda: pf.run(ARM, RunSettings(), **QUICK), "settings.arrays"),

@@ -34,7 +34,7 @@ def spun(m):
 
 
 def chosen(m):
-    return pf.chosen_velocities(m, spun(m))
+    return pf.reduction.chosen_velocities(m, spun(m))
 
 
 STATES = {"Hamilton's": pf.hamiltonian, "chosen velocities": chosen}

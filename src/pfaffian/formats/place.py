@@ -20,17 +20,17 @@ def beside(folder: Path, name: str, allow: Iterable[str | Path], where: str) -> 
     """
     allowed = [Path(a) for a in allow]
     if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
-        raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {_WAY_OUT}")
+        raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {WAY_OUT}")
     try:
         path = (folder / name).resolve()
         if any(path.is_relative_to(root.resolve()) for root in (folder, *allowed)):
             return path
     except (OSError, ValueError, RuntimeError):
         raise ModelError(f"{where}: {printable(name)} is not a usable path") from None
-    raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {_WAY_OUT}")
+    raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {WAY_OUT}")
 
 
-_WAY_OUT = "move the file there, or pass allow=[folder]"
+WAY_OUT = "move the file there, or pass allow=[folder]"
 
 
 def installed(package: str, name: str, where: str = "installed") -> Path:

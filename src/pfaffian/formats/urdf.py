@@ -11,14 +11,17 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
+from pfaffian.formats.urdf_shape import read_colours, read_shapes
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, locked, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 10_000
@@ -38,11 +41,12 @@ ROOT_JOINT = "root_joint"
 
 
 def read_urdf(path: str | Path, **options: Any) -> Mechanism:
-    """The robot of a URDF file as a mechanism. No other file is opened.
+    """The robot of a URDF file as a mechanism. No other file is opened; meshes that it names are when they are drawn.
 
     Args:
         path: of the file.
-        options: those of `parse_urdf`: base, actuated, mimic, strict, name, source (by default the file's name).
+        options: those of `parse_urdf`: base, actuated, mimic, strict, name, meshes, source (by default the file's name), folder
+            (by default the file's).
     Raises ModelError: what is wrong with which element, on which line.
     Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
 
@@ -59,6 +63,7 @@ def read_urdf(path: str | Path, **options: Any) -> Mechanism:
     """
     place = as_path(path)
     options.setdefault("source", place.name)
+    options.setdefault("folder", place.parent)
     return parse_urdf(read_text(place), **options)
 
 
@@ -71,6 +76,8 @@ def parse_urdf(
     strict: bool = False,
     name: str | None = None,
     source: str = "URDF",
+    folder: str | Path | None = None,
+    meshes: Iterable[str | Path] = (),
 ) -> Mechanism:
     """The robot of a URDF text as a mechanism.
 
@@ -90,8 +97,12 @@ def parse_urdf(
             the inertias are used as they are, the joints are locked at zero, since no force decides their acceleration.
         name: of the mechanism; None: the file's.
         source: what errors call the text, "URDF" by default.
+        folder: of the file, for the names of meshes; None, the default, finds none there. package://P/x is looked for in the
+            folder P above the file that has a package.xml, and other names in its own folder.
+        meshes: more folders with meshes; none by default. A mesh that is not found is no error: pictures show a box instead.
     Raises ModelError: what is wrong with which element, on which line.
-    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
+    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction,
+    shapes that cannot be read.
 
     Example:
         >>> import pfaffian as pf
@@ -114,9 +125,10 @@ def parse_urdf(
     tree = _tree(order, called, root, base, mimic == "follow")
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint another type than fixed")
+    shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
-        [_body(link, called[n]) for n, link in links.items() if called[n] != WORLD],
+        [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
         actuators=_actuators(order, actuated, drop_mimics=mimic == "follow"),
         lenient=True,
@@ -163,10 +175,24 @@ def _free_name(name: str, names: Iterable[str]) -> str:
     return name
 
 
-def _body(link: UrdfLink, name: str) -> Body:
+def _body(link: UrdfLink, name: str, shapes: tuple[Shape, ...]) -> Body:
     I = link.inertia
     tensor: Any = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]) if I.any() else 0.0
-    return body(name, link.mass, link.com, tensor)
+    return body(name, link.mass, link.com, tensor, shape=shapes)
+
+
+def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: Places) -> dict[str, tuple[Shape, ...]]:
+    """Link -> its shapes. Those that cannot be read are left out with a warning, or refused: no motion depends on them."""
+    colours, found, wrong = read_colours(robot), dict[str, tuple[Shape, ...]](), list[ModelError]()
+    for name, link in links.items():
+        found[name], bad = read_shapes(link.element, colours, where)
+        wrong += bad
+    if wrong and strict:
+        raise wrong[0]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        _notice(f"{robot.source}: shapes that cannot be read are left out: {wrong[0]}{more}; pictures lack them")
+    return found
 
 
 def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool) -> list[Joint]:

@@ -1,4 +1,4 @@
-"""The elements of a URDF file that describe mechanics, as plain data. Shapes, meshes and colours are skipped."""
+"""The elements of a URDF file that describe mechanics, as plain data."""
 
 from __future__ import annotations
 

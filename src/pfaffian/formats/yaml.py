@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
 from pfaffian.formats.place import beside, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
@@ -42,7 +44,7 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
 
     Args:
         path: of the file.
-        allow: folders beside the file's own in which a URDF file that it names may lie; none by default.
+        allow: folders beside the file's own in which URDF files and meshes that it names may lie; none by default.
     Raises ModelError: what is wrong with which element, on which line.
 
     Example:
@@ -71,7 +73,8 @@ def parse_yaml(
     Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
     them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
     generalised forces and wrenches may use coordinates, their rates and the time as well, such as `V: m*9.81*l*cos(pivot)`,
-    `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`.
+    `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`. A body's `shape` is one map, or a list of them, with the arguments of
+    `shape`.
 
     Args:
         text: of the file.
@@ -102,8 +105,9 @@ def parse_yaml(
     f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]
     names = {p.name: p.symbol for p in parameters}
-    robot = _robot(f["urdf"], None if folder is None else Path(folder), allow) if "urdf" in f else None
-    parts: dict[str, Any] = {key: _section(f, key, names) for key in _PARTS}
+    start, allow = None if folder is None else Path(folder), tuple(allow)
+    robot = _robot(f["urdf"], start, allow) if "urdf" in f else None
+    parts: dict[str, Any] = {key: _section(f, key, names, places(start, allow)) for key in _PARTS}
     if robot:
         parts = {key: getattr(robot, key) + added for key, added in parts.items()}
     name = f["name"].text() if "name" in f else robot.name if robot else Path(source).stem
@@ -122,8 +126,8 @@ def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
     return f[key].map() if key in f else {}
 
 
-def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX]) -> tuple[Any, ...]:
-    reader = _PARTS[key][1]
+def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: Places) -> tuple[Any, ...]:
+    reader = partial(read_body, where=where) if key == "bodies" else _PARTS[key][1]
     found = (reader(name, node, names) for name, node in _entries(f, key).items())
     return tuple(part for made in found for part in (made if isinstance(made, tuple) else (made,)))
 
@@ -147,7 +151,7 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
     else:
         path = beside(folder, name, allow, node.where)
     try:
-        return read_urdf(path, **options)
+        return read_urdf(path, **options, meshes=allow)
     except ModelError as error:
         raise node.error(str(error)) from None
 

@@ -9,7 +9,9 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
+from pfaffian.formats.mesh_file import MESHES, NOWHERE, Places
 from pfaffian.formats.number import printable
+from pfaffian.formats.place import WAY_OUT
 from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
@@ -34,6 +36,7 @@ from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose, pose
 from pfaffian.model.rolling import disk, knife_edge, sphere, wheel
+from pfaffian.model.shape import ROLES, SIZES, Shape, shape
 
 Names = Mapping[str, ca.SX]
 
@@ -48,12 +51,39 @@ def read_parameter(name: str, node: Node) -> Parameter:
     return Parameter(name, f["default"].constant(), f["unit"].text() if "unit" in f else "")
 
 
-def read_body(name: str, node: Node, names: Names) -> Body:
-    """`crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`."""
-    f = node.fields(("mass", "com", "inertia"))
+def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> Body:
+    """`crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`, or `crank: {shape: {kind: box, ...}}`."""
+    f = node.fields(("mass", "com", "inertia", "shape"))
     given = _take(f, mass=lambda n: n.number(names), com=lambda n: n.numbers(3, names),
-                  inertia=lambda n: _inertia(n, names))  # fmt: skip
+                  inertia=lambda n: _inertia(n, names), shape=lambda n: read_shapes(n, names, where))  # fmt: skip
     return _made(node, body, name, **given)
+
+
+def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
+    """One shape or a list: `{kind: box, size: [l, 0.02, 0.01], density: 2700, placement: {xyz: [l/2, 0, 0]}}`."""
+    return [_shape(n, names, where) for n in (node.items() if isinstance(node.value, list) else [node])]
+
+
+def _shape(node: Node, names: Names, where: Places) -> Shape:
+    lengths = ("radius", "length", "density", "mass")
+    f = node.fields(("kind", "size", "file", "scale", "placement", "colour", "role", *lengths), required=("kind",))
+    kind = f["kind"].choice(SIZES)
+    given = _take(f, size=lambda n: n.numbers(3, names), file=lambda n: _mesh(n, where), scale=lambda n: n.array({}),
+                  placement=lambda n: read_pose(n, names), colour=_colour, role=lambda n: n.choice(ROLES),
+                  **{k: lambda n: n.number(names) for k in lengths})  # fmt: skip
+    return _made(node, shape, kind, **given)
+
+
+def _mesh(node: Node, where: Places) -> str:
+    found = where.find(node.text())
+    if found is None:
+        kinds = ", ".join(MESHES)
+        raise node.error(f"the mesh {printable(node.text())} is not a file ({kinds}) below the file's own folder; {WAY_OUT}")
+    return found
+
+
+def _colour(node: Node) -> Any:
+    return [n.constant() for n in node.items()] if isinstance(node.value, list) else node.text()
 
 
 def _inertia(node: Node, names: Names) -> Any:

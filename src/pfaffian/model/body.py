@@ -6,11 +6,12 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, brief, plural
 from pfaffian.maths.inertia import pseudo_to_moments
 from pfaffian.model import shown
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, is_symmetric, matrix, scalar, vector
+from pfaffian.model.shape import Shape, as_shapes, moments
 
 WORLD = "world"
 ORIGIN = (0, 0, 0)
@@ -24,6 +25,7 @@ class Body:
     mass: [kg].
     com: (3, 1) mass centre in the body frame [m].
     inertia: (3, 3) about the mass centre, along the body axes [kg m^2].
+    shapes: what pictures show of it; equations know nothing of them.
 
     Example:
         >>> import pfaffian as pf
@@ -39,16 +41,19 @@ class Body:
     mass: ca.SX
     com: ca.SX
     inertia: ca.SX
+    shapes: tuple[Shape, ...] = ()
 
     def __repr__(self) -> str:
         I = self.inertia
         products = ca.vertcat(I[0, 1], I[0, 2], I[1, 2])
         tensor = ca.diag(I) if ca.densify(products).is_zero() else ca.vertcat(ca.diag(I), products)
         com, inertia = shown.number(self.com, "m"), shown.number(tensor, "kg m^2")
-        return shown.words(self, f"mass {shown.number(self.mass, 'kg')}", f"com {com}", f"inertia {inertia}", name=self.name)
+        parts = [f"mass {shown.number(self.mass, 'kg')}", f"com {com}", f"inertia {inertia}"]
+        parts += [plural(len(self.shapes), "shape")] if self.shapes else []
+        return shown.words(self, *parts, name=self.name)
 
 
-def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None) -> Body:
+def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None, shape: Any = ()) -> Body:
     """A rigid body, from numbers or parameters; `mechanism` checks whether a body can have them.
 
     Args:
@@ -59,8 +64,10 @@ def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *
             (6,) xx yy zz xy xz yz, or (3, 3).
         pseudo: (4, 4) pseudo-inertia [[S, h], [h^T, m]] in place of the three, S = sum m x x^T [kg m^2], h = sum m x [kg m],
             m [kg]. [konz25 (3.91)]
-    Raises ModelError: a name that is not text, numbers of the wrong count, a pseudo-inertia beside the other three, or one that
-    is not symmetric or has no mass.
+        shape: what pictures show, one made by `shape` or a list of such, none by default. Those with a density or a mass give
+            the body its mass, mass centre and inertia in place of the arguments above.
+    Raises ModelError: a name that is not text, numbers of the wrong count, a pseudo-inertia or shapes with mass beside the
+    other three, or a pseudo-inertia that is not symmetric or has no mass.
 
     Example:
         >>> import pfaffian as pf
@@ -74,14 +81,25 @@ def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *
     if name == WORLD:
         raise ModelError("'world' is the fixed frame; call the body something else")
     what = f"body {name!r}"
+    shapes = as_shapes(shape, what) if shape != () else ()
+    weighed = moments(shapes) if shapes else None
+    if weighed is not None:
+        if not _alone(mass, com, inertia) or pseudo is not None:
+            raise ModelError(f"{what}: its shapes give mass, mass centre and inertia; leave these out, or the shapes' density")
+        return Body(name, *weighed, shapes)
     if pseudo is not None:
-        return _of_pseudo(name, mass, com, inertia, pseudo)
-    return Body(name, scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), tensor(inertia, f"{what}: inertia"))
+        return _of_pseudo(name, _alone(mass, com, inertia), pseudo, shapes)
+    m, c = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com")
+    return Body(name, m, c, tensor(inertia, f"{what}: inertia"), shapes)
 
 
-def _of_pseudo(name: str, mass: Any, com: Any, inertia: Any, pseudo: Any) -> Body:
+def _alone(mass: Any, com: Any, inertia: Any) -> bool:
+    """Whether none of the three is given."""
+    return com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
+
+
+def _of_pseudo(name: str, alone: bool, pseudo: Any, shapes: tuple[Shape, ...]) -> Body:
     what = f"body {name!r}: pseudo"
-    alone = com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
     if not alone:
         raise ModelError(f"{what} contains mass, mass centre and inertia; leave these out")
     P = matrix(pseudo, what)
@@ -91,7 +109,7 @@ def _of_pseudo(name: str, mass: Any, com: Any, inertia: Any, pseudo: Any) -> Bod
     if m.is_zero():
         raise ModelError(f"{what} has zero mass, its last entry, and so no mass centre")
     c = h / m
-    return Body(name, ca.SX(m), ca.densify(c), ca.densify(I - m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)))
+    return Body(name, ca.SX(m), ca.densify(c), ca.densify(I - m * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)), shapes)
 
 
 def tensor(value: Any, what: str) -> ca.SX:

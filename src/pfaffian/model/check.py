@@ -19,6 +19,7 @@ from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thru
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
+from pfaffian.model.shape import Shape
 
 if TYPE_CHECKING:
     from pfaffian.model.mechanism import Mechanism
@@ -56,11 +57,15 @@ def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
 
 
 def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
+    if isinstance(value, ca.SX):
+        return (value,)
     if isinstance(value, Pose):
         return value.R, value.p
     if isinstance(value, Mimic):
         return value.ratios, value.offset
-    return (value,) if isinstance(value, ca.SX) else ()
+    if value and isinstance(value, tuple) and isinstance(value[0], Shape):
+        return tuple(x for s in value for x in (s.size, *_numbers_in(s.placement)))
+    return ()
 
 
 def impossible_bodies(m: Mechanism, p: Any = None) -> dict[str, str]:

@@ -13,6 +13,9 @@ from pfaffian.model.known import Known
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import Parameter
 
+UNSEEN = ("shapes",)
+"""Fields that no equation contains."""
+
 
 def structure(m: Mechanism) -> str:
     """sha256 of a mechanism's content except its own name.
@@ -42,6 +45,7 @@ def _content(x: Any, numbers: list[ca.SX]) -> Any:
     if isinstance(x, tuple):
         return [_content(part, numbers) for part in x]
     if is_dataclass(x):
-        return type(x).__name__, [(f.name, _content(getattr(x, f.name), numbers)) for f in fields(x)]
+        seen = [f.name for f in fields(x) if f.name not in UNSEEN]
+        return type(x).__name__, [(name, _content(getattr(x, name), numbers)) for name in seen]
     assert x is None or isinstance(x, (str, bool, int, float)), f"{type(x).__name__} is in no digest"
     return repr(x)

@@ -138,8 +138,8 @@ def assemble(
     if as_whole(branches, "branches", most=TRIED) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
-        found = _distinct(given, branches)
-        return _assembly(given, found.q, found.v, found.residual)
+        distinct = _distinct(given, branches)
+        return _assembly(given, distinct.q, distinct.v, distinct.residual)
     found = close(given, search)
     if not found.satisfied.any():
         raise RunError(explain(given.problem, 0, given.q, given.v, search))
@@ -207,17 +207,15 @@ def close(given: Given, search: bool = True) -> Closed:
     if not m.ideal:
         nothing = State(given.q[:0], given.v[:0], *[np.zeros((0, 0))] * 5)
         return Closed(given.q, given.v, np.zeros(count), np.ones(count, dtype=bool), nothing)
-    closed = Closed(np.empty_like(given.q), np.empty_like(given.v), np.empty(count), np.empty(count, dtype=bool), None)  # type: ignore[arg-type]
+    q, v, residual, satisfied = np.empty_like(given.q), np.empty_like(given.v), np.empty(count), np.empty(count, dtype=bool)
     lost = []
     for begin in range(0, count, BLOCK):
         at = slice(begin, begin + BLOCK)
         tell(f"putting runs onto their constraints, {begin} of {count} done")
         found = pursue(given.problem.take(at), given.q[at], given.v[at], search=search)
-        satisfied = found.satisfied
-        for mine, new in zip(closed, (found.q, found.v, found.residual, satisfied), strict=False):
-            mine[at] = new
-        lost.append(found.take(~satisfied))
-    return closed._replace(lost=State(*map(np.concatenate, zip(*lost, strict=True))))
+        q[at], v[at], residual[at], satisfied[at] = found.q, found.v, found.residual, found.satisfied
+        lost.append(found.take(~found.satisfied))
+    return Closed(q, v, residual, satisfied, State(*map(np.concatenate, zip(*lost, strict=True))))
 
 
 def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray) -> Assembly:

@@ -141,7 +141,7 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
-        >>> system = pf.chosen_velocities(m, pf.velocities(lambda k: [[1 / 3.6]], ["speed"], "km/h"))
+        >>> system = pf.reduction.chosen_velocities(m, pf.velocities(lambda k: [[1 / 3.6]], ["speed"], "km/h"))
         >>> result = pf.run(system, v={"x": 10.0}, duration=0.1, step=0.01, backend="numpy")
         >>> result["y"].values[-1].round(9)
         array([36.])

@@ -42,7 +42,7 @@ class StatePart(NamedTuple):
         >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, com=(0, 0, -1))], [hinge])
         >>> pf.hamiltonian(m).parts[1]
         StatePart(name='momentum', names=('hinge',), units=('N m s',))
-        >>> pf.StatePart("p", names=("p_x", "p_y"), units=("N s", "N s")).units[0]
+        >>> pf.reduction.StatePart("p", names=("p_x", "p_y"), units=("N s", "N s")).units[0]
         'N s'
     """
 
@@ -90,7 +90,7 @@ class System:
         >>> import casadi as ca, pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
-        >>> parts = (pf.StatePart("q", ("x",), ("m",)), pf.StatePart("p", ("p",), ("N s",)))
+        >>> parts = (pf.reduction.StatePart("q", ("x",), ("m",)), pf.reduction.StatePart("p", ("p",), ("N s",)))
         >>> system = pf.System(m, "[x; p]", parts, enter=lambda T: ca.vertcat(T.q, 2 * T.v), show=lambda x, t: (x[0], x[1] / 2),
         ...                    rate=lambda T, motion, x: ca.vertcat(T.v, 2 * motion.v_dot))
         >>> pf.run(system, v=[3.0], duration=1.0, step=0.1, backend="numpy")["p"].values[-1]

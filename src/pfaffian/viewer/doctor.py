@@ -23,6 +23,8 @@ PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matpl
 EXTRAS = {
     "ziglang": "a C compiler",
     "viser": "3D in a browser",
+    "trimesh": "meshes of robots",
+    "imageio-ffmpeg": "animations as .mp4",
     "sympy": "formulas for LaTeX",
     "pin": "oracle of the tests",
     "mujoco": "oracle of the tests",

@@ -1,45 +1,174 @@
-"""A result in 3D in a browser: bodies as frames, links as sticks from joint to joint. Needs viser."""
+"""What a picture of a motion contains, whatever draws it: solids on bodies, rods, springs and arrows between points, trails.
+
+A Scene is made once of a mechanism and its states (`build`); the renderer, the page and the browser all draw it.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError, install
-from pfaffian.evaluate.compiled import compile_terms
-from pfaffian.model.body import WORLD
-from pfaffian.model.constraint import Closure
+from pfaffian.errors import ModelError, RunError
+from pfaffian.evaluate.arrays import configurations, parameter_values
+from pfaffian.model.body import Body
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.pose import Pose
 from pfaffian.simulate.result import as_result, recorded
-from pfaffian.terms.kinematics import Kinematics
+from pfaffian.viewer.drawing import COLOURS
+from pfaffian.viewer.solids import Solid
 
-FRAMES_PER_SECOND = 30
-STICK, LOOP = (70, 70, 80), (213, 94, 0)
+LAYERS = {
+    "shapes": True,
+    "collision": False,
+    "joints": True,
+    "closures": True,
+    "springs": True,
+    "rotors": True,
+    "forces": True,
+    "reactions": False,
+    "trails": False,
+    "frames": False,
+    "floor": True,
+}
+"""Layer of a scene -> whether it is shown until it is switched."""
+
+Colour = tuple[float, ...]
 
 
-class Motion(NamedTuple):
-    """time: (n,) [s].   sticks: (n, sticks, 2, 3) end points [m].   loops: how many of the last sticks belong to closures.
-    origins: (n, bodies, 3) [m].   axes: (n, bodies, 4) quaternions w x y z."""
+POSES = 200
+"""Records that decide how much space a motion needs."""
+
+
+class States(NamedTuple):
+    """time: (n,) [s].   q: (n, nq).   v: (n, nv) and u: (n, nu), or None where they were not recorded.   p: (np,)."""
 
     time: np.ndarray
-    sticks: np.ndarray
-    loops: int
-    origins: np.ndarray
-    axes: np.ndarray
+    q: np.ndarray
+    v: np.ndarray | None
+    u: np.ndarray | None
+    p: np.ndarray
 
 
-def motion(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> Motion:
-    """Poses of bodies and ends of sticks at each record of one run, up to where it stopped."""
-    names = as_mechanism(m).q_names
+class Part(NamedTuple):
+    """A solid on a body.   body: its index, -1 for the world.   colour: (4,) red, green, blue, opacity."""
+
+    name: str
+    body: int
+    solid: Solid
+    colour: Colour
+    layer: str
+
+
+class Moving(NamedTuple):
+    """What stretches and turns.   kind: rod, spring, arrow: ends (n, 2, 3) [m]; trail: ends (n, 1, 3), its point at each time.
+    radius: [m]."""
+
+    name: str
+    kind: str
+    ends: np.ndarray
+    colour: Colour
+    layer: str
+    radius: float
+
+
+class Floor(NamedTuple):
+    """A plane of the world.   point: (3,).   normal: (3,).   real: whether something rolls on it; else it is a grid below."""
+
+    point: np.ndarray
+    normal: np.ndarray
+    real: bool
+
+
+class Scene(NamedTuple):
+    """time: (n,) [s].   bodies: names.   positions: (n, bodies, 3) [m], rotations: (n, bodies, 3, 3).
+    centres: (bodies, 3) mass centres in the bodies.   size: of the machine [m].   up: (3,).
+    floor: None where gravity has no direction.
+    layers: those that have something to draw -> whether they are shown at first.
+    """
+
+    name: str
+    time: np.ndarray
+    bodies: tuple[str, ...]
+    positions: np.ndarray
+    rotations: np.ndarray
+    centres: np.ndarray
+    parts: tuple[Part, ...]
+    moving: tuple[Moving, ...]
+    size: float
+    up: np.ndarray
+    floor: Floor | None
+    layers: dict[str, bool]
+
+    @property
+    def points(self) -> np.ndarray:
+        """(k, 3) points around all that moves, at no more than POSES of its records."""
+        at = np.unique(np.linspace(0, len(self.time) - 1, min(POSES, len(self.time))).astype(int))
+        found = [x.ends[at].reshape(-1, 3) for x in self.moving if x.layer != "reactions"]
+        for part in (x for x in self.parts if x.layer in ("shapes", "closures", "rotors")):
+            corners = _corners(part.solid)
+            found.append(corners if part.body < 0 else self.placed(part.body, corners)[at].reshape(-1, 3))
+        return np.concatenate([*found, self.positions[at].reshape(-1, 3)])
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(3,) lowest and highest coordinates of these points."""
+        points = self.points
+        return points.min(axis=0), points.max(axis=0)
+
+    def placed(self, body: int, points: np.ndarray) -> np.ndarray:
+        """(n, k, 3) points (k, 3) of a body in the world."""
+        return points @ self.rotations[:, body].swapaxes(1, 2) + self.positions[:, body, None]
+
+
+def _corners(solid: Solid) -> np.ndarray:
+    low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)
+    return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+
+
+class Placed(NamedTuple):
+    """A mechanism at the parameters p and the states of a motion: what the makers of parts ask.
+
+    bodies: name -> index.   R: (n, bodies, 3, 3).   x: (n, bodies, 3).   size: [m].
+    """
+
+    m: Mechanism
+    states: States
+    bodies: dict[str, int]
+    R: np.ndarray
+    x: np.ndarray
+    size: float = 1.0
+
+    def value(self, number: ca.SX) -> np.ndarray:
+        return self.m.value(number, self.states.p)
+
+    def pose(self, X: Pose) -> tuple[np.ndarray, np.ndarray]:
+        """(3, 3) rotation and (3,) position as numbers."""
+        return self.value(X.R), self.value(X.p).ravel()
+
+    def number_of(self, body: str) -> int:
+        return self.bodies.get(body, -1)
+
+    def point(self, body: str, x: Any) -> np.ndarray:
+        """(n, 3) a point (3,) of a body, or the world, in the world."""
+        i, x = self.number_of(body), np.asarray(x, dtype=float).ravel()
+        return np.broadcast_to(x, (len(self.x), 3)) if i < 0 else self.R[:, i] @ x + self.x[:, i]
+
+    def turn(self, body: str) -> np.ndarray:
+        """(n, 3, 3) rotation of a body, or the world."""
+        i = self.number_of(body)
+        return np.broadcast_to(np.eye(3), (len(self.x), 3, 3)) if i < 0 else self.R[:, i]
+
+
+def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> States:
+    """The records of one run, up to where it stopped. Raises ModelError: a batch, another mechanism. RunError: no state."""
     recorded(as_result(result), "q")
     if result["q"].dims != ("time", "coordinate"):
         raise ModelError(f"one run with its times is needed, this result has {result['q'].dims}; choose one by .isel(run=...)")
-    if tuple(result["coordinate"].values.tolist()) != names:
+    if tuple(result["coordinate"].values.tolist()) != as_mechanism(m).q_names:
         raise ModelError(f"the result is of another mechanism: its coordinates are not those of {m.name!r}")
     if parameters is None and "parameters" in result:
         parameters = result["parameters"]
@@ -47,123 +176,65 @@ def motion(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> Motion:
     good = np.isfinite(q).all(axis=1)
     if not good.any():
         raise RunError("the run has no state to show")
-    loops = sum(2 for c in m.constraints if isinstance(c, Closure))
-    where = compile_terms(m, {"sticks": lambda T: _sticks(T.kinematics), "bodies": lambda T: _bodies(T.kinematics)})
-    found = where(q[good], parameters=parameters)
-    count = int(good.sum())
-    sticks = found["sticks"].transpose(0, 2, 1).reshape(count, -1, 2, 3)
-    bodies = found["bodies"].reshape(count, 12, -1).transpose(0, 2, 1)
-    rotations = bodies[:, :, 3:].reshape(count, -1, 3, 3).swapaxes(2, 3)
-    return Motion(result["time"].values[good], sticks, loops, bodies[:, :, :3], _quaternions(rotations))
+    signals = [result[k].values[good] if k in result and result[k].dims[0] == "time" else None for k in ("v", "u")]
+    return States(result["time"].values[good], q[good], signals[0], signals[1], parameter_values(m, parameters)[0])
 
 
-def _sticks(k: Kinematics) -> ca.SX:
-    """(3, 2 n) ends of sticks: body to joint on both sides, across the joint, body to mass centre; then the closures."""
-    ends: list[ca.SX] = []
-    for j in k.mechanism.joints:
-        there = [k.pose(j.parent) @ j.placement, k.pose(j.child) @ j.child_placement]
-        ends += [_origin(k, j.parent), there[0].p, there[0].p, there[1].p, there[1].p, _origin(k, j.child)]
-    for b in k.mechanism.bodies:
-        ends += [_origin(k, b.name), k.position(b.name, b.com)]
-    for c in k.mechanism.constraints:
-        if isinstance(c, Closure):
-            ends += [_origin(k, c.body_a), (k.pose(c.body_a) @ c.placement_a).p]
-            ends += [_origin(k, c.body_b), (k.pose(c.body_b) @ c.placement_b).p]
-    return ca.horzcat(*ends)
+def state_of(m: Mechanism, q: Any = None, parameters: Any = None) -> States:
+    """One configuration, neutral where nothing is given."""
+    at = configurations(m, q)[:1]
+    return States(np.zeros(1), at, None, None, parameter_values(m, parameters)[0])
 
 
-def _origin(k: Kinematics, body: str) -> ca.SX:
-    return k.pose(body).p if body != WORLD else ca.SX.zeros(3, 1)
+def thinned(states: States, rate: float) -> States:
+    """The states at most so many times a second, evenly in time; the first and the last are kept."""
+    time = states.time
+    count = int(np.clip(np.ceil((time[-1] - time[0]) * rate) + 1, 1, len(time)))
+    at = np.unique(np.searchsorted(time, np.linspace(time[0], time[-1], count) - 1e-9).clip(0, len(time) - 1))
+    v, u = (None if x is None else x[at] for x in (states.v, states.u))
+    return States(time[at], states.q[at], v, u, states.p)
 
 
-def _bodies(k: Kinematics) -> ca.SX:
-    """(12, bodies): position, then the rotation column by column."""
-    return ca.horzcat(*[ca.vertcat(k.pose(b.name).p, ca.vec(k.pose(b.name).R)) for b in k.mechanism.bodies])
+def body_colour(k: Placed, b: Body) -> Colour:
+    """One colour of the palette for each body, softened."""
+    mine = COLOURS[k.bodies[b.name] % (len(COLOURS) - 1)]
+    return (*[0.25 * 0.8 + 0.75 * int(mine[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1.0)
 
 
-def _quaternions(R: np.ndarray) -> np.ndarray:
-    """(..., 4) w x y z of rotations (..., 3, 3)."""
-    from scipy.spatial.transform import Rotation
-
-    return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat()[:, [3, 0, 1, 2]].reshape(*R.shape[:-2], 4)
-
-
-def need_viser() -> Any:
-    """The package viser. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import viser
-    except ImportError:
-        raise ModelError(f"3D in a browser needs the package viser: run {install('viser')}") from None
-    return viser
-
-
-def view(m: Mechanism, result: xr.Dataset | None = None, parameters: Any = None) -> None:
-    """Show the motion of one run in 3D in a browser on this machine, and play it until Ctrl-C. Needs viser.
-
-    Bodies are drawn as frames, links as sticks from joint to joint, closures in orange. Only this machine is served.
-
-    Args:
-        m: the mechanism that ran.
-        result: Dataset of one run, with q recorded.
-        parameters: {name: value} of the run; None: those in the result, or the defaults.
-    Raises ModelError: viser is not installed; a batch; the result of another mechanism. RunError: no state to show.
-
-    Example:
-        >>> import pfaffian as pf
-        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
-        >>> m = pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -0.5))], [hinge])
-        >>> result = pf.run(m, {"hinge": 0.3}, duration=0.01, backend="numpy")
-        >>> pf.view(m, result)  # doctest: +SKIP
-        showing the motion; Ctrl-C ends it
-    """
-    as_mechanism(m)
-    run = as_result(result)
-    viser = need_viser()
-    found = motion(m, run, parameters)
-    server = viser.ViserServer(host="127.0.0.1", label="pfaffian")
-    draw, size = _scene(server, found), _size(found)
-    server.initial_camera.position = tuple(found.origins[0].mean(axis=0) + size * np.array([0.8, -1.6, 0.8]))
-    server.initial_camera.look_at = tuple(found.origins[0].mean(axis=0))
-    slider: Any = server.gui.add_slider("time [s]", *_span(found), step=1e-3, initial_value=float(found.time[0]))
-    playing = server.gui.add_checkbox("play", True)
-    print("showing the motion; Ctrl-C ends it")
-    try:
-        while True:
-            if playing.value:
-                now = slider.value + 1 / FRAMES_PER_SECOND
-                slider.value = now if now <= found.time[-1] else float(found.time[0])
-            draw(int(np.searchsorted(found.time, slider.value).clip(0, len(found.time) - 1)))
-            time.sleep(1 / FRAMES_PER_SECOND)
-    except KeyboardInterrupt:
-        server.stop()
+def together(scenes: Iterable[Scene], beside: bool) -> Scene:
+    """Runs of one machine in one scene: beside each other, or the first with the others as ghosts."""
+    every = list(scenes)
+    last = max(every, key=lambda s: s.time[-1])
+    if len(every) == 1:
+        return last
+    width = max(float(np.ptp(np.array(s.bounds), axis=0).max()) for s in every)
+    parts, moving, positions, rotations = list[Part](), list[Moving](), [], []
+    for i, s in enumerate(every):
+        at = np.searchsorted(s.time, last.time - 1e-9).clip(0, len(s.time) - 1)
+        shift = np.array([0.0, 1.15 * width * i, 0.0]) if beside else np.zeros(3)
+        faint = 1.0 if beside or i == 0 else 0.25
+        first = i * len(s.bodies)
+        for part in s.parts:
+            solid = part.solid.moved(np.eye(3), shift) if part.body < 0 else part.solid
+            body = part.body if part.body < 0 else part.body + first
+            parts.append(part._replace(body=body, solid=solid, colour=_faint(part.colour, faint)))
+        moving += [x._replace(ends=x.ends[at] + shift, colour=_faint(x.colour, faint)) for x in s.moving]
+        positions.append(s.positions[at] + shift)
+        rotations.append(s.rotations[at])
+    names = tuple(f"{b} (run {i})" for i, s in enumerate(every) for b in s.bodies)
+    return last._replace(
+        bodies=names, positions=np.concatenate(positions, axis=1), rotations=np.concatenate(rotations, axis=1),
+        centres=np.concatenate([s.centres for s in every]), parts=tuple(parts), moving=tuple(moving),
+    )  # fmt: skip
 
 
-def _span(found: Motion) -> tuple[float, float]:
-    return float(found.time[0]), float(max(found.time[-1], found.time[0] + 1e-3))
+def floor_square(scene: Scene) -> tuple[np.ndarray, float]:
+    """(3,) middle and half the side of the square of the floor that is drawn: all below the motion."""
+    assert scene.floor is not None
+    low, high = scene.bounds
+    n, middle = scene.floor.normal / np.linalg.norm(scene.floor.normal), (low + high) / 2
+    return middle - ((middle - scene.floor.point) @ n) * n, 0.75 * float(np.linalg.norm(high - low)) or scene.size
 
 
-def _size(found: Motion) -> float:
-    """Largest extent at the start [m]."""
-    points = found.sticks[0].reshape(-1, 3)
-    return max(float(np.ptp(points, axis=0).max()), 0.1)
-
-
-def _scene(server: Any, found: Motion) -> Callable[[int], None]:
-    """Draw the first record; return the function that draws record i. Names in the scene are fixed words."""
-    size, n = _size(found), found.sticks.shape[1]
-    colours = np.array([STICK] * (n - found.loops) + [LOOP] * found.loops, dtype=np.uint8)
-    server.scene.set_up_direction("+z")
-    server.scene.add_grid("/floor", width=4 * size, height=4 * size, cell_size=size / 4, section_size=size)
-    sticks = server.scene.add_line_segments(
-        "/sticks", found.sticks[0].astype(np.float32), np.repeat(colours[:, None], 2, axis=1), thickness=size / 120
-    )
-    frames = server.scene.add_batched_axes(
-        "/bodies", found.axes[0], found.origins[0], axes_length=size / 15, axes_radius=size / 400
-    )
-
-    def draw(i: int) -> None:
-        sticks.points = found.sticks[i].astype(np.float32)
-        frames.batched_positions = found.origins[i].astype(np.float32)
-        frames.batched_wxyzs = found.axes[i].astype(np.float32)
-
-    return draw
+def _faint(colour: Colour, opacity: float) -> Colour:
+    return (*colour[:3], colour[3] * opacity)

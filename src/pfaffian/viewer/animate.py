@@ -1,0 +1,222 @@
+"""The motion of a run as a film, as a GIF or as a page that plays in a browser: without a window or a graphics card."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import ModelError, brief, install, nearest
+from pfaffian.formats.file import as_path
+from pfaffian.formats.number import printable
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.number import named_float
+from pfaffian.output.folder import place
+from pfaffian.simulate.result import as_result, recorded
+from pfaffian.viewer.build import scene
+from pfaffian.viewer.camera import Camera, following, framing
+from pfaffian.viewer.page import page
+from pfaffian.viewer.render import backdrop, batched, frame
+from pfaffian.viewer.scene import LAYERS, Scene, states_of, thinned, together
+
+RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
+"""Suffix -> the most frames for each second of the film."""
+
+LONGEST = 3600
+"""Frames that a film may have."""
+
+
+class Animation(NamedTuple):
+    """A file that `animate` wrote; a notebook shows it.   file: its path, None if it is in memory alone.   data: its bytes."""
+
+    file: Path | None
+    suffix: str
+    data: bytes
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.file is None else f"in {printable(str(self.file))}"
+        return f"<Animation: {self.suffix.removeprefix('.')}, {len(self.data) / 1e6:.2g} MB, {where}>"
+
+    def _repr_html_(self) -> str:
+        if self.suffix == ".html":
+            words = escape(self.data.decode("utf-8"))
+            return f'<iframe srcdoc="{words}" width="720" height="540" sandbox="allow-scripts" style="border:0"></iframe>'
+        source = f"{'video/mp4' if self.suffix == '.mp4' else 'image/gif'};base64,{b64encode(self.data).decode('ascii')}"
+        return f'<video src="data:{source}" controls loop></video>' if self.suffix == ".mp4" else f'<img src="data:{source}">'
+
+
+def animate(
+    m: Mechanism, result: xr.Dataset, file: str | Path | None = None, *, parameters: Any = None, speed: float = 1.0,
+    size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (), follow: str | None = None,
+    beside: bool = False, progress: bool = False,
+) -> Animation:  # fmt: skip
+    """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it plays, turns and stops.
+
+    Nothing but this file is made; no window, graphics card or network is needed. The page is one file that works anywhere.
+
+    Args:
+        m: the mechanism that ran.
+        result: Dataset of a run with q recorded; of a batch, whose runs are drawn together.
+        file: path that ends in .mp4 (needs imageio-ffmpeg), .gif (needs pillow) or .html; None, the default, for a page in
+            memory alone, which a notebook shows.
+        parameters: {name: value} of the run; None, the default: those in the result, or the defaults.
+        speed: seconds of motion in one of the film, 1 by default; the page has a choice of its own.
+        size: width and height of the film in pixels, even numbers; (720, 540) by default.
+        show: layers beyond those that are shown anyway: collision, joints, reactions, trails, frames. Reactions are computed
+            only if they are named here.
+        hide: layers that are not shown: shapes, joints, closures, springs, rotors, forces, floor.
+        follow: name of a body that stays in the middle; None, the default, for a camera that stands still with all in sight.
+        beside: whether the runs of a batch stand beside each other; False, the default, draws all but the first as ghosts.
+        progress: show a progress bar; False by default.
+    Returns:
+        Animation: `file`, and `data`, its bytes; a notebook shows it.
+    Raises ModelError: another suffix, a package that is missing, a layer or body that there is not, the result of another
+    mechanism, a film of too many frames. RunError: no state to show, a file that cannot be written.
+    Warns ModelWarning: meshes that cannot be drawn, and why; the box of the body's inertia is drawn instead.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -0.5))], [hinge])
+        >>> film = pf.animate(m, pf.run(m, {"hinge": 0.3}, duration=0.1, backend="numpy"))
+        >>> film.data[:15], film.file
+        (b'<!doctype html>', None)
+    """
+    as_mechanism(m)
+    suffix = suffix_of(file)
+    shown, hidden = _layers(show, "show"), _layers(hide, "hide")
+    rate = RATE[suffix] / _above_zero(speed, "speed")
+    made = drawn_runs(m, result, parameters, rate, beside, "reactions" in shown)
+    made = made._replace(layers={k: (v or k in shown) and k not in hidden for k, v in made.layers.items()})
+    if follow is not None and follow not in made.bodies:
+        raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(made.bodies))}")
+    if suffix == ".html":
+        data = page(made).encode("utf-8")
+    else:
+        width, height = _pixels(size)
+        films = {".mp4": _mp4, ".gif": _gif}
+        data = films[suffix](list(_frames(made, rate, (width, height), follow, progress)), RATE[suffix])
+    return Animation(None if file is None else place(as_path(file), data), suffix, data)
+
+
+def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool) -> Scene:
+    """The scene of one run, or of all runs of a batch that have a state."""
+    recorded(as_result(result), "q")
+    if "run" not in result["q"].dims:
+        return scene(m, thinned(states_of(m, result, parameters), rate), reactions)
+    good = [i for i in range(result.sizes["run"]) if np.isfinite(result["q"].isel(run=i).values).all(axis=1).any()]
+    runs = [states_of(m, result.isel(run=i), parameters) for i in good or [0]]
+    return together([scene(m, thinned(states, rate), reactions) for states in runs], beside)
+
+
+def suffix_of(file: Any) -> str:
+    """The suffix of the file, once what it needs is there. Raises ModelError: an unknown one, or a package is missing."""
+    if file is None:
+        return ".html"
+    suffix = as_path(file).suffix.lower()
+    if suffix not in RATE:
+        raise ModelError(f"{printable(str(file))}: the name of an animation ends in {', '.join(RATE)}, got {printable(suffix)}")
+    needed: dict[str, Callable[[], Any]] = {".mp4": need_ffmpeg, ".gif": need_pillow, ".html": lambda: None}
+    needed[suffix]()
+    return suffix
+
+
+def need_ffmpeg() -> Any:
+    """The package imageio-ffmpeg. Raises ModelError: it is not installed, and how to install it."""
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise ModelError(f"an .mp4 needs the package imageio-ffmpeg: run {install('imageio-ffmpeg')}; or write .html") from None
+    return imageio_ffmpeg
+
+
+def need_pillow() -> Any:
+    """The package pillow. Raises ModelError: it is not installed, and how to install it."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ModelError(f"a .gif needs the package pillow: run {install('pillow')}; or write .html") from None
+    return Image
+
+
+def _layers(names: Iterable[str], what: str) -> frozenset[str]:
+    given = frozenset((names,) if isinstance(names, str) else names)
+    for name in given:
+        if name not in LAYERS:
+            raise ModelError(f"{what}: there is no layer {brief(name)}; {nearest(name, list(LAYERS))}")
+    return given
+
+
+def _above_zero(value: Any, what: str) -> float:
+    number = named_float(value, what)
+    if not number > 0:
+        raise ModelError(f"{what}: a number above zero is needed, got {brief(value)}")
+    return number
+
+
+def _pixels(size: Any) -> tuple[int, int]:
+    try:
+        width, height = (int(x) for x in size)
+    except (TypeError, ValueError):
+        raise ModelError(f"size: (width, height) in pixels is needed, got {brief(size)}") from None
+    if not all(16 <= x <= 4096 and x % 2 == 0 for x in (width, height)):
+        raise ModelError(f"size: even numbers of pixels from 16 to 4096 are needed, got {brief(size)}")
+    return width, height
+
+
+def _frames(made: Scene, rate: float, size: tuple[int, int], follow: str | None, progress: bool) -> Iterator[np.ndarray]:
+    """(height, width, 3) uint8 pictures, `rate` for each second of motion."""
+    from tqdm import tqdm
+
+    layers = frozenset(k for k, v in made.layers.items() if v)
+    count = int((made.time[-1] - made.time[0]) * rate) + 1
+    if count > LONGEST:
+        raise ModelError(f"the film would have {count} pictures, more than {LONGEST}: a larger speed, or a part of the result")
+    at = np.searchsorted(made.time, made.time[0] + np.arange(count) / rate - 1e-9).clip(0, len(made.time) - 1)
+    camera, batch = framing(made, size[0] / size[1]), batched(made, layers)
+    behind = backdrop(made, layers, camera, size)
+    for i in tqdm(at, desc="drawing", disable=not progress, leave=False):
+        if follow is not None:
+            camera = _beside(made, camera, follow, int(i))
+            behind = backdrop(made, layers, camera, size)
+        yield frame(made, batch, layers, camera, behind, int(i))
+
+
+def _beside(made: Scene, camera: Camera, follow: str, i: int) -> Camera:
+    body = made.bodies.index(follow)
+    return following(camera, made.placed(body, made.centres[body][None])[i, 0])
+
+
+def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
+    ffmpeg = need_ffmpeg()
+    height, width = pictures[0].shape[:2]
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "film.mp4")
+        writer = ffmpeg.write_frames(
+            str(path), (width, height), fps=rate, codec="libx264", quality=7, macro_block_size=2, ffmpeg_log_level="error"
+        )
+        writer.send(None)
+        for picture in pictures:
+            writer.send(np.ascontiguousarray(picture))
+        writer.close()
+        return path.read_bytes()
+
+
+def _gif(pictures: list[np.ndarray], rate: float) -> bytes:
+    """One palette for all pictures, from a few of them."""
+    Image = need_pillow()
+    few = np.concatenate([pictures[i] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
+    palette = Image.fromarray(few).quantize(255, dither=0)
+    every = [Image.fromarray(p).quantize(palette=palette, dither=0) for p in pictures]
+    made = BytesIO()
+    every[0].save(
+        made, format="GIF", save_all=True, append_images=every[1:], duration=round(1000 / rate), loop=0, optimize=False
+    )
+    return made.getvalue()

@@ -1,0 +1,394 @@
+"""A machine or its motion in 3D in a browser, to look at from all sides and to move by its joints. Needs viser."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pfaffian.errors import ModelError, RunError, brief, install
+from pfaffian.evaluate.arrays import as_flag, parameter_values
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.output.plain import text
+from pfaffian.simulate.assemble import assemble
+from pfaffian.simulate.result import as_result
+from pfaffian.viewer.animate import drawn_runs
+from pfaffian.viewer.build import placed, scene, stretching
+from pfaffian.viewer.camera import VIEW, framing
+from pfaffian.viewer.fittings import coil
+from pfaffian.viewer.page import quaternions
+from pfaffian.viewer.scene import Moving, Scene, floor_square, state_of
+from pfaffian.viewer.solids import towards
+
+FRAMES_PER_SECOND = 30
+SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
+STILL = "still camera"
+ANYWHERE = 20
+"""Coordinates and parameters for which there are sliders; machines with more have them for the first."""
+
+
+def need_viser() -> Any:
+    """The package viser. Raises ModelError: it is not installed, and how to install it."""
+    try:
+        import viser
+    except ImportError:
+        raise ModelError(f"3D in a browser needs the package viser: run {install('viser')}") from None
+    return viser
+
+
+def view(
+    m: Mechanism, result: xr.Dataset | None = None, parameters: Any = None, *, q: Any = None, beside: bool = False,
+    reactions: bool = False, block: bool | None = None,
+) -> View:  # fmt: skip
+    """Show a mechanism, or the motion of a run, in 3D in a browser on this machine. Needs viser.
+
+    The panel beside the picture plays the motion at any speed, follows a body, and switches shapes, joint axes, closures,
+    springs, rotors, forces, trails, names and the floor. It moves the machine by its joints and parameters too: loops close by
+    `assemble`, and what they cannot reach is said. Only this machine is served.
+
+    Args:
+        m: the mechanism.
+        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn together; None, the default, shows the
+            machine at rest.
+        parameters: {name: value} of the run; None: those in the result, or the defaults.
+        q: without a result, the configuration as `assemble` takes it: {coordinate: number}, the rest as near to neutral as the
+            constraints allow.
+        beside: whether the runs of a batch stand beside each other; False, the default, draws all but the first as ghosts.
+        reactions: whether to compute the reactions of joints and closures, another layer; False by default.
+        block: whether to wait until Ctrl-C. None, the default: not in a notebook or at a prompt, where the view goes on while
+            it is used, but in a script, which would end.
+    Returns:
+        View: `url`, `play(on)`, `seek(time)`, `pose(name, value)`, `stop()`; a notebook shows it.
+    Raises ModelError: viser is not installed; q beside a result; the result of another mechanism. RunError: no state to show.
+    Warns ModelWarning: meshes that cannot be drawn, and why.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -0.5))], [hinge])
+        >>> pf.view(m)  # doctest: +SKIP
+        showing 'pendulum' at http://127.0.0.1:8080; Ctrl-C ends it
+    """
+    as_mechanism(m)
+    as_flag(beside, "beside"), as_flag(reactions, "reactions")
+    if result is not None:
+        as_result(result)
+        if q is not None:
+            raise ModelError("view: q is for a machine without a result, which has its own")
+    viser = need_viser()
+    if parameters is None and result is not None and "parameters" in result:
+        parameters = result["parameters"]
+    p = parameter_values(m, parameters)[0]
+    if result is None:
+        at, why = _start(m, q, p)
+        drawn = scene(m, state_of(m, at, p), reactions)
+    else:
+        drawn, why = drawn_runs(m, result, parameters, FRAMES_PER_SECOND, beside, reactions), ""
+        at = np.asarray(result["q"].values).reshape(-1, m.nq)[0]
+    shown = View(m, drawn, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), at, p)
+    if why:
+        shown.say(why)
+    waits = not _interactive() if block is None else as_flag(block, "block")
+    print(f"showing {text(m.name, 60)!r} at {shown.url}" + ("; Ctrl-C ends it" if waits else ""))
+    if waits:
+        shown.wait()
+    return shown
+
+
+def _interactive() -> bool:
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules
+
+
+def _start(m: Mechanism, q: Any, p: np.ndarray) -> tuple[np.ndarray, str]:
+    """The configuration to begin with, on the constraints where these can be met, and what is to be said."""
+    try:
+        return assemble(m, q, parameters=p).q, ""
+    except RunError as error:
+        if q is not None:
+            raise
+        return m.neutral(), f"the neutral configuration does not meet the constraints: {error}"
+
+
+class View:
+    """A scene in a browser; made by `view`.
+
+    url, port: where it is served.   switches: layer -> its checkbox.   sliders: coordinate or parameter -> its slider.
+    """
+
+    def __init__(self, m: Mechanism, drawn: Scene, server: Any, q: np.ndarray, p: np.ndarray) -> None:
+        self.m, self.drawn, self.server, self.q, self.p = m, drawn, server, np.array(q, dtype=float), np.array(p, dtype=float)
+        self.port: int = server.get_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.run = drawn
+        self._lock, self._over = threading.RLock(), threading.Event()
+        self._seen: np.ndarray | None = None
+        self.names: dict[str, Any] = {}
+        self.places: dict[int, Any] = {}
+        self.layers: dict[str, list[Any]] = {}
+        self.switches: dict[str, Any] = {}
+        self.sliders: dict[str, Any] = {}
+        self._build()
+        self._panel()
+        self._camera()
+        self.draw()
+        self._player = threading.Thread(target=self._play, daemon=True)
+        self._player.start()
+
+    def __repr__(self) -> str:
+        return f"<View of {text(self.m.name, 60)!r} at {self.url}>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.url}" width="100%" height="560" style="border:0"></iframe>'
+
+    # -- what others call
+
+    def play(self, on: bool = True) -> None:
+        """Play the motion, or pause it."""
+        self.playing.value = bool(on)
+
+    def seek(self, t: float) -> None:
+        """Show the motion at a time [s]."""
+        with self._lock:
+            self.clock.value = float(np.clip(t, self.run.time[0], self.run.time[-1]))
+            self._show(self.run)
+            self.draw()
+
+    def pose(self, name: str, value: float) -> None:
+        """Move a coordinate or set a parameter; loops close as near as possible, else the panel says what is out of reach."""
+        with self._lock:
+            self.playing.value = False
+            q, p, hold = self.q.copy(), self.p.copy(), list[str]()
+            if name in self.m.q_names:
+                q[self.m.q_names.index(name)], hold = value, [name]
+            elif name in self.m.p_names:
+                p[self.m.p_names.index(name)] = value
+            else:
+                raise ModelError(f"pose: {brief(name)} is neither a coordinate nor a parameter of {self.m.name!r}")
+            try:
+                q = assemble(self.m, q, parameters=p, hold=hold, search=False).q if self.m.constraints else q
+            except (RunError, ModelError) as error:
+                self.say(str(error))
+                return
+            self.say("")
+            self._pose(q, p)
+
+    def stop(self) -> None:
+        """Close the view."""
+        self._over.set()
+        self._player.join(2.0)
+        self.server.stop()
+
+    def wait(self) -> None:
+        """Until Ctrl-C."""
+        try:
+            while not self._over.is_set():
+                time.sleep(0.2)
+        except KeyboardInterrupt:
+            self.stop()
+
+    def say(self, words: str) -> None:
+        """A line in the panel."""
+        self.message.content = text(words, 300).replace("<", "&lt;")
+
+    # -- the scene
+
+    def _pose(self, q: np.ndarray, p: np.ndarray) -> None:
+        """Draw the machine at a configuration; its parts are made anew where a parameter changed."""
+        changed = not np.array_equal(p, self.p)
+        self.q, self.p = q, p
+        if changed or len(self.drawn.bodies) != len(self.m.bodies):
+            self._show(scene(self.m, state_of(self.m, q, p)))
+        else:
+            k = placed(self.m, state_of(self.m, q, p))._replace(size=self.drawn.size)
+            moved = self.drawn._replace(time=np.zeros(1), positions=k.x, rotations=k.R, moving=stretching(k))
+            self._show(moved)
+        for name, slider in self.sliders.items():
+            now = q[self.m.q_names.index(name)] if name in self.m.q_names else p[self.m.p_names.index(name)]
+            slider.value = float(np.clip(now, slider.min, slider.max))
+        self.draw()
+
+    def _show(self, drawn: Scene) -> None:
+        """Take another scene; what does not change stays."""
+        same = drawn.parts is self.drawn.parts
+        self.drawn = drawn
+        if not same:
+            self._build()
+
+    def _build(self) -> None:
+        """Put every part under the frame of its body. Names in the tree of the browser are fixed words and numbers."""
+        drawn, api = self.drawn, self.server.scene
+        for handle in [h for every in self.layers.values() for h in every] + [*self.names.values(), *self.places.values()]:
+            handle.remove()
+        self.layers = {name: [] for name in drawn.layers}
+        frames = [api.add_frame(f"/body{i}", show_axes=False) for i in range(len(drawn.bodies))]
+        self.places = dict(enumerate(frames))
+        for n, part in enumerate(drawn.parts):
+            colour = tuple(int(255 * x) for x in part.colour[:3])
+            where = f"/body{part.body}/part{n}" if part.body >= 0 else f"/part{n}"
+            solid, opacity = part.solid, part.colour[3] if part.colour[3] < 0.99 else None
+            self.layers[part.layer].append(
+                api.add_mesh_simple(
+                    where, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), color=colour, opacity=opacity,
+                    flat_shading=True, side="double", cast_shadow=False, receive_shadow=False, visible=self._on(part.layer),
+                )
+            )  # fmt: skip
+        length = 0.12 * drawn.size
+        for i in range(len(drawn.bodies)):
+            axes = api.add_frame(f"/body{i}/axes", axes_length=length, axes_radius=0.05 * length, visible=self._on("frames"))
+            self.layers["frames"].append(axes)
+        self.names = {
+            name: api.add_label(f"/body{i}/name", text(name, 60), position=drawn.centres[i], visible=self._on("names"))
+            for i, name in enumerate(drawn.bodies)
+        }
+        if drawn.floor is not None:
+            middle, half = floor_square(drawn)
+            turn = quaternions(towards(drawn.floor.normal)[None])[0][[3, 0, 1, 2]]
+            grid = {"cell_size": half / 6, "section_size": half / 2, "position": middle, "wxyz": turn}
+            self.layers["floor"].append(api.add_grid("/floor", 2 * half, 2 * half, **grid, visible=self._on("floor")))
+        self._strokes: dict[str, Any] = {}
+
+    def _on(self, layer: str) -> bool:
+        return bool(self.switches[layer].value) if layer in self.switches else self.drawn.layers.get(layer, False)
+
+    def draw(self) -> None:
+        """Draw the scene at the time of the slider."""
+        with self._lock, self.server.atomic():
+            drawn = self.drawn
+            i = int(np.searchsorted(drawn.time, self.clock.value - 1e-9).clip(0, len(drawn.time) - 1))
+            turned = quaternions(drawn.rotations[i])[:, [3, 0, 1, 2]]
+            for body, frame in self.places.items():
+                frame.position, frame.wxyz = drawn.positions[i, body], turned[body]
+            for layer in drawn.layers:
+                mine = [x for x in drawn.moving if x.layer == layer]
+                self._stroke(layer, "lines", [x for x in mine if x.kind != "arrow"], i)
+                self._stroke(layer, "arrows", [x for x in mine if x.kind == "arrow"], i)
+            self._follow(i)
+
+    def _stroke(self, layer: str, kind: str, every: list[Moving], i: int) -> None:
+        """Lines or arrows of a layer, as one thing of the browser."""
+        if not every:
+            return
+        made = [_segments(x, i) for x in every]
+        points = np.concatenate(made).astype(np.float32)
+        colour = tuple(int(255 * x) for x in every[0].colour[:3])
+        name, radius = f"/{layer}-{kind}", every[0].radius
+        if name in self._strokes:
+            self._strokes[name].points = points
+        elif kind == "arrows":
+            sizes = {"shaft_radius": radius, "head_radius": 2.4 * radius, "head_length": 5 * radius}
+            self._strokes[name] = self.server.scene.add_arrows(name, points, colour, **sizes, visible=self._on(layer))
+            self.layers[layer].append(self._strokes[name])
+        else:
+            thick = 2 * radius / (5 if every[0].kind == "spring" else 1)
+            self._strokes[name] = self.server.scene.add_line_segments(
+                name, points, colour, thickness=thick, visible=self._on(layer)
+            )
+            self.layers[layer].append(self._strokes[name])
+
+    # -- the camera
+
+    def _camera(self) -> None:
+        camera, first = framing(self.drawn), self.server.initial_camera
+        self.server.scene.set_up_direction(tuple(camera.up))
+        first.position, first.look_at, first.up = tuple(camera.eye), tuple(camera.target), tuple(camera.up)
+        first.fov = 2 * float(np.arctan(VIEW / 2))
+
+    def _follow(self, i: int) -> None:
+        if self.follow.value == STILL or self.follow.value not in self.drawn.bodies:
+            self._seen = None
+            return
+        body = self.drawn.bodies.index(self.follow.value)
+        now = self.drawn.placed(body, self.drawn.centres[body][None])[i, 0]
+        moved = np.zeros(3) if self._seen is None else now - self._seen
+        for client in self.server.get_clients().values():
+            client.camera.position = client.camera.position + moved
+            client.camera.look_at = now
+        self._seen = now
+
+    # -- the panel
+
+    def _panel(self) -> None:
+        gui, run = self.server.gui, self.run
+        gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)
+        start, end = float(run.time[0]), float(max(run.time[-1], run.time[0] + 1e-3))
+        moves = len(run.time) > 1
+        with gui.add_folder("play", visible=moves):
+            self.playing = gui.add_checkbox("play", moves)
+            self.clock = gui.add_slider("time [s]", start, end, step=(end - start) / 1000, initial_value=start)
+            self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
+        self.follow = gui.add_dropdown("follow", (STILL, *run.bodies), initial_value=STILL)
+        self.message = gui.add_markdown("")
+        self.clock.on_update(lambda event: self._scrubbed(event))
+        with gui.add_folder("show"):
+            for layer, on in run.layers.items():
+                self.switches[layer] = gui.add_checkbox(layer, on)
+                self.switches[layer].on_update(lambda _, layer=layer: self._switch(layer))
+            self.switches["names"] = gui.add_checkbox("names", False)
+            self.switches["names"].on_update(lambda _: self._switch("names"))
+        with gui.add_folder("move", expand_by_default=not moves):
+            for name, low, high, now in [*self._coordinates(), *self._parameters()][:ANYWHERE]:
+                at = float(np.clip(now, low, high))
+                slider = gui.add_slider(text(name, 60), low, high, step=(high - low) / 1000, initial_value=at)
+                slider.on_update(lambda event, name=name: self._moved(event, name))
+                self.sliders[name] = slider
+
+    def _coordinates(self) -> list[tuple[str, float, float, float]]:
+        """Name, lowest, highest and present value of each coordinate that is no part of a quaternion."""
+        found = []
+        for i, (name, unit) in enumerate(zip(self.m.q_names, self.m.q_units, strict=True)):
+            reach = {"rad": np.pi, "m": 2 * self.drawn.size}.get(unit)
+            if reach is not None:
+                now, (low, high) = float(self.q[i]), self.m.q_limits[i].tolist()
+                found.append((name, max(low, min(-reach, now)), min(high, max(reach, now)), now))
+        return [(name, low, high, now) for name, low, high, now in found if high > low]
+
+    def _parameters(self) -> list[tuple[str, float, float, float]]:
+        """The same of each parameter: from a fifth to three times its value, from -1 to 1 where that is zero."""
+        found = []
+        for name, now in zip(self.m.p_names, self.p.tolist(), strict=True):
+            low, high = sorted((0.2 * now, 3 * now)) if now else (-1.0, 1.0)
+            found.append((name, low, high, now))
+        return found
+
+    def _switch(self, layer: str) -> None:
+        for handle in self.names.values() if layer == "names" else self.layers.get(layer, []):
+            handle.visible = self._on(layer)
+
+    def _scrubbed(self, event: Any) -> None:
+        if event.client is not None:  # not what this program sets itself
+            self.playing.value = False
+            self.seek(self.clock.value)
+
+    def _moved(self, event: Any, name: str) -> None:
+        if event.client is not None:
+            self.pose(name, self.sliders[name].value)
+
+    def _play(self) -> None:
+        before = time.monotonic()
+        while not self._over.wait(1 / FRAMES_PER_SECOND):
+            now = time.monotonic()
+            if self.playing.value and len(self.run.time) > 1:
+                with self._lock:
+                    t = self.clock.value + (now - before) * float(self.speed.value)
+                    self.seek(t if t <= self.run.time[-1] else float(self.run.time[0]))
+            before = now
+
+
+def _segments(x: Moving, i: int) -> np.ndarray:
+    """(k, 2, 3) pieces of a line, or the ends of an arrow."""
+    if x.kind == "arrow":
+        return x.ends[i][None]
+    path = (
+        x.ends[i]
+        if x.kind == "rod"
+        else coil(x.ends[i, 0], x.ends[i, 1], x.radius)
+        if x.kind == "spring"
+        else x.ends[: i + 1, 0]
+    )
+    path = path[:: max(len(path) // 200, 1)] if x.kind == "trail" else path
+    path = np.concatenate([path, path]) if len(path) == 1 else path
+    return np.stack([path[:-1], path[1:]], axis=1)

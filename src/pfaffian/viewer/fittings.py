@@ -1,0 +1,192 @@
+"""What belongs to no single body: joints, closures, springs, rotors, forces, reactions, trails and the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pfaffian.evaluate.compiled import compile_terms
+from pfaffian.evaluate.reactions import reaction_wrench
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, Nonholonomic, Servo
+from pfaffian.model.fluid import Propeller
+from pfaffian.model.force import Spring, Thruster, Wrench
+from pfaffian.model.rolling import BallSlip, DiskSlip, Plane, Sideways
+from pfaffian.terms.forces import wrench_value
+from pfaffian.viewer.scene import Colour, Floor, Moving, Part, Placed, Scene
+from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
+
+JOINT: Colour = (0.30, 0.32, 0.36, 1.0)
+CLOSURE: Colour = (0.84, 0.37, 0.0, 1.0)
+SPRING: Colour = (0.35, 0.35, 0.40, 1.0)
+ROTOR: Colour = (0.34, 0.71, 0.91, 0.45)
+FORCE: Colour = (0.0, 0.62, 0.45, 1.0)
+REACTION: Colour = (0.80, 0.10, 0.20, 1.0)
+TRAIL: Colour = (0.80, 0.47, 0.65, 1.0)
+
+ARROW = 0.3
+"""Length of the longest arrow of its kind, as a fraction of the machine's size."""
+
+_AXIAL = ("revolute", "helical", "cylindrical")
+_SLIDING = ("prismatic",)
+_FLAT = ("planar", "planar-translation", "planar-helical", "schoenflies", "point-on-plane")
+
+
+def joints(k: Placed) -> Iterator[Part]:
+    """The axis of each joint that has one, a ball where it turns every way; none for fixed and free ones."""
+    for j in k.m.joints:
+        if j.pose is None and j.kind.name not in ("fixed", "free", "edge"):
+            for solid in _hinge(j.kind.name, 0.022 * k.size):
+                yield Part(j.name, k.number_of(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
+
+
+def closures(k: Placed) -> Iterator[Part]:
+    """Each closure as what it is: a pin, a ball, a plate, a line, a block for a weld. Rods between balls are `stretched`."""
+    for c in _closures(k):
+        if c.kind != "distance":
+            for solid in _hinge(c.kind, 0.026 * k.size):
+                yield Part(c.name, k.number_of(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
+
+
+def _closures(k: Placed) -> list[Closure]:
+    targets = [c.target if isinstance(c, Servo) else c for c in k.m.constraints]
+    return [c for c in targets if isinstance(c, Closure)]
+
+
+def _hinge(kind: str, r: float) -> list[Solid]:
+    """In the frame of the joint, whose z is its axis."""
+    if kind in _AXIAL:
+        return [cylinder(r, 4 * r)]
+    if kind in _SLIDING:
+        return [box((1.2 * r, 1.2 * r, 9 * r))]
+    if kind in _FLAT:
+        return [box((4 * r, 4 * r, 0.3 * r))]
+    if kind == "point-on-line":
+        return [cylinder(0.35 * r, 16 * r)]
+    if kind in ("weld", "fixed"):
+        return [box((2 * r, 2 * r, 2 * r))]
+    if kind == "universal":
+        return [cylinder(0.6 * r, 4 * r).moved(towards(axis), np.zeros(3)) for axis in ((1, 0, 0), (0, 1, 0))]
+    return [sphere(1.3 * r)]
+
+
+def stretched(k: Placed) -> Iterator[Moving]:
+    """Springs, and the rods of closures that hold a distance."""
+    for f in k.m.forces:
+        if isinstance(f, Spring):
+            ends = [k.point(f.body_a, k.value(f.point_a)), k.point(f.body_b, k.value(f.point_b))]
+            yield Moving(f.name, "spring", np.stack(ends, axis=1), SPRING, "springs", 0.02 * k.size)
+    for c in _closures(k):
+        if c.kind == "distance":
+            ends = [k.point(c.body_a, k.pose(c.placement_a)[1]), k.point(c.body_b, k.pose(c.placement_b)[1])]
+            yield Moving(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
+
+
+def _blades(k: Placed) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+    """Thrusters and propellers, each with its point and axis in its body."""
+    found: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
+    found += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
+    return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in found]
+
+
+def rotors(k: Placed) -> Iterator[Part]:
+    """A disk across the axis of each thruster and propeller, as wide as they stand apart."""
+    blades = _blades(k)
+    at = [k.point(f.body, x)[0] for f, x, _ in blades]
+    apart = [float(np.linalg.norm(x - y)) for i, x in enumerate(at) for y in at[:i]]
+    near = min([d for d in apart if d > 1e-9 * k.size] or [0.3 * k.size])
+    for f, x, axis in blades:
+        disk = cylinder(0.42 * near, 0.03 * near, 36).moved(towards(axis), x)
+        yield Part(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
+
+
+def forces(k: Placed) -> Iterator[Moving]:
+    """Arrows of thrusts and of wrenches on bodies, as far as inputs and velocities were recorded."""
+    found = [(f.name, at, F) for f, at, F in (*_thrusts(k), *_wrenches(k))]
+    yield from _arrows(k, found, FORCE, "forces")
+
+
+def _arrows(k: Placed, found: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str) -> Iterator[Moving]:
+    """name, point (n, 3), force (n, 3) [N] -> arrows, the longest as long as every kind's longest."""
+    most = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in found] + [0.0])
+    for name, at, F in found if most > 0 else ():
+        ends = np.stack([at, at + F * (ARROW * k.size / most)], axis=1)
+        yield Moving(name, "arrow", ends, colour, layer, 0.009 * k.size)
+
+
+def _thrusts(k: Placed) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    u = k.states.u
+    for a in k.m.actuators if u is not None else ():
+        if isinstance(a, Thruster) and u is not None:
+            F = u[:, k.m.u_names.index(a.name), None] * (k.turn(a.body) @ k.value(a.axis).ravel())
+            yield a, k.point(a.body, k.value(a.point)), F
+
+
+def _wrenches(k: Placed) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    q, v, u = k.states.q, k.states.v, k.states.u
+    wrenches = [f for f in k.m.forces if isinstance(f, Wrench)]
+    if not wrenches or v is None:
+        return
+    known = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
+    # The forces at one time: those that vary with time alone are drawn as at the start.
+    values = compile_terms(k.m, known).matrices(q, v, parameters=k.states.p, t=float(k.states.time[0])) if known else {}
+    for i, f in enumerate(wrenches):
+        if f.value is None and u is None:
+            continue
+        first = k.m.u_names.index(f"{f.name}.fx") if f.value is None else 0
+        F = u[:, first : first + 3] if f.value is None and u is not None else values[str(i)][..., 0].reshape(-1, 3)
+        F = (k.turn(f.body) @ F[:, :, None])[:, :, 0] if f.axes == "LOCAL" else F
+        yield f, k.point(f.body, k.value(f.point)), F
+
+
+def reactions(k: Placed) -> Iterator[Moving]:
+    """Arrows of the forces that joints and closures exert on their child (body_b)."""
+    q, v = k.states.q, k.states.v
+    if v is None:
+        return
+    targets = [(j.name, j.child, j.child_placement) for j in k.m.joints if j.kind.name != "free"]
+    targets += [(c.name, c.body_b, c.placement_b) for c in k.m.constraints if isinstance(c, Closure)]
+    names, t = [name for name, _, _ in targets], float(k.states.time[0])
+    found: Any = reaction_wrench(k.m, names, q, v, k.states.u, parameters=k.states.p, frame="LOCAL_WORLD_ALIGNED", t=t)
+    arrows = [(name, k.point(b, k.pose(X)[1]), found[name].wrench.reshape(-1, 6)[:, :3]) for name, b, X in targets]
+    yield from _arrows(k, arrows, REACTION, "reactions")
+
+
+def trails(k: Placed) -> Iterator[Moving]:
+    """The way of the mass centre, or else the origin, of each body at the end of a branch."""
+    parents = {j.parent for j in k.m.joints}
+    for b in k.m.bodies if len(k.states.time) > 1 else ():
+        if b.name not in parents:
+            at = k.point(b.name, k.value(b.com))
+            yield Moving(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
+
+
+def floor(k: Placed, made: Scene) -> Floor:
+    """The plane of the world that something rolls on; else a grid just below the motion, across gravity."""
+    for plane in _planes(k):
+        if plane.on == WORLD:
+            return Floor(k.value(plane.through).ravel(), k.value(plane.axes)[:, 2], True)
+    low, high = made.bounds
+    corners = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+    middle = (low + high) / 2
+    below = min((corners - middle) @ made.up)
+    return Floor(middle + (below - 0.002 * k.size) * made.up, made.up, False)
+
+
+def _planes(k: Placed) -> Iterator[Plane]:
+    for c in k.m.constraints:
+        if isinstance(c, Nonholonomic) and isinstance(c.eta, (DiskSlip, BallSlip, Sideways)):
+            yield c.eta.disk.plane if isinstance(c.eta, DiskSlip) else c.eta.plane
+
+
+def coil(a: np.ndarray, b: np.ndarray, radius: float, turns: int = 8, points: int = 65) -> np.ndarray:
+    """(points, 3) a spring between two points: straight ends, turns between."""
+    along = b - a
+    part = np.linspace(0, 1, points)
+    X = towards(along)
+    inside = np.clip((part - 0.1) / 0.8, 0, 1)
+    swell = radius * np.minimum(1, 12 * np.minimum(inside, 1 - inside))
+    angle = 2 * np.pi * turns * inside
+    return a + part[:, None] * along + (swell * np.cos(angle))[:, None] * X[:, 0] + (swell * np.sin(angle))[:, None] * X[:, 1]

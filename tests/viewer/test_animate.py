@@ -1,0 +1,254 @@
+"""Films, GIFs and pages: what they show, that names in them are only names, and what is said where something is missing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian.viewer import render
+from pfaffian.viewer.build import scene
+from pfaffian.viewer.camera import VIEW, Camera
+from pfaffian.viewer.render import BACKGROUND, Batch, batched, frame
+from pfaffian.viewer.scene import Floor, Scene, state_of
+
+SMALL = {"size": (96, 64)}
+
+
+@pytest.fixture(scope="module")
+def rod() -> pf.Mechanism:
+    hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+    return pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -0.5), inertia=0.01)], [hinge])
+
+
+@pytest.fixture(scope="module")
+def swing(rod: pf.Mechanism) -> xr.Dataset:
+    return pf.run(rod, {"hinge": 1.0}, duration=0.5, step=0.01, backend="numpy")
+
+
+def data_of(page: bytes) -> dict:
+    found = re.search(rb'<script id="data" type="application/json">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def floats(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+def test_a_page_has_the_motion_and_nothing_from_elsewhere(rod, swing, tmp_path: Path) -> None:
+    made = pf.animate(rod, swing, tmp_path / "swing.html")
+    assert made.file == tmp_path / "swing.html" and made.file.read_bytes() == made.data
+    found = data_of(made.data)
+    time, poses = floats(found["time"]), floats(found["poses"]).reshape(-1, 1, 7)
+    assert len(time) == 31 and time[-1] == np.float32(0.5), "at most 60 records a second, with both ends"
+    q = np.interp(time, swing["time"], swing["q"].values[:, 0])
+    np.testing.assert_allclose(np.abs(poses[:, 0, [4, 6]]), np.abs(np.stack([np.sin(q / 2), np.cos(q / 2)], 1)), atol=0.02)
+    (geometry,) = [g for g, p in zip(found["geometries"], found["parts"], strict=False) if p["layer"] == "shapes"][:1]
+    steps = np.frombuffer(base64.b64decode(geometry["vertices"]), dtype="<u2").reshape(-1, 3)
+    assert np.isclose((steps * geometry["step"] + geometry["low"])[:, 2].min(), -0.5, atol=0.2)
+    assert not re.findall(rb"(?:src|href)\s*=|@import|url\(|https?://", made.data.replace(found["poses"].encode(), b""))
+    assert b"default-src 'none'" in made.data and b"@DATA@" not in made.data
+
+
+def test_what_several_bodies_have_in_common_is_stored_once() -> None:
+    ball = pf.shape("sphere", radius=0.1, mass=1.0)
+    hinges = [pf.joint(n, "revolute", "world", n, axis=(0, 1, 0), placement=(i, 0, 0)) for i, n in enumerate("abc")]
+    m = pf.mechanism("balls", [pf.body(n, shape=ball) for n in "abc"], hinges)
+    found = data_of(pf.animate(m, pf.run(m, duration=0.0, backend="numpy"), hide="joints").data)
+    assert len({p["geometry"] for p in found["parts"] if p["layer"] == "shapes"}) == 1
+    assert not found["layers"]["joints"] and found["layers"]["shapes"]
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        self.tags.append(tag)
+
+
+def test_names_are_only_names(rod, swing) -> None:
+    """Markup and script in the names of a file do not leave their place."""
+    printable = "</script><img src=x onerror=alert(1)>&<!--'\"`${1}"
+    hinge = pf.joint(printable, "revolute", "world", printable, axis=(0, 1, 0))
+    m = pf.mechanism(printable, [pf.body(printable, 1.0, com=(0, 0, -0.5))], [hinge])
+    page = pf.animate(m, pf.run(m, duration=0.0, backend="numpy")).data
+    plain = pf.animate(rod, swing).data
+    tags = []
+    for text in (page, plain):
+        parser = Tags()
+        parser.feed(text.decode())
+        tags.append(parser.tags)
+    assert tags[0] == tags[1] and data_of(page)["bodies"] == [printable] and data_of(page)["name"] == printable
+
+
+def test_a_notebook_shows_each_kind(rod, swing, tmp_path: Path) -> None:
+    page = pf.animate(rod, swing)
+    assert page.file is None and repr(page).startswith("<Animation: html") and "in memory" in repr(page)
+    parser = Tags()
+    parser.feed(page._repr_html_())
+    assert parser.tags == ["iframe"] and 'sandbox="allow-scripts"' in page._repr_html_()
+    gif = pf.animate(rod, swing, tmp_path / "a.gif", **SMALL)
+    assert gif._repr_html_().startswith('<img src="data:image/gif;base64,')
+
+
+def test_a_gif_has_a_picture_for_each_twentieth_of_a_second(rod, swing, tmp_path: Path) -> None:
+    from PIL import Image
+
+    made = Image.open(BytesIO(pf.animate(rod, swing, tmp_path / "a.gif", **SMALL).data))
+    assert (made.n_frames, made.size, made.info["duration"]) == (11, (96, 64), 50)
+    slow = Image.open(BytesIO(pf.animate(rod, swing, tmp_path / "b.gif", speed=0.5, **SMALL).data))
+    assert slow.n_frames == 21
+    pictures = []
+    for i in (0, 10):
+        made.seek(i)
+        pictures.append(np.asarray(made.convert("RGB"), dtype=int))
+    assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 20).mean() > 0.005, "the rod moves"
+
+
+def test_a_film_is_a_film(rod, swing, tmp_path: Path) -> None:
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    file = pf.animate(rod, swing, str(tmp_path / "a.mp4"), **SMALL).file
+    reader = ffmpeg.read_frames(str(file))
+    said = next(reader)
+    assert said["size"] == (96, 64) and said["fps"] == 30 and sum(1 for _ in reader) == 16
+
+
+def test_what_is_wrong_is_said_before_anything_is_drawn(rod, swing, tmp_path: Path, monkeypatch) -> None:
+    other = pf.mechanism("other", [pf.body("b", 1.0, inertia=1.0)], [pf.joint("j", "free", "world", "b")])
+    for given, words in (
+        ({"file": tmp_path / "a.avi"}, "ends in .mp4, .gif, .html, got '.avi'"),
+        ({"file": tmp_path / "a"}, "ends in .mp4, .gif, .html"),
+        ({"file": 3}, "must be given by a path"),
+        ({"show": ["wings"]}, "show: there is no layer 'wings'"),
+        ({"hide": "shape"}, "hide: there is no layer 'shape'; did you mean 'shapes'"),
+        ({"follow": "rode"}, "follow: there is no body 'rode'; did you mean 'rod'"),
+        ({"speed": 0}, "speed: a number above zero"),
+        ({"file": tmp_path / "a.gif", "size": (95, 64)}, "size: even numbers"),
+        ({"file": tmp_path / "a.gif", "size": 64}, r"size: \(width, height\)"),
+        ({"file": tmp_path / "a.gif", "speed": 1e-4}, "more than 3600"),
+    ):
+        with pytest.raises(pf.ModelError, match=words):
+            pf.animate(rod, swing, **given)
+    for m, result, words in (
+        (swing, rod, "a Mechanism is needed"),
+        (rod, rod, "no result"),
+        (other, swing, "another mechanism"),
+    ):
+        with pytest.raises(pf.ModelError, match=words):
+            pf.animate(m, result)
+    for package, name, file in (("imageio_ffmpeg", "imageio-ffmpeg", "a.mp4"), ("PIL", "pillow", "a.gif")):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(pf.ModelError, match=f"needs the package {name}: run `pip install {name}`"):
+            pf.animate(rod, swing, tmp_path / file)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_batch_is_drawn_together(rod) -> None:
+    runs = pf.run(rod, {"hinge": [0.1, 0.5]}, duration=0.1, step=0.01, backend="numpy")
+    found = data_of(pf.animate(rod, runs).data)
+    assert found["bodies"] == ["rod (run 0)", "rod (run 1)"]
+    assert {p["colour"][3] for p in found["parts"]} == {1.0, 0.25}
+    beside = data_of(pf.animate(rod, runs, beside=True).data)
+    assert {p["colour"][3] for p in beside["parts"]} == {1.0}
+
+
+# -- pixels
+
+
+def lone(corners: list, colours: list) -> Batch:
+    """Triangles (n, 3, 3) fixed to the world, each of one colour."""
+    v = np.array(corners, dtype=float).reshape(-1, 3)
+    return Batch(v, np.zeros(len(v), dtype=int), np.arange(len(v)).reshape(-1, 3), np.array(colours, dtype=float))
+
+
+EMPTY = Scene("", np.zeros(1), (), np.zeros((1, 0, 3)), np.zeros((1, 0, 3, 3)), np.zeros((0, 3)), (), (), 1.0,
+              np.array([0.0, 0.0, 1.0]), None, {})  # fmt: skip
+FRONT = Camera(np.array([0.0, -1.0, 0.0]), np.zeros(3), np.array([0.0, 0.0, 1.0]))
+
+
+def shot(batch: Batch, size: tuple[int, int] = (60, 60), camera: Camera = FRONT) -> np.ndarray:
+    return frame(EMPTY, batch, frozenset(), camera, render.backdrop(EMPTY, frozenset(), camera, size), 0).astype(int)
+
+
+def test_a_triangle_covers_the_pixels_whose_middle_it_covers() -> None:
+    """Beside a test of every sub-pixel against the three edges, at random triangles."""
+    random = np.random.default_rng(3)
+    fine = 60 * render.FINER
+    at = (np.arange(fine) + 0.5) / fine - 0.5
+    x, z = np.meshgrid(VIEW * at, -VIEW * at)
+    for _ in range(20):
+        corners = random.uniform(-0.3, 0.3, (3, 2))
+        a, b, c = corners
+        sides = [(q[0] - p[0]) * (z - p[1]) - (q[1] - p[1]) * (x - p[0]) for p, q in ((a, b), (b, c), (c, a))]
+        inside = np.all([s > 0 for s in sides], axis=0) | np.all([s < 0 for s in sides], axis=0)
+        share = inside.reshape(60, render.FINER, 60, render.FINER).mean(axis=(1, 3))
+        seen = shot(lone([[(p[0], 0, p[1]) for p in corners]], [(0, 0, 0, 1)]))[:, :, 0]
+        np.testing.assert_allclose(seen, BACKGROUND[0] * (1 - share), atol=0.51 + BACKGROUND[0] / render.FINER**2 * 0.01)
+
+
+def test_the_nearest_is_seen_where_triangles_pass_through_each_other() -> None:
+    """Two walls that cross along the line x = 0: the left half shows one, the right half the other."""
+
+    def wall(s: float) -> list:
+        a, b, c, d = (-0.2, -0.1 * s, -0.2), (0.2, 0.1 * s, -0.2), (0.2, 0.1 * s, 0.2), (-0.2, -0.1 * s, 0.2)
+        return [[a, b, c], [a, c, d]]
+
+    red, blue = (1, 0, 0, 1), (0, 0, 1, 1)
+    for order in (1, -1):
+        seen = shot(lone([*wall(1), *wall(-1)][::order], [red, red, blue, blue][::order]))
+        assert seen[30, 20, 0] > 80 and seen[30, 20, 2] == 0, "the red wall is nearer on the left"
+        assert seen[30, 40, 2] > 80 and seen[30, 40, 0] == 0
+
+
+def test_what_is_clear_lets_through_what_is_behind_but_not_what_is_before() -> None:
+    back = [(-0.2, 0.1, -0.2), (0.2, 0.1, -0.2), (0, 0.1, 0.2)]
+    front = [(-0.2, -0.1, -0.2), (0.2, -0.1, -0.2), (0, -0.1, 0.2)]
+    whole = shot(lone([back], [(1, 0, 0, 1)]))[32, 30]
+    clear = shot(lone([front, back], [(0, 0, 1, 0.5), (1, 0, 0, 1)]))[32, 30]
+    hidden = shot(lone([back, front], [(0, 0, 1, 0.5), (1, 0, 0, 1)]))[32, 30]
+    assert abs(clear[0] - whole[0] / 2) <= 2 and clear[2] > 50 and hidden[2] == 0
+
+
+def test_what_is_behind_the_eye_is_not_drawn() -> None:
+    behind = shot(lone([[(-0.2, -2, -0.2), (0.2, -2, -0.2), (0, 0.5, 0.2)]], [(0, 0, 0, 1)]))
+    assert (behind == np.array(BACKGROUND)).all()
+
+
+def test_the_floor_is_behind_the_machine_and_can_be_hidden(rod) -> None:
+    made = scene(rod, state_of(rod))._replace(floor=Floor(np.zeros(3), np.array([0.0, 0.0, 1.0]), False))
+    camera = Camera(np.array([0.0, -3.0, 1.0]), np.array([0.0, 0.0, -0.2]), np.array([0.0, 0.0, 1.0]))
+    pictures = {}
+    for layers in ({"floor"}, set(), {"shapes"}, {"shapes", "floor"}):
+        shown = frozenset(layers)
+        behind = render.backdrop(made, shown, camera, (80, 60))
+        pictures[shown] = frame(made, batched(made, shown), shown, camera, behind, 0)
+    empty = pictures[frozenset()]
+    assert (empty == np.array(BACKGROUND)).all()
+    assert len({p.tobytes() for p in pictures.values()}) == 4
+
+
+def test_a_followed_body_stays_in_the_middle(tmp_path: Path) -> None:
+    from PIL import Image
+
+    ball = pf.mechanism(
+        "ball", [pf.body("ball", 1.0, inertia=1e-3)], [pf.joint("fly", "free", "world", "ball")], gravity=(0, 0, 0)
+    )
+    run = pf.run(ball, v={"fly.vx": 3.0}, duration=0.2, step=0.01, backend="numpy")
+    made = Image.open(BytesIO(pf.animate(ball, run, tmp_path / "a.gif", follow="ball", **SMALL).data))
+    for i in range(made.n_frames):
+        made.seek(i)
+        seen = np.abs(np.asarray(made.convert("RGB"), dtype=int) - BACKGROUND).max(axis=2) > 40
+        middle = np.argwhere(seen).mean(axis=0)
+        np.testing.assert_allclose(middle, [31.5, 47.5], atol=1.0)

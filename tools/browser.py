@@ -1,0 +1,213 @@
+"""Looks at the animation page and at the 3D view in a real browser: they open, play, toggles change the picture, no error.
+
+python -m tools.browser                    # both, of examples/four_bar.yaml; pictures into out/browser
+python -m tools.browser page motion.html   # a page that `pfaffian run NAME --animate motion.html` wrote
+python -m tools.browser view four_bar      # the view of an example or file
+
+Needs a Chromium or Chrome in the path and the package websockets, which comes with viser. CI does not run it: the tests there
+examine the scene itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+OPTIONS = ("--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--mute-audio",
+           "--remote-debugging-port=0", "--window-size=1000,750", "--hide-scrollbars", "--no-first-run")  # fmt: skip
+PATIENCE = 60.0
+"""Seconds that anything in the browser may take."""
+
+
+class Page:
+    """One page of a browser, over the DevTools protocol.   errors: what its console and its scripts reported as wrong."""
+
+    def __init__(self, socket: Any) -> None:
+        self.socket, self.count, self.errors = socket, 0, list[str]()
+        for domain in ("Page", "Runtime", "Log"):
+            self.ask(f"{domain}.enable")
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
+        self.count += 1
+        self.socket.send(json.dumps({"id": self.count, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self.socket.recv(timeout=PATIENCE))
+            self._note(message)
+            if message.get("id") == self.count:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+
+    def _note(self, message: dict[str, Any]) -> None:
+        found = message.get("params", {})
+        if message.get("method") == "Runtime.exceptionThrown":
+            details = found["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description", details["text"]))
+        if message.get("method") == "Log.entryAdded" and found["entry"]["level"] == "error":
+            self.errors.append(found["entry"]["text"])
+        if message.get("method") == "Runtime.consoleAPICalled" and found["type"] == "error":
+            self.errors.append(str([a.get("value", a.get("description")) for a in found["args"]]))
+
+    def evaluate(self, script: str) -> Any:
+        found = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in found:
+            raise RuntimeError(f"{script}: {found['exceptionDetails']}")
+        return found["result"].get("value")
+
+    def wait(self, script: str) -> None:
+        """Until a script gives something true."""
+        end = time.monotonic() + PATIENCE
+        while not self.evaluate(script):
+            if time.monotonic() > end:
+                raise RuntimeError(f"{script} stayed false")
+            time.sleep(0.1)
+
+    def picture(self, path: Path | None = None) -> np.ndarray:
+        """(height, width, 3) of what the page shows."""
+        from PIL import Image
+
+        data = base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+        if path is not None:
+            path.write_bytes(data)
+        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=int)
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Page]:
+    """A page of a headless browser of its own."""
+    from websockets.sync.client import connect
+
+    program = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+    if program is None:
+        sys.exit("there is no chromium, chromium-browser or google-chrome in the path")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        child = subprocess.Popen([program, *OPTIONS, f"--user-data-dir={folder}", "about:blank"], stderr=subprocess.DEVNULL)
+        try:
+            port = _port(Path(folder, "DevToolsActivePort"))
+            from urllib.request import urlopen
+
+            targets = json.loads(urlopen(f"http://127.0.0.1:{port}/json").read())
+            address = next(t["webSocketDebuggerUrl"] for t in targets if t["type"] == "page")
+            with connect(address, max_size=None) as socket:
+                page = Page(socket)
+                page.ask("Page.navigate", url=url)
+                page.wait("document.readyState === 'complete'")
+                yield page
+        finally:
+            child.terminate()
+            child.wait()
+
+
+def _port(file: Path) -> int:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if file.exists() and file.read_text().count("\n"):
+            return int(file.read_text().split("\n")[0])
+        time.sleep(0.1)
+    raise RuntimeError("the browser did not start")
+
+
+def change(a: np.ndarray, b: np.ndarray) -> float:
+    """Fraction of the pixels that differ."""
+    return float((np.abs(a - b).max(axis=2) > 12).mean())
+
+
+def look_at_page(file: Path, out: Path) -> list[str]:
+    """What is wrong with an animation page; pictures of it into a folder."""
+    wrong: list[str] = []
+    with opened(file.resolve().as_uri()) as page:
+        page.wait("state.playing && state.time > first")
+        page.evaluate("play(false); state.time = first; draw()")
+        start = page.picture(out / "page-start.png")
+        page.evaluate("state.time = first + 0.37 * (last - first); draw()")
+        middle = page.picture(out / "page-middle.png")
+        wrong += [] if change(start, middle) > 0.001 else ["scrubbing changes nothing"]
+        for layer, shown in page.evaluate("state.shown").items():
+            before = page.picture()
+            page.evaluate(f"document.getElementById('layer-{layer}').click()")
+            after = page.picture(out / f"page-{layer}-{'off' if shown else 'on'}.png")
+            wrong += [] if change(before, after) > 0 else [f"the switch of {layer} changes nothing"]
+            page.evaluate(f"document.getElementById('layer-{layer}').click()")
+        before = page.picture()
+        for kind, x in (("mousePressed", 300), ("mouseMoved", 420), ("mouseReleased", 420)):
+            page.ask("Input.dispatchMouseEvent", type=kind, x=x, y=300, button="left", buttons=1, clickCount=1)
+        wrong += [] if change(before, page.picture(out / "page-turned.png")) > 0.001 else ["the mouse turns nothing"]
+        wrong += [f"the page requested {x}" for x in page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")]
+        return wrong + page.errors
+
+
+def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
+    """What is wrong with the 3D view that `show` opens and returns; pictures of it into a folder."""
+    shown = show()
+    wrong: list[str] = []
+    try:
+        with opened(f"http://127.0.0.1:{shown.port}") as page:
+            page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
+            shown.play(False)
+            time.sleep(4.0)
+            start = page.picture(out / "view-start.png")
+            wrong += [] if len(np.unique(start.reshape(-1, 3), axis=0)) > 50 else ["the picture is empty"]
+            shown.seek(0.37)
+            time.sleep(1.5)
+            wrong += [] if change(start, page.picture(out / "view-middle.png")) > 0.001 else ["scrubbing changes nothing"]
+            for layer, box in shown.switches.items():
+                before = page.picture()
+                box.value = not box.value
+                time.sleep(1.0)
+                after = page.picture(out / f"view-{layer}.png")
+                wrong += [] if change(before, after) > 0 else [f"the switch of {layer} changes nothing"]
+                box.value = not box.value
+                time.sleep(1.0)
+            shown.play(True)
+            before = page.picture()
+            time.sleep(1.0)
+            wrong += [] if change(before, page.picture(out / "view-playing.png")) > 0.001 else ["it does not play"]
+            return wrong + page.errors
+    finally:
+        shown.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", nargs="?", choices=("both", "page", "view"), default="both")
+    parser.add_argument("file", nargs="?", default="four_bar")
+    parser.add_argument("--out", type=Path, default=Path("out/browser"))
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    import pfaffian as pf
+    from pfaffian.viewer.shelf import model_file
+
+    wrong: list[str] = []
+    if chosen.file.endswith(".html"):
+        wrong += look_at_page(Path(chosen.file), chosen.out)
+    else:
+        m, settings = pf.read(model_file(Path(chosen.file)))
+        q, _, u, p = settings.arrays(m)
+        start = pf.assemble(m, q, dict(settings.v), parameters=p, hold=settings.q)
+        times = {"duration": min(settings.duration, 2.0), "step": settings.step, "every": settings.record_every}
+        result = pf.run(m, start.q, start.v, u=u, parameters=p, **times)
+        if chosen.what in ("both", "page"):
+            file = chosen.out / "motion.html"
+            pf.animate(m, result, file, parameters=p)
+            wrong += [f"page: {x}" for x in look_at_page(file, chosen.out)]
+        if chosen.what in ("both", "view"):
+            wrong += [f"view: {x}" for x in look_at_view(lambda: pf.view(m, result, parameters=p, block=False), chosen.out)]
+    print("\n".join(wrong) or f"nothing is wrong; pictures in {chosen.out}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
