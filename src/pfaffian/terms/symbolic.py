@@ -22,6 +22,7 @@ from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.graph import GraphMatrices, graph_matrices
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import parameter_of
 from pfaffian.model.pose import Pose
 from pfaffian.terms.exponentials import Exponentials, exponentials
 
@@ -61,7 +62,7 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
 
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
-        symbols: {name of a CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of their own
+        symbols: {name of a Parameter or CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of their own
             name.
     Returns:
         a SymPy matrix (n, k).
@@ -78,7 +79,7 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
     if not isinstance(x, (ca.SX, ca.DM)):
         raise ModelError(f"to_sympy: an expression of type casadi.SX is needed, got {brief(x)}")
     found = ca.symvar(ca.SX(x))
-    names = [s.name() for s in found]
+    names = [p.name if (p := parameter_of(s)) else s.name() for s in found]
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: rename one of them")
