@@ -39,8 +39,8 @@ def api_pages() -> dict[str, str]:
     return made
 
 
-_INTRODUCTION = """Every public name, in the room in which it lives, with its arguments and an example. `help(pf)` and `help(pf.control)`
-show the same in a terminal.
+_INTRODUCTION = """Every public name, in the room in which it lives, with its arguments and an example. `help(pf)` and
+`help(pf.control)` show the same in a terminal.
 """
 
 

@@ -72,7 +72,10 @@ def _sticks(m: Mechanism, ends: np.ndarray, loops: int) -> list[Lines]:
     held = [c for c in m.constraints if isinstance(c, Closure)]
     to_world = [first + 2 * i + k for i, c in enumerate(held) for k, b in enumerate((c.body_a, c.body_b)) if b == WORLD]
     links = [i for i in range(first) if i not in across]
-    return [Lines(ends[:, links], LINK, 2.2), Lines(ends[:, [i for i in range(first, ends.shape[1]) if i not in to_world]], LOOP, 2.2)]
+    return [
+        Lines(ends[:, links], LINK, 2.2),
+        Lines(ends[:, [i for i in range(first, ends.shape[1]) if i not in to_world]], LOOP, 2.2),
+    ]
 
 
 def _solids(m: Mechanism, origins: np.ndarray, turned: np.ndarray) -> list[Lines]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tarfile
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from tools.pages import ALONE, DOCS, ROOT, build, has_code, page_name, pages, run_page, shown
+from pfaffian.model.joint import KINDS
+from tools.pages import ALONE, DOCS, ROOT, Ran, build, has_code, page_name, pages, run_page, shown
 from tools.sketch import FREE
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
 """All but the one whose numbers tests/promises/test_theories.py looks at."""
-FOREIGN = re.compile("|".join(["/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/", "pypi" + r"\.org", "python" + "hosted", "jsdelivr", "unpkg"]))
+FOREIGN = re.compile(
+    "|".join(["/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/", "pypi" + r"\.org", "python" + "hosted", "jsdelivr", "unpkg"])
+)
 """Machines' paths, and hosts of registries."""
 
 
@@ -45,7 +50,7 @@ def test_recipes_are_short_and_ask_a_question() -> None:
         for part in re.split("^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
             title, code = part.split("\n", 1)[0], re.findall(r"^```python\n(.*?)^```$", part, re.M | re.S)
             assert title.endswith("?"), f"{page.name}: {title}"
-            assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 28, f"{page.name}: {title}"
+            assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 34, f"{page.name}: {title}"
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +67,9 @@ def test_the_site_is_whole_and_leads_nowhere_else(site: Path) -> None:
     assert {f"{page_name(page)[:-3]}.html" for page in pages()} <= {f.relative_to(site).as_posix() for f in texts}
     for file, text in texts.items():
         assert not FOREIGN.search(text), file.name
-        assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text), f"{file.name} loads from a network"
+        assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text), (
+            f"{file.name} loads from a network"
+        )
         ids = set(re.findall(r'\bid="([^"]+)"', text))
         for link in re.findall(r'<a [^>]*href="([^"]+)"', text):
             goal, _, part = unescape(link).partition("#")
@@ -84,9 +91,7 @@ def test_an_output_stands_below_its_code(tmp_path: Path) -> None:
     assert (tmp_path / "start-0-0.png").read_bytes() == b"picture"
 
 
-def _blocks(page: Path) -> list:
-    from tools.pages import Ran
-
+def _blocks(page: Path) -> list[Ran]:
     text = page.read_text(encoding="utf-8")
     return [Ran(b.end(), "", ()) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
 
@@ -103,8 +108,6 @@ def test_each_part_of_a_recipe_page_stands_alone(tmp_path: Path, monkeypatch: py
 
 
 def test_kinds_of_joints_in_sketches_are_kinds() -> None:
-    from pfaffian.model.joint import KINDS
-
     assert set(FREE) <= set(KINDS)
 
 
@@ -114,14 +117,11 @@ def test_the_page_of_the_package_has_no_link_into_the_repository() -> None:
 
 
 def test_the_source_distribution_has_pages_examples_and_studies(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     code = f"from setuptools import build_meta; print(build_meta.build_sdist({str(tmp_path)!r}))"
     made = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    wanted = {p.relative_to(ROOT).as_posix() for p in [*DOCS.rglob("*"), *(ROOT / "examples").glob("*.yaml"), *(ROOT / "studies").glob("*.py")]
-              if p.is_file() and p.suffix != ".pyc"}  # fmt: skip
+    files = [*DOCS.rglob("*"), *(ROOT / "examples").glob("*.yaml"), *(ROOT / "studies").glob("*.py")]
+    wanted = {p.relative_to(ROOT).as_posix() for p in files if p.is_file() and p.suffix != ".pyc"}
     assert wanted <= names and {"tools/pages.py", "CITATION.cff", "CHANGELOG.md"} <= names

@@ -62,8 +62,8 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
 
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
-        symbols: {name of a Parameter or CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of their own
-            name.
+        symbols: {name of a Parameter or CasADi symbol: SymPy symbol, expression or number}; other symbols become real ones of
+            their own name.
     Returns:
         a SymPy matrix (n, k).
     Raises ModelError: x is no expression; it switches between expressions, which has no formula; two symbols have one name; a
