@@ -19,7 +19,7 @@ from pfaffian.model.force import Spring
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.viewer.scene import motion
 
-INSTANTS = 7
+INSTANTS = 6
 LINK, LOOP, PATH, ELASTIC = "#1b2a3a", "#d55e00", "#0072b2", "#009e73"
 FREE = ("free", "planar", "planar-translation", "translation")
 FLAT = 1e-6
