@@ -15,7 +15,7 @@ PLACES = (ROOT, SOURCE, ROOT / "tests", ROOT / "studies", ROOT / "docs")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 PAGES = [
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "studies" / "errata.md",
     *[p for p in (ROOT / x for x in TOP) if p.exists()],
 ]

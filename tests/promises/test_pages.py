@@ -1,18 +1,127 @@
-"""The pages that show how to write one's own: their code runs as it stands, top to bottom."""
+"""The pages: their code runs as it stands, the site builds without a complaint, and nothing in it leads elsewhere."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import tarfile
+from html import unescape
 from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[2] / "docs").glob("own_*.md"))
+from pfaffian.model.joint import KINDS
+from tools.pages import ALONE, DOCS, ROOT, Ran, build, has_code, page_name, pages, run_page, shown
+from tools.sketch import FREE
+
+PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
+"""All but the one whose numbers tests/promises/test_theories.py looks at."""
+FOREIGN = re.compile(
+    "|".join(["/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/", "pypi" + r"\.org", "python" + "hosted", "jsdelivr", "unpkg"])
+)
+"""Machines' paths, and hosts of registries."""
 
 
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[page_name(page) for page in PAGES])
 def test_the_code_of_a_page_runs(page: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
-    assert len(PAGES) == 3 and len(blocks) >= 2 and all("assert" in page.read_text(encoding="utf-8") for page in PAGES)
-    exec(compile("\n".join(blocks), page.name, "exec"), {"__name__": page.stem})
+    ran = run_page(page)
+    assert not FOREIGN.search("".join(block.text for block in ran))
+    if page.parent.name == "gallery":
+        text = page.read_text(encoding="utf-8")
+        assert len(ran) == len(re.findall("^## ", text, re.M)), "a machine has one block of code"
+        assert all(block.text and len(block.pictures) == 1 for block in ran), "a number and a picture each"
+        assert all(len(picture) < 100_000 for block in ran for picture in block.pictures)
+    if page.name.startswith("own_"):
+        assert len(ran) >= 2 and "assert" in page.read_text(encoding="utf-8")
+
+
+def test_there_are_enough_recipes_and_machines() -> None:
+    count = {
+        folder: sum(len(re.findall("^## ", p.read_text(encoding="utf-8"), re.M)) for p in PAGES if p.parent.name == folder)
+        for folder in ALONE
+    }
+    assert count["how"] >= 40 and count["gallery"] >= 30
+    assert len([p for p in PAGES if p.parent.name == "tutorials"]) == 6
+
+
+def test_recipes_are_short_and_ask_a_question() -> None:
+    for page in (DOCS / "how").glob("*.md"):
+        for part in re.split("^## ", page.read_text(encoding="utf-8"), flags=re.M)[1:]:
+            title, code = part.split("\n", 1)[0], re.findall(r"^```python\n(.*?)^```$", part, re.M | re.S)
+            assert title.endswith("?"), f"{page.name}: {title}"
+            assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 34, f"{page.name}: {title}"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; its code has run in the tests above."""
+    place = tmp_path_factory.mktemp("site")
+    assert build(place, run=False) == ""
+    return place
+
+
+def test_the_site_is_whole_and_leads_nowhere_else(site: Path) -> None:
+    """One test for all, since the site is built once for each process."""
+    texts = {file: file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
+    assert {f"{page_name(page)[:-3]}.html" for page in pages()} <= {f.relative_to(site).as_posix() for f in texts}
+    for file, text in texts.items():
+        assert not FOREIGN.search(text), file.name
+        assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text), (
+            f"{file.name} loads from a network"
+        )
+        ids = set(re.findall(r'\bid="([^"]+)"', text))
+        for link in re.findall(r'<a [^>]*href="([^"]+)"', text):
+            goal, _, part = unescape(link).partition("#")
+            if "://" in goal or goal.startswith("mailto:"):
+                continue
+            there = (file.parent / goal).resolve() if goal else file
+            assert there.exists(), f"{file.name}: {link}"
+            known = ids if there == file else set(re.findall(r'\bid="([^"]+)"', texts.get(there, "")))
+            assert not part or there.suffix != ".html" or part in known, f"{file.name}: {link}"
+    interface = (site / "api" / "pf.html").read_text(encoding="utf-8")
+    assert "pf.closure" in interface and "linear system near a state" in interface
+
+
+def test_an_output_stands_below_its_code(tmp_path: Path) -> None:
+    page = DOCS / "start.md"
+    ran = [b._replace(text=f"printed {i}\n", pictures=(b"picture",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
+    text = shown(page, ran, tmp_path)
+    assert text.index("print(m)") < text.index("printed 0") < text.index("start-0-0.png") < text.index("printed 1")
+    assert (tmp_path / "start-0-0.png").read_bytes() == b"picture"
+
+
+def _blocks(page: Path) -> list[Ran]:
+    text = page.read_text(encoding="utf-8")
+    return [Ran(b.end(), "", ()) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
+
+
+def test_each_part_of_a_recipe_page_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "how" / "two.md"
+    page.parent.mkdir()
+    page.write_text("# Two\n\n## One?\n\n```python\nx = 1\n```\n\n## Other?\n\n```python\nprint(x)\n```\n")
+    monkeypatch.setattr("tools.pages.DOCS", tmp_path)
+    with pytest.raises(NameError):
+        run_page(page)
+    page.write_text(page.read_text().replace("## Other?", ""))
+    assert [block.text for block in run_page(page)] == ["", "1\n"]
+
+
+def test_kinds_of_joints_in_sketches_are_kinds() -> None:
+    assert set(FREE) <= set(KINDS)
+
+
+def test_the_page_of_the_package_has_no_link_into_the_repository() -> None:
+    links = re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert not [link for link in links if "://" not in link]
+
+
+def test_the_source_distribution_has_pages_examples_and_studies(tmp_path: Path) -> None:
+    code = f"from setuptools import build_meta; print(build_meta.build_sdist({str(tmp_path)!r}))"
+    made = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    files = [*DOCS.rglob("*"), *(ROOT / "examples").glob("*.yaml"), *(ROOT / "studies").glob("*.py")]
+    wanted = {p.relative_to(ROOT).as_posix() for p in files if p.is_file() and p.suffix != ".pyc"}
+    assert wanted <= names and {"tools/pages.py", "CITATION.cff", "CHANGELOG.md"} <= names

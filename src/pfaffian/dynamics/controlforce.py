@@ -41,7 +41,7 @@ def fault(servos: Sequence[Servo]) -> str:
     directions = [n for s in servos for n in direction_names(s)]
     return (
         f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the required acceleration of "
-        f"{', '.join(s.name for s in servos)} here; choose other directions (see pfaffian.realisability)"
+        f"{', '.join(s.name for s in servos)} here; choose other directions (see pfaffian.constraints.realisability)"
     )
 
 

@@ -1,0 +1,143 @@
+"""Pages of the public interface, in Markdown, from the names and docstrings themselves: one page for each room."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import pfaffian as pf
+
+TOP = {
+    "model": "Describe a machine",
+    "formats": "Read files",
+    "simulate": "Run it",
+    "evaluate": "Evaluate a state",
+    "terms": "Equations",
+    "dynamics": "Equations",
+    "viewer": "Use a result",
+    "embedded": "Use a result",
+    "errors": "Errors and warnings",
+}
+"""Room where a name of `pf` comes from, and the heading below which it stands."""
+_SECTION = re.compile(r"^(Args|Returns|Example|Examples):$")
+_ENTRY = re.compile(r"^    (\*{0,2}[A-Za-z_][\w., *]*): (.*)$")
+_WARNED = re.compile(r"^(Raises|Warns|Stops) ([^:]+): ")
+
+
+def api_pages() -> dict[str, str]:
+    """Name of a page -> its text."""
+    rooms = [name for name in pf.__all__ if isinstance(getattr(pf, name), ModuleType)]
+    made = {"api/pf.md": _top([name for name in pf.__all__ if name not in rooms])}
+    for room in rooms:
+        module = getattr(pf, room)
+        made[f"api/{room}.md"] = f"# pf.{room}\n\n{_module(module)}\n" + "\n".join(_members(module, f"pf.{room}"))
+    entries = "\n".join(["pf", *rooms])
+    made["api/index.md"] = f"# Names by room\n\n{_INTRODUCTION}\n```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```\n"
+    return made
+
+
+_INTRODUCTION = """Every public name, in the room in which it lives, with its arguments and an example. `help(pf)` and
+`help(pf.control)` show the same in a terminal.
+"""
+
+
+def _top(names: Sequence[str]) -> str:
+    groups: dict[str, list[str]] = {heading: [] for heading in TOP.values()}
+    for name in names:
+        home = pf._FROM[name].split(".")[1]
+        groups[TOP[home]].append(name)
+    text = f"# pf\n\n{_module(pf)}\n"
+    for heading, members in groups.items():
+        text += f"\n## {heading}\n\n" + "\n".join(_entry(f"pf.{name}", getattr(pf, name)) for name in members)
+    return text
+
+
+def _module(module: ModuleType) -> str:
+    """What help() shows of a room, as it stands."""
+    return f"```text\n{inspect.getdoc(module)}\n```\n"
+
+
+def _members(module: ModuleType, path: str) -> Iterator[str]:
+    """The names of a room in the order in which its text mentions them; rooms inside it last."""
+    text = inspect.getdoc(module) or ""
+    names = getattr(module, "__all__", None) or [n for n, x in vars(module).items() if _belongs(n, x, module)]
+    found = {name: re.search(rf"\b{name}\b", text) for name in names}
+    order = sorted(names, key=lambda n: (isinstance(getattr(module, n), ModuleType), m.start() if (m := found[n]) else 10**6))
+    for name in order:
+        value = getattr(module, name)
+        if isinstance(value, ModuleType):
+            yield f"\n## {path}.{name}\n\n{_module(value)}\n"
+            yield from _members(value, f"{path}.{name}")
+        else:
+            yield _entry(f"{path}.{name}", value)
+
+
+def _belongs(name: str, value: Any, module: ModuleType) -> bool:
+    made = inspect.isfunction(value) or inspect.isclass(value)
+    return made and not name.startswith("_") and value.__module__ == module.__name__ and bool(inspect.getdoc(value))
+
+
+def _entry(path: str, value: Any) -> str:
+    """A name with its arguments and its text, as a directive of Sphinx."""
+    kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
+    text = "" if kind == "data" else _text(inspect.getdoc(value) or "")
+    return f"`````{{py:{kind}}} {path}{_arguments(value) if kind != 'data' else ''}\n\n{text}\n`````\n"
+
+
+def _arguments(value: Any) -> str:
+    """The arguments and their defaults, without types, which the text has."""
+    try:
+        taken = inspect.signature(value).parameters.values()
+    except ValueError:
+        return "()"
+    plain = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Shown(p.default)) for p in taken]
+    return str(inspect.Signature(plain))
+
+
+class _Shown:
+    """A default, as a signature shows it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        text = repr(self.value)
+        return "..." if text.startswith("<") else text
+
+
+def _text(doc: str) -> str:
+    """The Markdown of a docstring: arguments as a list, equations and examples as blocks, the rest as paragraphs."""
+    out, section, block = [], "", []
+
+    def close() -> None:
+        if block:
+            out.append("```text\n" + inspect.cleandoc("\n".join(["", *block])) + "\n```")
+            block.clear()
+
+    for line in doc.split("\n"):
+        if found := _SECTION.match(line):
+            close()
+            section = found[1]
+            out.append(f"\n**{section}**\n")
+        elif line and not line.startswith(" "):
+            close()
+            section = ""
+            out.append(_WARNED.sub(r"\n**\1** \2: ", _plain(line)))
+        elif section in ("Args", "Returns"):
+            found = _ENTRY.match(line)
+            out.append(f"* `{found[1]}`: {_plain(found[2])}" if found else f"  {_plain(line.strip())}")
+        elif line.strip() or block:
+            block.append(line)
+        else:
+            out.append("")
+    close()
+    return "\n".join(out)
+
+
+def _plain(line: str) -> str:
+    """Text whose asterisks, underscores, brackets and signs are not marks of Markdown."""
+    parts = line.split("`")
+    return "`".join(re.sub(r"([*_<>\[\]{}$~|#])", r"\\\1", p) if i % 2 == 0 else p for i, p in enumerate(parts))

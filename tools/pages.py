@@ -1,0 +1,211 @@
+"""The documentation as a site: runs the code of its pages, shows what that prints and draws, and builds the site with Sphinx.
+
+python -m tools.pages                # builds out/site/index.html, without a network
+python -m tools.pages how/loops.md   # runs the code of that page of docs/ alone, and prints what it prints
+
+Every block marked `python` runs, from top to bottom of its page; one marked `yaml` is read, into m and settings. In the folders
+of `ALONE` each heading begins anew, so that a recipe stands alone. Sphinx sees copies of the pages, with the outputs below the
+code and the pages of the interface (`tools/api.py`) beside them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+SITE = ROOT / "out" / "site"
+
+ALONE = ("how", "gallery")
+"""Folders of docs/ in whose pages each heading of the second level begins with an empty namespace."""
+MORE = {"studies/errata.md": "errata.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+"""Pages of the site that lie outside docs/."""
+
+_BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
+_PART = re.compile(r"^## .*$", re.M)
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+class Ran(NamedTuple):
+    """What a block did.   end: where it ends in the page.   text: what it printed.   pictures: what it drew, as PNG."""
+
+    end: int
+    text: str
+    pictures: tuple[bytes, ...]
+
+
+def pages() -> list[Path]:
+    """The written pages of docs/."""
+    return sorted(DOCS.rglob("*.md"))
+
+
+def page_name(page: Path) -> str:
+    return page.relative_to(DOCS).as_posix()
+
+
+def has_code(page: Path) -> bool:
+    return bool(_BLOCK.search(page.read_text(encoding="utf-8")))
+
+
+def run_page(page: Path) -> list[Ran]:
+    """Run the blocks of a page in an empty folder with the examples in it. A warning is an error; so is what a block raises."""
+    text = page.read_text(encoding="utf-8")
+    starts = [p.start() for p in _PART.finditer(text)] if page.parent.name in ALONE else []
+    ran, known, part = [], _fresh(), 0
+    for block in _BLOCK.finditer(text):
+        now = sum(start < block.start() for start in starts)
+        if now != part:
+            known, part = _fresh(), now
+        kind, code = block.groups()
+        if kind == "yaml":
+            code = f"m, settings = pf.parse_yaml({code!r})"
+            known.setdefault("pf", __import__("pfaffian"))
+        line = text.count("\n", 0, block.start()) + 1
+        ran.append(Ran(block.end(), *_run(f"{page_name(page)}", line, code, known, page.parent.name == "gallery")))
+    return ran
+
+
+def _fresh() -> dict[str, Any]:
+    return {"__name__": "page"}
+
+
+def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, tuple[bytes, ...]]:
+    """What the block printed and drew; in the gallery also a sketch of the machine m in its run r."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    compiled = compile("\n" * line + code, name, "exec")
+    with _folder(), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()) as output:
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(?!page$).*")
+        exec(compiled, known)
+        if sketched and "m" in known and "r" in known:
+            from tools.sketch import sketch
+
+            sketch(known["m"], known["r"])
+        return output.getvalue(), tuple(_pictures())
+
+
+def _pictures() -> Iterator[bytes]:
+    """The open figures, closed."""
+    from matplotlib import pyplot as plt
+
+    for number in plt.get_fignums():
+        file = io.BytesIO()
+        plt.figure(number).savefig(file, format="png", dpi=90, bbox_inches="tight")
+        plt.close(number)
+        yield file.getvalue()
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[None]:
+    """Be in a folder of its own that has a copy of the examples."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(ROOT / "examples", Path(place, "examples"))
+        os.chdir(place)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def shown(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
+    """The text of a page with what its blocks did below them; pictures are written into that folder beside the pages."""
+    text, end, out = page.read_text(encoding="utf-8"), 0, ""
+    for i, block in enumerate(ran):
+        out += text[end : block.end]
+        end = block.end
+        if block.text:
+            out += f"\n\n```{{code-block}} text\n:class: output\n\n{block.text.rstrip()}\n```"
+        for j, picture in enumerate(block.pictures):
+            file = pictures / f"{page_name(page)[:-3].replace('/', '-')}-{i}-{j}.png"
+            file.write_bytes(picture)
+            out += f"\n\n![what the code above draws](/{pictures.name}/{file.name})"
+    return out + text[end:]
+
+
+def stage(target: Path, *, run: bool) -> None:
+    """Copy all that Sphinx needs to a folder: pages, with outputs if they are to run, pictures, settings, the interface."""
+    from tools.api import api_pages
+
+    shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
+    (target / "pictures").mkdir()
+    for page in pages():
+        text = shown(page, run_page(page) if run and has_code(page) else [], target / "pictures")
+        _write(target / page_name(page), _relinked(text, page))
+    for source, name in MORE.items():
+        _write(target / name, _relinked((ROOT / source).read_text(encoding="utf-8"), ROOT / source))
+    for name, text in api_pages().items():
+        _write(target / name, text)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def _relinked(text: str, source: Path) -> str:
+    """Links to files that are pages lead there; those to other files of the repository become plain text."""
+    here = _place(source)
+
+    def link(found: re.Match[str]) -> str:
+        words, (goal, mark, part) = found[1], found[2].partition("#")
+        if "://" in found[2] or not goal:
+            return found[0]
+        there = _place((source.parent / goal).resolve())
+        if there is None or here is None:
+            return words
+        return f"[{words}]({os.path.relpath(there, Path(here).parent)}{mark}{part})"
+
+    return _LINK.sub(link, text)
+
+
+def _place(file: Path) -> str | None:
+    """Where a file of the repository is in the site, or None."""
+    if file.is_relative_to(DOCS):
+        return file.relative_to(DOCS).as_posix()
+    return MORE.get(file.relative_to(ROOT).as_posix()) if file.is_relative_to(ROOT) else None
+
+
+def build(site: Path = SITE, *, run: bool = True) -> str:
+    """Build the site into a folder, and return what Sphinx complained of, "" if nothing.
+
+    Args:
+        site: the folder.
+        run: whether the code of the pages runs and shows its output.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        stage(Path(place, "pages"), run=run)
+        command = ("-m", "sphinx", "-q", "-W", "--keep-going", "-d", f"{place}/trees", f"{place}/pages", str(site))
+        found = subprocess.run([sys.executable, *command], capture_output=True, text=True)
+        said = found.stderr.replace(place, "").strip()
+        return said or ("" if found.returncode == 0 else f"sphinx ended with {found.returncode}")
+
+
+def main(names: Sequence[str]) -> int:
+    for name in names:
+        for block in run_page(DOCS / name):
+            print(block.text, end="")
+            print("".join(f"[a picture of {len(p)} bytes]\n" for p in block.pictures), end="")
+    if names:
+        return 0
+    complaints = build()
+    print(complaints or f"{os.path.relpath(SITE)}/index.html")
+    return bool(complaints)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main(sys.argv[1:]))
