@@ -8,16 +8,18 @@ from __future__ import annotations
 from itertools import product
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 import xarray as xr
 from matplotlib import pyplot as plt
-from scipy.spatial.transform import Rotation
 
+import pfaffian as pf
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Spring
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.viewer.scene import motion
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.viewer.scene import States, states_of
 
 INSTANTS = 6
 LINK, LOOP, PATH, ELASTIC = "#1b2a3a", "#d55e00", "#0072b2", "#009e73"
@@ -36,6 +38,50 @@ class Lines(NamedTuple):
     width: float
 
 
+class _Motion(NamedTuple):
+    """sticks: (n, sticks, 2, 3) end points [m].   loops: how many of the last sticks belong to closures.
+    origins: (n, bodies, 3) [m].   turned: (n, bodies, 3, 3) rotations."""
+
+    sticks: np.ndarray
+    loops: int
+    origins: np.ndarray
+    turned: np.ndarray
+
+
+def _motion(m: Mechanism, states: States) -> _Motion:
+    """Poses of bodies and ends of sticks in each state."""
+    parts = {"ends": lambda T: _ends(T.kinematics), "bodies": lambda T: _bodies(T.kinematics)}
+    found = pf.compile_terms(m, parts).matrices(states.q, parameters=states.p if len(states.p) else None)
+    ends, bodies = found["ends"].swapaxes(1, 2), found["bodies"].swapaxes(1, 2)
+    loops = sum(2 for c in m.constraints if isinstance(c, Closure))
+    turned = bodies[:, :, 3:].reshape(len(bodies), -1, 3, 3).swapaxes(2, 3)
+    return _Motion(ends.reshape(len(ends), -1, 2, 3), loops, bodies[:, :, :3], turned)
+
+
+def _ends(k: Kinematics) -> ca.SX:
+    """(3, 2 n) ends of sticks: body to joint on both sides, across the joint, body to mass centre; then the closures."""
+    ends: list[ca.SX] = []
+    for j in k.mechanism.joints:
+        there = [k.pose(j.parent) @ j.placement, k.pose(j.child) @ j.child_placement]
+        ends += [_origin(k, j.parent), there[0].p, there[0].p, there[1].p, there[1].p, _origin(k, j.child)]
+    for b in k.mechanism.bodies:
+        ends += [_origin(k, b.name), k.position(b.name, b.com)]
+    for c in k.mechanism.constraints:
+        if isinstance(c, Closure):
+            ends += [_origin(k, c.body_a), (k.pose(c.body_a) @ c.placement_a).p]
+            ends += [_origin(k, c.body_b), (k.pose(c.body_b) @ c.placement_b).p]
+    return ca.horzcat(*ends)
+
+
+def _origin(k: Kinematics, body: str) -> ca.SX:
+    return k.pose(body).p if body != WORLD else ca.SX.zeros(3, 1)
+
+
+def _bodies(k: Kinematics) -> ca.SX:
+    """(12, bodies): position, then the rotation column by column."""
+    return ca.horzcat(*[ca.vertcat(k.pose(b.name).p, ca.vec(k.pose(b.name).R)) for b in k.mechanism.bodies])
+
+
 def sketch(m: Any, r: xr.Dataset) -> None:
     """Draw one run of a mechanism into a new figure of matplotlib.
 
@@ -44,10 +90,9 @@ def sketch(m: Any, r: xr.Dataset) -> None:
         r: its result, with q recorded; of a batch, the first run.
     """
     machine: Mechanism = as_mechanism(m)
-    found = motion(machine, r.isel(run=0) if "run" in r.dims else r)
-    chosen = np.unique(np.linspace(0, len(found.time) - 1, INSTANTS).round().astype(int))
-    turned = Rotation.from_quat(np.roll(found.axes[chosen], -1, axis=-1).reshape(-1, 4)).as_matrix()
-    turned = turned.reshape(len(chosen), -1, 3, 3)
+    found = _motion(machine, states_of(machine, r.isel(run=0) if "run" in r.dims else r))
+    chosen = np.unique(np.linspace(0, len(found.origins) - 1, INSTANTS).round().astype(int))
+    turned = found.turned[chosen]
     groups = [*_sticks(machine, found.sticks[chosen], found.loops)]
     groups += [*_solids(machine, found.origins[chosen], turned), *_springs(machine, found.origins[chosen], turned)]
     points = np.concatenate([g.ends.reshape(-1, 3) for g in groups] + [found.origins.reshape(-1, 3)])

@@ -248,7 +248,7 @@ def position_filter(samples=64):
         memory = estimation.FlightMemory(s["estimate"], s["samples"], s["fixes"])
         here = estimation.fix_step(memory, estimation.Fix(place, turn, s["age"], s["came"]), PERIOD)
         there = estimation.imu_step(here, felt, rate, PERIOD)
-        return Command(NOTHING, signals={"estimate": there.estimate}, d_next=there._asdict())
+        return Command(NOTHING, signals={"place": there.estimate[:3, 0]}, d_next=there._asdict())
 
     return control.discrete(
         step, PERIOD, state=start, inputs=[*(name for group in names.values() for name in group), "age", "came"]

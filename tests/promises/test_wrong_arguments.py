@@ -352,7 +352,6 @@ WRONG = {
     "figure of a mechanism": (lambda: pf.overview(ARM), "no result of a run"),
     "figure of an instant": (lambda: pf.overview(RESULT.isel(time=0)), "a result over time"),
     "view of a result alone": (lambda: pf.view(RESULT), "a Mechanism is needed"),
-    "view of a mechanism alone": (lambda: pf.view(ARM), "no result of a run"),
     "passages of a mechanism": (lambda: pf.singular_passages(ARM), "no result of a run"),
     "write: swapped": (lambda: pf.write_netcdf("x.nc", RESULT), "a Dataset is needed"),
     "write: nowhere": (lambda: pf.write_netcdf(RESULT, None), "given by a path, got None"),

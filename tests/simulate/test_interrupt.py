@@ -12,6 +12,7 @@ import pytest
 import pfaffian as pf
 import pfaffian.simulate.roll as module
 from pfaffian.kernel.call.rollout import Rollout
+from pfaffian.kernel.program.loop import Span
 from pfaffian.simulate.accuracy import Watch
 from tests.simulate.machines import pendulum
 from tests.work import PATIENCE
@@ -44,8 +45,9 @@ def test_calls_are_short_and_change_no_bit(monkeypatch, runs):
     call = Rollout.__call__
 
     def timed(self, *arguments, **how):
-        steps.append(how["steps"])
-        now[0] += how["steps"] / 100
+        (span,) = (x for x in arguments if isinstance(x, Span))
+        steps.append(span.steps)
+        now[0] += span.steps / 100
         return call(self, *arguments, **how)
 
     q = np.linspace(-1, 1, runs)[:, None]

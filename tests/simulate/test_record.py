@@ -12,7 +12,7 @@ from pfaffian.simulate.record_memory import available
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
-from pfaffian.viewer.scene import motion
+from pfaffian.viewer.scene import states_of
 from pfaffian.viewer.summary import summary
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 
@@ -97,7 +97,7 @@ def test_readers_say_what_to_record():
     with pytest.raises(pf.RunError, match=r"no 'multiplier': run with record=\['multiplier'\]"):
         pf.sign_changes(r, "multiplier")
     with pytest.raises(pf.ModelError, match=r"no 'q': run with record=\['q'\]"):
-        motion(four_bar(), r)
+        states_of(four_bar(), r)
     assert "not recorded; record=['energy']" in summary(
         four_bar(), pf.run(four_bar(), FOUR_BAR_START, record=["q"], **RUN), 0.0, []
     )

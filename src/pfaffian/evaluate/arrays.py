@@ -129,11 +129,19 @@ def without_lost(value: Any, names: Sequence[str], default: np.ndarray, what: st
             return value, lost
         start = dict(zip(names, default, strict=True))
         return {**value, **{n: np.where(lost, start[n], x) for n, x in columns.items()}}, lost
-    if np.ndim(value) != 2 or not _numeric(value) or np.shape(value)[1] != len(default) or not len(default):
+    if not _is_table(value) or np.shape(value)[1] != len(default) or not len(default):
         return value, np.zeros(0, dtype=bool)
     array = np.asarray(value, dtype=float)
     lost = np.isnan(array).all(axis=1)
     return (np.where(lost[:, None], default, array), lost) if lost.any() else (value, lost)
+
+
+def _is_table(value: Any) -> bool:
+    """Whether the value is a table of numbers; one with rows of several lengths is none."""
+    try:
+        return np.ndim(value) == 2 and _numeric(value)
+    except ValueError:
+        return False
 
 
 def _numeric(value: Any) -> bool:

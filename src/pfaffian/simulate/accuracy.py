@@ -144,7 +144,7 @@ class Watch:
         Of fewer than STEPS_OF_A_LOOK steps only some runs are looked at, the first among them. Runs whose first step errs too
         much go a little way ahead, to see whether that passes, and are looked at more often.
         """
-        runs, self.begin = len(x), self.begin if self.looks else x
+        runs = len(x)
         some = np.flatnonzero(ordinary)[: max(TOGETHER, runs * self.loop.when.steps // STEPS_OF_A_LOOK)]
         if k not in self.regular:
             again = np.union1d(self.suspect, self.silent) if k in self._spread(2) else self.suspect

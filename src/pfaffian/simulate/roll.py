@@ -99,6 +99,8 @@ class _Runs:
         """Compare the next step with its halves, if that is due, and warn at the first one."""
         if self.k in self.watch.at:
             first = self.done == 0
+            if first and self.python:
+                self.watch.begin = self.x.copy()  # with the law's first answer; x changes in place
             self.watch.look(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
             self.warned = (first and tell_start(self.watch)) or self.warned
 
@@ -140,6 +142,7 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
     """All steps.   watch: compares some of them on the way.   python: the law that runs between compiled steps."""
     loop, when, width = watch.loop, watch.loop.when, watch.loop.simulation.width
     runs, count = _begun(watch, departure, python), len(departure.kinds)
+    watch.begin = departure.x
     if when.steps and (departure.kinds != REGULAR).any():
         runs.ask()
         runs.look()
