@@ -99,7 +99,7 @@ def test_a_batch_and_a_stopped_run_say_so():
 
 def test_other_datasets_are_shown_as_ever():
     ds = xr.Dataset({"time": 1.0})
-    shown, usual = (re.sub("[0-9a-f-]{36}|section[0-9]+", "", html) for html in (notebook.result(ds), ds._repr_html_()))
+    shown, usual = (re.sub("[0-9a-f-]{36,}", "", html) for html in (notebook.result(ds), ds._repr_html_()))
     assert shown == usual and "<img" not in shown
 
 
