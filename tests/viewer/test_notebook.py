@@ -122,7 +122,7 @@ def test_a_notebook_is_told_once_and_a_plain_interpreter_nothing(monkeypatch):
 def test_the_slider_of_the_page_runs(monkeypatch):
     """With a stand-in for the widgets: the figure of two positions of the slider, without a second compilation."""
     page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```ipython\n(.*?)```", page, re.S)
+    (code,) = re.findall(r"```py\n(.*?)```", page, re.S)
     made = []
     widgets = SimpleNamespace(interact=lambda **limits: lambda f: made.extend(f(x) for x in limits["length"]) or f)
     monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
