@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build import library, toolchain
 from pfaffian.kernel.build.loop_trial import loop_answers
-from pfaffian.kernel.build.passes import passes
+from pfaffian.kernel.build.passes import encoded
 from pfaffian.kernel.build.toolchain import Compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.program.encode import COUNTS, Encoded, encode
@@ -92,7 +92,7 @@ class Interpreted:
 
     def __init__(self, *programs: Program) -> None:
         self.program, self.library = programs[0], interpreter(LANES)
-        self.encoded = encode(*programs, place=passes().get("placed"))
+        self.encoded = encoded(*programs)
         self.words = Words(self.encoded)
         self.work = np.zeros(LANES * self.encoded.frame + LANES)
 

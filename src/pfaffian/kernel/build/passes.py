@@ -37,6 +37,11 @@ def passes() -> Passes:
     return PYTHON if compiler is None else _found(compiler)
 
 
+def encoded(*programs: Program) -> encode.Encoded:
+    """What the interpreter is given for these Programs, placed in C where that can be compiled."""
+    return encode.encode(*programs, place=passes().get("placed"))
+
+
 @lru_cache(maxsize=8)
 def _found(compiler: Compiler) -> Passes:
     with suppress(BuildError, OSError):

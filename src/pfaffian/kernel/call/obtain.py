@@ -11,14 +11,13 @@ from typing import Any
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.interpreter import Words, interpreter
 from pfaffian.kernel.build.library import load, warn_once
-from pfaffian.kernel.build.passes import passes
+from pfaffian.kernel.build.passes import encoded
 from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
 from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, shape
 from pfaffian.kernel.call.tiers import WORTH, Tier, Tiers, compiled, interpreted
-from pfaffian.kernel.program.encode import encode
 from pfaffian.kernel.program.program import callees_first
 from pfaffian.kernel.remember import checking, compare
 
@@ -103,8 +102,8 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
         warn_once(str(error))
         return None
-    encoded = encode(*recipe.programs, place=passes().get("placed"))
-    first = interpreted(library, function, recipe.lanes * encoded.frame, Words(encoded))
+    given = encoded(*recipe.programs)
+    first = interpreted(library, function, recipe.lanes * given.frame, Words(given))
     if backend == "interpreter":
         return Tiers(first)
     return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))

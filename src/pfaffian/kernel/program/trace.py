@@ -38,8 +38,10 @@ class _Tracer:
         if not function.is_a("SXFunction"):
             raise BuildError(f"{function.name()} is not a Function of SX: build it from casadi.SX symbols")
         called = _calls(function)
-        callees = tuple(self.callee(function, name) for name in sorted(set(called.values())))
-        program = self.passes["listed"](_listing(function, dense, callees, called)).check()
+        names = sorted(set(called.values()))
+        callees = tuple(self.callee(function, name) for name in names)
+        calls = {i: names.index(name) for i, name in called.items()}
+        program = self.passes["listed"](_listing(function, dense, callees, calls)).check()
         for name in TRANSLATION:
             program = self.passes[name](program)
         return program
@@ -71,7 +73,8 @@ def _calls(function: ca.Function) -> dict[int, str]:
     return {i: name for i, name in called.items() if function.instruction_id(i) == ca.OP_CALL}
 
 
-def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], called: dict[int, str]) -> Listing:
+def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], called: dict[int, int]) -> Listing:
+    """What the passes start from.   called: number of an instruction -> which of the callees it calls."""
     n_in, n_out = function.n_in(), function.n_out()
     inputs, of_input = _layout([function.sparsity_in(i) for i in range(n_in)], dense)
     outputs, of_output = _layout([function.sparsity_out(i) for i in range(n_out)], dense)
@@ -82,8 +85,7 @@ def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], c
     if sum(outputs) > sum(map(len, of_output)):  # what is structurally zero
         values.setdefault((0.0).hex(), 0.0)
     place = {text: sum(inputs) + i for i, text in enumerate(values)}
-    names = sorted(set(called.values()))
-    calls = [(names.index(name), function.instruction_input(i), function.instruction_output(i)) for i, name in called.items()]
+    calls = [(callee, function.instruction_input(i), function.instruction_output(i)) for i, callee in called.items()]
     constants = [place[number.hex()] for number in numbers]
     ports = inputs, outputs, of_input, of_output
     return Listing(function.name(), records, function.sz_w(), *ports, tuple(values.values()), constants, calls, callees)
