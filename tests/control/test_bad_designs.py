@@ -37,6 +37,11 @@ def chain() -> pf.Mechanism:
     return pf.actuate_all(pf.mechanism("chain", bodies, joints))
 
 
+def steered(task: control.Task) -> None:
+    law = control.operational_space(task, control.set_point([0.0, 0.0]), stiffness=1.0, damping=1.0)
+    pf.run(chain(), duration=0.01, control=law)
+
+
 def upright_flight() -> None:
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0)
     pf.control.feasibility(pvtol(), control.function_of_time(lambda t: ca.vertcat(y(t), 0), 3), np.linspace(0, 3, 31)).check()
@@ -120,6 +125,16 @@ BAD = {  # what -> (call, error, words in order: who, and the way out)
         lambda: control.quadcopter_pair("b", [-3] * 4, heading=(1.0, 1.0), lean=(5.0, 0.0)),
         pf.ModelError,
         r"s > eps_x, but s = ",
+    ),
+    "a task of which no motion changes a coordinate": (
+        lambda: steered(control.stack(control.joints("p"), lambda k: ca.SX(2.0))),
+        pf.ModelError,
+        r"coordinate 1 does not depend on the configuration",
+    ),
+    "a stack of something that is no task": (
+        lambda: control.stack(control.joints("p"), "q"),
+        pf.ModelError,
+        r"stack takes tasks, functions of the kinematics, got 'q'",
     ),
 }
 
