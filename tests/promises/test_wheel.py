@@ -48,7 +48,7 @@ def installed(wheel):
     place = wheel.parent / "fresh"
     _said(sys.executable, "-m", "venv", "--without-pip", place)
     programs = place / ("Scripts" if os.name == "nt" else "bin")
-    install = ("install", "-q", "--no-deps", "--no-index", "--disable-pip-version-check", wheel)
+    install = ("install", "-q", "--no-compile", "--no-deps", "--no-index", "--disable-pip-version-check", wheel)
     _said(sys.executable, "-m", "pip", "--python", programs / "python", *install)
     site = _said(programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     Path(site, "zz_dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")

@@ -119,9 +119,13 @@ def studies(place: Path | None = None) -> dict[str, str]:
         ...     study.studies(place)
         {'half-turn': 'A rod turns by half.'}
     """
-    place = folder() if place is None else _existing(place)
-    files = sorted(f for f in place.glob("*.py") if _STEM.fullmatch(f.stem) and f.is_file())
-    return {f.stem.replace("_", "-"): _first_line(f) for f in files}
+    return {name: _first_line(file) for name, file in _files(folder() if place is None else place).items()}
+
+
+def _files(place: Path) -> dict[str, Path]:
+    """Files of the studies in a folder by name, in the order of their names."""
+    files = sorted(f for f in _existing(place).glob("*.py") if _STEM.fullmatch(f.stem) and f.is_file())
+    return {f.stem.replace("_", "-"): f for f in files}
 
 
 def _existing(place: Any) -> Path:
@@ -175,10 +179,10 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
 
 def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
     """Import the study of that name. Raises ModelError: an unknown name, or a study that lacks one of the functions `parts`."""
-    known = studies(place)
+    known = _files(place)
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
         raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(known))}")
-    path = place / f"{name.replace('-', '_')}.py"
+    path = known[name]
     module_name = f"studies.{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
