@@ -25,3 +25,8 @@ settings.register_profile(
 )
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items: list) -> None:
+    """Studies first: each takes long on one core, and at the end they would keep the other waiting."""
+    items.sort(key=lambda item: item.path.name != "test_studies.py")
