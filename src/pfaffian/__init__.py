@@ -9,7 +9,7 @@
     use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
-rotations, screws (products of exponentials), reduction, calculus, constraints, maths (so3, se3), study.
+rotations, screws (products of exponentials), reduction, calculus, constraints, maths (so3, se3), cuda, study.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "calculus", "constraints", "control", "forces", "maths", "multicopters", "reduction", "rolling", "rotations", "screws",
-    "study",
+    "calculus", "constraints", "control", "cuda", "forces", "maths", "multicopters", "reduction", "rolling", "rotations",
+    "screws", "study",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

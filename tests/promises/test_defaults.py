@@ -10,8 +10,8 @@ from tests.public_names import PUBLIC
 
 ORIGIN = (0, 0, 0)
 DEFAULTS: dict[str, list[Any]] = {
-    "approach": ["energy"], "armature": [0.0], "at": [ORIGIN], "attitude": [ORIGIN], "axes": ["WORLD", (0, 1, 2)],
-    "axis": [(0, 0, 1)],
+    "approach": ["energy"], "architecture": ["sm_90"], "armature": [0.0], "at": [ORIGIN], "attitude": [ORIGIN],
+    "axes": ["WORLD", (0, 1, 2)], "axis": [(0, 0, 1)],
     "backend": ["auto"], "base": ["fixed"], "begin": [0.0], "beside": [False], "bias": [(0, 0, 0, 0, 0, 0)], "branches": [1],
     "centre": [ORIGIN], "chords": [4], "coefficient": [1.0], "com": [ORIGIN], "component": [0], "correct_start": [True],
     "corrections": [2], "coupling": [1.0], "damping": [0.0, 40.0], "density": [1.225], "drag": [0.0, (0, 0)],

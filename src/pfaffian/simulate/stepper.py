@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
@@ -78,7 +79,9 @@ class Stepper:
 
     def __init__(self, simulation: Simulation, options: _Options) -> None:
         self._s, self._options = simulation, options
-        self._rollout = compiled(simulation, options.backend, 8 if (options.runs or 1) > 1 else 1, options.strict)
+        self._rollout: kernel.Rollout = compiled(
+            simulation, options.backend, 8 if (options.runs or 1) > 1 else 1, options.strict
+        )
         self.causes = causes_of(simulation)
         self.u_names = simulation.w_names
         self._identity = identity(simulation)
@@ -136,7 +139,7 @@ class Stepper:
         self._k, self._singular = at.k, at.k == 0 and bool((at.kinds != REGULAR).any())
         self._due = instants(self._s.control, self._s.changing, o.step)
         held = Held(now.x, now.u, now.p, now.status, now.stopped)
-        self._moved = InPlace(self._rollout, held, Span(at.start, o.step, 1, sampling=self._due), o.threads)
+        self._moved = InPlace(*self.loop, held, o.threads)
 
     @property
     def _at(self) -> Saved:
@@ -209,6 +212,11 @@ class Stepper:
             return self.observe()[name]
         x = self._at.x
         return x[0, start:end].copy() if self._options.runs is None else x[:, start:end].copy()
+
+    @property
+    def loop(self) -> tuple[kernel.Rollout, Span]:
+        """What moves it, and the span of one step from its start, with the instants of its law."""
+        return self._rollout, Span(self._at.start, self._options.step, 1, sampling=self._due)
 
     def observe(self) -> dict[str, np.ndarray]:
         """q, v and the signals that `record` of the stepper names, at this instant: {name: (size,) or (runs, size)}.

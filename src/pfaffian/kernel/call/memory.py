@@ -36,10 +36,15 @@ def addressable(array: np.ndarray) -> np.ndarray:
     return np.array(array)
 
 
-def port(array: np.ndarray, run_axis: int | None) -> tuple[int, int, int]:
+def address(array: Any) -> int:
+    """Where an array of NumPy begins, or one of CuPy in the memory of a device."""
+    return array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr
+
+
+def port(array: Any, run_axis: int | None) -> tuple[int, int, int]:
     """(address, doubles between runs, doubles between elements) of an array with elements along its last axis."""
     run = 0 if run_axis is None or array.shape[run_axis] == 1 else array.strides[run_axis] >> 3
-    return array.ctypes.data, run, array.strides[-1] >> 3
+    return address(array), run, array.strides[-1] >> 3
 
 
 class Workspaces(threading.local):

@@ -184,7 +184,7 @@ class Rollout:
         self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
     ) -> None:
         sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        task = _task(x0, u, p, span, result, sampling)
+        task = task_of(x0, u, p, span, result, sampling)
 
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
@@ -192,10 +192,10 @@ class Rollout:
         memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
 
 
-def _task(x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, sampling: np.ndarray) -> _Task:
-    """The struct of a call; the arrays must outlive it."""
+def task_of(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _Task:
+    """The struct of a call; the arrays, all of NumPy or all of one device, must outlive it."""
 
-    def port(array: np.ndarray, axis: int | None = 0) -> _Port:
+    def port(array: Any, axis: int | None = 0) -> _Port:
         return _Port(*memory.port(array, axis))
 
     shared = [port(x0, 0 if x0.ndim == 2 else None), port(u, 1 if u.ndim == 3 else None)]
@@ -203,7 +203,7 @@ def _task(x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: Roll
     when = [span.first, span.steps, span.every, span.last, span.hold == "linear", span.stride]
     return _Task(
         *shared, u.strides[0] >> 3, result.records.strides[0] >> 3, len(result.status), len(result.records), len(u), *when,
-        sampling.ctypes.data, result.status.ctypes.data, result.stopped.ctypes.data, span.t0, span.h, span.limit,
+        *map(memory.address, (sampling, result.status, result.stopped)), span.t0, span.h, span.limit,
     )  # fmt: skip
 
 
@@ -224,14 +224,14 @@ class InPlace:
     Nothing is recorded; what is observed is asked of the rollout.
     """
 
-    def __init__(self, rollout: Rollout, arrays: Held, span: Span, threads: int) -> None:
+    def __init__(self, rollout: Rollout, span: Span, arrays: Held, threads: int) -> None:
         self.rollout, self.arrays, self.threads = rollout, arrays, threads
         self.span = span = as_span(span._replace(every=LARGEST))
         x, u, p, status, stopped = arrays
         self.runs = len(status)
         self._record = np.empty((1, sum(rollout.shapes[1].outputs), self.runs)).swapaxes(1, 2)  # the loop records step 0
         self._sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        self._task = _task(x, u, p, span, RolloutResult(x, self._record, status, stopped), self._sampling)
+        self._task = task_of(x, u, p, span, RolloutResult(x, self._record, status, stopped), self._sampling)
         self._at = ctypes.addressof(self._task)
 
     def advance(self, first: int, steps: int) -> None:

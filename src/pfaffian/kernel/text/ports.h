@@ -92,6 +92,7 @@ static INLINE void evaluate(Program *program, const int *in_sizes, int n_in, con
   }
 }
 
+#ifndef __CUDACC__
 /* A Program as a plain function of its arrays, which lie one after another: what a trial compares. */
 static void try_program(Program *program, const int *in_sizes, int n_in, const int *out_sizes, int n_out, double **in,
                         double **out, V *w) {
@@ -101,9 +102,10 @@ static void try_program(Program *program, const int *in_sizes, int n_in, const i
   evaluate(program, in_sizes, n_in, out_sizes, n_out, from, to, TRIAL_RUNS, 0, TRIAL_RUNS, w);
 }
 #define TRY(name, in, out, w) try_program(name, name##_IN, name##_N_IN, name##_OUT, name##_N_OUT, in, out, w)
+#endif
 
 /* Same bits whatever another library did to the rounding mode or to denormals. */
-#ifdef __SSE2__
+#if defined(__SSE2__) && !defined(__CUDACC__)
 #include <xmmintrin.h>
 #define FP_ENTER const unsigned fp_saved = _mm_getcsr(); _mm_setcsr(0x1f80)
 #define FP_LEAVE _mm_setcsr(fp_saved)

@@ -1,10 +1,10 @@
 /* Lanes. V is W doubles and I is W 64-bit integers; a mask is an I of all ones or all zeros in each lane.
    The same text serves W = 1 (plain double) and W = 8. Every macro is exact or correctly rounded. */
+#ifndef __CUDACC__ /* for which cuda.h says the same */
 #include <stdint.h>
 #if W > 1 && defined(__SSE2__)
 #include <immintrin.h> /* a sixth of a second, for nothing where W = 1 */
 #endif
-
 #define NOINLINE __attribute__((noinline))
 /* A stage may be in another unit of the text than the loop that calls it. */
 #ifdef UNIT
@@ -13,6 +13,7 @@
 #define STAGE static NOINLINE
 #endif
 #define INLINE inline __attribute__((always_inline))
+#endif
 
 #if W == 1
 typedef double V;

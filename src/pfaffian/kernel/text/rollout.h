@@ -169,6 +169,7 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
   for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
 }
 
+#ifndef __CUDACC__
 void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
   const int64_t blocks = (end - begin + W - 1) / W, tile = tile_size(blocks);
   FP_ENTER;
@@ -199,3 +200,4 @@ void pfaffian_trial(double *in, double *out, V *w) {
   pfaffian_rollout(&r, 0, TRIAL_RUNS, w);
   for (int i = 0; i < TRIAL_RUNS; i++) out[i] = status[i];
 }
+#endif

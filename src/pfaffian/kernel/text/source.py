@@ -64,6 +64,11 @@ def rollout_source(step: Program, observe: Program, *samplers: Program, lanes: i
     return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", lanes, part_size, samplers)
 
 
+def single_source(step: Program, observe: Program, *samplers: Program, part_size: int = PART_SIZE) -> Source:
+    """The same for one run at a time."""
+    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", 1, part_size, samplers, most=1)
+
+
 def _source(
     programs: Sequence[Program],
     names: Sequence[str],
@@ -71,6 +76,7 @@ def _source(
     lanes: int,
     part_size: int,
     samplers: Sequence[Program] = (),
+    most: int = TILE,
 ) -> Source:
     order = callees_first([*programs, *samplers])
     index = {program.digest(): i for i, program in enumerate(order)}
@@ -88,7 +94,7 @@ def _source(
     frame = sum(p.n_in + p.n_out for p in programs) + max((s.n_out + s.inputs[0] for s in samplers), default=0)
     frame += max(slots[p.digest()] for p in (*programs, *samplers))
     steps = sum(len(program.steps) for program in order)
-    tile = TILE if steps > TEXT else TILE // 2
+    tile = most if steps > TEXT else max(1, most // 2)
     if steps < LONG_TEXT:
         tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"

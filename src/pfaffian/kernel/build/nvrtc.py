@@ -1,0 +1,85 @@
+"""CUDA C++ to the code of a device, by NVIDIA's NVRTC: no device is needed for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from pfaffian.errors import BuildError, install
+from pfaffian.kernel.text.cuda import OPTIONS
+
+_ARCHITECTURE = re.compile(r"sm_\d{2,3}a?")
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """CUDA C++ compiled for one architecture.
+
+    binary: the code, a cubin.   registers: of a thread, of 32 bits.   stack: memory of a thread [bytes].
+    spilled: bytes that did not fit into registers and are stored there too.   log: all that the compiler said.
+    """
+
+    binary: bytes = field(repr=False)
+    architecture: str
+    registers: int
+    stack: int
+    spilled: int
+    log: str = field(repr=False)
+
+
+def compile_cuda(text: str, architecture: str = "sm_90") -> DeviceCode:
+    """Compile CUDA C++ by NVIDIA's NVRTC, without a device.
+
+    Args:
+        text: as `pf.cuda.text` gives it.
+        architecture: of the device, "sm_90" by default.
+    Returns:
+        DeviceCode: binary (a cubin), architecture, registers of a thread, stack [bytes] of a thread, spilled [bytes], log.
+    Raises BuildError: NVRTC is not installed, an unknown architecture, or what the compiler refuses.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> code = pf.cuda.compiled('extern "C" __global__ void twice(double *x) { x[threadIdx.x] *= 2.0; }')
+        >>> code.architecture, code.registers < 64, code.spilled
+        ('sm_90', True, 0)
+    """
+    if not isinstance(architecture, str) or not _ARCHITECTURE.fullmatch(architecture):
+        raise BuildError(f"architecture: a name such as 'sm_90' is needed, got {architecture!r}")
+    nvrtc = _nvrtc()
+    options = (*OPTIONS, f"--gpu-architecture={architecture}", "--ptxas-options=-v")
+    program = _result(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), b"pfaffian.cu", 0, [], []))
+    done = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])[0]
+    log = _text(nvrtc, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace").rstrip("\0 \n")
+    if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(done)[1].decode()}\n{log}")
+    binary = _text(nvrtc, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    nvrtc.nvrtcDestroyProgram(program)
+    most = lambda words: max(map(int, re.findall(words, log)), default=0)  # noqa: E731
+    spilled = sum(map(int, re.findall(r"(\d+) bytes spill stores", log)))
+    stack = most(r"(\d+) bytes cumulative stack size")
+    return DeviceCode(binary, architecture, most(r"Used (\d+) registers"), stack, spilled, log)
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        _result(nvrtc, nvrtc.nvrtcVersion())
+    except (ImportError, RuntimeError) as error:
+        way = f"{install('cuda-bindings')} and {install('nvidia-cuda-nvrtc-cu12')}"
+        raise BuildError(f"compiling for a device takes NVRTC: {way} ({error})") from error
+    return nvrtc
+
+
+def _result(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
+    if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise BuildError(f"NVRTC: {nvrtc.nvrtcGetErrorString(answer[0])[1].decode()}")
+    return answer[1] if len(answer) == 2 else answer[1:]
+
+
+def _text(nvrtc: Any, size: Any, take: Any, program: Any) -> bytes:
+    data = b"\0" * _result(nvrtc, size(program))
+    if take(program, data)[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise BuildError("NVRTC does not give out what it made")
+    return data

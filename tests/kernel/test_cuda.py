@@ -1,0 +1,114 @@
+"""The text for a device: compiled by NVRTC, and run on the processor to the bits of everything else."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import BuildError, ModelError
+from tests.kernel.cuda_stand_in import cupy
+from tests.oracles.test_known_answers import n_four_bar
+from tests.simulate.machines import four_bar
+from tests.simulate.test_entrance import ALONG, FLAT
+from tests.simulate.test_stepper import SWITCHED, cart, noisy, regulating, sprung
+
+RUNS, STEP = 130, 2e-3
+CASES = {
+    "a loop": (four_bar(), {}),
+    "noise and latency": (cart(), {"control": noisy(), "seed": 5}),
+    "a law, and a switch": (sprung(), {"control": regulating(), "switches": SWITCHED}),
+}
+
+
+@pytest.fixture
+def device(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "cupy", cupy(tmp_path))
+
+
+def made(m, options):
+    s = pf.stepper(m, step=STEP, runs=RUNS, **options)
+    random = np.random.default_rng(3)
+    s.reset(q=0.02 * random.normal(size=(RUNS, m.nq)) + m.neutral(), v=random.normal(size=(RUNS, m.nv)))
+    return s
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bits_of_the_processor(name, device):
+    """More runs than a block has threads; inputs changed on the way; back to the stepper and on from there."""
+    here, there = made(*CASES[name]), made(*CASES[name])
+    d = pf.cuda.on_device(there)
+    here.step(steps=3)
+    d.step(3)
+    u = np.linspace(-2, 2, RUNS)[:, None] * np.ones(len(here.u_names))
+    here.step(u, steps=20)
+    d.u[0] = u
+    d.step(20)
+    d.wait()
+    assert sys.modules["cupy"].waited == [1]
+    d.back()
+    assert there.t == d.t == here.t == 23 * STEP
+    for a, b in ((here, there), (here.save(), there.save())):
+        assert np.array_equal(a.status, b.status)
+        for part in ("q", "v") if a is here else ("x", "u", "p", "stopped"):
+            assert np.array_equal(getattr(a, part), getattr(b, part)), part
+    here.step(steps=5)
+    there.step(steps=5)
+    assert np.array_equal(here.q, there.q)
+
+
+def test_huge_angles_and_runs_that_stop(device):
+    """Angles that take all digits of pi, and one run that leaves all bounds."""
+    here, there = made(cart(), {}), made(cart(), {})
+    q, v = np.zeros((RUNS, 2)), np.zeros((RUNS, 2))
+    q[:, 1], v[5, 0] = 10.0 ** np.linspace(0, 22, RUNS), 9e11
+    q[5, 0] = 9.99999e11
+    for s in (here, there):
+        s.reset(q, v, correct_start=False)
+    d = pf.cuda.on_device(there)
+    here.step(steps=4)
+    d.step(4)
+    d.back()
+    assert np.array_equal(here.save().x, there.save().x)
+    assert list(np.flatnonzero(there.status)) == list(np.flatnonzero(here.status)) != []
+    assert np.array_equal(here.save().stopped, there.save().stopped)
+
+
+def test_the_compiler_of_a_device_takes_it():
+    s = pf.stepper(cart(), runs=2, control=noisy())
+    found = pf.cuda.compiled(pf.cuda.text(s), "sm_90")
+    assert found.binary[:4] == b"\x7fELF" and found.architecture == "sm_90"
+    assert 32 <= found.registers <= 255 and found.stack > 0 and found.spilled >= 0
+    assert "pfaffian_device_rollout" in found.log
+    with pytest.raises(BuildError, match=r"NVRTC refuses the text for sm_80.*\n.*nothing_of_the_kind"):
+        pf.cuda.compiled("nothing_of_the_kind x;", "sm_80")
+    with pytest.raises(BuildError, match="'sm_90' is needed, got 'sm_x'"):
+        pf.cuda.compiled("", "sm_x")
+    with pytest.raises(BuildError, match=r"NVRTC refuses the text for sm_10"):
+        pf.cuda.compiled("", "sm_10")
+
+
+def test_the_check_on_a_device(device, capsys, monkeypatch):
+    """The script that is run where there is one."""
+    from tools import device as tool
+
+    monkeypatch.setattr(sys, "argv", ["device", "40"])
+    monkeypatch.setattr(tool, "COMPARED", 20)
+    monkeypatch.setattr(tool, "machines", lambda of=tool.machines: {"slider-crank": of()["slider-crank"]})
+    tool.main()
+    said = capsys.readouterr().out
+    assert "slider-crank" in said and "same bits" in said and "40 runs at once" in said
+
+
+def test_refusals(monkeypatch, device):
+    with pytest.raises(ModelError, match=r"a stepper is needed.*got 3"):
+        pf.cuda.text(3)
+    flat = pf.stepper(n_four_bar(2, False), backend="interpreter")
+    flat.reset(FLAT, ALONG)
+    with pytest.raises(ModelError, match=r"singular configuration; take the first step before: s\.step\(\)"):
+        pf.cuda.on_device(flat)
+    flat.step()
+    assert pf.cuda.on_device(flat).t == 1e-3
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(BuildError, match="pip install cupy"):
+        pf.cuda.on_device(made(cart(), {}))
