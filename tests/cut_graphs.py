@@ -6,7 +6,9 @@ tree then has its coordinates at zero, so that the machine is there in its neutr
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -35,8 +37,16 @@ class Graph(NamedTuple):
     parts: dict[str, Part]
 
 
-def machine(g: Graph, cut: set[str], random: np.random.Generator | None = None) -> pf.Mechanism:
-    """Those joints cut; where `random` is given, their frames are moved by what they leave free, and some ends exchanged."""
+def machine(
+    g: Graph,
+    cut: set[str],
+    random: np.random.Generator | None = None,
+    own: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> pf.Mechanism:
+    """Those joints cut; where `random` is given, their frames are moved by what they leave free, and some ends exchanged.
+
+    own: joint -> more options of it, or its pose if it is an edge.
+    """
     where = {"world": pf.pose()} | {name: body[0] for name, body in g.bodies.items()}
     bodies = [pf.body(name, mass, com, 2 / 3 * mass * radius**2) for name, (_, mass, com, radius) in g.bodies.items()]
     joints, reached, waiting = [], ["world"], {n: p for n, p in g.parts.items() if n not in cut}
@@ -45,7 +55,14 @@ def machine(g: Graph, cut: set[str], random: np.random.Generator | None = None) 
         del waiting[name]
         parent, child = (part.a, part.b) if part.a in reached else (part.b, part.a)
         ends = {"placement": where[parent].inverse() @ part.at, "child_placement": where[child].inverse() @ part.at}
-        joints.append(pf.joint(name, part.kind, parent, child, **ends, **_number(part.kind)))
+        more = own.get(name, {})
+        if "pose" in more:
+            A, B, way = ends["placement"], ends["child_placement"].inverse(), more["pose"]
+            away = parent == part.a
+            moved = way if away else lambda k, way=way: way(k).inverse()
+            joints.append(pf.edge(name, parent, child, lambda k, A=A, B=B, moved=moved: A @ moved(k) @ B))
+        else:
+            joints.append(pf.joint(name, part.kind, parent, child, **ends, **_number(part.kind), **more))
         reached.append(child)
     closures = []
     for name in sorted(cut, reverse=random is not None):
@@ -69,8 +86,11 @@ def _moved(kind: str, random: np.random.Generator) -> pf.Pose:
     return pf.pose(np.array(p).ravel(), rotation=np.array(R))
 
 
-def by_numpy(g: Graph, tree: set[str]) -> float:
-    """Regularity of a graph in which all loops share joints, from singular values: of S in the metric of G."""
+def by_numpy(g: Graph, tree: set[str], tied: tuple[str, str, float] | None = None) -> float:
+    """Regularity of a graph in which all loops share joints, from singular values: of S in the metric of G.
+
+    tied: a hinge, another one that turns with it, and how many times as fast.
+    """
     position = {n: np.array(ca.DM((X @ pf.pose(com)).p)).ravel() for n, (X, _, com, _) in g.bodies.items()}
     names = [n for n in g.parts if g.parts[n].kind != "fixed"]
     whole = _welded(g)
@@ -98,7 +118,13 @@ def by_numpy(g: Graph, tree: set[str]) -> float:
         T.append([way.get(n, 0) * _shift((points[n] - points[names[0]]) / long) for n in names])
         S.append([X @ scale @ freedoms[n] @ np.diag([long if not u[3:].any() else 1.0 for u in freedoms[n].T])
                   for X, n in zip(T[-1], names, strict=True)])  # fmt: skip
-    T, S = np.block(T), np.block(S)
+    T = np.block(T)
+    if tied is None:
+        S = np.block(S)
+    else:
+        first, second, ratio = names.index(tied[0]), names.index(tied[1]), tied[2]
+        both = [[(row[first] + ratio * row[second]) / np.hypot(1, ratio)] for row in S]
+        S = np.block([x + [y for j, y in enumerate(row) if j not in (first, second)] for x, row in zip(both, S, strict=True)])
     F = np.linalg.cholesky(T @ T.T)
     back = np.linalg.pinv(np.linalg.solve(F, S), rcond=1e-7) @ np.linalg.solve(F, T)
     sizes = [(back[:, 6 * i : 6 * i + 6] ** 2).sum() for i in range(len(names))]

@@ -154,6 +154,50 @@ def test_any_joints_may_be_cut(name: str) -> None:
             close(regular(m, m.neutral()), own, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
 
 
+RING = ring(["revolute", "revolute", "cylindrical", "revolute", "revolute", "prismatic", "planar", "revolute"], RANDOM)
+FIRST, SECOND, PLANAR, LAST = (list(RING.parts)[i] for i in (0, 1, 6, 7))
+
+
+def cam(k: pf.Kinematics) -> pf.Pose:
+    """A turn and a slide along its axis by the first joint's angle."""
+    a = k.joint(FIRST)[0]
+    turn = ca.vertcat(
+        ca.horzcat(ca.cos(2 * a), -ca.sin(2 * a), 0), ca.horzcat(ca.sin(2 * a), ca.cos(2 * a), 0), ca.SX([[0, 0, 1]])
+    )
+    return pf.Pose(turn, ca.vertcat(0, 0.3 * a, 0.2 * ca.sin(a)))
+
+
+WAYS = np.array([[1.0, 0.3], [0.2, -1.0], [0.5, 0.4]])
+TIED = {
+    "a gear": {LAST: {"mimic": pf.mimic({FIRST: -2.0})}},
+    "a differential": {LAST: {"mimic": pf.mimic({FIRST: -2.0, SECOND: 0.7})}},
+    "a cam": {LAST: {"pose": cam}},
+    "a distribution": {PLANAR: {"distribution": WAYS}},
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_joints_that_have_no_rates_of_their_own(name: str) -> None:
+    """Any other joint of their loop may be cut, and frames of closures be moved."""
+    own, random, found = TIED[name], np.random.default_rng(5), []
+    for cut in [n for n in RING.parts if n not in (FIRST, SECOND, LAST, PLANAR)]:
+        for moved in (None, random):
+            m = machine(RING, {cut}, moved, own)
+            found.append(regular(m, m.neutral()))
+    assert 1e-3 < found[0] < 0.95
+    close(found, np.full(len(found), found[0]), 1e-8, f"regularity with {name}, whatever is cut")
+    if name == "a gear":
+        close(found[0], by_numpy(RING, set(RING.parts) - {LAST}, (FIRST, LAST, 2.0)), 1e-8, "by singular values")
+
+
+def test_a_distribution_is_what_it_spans() -> None:
+    found = []
+    for mixed in (np.eye(2), np.array([[2.0, 5.0], [0.1, -3.0]])):
+        m = machine(RING, {SECOND}, None, {PLANAR: {"distribution": WAYS @ mixed}})
+        found.append(regular(m, m.neutral()))
+    close(found[0], found[1], 1e-9, "regularity for two bases of a distribution")
+
+
 def test_near_the_dead_centre_of_coupled_wheels_it_falls_with_the_angle() -> None:
     """There forces along the rod are a second combination of forces that turns nothing, beside one that never does."""
     found = []

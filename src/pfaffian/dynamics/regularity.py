@@ -4,9 +4,7 @@ Loops are measured joint by joint (`dynamics/loop_regularity.py`), and their row
 constraints are held against the motions that loops leave, and their rows measured by their typical size: with G_c the mean of
 Lam_c Lam_c^T over random configurations and G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and are
 uncorrelated. If the same constraint is written another way, T Lam_c with a constant T, S_c^-1 Lam_c is rotated, so the singular
-values of all these rows together are the same. Closures whose loop passes a joint that follows others, or an edge, count
-among them; their rows are taken at the origin of frame A: where that sits on the motions that the closure leaves amounts to
-such a T, off the constraints too, and the place of frame B makes no difference.
+values of all these rows together are the same.
 """
 
 from __future__ import annotations
@@ -18,14 +16,10 @@ import numpy as np
 
 from pfaffian.dynamics.loop_regularity import of_loops
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
-from pfaffian.maths import se3
 from pfaffian.maths.linear import NOTHING, connected, orthogonalise, solve_symmetric
-from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism, random_configuration
-from pfaffian.model.pose import Pose
 from pfaffian.terms.lengths import machine_length, slides
 from pfaffian.terms.loops import Loops, loops
-from pfaffian.terms.pfaffian import frame_a, rows_at_a, twist_at_a
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, symbols
 
@@ -62,11 +56,11 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
         if c in at.of and C[i, :].nnz()
     ]
     measured, first = list[tuple[ca.SX, ca.SX]](), 0
-    for i, (sample, c, count) in enumerate(zip(samples(m), m.ideal, terms.rows.counts, strict=True)):
+    for i, (typical, count) in enumerate(zip(samples(m), terms.rows.counts, strict=True)):
         these = list(range(first, first + count))
         first += count
         if i not in at.of:
-            S = _measure(terms, c, sample, lengths[these, 0])
+            S = _measure(typical, lengths[these, 0])
             rows = ca.sparsify(S.inverse @ C[these, :])
             if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
                 measured.append((rows, S.rank))
@@ -103,65 +97,38 @@ class Measure(NamedTuple):
     rank: ca.SX
 
 
-def _measure(terms: Terms, c: Target, typical: Sample, lengths: ca.SX) -> Measure:
-    """For a constraint whose rows have these typical lengths (m_c, 1)."""
-    S, T = ca.SX(typical.S), ca.SX(ca.DM.eye(lengths.numel()))
-    if typical.frame is not None:
-        assert isinstance(c, Closure)
-        L, T = rows_at_a(terms.kinematics, c)
-        moved = frame_a(terms.kinematics, c).inverse() @ typical.frame
-        S = L @ se3.Ad(moved.R, moved.p) @ S
-    scale, all_rows = ca.diag(1 / lengths), [*range(lengths.numel())]
+def _measure(typical: ca.DM, lengths: ca.SX) -> Measure:
+    """For a constraint of this typical size, whose rows have these typical lengths (m_c, 1)."""
+    S, scale = ca.SX(typical), ca.diag(1 / lengths)
     squared = ca.sum2((scale @ S) ** 2)
     size = squared / ca.fmax(ca.mmax(squared), NOTHING)
-    found = orthogonalise(scale @ S, scale, ROUNDING, size, groups=[all_rows])
-    return Measure(found.D @ T, found.rank)
-
-
-class Sample(NamedTuple):
-    """Typical size of the rows of a constraint. S: (m_c, k), or (6, k) of the whole twist for a closure that leaves a group, S
-    S^T being
-    the mean of W W^T in mass-weighted coordinates.   frame: then A on its link, the origin of the twists.
-    """
-
-    S: ca.DM
-    frame: Pose | None
+    found = orthogonalise(scale @ S, scale, ROUNDING, size, groups=[[*range(lengths.numel())]])
+    return Measure(found.D, found.rank)
 
 
 @remembered(64)
-def samples(m: Mechanism) -> tuple[Sample, ...]:
-    """For each ideal constraint, over random configurations with the parameters at their defaults."""
+def samples(m: Mechanism) -> tuple[ca.DM, ...]:
+    """Typical size (m_c, k) S of the rows of each ideal constraint, S S^T being the mean of Lam_c Lam_c^T over random
+    configurations, with the parameters at their defaults.
+    """
     T = symbols(always_active(m))
-    k, first, rows, frames = T.kinematics, 0, list[ca.SX](), list[Pose | None]()
-    for c, count in zip(m.ideal, T.rows.counts, strict=True):
-        if isinstance(c, Closure) and c.holds.group is not None:
-            rows.append(twist_at_a(k, c))
-            frames.append(_numbers(m, frame_a(k, c)))
-        else:
-            rows.append(T.A[first : first + count, :])
-            frames.append(None)
-        first += count
-    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, ca.vertcat(*rows))])
-    ends = np.cumsum([x.shape[0] for x in rows])[:-1]
+    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.M), ca.densify(T.A)])
+    ends = np.cumsum(T.rows.counts)[:-1]
     # Slides within the tree's own length, so that samples are independent of the frames of closures.
     long = float(m.value(machine_length(m, closed=False)).item()) or float(m.value(machine_length(m)).item()) or 1.0
     each, random = np.where(slides(m), long, 1.0), np.random.default_rng(20)
     found = []
     for _ in range(SAMPLES):
         q, v = random_configuration(m, random, long), each * random.normal(size=m.nv)
-        M, W = (x.full() for x in terms(q, v, 0, m.p_defaults))
-        Lam = mass_weighted(W, M)
-        found.append(np.split((W if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
-    return tuple(Sample(_root([W[i] for W in found]), frame) for i, frame in enumerate(frames))
+        M, A = (x.full() for x in terms(q, v, 0, m.p_defaults))
+        Lam = mass_weighted(A, M)
+        found.append(np.split((A if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
+    return tuple(_root([W[i] for W in found]) for i in range(len(T.rows.counts)))
 
 
 def _root(W: list[np.ndarray]) -> ca.DM:
     """(m, k) S of few columns, S S^T being the sum of W W^T."""
     return ca.DM(np.linalg.qr(np.hstack(W).T)[1].T)
-
-
-def _numbers(m: Mechanism, X: Pose) -> Pose:
-    return Pose(ca.SX(ca.DM(m.value(X.R))), ca.SX(ca.DM(m.value(X.p))))
 
 
 def _pseudo_inverse(C: ca.SX, free: ca.SX) -> ca.SX:

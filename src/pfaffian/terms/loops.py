@@ -7,6 +7,10 @@ s_lj is 1 or -1, the way the loop goes through it, and X_lj takes a twist from t
 The point of a joint is where its freedoms allow it nearest to the mean of the mass centres of what it connects: the foot on
 the axis of a hinge, the centre of a ball, that mean itself for a slide. Frames may sit anywhere on the motions that a joint
 leaves, so none of this depends on them, nor on which joints are closures. What is welded together counts as one piece.
+
+Joints that follow others, edges, and joints with a distribution do not move by rates of their own: together with those that
+share their velocities they move along C v, C being their twists by the velocities v. Orthonormal columns that span C take the
+place of their B_j, so that a joint's motion counts by its twist, whatever it follows and however it is written.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import NOTHING, connected
+from pfaffian.maths.linear import NOTHING, connected, orthogonalise
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism
@@ -27,23 +31,25 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import activity
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters, tree
-from pfaffian.terms.tree import Link
 
 SAME = 1e-9
 """Difference below which two closures hold the same, relative to their entries."""
 
 
 class Joint(NamedTuple):
-    """point: (3, 1) world [m].   B: (6, k) its freedoms as twists of that point.   ways: loop -> 1 or -1; empty for a weld."""
+    """point: (3, 1) world [m].   B: (6, k) its freedoms as twists of that point.   ways: loop -> 1 or -1; empty for a weld.
+    parts: its links in the tree, none of a closure.
+    """
 
     point: ca.SX
     B: ca.SX
     ways: dict[int, int]
+    parts: tuple[int, ...] = ()
 
 
 class Loops(NamedTuple):
     """of: index in `ideal` -> loop, of closures and what repeats them.   on: for each loop 1, 0 while it is not active.
-    T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) with T_lj B_j, S q_dot = 0.   joints: the loops that each goes through.
+    T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) = T B, S q_dot = 0.   joints: the loops that each goes through.
     """
 
     of: dict[int, int]
@@ -54,7 +60,7 @@ class Loops(NamedTuple):
 
 
 def loops(k: Kinematics) -> Loops:
-    """The loops of closures whose joints each have rates of their own, see `closed`, without those that only repeat another."""
+    """The loops of closures, see `closed`, without those that only repeat another."""
     m = k.mechanism
     original = closed(m)
     first = [i for i in original if i == original[i]]
@@ -79,25 +85,22 @@ def loops(k: Kinematics) -> Loops:
     on = tuple(ca.SX(1) if (c := m.ideal[i]).active is None else activity(k, c.active, c.name) for i in first)
     T = [[_seen(j, at[l], long) * (j.ways[l] * on[l]) if l in j.ways else ca.SX(6, 6) for j in found] for l in range(len(at))]
     blocks = ca.sparsify(ca.blockcat(T)) if found else ca.SX(6 * len(at), 0)
-    S = ca.sparsify(blocks @ ca.diagcat(ca.SX(0, 0), *[j.B for j in found]))
+    S = ca.sparsify(blocks @ _motions(k, found, long))
     return Loops({i: first.index(j) for i, j in original.items()}, on, blocks, S, tuple(tuple(j.ways) for j in found))
 
 
 @remembered(64)
 def closed(m: Mechanism) -> dict[int, int]:
-    """For each closure of a loop whose joints move by rates of their own: index in `ideal` -> that of the first closure that
-    holds the same.
+    """For each closure of a loop: index in `ideal` -> that of the first closure that holds the same.
 
-    Not for a loop through an edge, through a joint that follows others or has a distribution, or through one body alone.
+    Not for a loop through one body alone.
     """
-    links, found = tree(m).links, dict[int, int]()
+    found = dict[int, int]()
     for i, c in enumerate(m.ideal):
         if not isinstance(c, Closure):
             continue
         (a, _), (b, _) = _place(m, c.body_a), _place(m, c.body_b)
-        around = set(tree(m).path(a)) ^ set(tree(m).path(b))
-        plain = [links[j].subgroup and not links[j].joint.mimic and links[j].joint.distribution is None for j in around]
-        if plain and all(plain):
+        if set(tree(m).path(a)) ^ set(tree(m).path(b)):
             found[i] = next((j for j in found if _same(m, m.ideal[j], c)), i)
     return found
 
@@ -140,10 +143,48 @@ def _held(m: Mechanism, c: Closure) -> ca.SX:
 def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], long: ca.SX) -> Joint:
     """A joint of the tree with these links, the first one nearest to the root."""
     centre = _between(k, pieces[k.tree.links[parts[0]].parent], pieces[parts[-1]])
-    groups = [_group(k.tree.links[i]) for i in parts]
+    groups = [k.tree.links[i].subgroup for i in parts]
     G = k.link_pose(parts[-1])
-    B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, long) for g, i in zip(groups, parts, strict=True)])
-    return Joint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {})
+    if groups[0] is None:  # an edge, whose frame may sit anywhere on its child
+        return Joint(G.p if centre is None else centre, ca.SX(6, 0), {}, tuple(parts))
+    B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, long) for g, i in zip(groups, parts, strict=True) if g])
+    return Joint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {}, tuple(parts))
+
+
+def _motions(k: Kinematics, found: list[Joint], long: ca.SX) -> ca.SX:
+    """(6 J, n) B: orthonormal columns that span the motions of all joints."""
+    if not any(_follows(k, j) for j in found):
+        return ca.diagcat(ca.SX(0, 0), *[j.B for j in found])
+    along = [_along_v(k, j, long) for j in found]
+    columns = [ca.SX(6 * len(found), 0)]
+    for part in connected([{c for c in range(x.shape[1]) if x[:, c].nnz()} for x in along]):
+        rows = [i for j in part for i in range(6 * j, 6 * j + 6)]
+        if any(_follows(k, found[j]) for j in part):
+            C = ca.vertcat(*[along[j] for j in part]).T
+            C = C[[i for i in range(C.shape[0]) if C[i, :].nnz()], :]
+            own = orthogonalise(C, ca.SX(C.shape[0], 0), SAME, groups=[[*range(C.shape[0])]]).Q.T
+        else:
+            own = ca.diagcat(*[found[j].B for j in part])
+        placed = ca.SX(columns[0].shape[0], own.shape[1])
+        placed[rows, :] = own
+        columns.append(placed)
+    return ca.sparsify(ca.horzcat(*columns))
+
+
+def _follows(k: Kinematics, j: Joint) -> bool:
+    """Whether a joint of the tree has no rates of its own."""
+    links = [k.tree.links[i] for i in j.parts]
+    return any(x.subgroup is None or bool(x.joint.mimic) or x.joint.distribution is not None for x in links)
+
+
+def _along_v(k: Kinematics, j: Joint, long: ca.SX) -> ca.SX:
+    """(6, nv) twist of a joint's point by v; no entries for a closure."""
+    twist, N = ca.SX(6, k.mechanism.nv), k.maps[1]
+    for i in j.parts:
+        link, G = k.tree.links[i], k.link_pose(i)
+        V, w = G.R @ link.basis[:3, :], G.R @ link.basis[3:, :]
+        twist += ca.vertcat((V + so3.hat(G.p - j.point) @ w) / long, w) @ N[link.v, :]
+    return ca.sparsify(twist)
 
 
 def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, long: ca.SX) -> Joint:
@@ -195,11 +236,6 @@ def _by_joint(k: Kinematics, links: list[int]) -> dict[str, list[int]]:
     for i in reversed(links):
         found.setdefault(k.tree.links[i].joint.name, []).append(i)
     return found
-
-
-def _group(link: Link) -> Subgroup:
-    assert link.subgroup is not None
-    return link.subgroup
 
 
 def _place(m: Mechanism, body: str) -> tuple[int, Pose]:
@@ -259,7 +295,9 @@ def _length(k: Kinematics, pieces: dict[int, list[int]], closures: list[Closure]
         used |= {a, b, *around, *(links[i].parent for i in around)}
     for i in sorted(used - {-1}):
         link = links[i]
-        arms += [ca.fabs(ca.SX(_group(link).pitch))] if link.subgroup and link.subgroup.screws else []
+        if link.subgroup is None:
+            continue
+        arms += [ca.fabs(ca.SX(link.subgroup.pitch))] if link.subgroup.screws else []
         arms += _arm(link.subgroup, IDENTITY, _centre(k, pieces[i], i))
         if link.parent in used:
             arms += _arm(link.subgroup, link.placement, _centre(k, pieces[link.parent], link.parent))

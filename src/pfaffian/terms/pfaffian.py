@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.maths import se3
 from pfaffian.maths.closures import rate
 from pfaffian.model.caller import answer, ask_column, ask_rows, checked
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
@@ -227,29 +226,6 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
     A = ca.mtimes(L, J)
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
-
-
-def twist_at_a(k: Kinematics, c: Closure) -> ca.SX:
-    """(6, nv) W: the twist of B seen from A, at A's origin in A's axes, is W v, wherever B sits on its body."""
-    Ga, Gb, J = _twist(k, c)
-    return se3.Ad(ca.SX.eye(3), Ga.R.T @ (Gb.p - Ga.p)) @ J
-
-
-def rows_at_a(k: Kinematics, c: Closure) -> tuple[ca.SX, ca.SX]:
-    """(rows, 6) L and (rows, rows) T of a closure that leaves a group: L W = T A with W of `twist_at_a`, where it is closed."""
-    group = c.holds.group
-    assert group is not None
-    Ga, Gb = _poses(k, c)
-    slides = sorted({*group.along, *([2] if group.screws else [])})
-    r = ca.SX(3, 1)
-    r[slides, 0] = (Ga.R.T @ (Gb.p - Ga.p))[slides, 0]
-    L = c.holds.residual(ca.SX.eye(3), ca.SX.zeros(3, 1), c.number).L
-    return L, ca.sparsify((L @ se3.Ad(ca.SX.eye(3), r))[:, [i for i in range(6) if i not in group.axes]])
-
-
-def frame_a(k: Kinematics, c: Closure) -> Pose:
-    """Frame A on its link."""
-    return _frames(k, c)[0][1]
 
 
 def _twist(k: Kinematics, c: Closure) -> tuple[Pose, Pose, ca.SX]:
