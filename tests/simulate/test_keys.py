@@ -441,8 +441,8 @@ def test_a_kernel_and_a_note_from_the_store_are_checked(monkeypatch, tmp_path, b
 def test_studies_find_nothing_stale(name, monkeypatch):
     """Twice, so that all of the second is found again, made anew and compared; the whole sweep is PFAFFIAN_CHECK=1 pytest."""
     place = Path(__file__).parents[2] / "studies"
-    run_study(name, place)
+    run_study(name, place, draw=False)
     monkeypatch.setattr(remember, "CHECKING", True)
     compared = []
     monkeypatch.setattr(remember, "compare", lambda *what, of=remember.compare: compared.append(what[0]) or of(*what))
-    assert run_study(name, place).holds and compared
+    assert run_study(name, place, draw=False).holds and compared
