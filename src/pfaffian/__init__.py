@@ -9,7 +9,8 @@
     use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
-rotations, screws (products of exponentials), reduction, calculus, constraints, maths (so3, se3), cuda, study.
+rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run),
+maths (so3, se3), cuda, study.
 """
 
 from __future__ import annotations
@@ -60,7 +61,6 @@ _HOME = {
     "pfaffian.simulate.reaction_output": ["reaction"],
     "pfaffian.simulate.result": ["causes", "sign_changes"],
     "pfaffian.simulate.passages": ["singular_passages"],
-    "pfaffian.simulate.statistics": ["final", "integral", "maximum", "mean", "minimum"],
     "pfaffian.simulate.netcdf": ["read_netcdf", "write_netcdf"],
     "pfaffian.evaluate.compiled": ["compile_terms", "forward_dynamics"],
     "pfaffian.evaluate.quantities": [
@@ -85,8 +85,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "calculus", "constraints", "control", "cuda", "forces", "maths", "multicopters", "reduction", "rolling", "rotations",
-    "screws", "study",
+    "calculus", "constraints", "control", "cuda", "forces", "maths", "multicopters", "reduction", "rolling", "rotations", "screws",
+    "statistics", "study",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

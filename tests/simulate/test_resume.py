@@ -66,6 +66,21 @@ def test_two_parts_have_the_bits_of_one_run(steps, backend):
     assert rest.attrs["seed"] == 5 and float(rest.parameters.sel(parameter="mass")) == 1.7
 
 
+def test_a_batch_with_a_seed_for_each_run_is_those_single_runs():
+    keep = {"control": law(), "switches": SWITCH, "step": STEP, "backend": "interpreter", "duration": 0.02}
+    seeds = [7, 2**40, 7]
+    many = pf.run(cart(), {"x": 0.3}, seed=seeds, **keep, record="all")
+    for i, seed in enumerate(seeds):
+        np.testing.assert_array_equal(many.q[i], pf.run(cart(), {"x": 0.3}, seed=seed, **keep).q)
+    assert (many.u[0] != many.u[1]).any()
+    rest = pf.run(cart(), start_from=many, **keep, record="all")
+    whole = pf.run(cart(), {"x": 0.3}, seed=seeds, **keep | {"duration": 0.04}, record="all")
+    np.testing.assert_array_equal(rest.q, whole.q[:, 20:])
+    for wrong in ([1, -1], [0.5, 1.0], [[1], [2]], [2**52, 1]):
+        with pytest.raises(pf.ModelError, match="seed: \\(runs,\\) whole numbers"):
+            pf.run(cart(), {"x": 0.3}, seed=wrong, **keep)
+
+
 def test_a_batch_goes_on_in_three_parts_by_way_of_a_file(tmp_path):
     """Some of it, chosen by isel, with records further apart, and noise of each run's own."""
     keep, q = (

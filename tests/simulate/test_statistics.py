@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 import pfaffian.simulate.interrupt as interrupt
 import pfaffian.simulate.roll as roll
-from pfaffian import control
+from pfaffian import control, statistics
 from pfaffian.errors import ModelError, RunWarning
 from pfaffian.kernel.call.rollout import Rollout
 from pfaffian.simulate.accuracy import Watch
@@ -20,7 +20,7 @@ from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.tolerance import EPS
 
 RUN = {"duration": 0.2, "step": 1e-2, "backend": "numpy", "error_bound": np.inf}
-KINDS = {"maximum": pf.maximum, "minimum": pf.minimum, "mean": pf.mean, "integral": pf.integral, "final": pf.final}
+KINDS = {name: getattr(statistics, name) for name in ("maximum", "minimum", "mean", "integral", "final")}
 
 
 def of(x, kind, time):
@@ -72,7 +72,7 @@ def test_of_a_run_that_stops_up_to_there():
 
 @pytest.mark.parametrize("backend", ["numpy", "interpreter"])
 def test_where_calls_end_changes_no_bit_and_what_is_kept_over_time_is_the_record(monkeypatch, backend):
-    record = {"q": True, "sum": pf.integral("v"), "mean": pf.mean("energy"), "end": pf.final("q")}
+    record = {"q": True, "sum": statistics.integral("v"), "mean": statistics.mean("energy"), "end": statistics.final("q")}
     how = RUN | {"every": 3, "backend": backend}
     whole = pf.run(four_bar(), FOUR_BAR_START, record=record, **how)
     assert whole.q.dims == ("time", "coordinate") and "v" not in whole and "energy" not in whole
@@ -84,13 +84,42 @@ def test_where_calls_end_changes_no_bit_and_what_is_kept_over_time_is_the_record
         np.testing.assert_array_equal(parts[name], whole[name])
 
 
+def test_when_a_signal_crosses_a_level_and_how_long_it_is_where(monkeypatch):
+    """Of x = cos(4 t) and of its speed, of two runs; in calls of every length."""
+    slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=16.0)
+    m, edges = pf.mechanism("box", [pf.body("box", 1.0)], [slide]), [-0.6, 0.0, 0.25, 1.0]
+    level = {way: statistics.first_crossing("q", 0.5, way) for way in ("rising", "falling", "either")}
+    record = level | {"spent": statistics.histogram("q", edges), "never": statistics.first_crossing("q", 7.0)}
+    record |= {"away": statistics.first_crossing("v"), "q": True}
+    how = RUN | {"duration": 1.5, "record": record, "start": 3.0}
+    found = pf.run(m, {"x": [1.0, -1.0]}, **how)
+    a = np.pi / 12  # x = 1/2 at 4 t = pi/3 and 5 pi/3; -x at 2 pi/3 and 4 pi/3
+    for way, whens in {"rising": (5 * a, 2 * a), "falling": (a, 4 * a), "either": (a, 2 * a)}.items():
+        np.testing.assert_allclose(found[way].values[:, 0], np.add(whens, 3), atol=1e-3, err_msg=way)
+    np.testing.assert_allclose(found["away"].values[:, 0], 3 + np.pi / 4, atol=1e-3)  # not at the start, where it is 0
+    assert np.isnan(found["never"]).all() and found["rising"].units == "s" and found["spent"].units == "1"
+    counted = [np.histogram(x, edges)[0] for x in found.q.values[:, :, 0]]
+    np.testing.assert_array_equal(found["spent"].values[:, 0], counted)
+    assert found["spent"].dims == ("run", "coordinate", "spent_bin") and found["spent_bin"].values.tolist() == [
+        -0.3,
+        0.125,
+        0.625,
+    ]
+    monkeypatch.setattr(roll, "FIRST_LANE_STEPS", 2)
+    monkeypatch.setattr(roll, "CALL_SECONDS", 0.0)
+    assert pf.run(m, {"x": [1.0, -1.0]}, **how)[list(record)].identical(found[list(record)])
+    ends = pf.run(m, {"x": 1.0}, **RUN | {"duration": 0.0}, record={"n": statistics.histogram("q", [0, 1])})
+    assert ends["n"].values.tolist() == [[1]], "the last edge belongs to the last interval"
+
+
 WRONG = {
-    "no statistic": ({"peak": "u"}, "record: 'peak': 'u': a statistic such as maximum"),
+    "the name of bins": ({"a": statistics.histogram("q", [0, 1]), "a_bin": statistics.maximum("q")}, "'a_bin': the result"),
+    "no statistic": ({"peak": "u"}, "record: 'peak': 'u': a statistic such as statistics.maximum"),
     "trajectories alone": ({"q": True}, "a dict without a statistic"),
-    "no such signal": ({"peak": pf.maximum("spin")}, "there is no signal 'spin'"),
-    "the name of a signal": ({"q": pf.maximum("q")}, "statistic 'q': the result has something else"),
-    "the name of a dimension": ({"velocity": pf.maximum("v")}, "statistic 'velocity': the result has something else"),
-    "a group": ({"a/b": pf.maximum("v")}, "without '/'"),
+    "no such signal": ({"peak": statistics.maximum("spin")}, "there is no signal 'spin'"),
+    "the name of a signal": ({"q": statistics.maximum("q")}, "statistic 'q': the result has something else"),
+    "the name of a dimension": ({"velocity": statistics.maximum("v")}, "statistic 'velocity': the result has something else"),
+    "a group": ({"a/b": statistics.maximum("v")}, "without '/'"),
 }
 
 
@@ -102,10 +131,17 @@ def test_what_is_no_statistic_is_refused(case):
 
 
 def test_a_statistic_has_a_name_and_other_ways_to_run_say_so():
+    for edges in ([1.0], [1.0, 1.0], [0, 2, 1], [[0, 1]]):
+        with pytest.raises(ModelError, match="histogram: edges: at least two increasing"):
+            statistics.histogram("q", edges)
+    with pytest.raises(ModelError, match="first_crossing: direction 'up' is unknown; one of rising, falling, either"):
+        statistics.first_crossing("q", direction="up")
+    with pytest.raises(ModelError, match="first_crossing: level"):
+        statistics.first_crossing("q", "high")
     with pytest.raises(ModelError, match="maximum: the name of a signal"):
-        pf.maximum(3)
+        statistics.maximum(3)
     with pytest.raises(ModelError, match="kept by run alone"):
-        pf.run_adaptive(pendulum(), times=[0, 1], record={"peak": pf.maximum("v")})
+        pf.run_adaptive(pendulum(), times=[0, 1], record={"peak": statistics.maximum("v")})
 
 
 def pressed_at(monkeypatch, *calls):

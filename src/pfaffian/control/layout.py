@@ -195,13 +195,17 @@ class Layout(NamedTuple):
             total = total + placed.u(d, t) if placed.inputs else total
         return total
 
-    def started(self, runs: int, seed: int, switched: np.ndarray | None = None) -> np.ndarray:
-        """(runs, size) start values of d, with the switched parameters (1 or runs, ...)."""
+    def started(self, runs: int, seed: Any, switched: np.ndarray | None = None) -> np.ndarray:
+        """(runs, size) start values of d, with the switched parameters (1 or runs, ...).
+
+        seed: one, of which each run has a sequence of its own; or (runs,): each run has that of a single run with its seed.
+        """
         d = np.tile(self.start, (runs, 1))
         if switched is not None:
             d[:, self.switched] = switched
         if self.stream.stop > self.stream.start:
-            d[:, self.stream] = np.column_stack([np.tile(split_seed(seed), (runs, 1)), np.arange(runs)])
+            words = np.array([split_seed(int(one)) for one in np.ravel(seed)])
+            d[:, self.stream] = np.column_stack([np.broadcast_to(words, (runs, 2)), np.arange(runs) * (np.ndim(seed) == 0)])
         return d
 
 

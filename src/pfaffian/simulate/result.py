@@ -19,7 +19,7 @@ from pfaffian.simulate.signals import Signal, standard
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.start_search import BLOCKED
-from pfaffian.simulate.statistics import UNIT_OF, Tally
+from pfaffian.simulate.statistics import KINDS, Tally
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 
@@ -83,12 +83,13 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
             continue
         dim = signal.dim or f"{name}_component"
         data[name] = (("run", "time", dim), values, {"units": signal.unit})
-    data |= _statistics(s, course.tally) | excesses(m, time, recorded)
+    data |= excesses(m, time, recorded)
     data["status"] = ("run", status.astype(np.int32), {"meaning": json.dumps(list(causes_of(s)))})
     data["stopped"] = ("run", stopped, {"units": "s", "meaning": "time at which a run stopped, NaN if it finished"})
     if course.end:
         data["end_state"] = course.end
-    for variables, names in (_start(m, course), _parameters(m, course), _inputs(s, course), _errors(course)):
+    others = (_statistics(s, course.tally), _start(m, course), _parameters(m, course), _inputs(s, course), _errors(course))
+    for variables, names in others:
         data |= variables
         coords |= names
     return xr.Dataset(data, _labelled(coords), attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
@@ -99,15 +100,20 @@ def kept_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, 
     return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.wanted.over_time}
 
 
-def _statistics(s: Simulation, tally: Tally | None) -> dict[str, Any]:
+def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dict[str, Any]]:
     found: dict[str, Any] = {}
+    bins: dict[str, Any] = {}
     for name, x in tally.wanted.statistics.items() if tally else ():
-        signal, size = s.signals[x.signal]
+        (signal, size), unit = s.signals[x.signal], KINDS[x.kind].unit
         values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
-        attributes = {"units": signal.unit + UNIT_OF.get(x.kind, ""), "meaning": f"{x.kind} of {x.signal} over all steps"}
+        attributes = {"units": unit(signal.unit), "meaning": f"{x.kind} of {x.signal} over all steps"}
         dims = ("run",) if single else ("run", signal.dim or f"{x.signal}_component")
+        if values.ndim == 3:
+            dims, edges = (*dims, f"{name}_bin"), np.array(x.options)
+            attributes |= {"edges": json.dumps(x.options)}
+            bins[f"{name}_bin"] = f"{name}_bin", (edges[1:] + edges[:-1]) / 2, {"units": signal.unit, "meaning": "middle"}
         found[name] = dims, values[:, 0] if single else values, attributes
-    return found
+    return found, bins
 
 
 def _labelled(coords: dict[str, Any]) -> xr.Coordinates:

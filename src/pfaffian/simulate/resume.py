@@ -7,6 +7,7 @@ laws and all bits are those of one run.
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ class End(NamedTuple):
     start: float
     steps: int
     step: float
-    seed: int
+    seed: Any
     digest: str
 
 
@@ -56,7 +57,15 @@ def end_of(result: Any, given: dict[str, Any]) -> End:
     x = np.atleast_2d(r["end_state"].values)
     p = np.atleast_2d(r["parameters"].values) if "parameters" in r else np.zeros((len(x), 0))
     a = r.attrs
-    return End(x, p, float(a["first_start"]), int(a["steps_made"]), float(a["step"]), int(a.get("seed", 0)), str(a["digest"]))
+    return End(
+        x,
+        p,
+        float(a["first_start"]),
+        int(a["steps_made"]),
+        float(a["step"]),
+        json.loads(str(a.get("seed", 0))),
+        str(a["digest"]),
+    )
 
 
 def following(end: End | None, when: Times) -> Times:

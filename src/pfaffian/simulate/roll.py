@@ -183,7 +183,7 @@ def _left(loop: Loop, x: np.ndarray, k: int, at: np.ndarray, status: np.ndarray,
     return entering(loop.simulation)(x, series, loop.p[at], loop.span(k, 1), **so_far)
 
 
-def first_state(s: Simulation, begun: Start, t: float, runs: int, seed: int) -> np.ndarray:
+def first_state(s: Simulation, begun: Start, t: float, runs: int, seed: Any) -> np.ndarray:
     """(runs, nx) the state [x; z; d] at the start."""
     x, z = enter(s.system, begun.q, begun.v, begun.p, t), np.array(s.z, dtype=float)
     d = s.layout.started(runs, seed, begun.p[:, s.changing.at])

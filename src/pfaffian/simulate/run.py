@@ -33,7 +33,7 @@ from pfaffian.simulate.record_memory import check_memory
 from pfaffian.simulate.result import DIVERGED, Course, dataset, kept_signals, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
-from pfaffian.simulate.sampling import InPython, check_seed, in_python, instants
+from pfaffian.simulate.sampling import InPython, check_seeds, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, Signal, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
@@ -78,7 +78,7 @@ def run(
     scheme: Scheme | None = None,
     correct_start: bool = True,
     error_bound: float = BOUND,
-    seed: int = 0,
+    seed: Any = 0,
     backend: Backend = "auto",
     strict: bool = True,
     threads: int | None = None,
@@ -116,7 +116,7 @@ def run(
         outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all
-            steps, {"peak": maximum("u")}, kept without what they are taken of: maximum, minimum, mean, integral, final; a
+            steps, {"peak": statistics.maximum("u")}, kept without what they are taken of, see `pf.statistics`; a
             signal that is to be kept over time as well is named in it as {"q": True}.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
@@ -131,7 +131,7 @@ def run(
             `momentum_error`, the same for the momenta along the first joint of a machine that floats, or of one that conserves
             some, beyond the impulse of what pushes it.
         seed: of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
-            noise.
+            noise. Or (runs,) seeds: each run then has the noise of a single run with its seed.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
         strict: the same bits on every machine and backend; False allows fused multiply-add.
@@ -167,14 +167,14 @@ def run(
     end = None
     if start_from is not None:
         given = {"q": q is not None, "v": v is not None, "parameters": parameters is not None, "start": start != 0}
-        end = end_of(start_from, given | {"seed": seed != 0})
+        end = end_of(start_from, given | {"seed": np.ndim(seed) > 0 or seed != 0})
     when = following(end, times(end.start if end else start, duration, step, every, u_step))
     check_options(backend, 1)
     one_of(hold, HOLDS, "hold")
     flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
     for name, value in flags.items():
         as_flag(value, name)
-    check_seed(seed)
+    seeds = check_seeds(seed)
     bound = as_bound(error_bound)
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
@@ -185,13 +185,13 @@ def run(
     series = constant_or_series(u, input_names(m, control), u_step is not None, runs)
     if u_step is not None:
         tell_short(series, when, hold)
-    count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1})
+    count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
     workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     wanted = as_wanted(record)
     recorded = as_record(wanted.signals if wanted else record, count)
     simulation = Simulation(system, scheme, control, extra, recorded, changing.next)
     with progress_line(m.name, progress):
-        tally = tally_of(wanted, simulation.signals, when.every, when.step)
+        tally = tally_of(wanted, simulation.signals, when.every, when.start, when.step)
         check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x
@@ -215,7 +215,7 @@ def run(
 
 
 def _result(
-    watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: int
+    watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: Any
 ) -> xr.Dataset:
     """The result of the runs; warns of whatever there is to warn of."""
     loop, begun = watch.loop, departure.start

@@ -181,7 +181,18 @@ def check_seed(seed: Any) -> None:
         raise ModelError(f"seed must be a whole number from 0 to 2^52 - 1, got {brief(seed)}")
 
 
-def provenance(control: Control | None, switches: Switches, seed: int) -> dict[str, Any]:
+def check_seeds(seed: Any) -> int:
+    """How many runs have seeds of their own: 1 if it is one number. Raises ModelError: as `check_seed`."""
+    if not isinstance(seed, (np.ndarray, list, tuple)):
+        check_seed(seed)
+        return 1
+    found = np.asarray(seed)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not ((found >= 0) & (found < int(WORD) ** 2)).all():
+        raise ModelError(f"seed: (runs,) whole numbers from 0 to 2^52 - 1 are needed, got {brief(seed)}")
+    return len(found)
+
+
+def provenance(control: Control | None, switches: Switches, seed: Any) -> dict[str, Any]:
     """Attributes of a result that describe its laws in discrete time and its switches."""
     attributes = {"switches": json.dumps(switches.names)} if switches.names else {}
     if not parts_of(control):
@@ -191,7 +202,11 @@ def provenance(control: Control | None, switches: Switches, seed: int) -> dict[s
         | ({"python": "called between compiled steps, which is slow"} if p.python else {})
         for p in parts_of(control)
     ]
-    return attributes | {"sampling": json.dumps(parts)} | ({"seed": seed} if any(p.random for p in parts_of(control)) else {})
+    return (
+        attributes
+        | {"sampling": json.dumps(parts)}
+        | ({"seed": np.asarray(seed).tolist()} if any(p.random for p in parts_of(control)) else {})
+    )
 
 
 @dataclass

@@ -185,7 +185,9 @@ def as_record(record: Any, count: int) -> Record:
             return record  # type: ignore[return-value]
         raise ModelError(f"record must be a list of names, 'all' or 'lean', got {record!r}; write record=[{record!r}]")
     if isinstance(record, Mapping):
-        raise ModelError("record: statistics, {name: maximum('u')}, are kept by run alone; give a list of names here")
+        raise ModelError(
+            "record: statistics, {name: statistics.maximum('u')}, are kept by run alone; give a list of names here"
+        )
     if not isinstance(record, Iterable) or not (names := tuple(record)):
         raise ModelError(f"record must be a list of at least one name, 'all' or 'lean', got {record!r}")
     return tuple(sorted(set(names), key=str))
