@@ -9,7 +9,7 @@
     use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
-rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run),
+rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
 maths (so3, se3), cuda, study.
 """
 
@@ -75,6 +75,7 @@ _HOME = {
     "pfaffian.evaluate.inverse": ["inverse_dynamics"],
     "pfaffian.simulate.linearise": ["linearise"],
     "pfaffian.simulate.qp": ["solve_qp"],
+    "pfaffian.sweeps.engine": ["sweep"],
     "pfaffian.viewer.figures": ["overview"],
     "pfaffian.viewer.equations": ["equations"],
     "pfaffian.viewer.maps": ["map_of"],
@@ -86,7 +87,7 @@ _HOME = {
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
     "calculus", "constraints", "control", "cuda", "forces", "maths", "multicopters", "reduction", "rolling", "rotations", "screws",
-    "statistics", "study",
+    "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 
 LONGEST = 80
@@ -119,8 +121,25 @@ class RunWarning(UserWarning):
     """
 
 
+_COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """Within it, warnings of this thread are collected instead of given."""
+    messages: list[str] = []
+    token = _COLLECTED.set(messages)
+    try:
+        yield messages
+    finally:
+        _COLLECTED.reset(token)
+
+
 def notice(message: str, category: type[Warning]) -> None:
     """Warn at the line that called the library."""
+    if (messages := _COLLECTED.get()) is not None:
+        messages.append(bounded(message))
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("pfaffian."):
         level, frame = level + 1, frame.f_back

@@ -1,0 +1,220 @@
+"""sweep: a space of runs, block by block into a store, on threads here or on a Dask cluster; called again it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import as_completed as first_done
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import xarray as xr
+from tqdm import tqdm
+
+from pfaffian.errors import ModelError, RunWarning, collected, install, notice, plural
+from pfaffian.evaluate.arrays import as_flag, as_whole
+from pfaffian.evaluate.progress import progress_line
+from pfaffian.kernel.call.memory import threads_for
+from pfaffian.simulate.run import MOST_THREADS
+from pfaffian.sweeps.plan import Sweep, computed, plan, versions
+from pfaffian.sweeps.store import check, create, finished, missing, need_zarr, open_store, tidy, write
+
+
+class Explained(NamedTuple):
+    """What a sweep takes.
+
+    runs, blocks: in all.   left: runs that are not in the store yet.   bytes: of the whole store, before compression.
+    seconds: of the runs that are left, on one worker, from a block that was measured.
+    """
+
+    runs: int
+    blocks: int
+    left: int
+    bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        size = next(f"{self.bytes / 1000**i:.3g} {u}" for i, u in reversed([*enumerate(["B", "kB", "MB", "GB", "TB"])])
+                    if self.bytes >= 1000**i or not i)  # fmt: skip
+        return (
+            f"{self.runs} runs in {plural(self.blocks, 'block')}, {self.left} of them to do; {size} before compression; "
+            f"about {self.seconds:.3g} s on one worker"
+        )
+
+
+def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = None, **options: Any) -> Explained:
+    """What a sweep would take: runs, bytes and seconds. One block is run to measure it; nothing is stored.
+
+    Args:
+        m, space, store, keep, block, options: as in `sweep`.
+    Returns:
+        runs, blocks, left, bytes, seconds; printed, a sentence.
+    Raises: as `sweep`.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> m = pf.mechanism("box", [pf.body("box", 1.0)], [pf.joint("x", "prismatic", "world", "box")])
+        >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "keep": {"end": pf.statistics.final("q")}}
+        >>> found = pf.sweeps.explain(m, {"v:x": [1.0, 2.0], "q:x": [0.0, 0.5, 1.0]}, store="runs.zarr", **how)
+        >>> found.runs, found.left, found.bytes
+        (6, 6, 264)
+    """
+    planned = _ready(plan(m, space, store, keep, block, options))
+    left = missing(planned)
+    count = sum(planned.runs_of(k).stop - planned.runs_of(k).start for k in left)
+    seconds = 0.0
+    if left:
+        begun = time.perf_counter()
+        computed(planned, left[0], 1)
+        runs = planned.runs_of(left[0])
+        seconds = (time.perf_counter() - begun) * count / (runs.stop - runs.start)
+    return Explained(planned.space.runs, planned.blocks, count, planned.space.runs * planned.bytes_a_run, seconds)
+
+
+def sweep(
+    m: Any,
+    space: Any,
+    *,
+    store: Any,
+    keep: Any,
+    block: int | None = None,
+    client: Any = None,
+    shard: str | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> xr.Dataset:
+    """Run a space of parameters, starts, inputs and seeds, and keep the results in a store that may be larger than memory.
+
+    Stopped at any instant and called again, it computes what is missing and nothing else. The store is the same to the bit
+    whatever the order, the workers and the interruptions.
+
+    Args:
+        m: the mechanism, or a System.
+        space: {label: values}; a label is the name of a parameter, "q:NAME", "v:NAME", "u:NAME" or "seed". Values (n,) have a
+            dimension of their own; ("dimension", values) or a DataArray over one dimension name it; `sweeps.samples` fills a
+            box. Axes that share a dimension go together, and dimensions multiply; the last one runs fastest.
+        store: folder of the store, such as "runs.zarr", made if there is none.
+        keep: what is kept of each run, as `record` of `run`: {"peak": statistics.maximum("v")} for numbers along the run,
+            names of signals for trajectories.
+        block: runs of a block, which is one chunk of the store and what an interruption costs at most; None (default): by
+            what a run takes and stores.
+        client: a `dask.distributed.Client`, whose workers compute the blocks; they need the same folder. None (default): here.
+        shard: "2/10": only the blocks of the second of ten workers, for batch systems; None (default): all.
+        threads: here, blocks at a time; None (default): one for each core.
+        progress: show a bar over all blocks of the store, whoever computes them. False by default.
+        options: arguments of `run`, of which `duration` is needed. q, v, u and parameters are {name: number} for what does
+            not vary. Run k of the space has the noise of the seed `seed + k`, or that of its own "seed" in the space.
+    Returns:
+        Dataset over `run` that reads from the store: see `sweeps.open_store`.
+    Raises ModelError: wrong arguments; a store of another mechanism, space or version, with what differs.
+    Raises RunError: the store cannot be written.
+    Warns RunWarning: runs stopped, or a run would have warned; how many, and the first.
+
+    Example:
+        >>> import tempfile
+        >>> import pfaffian as pf
+        >>> l = pf.Parameter("length", 1.0, "m")
+        >>> hinge = pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))
+        >>> m = pf.mechanism("pendulum", [pf.body("bob", 1.0, com=(0, 0, -l))], [hinge], parameters=[l])
+        >>> space = {"length": [0.5, 1.0, 2.0], "q:hinge": [0.1, 0.2]}
+        >>> keep = {"fastest": pf.statistics.maximum("v")}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found = pf.sweep(m, space, store=f"{folder}/runs.zarr", keep=keep, duration=2.0, step=0.01, backend="numpy")
+        ...     found["fastest"].sel(velocity="hinge").values.round(3)
+        array([0.443, 0.884, 0.313, 0.625, 0.221, 0.442])
+    """
+    need_zarr()
+    part, parts = _shard(shard)
+    workers = None if threads is None else as_whole(threads, "threads", MOST_THREADS)
+    with progress_line(as_name(m), as_flag(progress, "progress")):
+        planned = _ready(plan(m, space, store, keep, block, options))
+        create(planned)
+        tidy(planned.store)
+    left = [k for k in missing(planned) if k % parts == part]
+    done = _on_cluster(planned, left, client) if client is not None else _here(planned, left, workers or threads_for(2**20, 1))
+    seen: Counter[int] = Counter()
+    messages: list[str] = []
+    with tqdm(total=planned.blocks, initial=planned.blocks - len(missing(planned)), unit="block", disable=not progress) as bar:
+        for k, said in done:
+            bar.update(max(0, finished(planned) - bar.n))
+            seen[k] += len(said) > 0
+            messages += [f"runs {planned.runs_of(k).start} to {planned.runs_of(k).stop - 1}: {x}" for x in said[:1]]
+    if messages:
+        notice(f"{plural(sum(seen.values()), 'block')} of {len(left)} computed now had warnings; {min(messages)}", RunWarning)
+    return open_store(planned.store)
+
+
+def as_name(m: Any) -> str:
+    """What a line of progress calls a caller's mechanism."""
+    return str(getattr(m, "name", "sweep"))
+
+
+def _ready(planned: Sweep) -> Sweep:
+    """With the template and the block, which every worker gets."""
+    with collected():
+        assert planned.template is not None and planned.block
+    return planned
+
+
+def _shard(shard: Any) -> tuple[int, int]:
+    """Number of a worker, from 0 on, and how many there are."""
+    if shard is None:
+        return 0, 1
+    first, slash, second = shard.partition("/") if isinstance(shard, str) else ("", "", "")
+    if not (slash and all(x.isascii() and x.isdigit() and len(x) < 10 for x in (first, second))):
+        raise ModelError(f"shard: 'i/n' is needed, such as '2/10', got {shard!r}")
+    if not 1 <= int(first) <= int(second):
+        raise ModelError(f"shard {shard!r}: there are shards 1 to {second}")
+    return int(first) - 1, int(second)
+
+
+def stored(planned: Sweep, k: int) -> tuple[int, list[str]]:
+    """Compute a block and write it; the block, and what there was to warn of."""
+    try:
+        found, messages = computed(planned, k, 1)
+    except ModelError as error:
+        runs = planned.runs_of(k)
+        raise ModelError(f"runs {runs.start} to {runs.stop - 1} of the sweep: {error}") from None
+    write(planned, k, found)
+    return k, messages
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool that on Ctrl-C or an error ends with the blocks that are on their way."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="sweep")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _here(planned: Sweep, left: list[int], workers: int) -> Iterator[tuple[int, list[str]]]:
+    with _pool(max(1, min(workers, len(left)))) as pool:
+        futures: list[Future] = [pool.submit(stored, planned, k) for k in left]
+        for future in first_done(futures):
+            yield future.result()
+
+
+def on_worker(planned: Sweep, k: int) -> tuple[int, list[str]]:
+    """`stored` on another machine, if that has the versions of the store."""
+    check(planned.store, versions())
+    return stored(planned, k)
+
+
+def _on_cluster(planned: Sweep, left: Iterable[int], client: Any) -> Iterator[tuple[int, list[str]]]:
+    """The blocks as tasks of Dask, which starts those of a lost worker again."""
+    try:
+        from distributed import as_completed
+    except ImportError:
+        raise ModelError(f"client= needs the package distributed: run {install('distributed')}") from None
+    if not (hasattr(client, "map") and hasattr(client, "scatter")):
+        raise ModelError(f"client: a dask.distributed.Client is needed, got {client!r:.80}")
+    shared = client.scatter(planned, broadcast=True)
+    futures = client.map(lambda k, planned: on_worker(planned, k), list(left), planned=shared, pure=False, retries=3)
+    for future in as_completed(futures):
+        yield future.result()
+        future.release()
