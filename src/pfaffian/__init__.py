@@ -80,6 +80,7 @@ _HOME = {
     "pfaffian.viewer.equations": ["equations"],
     "pfaffian.viewer.maps": ["map_of"],
     "pfaffian.viewer.plots": ["plot"],
+    "pfaffian.viewer.sweeps": ["plot_sweep"],
     "pfaffian.viewer.animate": ["animate"],
     "pfaffian.viewer.browser": ["view"],
     "pfaffian.embedded.export": ["export"],

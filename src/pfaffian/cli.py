@@ -1,4 +1,4 @@
-"""The command `pfaffian`: run a file, describe it, check a study, export a law, examine this machine.
+"""The command `pfaffian`: run a file, sweep it, describe it, check a study, export a law, examine this machine.
 
 Exit status: 0 done; 1 a run stopped, a claim fails, a backend is wrong; 2 the input is wrong; 130 interrupted.
 """
@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
+    _sweep_arguments(command("sweep", _sweep, "run the sweep of a .yaml file into a store; called again, go on"))
     info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
     words = "print the kinematics of an open chain, or with --equations those, for LaTeX (needs sympy)"
@@ -103,6 +104,17 @@ def _parser() -> argparse.ArgumentParser:
     _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
+
+
+def _sweep_arguments(parser: argparse.ArgumentParser) -> None:
+    _file_arguments(parser)
+    add = parser.add_argument
+    add("--store", type=Path, metavar="DIR", help="folder of the results (default: out/NAME.zarr)")
+    add("--shard", metavar="I/N", help="compute the part I of N alone, for batch systems that start N of these")
+    add("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler whose workers compute, such as tcp://head:8786")
+    add("--threads", metavar="K", help="blocks at a time on this machine (default: one for each core)")
+    add("--explain", action="store_true", help="say runs, bytes and seconds, and compute nothing that is kept")
+    add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -213,13 +225,12 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
     every = chosen.every if chosen.every is not None else str(settings.record_every)
-    if not (every.isascii() and every.isdigit() and 1 <= len(every) <= 9 and int(every) >= 1):
-        raise ModelError(f"--every: a whole number of steps from 1 on is needed, got {text(every, 40)!r}")
+    steps = _count(every, "--every")
     if not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
     named = ("formulation", "integrator", "saturate", "state")
     words = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
-    return replace(settings, duration=duration, step=step, record_every=int(every), **words)
+    return replace(settings, duration=duration, step=step, record_every=steps, **words)
 
 
 def _run(chosen: argparse.Namespace) -> int:
@@ -251,6 +262,69 @@ def _run(chosen: argparse.Namespace) -> int:
 
         view(m, result, settings.arrays(m)[3], block=True)
     return DONE if all(c == FINISHED for c in causes(result)) else STOPPED
+
+
+def _sweep(chosen: argparse.Namespace) -> int:
+    """pfaffian sweep"""
+    import pfaffian as pf
+    from pfaffian.output.folder import prepare
+
+    m, settings = _read(chosen)
+    if settings.sweep is None:
+        raise ModelError(f"{text(chosen.file.name)}: there is no section `sweep:` with axes or samples, and keep")
+    s = settings.sweep
+    space: dict[str, Any] = {label: (dim, list(x)) for label, (dim, x) in s.listed.items()}
+    if s.ranges:
+        space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)  # type: ignore[arg-type]
+    keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
+    place = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
+    given: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_of_run(settings)}
+    system = _system(m, settings.state)
+    if chosen.explain:
+        print(pf.sweeps.explain(system, space, **given))
+        return DONE
+    prepare(place.parent)
+    begun = time.perf_counter()
+    bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
+    with _cluster(chosen.scheduler) as client:
+        threads = None if chosen.threads is None else _count(chosen.threads, "--threads")
+        found = pf.sweep(system, space, client=client, shard=chosen.shard, threads=threads, progress=bar, **given)
+    left = int((found["block_digest"].values == 0).sum())
+    rest = f"{plural(left, 'block')} left to other parts" if left else "complete"
+    print(f"{plural(found.sizes['run'], 'run')} in {text(place)}, {rest}; {time.perf_counter() - begun:.1f} s")
+    return DONE
+
+
+def _of_run(settings: RunSettings) -> dict[str, Any]:
+    """The arguments of `run` that a file gives, by name."""
+    times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
+    values = {"q": settings.start, "v": settings.v, "u": settings.u, "parameters": settings.parameters}
+    return times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
+
+
+def _cluster(address: str | None) -> Any:
+    """A client of a Dask scheduler, closed afterwards; None without an address."""
+    from contextlib import nullcontext
+
+    if address is None:
+        return nullcontext()
+    try:
+        from distributed import Client
+    except ImportError:
+        from pfaffian.errors import install
+
+        raise ModelError(f"--scheduler needs the package distributed: run {install('distributed')}") from None
+    try:
+        return Client(address, timeout=20)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"--scheduler {text(address, 60)!r}: no Dask scheduler answers: {text(error, 200)}") from None
+
+
+def _count(word: str, what: str) -> int:
+    """A whole number from 1 on."""
+    if not (word.isascii() and word.isdigit() and 1 <= len(word) <= 9 and int(word) >= 1):
+        raise ModelError(f"{what}: a whole number from 1 on is needed, got {text(word, 40)!r}")
+    return int(word)
 
 
 def _check_pictures(view: Any, animation: Path | None) -> None:

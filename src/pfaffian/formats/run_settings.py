@@ -10,6 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.number import printable
+from pfaffian.formats.sweep_settings import SweepSettings
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.model.mechanism import Mechanism
 
@@ -32,6 +33,7 @@ class RunSettings:
     guess: dict of coordinate -> start value, which moves onto the constraints; coordinates in neither start neutral, at rest.
     u: dict of input -> constant value; other inputs are zero.
     parameters: dict of name -> value instead of the default.
+    sweep: of `pfaffian sweep`; None where the file has none.
 
     Example:
         >>> import pfaffian as pf
@@ -53,6 +55,7 @@ class RunSettings:
     v: Mapping[str, float] = field(default_factory=dict)
     u: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
+    sweep: SweepSettings | None = None
 
     @property
     def start(self) -> dict[str, float]:

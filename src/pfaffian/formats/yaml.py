@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
 from pfaffian.formats.place import beside, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
+from pfaffian.formats.sweep_settings import read_sweep
 from pfaffian.formats.urdf import read_urdf
 from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_part import (
@@ -68,7 +70,7 @@ def parse_yaml(
 ) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the run of a YAML text: (Mechanism, RunSettings).
 
-        name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, run
+        name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, run, sweep
 
     Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
     them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
@@ -102,7 +104,7 @@ def parse_yaml(
     if not isinstance(text, str):
         raise ModelError(f"{printable(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
     root = parse_tree(text, source)
-    f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run"))
+    f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run", "sweep"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]
     names = {p.name: p.symbol for p in parameters}
     start, allow = None if folder is None else Path(folder), tuple(allow)
@@ -119,7 +121,8 @@ def parse_yaml(
         _check_written(made)
     except ModelError as error:
         raise _placed(error, f, root) from None
-    return made, read_run(f["run"], made) if "run" in f else RunSettings()
+    settings = read_run(f["run"], made) if "run" in f else RunSettings()
+    return made, replace(settings, sweep=read_sweep(f["sweep"])) if "sweep" in f else settings
 
 
 def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:

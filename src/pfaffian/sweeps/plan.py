@@ -37,8 +37,9 @@ HOW = ("backend",)
 """Options that change no bit."""
 
 ALWAYS = ("status", "stopped", "step_error")
-MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST = 2**26, 2**27, 2**16, 64
-"""Bytes that a block stores, steps and runs that it has at most; the least number of runs that a block is cut to."""
+MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
+"""Bytes that a block stores, steps and runs that it has at most; the least number of runs
+that a block is cut to, and of blocks where there are more."""
 
 PROBED = 8
 
@@ -66,7 +67,7 @@ class Sweep:
         if self.asked is not None:
             return min(self.asked, self.space.runs)
         steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
-        most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / 16, FEWEST))
+        most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
     @property
