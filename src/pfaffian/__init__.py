@@ -10,7 +10,7 @@
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
-maths (so3, se3), cuda, study.
+learning, maths (so3, se3), cuda, study.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "calculus", "constraints", "control", "cuda", "forces", "maths", "multicopters", "reduction", "rolling", "rotations", "screws",
-    "statistics", "study", "sweeps",
+    "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction", "rolling",
+    "rotations",    "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

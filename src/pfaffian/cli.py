@@ -275,7 +275,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
     s = settings.sweep
     space: dict[str, Any] = {label: (dim, list(x)) for label, (dim, x) in s.listed.items()}
     if s.ranges:
-        space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)  # type: ignore[arg-type]
+        space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)
     keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
     place = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
     given: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_of_run(settings)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -89,7 +90,7 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
     known = {p.name: ca.SX(p.default) for p in m.parameters}
     parameters = _values(f.get("parameters"), list(known), {})
     known |= {name: ca.SX(value) for name, value in parameters.items()}
-    times = {k: _positive(f[k]) for k in ("duration", "step") if k in f}
+    times: dict[str, Any] = {k: _positive(f[k]) for k in ("duration", "step") if k in f}
     words = {k: f[k].text() for k in ("formulation", "integrator") if k in f}
     state = f["state"].text() if "state" in f else "standard"
     if state not in STATES:

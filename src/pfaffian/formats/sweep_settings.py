@@ -100,4 +100,3 @@ def _whole(node: Node, least: int = 1, most: float = MOST) -> int:
     if not least <= value <= most or value != int(value):
         raise node.error(f"a whole number from {least} to {most:g} is needed")
     return int(value)
-

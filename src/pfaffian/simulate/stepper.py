@@ -265,6 +265,34 @@ class Stepper:
             raise ModelError("restore: what was saved is of another mechanism, law, state or number of runs")
         self._place(saved)
 
+    def put(self, which: np.ndarray, saved: Saved, rows: np.ndarray) -> None:
+        """Let some machines go on from saved states, while the others stay where they are.
+
+        Args:
+            which: (n,) numbers of the machines.
+            saved: of a stepper of the same machine and law, with any number of runs. Its time is not taken.
+            rows: (n,) numbers of its runs.
+        Raises ModelError: it was of another machine or law, or begins in a singular configuration, which takes a first step of
+        its own: make that step before it is saved.
+
+        Example:
+            >>> import numpy as np, pfaffian as pf
+            >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+            >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide])
+            >>> s, starts = pf.stepper(m, runs=3), pf.stepper(m, runs=2)
+            >>> starts.reset(q=[[1.0], [2.0]])
+            >>> s.put(np.array([0, 2]), starts.save(), np.array([1, 0]))
+            >>> s.q.ravel()
+            array([2., 0., 1.])
+        """
+        if saved.identity != self._identity:
+            raise ModelError("put: what was saved is of another mechanism, law or state")
+        if saved.k == 0 and (saved.kinds[rows] != REGULAR).any():
+            raise ModelError("put: a singular start takes a first step of its own; step before you save")
+        at = self._at
+        at.x[which], at.p[which] = saved.x[rows], saved.p[rows]
+        at.status[which], at.stopped[which] = saved.status[rows], saved.stopped[rows]
+
 
 class _Options(NamedTuple):
     """step: [s].   runs: None for one without an axis of runs.   The others as in `stepper`."""

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 import xarray as xr
 from tqdm import tqdm
 
-from pfaffian.errors import ModelError, RunWarning, collected, install, notice, plural
+from pfaffian.errors import ModelError, RunWarning, install, notice, plural
 from pfaffian.evaluate.arrays import as_flag, as_whole
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.simulate.run import MOST_THREADS
 from pfaffian.sweeps.plan import Sweep, computed, plan, versions
 from pfaffian.sweeps.store import check, create, finished, missing, need_zarr, open_store, tidy, write
+
+LONG = 10.0
+"""Seconds after which a block is not measured again."""
 
 
 class Explained(NamedTuple):
@@ -66,11 +69,20 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
     count = sum(planned.runs_of(k).stop - planned.runs_of(k).start for k in left)
     seconds = 0.0
     if left:
-        begun = time.perf_counter()
-        computed(planned, left[0], 1)
         runs = planned.runs_of(left[0])
-        seconds = (time.perf_counter() - begun) * count / (runs.stop - runs.start)
+        seconds = _measured(planned, left[0]) * count / (runs.stop - runs.start)
     return Explained(planned.space.runs, planned.blocks, count, planned.space.runs * planned.bytes_a_run, seconds)
+
+
+def _measured(planned: Sweep, k: int) -> float:
+    """Seconds of a block; of a second time if the first was quick, since much of that is tracing and compiling."""
+    for last in (False, True):
+        begun = time.perf_counter()
+        computed(planned, k, 1)
+        seconds = time.perf_counter() - begun
+        if last or seconds > LONG:
+            break
+    return seconds
 
 
 def sweep(
@@ -153,9 +165,8 @@ def as_name(m: Any) -> str:
 
 
 def _ready(planned: Sweep) -> Sweep:
-    """With the template and the block, which every worker gets."""
-    with collected():
-        assert planned.template is not None and planned.block
+    """With the runs of a block, which are the same for every worker."""
+    assert planned.block
     return planned
 
 

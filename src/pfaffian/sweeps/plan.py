@@ -42,11 +42,15 @@ MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
 that a block is cut to, and of blocks where there are more."""
 
 PROBED = 8
+"""Runs from whose result the store is made."""
+
+IDENTITY = "sweep"
+"""The attribute of a store that says whose it is."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A planned sweep.   store: its folder.   keep: `record` of each run.   block: runs of a block.   options: of `run`."""
+    """A planned sweep.   store: its folder.   keep: `record` of each run.   options: of `run`.   asked: runs of a block."""
 
     system: System
     space: Space
@@ -59,13 +63,16 @@ class Sweep:
     def template(self) -> xr.Dataset:
         """What is kept of some runs of the first block, at least one of which starts."""
         count = min(self.space.runs, FEWEST)
-        return self.kept(np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int)), 1)
+        with collected():  # the blocks will say it again
+            return self.kept(np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int)), 1)
 
     @cached_property
     def block(self) -> int:
-        """Runs of a block, but for the last one: by what a run is, so that it is the same for all workers."""
+        """Runs of a block, but for the last one: as asked, as the store has it, or by what a run is."""
         if self.asked is not None:
             return min(self.asked, self.space.runs)
+        if there := stored_identity(self.store):
+            return int(there["runs of a block"])
         steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
         most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
@@ -139,6 +146,15 @@ class Sweep:
             "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
             "runs of a block": self.block,
         } | versions()
+
+
+def stored_identity(store: Path) -> dict[str, Any]:
+    """The identity that is written in a store; empty if it has none."""
+    try:
+        there = json.loads(json.loads((store / "zarr.json").read_bytes())["attributes"][IDENTITY])
+        return there if isinstance(there, dict) and isinstance(there.get("runs of a block"), int) else {}
+    except (OSError, KeyError, ValueError, TypeError):
+        return {}
 
 
 def versions() -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The store of a sweep: a Zarr folder whose chunks are blocks of runs, with one status entry a block, written last.
 
-A block is whole or absent: Zarr gives each chunk its name when it is whole, and the entry in `block_digest` follows when all chunks
-of the block are on the disk. The entry is a digest of the block's numbers, so that it tells a damaged block too. A chunk that has
-nothing but the fill value (runs that never stopped) has no file.
+A block is whole or absent: Zarr gives each chunk its name when it is whole, and the entry in `block_digest` follows when all
+chunks of the block are on the disk. The entry is a digest of the block's numbers, so that it tells a damaged block too. A chunk
+that has nothing but the fill value (the time of stop of runs that finished) has no file.
 """
 
 from __future__ import annotations
@@ -22,13 +22,10 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, install
 from pfaffian.formats.file import as_path
-from pfaffian.sweeps.plan import Sweep, versions
+from pfaffian.sweeps.plan import IDENTITY, Sweep, stored_identity
 
 STATUS = "block_digest"
 """The array (blocks,) of digests, 0 where a block is missing."""
-
-IDENTITY = "sweep"
-"""The attribute that says whose store it is."""
 
 OLD = 3600.0
 """Age [s] at which no process can be writing a temporary file any more."""
@@ -52,11 +49,8 @@ def create(sweep: Sweep) -> None:
 
 def check(store: Path, identity: dict[str, Any]) -> None:
     """Raise ModelError if a store differs from this, with all that differs."""
-    zarr = need_zarr()
-    try:
-        there = json.loads(zarr.open_group(store, mode="r").attrs[IDENTITY])
-    except (OSError, KeyError, ValueError, TypeError):
-        raise ModelError(f"{str(store)!r} is no store of a sweep; choose another name, or remove it") from None
+    if not (there := stored_identity(store)):
+        raise ModelError(f"{str(store)!r} is no store of a sweep; choose another name, or remove it")
     if not (other := [name for name, value in identity.items() if there.get(name) != value]):
         return
     readable = [n for n in other if n.startswith(("version", "runs"))]
@@ -196,13 +190,9 @@ def open_store(store: Any) -> xr.Dataset:
     """
     need_zarr()
     place = as_path(store)
-    try:
-        found = xr.open_zarr(place, consolidated=False, chunks={})
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{str(place)!r} is no store of a sweep: {error}") from None
-    if IDENTITY not in found.attrs:
+    if not stored_identity(place):
         raise ModelError(f"{str(place)!r} is no store of a sweep")
-    return found
+    return xr.open_zarr(place, consolidated=False, chunks={})
 
 
 def damaged(store: Any) -> list[int]:
@@ -241,6 +231,3 @@ def damaged(store: Any) -> list[int]:
             bad.append(k)
             entries[k] = 0
     return bad
-
-
-__all__ = ["check", "create", "damaged", "digest", "finished", "missing", "open_store", "tidy", "versions", "write"]

@@ -81,7 +81,7 @@ def plot_sweep(
 def _heading(found: xr.Dataset, every: int, good: np.ndarray, kind: str) -> str:
     count, looked = int(good.sum()), len(good)
     words = [plural(found.sizes["run"], "run")]
-    words += [f"every {every}th looked at"] if every > 1 else []
+    words += [f"one in {every} looked at"] if every > 1 else []
     words += [f"{looked - count} without a value left out"] if count < looked else []
     most = MOST_DRAWN.get(kind, count)
     words += [f"{most} drawn"] if count > most else []
@@ -120,8 +120,9 @@ def _parallel(ax: Any, values: np.ndarray, colour: np.ndarray, names: list[str],
 
 def _heat(ax: Any, values: np.ndarray, colour: np.ndarray, names: list[str], bins: int) -> Any:
     edges = [_edges(x, bins) for x in values.T]
-    count, *_ = np.histogram2d(*values.T, bins=edges)
-    total, *_ = np.histogram2d(*values.T, bins=edges, weights=colour)
+    across, up = values.T
+    count, *_ = np.histogram2d(across, up, bins=edges)
+    total, *_ = np.histogram2d(across, up, bins=edges, weights=colour)
     mean = np.ma.masked_invalid(np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0))
     ax.set(xlabel=label(names[0], 60), ylabel=label(names[1], 60))
     ax.grid(False)

@@ -1,0 +1,326 @@
+"""Sweeps: what each run is, and a store that is the same to the bit whatever happens on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+import pfaffian.sweeps.engine as engine
+import pfaffian.sweeps.plan as plan
+import pfaffian.sweeps.store as store
+from pfaffian import control, statistics, sweeps
+from pfaffian.errors import ModelError, RunError, RunWarning
+from pfaffian.forces import joint_friction
+
+LENGTH = pf.Parameter("length", 1.0, "m")
+HINGE = {"kind": "revolute", "axis": (0, 1, 0)}
+KEEP = {"fastest": statistics.maximum("v"), "spent": statistics.histogram("q", [-9, 0, 9])}
+RUN = {"duration": 0.05, "step": 0.01, "backend": "interpreter", "keep": KEEP, "block": 8}
+
+
+@cache
+def pendulum() -> pf.Mechanism:
+    rod = pf.body("rod", 1.0, com=(0, 0, -LENGTH), inertia=0.1)
+    return pf.mechanism(
+        "pendulum", [rod], [pf.joint("hinge", parent="world", child="rod", **HINGE)],
+        actuators=[pf.actuator("motor", "hinge")], parameters=[LENGTH],
+    )  # fmt: skip
+
+
+SPACE = {"length": np.linspace(0.5, 1.5, 6), "q:hinge": [-0.4, 0.1, 0.2, 0.9], "u:motor": ("q:hinge", [0.0, 1.0, 2.0, 3.0])}
+"""24 runs in 3 blocks: inputs go with starts, lengths multiply."""
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All files of a store but those that a killed process was writing."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.suffix != ".partial"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """The store of the sweep in one go."""
+    place = tmp_path_factory.mktemp("whole") / "runs.zarr"
+    pf.sweep(pendulum(), SPACE, store=place, threads=1, **RUN)
+    return place
+
+
+def test_each_run_of_a_sweep_is_that_run_alone(whole):
+    found = sweeps.open_store(whole).load()
+    assert found["axis"].values.tolist() == list(SPACE) and found.sizes["run"] == 24 and (found["status"] == 0).all()
+    for k in (0, 9, 23):
+        length, q, u = found["space"].values[k]
+        assert (length, q, u) == (SPACE["length"][k // 4], SPACE["q:hinge"][k % 4], SPACE["u:motor"][1][k % 4])
+        given = {"q": {"hinge": q}, "u": {"motor": u}, "parameters": {"length": length}, "record": KEEP}
+        alone = pf.run(pendulum(), **given, **{k: x for k, x in RUN.items() if k not in ("keep", "block")})
+        for name in KEEP:
+            np.testing.assert_array_equal(found[name].values[k], alone[name].values)
+            assert found[name].attrs == alone[name].attrs and found[name].dims[1:] == alone[name].dims
+
+
+def test_the_files_of_a_block_are_its_chunks_and_the_entry_comes_last(whole):
+    names = ["fastest", "spent", "space", "status", "step_error", "block_digest"]
+    for name in names:
+        assert len([p for p in (whole / name / "c").rglob("*") if p.is_file()]) == 3, "one chunk a block"
+    assert not (whole / "stopped" / "c").exists(), "no file for a chunk of fill values"
+    assert np.isnan(sweeps.open_store(whole)["stopped"]).all()
+
+
+def counted(monkeypatch) -> list[int]:
+    """The numbers of the runs that are computed from now on."""
+    seen: list[int] = []
+    run = plan.Sweep._run
+    monkeypatch.setattr(plan.Sweep, "_run", lambda self, which, threads: (seen.extend(which), run(self, which, threads))[1])
+    return seen
+
+
+def test_in_parts_on_threads_and_in_any_order(whole, tmp_path, monkeypatch):
+    parts = tmp_path / "runs.zarr"
+    for shard in ("3/3", "1/3"):
+        pf.sweep(pendulum(), SPACE, store=parts, shard=shard, **RUN)
+    half = sweeps.open_store(parts)
+    assert (half["status"].values == -1).sum() == 8 and (half["block_digest"].values == 0).tolist() == [False, True, False]
+    seen = counted(monkeypatch)
+    done = pf.sweep(pendulum(), SPACE, store=parts, threads=3, **RUN | {"block": None})
+    assert seen == [*range(8, 16)], "what is missing and nothing else"
+    assert files(parts) == files(whole)
+    pf.sweep(pendulum(), SPACE, store=parts, **RUN)
+    assert len(seen) == 8
+    xr.testing.assert_identical(done.load(), sweeps.open_store(whole).load())
+
+
+def killed(space, place: Path, at: int) -> bool:
+    """A process that sweeps and is killed without warning before it gives the `at`-th file its name; whether it was."""
+    child = os.fork()
+    if not child:
+        try:
+            replace, count = Path.replace, [0]
+
+            def counting(self, target):
+                count[0] += 1
+                if count[0] == at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return replace(self, target)
+
+            Path.replace = counting
+            pf.sweep(pendulum(), space, store=place, threads=1, **RUN)
+            os._exit(0)
+        finally:
+            os._exit(9)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_killed_at_any_file_and_called_again_it_makes_the_same_store(whole, tmp_path):
+    """As `kill -9` does it: no handler runs. The files of a store are some forty for its description, then seven a block."""
+    again = tmp_path / "runs.zarr"
+    kills = [killed(SPACE, again, at) for at in (1, 17, 40, 5, 3, 7, 2)]
+    assert kills[:4] == [True] * 4 and sum(kills) > 5
+    assert again.exists() and files(again) != files(whole)
+    pf.sweep(pendulum(), SPACE, store=again, **RUN)
+    assert files(again) == files(whole) and sweeps.damaged(again) == []
+
+
+def test_a_disk_that_is_full_costs_one_block(whole, tmp_path, monkeypatch):
+    write, count = xr.Dataset.to_zarr, [0]
+
+    def full(self, *arguments, **how):
+        count[0] += "region" in how
+        if count[0] == 2:
+            raise OSError(28, "No space left on device")
+        return write(self, *arguments, **how)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(xr.Dataset, "to_zarr", full)
+        with pytest.raises(RunError, match=r"cannot write block 1 into .*: No space left on device; what is there stays"):
+            pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", threads=1, **RUN)
+    there = sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0
+    assert there[0] and not there[1], "a third block may have been on its way"
+    pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
+    assert files(tmp_path / "runs.zarr") == files(whole)
+
+
+def test_ctrl_c_ends_it_after_the_blocks_on_their_way(tmp_path, monkeypatch):
+    stored = engine.stored
+    monkeypatch.setattr(engine, "stored", lambda planned, k: (stored(planned, k), signal.raise_signal(signal.SIGINT))[0])
+    with pytest.raises(KeyboardInterrupt):
+        pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", threads=1, **RUN)
+    assert 1 <= (sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0).sum() < 3
+
+
+def test_a_damaged_block_is_found_and_computed_again(whole, tmp_path, monkeypatch):
+    place = tmp_path / "runs.zarr"
+    pf.sweep(pendulum(), SPACE, store=place, **RUN)
+    (place / "fastest" / "c" / "1" / "0").write_bytes((place / "fastest" / "c" / "2" / "0").read_bytes())
+    (place / "space" / "c" / "2" / "0").write_bytes(b"torn")
+    assert sweeps.damaged(place) == [1, 2]
+    seen = counted(monkeypatch)
+    pf.sweep(pendulum(), SPACE, store=place, **RUN)
+    assert sorted(seen) == [*range(8, 24)] and files(place) == files(whole)
+
+
+OTHERS = {
+    "space": (SPACE | {"length": np.linspace(0.5, 1.6, 6)}, {}, "space differ"),
+    "mechanism": (SPACE, {"outputs": {"twice": lambda k: 2 * k.q}}, "mechanism, law, scheme, outputs and switches differ"),
+    "step": (SPACE, {"step": 0.005}, "arguments of run differ"),
+    "keep": (SPACE, {"keep": KEEP | {"spent": statistics.histogram("q", [-9, 1, 9])}}, "keep differ"),
+    "block": (SPACE, {"block": 12}, r"runs of a block \(8 there, 12 here\) differ"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_the_store_of_another_sweep_is_refused_with_what_differs(whole, case):
+    space, changed, words = OTHERS[case]
+    before = files(whole)
+    with pytest.raises(ModelError, match=f"is of another sweep: {words}; choose another store"):
+        pf.sweep(pendulum(), space, store=whole, **RUN | changed)
+    assert files(whole) == before
+
+
+def test_another_version_is_refused_and_a_backend_is_none(whole, monkeypatch):
+    pf.sweep(pendulum(), SPACE, store=whole, **RUN | {"backend": "numpy"})
+    monkeypatch.setattr(plan, "version", lambda name: "9.9")
+    with pytest.raises(ModelError, match=r"version of pfaffian \('.*' there, '9.9' here\)"):
+        pf.sweep(pendulum(), SPACE, store=whole, **RUN)
+
+
+def test_other_folders_are_no_stores(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "zarr.json").write_text('{"attributes": {"sweep": "[]"}}')
+    for place in (tmp_path / "mine", tmp_path):
+        with pytest.raises(ModelError, match="no store of a sweep"):
+            pf.sweep(pendulum(), SPACE, store=place, **RUN)
+        with pytest.raises(ModelError, match="no store of a sweep"):
+            sweeps.open_store(place)
+
+
+def test_old_temporary_files_go(whole, tmp_path):
+    place = tmp_path / "runs.zarr"
+    pf.sweep(pendulum(), SPACE, store=place, **RUN)
+    old, new = place / "space" / "c" / ".a.partial", place / "space" / "c" / ".b.partial"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    pf.sweep(pendulum(), SPACE, store=place, **RUN)
+    assert not old.exists() and new.exists()
+
+
+def test_runs_that_cannot_start_or_stop_have_their_status(tmp_path):
+    """A crank whose rod is too short, in whole blocks; the others are what they are alone."""
+    rod = pf.Parameter("rod", 2.0)
+    bodies = [pf.body("crank", 1.0, (0.5, 0, 0), 0.1), pf.body("rod", 1.0, (rod / 2, 0, 0), 0.1)]
+    hinges = [pf.joint("a", parent="world", child="crank", **HINGE),
+              pf.joint("b", parent="crank", child="rod", placement=(1, 0, 0), **HINGE)]  # fmt: skip
+    slider = pf.holonomic("slider", lambda k: k.position("rod", (rod.symbol, 0, 0))[2])
+    m = pf.mechanism("slider-crank", bodies, hinges, constraints=[slider], parameters=[rod])
+    space = {"rod": [2.0, 0.2, 3.0, 0.3, 0.3, 0.2, 0.1, 0.2]}
+    how = RUN | {"q": {"a": 1.2}, "block": 4}
+    with pytest.warns(RunWarning, match=r"2 blocks of 2 computed now had warnings; runs 0 to 3: .*not assembled"):
+        found = pf.sweep(m, space, store=tmp_path / "runs.zarr", **how).load()
+    assert (found["status"].values[[0, 2]] == 0).all() and (found["status"].values[[1, 3, 4, 5, 6, 7]] > 0).all()
+    assert "not assembled" in pf.causes(found.assign_coords(time=0.0))[7]
+    alone = pf.run(m, {"a": 1.2}, parameters={"rod": 3.0}, record=KEEP, duration=0.05, step=0.01, backend="interpreter")
+    np.testing.assert_array_equal(found["fastest"].values[2], alone["fastest"].values)
+    with pytest.raises(RunError, match=r"the coordinate 'a' = 1.2 rad cannot be kept"):
+        pf.sweep(m, {"rod": [0.1, 0.2]}, store=tmp_path / "none.zarr", **how)
+    assert not (tmp_path / "none.zarr").exists()
+
+
+def test_seeds_are_those_of_single_runs(tmp_path):
+    law = control.discrete(
+        lambda s: control.Command(-s["place"]), 0.01, measure={"place": control.sensor(lambda k: k.q, std=0.1)}
+    )
+    how = RUN | {"control": law, "keep": ["q"], "block": 2}
+    single = {"control": law, "duration": 0.05, "step": 0.01, "backend": "interpreter", "record": ["q"]}
+    found = pf.sweep(pendulum(), {"q:hinge": [0.1, 0.1, 0.1]}, store=tmp_path / "a.zarr", seed=4, **how)
+    named = pf.sweep(pendulum(), {"seed": [6, 5, 4]}, store=tmp_path / "b.zarr", q={"hinge": 0.1}, **how)
+    for k in range(3):
+        alone = pf.run(pendulum(), {"hinge": 0.1}, seed=4 + k, **single)
+        np.testing.assert_array_equal(found["q"].values[k], alone["q"].values)
+        np.testing.assert_array_equal(named["q"].values[2 - k], alone["q"].values)
+    assert found["q"].dims == ("run", "time", "coordinate") and (found["q"][0] != found["q"][1]).any()
+
+
+def test_it_says_what_it_takes(tmp_path):
+    how = RUN | {"store": tmp_path / "runs.zarr"}
+    said = sweeps.explain(pendulum(), SPACE, **how)
+    assert said[:4] == (24, 3, 24, 24 * (8 + 16 + 24 + 4 + 8 + 8)) and said.seconds > 0
+    assert "24 runs in 3 blocks, 24 of them to do; 1.63 kB before compression" in str(said) and not how["store"].exists()
+    pf.sweep(pendulum(), SPACE, shard="1/3", **how)
+    assert sweeps.explain(pendulum(), SPACE, **how).left == 16
+
+
+def test_blocks_follow_from_what_a_run_is(tmp_path):
+    def block(count, **changed):
+        options = {"duration": 1.0, "step": 0.01, "backend": "interpreter"} | changed
+        keep = options.pop("keep", KEEP)
+        return plan.plan(pendulum(), {"length": np.linspace(1, 2, count)}, tmp_path / "x", keep, None, options).block
+
+    assert block(10) == 10 and block(1000) == 64 and block(2**20) == 2**14 and block(2**23) == 2**16
+    assert block(2**23, duration=1e3) == 2**10, "2^27 steps of 1e5 each at most"
+    assert block(2**20, keep=["q"], duration=4.0) == 2**14 and block(2**20, keep="all", duration=100.0) < 200
+
+
+WRONG = {
+    "no such axis": ({"lenght": [1.0]}, {}, "space: there is no 'lenght'.* did you mean 'length'"),
+    "no such coordinate": ({"q:hing": [1.0]}, {}, "did you mean 'q:hinge'"),
+    "no axis": ({}, {}, "space: {label: values} is needed"),
+    "a number": ({"length": 1.0}, {}, r"'length' has shape \(\): \(n,\) values"),
+    "another size": ({"length": ("a", [1, 2]), "q:hinge": ("a", [1, 2, 3])}, {}, "'q:hinge' has 3 values along 'a'.* have 2"),
+    "two dimensions": ({"length": xr.DataArray(np.ones((2, 2)), dims=("a", "b"))}, {}, "one dimension is needed"),
+    "half a seed": ({"seed": [0.5]}, {}, "seed: .* whole numbers"),
+    "an array beside an axis": ({"q:hinge": [1.0]}, {"q": [1.0]}, "q must be {name: number}"),
+    "an input of none": ({"u:motr": [1.0]}, {}, "u: there is no 'motr'"),
+    "a series": ({"u:motor": [1.0]}, {"u": {"motor": [1, 2]}, "u_step": 0.01}, "u is a series"),
+    "seeds for all": ({"length": [1.0]}, {"seed": [1, 2]}, "seeds of runs are an axis"),
+    "an argument of its own": ({"length": [1.0]}, {"record": "all"}, "'record' is given by the sweep itself"),
+    "no argument": ({"length": [1.0]}, {"durations": 1}, "'durations' is no argument of run; did you mean 'duration'"),
+    "nothing kept": ({"length": [1.0]}, {"keep": None}, "keep is needed"),
+    "a shard": ({"length": [1.0]}, {"shard": "2"}, "shard: 'i/n' is needed"),
+    "a shard too many": ({"length": [1.0]}, {"shard": "3/2"}, "there are shards 1 to 2"),
+    "no client": ({"length": [1.0]}, {"client": 3}, "client: a dask.distributed.Client"),
+    "no block": ({"length": [1.0]}, {"block": 0}, "block must be a whole number"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_fit_is_refused(case, tmp_path):
+    space, changed, words = WRONG[case]
+    with pytest.raises(ModelError, match=words):
+        pf.sweep(pendulum(), space, store=tmp_path / "runs.zarr", **RUN | changed)
+
+
+def test_without_a_duration(tmp_path):
+    with pytest.raises(ModelError, match="duration"):
+        pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", keep=KEEP)
+
+
+def test_a_missing_package_names_itself(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ModelError, match="needs the package zarr: run `pip install zarr`"):
+        pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
+
+
+def test_progress_counts_the_blocks_of_all_workers(tmp_path, capsys):
+    pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", shard="1/2", **RUN)
+    pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", progress=True, **RUN)
+    assert "3/3" in capsys.readouterr().err and store.finished(plan.plan(pendulum(), SPACE, tmp_path / "runs.zarr", KEEP, 8, {
+        "duration": 0.05})) == 3  # fmt: skip
+
+
+def test_warnings_are_collected_once_and_not_lost(tmp_path):
+    """Friction of a pendulum in steps that are too long."""
+    m = pendulum().with_(forces=[joint_friction("f", "hinge", 1.0)])
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        pf.sweep(m, {"v:hinge": np.linspace(1, 40, 16)}, store=tmp_path / "a.zarr", **RUN | {"step": 0.05, "duration": 1.0})
+    assert len(caught) == 1 and "2 blocks of 2 computed now had warnings; runs 0 to 7: " in str(caught[0].message)
