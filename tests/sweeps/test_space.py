@@ -109,15 +109,15 @@ def test_an_entry_of_several_is_named(tmp_path):
 def test_refinement_finds_the_best_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     ranges = {"a": (0.0, 1.0), "b": (-1.0, 1.0)}
     how = {"keep": KEEP, "by": "end", "count": 16, "outputs": {"off": off}, **HOW}
-    found = sweeps.refine(M, ranges, store=tmp_path / "a", rounds=7, **how)
-    np.testing.assert_allclose(found["space"].values[0], [0.3, -0.7], atol=5e-3)
-    assert (np.diff(found["end"].values.ravel()) >= 0).all() and sorted(found["round"].values) == [*range(7)]
-    sweeps.refine(M, ranges, store=tmp_path / "b", rounds=3, **how)
-    again = sweeps.refine(M, ranges, store=tmp_path / "b", rounds=7, **how)
+    found = sweeps.refine(M, ranges, store=tmp_path / "a", rounds=5, **how)
+    np.testing.assert_allclose(found["space"].values[0], [0.3, -0.7], atol=0.05)
+    assert (np.diff(found["end"].values.ravel()) >= 0).all() and sorted(found["round"].values) == [*range(5)]
+    sweeps.refine(M, ranges, store=tmp_path / "b", rounds=2, **how)
+    again = sweeps.refine(M, ranges, store=tmp_path / "b", rounds=5, **how)
     xr.testing.assert_identical(again, found)
-    every = np.concatenate([sweeps.open_store(tmp_path / "a" / f"round{k}.zarr")["space"].values for k in range(7)])
+    every = np.concatenate([sweeps.open_store(tmp_path / "a" / f"round{k}.zarr")["space"].values for k in range(5)])
     assert (every >= [0.0, -1.0]).all() and (every <= [1.0, 1.0]).all(), "no box leaves the ranges"
-    top = sweeps.refine(M, ranges, store=tmp_path / "c", rounds=4, largest=True, **how)
-    assert top["end"].values.max() > 3.2 and top["end"].values[0] == top["end"].values.max()
+    top = sweeps.refine(M, ranges, store=tmp_path / "c", rounds=2, largest=True, **how)
+    assert top["round"].values.tolist() == [1, 0] and top["end"].values[0] > top["end"].values[1] > 2
     with pytest.raises(ModelError, match="shrink must be below 1"):
         sweeps.refine(M, ranges, store=tmp_path / "d", shrink=1.0, **how)

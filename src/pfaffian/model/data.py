@@ -8,6 +8,9 @@ joints and a mechanism that are unpickled separately still share it.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
@@ -86,9 +89,22 @@ def _reduce(self: Any) -> tuple:
     for f, value in zip(fields(self), content(self), strict=True):
         if isinstance(value, _Number) and not all(isinstance(p, Parameter) for p in value.owners):
             raise ModelError(f"{what} cannot be pickled: its {f.name} uses a symbol of no Parameter")
-        if callable(value):
+        if callable(value) and not _BY_VALUE.get():
             _check_pickles(value, f"{what}: its function {f.name}")
     return _restore, (type(self), content(self))
+
+
+_BY_VALUE: ContextVar[bool] = ContextVar("by_value", default=False)
+
+
+@contextmanager
+def functions_by_value() -> Iterator[None]:
+    """Within it, items are pickled by a pickler that takes any function, such as cloudpickle."""
+    token = _BY_VALUE.set(True)
+    try:
+        yield
+    finally:
+        _BY_VALUE.reset(token)
 
 
 def _restore(cls: type, values: tuple) -> Any:

@@ -119,7 +119,8 @@ def vector_environment(
         reward: function (q, v, u) -> (runs,) of the states after a step (runs, nq), (runs, nv) and the inputs (runs, nu).
         terminated: function (q, v) -> (runs,) of bool, where an episode ends; None (default): only where a machine stops.
         observe: function (q, v) -> (runs, n); None (default): q and v beside each other.
-        q, v: starts, (n,), (starts, n) or {name: number or (starts,)}, one of which is drawn for each episode; put onto the constraints as by `run`.
+        q, v: starts, (n,), (starts, n) or {name: number or (starts,)}, one of which is drawn for each episode; put onto the
+            constraints as by `run`.
         longest: actions after which an episode is truncated, 1000 by default.
         step: [s] length of a step, 1e-3 by default.
         steps: of the machines for each action, 1 by default.

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import as_completed as first_done
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import casadi as ca
 import xarray as xr
 from tqdm import tqdm
 
-from pfaffian.errors import ModelError, RunWarning, install, notice, plural
+from pfaffian.errors import ModelError, RunWarning, brief, install, notice, plural
 from pfaffian.evaluate.arrays import as_flag, as_whole
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
+from pfaffian.model.data import functions_by_value
 from pfaffian.simulate.run import MOST_THREADS
-from pfaffian.sweeps.plan import Sweep, computed, plan, versions
+from pfaffian.sweeps.plan import Sweep, computed, plan
 from pfaffian.sweeps.store import check, create, finished, missing, need_zarr, open_store, tidy, write
 
 LONG = 10.0
 """Seconds after which a block is not measured again."""
+
+
+RETRIES = 3
+"""How often Dask tries a block again that failed, or whose worker was lost."""
 
 
 class Explained(NamedTuple):
@@ -210,22 +218,42 @@ def _here(planned: Sweep, left: list[int], workers: int) -> Iterator[tuple[int, 
             yield future.result()
 
 
-def on_worker(planned: Sweep, k: int) -> tuple[int, list[str]]:
-    """`stored` on another machine, if that has the versions of the store."""
-    check(planned.store, versions())
-    return stored(planned, k)
+def sent(planned: Sweep) -> bytes:
+    """The sweep as it travels to other processes. Raises ModelError: something in it cannot."""
+    import cloudpickle  # of distributed
+
+    try:
+        with functions_by_value(), ca.global_pickle_context():
+            return cloudpickle.dumps(planned)
+    except Exception as error:  # an object of the caller's may raise anything
+        raise ModelError(f"client: the sweep cannot be sent to workers: {error}") from error
 
 
-def _on_cluster(planned: Sweep, left: Iterable[int], client: Any) -> Iterator[tuple[int, list[str]]]:
+@lru_cache(maxsize=4)
+def _received(payload: bytes) -> Sweep:
+    """The sweep, whose digest is taken here again: what the worker made of it must be what was sent."""
+    with ca.global_unpickle_context():
+        planned = pickle.loads(payload)  # noqa: S301  # from the scheduler, which runs what it likes here anyway
+    vars(planned).pop("identity", None)
+    check(planned.store, planned.identity)
+    return planned
+
+
+def on_worker(k: int, payload: bytes) -> tuple[int, list[str]]:
+    """`stored` in another process, if that has the versions of the store."""
+    return stored(_received(payload), k)
+
+
+def _on_cluster(planned: Sweep, left: list[int], client: Any) -> Iterator[tuple[int, list[str]]]:
     """The blocks as tasks of Dask, which starts those of a lost worker again."""
     try:
         from distributed import as_completed
     except ImportError:
         raise ModelError(f"client= needs the package distributed: run {install('distributed')}") from None
     if not (hasattr(client, "map") and hasattr(client, "scatter")):
-        raise ModelError(f"client: a dask.distributed.Client is needed, got {client!r:.80}")
-    shared = client.scatter(planned, broadcast=True)
-    futures = client.map(lambda k, planned: on_worker(planned, k), list(left), planned=shared, pure=False, retries=3)
+        raise ModelError(f"client: a dask.distributed.Client is needed, got {brief(client)}")
+    payload = client.scatter(sent(planned), broadcast=True)
+    futures = client.map(on_worker, left, payload=payload, pure=False, retries=RETRIES)
     for future in as_completed(futures):
         yield future.result()
         future.release()
