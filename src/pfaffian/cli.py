@@ -298,7 +298,7 @@ def _sweep(chosen: argparse.Namespace) -> int:
 def _of_run(settings: RunSettings) -> dict[str, Any]:
     """The arguments of `run` that a file gives, by name."""
     times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
-    values = {"q": settings.start, "v": settings.v, "u": settings.u, "parameters": settings.parameters}
+    values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "u": settings.u, "parameters": settings.parameters}
     return times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
 
 

@@ -16,7 +16,6 @@ import xarray as xr
 import pfaffian as pf
 import pfaffian.sweeps.engine as engine
 import pfaffian.sweeps.plan as plan
-import pfaffian.sweeps.store as store
 from pfaffian import control, statistics, sweeps
 from pfaffian.errors import ModelError, RunError, RunWarning
 from pfaffian.forces import joint_friction
@@ -78,7 +77,7 @@ def counted(monkeypatch) -> list[int]:
     """The numbers of the runs that are computed from now on."""
     seen: list[int] = []
     run = plan.Sweep._run
-    monkeypatch.setattr(plan.Sweep, "_run", lambda self, which, threads: (seen.extend(which), run(self, which, threads))[1])
+    monkeypatch.setattr(plan.Sweep, "_run", lambda self, which, *rest: (seen.extend(which), run(self, which, *rest))[1])
     return seen
 
 
@@ -314,8 +313,7 @@ def test_a_missing_package_names_itself(monkeypatch, tmp_path):
 def test_progress_counts_the_blocks_of_all_workers(tmp_path, capsys):
     pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", shard="1/2", **RUN)
     pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", progress=True, **RUN)
-    assert "3/3" in capsys.readouterr().err and store.finished(plan.plan(pendulum(), SPACE, tmp_path / "runs.zarr", KEEP, 8, {
-        "duration": 0.05})) == 3  # fmt: skip
+    assert "3/3" in capsys.readouterr().err
 
 
 def test_warnings_are_collected_once_and_not_lost(tmp_path):

@@ -176,6 +176,18 @@ def start_of(
     return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))
 
 
+def guessed_start(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
+    """The same of a start whose q names what is kept, and `guess` from where the other coordinates move; None: neutral."""
+    if guess is None:
+        return start_of(m, q, v, parameters, t, backend)
+    if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
+        raise ModelError("guess: {name: number} is needed beside q as a dict, which names what is kept")
+    if both := sorted(set(guess) & set(q or ())):
+        raise ModelError(f"guess: q has {both[0]!r} too: what it names is kept, and does not move from a guess")
+    start = configurations(as_mechanism(m), {**guess, **(q or {})})
+    return start_of(m, start, v, parameters, t, backend, hold=tuple(q or ()))
+
+
 def _held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
     """(nv,) of bool, the velocity coordinates of the named coordinates and joints."""
     if isinstance(hold, str):

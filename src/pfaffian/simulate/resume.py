@@ -42,9 +42,9 @@ class End(NamedTuple):
 
 
 def end_of(result: Any, given: dict[str, Any]) -> End:
-    """The end of a result. Raises ModelError: it has none, one of its runs stopped, or `given` names what comes from it."""
+    """The end of a result. Raises ModelError: it has none, one of its runs stopped, or something is given that comes from it."""
     r = as_result(result)
-    if beside := [name for name, value in given.items() if value]:
+    if beside := [name for name, value in given.items() if value is not None]:
         raise ModelError(f"{WHOLE} {', '.join(beside)}")
     if "end_state" not in r or not {"first_start", "steps_made", "digest"} <= set(r.attrs):
         raise ModelError("start_from: this result does not contain its end state; results of `run` do")

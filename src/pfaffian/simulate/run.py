@@ -21,7 +21,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, tell_stiff, too_fast
-from pfaffian.simulate.assemble import start_of
+from pfaffian.simulate.assemble import guessed_start
 from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
@@ -71,6 +71,7 @@ def run(
     u_step: float | None = None,
     hold: Hold = "zero",
     parameters: Any = None,
+    guess: Any = None,
     control: Control | None = None,
     switches: Mapping[str, Output] | None = None,
     outputs: Mapping[str, Output] | None = None,
@@ -105,6 +106,8 @@ def run(
         u_step: time between two samples of `u` [s], a whole number of steps; None: `u` is constant.
         hold: "zero" or "linear" between samples; the last sample is held to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
+        guess: {name: number or (runs,)} from where coordinates that the dict q does not name move onto the constraints, such as
+            the angle that chooses the branch of a loop; None: neutral.
         control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
         switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. All are
             evaluated at the start of each step, before any law. A mode that latches is {"landed": lambda k:
@@ -166,8 +169,8 @@ def run(
     scheme, extra = arguments(scheme, control, outputs)
     end = None
     if start_from is not None:
-        given = {"q": q is not None, "v": v is not None, "parameters": parameters is not None, "start": start != 0}
-        end = end_of(start_from, given | {"seed": np.ndim(seed) > 0 or seed != 0})
+        given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
+        end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
     when = following(end, times(end.start if end else start, duration, step, every, u_step))
     check_options(backend, 1)
     one_of(hold, HOLDS, "hold")
@@ -179,7 +182,7 @@ def run(
     changing = as_switches(m, switches)
     due = instants(control, changing, when.step)
     with progress_line(m.name, progress):
-        given_start = None if end else start_of(m, q, v, parameters, when.start, backend)
+        given_start = None if end else guessed_start(m, q, guess, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
     check_parameters(control, m, values)
     series = constant_or_series(u, input_names(m, control), u_step is not None, runs)
@@ -197,7 +200,7 @@ def run(
             begun, x = resumed(simulation, end, count, when), end.x
         else:
             assert given_start is not None
-            begun = start_state(given_start, q, v, correct_start)
+            begun = start_state(given_start, q if guess is None else {}, v, correct_start)
             given_start = None  # a large batch needs its memory
             x = first_state(simulation, begun, when.start, count, seed)
         rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)

@@ -23,7 +23,7 @@ from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.simulate.run import MOST_THREADS
 from pfaffian.sweeps.plan import Sweep, computed, plan
-from pfaffian.sweeps.store import check, create, finished, missing, need_zarr, open_store, tidy, write
+from pfaffian.sweeps.store import check, create, missing, need_zarr, open_store, there, tidy, write
 
 LONG = 10.0
 """Seconds after which a block is not measured again."""
@@ -126,7 +126,8 @@ def sweep(
         threads: here, blocks at a time; None (default): one for each core.
         progress: show a bar over all blocks of the store, whoever computes them. False by default.
         options: arguments of `run`, of which `duration` is needed. q, v, u and parameters are {name: number} for what does
-            not vary. Run k of the space has the noise of the seed `seed + k`, or that of its own "seed" in the space.
+            not vary, `guess` chooses the branch of a loop. Run k of the space has the noise of the seed `seed + k`, or that of
+            its own "seed" in the space.
     Returns:
         Dataset over `run` that reads from the store: see `sweeps.open_store`.
     Raises ModelError: wrong arguments; a store of another mechanism, space or version, with what differs.
@@ -159,7 +160,7 @@ def sweep(
     messages: list[str] = []
     with tqdm(total=planned.blocks, initial=planned.blocks - len(missing(planned)), unit="block", disable=not progress) as bar:
         for k, said in done:
-            bar.update(max(0, finished(planned) - bar.n))
+            bar.update(max(0, len(there(planned)) - bar.n))
             seen[k] += len(said) > 0
             messages += [f"runs {planned.runs_of(k).start} to {planned.runs_of(k).stop - 1}: {x}" for x in said[:1]]
     if messages:

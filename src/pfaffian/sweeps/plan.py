@@ -92,18 +92,20 @@ class Sweep:
 
     def kept(self, which: np.ndarray, threads: int) -> xr.Dataset:
         """What is kept of these runs, all over `run`."""
+        values = self.space.at(which)
         try:
-            result = self._run(which, threads)
+            result = self._run(which, values, threads)
         except RunError:
             if "template" not in vars(self):
                 raise
             # None of them starts on its constraints. Beside a run that does, each has a status that says so.
             good = int(self.template.attrs["good"])
-            result = self._run(np.append(which, good), threads).isel(run=slice(0, len(which)))
+            beside = {label: np.append(x, self.space.at(np.array([good]))[label]) for label, x in values.items()}
+            result = self._run(np.append(which, good), beside, threads).isel(run=slice(0, len(which)))
         found = result[[name for name, x in result.data_vars.items() if self._keeps(name, x)]]
         if "step_error" not in found:
             found["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
-        found["space"] = ("run", "axis"), np.column_stack([*self.space.at(which).values()]).astype(float)
+        found["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
         started = np.flatnonzero(found["status"].values != len(json.loads(found["status"].attrs["meaning"])) - 1)
         found.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
         return found.transpose("run", ...).assign_coords(run=which, axis=list(self.space.axes))
@@ -112,10 +114,9 @@ class Sweep:
         statistics = wanted.statistics if (wanted := as_wanted(self.keep)) else {}
         return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
 
-    def _run(self, which: np.ndarray, threads: int) -> xr.Dataset:
-        """The runs with these numbers, by `run`."""
+    def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
+        """The runs with these numbers and values of the axes, by `run`."""
         given: dict[str, Any] = dict(self.options)
-        values = self.space.at(which)
         given[SEED] = int(given.get(SEED, 0)) + which
         for label, x in values.items():
             group, name = argument_of(label, self.system.mechanism)
@@ -123,6 +124,8 @@ class Sweep:
                 given[SEED] = x.astype(np.int64)
             else:
                 given[group] = {**(given.get(group) or {}), name: x}
+                if group == "q" and name in (given.get("guess") or {}):
+                    given["guess"] = {n: at for n, at in given["guess"].items() if n != name}
         if given.get("u") and any(label.startswith("u:") for label in values):
             # A series of one sample, which is held: constant inputs alone may not be what makes a batch.
             given["u"] = {name: np.broadcast_to(x, (1, len(which))) for name, x in given["u"].items()}

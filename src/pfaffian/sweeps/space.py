@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -41,15 +42,29 @@ class Points:
         """The points between the first and the last of these, in pieces without gaps."""
         from scipy.stats import qmc
 
-        engine = {"sobol": qmc.Sobol, "halton": qmc.Halton}[self.method](len(self.low), seed=np.random.default_rng(self.seed))
-        pieces, at = [], 0
+        engine, at = _ENGINES.known.pop(self, (None, 0))
+        if engine is None or which[0] < at:
+            kind = {"sobol": qmc.Sobol, "halton": qmc.Halton}[self.method]
+            engine, at = kind(len(self.low), seed=np.random.default_rng(self.seed)), 0
+        pieces = []
         for part in np.split(which, np.flatnonzero(np.diff(which) != 1) + 1):
             if part[0] > at:
                 engine.fast_forward(int(part[0]) - at)
             lone = [engine.random(1)] if part[0] == 0 else []  # Sobol warns of other first counts than powers of two
             pieces += lone + ([engine.random(len(part) - len(lone))] if len(part) > len(lone) else [])
             at = int(part[-1]) + 1
+        _ENGINES.known[self] = engine, at
         return np.concatenate(pieces)
+
+
+class _Engines(threading.local):
+    """Engines of a thread, and how many points each has given: Sobol's takes seconds to come to the 10^9th point."""
+
+    def __init__(self) -> None:
+        self.known: dict[Points, tuple[Any, int]] = {}
+
+
+_ENGINES = _Engines()
 
 
 @cache

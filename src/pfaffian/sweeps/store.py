@@ -49,12 +49,12 @@ def create(sweep: Sweep) -> None:
 
 def check(store: Path, identity: dict[str, Any]) -> None:
     """Raise ModelError if a store differs from this, with all that differs."""
-    if not (there := stored_identity(store)):
+    if not (kept := stored_identity(store)):
         raise ModelError(f"{str(store)!r} is no store of a sweep; choose another name, or remove it")
-    if not (other := [name for name, value in identity.items() if there.get(name) != value]):
+    if not (other := [name for name, value in identity.items() if kept.get(name) != value]):
         return
     readable = [n for n in other if n.startswith(("version", "runs"))]
-    words = [f"{n} ({there.get(n)!r} there, {identity[n]!r} here)" if n in readable else n for n in other]
+    words = [f"{n} ({kept.get(n)!r} there, {identity[n]!r} here)" if n in readable else n for n in other]
     raise ModelError(f"{str(store)!r} is of another sweep: {', '.join(words)} differ; choose another store, or remove it")
 
 
@@ -142,19 +142,17 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
+def there(sweep: Sweep) -> set[int]:
+    """The blocks in the store, whoever wrote them: those whose entry has a file, as an entry of 0 has none."""
+    try:
+        return {int(name) for name in os.listdir(sweep.store / STATUS / "c") if name.isdecimal()}
+    except OSError:
+        return set()
+
+
 def missing(sweep: Sweep) -> list[int]:
     """The blocks that are not in the store."""
-    if not sweep.store.exists():
-        return list(range(sweep.blocks))
-    return np.flatnonzero(need_zarr().open_array(sweep.store / STATUS, mode="r")[:] == 0).tolist()
-
-
-def finished(sweep: Sweep) -> int:
-    """How many blocks all workers together have written."""
-    try:
-        return sum(name.isdecimal() for name in os.listdir(sweep.store / STATUS / "c"))
-    except OSError:
-        return 0
+    return sorted(set(range(sweep.blocks)) - there(sweep))
 
 
 def tidy(store: Path) -> None:
