@@ -13,7 +13,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.entrance import REGULAR
 from pfaffian.simulate.stepper import Stepper, stepper
-from pfaffian.simulate.system import System
+from pfaffian.simulate.system import System, as_system
 
 try:
     from gymnasium.spaces import Box
@@ -139,6 +139,7 @@ def vector_environment(
         >>> env.action_space.shape, env.observation_space.shape
         ((8, 1), (8, 2))
     """
+    mechanism = as_system(m).mechanism
     for name, f in {"reward": reward, "terminated": terminated, "observe": observe}.items():
         if not callable(f) and (name == "reward" or f is not None):
             raise ModelError(f"vector_environment: {name} must be a function of arrays, got {brief(f)}")
@@ -153,13 +154,12 @@ def vector_environment(
         raise ModelError(f"vector_environment: a start {why}; see `assemble`, and choose others")
     machines.reset(starts.q[0], starts.v[0], correct_start=False)
     functions = _Functions(reward, terminated, observe, as_whole(steps, "steps"))
-    return Environment(machines, starts, _limits(m, machines.u_names, limits), functions, as_whole(longest, "longest"))
+    return Environment(machines, starts, _limits(mechanism, machines.u_names, limits), functions, as_whole(longest, "longest"))
 
 
-def _limits(m: Mechanism | System, names: tuple[str, ...], given: Any) -> np.ndarray:
+def _limits(m: Mechanism, names: tuple[str, ...], given: Any) -> np.ndarray:
     """(nu, 2) of the actions."""
-    mechanism = m.mechanism if isinstance(m, System) else m
-    known = {n: limit for n, limit in zip(mechanism.u_names, mechanism.u_limits, strict=True)}
+    known = {n: limit for n, limit in zip(m.u_names, m.u_limits, strict=True)}
     found = np.array([known.get(n, (-np.inf, np.inf)) for n in names]) if given is None else floats(given, "limits")
     if found.shape != (len(names), 2) or not (found[:, 0] < found[:, 1]).all():
         raise ModelError(f"limits has shape {found.shape}: ({len(names)}, 2) is needed, the lowest and highest of each input")

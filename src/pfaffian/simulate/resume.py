@@ -42,7 +42,7 @@ class End(NamedTuple):
 
 
 def end_of(result: Any, given: dict[str, Any]) -> End:
-    """The end of a result. Raises ModelError: it has none, one of its runs stopped, or something is given that comes from it."""
+    """The end of a result. Raises ModelError: it has none, one of its runs stopped, or something else is given."""
     r = as_result(result)
     if beside := [name for name, value in given.items() if value is not None]:
         raise ModelError(f"{WHOLE} {', '.join(beside)}")

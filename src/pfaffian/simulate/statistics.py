@@ -216,7 +216,7 @@ def histogram(signal: str, edges: Any) -> Statistic:
         >>> m = pf.mechanism("stone", [pf.body("stone", 1.0)], [pf.joint("z", "prismatic", "world", "stone")])
         >>> record = {"heights": pf.statistics.histogram("q", [-3, -1, 0, 1])}
         >>> pf.run(m, v=[2.0], duration=1.0, step=0.1, record=record, backend="numpy")["heights"].values
-        array([[3, 3, 5]])
+        array([[4, 2, 5]])
     """
     found = floats(edges, "histogram: edges")
     if found.ndim != 1 or len(found) < 2 or not (np.diff(found) > 0).all():

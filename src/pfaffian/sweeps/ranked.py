@@ -11,6 +11,7 @@ import xarray as xr
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
 from pfaffian.formats.file import as_path
+from pfaffian.simulate.system import as_system
 from pfaffian.sweeps.engine import sweep
 from pfaffian.sweeps.space import Method, samples
 
@@ -126,6 +127,7 @@ def refine(
         >>> best["space"].values[0].round(1)
         array([6.9])
     """
+    as_system(m)
     place, ratio = as_path(store), as_number(shrink, "shrink", above=0)
     if not ratio < 1:
         raise ModelError(f"shrink must be below 1, got {ratio:g}")
