@@ -123,7 +123,7 @@ def refine(
         >>> how = {"duration": 1.0, "step": 0.1, "backend": "numpy", "outputs": {"off": lambda k: (k.q[0] - 2) ** 2}}
         >>> keep = {"end": pf.statistics.final("off")}
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     best = pf.sweeps.refine(m, {"q:z": (0, 20)}, store=folder, keep=keep, by="end", count=32, rounds=6, **how)
+        ...     best = pf.sweeps.refine(m, {"q:z": (0, 20)}, store=folder, keep=keep, by="end", count=32, rounds=3, **how)
         >>> best["space"].values[0].round(1)
         array([6.9])
     """
