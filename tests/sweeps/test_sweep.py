@@ -19,6 +19,7 @@ import pfaffian.sweeps.plan as plan
 from pfaffian import control, statistics, sweeps
 from pfaffian.errors import ModelError, RunError, RunWarning
 from pfaffian.forces import joint_friction
+from tests.simulate.machines import four_bar
 
 LENGTH = pf.Parameter("length", 1.0, "m")
 HINGE = {"kind": "revolute", "axis": (0, 1, 0)}
@@ -233,6 +234,17 @@ def test_runs_that_cannot_start_or_stop_have_their_status(tmp_path):
     with pytest.raises(RunError, match=r"the coordinate 'a' = 1.2 rad cannot be kept"):
         pf.sweep(m, {"rod": [0.1, 0.2]}, store=tmp_path / "none.zarr", **how)
     assert not (tmp_path / "none.zarr").exists()
+
+
+def test_a_guess_chooses_the_branch_of_a_loop(tmp_path):
+    m, how = four_bar(), RUN | {"keep": ["q"], "duration": 0.01}
+    b, d = pf.assemble(m, {"a": 0.4}, branches=2, backend="interpreter").q[:, 1:].T
+    for k in range(2):
+        guess = {"b": b[k] + 0.1, "d": d[k] - 0.1}
+        found = pf.sweep(m, {"q:a": [0.4, 0.5]}, store=tmp_path / f"{k}.zarr", guess=guess, **how)
+        np.testing.assert_allclose(found["q"].values[0, 0], [0.4, b[k], d[k]], atol=1e-9)
+    every = pf.sweep(m, {"q:a": [0.4], "q:b": b, "q:d": ("q:b", d)}, store=tmp_path / "all.zarr", guess=guess, **how)
+    np.testing.assert_array_equal(every["q"].values[:, 0], np.column_stack([[0.4, 0.4], b, d]))
 
 
 def test_seeds_are_those_of_single_runs(tmp_path):
