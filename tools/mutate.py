@@ -287,6 +287,7 @@ TESTS_OF = {
     "simulate/interrupt.py": ["simulate/test_statistics.py", "simulate/test_interrupt.py"],
     "simulate/statistics.py": ["simulate/test_statistics.py"],
     "simulate/environment.py": ["simulate/test_environment.py"],
+    "sweeps/__init__.py": ["sweeps"],
     "sweeps/space.py": ["sweeps/test_space.py", "sweeps/test_sweep.py"],
     "sweeps/plan.py": ["sweeps/test_sweep.py"],
     "sweeps/store.py": ["sweeps/test_sweep.py"],

@@ -88,7 +88,7 @@ _HOME = {
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
     "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction", "rolling",
-    "rotations",    "screws", "statistics", "study", "sweeps",
+    "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])
