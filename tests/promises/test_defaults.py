@@ -10,7 +10,8 @@ from tests.public_names import PUBLIC
 
 ORIGIN = (0, 0, 0)
 DEFAULTS: dict[str, list[Any]] = {
-    "approach": ["energy"], "architecture": ["sm_90"], "armature": [0.0], "at": [ORIGIN], "attitude": [ORIGIN], "axes": ["WORLD", (0, 1, 2)],
+    "approach": ["energy"], "architecture": ["sm_90"], "armature": [0.0], "at": [ORIGIN],
+    "attitude": [ORIGIN], "axes": ["WORLD", (0, 1, 2)],
     "axis": [(0, 0, 1)],
     "backend": ["auto"], "base": ["fixed"], "begin": [0.0], "beside": [False], "bias": [(0, 0, 0, 0, 0, 0)],
     "branches": [1], "cells": [40],

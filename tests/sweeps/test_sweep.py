@@ -300,6 +300,7 @@ WRONG = {
     "a shard": ({"length": [1.0]}, {"shard": "2"}, "shard: 'i/n' is needed"),
     "a shard too many": ({"length": [1.0]}, {"shard": "3/2"}, "there are shards 1 to 2"),
     "no client": ({"length": [1.0]}, {"client": 3}, "client: a dask.distributed.Client"),
+    "threads of a client": ({"length": [1.0]}, {"client": 3, "threads": 1}, "threads are those of this process"),
     "no block": ({"length": [1.0]}, {"block": 0}, "block must be a whole number"),
 }
 
@@ -316,9 +317,10 @@ def test_without_a_duration(tmp_path):
         pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", keep=KEEP)
 
 
-def test_a_missing_package_names_itself(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "zarr", None)
-    with pytest.raises(ModelError, match="needs the package zarr: run `pip install zarr`"):
+@pytest.mark.parametrize(("module", "package"), [("zarr", "zarr"), ("dask.array", "dask")])
+def test_a_missing_package_names_itself(monkeypatch, tmp_path, module, package):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModelError, match=f"needs the package {package}: run `pip install {package}`"):
         pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
 
 

@@ -123,7 +123,7 @@ def sweep(
             what a run takes and stores.
         client: a `dask.distributed.Client`, whose workers compute the blocks; they need the same folder. None (default): here.
         shard: "2/10": only the blocks of the second of ten workers, for batch systems; None (default): all.
-        threads: here, blocks at a time; None (default): one for each core.
+        threads: here, blocks at a time, without `client`; None (default): one for each core.
         progress: show a bar over all blocks of the store, whoever computes them. False by default.
         options: arguments of `run`, of which `duration` is needed. q, v, u and parameters are {name: number} for what does
             not vary, `guess` chooses the branch of a loop. Run k of the space has the noise of the seed `seed + k`, or that of
@@ -149,6 +149,10 @@ def sweep(
     """
     need_zarr()
     part, parts = _shard(shard)
+    if client is not None and threads is not None:
+        raise ModelError(
+            "sweep: threads are those of this process; workers of a client have their own: leave one of the two out"
+        )
     workers = None if threads is None else as_whole(threads, "threads", MOST_THREADS)
     with progress_line(as_name(m), as_flag(progress, "progress")):
         planned = _ready(plan(m, space, store, keep, block, options))

@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -32,12 +33,15 @@ OLD = 3600.0
 
 
 def need_zarr() -> Any:
-    """The package zarr. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import zarr
-    except ImportError:
-        raise ModelError(f"a sweep's store needs the package zarr: run {install('zarr')}") from None
-    return zarr
+    """The package zarr. Raises ModelError: it, or Dask, is not installed, and how to install it."""
+    found = {}
+    for name in ("zarr", "dask.array"):
+        try:
+            found[name] = import_module(name)
+        except ImportError:
+            package = name.partition(".")[0]
+            raise ModelError(f"a sweep's store needs the package {package}: run {install(package)}") from None
+    return found["zarr"]
 
 
 def create(sweep: Sweep) -> None:
