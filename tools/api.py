@@ -14,6 +14,7 @@ TOP = {
     "model": "Describe a machine",
     "formats": "Read files",
     "simulate": "Run it",
+    "sweeps": "Run it",
     "evaluate": "Evaluate a state",
     "terms": "Equations",
     "dynamics": "Equations",
