@@ -1,7 +1,6 @@
 """XML without its dangers: a tree of elements with line numbers.
 
-No document type and so no entities; nothing outside the text is opened; size, depth and count are bounded. Text between
-the tags is dropped, since URDF does not use it.
+No document type and so no entities; nothing outside the text is opened; size, depth and count are bounded.
 """
 
 from __future__ import annotations
@@ -27,6 +26,12 @@ class Element:
     source: str
     line: int
     children: list[Element] = field(default_factory=list, repr=False)
+    pieces: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def content(self) -> str:
+        """The text between its tags, without spaces around it."""
+        return "".join(self.pieces).strip()
 
     def error(self, message: str) -> ModelError:
         return ModelError(f"{self.where}: {message}")
@@ -72,9 +77,11 @@ class _Builder:
         self.count = 0
         # The text is passed as UTF-8, whatever encoding it declares.
         self.parser = expat.ParserCreate("utf-8")
+        self.parser.buffer_text = True
         self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.characters
         self.parser.StartDoctypeDeclHandler = self.doctype
         self.parser.EntityDeclHandler = self.doctype
         self.parser.ExternalEntityRefHandler = self.doctype
@@ -91,6 +98,10 @@ class _Builder:
 
     def end(self, tag: str) -> None:
         self.open.pop()
+
+    def characters(self, text: str) -> None:
+        if len(self.open) > 1 and (text.strip() or self.open[-1].pieces):
+            self.open[-1].pieces.append(text)
 
     def doctype(self, *_: object) -> NoReturn:
         line = self.parser.CurrentLineNumber
