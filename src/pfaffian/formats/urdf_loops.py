@@ -61,7 +61,7 @@ def read_beside(robot: Element) -> Beside:
 
 def _place(e: Element) -> Pose:
     xyz, rpy = e.numbers("xyz", _ZERO), e.numbers("rpy", _ZERO)
-    return pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
+    return pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
 
 
 def _origin(e: Element) -> Pose:

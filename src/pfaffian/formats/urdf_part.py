@@ -112,7 +112,7 @@ def read_joint_of(element: Element, kind: str) -> UrdfJoint:
     if len(element.all("parent")) > 1 or len(element.all("child")) > 1:
         raise element.error("a joint has one parent and one child; write a joint for each, and the second one closes the loop")
     xyz, rpy = origin_of(element)
-    placement = pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
+    placement = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
     limits, effort = _limit(element, element.text("type"))
     dynamics = element.first("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
