@@ -94,9 +94,9 @@ def test_a_loop_moves_as_in_python(tmp_path, up, metre, kilogram):
         m, settings = read_usd(tmp_path / "bars.usda")
     assert joints and m.q_names == ("a", "b", "c") and not settings.guess
     ours = written()
-    q = pf.assemble(ours, [0.9, -0.3, 1.2], hold=["a"]).q
+    start = pf.assemble(ours, [0.9, -0.3, 1.2], [0.3, 0.1, -0.2], hold=["a"])
     sign = np.array([1.0, -1.0, 1.0]) * (1 if up == "Z" else -1)
-    v = np.array([0.3, 0.1, -0.2])
+    q, v = start.q, start.v
     close(accelerations(m, sign * q, sign * v) * sign, accelerations(ours, q, v), SINGLE, "accelerations")
 
 
