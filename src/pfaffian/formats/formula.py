@@ -61,7 +61,7 @@ def rows(x: ca.SX, what: str) -> list[list[float | str]]:
 def constant(x: ca.SX, what: str) -> np.ndarray:
     """The value of plain numbers. Raises ModelError: they contain parameters."""
     if not ca.SX(x).is_constant():
-        raise ModelError(f"{what}: it depends on a parameter; write m.with_(...) with its value, or a YAML file")
+        raise ModelError(f"{what}: it depends on a parameter, which only YAML keeps; write YAML, or make it of plain numbers")
     return np.array(ca.DM(x))
 
 

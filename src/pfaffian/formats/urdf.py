@@ -131,7 +131,7 @@ def parse_urdf(
     for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
         if value not in choices:
             raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
-    robot = parse_xml(text, source)
+    robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
     links, joints, cut, also = _parts(robot, side)
     if mimic == "follow":

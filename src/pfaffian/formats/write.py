@@ -7,8 +7,10 @@ from pathlib import Path
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path
+from pfaffian.formats.mjcf_write import mjcf_files
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.urdf_write import urdf_files
 from pfaffian.formats.yaml_write import yaml_text
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
@@ -21,21 +23,31 @@ def _yaml(m: Mechanism, path: Path, settings: RunSettings | None) -> Files:
     return {path: yaml_text(m, settings, path.parent.resolve())}
 
 
-_WRITERS: dict[str, Callable[[Mechanism, Path, RunSettings | None], Files]] = {".yaml": _yaml, ".yml": _yaml}
+_WRITERS: dict[str, Callable[[Mechanism, Path, RunSettings | None], Files]] = {
+    ".yaml": _yaml,
+    ".yml": _yaml,
+    ".urdf": urdf_files,
+    ".xml": mjcf_files,
+    ".mjcf": mjcf_files,
+}
 """Suffix -> what writes it."""
 
 
 def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None = None) -> tuple[Path, ...]:
     """Write a mechanism to a file that `read` reads.
 
-    YAML says all that a mechanism has, but for functions in Python. Numbers are written to the last digit, so the mechanism
-    that is read is equal.
+    YAML says all that a mechanism has, but for functions in Python; numbers are written to the last digit, so the mechanism
+    that is read is equal. URDF says a tree of its own joints; a .yaml file of its name is written beside it that reads it
+    together with loops, forces and motors. MJCF has closures, which MuJoCo makes soft, springs between points and motors.
+    Their motion is that of the mechanism, to rounding of the angles.
 
     Args:
         mechanism: the mechanism.
-        path: of the file; its suffix tells the kind, .yaml or .yml. A file that is there is replaced.
+        path: of the file; its suffix tells the kind: .yaml or .yml, .urdf, and .xml or .mjcf for MJCF. A file that is there is
+            replaced.
         settings: a run to write into the file, as `read` returns it; None, the default, for none.
     Returns: the files that were written.
+    Warns ModelWarning: what the kind of file cannot say and no motion depends on.
     Raises ModelError: another suffix; an element that the kind of file cannot say, by name; a folder that is not there.
 
     Example:
