@@ -42,7 +42,7 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         (('z',), 3.0)
     """
     suffix = as_path(path).suffix.lower()
-    if suffix in (".urdf", ".xml"):
+    if suffix in (".urdf", ".xml", ".xacro"):
         return read_urdf(path, **options), RunSettings()
     if suffix in (".yaml", ".yml"):
         return read_yaml(path, **options)

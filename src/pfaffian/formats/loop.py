@@ -80,6 +80,34 @@ def zero_places(order: list[UrdfJoint], root: str) -> dict[str, Pose]:
     return found
 
 
+def past_massless(loops: list[Loop], order: list[UrdfJoint], lost: set[str]) -> tuple[list[Loop], set[str]]:
+    """The loops, and the joints without mass whose motion they have: a weld to what such a joint carries is a closure of the
+    joint's own kind, from the link before it. No force decides how a joint without mass moves, but a loop does.
+
+    Raises ModelError: a loop at such a joint that is no weld, or a second one.
+    """
+    leading, made, through = {j.child: j for j in order}, list[Loop](), set[str]()
+    for loop in loops:
+        here = loop
+        for end in (0, 1):
+            j, place = leading.get(here.links[end]), here.places[end]
+            while j is not None and j.kind == "fixed":
+                place = j.placement @ place
+                j = leading.get(j.parent)
+            if j is None or j.name not in lost:
+                continue
+            if here.kind != "weld" or j.name in through or j.kind not in KINDS:
+                why = f"joint {printable(j.name)} moves no mass, so nothing decides the motion of this loop"
+                raise ModelError(f"{loop.where}: {why}; give link {printable(j.child)} a mass")
+            other, its = here.links[1 - end], here.places[1 - end]
+            axes = (X, Y) if j.kind == "universal" else (j.axis, j.axis)
+            here = Loop(loop.name, KINDS[j.kind], (j.parent, other), loop.where,
+                        (j.placement @ j.turn, its @ place.inverse() @ j.turn), axes, j.pitch)  # fmt: skip
+            through.add(j.name)
+        made.append(here)
+    return made, through
+
+
 def hinge_at(name: str, links: tuple[str, str], point: tuple[float, ...], axis: tuple[float, ...], zero: Mapping[str, Pose],
              kind: str, where: str) -> Loop:  # fmt: skip
     """A loop by a point and an axis in the root link, where all joints are at zero."""

@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.loop import KINDS as CLOSING
-from pfaffian.formats.loop import Loop, close, zero_places
+from pfaffian.formats.loop import Loop, close, past_massless, zero_places
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_drake import read_drake_joint, rotors
@@ -21,6 +21,7 @@ from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_lin
 from pfaffian.formats.urdf_shape import read_colours, read_shapes
 from pfaffian.formats.urdf_sidecar import Sidecar, beside, check_motors, loops_of, read_sidecar, retyped
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, open_loops, parents_first, root_link
+from pfaffian.formats.xacro_source import expanded
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.force import Actuator, actuator
@@ -38,7 +39,8 @@ _NOT_READ = (
 WAYS_OUT = {
     "mujoco": _NOT_READ.format("MJCF"),
     "sdf": _NOT_READ.format("SDF"),
-    "xacro": "xacro is source code of URDF; expand it first: xacro robot.xacro > robot.urdf",
+    "xacro": "xacro is source code of URDF; if you trust it, expand=True runs it by the package xacro, or expand it first: "
+    "xacro robot.xacro > robot.urdf",
 }
 """Root element or suffix of another format -> what to do."""
 
@@ -46,12 +48,14 @@ ROOT_JOINT = "root_joint"
 """Pinocchio's name for the joint that the reader puts between the world and the root link."""
 
 
-def read_urdf(path: str | Path, **options: Any) -> Mechanism:
+def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mechanism:
     """The robot of a URDF file as a mechanism, with its loops. No other file is opened than one of loops; meshes that it names
     are when they are drawn.
 
     Args:
         path: of the file.
+        expand: run a .xacro file by the package xacro: its expressions, and the files that it includes. Only for files that you
+            trust; False by default.
         options: those of `parse_urdf`: base, actuated, mimic, strict, name, meshes, loops (by default robot.yaml or
             loop_closures.yaml beside the file, where one of them describes loops; False for none), source (by default the
             file's name), folder (by default the file's).
@@ -73,7 +77,9 @@ def read_urdf(path: str | Path, **options: Any) -> Mechanism:
     options.setdefault("source", place.name)
     options.setdefault("folder", place.parent)
     options.setdefault("loops", beside(place))
-    return parse_urdf(read_text(place), **options)
+    if place.suffix.lower() == ".xacro" and not expand:
+        raise ModelError(f"{printable(place.name)}: {WAYS_OUT['xacro']}")
+    return parse_urdf(expanded(place) if expand else read_text(place), **options)
 
 
 def parse_urdf(
@@ -138,12 +144,13 @@ def parse_urdf(
         check_mimics(joints)
     root = root_link(links, [*joints.values(), *cut])
     whole = parents_first(root, list(joints.values()))
-    order = _lock_massless(links, whole, strict, robot.source)
+    lost = massless_joints(links, whole)
+    closing, through = past_massless(_closing(whole, cut, also, side, links, root), whole, lost)
+    order = _lock_massless(whole, lost, through, strict, robot.source)
     called, led = _body_names(links, root, base), coupled(also.couplings, order)
     tree = _tree(order, called, root, base, mimic == "follow", led)
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint another type than fixed")
-    closing = _closing(whole, cut, also, side, links, root)
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
@@ -211,14 +218,17 @@ def _parts(robot: Element, side: Sidecar) -> tuple[dict[str, UrdfLink], dict[str
 _JOINTS = ("joint", "drake:joint")
 
 
-def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict: bool, source: str) -> list[UrdfJoint]:
-    lost = massless_joints(links, order)
+def _lock_massless(order: list[UrdfJoint], lost: set[str], through: set[str], strict: bool, source: str) -> list[UrdfJoint]:
+    """The joints, those that move no mass as fixed ones.   through: those whose motion a closure has instead."""
     if not lost:
         return order
-    if strict:
-        first = next(j for j in order if j.name in lost)
+    if strict and lost - through:
+        first = next(j for j in order if j.name in lost - through)
         raise first.element.error(f"it moves no mass at all; give link {printable(first.child)} a mass, or make it fixed")
-    _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
+    if lost - through:
+        _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost - through)}; give their links a mass")
+    if through:
+        _notice(f"{source}: these joints carry nothing but the end of a loop, and are its closure: {_listed(through)}")
     return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
 
 

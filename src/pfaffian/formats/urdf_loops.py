@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
@@ -195,7 +196,7 @@ def _bushing(e: Element, found: Beside, frames: Mapping[str, tuple[str, Pose]]) 
             raise e.error(f"there is no frame {printable(name)}; write <frame name=... link=.../>")
     (link_a, A), (link_c, C) = frames[names[0]], frames[names[1]]
     back = C.inverse()
-    T = np.array(se3.Ad(back.R, back.p), dtype=float)
+    T = np.array(ca.DM(se3.Ad(back.R, back.p)))
     stiffness, damping = (T.T @ np.diag([*K[i], *K[i + 1]]) @ T for i in (0, 2))
 
     def made(called: Mapping[str, str]) -> tuple[Force, ...]:
