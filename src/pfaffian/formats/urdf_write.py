@@ -6,9 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.formula import constant
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, tell
 from pfaffian.formats.yaml_write import mesh_name, yaml_text
@@ -16,7 +18,7 @@ from pfaffian.model.body import WORLD, Body
 from pfaffian.model.force import Actuator
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.pose import align_z
+from pfaffian.model.pose import align_z, pose
 from pfaffian.model.shape import Shape
 
 Frame = tuple[np.ndarray, np.ndarray]
@@ -89,10 +91,19 @@ def _shape(link: Tag, s: Shape, what: str, folder: Path, lost: list[str]) -> Non
         entry.add("material", name="").add("color", rgba=s.colour)
 
 
-def _origin(parent: Tag, X: Frame) -> None:
+def _origin(parent: Tag, X: Frame, after: np.ndarray | None = None, whole: np.ndarray | None = None) -> None:
+    """<origin>. Of the angles that mean its rotation, those with the fewest digits that give exactly the rotation `whole`, the
+    turn `after` following: what was read from a file is written as it stood there."""
     R, p = X
-    if p.any() or not is_one(R):
-        parent.add("origin", xyz=p, rpy=None if is_one(R) else rpy_of(R))
+    if not p.any() and is_one(R):
+        return
+    G, wanted, angles = np.eye(3) if after is None else after, R if whole is None else whole, rpy_of(R)
+    for digits in (6, 9, 12, 14, 15, 16):
+        short = np.round(angles, digits)
+        if np.array_equal(constant(pose(rpy=short).R @ ca.SX(G), "rpy"), wanted):
+            angles = short
+            break
+    parent.add("origin", xyz=p, rpy=None if is_one(R) else angles)
 
 
 def rpy_of(R: np.ndarray) -> np.ndarray:
@@ -111,7 +122,7 @@ def _joint(robot: Tag, j: Joint, lost: list[str]) -> None:
     axis, own = its[0][:, 2], _through_origin(j.kind.name, its)
     child = j.child if own else f"{j.child} behind {j.name}"[:128]
     made = robot.add("joint", name=j.name, type_=_type(j))
-    _origin(made, composed(at, inverted(its)) if own else at)
+    _origin(made, composed(at, inverted(its)) if own else at, its[0] if own else None, at[0])
     made.add("parent", link=j.parent)
     made.add("child", link=child)
     if j.kind.name not in ("fixed", "free"):

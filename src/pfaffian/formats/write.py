@@ -37,9 +37,9 @@ def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None =
     """Write a mechanism to a file that `read` reads.
 
     YAML says all that a mechanism has, but for functions in Python; numbers are written to the last digit, so the mechanism
-    that is read is equal. URDF says a tree of its own joints; a .yaml file of its name is written beside it that reads it
-    together with loops, forces and motors. MJCF has closures, which MuJoCo makes soft, springs between points and motors.
-    Their motion is that of the mechanism, to rounding of the angles.
+    that is read is equal; only long expressions of parameters may come back in another form. URDF says a tree of its own
+    joints; a .yaml file of its name is written beside it that reads it together with loops, forces and motors. MJCF has
+    closures, which MuJoCo makes soft, springs between points and motors. Motions are those of the mechanism, to rounding.
 
     Args:
         mechanism: the mechanism.

@@ -118,7 +118,7 @@ def joint_of(j: Joint) -> Tree:
     if j.pose is not None:
         raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which no file says")
     tree: Tree = {"kind": j.kind.name, "parent": j.parent, "child": j.child}
-    tree |= placed("placement", j.placement, what) | placed("child_placement", j.child_placement, what)
+    tree |= placed("placement", j.placement, what, True) | placed("child_placement", j.child_placement, what, True)
     if j.kind.screws:
         tree["pitch"] = formula(j.pitch, f"{what}: pitch")
     if j.distribution is not None:

@@ -23,18 +23,16 @@ from pfaffian.model.rolling import BallHeight, BallSlip, Disk, DiskHeight, DiskS
 Tree = dict[str, Any]
 
 
-def pose_of(X: Pose, what: str) -> Tree:
-    """A pose with its rotation as a matrix, to the last digit."""
+def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
+    """An entry with a pose, its rotation as a matrix to the last digit; none where it is left out.
+
+    dense: whether the reader makes a full matrix of a rotation that is left out, as it does of frames with an axis.
+    """
     tree = Tree()
     if not X.p.is_zero():
         tree["xyz"] = formulas(X.p, what)
-    if not (X.R.nnz() == 3 and (X.R - IDENTITY.R).is_zero()):
+    if not (X.R - IDENTITY.R).is_zero() or (X.R.nnz() == 9) != dense:
         tree["rotation"] = rows(X.R, what)
-    return tree
-
-
-def placed(key: str, X: Pose, what: str) -> Tree:
-    tree = pose_of(X, what)
     return {key: tree} if tree else {}
 
 
@@ -55,16 +53,16 @@ def function_texts(f: Callable[[Any], Any], what: str) -> list[str]:
 
 def constraints_of(constraints: Sequence[Constraint]) -> Tree:
     """Name -> entry. The height and the slip of one rolling disk or ball are one entry, as `rolling.disk` makes both."""
-    found, before = Tree(), None
-    for c in constraints:
-        stem = None if before is None else rolling_pair(before, c)
-        if before is not None and stem is not None:
-            del found[before.name]
-            found[stem] = _rolling(c.eta, stem, pair=True)
-            before = None
-            continue
-        found[c.name] = _constraint(c)
-        before = c
+    found, waiting = Tree(), list(constraints)
+    while waiting:
+        c = waiting.pop(0)
+        slip = waiting[0] if waiting else c
+        stem = rolling_pair(c, slip)
+        if stem is not None and isinstance(slip, Nonholonomic):
+            found[stem] = _rolling(slip.eta, stem, pair=True)
+            waiting.pop(0)
+        else:
+            found[c.name] = _constraint(c)
     return found
 
 
@@ -91,7 +89,10 @@ def _constraint(c: Constraint) -> Tree:
         raise ModelError(f"{what} holds while a function in Python says so, which no file says")
     if isinstance(c, Closure):
         tree: Tree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
-        tree |= placed("placement_a", c.placement_a, what) | placed("placement_b", c.placement_b, what)
+        if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
+            points = {"point_a": formulas(c.placement_a.p, what), "point_b": formulas(c.placement_b.p, what)}
+            return tree | {"kind": "coincide"} | points
+        tree |= placed("placement_a", c.placement_a, what, True) | placed("placement_b", c.placement_b, what, True)
         tree |= {"axis_b": [0.0, 0.0, 1.0]} if c.kind == "universal" else {}
         return tree | ({c.holds.number: formula(c.number, what)} if c.holds.number else {})
     if isinstance(c, Holonomic):
