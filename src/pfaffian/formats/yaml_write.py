@@ -131,7 +131,8 @@ def joint_of(j: Joint) -> Tree:
             tree["mimic"]["offset"] = formula(j.mimic.offset, f"{what}: mimic")
     for key, x in (("stiffness", j.stiffness), ("damping", j.damping)):
         if not x.is_zero():
-            tree[key] = rows(x, f"{what}: {key}")
+            alone = ca.diag(ca.diag(x))
+            tree[key] = formulas(ca.diag(x), what) if (x - alone).is_zero() else rows(x, f"{what}: {key}")
     if not j.armature.is_zero():
         tree["armature"] = formulas(j.armature, f"{what}: armature")
     free = [0.0] * (j.kind.nq - j.kind.quaternion) + [1.0] * j.kind.quaternion
