@@ -17,17 +17,26 @@ RODS = {"crank": (0.2, 1.0), "coupler": (1.0, 2.0), "rocker": (0.7, 1.5)}
 def link(name):
     length, mass = RODS[name]
     I = mass * length**2 / 9
-    return (f'<link name="{name}"><inertial><origin xyz="{length / 2} 0 0"/><mass value="{mass}"/>'
-            f'<inertia ixx="{I}" iyy="{I}" izz="{I}" ixy="0" ixz="0" iyz="0"/></inertial></link>')  # fmt: skip
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{length / 2} 0 0"/><mass value="{mass}"/>'
+        f'<inertia ixx="{I}" iyy="{I}" izz="{I}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
 
 
 def joint(name, parent, child, x, more="", inside=""):
-    return (f'<joint name="{name}" type="continuous" {more}><parent link="{parent}"/><child link="{child}"/>'
-            f'<origin xyz="{x} 0 0"/><axis xyz="0 1 0"/>{inside}</joint>')  # fmt: skip
+    return (
+        f'<joint name="{name}" type="continuous" {more}><parent link="{parent}"/><child link="{child}"/>'
+        f'<origin xyz="{x} 0 0"/><axis xyz="0 1 0"/>{inside}</joint>'
+    )
 
 
-TREE = ['<link name="ground"/>', *map(link, RODS), joint("a", "ground", "crank", 0), joint("b", "crank", "coupler", 0.2),
-        joint("c", "ground", "rocker", 0.5)]  # fmt: skip
+TREE = [
+    '<link name="ground"/>',
+    *map(link, RODS),
+    joint("a", "ground", "crank", 0),
+    joint("b", "crank", "coupler", 0.2),
+    joint("c", "ground", "rocker", 0.5),
+]
 DRAKE = 'xmlns:drake="http://drake.mit.edu"'
 
 
@@ -47,20 +56,23 @@ PLACES = 'xyz="1 0 0"', 'xyz="0.7 0 0"'
 HINGE = '<axis xyz="0 1 0"/>'
 DIALECTS = {
     "URDF+": f'<loop name="d" type="revolute"><predecessor link="coupler"><origin {PLACES[0]}/></predecessor>'
-             f'<successor link="rocker"><origin {PLACES[1]}/></successor>{HINGE}</loop>',
+    f'<successor link="rocker"><origin {PLACES[1]}/></successor>{HINGE}</loop>',
     "Strandbeest": f'<loop_joint name="d" type="continuous"><link1 link="coupler" {PLACES[0]}/>'
-                   f'<link2 link="rocker" {PLACES[1]}/>{HINGE}</loop_joint>',
+    f'<link2 link="rocker" {PLACES[1]}/>{HINGE}</loop_joint>',
     "urdfdom": f'<constraint name="d" type="revolute"><parent link="coupler"/><parent_origin {PLACES[0]}/>'
-               f'<parent_axis xyz="0 1 0"/><child link="rocker"/><child_origin {PLACES[1]}/><child_axis xyz="0 2 0"/></constraint>',
-    "several parents": joint("d", "coupler", "tip", 1.0) + joint("e", "rocker", "tip", 0.7).replace("continuous", "fixed")
-                       + '<link name="tip"/>',
-}  # fmt: skip
+    f'<parent_axis xyz="0 1 0"/><child link="rocker"/><child_origin {PLACES[1]}/><child_axis xyz="0 2 0"/></constraint>',
+    "several parents": joint("d", "coupler", "tip", 1.0)
+    + joint("e", "rocker", "tip", 0.7).replace("continuous", "fixed")
+    + '<link name="tip"/>',
+}
 POINTS = {
-    "Isaac": f'<loop_joint name="d" type="spherical"><link1 link="coupler" {PLACES[0]}/><link1 link="rocker" {PLACES[1]}/></loop_joint>',
-    "Drake": '<drake:ball_constraint><drake:ball_constraint_body_A name="coupler"/><drake:ball_constraint_body_B name="rocker"/>'
-             '<drake:ball_constraint_p_AP value="1 0 0"/><drake:ball_constraint_p_BQ value="0.7 0 0"/></drake:ball_constraint>',
+    "Isaac": f'<loop_joint name="d" type="spherical"><link1 link="coupler" {PLACES[0]}/>'
+    f'<link1 link="rocker" {PLACES[1]}/></loop_joint>',
+    "Drake": '<drake:ball_constraint><drake:ball_constraint_body_A name="coupler"/>'
+    '<drake:ball_constraint_body_B name="rocker"/>'
+    '<drake:ball_constraint_p_AP value="1 0 0"/><drake:ball_constraint_p_BQ value="0.7 0 0"/></drake:ball_constraint>',
     "frames": frame("A", "coupler", 1) + frame("B", "rocker", 0.7),
-}  # fmt: skip
+}
 SIDECAR = "closed_loop: [[A, B]]\ntype: [{}]\nname_mot: [a]\n"
 
 
@@ -171,9 +183,15 @@ def test_couplings_follow_exactly():
     """ratio times the sum of the joints to one link is that to the other; the joint that is not independent follows."""
     rotor = joint("r", "ground", "rocker", 0.5, 'independent="false"')
     parts = [p if 'name="c"' not in p else rotor for p in TREE]
-    text = robot().replace("\n".join(TREE), "\n".join(parts)).replace(
-        "</robot>", '<coupling name="g" type="rolling"><predecessor link="coupler"/><successor link="rocker"/>'
-        '<ratio value="6"/></coupling></robot>')  # fmt: skip
+    text = (
+        robot()
+        .replace("\n".join(TREE), "\n".join(parts))
+        .replace(
+            "</robot>",
+            '<coupling name="g" type="rolling"><predecessor link="coupler"/><successor link="rocker"/>'
+            '<ratio value="6"/></coupling></robot>',
+        )
+    )
     text = text.replace('name="a" type="continuous"', 'name="a" type="continuous" independent="True"')
     with pytest.warns(ModelWarning, match="motors are on the joints that the file calls independent"):
         m = parse_urdf(text)
@@ -194,12 +212,15 @@ def test_drakes_joints_rotors_springs_and_bushings():
         '<frame name="F" link="coupler" xyz="1 0 0" rpy="0 0 0.3"/><frame name="G" link="rocker" xyz="0.7 0 0" rpy="0 0 0.3"/>',
         '<drake:linear_bushing_rpy><drake:bushing_frameA name="F"/><drake:bushing_frameC name="G"/>'
         '<drake:bushing_torque_stiffness value="0 0 0"/><drake:bushing_torque_damping value="1 2 3"/>'
-        '<drake:bushing_force_stiffness value="100 200 300"/><drake:bushing_force_damping value="4 5 6"/></drake:linear_bushing_rpy>',
-        '<drake:linear_spring_damper><drake:linear_spring_damper_body_A name="ground"/><drake:linear_spring_damper_body_B name="rocker"/>'
+        '<drake:bushing_force_stiffness value="100 200 300"/>'
+        '<drake:bushing_force_damping value="4 5 6"/></drake:linear_bushing_rpy>',
+        '<drake:linear_spring_damper><drake:linear_spring_damper_body_A name="ground"/>'
+        '<drake:linear_spring_damper_body_B name="rocker"/>'
         '<drake:linear_spring_damper_p_AP value="0 0 1"/><drake:linear_spring_damper_p_BQ value="0.7 0 0"/>'
         '<drake:linear_spring_damper_free_length value="0.5"/><drake:linear_spring_damper_stiffness value="7"/>'
         '<drake:linear_spring_damper_damping value="2"/></drake:linear_spring_damper>',
-        '<transmission><joint name="a"/><actuator><drake:rotor_inertia value="0.5"/><drake:gear_ratio value="3"/></actuator></transmission>',
+        '<transmission><joint name="a"/><actuator><drake:rotor_inertia value="0.5"/>'
+        '<drake:gear_ratio value="3"/></actuator></transmission>',
         '<drake:tendon_constraint/><drake:collision_filter_group name="x"/>',
     ]
     with pytest.warns(ModelWarning, match=r"left out: '<drake:tendon_constraint> on line \d+'$") as caught:
@@ -208,12 +229,19 @@ def test_drakes_joints_rotors_springs_and_bushings():
     assert m.value(m.joint("a").armature).item() == 4.5 and [f.name for f in m.forces][-1] == "spring ground rocker"
     fixed = quietly(robot(*parts))
     ours = written().with_(
-        constraints=[], forces=[
-            *pf.forces.bushing("b", "coupler", "rocker", stiffness=_moved([100, 200, 300, 0, 0, 0]), damping=_moved([4, 5, 6, 1, 2, 3]),
-                               rest=(0.3, 0, 0)),
+        constraints=[],
+        forces=[
+            *pf.forces.bushing(
+                "b",
+                "coupler",
+                "rocker",
+                stiffness=_moved([100, 200, 300, 0, 0, 0]),
+                damping=_moved([4, 5, 6, 1, 2, 3]),
+                rest=(0.3, 0, 0),
+            ),
             pf.spring("s", "world", "rocker", point_a=(0, 0, 1), point_b=(0.7, 0, 0), stiffness=7, rest=0.5, damping=2),
         ],
-    )  # fmt: skip
+    )
     ours = ours.with_(joints=[pf.joint("a", "revolute", "world", "crank", axis=(0, 1, 0), armature=4.5), *ours.joints[1:]])
     q, v = [0.02, 0.03, 0.01], [0.2, -0.4, 0.6]
     close(pf.forward_dynamics(fixed, q, v).v_dot, pf.forward_dynamics(ours, q, v).v_dot, PEER, "accelerations")

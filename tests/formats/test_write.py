@@ -35,14 +35,20 @@ def every_joint():
         box = pf.shape("box", size=(L, 0.1, 0.2), colour=(0.1, 0.2, 0.3), placement=random_pose(DRAW), role="collision")
         bodies.append(pf.body(kind, mass=K, com=(L / 2, 0, 0), inertia=(4, 4, K + ca.sin(L.symbol) ** 2), shape=box))
         joints.append(pf.joint(kind, kind, "world", kind, axis=DRAW.normal(size=3), placement=random_pose(DRAW), **given))
-    bodies += [pf.body("ball", shape=[pf.shape("sphere", radius=L, density=100.0), pf.shape("capsule", radius=0.1, length=L)]),
-               random_body(DRAW, "skate"), random_body(DRAW, "gear")]  # fmt: skip
+    bodies += [
+        pf.body("ball", shape=[pf.shape("sphere", radius=L, density=100.0), pf.shape("capsule", radius=0.1, length=L)]),
+        random_body(DRAW, "skate"),
+        random_body(DRAW, "gear"),
+    ]
     joints += [
         pf.joint("ice", "planar", "world", "skate", distribution=["vx", "wz"], speeds={"run": "m/s", "turn": "rad/s"}),
         pf.joint("hang", "spherical", "skate", "ball", placement=pf.pose((0, 0, L), rpy=(L, 0, 0))),
-               pf.joint("gear", "revolute", "world", "gear", mimic=pf.mimic({"revolute": -K, "prismatic": 2}, L))]  # fmt: skip
-    motors = [pf.actuator("motor", "planar", component=2, gear=K, limits=(-1, np.inf)),
-              pf.forces.thruster("jet", "free", axis=(1, 2, 3), point=(0, L, 0), torque=0.1, limits=(0, 5))]  # fmt: skip
+        pf.joint("gear", "revolute", "world", "gear", mimic=pf.mimic({"revolute": -K, "prismatic": 2}, L)),
+    ]
+    motors = [
+        pf.actuator("motor", "planar", component=2, gear=K, limits=(-1, np.inf)),
+        pf.forces.thruster("jet", "free", axis=(1, 2, 3), point=(0, L, 0), torque=0.1, limits=(0, 5)),
+    ]
     return pf.mechanism("joints & more: \"all\" 'äß'", bodies, joints, actuators=motors, parameters=[L, K], gravity=(0, K, -9))
 
 
@@ -56,9 +62,13 @@ def every_constraint():
         given = {"universal": {"axis_b": (0, 1, 0)}, "distance": {"length": L}}.get(kind, {})
         given |= {"pitch": 0.1} if "helical" in kind else {}
         constraints.append(pf.closure(kind, kind, "a", "b", axis=(1, 2, 2), **ends, **given))
-    constraints += [*pf.rolling.disk("coin", "a", L, axis=(0, 1, 0), rate=0.2, normal=(0, 1, 1)), *pf.rolling.sphere("ball", "b", 0.3),
-                    pf.rolling.wheel("tyre", "a", 0.2, centre=(L, 0, 0)), pf.rolling.knife_edge("blade", "b", (1, 1, 0), on="a"),
-                    pf.servo(pf.coincide("held", "world", (0, 0, 1), "a", (0, 0, 0)), ["fx", "fy", "fz"], stiffness=K)]  # fmt: skip
+    constraints += [
+        *pf.rolling.disk("coin", "a", L, axis=(0, 1, 0), rate=0.2, normal=(0, 1, 1)),
+        *pf.rolling.sphere("ball", "b", 0.3),
+        pf.rolling.wheel("tyre", "a", 0.2, centre=(L, 0, 0)),
+        pf.rolling.knife_edge("blade", "b", (1, 1, 0), on="a"),
+        pf.servo(pf.coincide("held", "world", (0, 0, 1), "a", (0, 0, 0)), ["fx", "fy", "fz"], stiffness=K),
+    ]
     motors = [pf.forces.thruster(f"f{n}", "a", axis=np.eye(3)[i]) for i, n in enumerate("xyz")]
     return pf.mechanism("constraints", bodies, joints, constraints=constraints, actuators=motors, parameters=[L, K])
 
@@ -75,11 +85,13 @@ def every_force():
         *pf.forces.bushing("mount", "world", "a", stiffness=P, damping=A @ A.T, rest=random_pose(DRAW)),
         pf.forces.pose_inertia("water", "world", "a", 2 * P),
         pf.forces.joint_friction("seal", "hinge", L, static=2 * L, viscous=0.3, smooth=0.01),
-        pf.forces.contact_friction("brake", "a", "b", normal=(0, 0, 2), load=3.0, coefficient=0.5, static=0.75, point=(0, 0, 1)),
+        pf.forces.contact_friction(
+            "brake", "a", "b", normal=(0, 0, 2), load=3.0, coefficient=0.5, static=0.75, point=(0, 0, 1)
+        ),
         pf.forces.drag("air", "a", 0.5, coefficient=2.0, density=1.25, point=(L, 0, 0), wind=(1, 0, 0)),
         pf.forces.propeller("fan", "a", K, thrust=0.25, torque=0.125, handed="left", axis=(0, 3, 4)),
         pf.forces.propeller("rotor", "b", "hinge", thrust=L, point=(0, 0, L)),
-    ]  # fmt: skip
+    ]
     return pf.mechanism("forces", bodies, joints, forces=forces, parameters=[L, K])
 
 
@@ -186,10 +198,13 @@ def test_urdf_and_what_lies_beside_it_move_alike(tmp_path):
 
 
 def test_a_urdf_file_is_written_as_it_was_read(tmp_path):
-    mass = '<inertial><origin xyz="0 0 .5"/><mass value="2"/><inertia ixx="1" iyy="1.5" izz="1" ixy=".1" ixz="0" iyz="0"/></inertial>'
-    text = f"""<robot name="arm"><link name="base"/><link name="a">{mass}<visual><origin xyz="1 2 3"/><geometry><box size="1 2 3"/></geometry>
+    mass = '<inertial><origin xyz="0 0 .5"/><mass value="2"/>'
+    mass += '<inertia ixx="1" iyy="1.5" izz="1" ixy=".1" ixz="0" iyz="0"/></inertial>'
+    text = f"""<robot name="arm"><link name="base"/><link name="a">{mass}
+    <visual><origin xyz="1 2 3"/><geometry><box size="1 2 3"/></geometry>
     <material name="m"><color rgba=".1 .2 .3 1"/></material></visual></link><link name="b">{mass}</link>
-    <joint name="j" type="revolute"><origin xyz="0 1 0" rpy=".1 .2 .3"/><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+    <joint name="j" type="revolute"><origin xyz="0 1 0" rpy=".1 .2 .3"/>
+    <parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
     <limit lower="-1" upper="2" effort="3" velocity="1"/><dynamics damping=".5"/></joint>
     <joint name="k" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 3 4"/></joint></robot>"""
     m = parse_urdf(text)
@@ -264,37 +279,118 @@ f = lambda k: k.q[0]  # noqa: E731
 slip = pf.rolling.disk("c", "rod", 0.1)
 REFUSED = {
     "holonomic": (".yaml", lambda: machine(constraints=[pf.holonomic("c", f)]), "constraint 'c': phi is a function in Python"),
-    "nonholonomic": (".yaml", lambda: machine(constraints=[pf.nonholonomic("c", lambda k: k.v[0])]), "'c': eta is a function in Python"),
-    "acceleration": (".yaml", lambda: machine(constraints=[pf.acceleration_constraint("c", lambda k: ([[1]], [0]))]), "'c' gives its rows"),
-    "active": (".yaml", lambda: machine(constraints=[pf.active_while(pf.closure("c", "weld", "world", "rod"), f)]), "'c' holds while"),
-    "servo": (".yaml", lambda: machine(constraints=[pf.servo(pf.holonomic("c", f), lambda k: [[1]])]), "its directions are a function"),
-    "height": (".yaml", lambda: machine("free", constraints=[slip[0]]), "'c height' is the height of a contact without its slip"),
-    "rate": (".yaml", lambda: machine("free", constraints=[pf.rolling.wheel("c", "rod", 1, rate=lambda t: t)]), "rate is a function"),
+    "nonholonomic": (
+        ".yaml",
+        lambda: machine(constraints=[pf.nonholonomic("c", lambda k: k.v[0])]),
+        "'c': eta is a function in Python",
+    ),
+    "acceleration": (
+        ".yaml",
+        lambda: machine(constraints=[pf.acceleration_constraint("c", lambda k: ([[1]], [0]))]),
+        "'c' gives its rows",
+    ),
+    "active": (
+        ".yaml",
+        lambda: machine(constraints=[pf.active_while(pf.closure("c", "weld", "world", "rod"), f)]),
+        "'c' holds while",
+    ),
+    "servo": (
+        ".yaml",
+        lambda: machine(constraints=[pf.servo(pf.holonomic("c", f), lambda k: [[1]])]),
+        "its directions are a function",
+    ),
+    "height": (
+        ".yaml",
+        lambda: machine("free", constraints=[slip[0]]),
+        "'c height' is the height of a contact without its slip",
+    ),
+    "rate": (
+        ".yaml",
+        lambda: machine("free", constraints=[pf.rolling.wheel("c", "rod", 1, rate=lambda t: t)]),
+        "rate is a function",
+    ),
     "potential": (".yaml", lambda: machine(forces=[pf.potential("f", f)]), "force 'f': V is a function in Python"),
-    "wrench": (".yaml", lambda: machine(forces=[pf.wrench("f", "rod", lambda k: [0] * 6)]), "force 'f': value is a function in Python"),
-    "wind": (".yaml", lambda: machine(forces=[pf.forces.drag("f", "rod", 1, wind=lambda k: [0] * 3)]), "force 'f': wind is a function"),
-    "speed": (".yaml", lambda: machine(forces=[pf.forces.propeller("f", "rod", f, thrust=1)]), "force 'f': speed is a function"),
-    "edge": (".yaml", lambda: pf.mechanism("m", [ROD], [pf.edge("e", "world", "rod", lambda k: pf.pose())], parameters=[L],
-                                           coordinates=[pf.coordinates("c", ["s"], ["s"], lambda q: [[1]])]), "coordinates 'c' are functions"),
-    "parameter": (".yaml", lambda: machine(forces=[pf.spring("s", "world", "rod", stiffness=(p := pf.Parameter("a b", 1)))], parameters=[p]),
-                  "parameter 'a b': in a file it needs a name of letters"),
-    "function": (".yaml", lambda: machine(bodies=[pf.body("rod", mass=ca.sinh(L.symbol), inertia=1)], parameters=[L]), "an expression in a file cannot say"),
-    "long": (".yaml", lambda: machine(bodies=[pf.body("rod", mass=sum(ca.sin(i * L.symbol) ** 2 for i in range(200)), inertia=1)], parameters=[L]),
-             "longer than 1000 characters"),
+    "wrench": (
+        ".yaml",
+        lambda: machine(forces=[pf.wrench("f", "rod", lambda k: [0] * 6)]),
+        "force 'f': value is a function in Python",
+    ),
+    "wind": (
+        ".yaml",
+        lambda: machine(forces=[pf.forces.drag("f", "rod", 1, wind=lambda k: [0] * 3)]),
+        "force 'f': wind is a function",
+    ),
+    "speed": (
+        ".yaml",
+        lambda: machine(forces=[pf.forces.propeller("f", "rod", f, thrust=1)]),
+        "force 'f': speed is a function",
+    ),
+    "edge": (
+        ".yaml",
+        lambda: pf.mechanism(
+            "m",
+            [ROD],
+            [pf.edge("e", "world", "rod", lambda k: pf.pose())],
+            parameters=[L],
+            coordinates=[pf.coordinates("c", ["s"], ["s"], lambda q: [[1]])],
+        ),
+        "coordinates 'c' are functions",
+    ),
+    "parameter": (
+        ".yaml",
+        lambda: machine(forces=[pf.spring("s", "world", "rod", stiffness=(p := pf.Parameter("a b", 1)))], parameters=[p]),
+        "parameter 'a b': in a file it needs a name of letters",
+    ),
+    "function": (
+        ".yaml",
+        lambda: machine(bodies=[pf.body("rod", mass=ca.sinh(L.symbol), inertia=1)], parameters=[L]),
+        "an expression in a file cannot say",
+    ),
+    "long": (
+        ".yaml",
+        lambda: machine(
+            bodies=[pf.body("rod", mass=sum(ca.sin(i * L.symbol) ** 2 for i in range(200)), inertia=1)], parameters=[L]
+        ),
+        "longer than 1000 characters",
+    ),
     "suffix": (".step", machine, "the suffix must be one of .yaml, .yml, .urdf, .xml, .mjcf"),
     "urdf kind": (".urdf", lambda: machine("helical", pitch=0.1), "joint 'j': URDF has no helical joints; write YAML or MJCF"),
-    "urdf parameter": (".urdf", lambda: machine(bodies=[ROD], parameters=[L]), "body 'rod': it depends on a parameter, which only YAML keeps"),
+    "urdf parameter": (
+        ".urdf",
+        lambda: machine(bodies=[ROD], parameters=[L]),
+        "body 'rod': it depends on a parameter, which only YAML keeps",
+    ),
     "urdf spring": (".urdf", lambda: machine(stiffness=1.0), "joint 'j': URDF has no springs"),
     "urdf damping": (".urdf", lambda: machine("planar", damping=1.0), "URDF has no damping or armature of a planar joint"),
-    "urdf distribution": (".urdf", lambda: machine("planar", distribution=["vx"]), "URDF has no a distribution|has no a? ?distribution"),
+    "urdf distribution": (
+        ".urdf",
+        lambda: machine("planar", distribution=["vx"]),
+        "URDF has no a distribution|has no a? ?distribution",
+    ),
     "mjcf kind": (".xml", lambda: machine("helical", pitch=0.1), "joint 'j': MJCF has no helical joints; write YAML"),
-    "mjcf closure": (".xml", lambda: machine("free", constraints=[pf.closure("c", "planar", "world", "rod")]), "MJCF has no planar closure"),
-    "mjcf force": (".xml", lambda: machine(forces=[pf.forces.drag("f", "rod", 1)]), "force 'f': MJCF has springs between points"),
-    "mjcf motor": (".xml", lambda: machine("planar", actuators=[pf.actuator("m", "j")]), "no motor on a velocity that turns with the body"),
+    "mjcf closure": (
+        ".xml",
+        lambda: machine("free", constraints=[pf.closure("c", "planar", "world", "rod")]),
+        "MJCF has no planar closure",
+    ),
+    "mjcf force": (
+        ".xml",
+        lambda: machine(forces=[pf.forces.drag("f", "rod", 1)]),
+        "force 'f': MJCF has springs between points",
+    ),
+    "mjcf motor": (
+        ".xml",
+        lambda: machine("planar", actuators=[pf.actuator("m", "j")]),
+        "no motor on a velocity that turns with the body",
+    ),
     "mjcf damping": (".xml", lambda: machine("planar", damping=(1, 2, 3)), "do not turn with the body"),
-    "mjcf spring": (".xml", lambda: machine("spherical", stiffness=1.0), "one damping and armature for an orientation, and another spring"),
+    "mjcf spring": (
+        ".xml",
+        lambda: machine("spherical", stiffness=1.0),
+        "one damping and armature for an orientation, and another spring",
+    ),
     "mjcf coupled": (".xml", lambda: machine("cylindrical", damping=[[2, 1], [1, 2]]), "its damping couples velocities"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("suffix", "made", "words"), REFUSED.values(), ids=REFUSED)
