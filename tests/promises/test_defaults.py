@@ -15,7 +15,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "backend": ["auto"], "base": ["fixed"], "begin": [0.0], "beside": [False], "bias": [(0, 0, 0, 0, 0, 0)], "branches": [1],
     "centre": [ORIGIN], "chords": [4], "coefficient": [1.0], "com": [ORIGIN], "component": [0], "correct_start": [True],
     "corrections": [2], "coupling": [1.0], "damping": [0.0, 40.0], "density": [1.225], "drag": [0.0, (0, 0)],
-    "drag_height": [0.0], "draw": [True], "effort": [inf], "error_bound": [5e-05], "every": [1],
+    "drag_height": [0.0], "draw": [True], "effort": [inf], "error_bound": [5e-05], "every": [1], "expand": [False],
     "factor": ["cholesky"], "first": [1.0], "force_gain": [0.0], "formulation": ["auto"], "frame": ["LOCAL", "world"],
     "friction": [0.0], "gear": [1.0], "gravity": [9.81, (0.0, 0.0, -9.81)], "handed": ["right"], "heading": [0.0],
     "height": [0.0], "hold": ["zero"], "holds": [False], "inertia": [0.0, 1.0], "integral_gain": [0.0],
