@@ -21,7 +21,7 @@ from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_lin
 from pfaffian.formats.urdf_shape import read_colours, read_shapes
 from pfaffian.formats.urdf_sidecar import Sidecar, beside, check_motors, loops_of, read_sidecar, retyped
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, open_loops, parents_first, root_link
-from pfaffian.formats.xacro_source import expanded
+from pfaffian.formats.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.force import Actuator, actuator
@@ -39,8 +39,7 @@ _NOT_READ = (
 WAYS_OUT = {
     "mujoco": _NOT_READ.format("MJCF"),
     "sdf": _NOT_READ.format("SDF"),
-    "xacro": "xacro is source code of URDF; if you trust it, expand=True runs it by the package xacro, or expand it first: "
-    "xacro robot.xacro > robot.urdf",
+    "xacro": "xacro is source code of URDF; expand it first: xacro robot.xacro > robot.urdf",
 }
 """Root element or suffix of another format -> what to do."""
 
@@ -78,7 +77,7 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
     options.setdefault("folder", place.parent)
     options.setdefault("loops", beside(place))
     if place.suffix.lower() == ".xacro" and not expand:
-        raise ModelError(f"{printable(place.name)}: {WAYS_OUT['xacro']}")
+        raise ModelError(f"{printable(place.name)}: {WAY_OUT}")
     return parse_urdf(expanded(place) if expand else read_text(place), **options)
 
 

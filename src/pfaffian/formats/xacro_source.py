@@ -9,6 +9,11 @@ from pathlib import Path
 from pfaffian.errors import ModelError, install
 from pfaffian.formats.number import printable
 
+WAY_OUT = (
+    "xacro is source code of URDF; if you trust it, expand=True runs it by the package xacro, or expand it first: "
+    "xacro robot.xacro > robot.urdf"
+)
+
 
 def expanded(path: Path) -> str:
     """The URDF text of a xacro file, by the package xacro, which runs its expressions and opens the files that it includes.
