@@ -154,9 +154,9 @@ def test_frames_that_a_file_beside_it_lets_coincide(tmp_path, word, kind):
 
 
 def test_joints_that_a_file_beside_it_makes_of_another_kind(tmp_path):
-    side = "closed_loop: []\ntype: []\njoint_name: [a, b, c]\njoint_type: [SPHERICAL, FIXED, UJOINT_ZY]\nmore: 1\n"
+    side = "closed_loop: []\ntype: []\njoint_name: [a, b, c, x]\njoint_type: [SPHERICAL, FIXED, UJOINT_ZY, FIXED]\nmore: 1\n"
     (tmp_path / "robot.yaml").write_text(side)
-    with pytest.warns(ModelWarning, match=r"left out: 'robot.yaml: more'"):
+    with pytest.warns(ModelWarning, match=r"left out: 'robot.yaml: more', 'robot.yaml: x'"):
         m = parse_urdf(robot(), loops=tmp_path / "robot.yaml")
     assert [m.joint(n).kind.name for n in "abc"] == ["spherical", "fixed", "universal"] and m.u_names == ()
     q = np.array([0, 0, 0, 1, 0.4, -0.3])

@@ -132,7 +132,6 @@ SIDECARS = {
     "itself": ("closed_loop: [[a, a]]", "it connects 'a' to itself"),
     "motor": ("closed_loop: []\nname_mot: [x]", "name_mot: there is no joint 'x'"),
     "half": ("closed_loop: []\njoint_name: [a]", "joint_name and joint_type go together"),
-    "retyped nobody": ("closed_loop: []\njoint_name: [x]\njoint_type: [FIXED]", "there is no joint 'x'"),
     "retyped": ("closed_loop: []\njoint_name: [a]\njoint_type: [UJOINT_XX]", "joint_type 'UJOINT_XX' is unknown"),
     "hinge": ("closures: [{link_a: a, link_b: b, point: [0, 0, 0]}]", "the key 'axis' is missing"),
     "hinge of nobody": ("closures: [{link_a: x, link_b: b, point: [0, 0, 0], axis: [0, 0, 1]}]", "there is no link 'x'"),

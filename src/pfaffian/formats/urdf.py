@@ -367,7 +367,8 @@ def _tell(source: str, closing: list[Loop], cut: list[UrdfJoint], also: Beside, 
         )
     if side.motors is None and any(j.independent is False for j in order):
         _notice(f"{source}: motors are on the joints that the file calls independent; actuated=[...] chooses others")
-    lost = [*also.lost, *(f"{side.source}: {key}" for key in side.lost)]
+    known = {j.name for j in (*order, *cut)}
+    lost = [*also.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
     for words in (*also.said, *([f"left out: {_listed(lost)}"] if lost else [])):
         _notice(f"{source}: {words}")
 

@@ -93,13 +93,12 @@ def _kinds(root: Node) -> dict[str, Node]:
 
 
 def retyped(joints: dict[str, UrdfJoint], side: Sidecar) -> dict[str, UrdfJoint]:
-    """The joints, some of another kind, as the sidecar has it."""
+    """The joints, some of another kind, as the sidecar has it. Names of joints that the robot lacks are left out there too."""
     made = dict(joints)
     for name, node in side.kinds.items():
-        if name not in made:
-            raise node.error(f"joint_name: there is no joint {printable(name)}; correct the name")
-        word = node.text().upper()
-        made[name] = replace(made[name], mimic=None, **_typed(word, node))
+        given = _typed(node.text().upper(), node)
+        if name in made:
+            made[name] = replace(made[name], mimic=None, **given)
     return made
 
 
