@@ -18,7 +18,7 @@ from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.yaml_tree import MAX_CHARACTERS
 from pfaffian.formats.yaml_write_part import Tree, constraints_of, force_of, one, placed, some
 from pfaffian.model.body import Body
-from pfaffian.model.force import Thruster
+from pfaffian.model.force import Actuator, Thruster
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape, moments
@@ -155,6 +155,8 @@ def _actuator(a: Any) -> Tree:
     if isinstance(a, Thruster):
         tree: Tree = {"body": a.body, "axis": formulas(a.axis, what)}
         return tree | some(what, point=a.point) | one(what, torque=a.torque) | limits
+    if not isinstance(a, Actuator):
+        raise ModelError(f"{what}: a file has actuators of one velocity and thrusters")
     tree = {"joint": a.joint}
     if a.component:
         tree["component"] = a.component
