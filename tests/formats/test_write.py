@@ -354,7 +354,7 @@ REFUSED = {
         "longer than 1000 characters",
     ),
     "suffix": (".step", machine, "the suffix must be one of .yaml, .yml, .urdf, .xml, .mjcf"),
-    "urdf kind": (".urdf", lambda: machine("helical", pitch=0.1), "joint 'j': URDF has no helical joints; write YAML or MJCF"),
+    "urdf kind": (".urdf", lambda: machine("helical", pitch=0.1), "joint 'j': URDF has no helical joints; write YAML"),
     "urdf parameter": (
         ".urdf",
         lambda: machine(bodies=[ROD], parameters=[L]),
@@ -365,7 +365,7 @@ REFUSED = {
     "urdf distribution": (
         ".urdf",
         lambda: machine("planar", distribution=["vx"]),
-        "URDF has no a distribution|has no a? ?distribution",
+        "URDF has no distributions of velocities; write YAML",
     ),
     "mjcf kind": (".xml", lambda: machine("helical", pitch=0.1), "joint 'j': MJCF has no helical joints; write YAML"),
     "mjcf closure": (
@@ -398,6 +398,16 @@ def test_what_a_file_cannot_say_is_refused_by_name(tmp_path, suffix, made, words
     with pytest.raises(ModelError, match=words):
         write(made(), tmp_path / f"machine{suffix}")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_another_robot_is_kept(tmp_path):
+    side = tmp_path / "machine.yaml"
+    side.write_text("closed_loop: []")
+    with pytest.raises(ModelError, match=r"'machine.yaml' is there and does not read 'machine.urdf'"):
+        write(machine(), tmp_path / "machine.urdf")
+    assert side.read_text() == "closed_loop: []" and not (tmp_path / "machine.urdf").exists()
+    side.unlink()
+    assert write(machine(), tmp_path / "machine.urdf") == write(machine(), tmp_path / "machine.urdf")
 
 
 def test_files_that_cannot_be_written(tmp_path):

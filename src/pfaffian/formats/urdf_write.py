@@ -10,7 +10,9 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.formats.file import read_text
 from pfaffian.formats.formula import constant
+from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, tell
 from pfaffian.formats.yaml_write import mesh_name, yaml_text
@@ -49,7 +51,15 @@ def urdf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     beside = yaml_text(m, settings, folder, urdf=section, only=(*said, *more))
     tell(lost, "URDF")
     comment = f"{path.with_suffix('.yaml').name} beside this file reads it with its loops, forces and motors"
-    return {path: document(robot, comment), path.with_suffix(".yaml"): beside}
+    return {path: document(robot, comment), _free(path): beside}
+
+
+def _free(path: Path) -> Path:
+    """The place of the file beside a URDF file. Raises ModelError: one of another robot lies there."""
+    place = path.with_suffix(".yaml")
+    if place.is_file() and f"file: {path.name}" not in read_text(place):
+        raise ModelError(f"{printable(place.name)} is there and does not read {printable(path.name)}; write to another name")
+    return place
 
 
 def _plain(m: Mechanism, a: Any) -> bool:
@@ -152,8 +162,8 @@ def _check(j: Joint, what: str) -> None:
     if j.pose is not None:
         raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which no file says")
     if j.kind.name not in _TYPES or j.distribution is not None:
-        part = "a distribution of velocities" if j.distribution is not None else f"{j.kind.name} joints"
-        raise ModelError(f"{what}: URDF has no {part}; write YAML" + ("" if part[0] == "a" else " or MJCF"))
+        part = "distributions of velocities" if j.distribution is not None else f"{j.kind.name} joints"
+        raise ModelError(f"{what}: URDF has no {part}; write YAML")
     if not j.stiffness.is_zero():
         raise ModelError(f"{what}: URDF has no springs; write YAML or MJCF, or make it a force")
     if j.mimic and len(j.mimic.joints) > 1:
