@@ -1,7 +1,7 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
     describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
-                          read for files (URDF, YAML); Parameter for a number that varies
+                          read and write for files (URDF, YAML); Parameter for a number that varies
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
@@ -43,6 +43,7 @@ _HOME = {
     "pfaffian.model.graph": ["joined"],
     "pfaffian.formats.place": ["installed"],
     "pfaffian.formats": ["parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
+    "pfaffian.formats.write": ["write"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],

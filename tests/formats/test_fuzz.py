@@ -24,6 +24,18 @@ URDF = b"""<?xml version="1.0"?>
  <joint name="elbow" type="continuous"><origin xyz="0 0 1"/><parent link="upper"/><child link="lower"/>
   <mimic joint="shoulder" multiplier="2"/></joint>
 </robot>"""
+LOOPS = URDF.replace(b"</robot>", b"""
+ <loop name="l" type="revolute"><predecessor link="lower"><origin xyz="1 0 0"/></predecessor><successor link="base"/></loop>
+ <loop_joint name="m" type="spherical"><link1 link="base" xyz="1 2 3"/><link2 link="lower" rpy="0 .1 0"/></loop_joint>
+ <gazebo><joint name="n" type="universal"><parent>base</parent><child>lower</child><pose>0 0 1 0 0 0</pose>
+  <axis><xyz>0 1 0</xyz></axis></joint></gazebo><frame name="F" link="upper" xyz="1 0 0"/>
+ <coupling name="o" type="rolling"><predecessor link="upper"/><successor link="lower"/><ratio value="6"/></coupling>
+ <drake:linear_bushing_rpy><drake:bushing_frameA name="F"/><drake:bushing_frameC name="F"/></drake:linear_bushing_rpy>
+</robot>""")  # fmt: skip
+SIDECARS = [
+    b"closed_loop: [[shoulder, lower]]\ntype: [6d]\nname_mot: [elbow]\njoint_name: [elbow]\njoint_type: [UJOINT_XY]\n",
+    b"closures: [{link_a: upper, link_b: lower, point: [0, 0, 1], axis: [0, 1, 0]}]\nindependent: [shoulder]\n",
+]
 YAMLS = [
     p.read_bytes() for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")) if b"urdf:" not in p.read_bytes()
 ]
@@ -74,9 +86,17 @@ def harmless(reader, data):
 
 
 @FUZZ
-@given(damaged([URDF]), st.sampled_from(["fixed", "free"]), st.sampled_from(["free", "follow"]))
+@given(damaged([URDF, LOOPS]), st.sampled_from(["fixed", "free"]), st.sampled_from(["free", "follow"]))
 def test_damaged_urdf(data, base, mimic):
     harmless(lambda text: parse_urdf(text, base=base, mimic=mimic), data)
+
+
+@FUZZ
+@given(damaged(SIDECARS))
+def test_damaged_files_of_loops(tmp_path_factory, data):
+    file = tmp_path_factory.getbasetemp() / "loops.yaml"
+    file.write_bytes(data)
+    harmless(lambda text: parse_urdf(URDF.decode(), loops=file), b"")
 
 
 @FUZZ

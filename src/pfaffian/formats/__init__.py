@@ -13,10 +13,12 @@ from pfaffian.formats.file import as_path
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.urdf import WAYS_OUT, parse_urdf, read_urdf
+from pfaffian.formats.usd import read_usd
+from pfaffian.formats.write import write
 from pfaffian.formats.yaml import parse_yaml, read_yaml
 from pfaffian.model.mechanism import Mechanism
 
-__all__ = ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"]
+__all__ = ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_usd", "read_yaml", "write"]
 
 
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
@@ -40,9 +42,11 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         (('z',), 3.0)
     """
     suffix = as_path(path).suffix.lower()
-    if suffix in (".urdf", ".xml"):
+    if suffix in (".urdf", ".xml", ".xacro"):
         return read_urdf(path, **options), RunSettings()
     if suffix in (".yaml", ".yml"):
         return read_yaml(path, **options)
+    if suffix in (".usd", ".usda", ".usdc"):
+        return read_usd(path, **options)
     way = WAYS_OUT.get(suffix.removeprefix(".").replace("mjcf", "mujoco"), "the suffix must be .urdf, .xml, .yaml or .yml")
     raise ModelError(f"{printable(str(path))}: {way}")

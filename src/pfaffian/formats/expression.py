@@ -34,7 +34,7 @@ WORD = re.compile(rf"{NAME.pattern}(\.[A-Za-z0-9_]+)*'?")
 
 _TOKEN = re.compile(rf"(?P<number>{UNSIGNED})|({WORD.pattern})|(\*\*|[-+*/^()])")
 _OCTAL = re.compile(r"0[0-9]")
-_LONGEST = 1000
+LONGEST = 1000
 _DEEPEST = 32
 
 
@@ -45,8 +45,8 @@ def expression(text: str, names: Mapping[str, ca.SX], where: str) -> ca.SX:
         names: what each name stands for, besides `pi`.   where: the place that errors name.
     Raises ModelError: a syntax error, an unknown name, a constant that is not finite.
     """
-    if len(text) > _LONGEST:
-        raise ModelError(f"{where}: an expression of {len(text)} characters is longer than {_LONGEST}")
+    if len(text) > LONGEST:
+        raise ModelError(f"{where}: an expression of {len(text)} characters is longer than {LONGEST}")
     value = _Reader(text, names, where).whole()
     if value.is_constant() and not math.isfinite(float(value)):
         raise ModelError(f"{where}: {printable(text)} is not finite; it divides by zero or overflows")

@@ -11,16 +11,23 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.loop import KINDS as CLOSING
+from pfaffian.formats.loop import Loop, close, past_massless, zero_places
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
+from pfaffian.formats.urdf_drake import read_drake_joint, rotors
+from pfaffian.formats.urdf_loops import Beside, check_names, coupled, on_parent, read_beside
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_shape import read_colours, read_shapes
-from pfaffian.formats.urdf_tree import check_mimics, massless_joints, parents_first, root_link
+from pfaffian.formats.urdf_sidecar import Sidecar, beside, check_motors, loops_of, read_sidecar, retyped
+from pfaffian.formats.urdf_tree import check_mimics, massless_joints, open_loops, parents_first, root_link
+from pfaffian.formats.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.force import Actuator, actuator
 from pfaffian.model.joint import UNLIMITED, Joint, joint, locked, mimic
 from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.pose import IDENTITY
 from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
@@ -40,13 +47,17 @@ ROOT_JOINT = "root_joint"
 """Pinocchio's name for the joint that the reader puts between the world and the root link."""
 
 
-def read_urdf(path: str | Path, **options: Any) -> Mechanism:
-    """The robot of a URDF file as a mechanism. No other file is opened; meshes that it names are when they are drawn.
+def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mechanism:
+    """The robot of a URDF file as a mechanism, with its loops. No other file is opened than one of loops; meshes that it names
+    are when they are drawn.
 
     Args:
         path: of the file.
-        options: those of `parse_urdf`: base, actuated, mimic, strict, name, meshes, source (by default the file's name), folder
-            (by default the file's).
+        expand: run a .xacro file by the package xacro: its expressions, and the files that it includes. Only for files that you
+            trust; False by default.
+        options: those of `parse_urdf`: base, actuated, mimic, strict, name, meshes, loops (by default robot.yaml or
+            loop_closures.yaml beside the file, where one of them describes loops; False for none), source (by default the
+            file's name), folder (by default the file's).
     Raises ModelError: what is wrong with which element, on which line.
     Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
 
@@ -64,7 +75,10 @@ def read_urdf(path: str | Path, **options: Any) -> Mechanism:
     place = as_path(path)
     options.setdefault("source", place.name)
     options.setdefault("folder", place.parent)
-    return parse_urdf(read_text(place), **options)
+    options.setdefault("loops", beside(place))
+    if place.suffix.lower() == ".xacro" and not expand:
+        raise ModelError(f"{printable(place.name)}: {WAY_OUT}")
+    return parse_urdf(expanded(place) if expand else read_text(place), **options)
 
 
 def parse_urdf(
@@ -78,8 +92,12 @@ def parse_urdf(
     source: str = "URDF",
     folder: str | Path | None = None,
     meshes: Iterable[str | Path] = (),
+    loops: str | Path | bool | None = None,
 ) -> Mechanism:
     """The robot of a URDF text as a mechanism.
+
+    Loops become closures: those of <loop>, <coupling> (URDF+), <loop_joint> (Isaac Sim), <constraint> (urdfdom's proposal),
+    <gazebo><joint>, <drake:ball_constraint>, of a file beside it, and joints to a link that another joint leads to already.
 
     Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping acts;
     joint friction is ignored. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the motors; a
@@ -89,8 +107,9 @@ def parse_urdf(
         text: of the file.
         base: "fixed", the default, welds the root link to the world (a root link called "world" is the world itself); "free"
             lets it float on a free joint "root_joint", whose q comes first.
-        actuated: names of the one-dof joints with a motor, in this order; None: all of them. A motor is named as its joint and
-            limited to the file's effort, if that is above 0.
+        actuated: names of the one-dof joints with a motor, in this order; None: those that the file of loops names or URDF+
+            calls independent, else all of them. A motor is named as its joint and limited to the file's effort, if that is
+            above 0.
         mimic: "free", the default, lets mimic joints move independently, as Pinocchio does by default; "follow" lets them
             follow, q = multiplier * q_other + offset, without coordinates, motors and limits (see `pf.mimic`).
         strict: refuse inertias that no body can have, and movable joints that carry no mass. By default both give a warning:
@@ -100,9 +119,11 @@ def parse_urdf(
         folder: of the file, for the names of meshes; None, the default, finds none there. package://P/x is looked for in the
             folder P above the file that has a package.xml, and other names in its own folder.
         meshes: more folders with meshes; none by default. A mesh that is not found is no error: pictures show a box instead.
+        loops: path of a file that says where loops close, of the kind of example-parallel-robots (closed_loop) or scikit-robot
+            (closures); none by default.
     Raises ModelError: what is wrong with which element, on which line.
-    Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction,
-    shapes that cannot be read.
+    Warns ModelWarning: which loops were closed by what, joints without mass, inertias that no body can have, mimic joints that
+    move freely, joint friction, shapes and elements that cannot be read.
 
     Example:
         >>> import pfaffian as pf
@@ -115,14 +136,18 @@ def parse_urdf(
     for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
         if value not in choices:
             raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
-    robot = parse_xml(text, source)
-    links, joints = _parts(robot)
+    robot = parse_xml(text, source, words=True)
+    side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
+    links, joints, cut, also = _parts(robot, side)
     if mimic == "follow":
         check_mimics(joints)
-    root = root_link(links, list(joints.values()))
-    order = _lock_massless(links, parents_first(root, list(joints.values())), strict, robot.source)
-    called = _body_names(links, root, base)
-    tree = _tree(order, called, root, base, mimic == "follow")
+    root = root_link(links, [*joints.values(), *cut])
+    whole = parents_first(root, list(joints.values()))
+    lost = massless_joints(links, whole)
+    closing, through = past_massless(_closing(whole, cut, also, side, links, root), whole, lost)
+    order = _lock_massless(whole, lost, through, strict, robot.source)
+    called, led = _body_names(links, root, base), coupled(also.couplings, order)
+    tree = _tree(order, called, root, base, mimic == "follow", led)
     if not any(j.nv for j in tree):
         raise robot.error("no joint moves; read it with base='free', or give a joint another type than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
@@ -130,14 +155,49 @@ def parse_urdf(
         name or robot.attributes.get("name") or "robot",
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
-        actuators=_actuators(order, actuated, drop_mimics=mimic == "follow"),
+        constraints=[close(loop, called) for loop in closing],
+        forces=[force for make in also.forces for force in make(called)],
+        actuators=_actuators(order, _motors(actuated, side, order, led), drop_mimics=mimic == "follow", led=led),
         lenient=True,
     )
     _warn(order, mimic, robot.source)
+    _tell(robot.source, closing, cut, also, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
 
 
-def _parts(robot: Element) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint]]:
+def _closing(
+    order: list[UrdfJoint], cut: list[UrdfJoint], also: Beside, side: Sidecar, links: Iterable[str], root: str
+) -> list[Loop]:
+    """All loops: of joints that lead to a link once more, of elements beside the tree, of the file of loops."""
+    zero = zero_places(order, root) if also.loops else {}
+    found = [
+        Loop(j.name, CLOSING.get(j.kind, j.kind), (j.parent, j.child), j.element.where, (j.placement @ j.turn, j.turn),
+             _axes(j), j.pitch)
+        for j in cut if j.kind != "free"
+    ]  # fmt: skip
+    found += [on_parent(loop, zero) for loop in also.loops]
+    found += loops_of(side, [*order, *cut], links, root)
+    check_names(found)
+    return found
+
+
+def _axes(j: UrdfJoint) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)) if j.kind == "universal" else (j.axis, j.axis)
+
+
+def _motors(
+    actuated: Iterable[str] | None, side: Sidecar, order: list[UrdfJoint], led: Mapping[str, Any]
+) -> Iterable[str] | None:
+    """The joints with motors, as far as the caller, the file of loops or `independent` say."""
+    if actuated is not None or side.motors is not None:
+        return side.motors if actuated is None else actuated
+    if all(j.independent is None for j in order):
+        return None
+    return [j.name for j in order if j.independent is not False and j.kind in ("revolute", "prismatic") and j.name not in led]
+
+
+def _parts(robot: Element, side: Sidecar) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint], list[UrdfJoint], Beside]:
+    """Links, the joints of the tree, joints that close loops, and what else does."""
     if robot.tag != "robot":
         raise robot.error(WAYS_OUT.get(robot.tag, "the root element of a URDF file is <robot>"))
     count = len(robot.all("link"))
@@ -146,17 +206,28 @@ def _parts(robot: Element) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint]]:
     if count > MAX_LINKS:
         raise robot.error(f"{count} links are more than {MAX_LINKS}; split the robot")
     links = unique([read_link(e) for e in robot.all("link")], "link")
-    return links, unique([read_joint(e) for e in robot.all("joint")], "joint")
+    turning = rotors(robot)
+    read = [read_joint(e) if e.tag == "joint" else read_drake_joint(e) for e in robot.children if e.tag in _JOINTS]
+    joints = unique([replace(j, armature=turning[j.name]) if j.name in turning else j for j in read], "joint")
+    check_motors(side, joints)
+    tree, cut = open_loops(list(retyped(joints, side).values()))
+    return links, {j.name: j for j in tree}, cut, read_beside(robot)
 
 
-def _lock_massless(links: Mapping[str, UrdfLink], order: list[UrdfJoint], strict: bool, source: str) -> list[UrdfJoint]:
-    lost = massless_joints(links, order)
+_JOINTS = ("joint", "drake:joint")
+
+
+def _lock_massless(order: list[UrdfJoint], lost: set[str], through: set[str], strict: bool, source: str) -> list[UrdfJoint]:
+    """The joints, those that move no mass as fixed ones.   through: those whose motion a closure has instead."""
     if not lost:
         return order
-    if strict:
-        first = next(j for j in order if j.name in lost)
+    if strict and lost - through:
+        first = next(j for j in order if j.name in lost - through)
         raise first.element.error(f"it moves no mass at all; give link {printable(first.child)} a mass, or make it fixed")
-    _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost)}; give their links a mass")
+    if lost - through:
+        _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost - through)}; give their links a mass")
+    if through:
+        _notice(f"{source}: these joints carry nothing but the end of a loop, and are its closure: {_listed(through)}")
     return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
 
 
@@ -195,27 +266,38 @@ def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: 
     return found
 
 
-def _tree(order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool) -> list[Joint]:
+def _tree(
+    order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool, coupling: Mapping[str, dict]
+) -> list[Joint]:
     made, fixed = [], _fixed_places(order) if follow else {}
     if called[root] != WORLD:
         made.append(joint(_free_name(ROOT_JOINT, (j.name for j in order)), base, WORLD, called[root]))
     for j in order:
         one = j.kind in ("revolute", "prismatic")
-        led = j.mimic if follow else None
+        led = j.mimic if follow and j.name not in coupling else None
+        after = mimic(coupling[j.name]) if j.name in coupling else None
+        if led and j.name not in fixed:
+            after = mimic({led.joint: led.multiplier}, led.offset)
         read = joint(
             j.name,
             j.kind,
             called[j.parent],
             called[j.child],
-            axis=(0, 0, 1) if j.kind in ("fixed", "free") else j.axis,
-            placement=j.placement,
+            axis=j.axis if j.kind in _WITH_AXIS else (0, 0, 1),
+            placement=j.placement if j.turn is IDENTITY else j.placement @ j.turn,
+            child_placement=j.turn,
             damping=j.damping if one else 0.0,
-            limits=j.limits if one and not led else UNLIMITED,
-            effort=np.inf if led else j.effort,
-            mimic=mimic({led.joint: led.multiplier}, led.offset) if led and j.name not in fixed else None,
+            armature=j.armature if one else 0.0,
+            pitch=j.pitch,
+            limits=j.limits if one and not (led or after) else UNLIMITED,
+            effort=np.inf if led or after else j.effort,
+            mimic=after,
         )
         made.append(locked(read, fixed[j.name]) if led and j.name in fixed else read)
     return made
+
+
+_WITH_AXIS = ("revolute", "prismatic", "planar", "helical")
 
 
 def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
@@ -231,8 +313,10 @@ def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
     return {j.name: q for j in order if (q := place(j)) is not None}
 
 
-def _actuators(order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool) -> list[Actuator]:
-    single = {j.name: j for j in order if j.kind in ("revolute", "prismatic")}
+def _actuators(
+    order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool, led: Mapping[str, Any]
+) -> list[Actuator]:
+    single = {j.name: j for j in order if j.kind in ("revolute", "prismatic") and j.name not in led}
     if actuated is None:
         chosen = [j for j in single.values() if not (drop_mimics and j.mimic)]
     else:
@@ -266,6 +350,27 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
     with_friction = [j.name for j in order if j.friction != 0 and j.kind != "fixed"]
     if with_friction:
         _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
+
+
+def _tell(source: str, closing: list[Loop], cut: list[UrdfJoint], also: Beside, side: Sidecar, order: list[UrdfJoint]) -> None:
+    """Say once which loops were closed by what, and what of them is left out."""
+    if closing:
+        by = f" ({side.source})" if side.source else ""
+        first = "; ".join(f"{printable(c.name)}, {c.kind} of {printable(c.links[0])} and {printable(c.links[1])}"
+                          for c in closing[:10])  # fmt: skip
+        more = f"; and {len(closing) - 10} more" if len(closing) > 10 else ""
+        _notice(f"{source}: loops are closed by constraints{by}: {first}{more}")
+    if cut:
+        _notice(
+            f"{source}: these joints lead to links that others lead to already, and close loops without motors, damping and "
+            f"limits of their own: {_listed(j.name for j in cut)}; put the joint that should have them first"
+        )
+    if side.motors is None and any(j.independent is False for j in order):
+        _notice(f"{source}: motors are on the joints that the file calls independent; actuated=[...] chooses others")
+    known = {j.name for j in (*order, *cut)}
+    lost = [*also.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
+    for words in (*also.said, *([f"left out: {_listed(lost)}"] if lost else [])):
+        _notice(f"{source}: {words}")
 
 
 def _notice(message: str) -> None:

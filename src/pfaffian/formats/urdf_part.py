@@ -50,7 +50,11 @@ class Mimic:
 
 @dataclass(frozen=True)
 class UrdfJoint:
-    """One joint. Its effort is infinite where the file has none or 0, which exporters write for "unknown"."""
+    """One joint. Its effort is infinite where the file has none or 0, which exporters write for "unknown".
+
+    turn: of both its frames, where the axes of its kind are not those of the file.   pitch: [m/rad] of a screw.
+    independent: what URDF+ says of its coordinate.   armature: inertia of its rotor on the joint's side [kg m^2 or kg].
+    """
 
     name: str
     element: Element
@@ -64,6 +68,10 @@ class UrdfJoint:
     damping: float
     friction: float
     mimic: Mimic | None
+    turn: Pose = IDENTITY
+    pitch: float | None = None
+    independent: bool | None = None
+    armature: float = 0.0
 
 
 def read_link(element: Element) -> UrdfLink:
@@ -72,13 +80,13 @@ def read_link(element: Element) -> UrdfLink:
     inertial = element.first("inertial")
     if inertial is None:
         return UrdfLink(name, element)
-    mass_element, tensor = _needed(inertial, "mass", name), _needed(inertial, "inertia", name)
+    mass_element, tensor = needed(inertial, "mass", name), needed(inertial, "inertia", name)
     mass = mass_element.number("value")
     if mass < 0:
         raise mass_element.error(f"link {printable(name)}: the mass {mass} is negative; make it zero or positive")
     xx, yy, zz, xy, xz, yz = (tensor.number(k) for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    xyz, rpy = _origin(inertial)
+    xyz, rpy = origin_of(inertial)
     if any(rpy):
         R = np.array(ca.DM(pose(rpy=rpy).R))
         I = R @ I @ R.T
@@ -90,19 +98,36 @@ def read_link(element: Element) -> UrdfLink:
 
 def read_joint(element: Element) -> UrdfJoint:
     """<joint> directly under <robot>."""
-    name = part_name(element)
+    part_name(element)
     kind = element.text("type")
     if kind not in KINDS:
         raise element.error(f"type {printable(kind)} is unknown; one of {', '.join(KINDS)}")
-    parent, child = (_needed(element, tag, name).text("link") for tag in ("parent", "child"))
-    xyz, rpy = _origin(element)
-    placement = pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
-    limits, effort = _limit(element, kind)
+    return read_joint_of(element, KINDS[kind])
+
+
+def read_joint_of(element: Element, kind: str) -> UrdfJoint:
+    """A joint of the library's kind, whatever its type is called."""
+    name = part_name(element)
+    parent, child = (needed(element, tag, name).text("link") for tag in ("parent", "child"))
+    if len(element.all("parent")) > 1 or len(element.all("child")) > 1:
+        raise element.error("a joint has one parent and one child; write a joint for each, and the second one closes the loop")
+    xyz, rpy = origin_of(element)
+    placement = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
+    limits, effort = _limit(element, element.text("type"))
     dynamics = element.first("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
-    mimic = None if KINDS[kind] == "fixed" else _mimic(element)  # exporters leave the tag on joints that they make fixed
-    return UrdfJoint(name, element, KINDS[kind], parent, child, placement, _axis(element, kind), limits, effort,
-                     damping, friction, mimic)  # fmt: skip
+    mimic = None if kind == "fixed" else _mimic(element)  # exporters leave the tag on joints that they make fixed
+    return UrdfJoint(name, element, kind, parent, child, placement, _axis(element, kind), limits, effort, damping, friction,
+                     mimic, independent=_truth(element, "independent"))  # fmt: skip
+
+
+def _truth(element: Element, attribute: str) -> bool | None:
+    word = element.attributes.get(attribute)
+    if word is None:
+        return None
+    if word.lower() not in ("true", "false"):
+        raise element.error(f"{attribute} is true or false, not {printable(word)}")
+    return word.lower() == "true"
 
 
 def part_name(element: Element) -> str:
@@ -113,14 +138,14 @@ def part_name(element: Element) -> str:
     return name
 
 
-def _needed(element: Element, tag: str, name: str) -> Element:
+def needed(element: Element, tag: str, name: str) -> Element:
     found = element.first(tag)
     if found is None:
         raise element.error(f"<{tag}> is missing in {printable(name)}")
     return found
 
 
-def _origin(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def origin_of(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
     origin = element.first("origin")
     zero = (0.0, 0.0, 0.0)
     return (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
@@ -129,7 +154,7 @@ def _origin(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
 def _axis(element: Element, kind: str) -> tuple[float, ...]:
     """(3,) unit vector; x by default, as URDF has it."""
     axis = element.first("axis")
-    if axis is None or kind in ("fixed", "floating"):
+    if axis is None or kind in ("fixed", "free", "spherical", "universal"):
         return (1.0, 0.0, 0.0)
     n = axis.numbers("xyz", (1.0, 0.0, 0.0))
     length = math.hypot(*n)

@@ -50,7 +50,7 @@ def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: Pl
     origin, material = element.first("origin"), element.first("material")
     zero = (0.0, 0.0, 0.0)
     xyz, rpy = (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
-    at = pose(xyz, rpy=rpy) if any(rpy) or any(xyz) else IDENTITY
+    at = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
     colour = _colour(material, colours) if material else None
     solid = solids[0]
     if solid.tag == "mesh":

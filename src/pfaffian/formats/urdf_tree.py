@@ -10,18 +10,23 @@ from pfaffian.formats.number import printable
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink
 
 
+def open_loops(joints: Sequence[UrdfJoint]) -> tuple[list[UrdfJoint], list[UrdfJoint]]:
+    """The joints of the tree, and those that lead to a link that an earlier one of the file leads to: they close loops."""
+    parents, tree, cut = dict[str, str](), list[UrdfJoint](), list[UrdfJoint]()
+    for j in joints:
+        (cut if j.child in parents else tree).append(j)
+        parents.setdefault(j.child, j.parent)
+    return tree, cut
+
+
 def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str:
-    """The one link without a parent. Raises ModelError: unknown links, a link with two parents, no root or several."""
-    parent_of: dict[str, UrdfJoint] = {}
+    """The one link without a parent. Raises ModelError: unknown links, no root or several."""
     for j in joints:
         for end in (j.parent, j.child):
             if end not in links:
                 raise j.element.error(f"there is no link {printable(end)}; add it, or correct the name")
-        if j.child in parent_of:
-            other = parent_of[j.child].element.where
-            raise j.element.error(f"link {printable(j.child)} has a parent already ({other}); close loops with a constraint")
-        parent_of[j.child] = j
-    roots = [name for name in links if name not in parent_of]
+    led = {j.child for j in joints}
+    roots = [name for name in links if name not in led]
     if not roots:
         raise joints[0].element.error("the joints form a cycle with no root; open it and close it with a constraint")
     if len(roots) > 1:

@@ -28,6 +28,7 @@ from pfaffian.formats.yaml_part import (
     read_parameter,
 )
 from pfaffian.formats.yaml_tree import Node, parse_tree
+from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.unphysical import unphysical
 
@@ -70,7 +71,7 @@ def parse_yaml(
 ) -> tuple[Mechanism, RunSettings]:
     """The mechanism and the run of a YAML text: (Mechanism, RunSettings).
 
-        name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, run, sweep
+        name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, lenient, run, sweep
 
     Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
     them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
@@ -104,7 +105,7 @@ def parse_yaml(
     if not isinstance(text, str):
         raise ModelError(f"{printable(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
     root = parse_tree(text, source)
-    f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "run", "sweep"))
+    f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "lenient", "run", "sweep"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]
     names = {p.name: p.symbol for p in parameters}
     start, allow = None if folder is None else Path(folder), tuple(allow)
@@ -116,8 +117,10 @@ def parse_yaml(
     if "gravity" in f:
         parts["gravity"] = f["gravity"].numbers(3, names)
     try:
-        made = mechanism(name, **parts, parameters=parameters, lenient=robot is not None and robot.lenient)
-        _check_own_bodies(made, f)
+        lenient = "lenient" in f and f["lenient"].truth()
+        made = mechanism(name, **parts, parameters=parameters, lenient=lenient or (robot is not None and robot.lenient))
+        if not lenient:
+            _check_own_bodies(made, f)
         _check_written(made)
     except ModelError as error:
         raise _placed(error, f, root) from None
@@ -167,14 +170,16 @@ def _check_own_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
 
 
 def _check_written(m: Mechanism) -> None:
-    """Check the names in expressions of forces, which only the whole mechanism knows."""
-    for force in m.forces:
-        for function in vars(force).values():
-            if isinstance(function, Written):
-                try:
-                    function.check(m)
-                except ModelError as error:
-                    raise ModelError(f"force {force.name!r}: {error}") from None
+    """Check the names in expressions of forces and constraints, which only the whole mechanism knows."""
+    targets = [c.target if isinstance(c, Servo) else c for c in m.constraints]
+    for what, parts in (("force", m.forces), ("constraint", targets)):
+        for part in parts:
+            for function in vars(part).values():
+                if isinstance(function, Written):
+                    try:
+                        function.check(m)
+                    except ModelError as error:
+                        raise ModelError(f"{what} {part.name!r}: {error}") from None
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
@@ -16,7 +17,7 @@ from pfaffian.formats.written import Written
 from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
-from pfaffian.model.constraint import Constraint, closure, coincide
+from pfaffian.model.constraint import Constraint, closure, coincide, holonomic, nonholonomic, servo
 from pfaffian.model.elastic import pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import (
@@ -26,6 +27,7 @@ from pfaffian.model.force import (
     actuator,
     dissipation,
     generalised_force,
+    kinetic_energy,
     potential,
     spring,
     thruster,
@@ -34,9 +36,9 @@ from pfaffian.model.force import (
 from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter
-from pfaffian.model.pose import Pose, pose
+from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.rolling import disk, knife_edge, sphere, wheel
-from pfaffian.model.shape import ROLES, SIZES, Shape, shape
+from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
 
 Names = Mapping[str, ca.SX]
 
@@ -66,12 +68,25 @@ def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
 
 def _shape(node: Node, names: Names, where: Places) -> Shape:
     lengths = ("radius", "length", "density", "mass")
-    f = node.fields(("kind", "size", "file", "scale", "placement", "colour", "role", *lengths), required=("kind",))
+    f = node.fields(("kind", "size", "file", "label", "scale", "placement", "colour", "role", *lengths), required=("kind",))
     kind = f["kind"].choice(SIZES)
+    if kind == "mesh" and "label" in f:
+        return _labelled(node, f, names, where)
     given = _take(f, size=lambda n: n.numbers(3, names), file=lambda n: _mesh(n, where), scale=lambda n: n.array({}),
                   placement=lambda n: read_pose(n, names), colour=_colour, role=lambda n: n.choice(ROLES),
                   **{k: lambda n: n.number(names) for k in lengths})  # fmt: skip
     return _made(node, shape, kind, **given)
+
+
+def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) -> Shape:
+    """A mesh with the name that it had in another file. As there it is no error that it is not found: pictures show a box."""
+    f = node.fields(("kind", "file", "label", "scale", "placement", "colour", "role"))
+    given = _take(f, scale=lambda n: n.array({}), placement=lambda n: read_pose(n, names), colour=_colour,
+                  role=lambda n: n.choice(ROLES))  # fmt: skip
+    colour = given.pop("colour", None)
+    seen = {} if colour is None else {"colour": _made(node, shape, "sphere", radius=1.0, colour=colour).colour}
+    found = where.find(f["file"].text()) if "file" in f else None
+    return _made(node, mesh, found, f["label"].text(), **given, **seen)
 
 
 def _mesh(node: Node, where: Places) -> str:
@@ -115,8 +130,13 @@ def read_joint(name: str, node: Node, names: Names) -> Joint:
 def _limits(node: Node) -> Any:
     """A pair of constants, or one for each coordinate."""
     if isinstance(node.value, list) and any(isinstance(n.value, list) for n in node.value):
-        return [n.constants(2) for n in node.items()]
-    return node.constants(2)
+        return [interval_of(n) for n in node.items()]
+    return interval_of(node)
+
+
+def interval_of(node: Node) -> tuple[float, ...]:
+    """(low, high) of constants, `-inf` or `inf` for an open end."""
+    return tuple(float(n.text()) if n.value in ("inf", "-inf") else n.constant() for n in node.items(2))
 
 
 def _distribution(node: Node, names: Names) -> Any:
@@ -140,9 +160,15 @@ def _mimic(node: Node, names: Names) -> Mimic:
 def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:
     """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide, or a contact
     with a plane: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
-    kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_CONTACTS])
+    kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_BY_TEXT, *_CONTACTS])
+    if "servo" in node.map():
+        return _servo(name, node, names)
     if kind in _CONTACTS:
         return _CONTACTS[kind](name, node, names)
+    if kind in _BY_TEXT:
+        make, key = _BY_TEXT[kind]
+        f = node.fields(("kind", key), required=(key,))
+        return _made(node, make, name, _column(f[key], names))
     ends = ("kind", "body_a", "body_b")
     if kind == "coincide":
         f = node.fields((*ends, "point_a", "point_b"), required=(*ends, "point_a", "point_b"))
@@ -155,24 +181,50 @@ def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[C
     return _made(node, closure, name, kind, f["body_a"].text(), f["body_b"].text(), **given)
 
 
+def _servo(name: str, node: Node, names: Names) -> Constraint:
+    """A constraint that inputs hold: `servo: {directions: [motor], stiffness: 400, damping: 40}` beside its kind."""
+    inner = dict(node.map())
+    f = inner.pop("servo").fields(("directions", "stiffness", "damping"), required=("directions",))
+    target = read_constraint(name, Node(inner, node.where), names)
+    given = _take(f, stiffness=lambda n: n.number(names), damping=lambda n: n.number(names))
+    return _made(node, servo, target, [n.text() for n in f["directions"].items()], **given)
+
+
 def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster:
     """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}` or `jet: {body: hull, axis: [1, 0, 0], limits: [0, 5]}`."""
     if "body" in node.map():
         f = node.fields(("body", "axis", "point", "torque", "limits"))
         given = _take(f, axis=lambda n: n.constants(3), point=lambda n: n.numbers(3, names),
-                      torque=lambda n: n.number(names), limits=lambda n: n.constants(2))  # fmt: skip
+                      torque=lambda n: n.number(names), limits=interval_of)  # fmt: skip
         return _made(node, thruster, name, f["body"].text(), **given)
     f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
-    given = _take(f, component=_index, gear=lambda n: n.number(names), limits=lambda n: n.constants(2))
+    given = _take(f, component=_index, gear=lambda n: n.number(names), limits=interval_of)
     return _made(node, actuator, name, f["joint"].text(), **given)
 
 
 def read_pose(node: Node, names: Names) -> Pose:
-    """`{xyz: [0, 0, l], rpy: [0, pi/2, 0]}` or `{xyz: ..., quaternion: [x, y, z, w]}`."""
-    f = node.fields(("xyz", "rpy", "quaternion"))
+    """`{xyz: [0, 0, l], rpy: [0, pi/2, 0]}`, or quaternion: [x, y, z, w], or rotation: the rows of a matrix."""
+    f = node.fields(("xyz", "rpy", "quaternion", "rotation"))
+    if "rotation" in f:
+        R = ca.densify(ca.vertcat(*[row.numbers(3, names).T for row in f["rotation"].items(3)]))
+        if R.is_constant() and "rpy" not in f and "quaternion" not in f:
+            _made(f["rotation"], pose, rotation=np.array(ca.DM(R)))
+            return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
+        if not R.is_constant():
+            return _turned(f, R, names)
     given = _take(f, xyz=lambda n: n.numbers(3, names), rpy=lambda n: n.numbers(3, names),
                   quaternion=lambda n: n.constants(4))  # fmt: skip
     return _made(node, pose, **given)
+
+
+def _turned(f: Mapping[str, Node], R: ca.SX, names: Names) -> Pose:
+    """A pose whose rotation depends on parameters: a rotation at random values of them."""
+    if "rpy" in f or "quaternion" in f:
+        raise f["rotation"].error("rotation, rpy and quaternion say the same; give one of them")
+    used = ca.symvar(R)
+    at = np.random.default_rng(1).uniform(0.5, 1.5, len(used)).tolist()
+    _made(f["rotation"], pose, rotation=np.array(ca.Function("R", used, [R]).call(at)[0]))
+    return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
 
 
 def _index(node: Node) -> int:
@@ -218,7 +270,9 @@ def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callab
 
 
 def _pseudo(node: Node, names: Names) -> ca.SX:
-    """`{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`."""
+    """`{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`, or the rows of a matrix."""
+    if isinstance(node.value, list):
+        return ca.vertcat(*[ca.horzcat(*[x.number(names) for x in row.items(len(node.value))]) for row in node.value])
     f = node.fields(("weight", "centre", "moments"), required=("weight",))
     given = _take(f, weight=lambda n: n.number(names), centre=lambda n: n.numbers(3, names),
                   moments=lambda n: _moments(n, names))  # fmt: skip
@@ -259,6 +313,9 @@ _FORMS: dict[str, Callable[[Node, Names], Any]] = {
 }
 """Form of a value -> its reader."""
 
+_BY_TEXT: dict[str, tuple[Callable[..., Any], str]] = {"holonomic": (holonomic, "phi"), "nonholonomic": (nonholonomic, "eta")}
+"""Kind of constraint by expressions -> what makes it, and the key of its expressions."""
+
 _DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
 _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
 
@@ -268,6 +325,7 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
     "wrench": _reader(wrench, "body", value="wrench", point="point", axes="axes", by="text"),
     "potential": _reader(potential, V="function!"),
     "dissipation": _reader(dissipation, R="function!"),
+    "kinetic-energy": _reader(kinetic_energy, T="function!"),
     "generalised-force": _reader(generalised_force, f="function!", joint="text"),
     "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
     "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),

@@ -16,7 +16,7 @@ from pfaffian.errors import ModelError, meant_kind, nearest
 from pfaffian.formats.expression import expression
 from pfaffian.formats.number import printable
 
-MAX_CHARACTERS = 100_000
+MAX_CHARACTERS = 400_000
 MAX_DEPTH = 16
 
 
@@ -95,7 +95,7 @@ def parse_tree(text: str, source: str) -> Node:
     """The one document of a YAML text.
 
     Raises ModelError: YAML that is not well-formed, or has tags, anchors, aliases, duplicate keys, a second document, more than
-    100,000 characters or 16 levels.
+    400,000 characters or 16 levels.
     """
     source = printable(source)[1:-1]
     if len(text) > MAX_CHARACTERS:

@@ -46,6 +46,7 @@ class _Number(NamedTuple):
 def _number(x: ca.SX) -> _Number:
     if x.is_constant():
         return _Number(x.serialize(), ())
+    x = ca.cse(x)  # whether equal parts were computed once or twice is no part of the number
     used = ca.symvar(x)
     return _Number(ca.Function("number", used, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in used))
 

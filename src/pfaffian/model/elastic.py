@@ -237,8 +237,8 @@ def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
 
 
 def spatial(K: ca.SX) -> ca.SX:
-    """(6, 6) of K' (4, 4) or K (6, 6): the form in twists."""
-    return ca.SX(se3.Vee(K)) if K.shape == (4, 4) else K
+    """(6, 6) of K' (4, 4) or K (6, 6): the form in twists, without its zeros."""
+    return ca.sparsify(ca.SX(se3.Vee(K)) if K.shape == (4, 4) else K)
 
 
 def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:

@@ -24,6 +24,9 @@ from pfaffian.errors import ModelError, brief
 COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
 
+UNIT = 4e-16
+"""Difference of a length from one that rounding makes."""
+
 SYMMETRIC = 1e-12
 """Part of its largest entry by which a symmetric matrix may differ from its transpose."""
 
@@ -237,7 +240,8 @@ def direction(value: Any, what: str) -> ca.SX:
     x = floats(value, what)
     if x.shape != (3,) or not np.linalg.norm(x) > 0:
         raise ModelError(f"{what}: three numbers, not all zero, are needed, got {brief(value)}")
-    return ca.SX(x / np.linalg.norm(x))
+    length = np.linalg.norm(x)
+    return ca.SX(x if abs(length - 1) < UNIT else x / length)  # a direction from a file stays what it was
 
 
 def scalar(value: Any, what: str) -> ca.SX:

@@ -1,0 +1,41 @@
+"""Drake's joints and rotors in URDF files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from pfaffian.formats.number import printable
+from pfaffian.formats.urdf_part import UrdfJoint, read_joint_of
+from pfaffian.formats.xml import Element
+
+_KINDS = {"ball": "spherical", "universal": "universal", "planar": "planar", "screw": "helical", "weld": "fixed"}
+"""Type of a <drake:joint> -> kind of joint."""
+
+
+def read_drake_joint(element: Element) -> UrdfJoint:
+    """<drake:joint> directly under <robot>: ball, universal, planar or screw with its <drake:screw_thread_pitch> a turn."""
+    word = element.text("type")
+    if word not in _KINDS:
+        raise element.error(f"type {printable(word)} is unknown; one of {', '.join(_KINDS)}")
+    j = read_joint_of(element, _KINDS[word])
+    if word != "screw":
+        return j
+    thread = element.first("drake:screw_thread_pitch")
+    if thread is None:
+        raise element.error("<drake:screw_thread_pitch value=.../> is missing")
+    return replace(j, pitch=thread.number("value") / (2 * math.pi))
+
+
+def rotors(robot: Element) -> dict[str, float]:
+    """Joint -> its armature gear^2 rotor inertia [kg m^2 or kg], of <drake:rotor_inertia> in <transmission><actuator>."""
+    found: dict[str, float] = {}
+    for t in robot.all("transmission"):
+        joint, motor = t.first("joint"), t.first("actuator")
+        rotor = motor.first("drake:rotor_inertia") if motor else None
+        if joint is None or motor is None or rotor is None or "name" not in joint.attributes:
+            continue
+        gear = motor.first("drake:gear_ratio")
+        ratio = gear.number("value") if gear else 1.0
+        found[joint.attributes["name"]] = ratio**2 * rotor.number("value")
+    return found

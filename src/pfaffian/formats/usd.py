@@ -1,0 +1,263 @@
+"""USD stages with UsdPhysics as mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, ModelWarning, notice
+from pfaffian.formats.file import as_path
+from pfaffian.formats.number import printable
+from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.usd_body import read_body, rigid_bodies
+from pfaffian.formats.usd_joint import UsdJoint, read_joint
+from pfaffian.formats.usd_stage import Stage, open_stage
+from pfaffian.model.body import WORLD
+from pfaffian.model.constraint import Closure, closure
+from pfaffian.model.force import Actuator, actuator
+from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
+from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.pose import Pose
+from pfaffian.model.unphysical import unphysical
+
+Frame = tuple[np.ndarray, np.ndarray]
+
+
+def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
+    """The mechanism of a USD file (.usd, .usda, .usdc) by its UsdPhysics, and its start: (Mechanism, RunSettings).
+
+    Rigid bodies and joints of all its articulations; z points up and all units are SI, whatever the stage's are. A joint that
+    is excluded from the articulation, or whose bodies others connect already, becomes a closure. A body that no joint holds
+    floats on a free joint. A drive is a spring and a damper of its joint, and a motor within its maxForce. The start of the
+    run is where the stage has the bodies.
+
+    Args:
+        path: of the file. Layers that it refers to must lie below its folder.
+    Raises ModelError: usd-core is not installed; what is wrong with which prim.
+    Warns ModelWarning: which joints close loops, and what was changed or left out.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> text = '''#usda 1.0
+        ... ( metersPerUnit = 1
+        ...   upAxis = "Z" )
+        ... def Xform "rod" ( prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"] )
+        ... { float physics:mass = 2
+        ...   point3f physics:centerOfMass = (0, 0, -0.5)
+        ...   float3 physics:diagonalInertia = (0.5, 0.5, 0.25) }
+        ... def PhysicsRevoluteJoint "hinge"
+        ... { rel physics:body1 = </rod>
+        ...   uniform token physics:axis = "Y" }
+        ... '''
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "pendulum.usda")
+        ...     n = file.write_text(text)
+        ...     m, settings = pf.formats.read_usd(file)
+        >>> m, pf.mass_matrix(m)  # 0.5 + 2 * 0.5^2
+        (<Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs hinge>, array([[1.]]))
+    """
+    place = as_path(path)
+    s = open_stage(place)
+    prims = rigid_bodies(s)
+    if not prims:
+        raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to what moves")
+    named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
+    joints = _joints(s, named)
+    tree, closing = _spanning(s, joints, prims, named)
+    wholes = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
+    made = [_tree_joint(j, flipped, joints) for j, flipped in tree]
+    moving = {j.name for j in made if j.nv}
+    m = mechanism(
+        place.stem,
+        wholes,
+        made,
+        constraints=[_closure(j) for j in closing],
+        actuators=[a for j, _ in tree if j.name in moving and (a := _motor(j)) is not None],
+        gravity=_gravity(s),
+        lenient=True,
+    )
+    _tell(s, joints, closing)
+    wrong = unphysical(m)
+    if wrong:
+        listed = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
+        notice(f"{s.source}: inertias that no body can have are used as they are: {listed}", ModelWarning)
+    return replace(m, lenient=bool(wrong)), RunSettings(guess=_start(s, m, tree, named))
+
+
+def _names(prims: Sequence[Any]) -> list[str]:
+    """Names of prims, or their paths where two have one name."""
+    short = [p.GetName() for p in prims]
+    return [n if short.count(n) == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
+
+
+def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
+    from pxr import UsdPhysics
+
+    prims = [p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Joint)]
+    found = [read_joint(s, p, name, named) for p, name in zip(prims, _names(prims), strict=True)]
+    return [j for j in found if j is not None]
+
+
+def _spanning(
+    s: Stage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
+) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
+    """The joints of the tree, parents first, with whether their second body comes first; and those that close loops.
+
+    What no joint of the articulation holds gets a joint: a free one, or a fixed one where it is kinematic.
+    """
+    from pxr import UsdPhysics
+
+    usable = [j for j in joints if not j.excluded and j.kind not in ("distance",)]
+    placed: set[str | None] = {None}
+    tree, used = list[tuple[UsdJoint, bool]](), set[str]()
+
+    def grow() -> None:
+        found = True
+        while found:
+            found = False
+            for j in usable:
+                if j.name not in used and (j.bodies[0] in placed) != (j.bodies[1] in placed):
+                    flipped = j.bodies[1] in placed
+                    tree.append((j, flipped))
+                    used.add(j.name)
+                    placed.add(j.bodies[0] if flipped else j.bodies[1])
+                    found = True
+
+    grow()
+    roots = [p for p in prims if p.HasAPI(UsdPhysics.ArticulationRootAPI)]
+    for prim in [*roots, *prims]:
+        name = named[str(prim.GetPath())]
+        if name in placed:
+            continue
+        kinematic = UsdPhysics.RigidBodyAPI(prim).GetKinematicEnabledAttr().Get()
+        R, p, _ = s.frame(prim)
+        zero = (np.eye(3), np.zeros(3))
+        frames = ((R, p), zero) if kinematic else (zero, zero)
+        tree.append((UsdJoint(f"{name} base", prim, "fixed" if kinematic else "free", (None, name), frames, (1.0, 0.0, 0.0),
+                              False), False))  # fmt: skip
+        placed.add(name)
+        grow()
+    return tree, [j for j in joints if j.name not in used and j.kind != "free"]
+
+
+def _pose(frame: Frame) -> Pose:
+    R, p = frame
+    return Pose(ca.SX(R), ca.SX(p))
+
+
+def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
+    """A joint from the body that comes first; turned over where that is its second, so that its coordinate keeps its sign."""
+    first, second = (1, 0) if flipped else (0, 1)
+    at, its = (_pose(j.frames[k]) for k in (first, second))
+    one = j.kind in ("revolute", "prismatic")
+    axis = j.axis if one else (0.0, 0.0, 1.0)
+    if flipped and one:
+        axis = tuple(-x for x in axis)  # type: ignore[assignment]
+    after = _follows(j, joints)
+    spring = {"stiffness": j.drive.stiffness, "damping": j.drive.damping, "rest": j.drive.target} if j.drive and one else {}
+    return joint(
+        j.name, j.kind, j.bodies[first] or WORLD, j.bodies[second] or WORLD, axis=axis, placement=at, child_placement=its,
+        limits=j.limits if one and not after else UNLIMITED, armature=j.armature if one else 0.0, mimic=after, **spring,
+    )  # fmt: skip
+
+
+def _follows(j: UsdJoint, joints: list[UsdJoint]) -> Any:
+    if j.mimic is None:
+        return None
+    path, ratio, offset = j.mimic
+    other = next((x for x in joints if str(x.prim.GetPath()) == path), None)
+    if other is None:
+        raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is no joint; correct the path")
+    return mimic({other.name: ratio}, offset)
+
+
+def _closure(j: UsdJoint) -> Closure:
+    kinds = {"fixed": "weld"}
+    a, b = (_pose(frame) for frame in j.frames)
+    length = j.length if j.kind == "distance" else None
+    return closure(j.name, kinds.get(j.kind, j.kind), j.bodies[0] or WORLD, j.bodies[1] or WORLD, placement_a=a, placement_b=b,
+                   axis=j.axis if j.kind in ("revolute", "prismatic") else (0, 0, 1), length=length)  # fmt: skip
+
+
+def _motor(j: UsdJoint) -> Actuator | None:
+    if j.kind not in ("revolute", "prismatic") or j.mimic is not None:
+        return None
+    most = j.drive.most if j.drive else np.inf
+    return actuator(j.name, j.name, limits=(-most, most))
+
+
+def _gravity(s: Stage) -> np.ndarray:
+    """(3,) [m/s^2] of its first physics scene, 9.81 downwards where that does not say."""
+    from pxr import UsdPhysics
+
+    down = np.array([0.0, 0.0, -1.0])
+    scene = next((p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Scene)), None)
+    if scene is None:
+        return 9.81 * down
+    api = UsdPhysics.Scene(scene)
+    size = api.GetGravityMagnitudeAttr().Get()
+    n = np.array(tuple(api.GetGravityDirectionAttr().Get() or (0, 0, 0)), dtype=float)
+    if n.any():
+        down = s.up @ (n / np.linalg.norm(n))
+    return down * (9.81 if size is None or not np.isfinite(size) or size < 0 else float(size) * s.length)
+
+
+def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
+    """Coordinates of the joints where the stage has the bodies."""
+    world: dict[str | None, Frame] = {None: (np.eye(3), np.zeros(3))}
+    world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
+    found: dict[str, float] = {}
+    for j, flipped in tree:
+        frames = []
+        for body, (R, p) in zip(j.bodies, j.frames, strict=True):
+            Rb, pb = world[body]
+            frames.append((Rb @ R, pb + Rb @ p))
+        (Ra, pa), (Rb, pb) = frames
+        found |= _coordinates(m, j, Ra.T @ Rb, Ra.T @ (pb - pa), flipped)
+    return {name: x for name, x in found.items() if name in m.q_names and abs(x) > 0}
+
+
+def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:
+    """Name of a coordinate -> its value, of a joint whose second frame stands so in the first."""
+    from scipy.spatial.transform import Rotation
+
+    n = np.array(j.axis)
+    if j.kind == "revolute":
+        return {j.name: float(Rotation.from_matrix(R).as_rotvec() @ n)}
+    if j.kind == "prismatic":
+        return {j.name: float(p @ n)}
+    if j.kind not in ("spherical", "free", "translation") or m.joint(j.name).mimic:
+        return {}
+    if flipped:
+        R, p = R.T, -R.T @ p
+    turned = Rotation.from_matrix(R).as_quat() if j.kind != "translation" else []
+    slid: Any = p if j.kind != "spherical" else []
+    names = m.q_names[m.q_slices[j.name]]
+    return dict(zip(names, (float(x) for x in (*slid, *turned)), strict=True))
+
+
+def _tell(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
+    if closing:
+        words = [
+            f"{printable(j.name)} ({j.kind}{', excluded from its articulation' if j.excluded else ''})" for j in closing[:10]
+        ]
+        more = f" and {len(closing) - 10} more" if len(closing) > 10 else ""
+        notice(
+            f"{s.source}: joints close loops as constraints, without motors and limits: {', '.join(words)}{more}", ModelWarning
+        )
+    driven = [j for j in joints if j.drive and (j.drive.stiffness or j.drive.damping)]
+    if driven:
+        names = ", ".join(printable(j.name) for j in driven[:10])
+        notice(f"{s.source}: drives act as springs and dampers without their maxForce, which limits the motors: {names}",
+               ModelWarning)  # fmt: skip
+    lost = [f"{j.name}: {word}" for j in joints for word in j.lost]
+    lost += [f"{j.name}: targetVelocity" for j in joints if j.drive and j.drive.speed]
+    if lost:
+        notice(f"{s.source}: left out: {', '.join(printable(x)[1:-1] for x in lost[:10])}", ModelWarning)

@@ -1,0 +1,211 @@
+"""Joints of a USD stage: kinds, frames in both bodies, limits, drives and mimics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.number import printable
+from pfaffian.formats.usd_stage import Stage
+from pfaffian.model.joint import UNLIMITED
+
+_AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_KINDS = {
+    "PhysicsFixedJoint": "fixed", "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic",
+    "PhysicsSphericalJoint": "spherical", "PhysicsDistanceJoint": "distance",
+}  # fmt: skip
+_TURNS, _SLIDES = ("rotX", "rotY", "rotZ"), ("transX", "transY", "transZ")
+
+
+@dataclass(frozen=True)
+class Drive:
+    """tau = stiffness (target - q) + damping (speed - v), of at most `most`; SI."""
+
+    stiffness: float
+    damping: float
+    target: float
+    speed: float
+    most: float
+
+
+@dataclass(frozen=True)
+class UsdJoint:
+    """A joint with its frames (R, p) in both bodies, whose names are None for the world; SI."""
+
+    name: str
+    prim: Any
+    kind: str
+    bodies: tuple[str | None, str | None]
+    frames: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+    axis: tuple[float, float, float]
+    excluded: bool
+    limits: tuple[float, float] = UNLIMITED
+    drive: Drive | None = None
+    mimic: tuple[str, float, float] | None = None
+    armature: float = 0.0
+    length: float = 0.0
+    lost: list[str] = field(default_factory=list)
+
+
+def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
+    """A joint that is enabled.   bodies: path of a rigid body -> its name. Raises ModelError: what cannot be said of it."""
+    from pxr import UsdPhysics
+
+    j = UsdPhysics.Joint(prim)
+    if j.GetJointEnabledAttr().Get() is False:
+        return None
+    lost: list[str] = []
+    kind, axis = _kind(s, prim)
+    ends = [_end(s, prim, rel, at, turn, bodies) for rel, at, turn in (
+        (j.GetBody0Rel(), j.GetLocalPos0Attr(), j.GetLocalRot0Attr()),
+        (j.GetBody1Rel(), j.GetLocalPos1Attr(), j.GetLocalRot1Attr()))]  # fmt: skip
+    if ends[0][0] == ends[1][0]:
+        raise s.error(prim, "it joins a body to itself, or the world to the world")
+    if (j.GetBreakForceAttr().Get() or np.inf) < 1e30 or (j.GetBreakTorqueAttr().Get() or np.inf) < 1e30:
+        lost.append("breakForce")
+    unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(kind, 1.0)
+    return UsdJoint(
+        name, prim, kind, (ends[0][0], ends[1][0]), (ends[0][1], ends[1][1]), axis,
+        bool(j.GetExcludeFromArticulationAttr().Get()), _limits(prim, kind, unit, lost), _drive(s, prim, kind, unit, lost),
+        _mimic(prim, kind, unit), _armature(s, prim, kind), _length(s, prim) if kind == "distance" else 0.0, lost,
+    )  # fmt: skip
+
+
+def _kind(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
+    word = str(prim.GetTypeName())
+    if word == "PhysicsJoint":
+        return _by_locks(s, prim)
+    if word not in _KINDS:
+        raise s.error(prim, f"a joint of type {printable(word)} is not read; one of {', '.join(_KINDS)}, PhysicsJoint")
+    axis = prim.GetAttribute("physics:axis").Get() if word != "PhysicsFixedJoint" else None
+    return _KINDS[word], _AXES[str(axis or "X")]
+
+
+def _by_locks(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
+    """The kind that a joint with six degrees of freedom has left; a lower limit above the upper one locks one of them."""
+    from pxr import UsdPhysics
+
+    free = []
+    for name in (*_SLIDES, *_TURNS):
+        limit = UsdPhysics.LimitAPI.Get(prim, name) if prim.HasAPI(UsdPhysics.LimitAPI, name) else None
+        low, high = (limit.GetLowAttr().Get(), limit.GetHighAttr().Get()) if limit else (-np.inf, np.inf)
+        if low <= high and low != high:
+            free.append(name)
+    if not free:
+        return "fixed", _AXES["X"]
+    if len(free) == 1:
+        return ("revolute" if free[0] in _TURNS else "prismatic"), _AXES[free[0][-1]]
+    whole = {_TURNS: "spherical", _SLIDES: "translation", (*_SLIDES, *_TURNS): "free"}
+    if tuple(free) in whole:
+        return whole[tuple(free)], _AXES["X"]
+    raise s.error(prim, f"no joint leaves {', '.join(free)}; split it into joints of one degree of freedom")
+
+
+def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple]:
+    """Name of the body, and the joint's frame in it; a target that is no rigid body stands in the world."""
+    targets = rel.GetTargets()
+    if len(targets) > 1:
+        raise s.error(prim, f"{rel.GetName()} names {len(targets)} bodies; one is needed")
+    q, x = turn.Get(), at.Get()
+    R, p = np.eye(3), np.zeros(3)
+    if x is not None:
+        p = np.array(tuple(x), dtype=float)
+    if q is not None:
+        R = _rotation((*q.imaginary, q.real), s, prim)
+    target = s.stage.GetPrimAtPath(targets[0]) if targets else None
+    if targets and not target:
+        raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which is not there; correct the path")
+    path = str(targets[0]) if targets else ""
+    held = target
+    while held and str(held.GetPath()) not in bodies and not held.IsPseudoRoot():
+        held = held.GetParent()
+    Rt, pt, scale = s.frame(target) if target else (s.up, np.zeros(3), np.ones(3))
+    if path in bodies:
+        return bodies[path], (R, p * scale * s.length)
+    R, p = Rt @ R, pt + Rt @ (p * scale * s.length)
+    if held and str(held.GetPath()) in bodies:
+        Rb, pb, _ = s.frame(held)
+        return bodies[str(held.GetPath())], (Rb.T @ R, Rb.T @ (p - pb))
+    return None, (R, p)
+
+
+def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
+        raise s.error(prim, f"the rotation {q} has no direction")
+    return Rotation.from_quat(q).as_matrix()
+
+
+def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
+    if kind == "spherical" and any(
+        (a := prim.GetAttribute(f"physics:coneAngle{k}Limit")) and a.Get() is not None and a.Get() >= 0 for k in (0, 1)
+    ):
+        lost.append("coneAngleLimit")
+    if kind not in ("revolute", "prismatic") or prim.GetTypeName() == "PhysicsJoint":
+        return UNLIMITED
+    low, high = (prim.GetAttribute(f"physics:{word}Limit").Get() for word in ("lower", "upper"))
+    pair = -np.inf if low is None else float(low) * unit, np.inf if high is None else float(high) * unit
+    if pair[0] > pair[1]:
+        raise ModelError(f"{printable(str(prim.GetPath()))}: its lower limit {low} is above the upper one {high}; swap them")
+    return pair
+
+
+def _drive(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> Drive | None:
+    from pxr import UsdPhysics
+
+    given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
+    wanted = {"revolute": ("angular", *_TURNS), "prismatic": ("linear", *_SLIDES)}.get(kind, ())
+    if len(given) > 1 or any(n not in wanted for n in given):
+        lost.append(f"drives {', '.join(given)}")
+        return None
+    if not given:
+        return None
+    d = UsdPhysics.DriveAPI.Get(prim, given[0])
+    number = lambda attribute, default: float(default if (x := attribute.Get()) is None else x)  # noqa: E731
+    if str(d.GetTypeAttr().Get() or "force") != "force":
+        lost.append("a drive of accelerations")
+        return None
+    force = s.mass * s.length * (s.length if kind == "revolute" else 1.0)
+    most = number(d.GetMaxForceAttr(), np.inf)
+    return Drive(
+        number(d.GetStiffnessAttr(), 0.0) * force / unit, number(d.GetDampingAttr(), 0.0) * force / unit,
+        number(d.GetTargetPositionAttr(), 0.0) * unit, number(d.GetTargetVelocityAttr(), 0.0) * unit,
+        most * force if most < 1e30 else np.inf,
+    )  # fmt: skip
+
+
+def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None:
+    """Path of the joint that it follows, ratio and offset: q + gearing q_reference + offset = 0 (PhysX)."""
+    for name in _TURNS + _SLIDES:
+        stem = f"physxMimicJoint:{name}"
+        to = prim.GetRelationship(f"{stem}:referenceJoint")
+        if to and to.GetTargets():
+            gearing, offset = (prim.GetAttribute(f"{stem}:{word}") for word in ("gearing", "offset"))
+            ratio = float(gearing.Get()) if gearing and gearing.Get() is not None else 1.0
+            shift = float(offset.Get()) if offset and offset.Get() is not None else 0.0
+            return str(to.GetTargets()[0]), -ratio, -shift * unit
+    to = prim.GetRelationship("newton:mimicJoint")
+    if to and to.GetTargets():
+        coefficients = [prim.GetAttribute(f"newton:mimicCoef{k}") for k in (0, 1)]
+        zero, one = (float(c.Get()) if c and c.Get() is not None else d for c, d in zip(coefficients, (0.0, 1.0), strict=True))
+        return str(to.GetTargets()[0]), one, zero * unit
+    return None
+
+
+def _armature(s: Stage, prim: Any, kind: str) -> float:
+    a = prim.GetAttribute("physxJoint:armature") or prim.GetAttribute("newton:armature")
+    value = float(a.Get()) if a and a.Get() is not None else 0.0
+    return value * (s.inertia if kind == "revolute" else s.mass)
+
+
+def _length(s: Stage, prim: Any) -> float:
+    low, high = (prim.GetAttribute(f"physics:{word}Distance").Get() for word in ("min", "max"))
+    if low is None or high is None or low < 0 or high < 0 or abs(high - low) > 1e-6 * max(high, 1e-9) or not high > 0:
+        raise s.error(
+            prim, f"its distance may lie between {low} and {high}; a rod of one length is read, minDistance = maxDistance"
+        )
+    return float(high) * s.length

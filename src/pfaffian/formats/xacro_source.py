@@ -1,0 +1,33 @@
+"""xacro: the source code of URDF files, which its own package runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+from pfaffian.errors import ModelError, install
+from pfaffian.formats.number import printable
+
+WAY_OUT = (
+    "xacro is source code of URDF; if you trust it, expand=True runs it by the package xacro, or expand it first: "
+    "xacro robot.xacro > robot.urdf"
+)
+
+
+def expanded(path: Path) -> str:
+    """The URDF text of a xacro file, by the package xacro, which runs its expressions and opens the files that it includes.
+
+    Raises ModelError: xacro is not installed, or what it finds.
+    """
+    try:
+        import xacro
+    except ImportError:
+        raise ModelError(f"{path.name}: xacro files need the package xacro; run {install('xacro')}") from None
+    words = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(words):
+            return xacro.process_file(str(path)).toxml()
+    except (Exception, SystemExit) as error:  # whatever a program in the file does
+        reason = printable(" ".join(f"{error} {words.getvalue()}".split()))[1:-1]
+        raise ModelError(f"{printable(path.name)[1:-1]}: xacro does not expand it: {reason}") from None

@@ -1,0 +1,93 @@
+"""XML files: elements as lines, numbers to the last digit, and what both URDF and MJCF need of a mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from xml.sax.saxutils import quoteattr  # writes only
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, ModelWarning, notice
+from pfaffian.formats.formula import constant
+from pfaffian.formats.number import printable
+from pfaffian.model.pose import Pose
+
+
+@dataclass
+class Tag:
+    """An element to write.   given: its attributes, numbers or texts; those that are None are left out."""
+
+    name: str
+    given: dict[str, object] = field(default_factory=dict)
+    inside: list[Tag] = field(default_factory=list)
+
+    def add(self, name: str, /, **given: object) -> Tag:
+        """A new element in this one; an underscore at the end of an attribute's name is dropped."""
+        made = Tag(name, {key.rstrip("_"): x for key, x in given.items() if x is not None})
+        self.inside.append(made)
+        return made
+
+    def lines(self, depth: int = 0) -> Iterable[str]:
+        words = "".join(f" {key}={quoteattr(said(x))}" for key, x in self.given.items())
+        start = f"{'  ' * depth}<{self.name}{words}"
+        if not self.inside:
+            yield f"{start}/>"
+            return
+        yield f"{start}>"
+        for tag in self.inside:
+            yield from tag.lines(depth + 1)
+        yield f"{'  ' * depth}</{self.name}>"
+
+
+def said(x: object) -> str:
+    """A text, a number or numbers as an attribute says them."""
+    if isinstance(x, str):
+        return x
+    return " ".join(repr(float(n)) for n in np.atleast_1d(np.asarray(x, dtype=float)))
+
+
+def document(root: Tag, comment: str = "") -> str:
+    """The text of a file."""
+    words = f"<!-- {comment.replace('--', '-')} -->\n" if comment else ""
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + words + "\n".join(root.lines()) + "\n"
+
+
+def numbers(x: ca.SX, what: str) -> np.ndarray:
+    """The values of plain numbers, flat."""
+    return constant(x, what).ravel(order="F")
+
+
+def plain(X: Pose, what: str) -> tuple[np.ndarray, np.ndarray]:
+    """(3, 3) rotation and (3,) position of a pose of plain numbers."""
+    return constant(X.R, what), constant(X.p, what).ravel()
+
+
+def composed(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """a b."""
+    return a[0] @ b[0], a[1] + a[0] @ b[1]
+
+
+def inverted(a: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse of a."""
+    return a[0].T, -a[0].T @ a[1]
+
+
+def is_one(R: np.ndarray) -> bool:
+    """Whether a rotation is none, to rounding."""
+    return bool(np.abs(R - np.eye(3)).max() < 1e-14)
+
+
+def check_names(names: Iterable[str], kind: str) -> None:
+    """Raise ModelError for a name that an XML file cannot carry."""
+    for name in names:
+        if not name or len(name) > 128 or not name.isprintable():
+            raise ModelError(f"{printable(name)} names an element, but {kind} takes 1 to 128 printable characters; rename it")
+
+
+def tell(lost: list[str], kind: str) -> None:
+    """Say once what the file does not say."""
+    if lost:
+        more = f" and {len(lost) - 20} more" if len(lost) > 20 else ""
+        notice(f"{kind} does not say: {'; '.join(lost[:20])}{more}", ModelWarning)

@@ -1,0 +1,417 @@
+"""What is written and read again is equal, or moves alike; what a kind of file cannot say is refused by name."""
+
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError, ModelWarning
+from pfaffian.formats import RunSettings, parse_urdf, read, write
+from pfaffian.maths.closures import CLOSURES
+from pfaffian.model.joint import KINDS
+from tests.random_mechanisms import random_body, random_pose
+from tests.tolerance import PEER, close
+
+L, K = pf.Parameter("l", 0.5, "m"), pf.Parameter("k", 3.0)
+DRAW = np.random.default_rng(7)
+
+
+def again(m, folder, suffix=".yaml", settings=None):
+    """The mechanism and the settings of the last of the files that are written."""
+    return read(write(m, folder / f"machine{suffix}", settings)[-1])
+
+
+def every_joint():
+    """One joint of each kind, with what it can have, on bodies with shapes."""
+    bodies, joints = [], []
+    for kind in KINDS:
+        given = {"pitch": 0.1 * L} if KINDS[kind].screws else {}
+        if kind != "fixed":
+            given |= {"stiffness": np.diag(np.arange(1.0, KINDS[kind].nv + 1)), "damping": 2 * K, "armature": 0.1}
+        if KINDS[kind].nq == 1:
+            given |= {"limits": (-1.0, np.inf), "rest": 0.2, "effort": 7.0}
+        box = pf.shape("box", size=(L, 0.1, 0.2), colour=(0.1, 0.2, 0.3), placement=random_pose(DRAW), role="collision")
+        bodies.append(pf.body(kind, mass=K, com=(L / 2, 0, 0), inertia=(4, 4, K + ca.sin(L.symbol) ** 2), shape=box))
+        joints.append(pf.joint(kind, kind, "world", kind, axis=DRAW.normal(size=3), placement=random_pose(DRAW), **given))
+    bodies += [
+        pf.body("ball", shape=[pf.shape("sphere", radius=L, density=100.0), pf.shape("capsule", radius=0.1, length=L)]),
+        random_body(DRAW, "skate"),
+        random_body(DRAW, "gear"),
+    ]
+    joints += [
+        pf.joint("ice", "planar", "world", "skate", distribution=["vx", "wz"], speeds={"run": "m/s", "turn": "rad/s"}),
+        pf.joint("hang", "spherical", "skate", "ball", placement=pf.pose((0, 0, L), rpy=(L, 0, 0))),
+        pf.joint("gear", "revolute", "world", "gear", mimic=pf.mimic({"revolute": -K, "prismatic": 2}, L)),
+    ]
+    motors = [
+        pf.actuator("motor", "planar", component=2, gear=K, limits=(-1, np.inf)),
+        pf.forces.thruster("jet", "free", axis=(1, 2, 3), point=(0, L, 0), torque=0.1, limits=(0, 5)),
+    ]
+    return pf.mechanism("joints & more: \"all\" 'äß'", bodies, joints, actuators=motors, parameters=[L, K], gravity=(0, K, -9))
+
+
+def every_constraint():
+    """Each kind of closure, contacts, expressions and a servo constraint, between two free bodies."""
+    ends = {"placement_a": random_pose(DRAW), "placement_b": random_pose(DRAW)}
+    bodies = [random_body(DRAW, n) for n in "ab"]
+    joints = [pf.joint(f"base {n}", "free", "world", n) for n in "ab"]
+    constraints = []
+    for kind in CLOSURES:
+        given = {"universal": {"axis_b": (0, 1, 0)}, "distance": {"length": L}}.get(kind, {})
+        given |= {"pitch": 0.1} if "helical" in kind else {}
+        constraints.append(pf.closure(kind, kind, "a", "b", axis=(1, 2, 2), **ends, **given))
+    constraints += [
+        *pf.rolling.disk("coin", "a", L, axis=(0, 1, 0), rate=0.2, normal=(0, 1, 1)),
+        *pf.rolling.sphere("ball", "b", 0.3),
+        pf.rolling.wheel("tyre", "a", 0.2, centre=(L, 0, 0)),
+        pf.rolling.knife_edge("blade", "b", (1, 1, 0), on="a"),
+        pf.servo(pf.coincide("held", "world", (0, 0, 1), "a", (0, 0, 0)), ["fx", "fy", "fz"], stiffness=K),
+    ]
+    motors = [pf.forces.thruster(f"f{n}", "a", axis=np.eye(3)[i]) for i, n in enumerate("xyz")]
+    return pf.mechanism("constraints", bodies, joints, constraints=constraints, actuators=motors, parameters=[L, K])
+
+
+def every_force():
+    bodies = [random_body(DRAW, n) for n in "ab"]
+    joints = [pf.joint("base", "free", "world", "a"), pf.joint("hinge", "revolute", "a", "b", axis=(0, 1, 1))]
+    P = pf.forces.pseudo_matrix(3.0, centre=(0, 0, 0.5), moments=(1, 2, 3))
+    A = DRAW.normal(size=(6, 6))
+    forces = [
+        pf.spring("rope", "world", "b", point_a=(0, 0, L), stiffness=K, rest=0.1, damping=2.0),
+        pf.wrench("push", "a", (1, 2, 3, 4, 5, K), axes="LOCAL", by="b", point=(L, 0, 0)),
+        pf.wrench("unknown", "b"),
+        *pf.forces.bushing("mount", "world", "a", stiffness=P, damping=A @ A.T, rest=random_pose(DRAW)),
+        pf.forces.pose_inertia("water", "world", "a", 2 * P),
+        pf.forces.joint_friction("seal", "hinge", L, static=2 * L, viscous=0.3, smooth=0.01),
+        pf.forces.contact_friction(
+            "brake", "a", "b", normal=(0, 0, 2), load=3.0, coefficient=0.5, static=0.75, point=(0, 0, 1)
+        ),
+        pf.forces.drag("air", "a", 0.5, coefficient=2.0, density=1.25, point=(L, 0, 0), wind=(1, 0, 0)),
+        pf.forces.propeller("fan", "a", K, thrust=0.25, torque=0.125, handed="left", axis=(0, 3, 4)),
+        pf.forces.propeller("rotor", "b", "hinge", thrust=L, point=(0, 0, L)),
+    ]
+    return pf.mechanism("forces", bodies, joints, forces=forces, parameters=[L, K])
+
+
+@pytest.mark.parametrize("made", [every_joint, every_constraint, every_force], ids=lambda f: f.__name__)
+def test_yaml_says_all_to_the_last_digit(tmp_path, made):
+    m = made()
+    found, settings = again(m, tmp_path)
+    assert found == m and settings == RunSettings()
+
+
+WRITTEN = """
+parameters: {l: 0.5}
+bodies: {rod: {mass: 1, com: [0, 0, -l], inertia: 0.1, shape: {kind: mesh, label: "package://robot/rod.stl"}}, lost: {mass: 0}}
+joints: {hinge: {kind: revolute, parent: world, child: rod}, weld: {kind: fixed, parent: rod, child: lost}}
+constraints: {phi: {kind: holonomic, phi: "hinge - sin(2*t)*l"}, eta: {kind: nonholonomic, eta: ["hinge' - 1"]}}
+forces:
+  V: {kind: potential, V: "cos(hinge)*l"}
+  R: {kind: dissipation, R: "hinge'^2"}
+  T: {kind: kinetic-energy, T: "hinge'^2/2"}
+  f: {kind: generalised-force, f: -hinge, joint: hinge}
+  w: {kind: wrench, body: rod, value: ["sin(t)", 0, 0, 0, 0, 0]}
+run: {duration: 2, step: 0.002, integrator: rk4, saturate: true, q: {hinge: 0.25}, v: {hinge: 1}, parameters: {l: 0.75}}
+"""
+
+
+def test_what_a_file_says_is_written_again(tmp_path):
+    m, settings = pf.parse_yaml(WRITTEN)
+    found, same = again(m, tmp_path, settings=settings)
+    parts = zip(m.forces + m.constraints, found.forces + found.constraints, strict=True)
+    texts = [[x.texts for x in vars(part).values() if hasattr(x, "texts")] for pair in parts for part in pair]
+    assert same == settings and found.bodies == m.bodies and texts[::2] == texts[1::2] and all(texts)
+    state = [0.3], [0.7]
+    close(pf.forward_dynamics(found, *state).v_dot, pf.forward_dynamics(m, *state).v_dot, PEER, "accelerations")
+
+
+def test_inertias_that_no_body_can_have_stay(tmp_path):
+    rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
+    m = pf.mechanism("lenient", [rod], [hinge], lenient=True)
+    assert again(m, tmp_path)[0] == m
+
+
+def test_meshes_keep_their_name_and_place(tmp_path):
+    (tmp_path / "rod.stl").write_bytes(b"solid")
+    rod = pf.body(
+        "rod", 1.0, (1, 0, 0), 0.1, shape=pf.shape("mesh", file=tmp_path / "rod.stl", scale=(1, 2, 3), colour="#102030")
+    )
+    m = pf.mechanism("mesh", [rod], [pf.joint("hinge", "revolute", "world", "rod")])
+    assert again(m, tmp_path)[0] == m and "file: rod.stl" in (tmp_path / "machine.yaml").read_text()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    file = write(m, elsewhere / "machine.yaml")[0]
+    assert read(file)[0].body("rod").shapes[0].file is None and read(file, allow=[tmp_path])[0] == m
+
+
+# -- URDF and MJCF -----------------------------------------------------------------------------------------------------------
+
+
+def tree(kinds=("revolute", "prismatic", "planar", "fixed"), plain=False):
+    """A chain of these joints on a free base, their frames turned in both bodies."""
+    bodies, joints, last = [random_body(DRAW, "hull")], [pf.joint("base", "free", "world", "hull")], "hull"
+    for kind in kinds:
+        given = {"damping": 0.3, "armature": 0.2} if kind in ("revolute", "prismatic") else {}
+        at = {} if plain else {"placement": random_pose(DRAW), "child_placement": random_pose(DRAW)}
+        bodies.append(random_body(DRAW, f"a {kind}"))
+        joints.append(pf.joint(kind, kind, last, f"a {kind}", axis=DRAW.normal(size=3), **at, **given))
+        last = f"a {kind}"
+    gear = pf.body("gear", 1.0, (0, 0, 0.1), 0.1, shape=pf.shape("cylinder", radius=0.1, length=0.2, colour=(1, 0, 0, 0.5)))
+    joints.append(pf.joint("gear", "revolute", "hull", "gear", mimic=pf.mimic({"revolute": -3.0}, 0.1)))
+    pin = pf.closure("pin", "revolute", "hull", last, placement_a=(1, 0, 0), axis=(0, 1, 0))
+    rope = pf.spring("rope", "world", last, point_a=(0, 0, 2), stiffness=5.0, rest=0.5, damping=1.0)
+    motors = [pf.actuator("motor", "revolute", gear=2.0, limits=(-1, 1))]
+    return pf.mechanism("tree", [*bodies, gear], joints, constraints=[pin], forces=[rope], actuators=motors)
+
+
+def state_of(m):
+    q, v = m.neutral(), DRAW.normal(size=m.nv)
+    for j in m.joints:
+        free = m.q_slices[j.name]
+        stop = free.stop - 4 * (j.name in m.quaternions)
+        q[free.start : stop] = DRAW.normal(size=stop - free.start)
+    for turn in m.quaternions.values():
+        x = DRAW.normal(size=4)
+        q[turn] = x / np.linalg.norm(x)
+    return q, v
+
+
+def alike(m, found):
+    assert (found.q_names, found.v_names, found.u_names) == (m.q_names, m.v_names, m.u_names)
+    q, v = state_of(m)
+    u = DRAW.normal(size=m.nu)
+    close(pf.forward_dynamics(found, q, v, u).v_dot, pf.forward_dynamics(m, q, v, u).v_dot, PEER, "accelerations")
+
+
+def test_urdf_and_what_lies_beside_it_move_alike(tmp_path):
+    m = tree()
+    with pytest.warns(ModelWarning, match="URDF does not say: the axis of joint 'revolute' beside the origin"):
+        files = write(m, tmp_path / "tree.urdf")
+    assert [f.name for f in files] == ["tree.urdf", "tree.yaml"]
+    found, _ = read(files[1])
+    alike(m, found)
+    gear, cylinder = found.body("gear").shapes, m.body("gear").shapes
+    assert [(s.kind, s.colour) for s in gear] == [(s.kind, s.colour) for s in cylinder]
+    assert pf.formats.read_urdf(files[0], loops=False).nv == m.nv + 1  # alone it has neither loop nor gear
+
+
+def test_a_urdf_file_is_written_as_it_was_read(tmp_path):
+    mass = '<inertial><origin xyz="0 0 .5"/><mass value="2"/>'
+    mass += '<inertia ixx="1" iyy="1.5" izz="1" ixy=".1" ixz="0" iyz="0"/></inertial>'
+    text = f"""<robot name="arm"><link name="base"/><link name="a">{mass}
+    <visual><origin xyz="1 2 3"/><geometry><box size="1 2 3"/></geometry>
+    <material name="m"><color rgba=".1 .2 .3 1"/></material></visual></link><link name="b">{mass}</link>
+    <joint name="j" type="revolute"><origin xyz="0 1 0" rpy=".1 .2 .3"/>
+    <parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="2" effort="3" velocity="1"/><dynamics damping=".5"/></joint>
+    <joint name="k" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 3 4"/></joint></robot>"""
+    m = parse_urdf(text)
+    assert again(m, tmp_path, ".urdf")[0] == m
+    floating = parse_urdf(text, base="free")
+    assert again(floating, tmp_path, ".urdf")[0] == floating
+
+
+def qpos_of(model, m, q):
+    """MuJoCo's coordinates at q: quaternions have their scalar first."""
+    at = {model.joint(i).name: model.jnt_qposadr[i] for i in range(model.njnt)}
+    x, places = model.qpos0.copy(), {"x": 0, "y": 1, "z": 2, "qw": 0, "qx": 1, "qy": 2, "qz": 3}
+    for name, value in zip(m.q_names, q, strict=True):
+        stem, _, label = name.rpartition(".")
+        behind = 3 if stem == "base" and label.startswith("q") else 0
+        x[at[name] if name in at else at[stem] + places[label] + behind] = value
+    return x
+
+
+CHAINS = (("revolute", "spherical", "cylindrical"), ("universal", "planar", "prismatic"), ("translation", "schoenflies"))
+
+
+@pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
+def test_mjcf_moves_in_mujoco_as_it_does_here(tmp_path, kinds):
+    """Without closures and gears, which MuJoCo makes soft: positions and accelerations of all bodies, at rest."""
+    mujoco = pytest.importorskip("mujoco")
+    m = tree(("revolute", *[k for k in kinds if k != "revolute"])).with_(constraints=[])
+    m = m.with_(joints=[j for j in m.joints if not j.mimic], bodies=[b for b in m.bodies if b.name != "gear"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        model = mujoco.MjModel.from_xml_path(str(write(m, tmp_path / "tree.xml")[0]))
+    data, (q, _), u = mujoco.MjData(model), state_of(m), [0.7]
+    data.qpos[:], data.ctrl[:] = qpos_of(model, m, q), u
+    mujoco.mj_forward(model, data)
+    v_dot, places = pf.forward_dynamics(m, q, np.zeros(m.nv), u).v_dot, pf.forward_kinematics(m, q)
+    for b in m.bodies:
+        close(data.body(b.name).xpos, places[b.name].position, PEER, "positions", scale=1.0)
+        J = np.zeros((6, model.nv))
+        mujoco.mj_jacBody(model, data, J[:3], J[3:], model.body(b.name).id)
+        ours = pf.jacobian(m, b.name, q, frame="LOCAL_WORLD_ALIGNED") @ v_dot
+        close(J @ data.qacc, ours, PEER, "accelerations")
+
+
+def test_mjcf_says_loops_and_gears_softly(tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    m = tree(("revolute", "spherical"), plain=True)
+    with pytest.warns(ModelWarning, match=r"that constraint 'pin' holds exactly: MuJoCo's equality is soft"):
+        model = mujoco.MjModel.from_xml_path(str(write(m, tmp_path / "tree.xml")[0]))
+    kinds = [mujoco.mjtEq(k).name for k in model.eq_type]
+    assert kinds == ["mjEQ_JOINT", "mjEQ_CONNECT", "mjEQ_CONNECT"] and model.nv == m.nv + 1
+    assert list(model.eq_data[0, :2]) == pytest.approx([0.1, -3.0]) and list(model.geom_rgba[0]) == pytest.approx(
+        [1, 0, 0, 0.5]
+    )
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------------
+
+ROD = pf.body("rod", mass=1.0, com=(0, 0, -L), inertia=0.1)
+
+
+def machine(kind="revolute", **given):
+    body = pf.body("rod", mass=1.0, com=(0, 0, -0.5), inertia=0.1)
+    more = {
+        k: given.pop(k)
+        for k in ("constraints", "forces", "actuators", "bodies", "coordinates", "velocities", "parameters")
+        if k in given
+    }
+    return pf.mechanism("m", more.pop("bodies", [body]), [pf.joint("j", kind, "world", "rod", **given)], **more)
+
+
+f = lambda k: k.q[0]  # noqa: E731
+slip = pf.rolling.disk("c", "rod", 0.1)
+REFUSED = {
+    "holonomic": (".yaml", lambda: machine(constraints=[pf.holonomic("c", f)]), "constraint 'c': phi is a function in Python"),
+    "nonholonomic": (
+        ".yaml",
+        lambda: machine(constraints=[pf.nonholonomic("c", lambda k: k.v[0])]),
+        "'c': eta is a function in Python",
+    ),
+    "acceleration": (
+        ".yaml",
+        lambda: machine(constraints=[pf.acceleration_constraint("c", lambda k: ([[1]], [0]))]),
+        "'c' gives its rows",
+    ),
+    "active": (
+        ".yaml",
+        lambda: machine(constraints=[pf.active_while(pf.closure("c", "weld", "world", "rod"), f)]),
+        "'c' holds while",
+    ),
+    "servo": (
+        ".yaml",
+        lambda: machine(constraints=[pf.servo(pf.holonomic("c", f), lambda k: [[1]])]),
+        "its directions are a function",
+    ),
+    "height": (
+        ".yaml",
+        lambda: machine("free", constraints=[slip[0]]),
+        "'c height' is the height of a contact without its slip",
+    ),
+    "rate": (
+        ".yaml",
+        lambda: machine("free", constraints=[pf.rolling.wheel("c", "rod", 1, rate=lambda t: t)]),
+        "rate is a function",
+    ),
+    "potential": (".yaml", lambda: machine(forces=[pf.potential("f", f)]), "force 'f': V is a function in Python"),
+    "wrench": (
+        ".yaml",
+        lambda: machine(forces=[pf.wrench("f", "rod", lambda k: [0] * 6)]),
+        "force 'f': value is a function in Python",
+    ),
+    "wind": (
+        ".yaml",
+        lambda: machine(forces=[pf.forces.drag("f", "rod", 1, wind=lambda k: [0] * 3)]),
+        "force 'f': wind is a function",
+    ),
+    "speed": (
+        ".yaml",
+        lambda: machine(forces=[pf.forces.propeller("f", "rod", f, thrust=1)]),
+        "force 'f': speed is a function",
+    ),
+    "edge": (
+        ".yaml",
+        lambda: pf.mechanism(
+            "m",
+            [ROD],
+            [pf.edge("e", "world", "rod", lambda k: pf.pose())],
+            parameters=[L],
+            coordinates=[pf.coordinates("c", ["s"], ["s"], lambda q: [[1]])],
+        ),
+        "coordinates 'c' are functions",
+    ),
+    "parameter": (
+        ".yaml",
+        lambda: machine(forces=[pf.spring("s", "world", "rod", stiffness=(p := pf.Parameter("a b", 1)))], parameters=[p]),
+        "parameter 'a b': in a file it needs a name of letters",
+    ),
+    "function": (
+        ".yaml",
+        lambda: machine(bodies=[pf.body("rod", mass=ca.sinh(L.symbol), inertia=1)], parameters=[L]),
+        "an expression in a file cannot say",
+    ),
+    "long": (
+        ".yaml",
+        lambda: machine(
+            bodies=[pf.body("rod", mass=sum(ca.sin(i * L.symbol) ** 2 for i in range(200)), inertia=1)], parameters=[L]
+        ),
+        "longer than 1000 characters",
+    ),
+    "suffix": (".step", machine, "the suffix must be one of .yaml, .yml, .urdf, .xml, .mjcf"),
+    "urdf kind": (".urdf", lambda: machine("helical", pitch=0.1), "joint 'j': URDF has no helical joints; write YAML"),
+    "urdf parameter": (
+        ".urdf",
+        lambda: machine(bodies=[ROD], parameters=[L]),
+        "body 'rod': it depends on a parameter, which only YAML keeps",
+    ),
+    "urdf spring": (".urdf", lambda: machine(stiffness=1.0), "joint 'j': URDF has no springs"),
+    "urdf damping": (".urdf", lambda: machine("planar", damping=1.0), "URDF has no damping or armature of a planar joint"),
+    "urdf distribution": (
+        ".urdf",
+        lambda: machine("planar", distribution=["vx"]),
+        "URDF has no distributions of velocities; write YAML",
+    ),
+    "mjcf kind": (".xml", lambda: machine("helical", pitch=0.1), "joint 'j': MJCF has no helical joints; write YAML"),
+    "mjcf closure": (
+        ".xml",
+        lambda: machine("free", constraints=[pf.closure("c", "planar", "world", "rod")]),
+        "MJCF has no planar closure",
+    ),
+    "mjcf force": (
+        ".xml",
+        lambda: machine(forces=[pf.forces.drag("f", "rod", 1)]),
+        "force 'f': MJCF has springs between points",
+    ),
+    "mjcf motor": (
+        ".xml",
+        lambda: machine("planar", actuators=[pf.actuator("m", "j")]),
+        "no motor on a velocity that turns with the body",
+    ),
+    "mjcf damping": (".xml", lambda: machine("planar", damping=(1, 2, 3)), "do not turn with the body"),
+    "mjcf spring": (
+        ".xml",
+        lambda: machine("spherical", stiffness=1.0),
+        "one damping and armature for an orientation, and another spring",
+    ),
+    "mjcf coupled": (".xml", lambda: machine("cylindrical", damping=[[2, 1], [1, 2]]), "its damping couples velocities"),
+}
+
+
+@pytest.mark.parametrize(("suffix", "made", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_a_file_cannot_say_is_refused_by_name(tmp_path, suffix, made, words):
+    with pytest.raises(ModelError, match=words):
+        write(made(), tmp_path / f"machine{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_another_robot_is_kept(tmp_path):
+    side = tmp_path / "machine.yaml"
+    side.write_text("closed_loop: []")
+    with pytest.raises(ModelError, match=r"'machine.yaml' is there and does not read 'machine.urdf'"):
+        write(machine(), tmp_path / "machine.urdf")
+    assert side.read_text() == "closed_loop: []" and not (tmp_path / "machine.urdf").exists()
+    side.unlink()
+    assert write(machine(), tmp_path / "machine.urdf") == write(machine(), tmp_path / "machine.urdf")
+
+
+def test_files_that_cannot_be_written(tmp_path):
+    with pytest.raises(ModelError, match="cannot be written"):
+        write(machine(), tmp_path / "missing" / "machine.yaml")
+    with pytest.raises(ModelError, match="settings are those that read returns"):
+        write(machine(), tmp_path / "machine.yaml", {"duration": 1})
