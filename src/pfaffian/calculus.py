@@ -3,6 +3,7 @@
 directional_derivative, covariant_hessian                        derivatives of functions of the configuration
 commutation_coefficients, connection_coefficients                of the velocities, and of the mass matrix
 coriolis_matrix, acceleration_energy                             expressions, from a metric and from bodies
+jvp, vjp, inverse_dynamics_derivatives                           of the motion along a direction, back, and of its inputs
 linearise_along                                                  the equations of small deviations from a motion
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
@@ -14,6 +15,7 @@ from pfaffian.evaluate.calculus import (
     directional_derivative,
     linearise_along,
 )
+from pfaffian.evaluate.derivatives import inverse_dynamics_derivatives, jvp, vjp
 from pfaffian.model.graph import graph_matrices
 from pfaffian.terms.connection import coriolis_matrix
 from pfaffian.terms.hamel import acceleration_energy
@@ -26,5 +28,8 @@ __all__ = [
     "covariant_hessian",
     "directional_derivative",
     "graph_matrices",
+    "inverse_dynamics_derivatives",
+    "jvp",
     "linearise_along",
+    "vjp",
 ]
