@@ -33,7 +33,7 @@ from pfaffian.evaluate.given_state import check_given
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
-from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, random_configuration
 from pfaffian.model.number import floats
 from pfaffian.terms.digest import digest
 from pfaffian.terms.pfaffian import activity, row_names
@@ -179,7 +179,7 @@ def jvp(
     as_mechanism(m)
     nothing = np.zeros(len(m.p_names))
     state = _state(m, q, v, u, parameters)
-    more = {
+    more: dict[str, Any] = {
         "dq": (dq, velocities(m, dq, "dq")),
         "dv": (dv, velocities(m, dv, "dv")),
         "du": (du, runs(du, m.u_names, np.zeros(m.nu), "du")),
@@ -229,7 +229,7 @@ def vjp(
     as_mechanism(m)
     f, names = _vjp(m)
     state = _state(m, q, v, u, parameters)
-    more = {
+    more: dict[str, Any] = {
         "v_dot": (v_dot, velocities(m, v_dot, "v_dot")),
         "reaction": (reaction, velocities(m, reaction, "reaction")),
         "multipliers": (multipliers, runs(multipliers, names, np.zeros(len(names)), "multipliers")),
@@ -326,7 +326,7 @@ def _chosen(by: Any) -> tuple[str, ...]:
     return tuple(name for name in BY if name in names)
 
 
-def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, tuple[Any, np.ndarray]]:
+def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, Any]:
     return {
         "q": (q, configurations(m, q)),
         "v": (v, velocities(m, v)),
@@ -452,15 +452,16 @@ def _regular(m: Mechanism, found: Mapping[str, np.ndarray]) -> np.ndarray:
     return (rank >= usual) & (found["realisable"][..., 0, 0] != 0)
 
 
+ANYWHERE = 4
+"""Random configurations at which the rank is taken where none is known that satisfies the constraints."""
+
+
 @remembered(64)
 def _rank_elsewhere(m: Mechanism, on: tuple[float, ...]) -> int:
-    """The largest rank of these rows where the constraints are satisfied; their number where no such place is known."""
-    places = typical(m).places
-    these = np.flatnonzero(on)
-    if not places or not these.size:
-        return int(these.size)
+    """The largest rank of these rows where the constraints are satisfied; at any configuration where no such place is known."""
+    random, chosen = np.random.default_rng(20), np.flatnonzero(on).tolist()
+    places = typical(m).places or tuple(random_configuration(m, random) for _ in range(ANYWHERE))
     T = symbols(always_active(m))
-    chosen = these.tolist()
-    rank = shortest_change(T, rows=chosen if len(chosen) < len(on) else None).rank
+    rank = shortest_change(T, rows=chosen if len(chosen) < len(on) else None).rank if chosen else ca.SX(0)
     f = ca.Function("rank", [T.q, T.v, T.t, m.p_symbols], [rank])
     return max(int(f(q, np.cos(np.arange(m.nv)), 0.0, m.p_defaults)) for q in places)
