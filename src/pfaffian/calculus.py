@@ -4,6 +4,7 @@ directional_derivative, covariant_hessian                        derivatives of 
 commutation_coefficients, connection_coefficients                of the velocities, and of the mass matrix
 coriolis_matrix, acceleration_energy                             expressions, from a metric and from bodies
 jvp, vjp, inverse_dynamics_derivatives                           of the motion along a direction, back, and of its inputs
+step_derivatives, rollout                                        of a step, and of many forwards and backwards
 linearise_along                                                  the equations of small deviations from a motion
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
@@ -17,6 +18,7 @@ from pfaffian.evaluate.calculus import (
 )
 from pfaffian.evaluate.derivatives import inverse_dynamics_derivatives, jvp, vjp
 from pfaffian.model.graph import graph_matrices
+from pfaffian.simulate.sensitivity import rollout, step_derivatives
 from pfaffian.terms.connection import coriolis_matrix
 from pfaffian.terms.hamel import acceleration_energy
 
@@ -31,5 +33,7 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "jvp",
     "linearise_along",
+    "rollout",
+    "step_derivatives",
     "vjp",
 ]

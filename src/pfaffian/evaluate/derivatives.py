@@ -129,7 +129,7 @@ def derivatives(
     return Derivatives(**parts, motion=motion, values=found["at multipliers"][..., 0], regular=_regular(m, found))
 
 
-class Tangent(NamedTuple):
+class MotionTangent(NamedTuple):
     """Changes of v_dot (..., nv), reaction (..., nv) and multipliers (..., m)."""
 
     v_dot: np.ndarray
@@ -150,7 +150,7 @@ def jvp(
     dp: Any = None,
     t: float = 0.0,
     parameters: Any = None,
-) -> Tangent:
+) -> MotionTangent:
     """Change of acceleration, reaction and multipliers along one direction: `derivatives` times it, without the matrices.
 
     Args:
@@ -188,7 +188,7 @@ def jvp(
     f, rows = _jvp(m)
     times = np.array([as_number(t, "t")]), np.array([as_number(dt, "dt")])
     found = matrices(f, given(**state, **more), [(m.nv, 1), (m.nv, 1), (rows, 1)], *times)
-    return Tangent(*[x[..., 0] for x in found])
+    return MotionTangent(*[x[..., 0] for x in found])
 
 
 def vjp(

@@ -49,13 +49,8 @@ class Traced(NamedTuple):
 def trace(sim: Simulation) -> Traced:
     """All functions of a run but its entrance. Raises ModelError: the integrator, the law or an output does not fit."""
     here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
-    solve = formulation(sim.scheme.formulation, here.T)
-    # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
-    # alone, and one that comes on after the last stage is not among them.
-    near = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
-    shares = near and sim.integrator.shares and ACCELERATION not in here.T.rows.level
-    shares = shares and not sim.arriving
-    project, needed = _project(sim, here, z, along(here.T) if shares else None)
+    inputs, corrected, needed = correction(sim, here, z)
+    project = ca.Function("project", inputs, corrected, SHARED)
     rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
@@ -126,14 +121,19 @@ def projection(sim: Simulation) -> ca.Function:
     return ca.Function("project", inputs, _corrected(sim, here, z, None))
 
 
-def _project(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
-    """(x, p, t, carried) -> (x, violation), and which numbers of `near` have to be carried."""
+def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
+    """(x, p, t, carried) and (x, violation) of the correction after a step, and which numbers of `along` have to be carried."""
+    solve = formulation(sim.scheme.formulation, here.T)
+    # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
+    # alone, and one that comes on after the last stage is not among them.
+    shares = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
+    shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.arriving
+    near = along(here.T) if shares else None
     numbers = ca.SX.sym("carried", pack(near).numel())
     corrected = _corrected(sim, here, z, near and unpack(near, numbers))
     used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
     needed = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
-    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
-    return ca.Function("project", inputs, corrected, SHARED), needed
+    return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
 
 
 def _corrects(sim: Simulation) -> bool:
