@@ -11,7 +11,8 @@
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
-learning, maths (so3, se3), cuda, study.
+learning, maths (so3, se3), cuda, study, bridges (acados,
+JAX).
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction", "rolling",
-    "rotations", "screws", "statistics", "study", "sweeps",
+    "bridges", "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction",
+    "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

@@ -123,6 +123,12 @@ class _Dynamics:
         return gradient(self.at, self.held, Slopes(seeds[0], seeds[2], ca.SX(0, 0), seeds[1]), self.by)
 
 
+def motion_with_matrices(T: Terms) -> tuple[list[ca.SX], list[ca.SX], ca.SX]:
+    """(q, v, u, p, t), (v_dot, reaction, multipliers), and the derivatives of these below each other by those side by side."""
+    d = _Dynamics(T)
+    return d.inputs, d.values, ca.vertcat(*d.moved(lambda x: ca.jacobian(x, d.by)))
+
+
 def _forward(T: Terms) -> ca.Function:
     d = _Dynamics(T)
     return _differentiated("forward_dynamics", d.inputs, d.values, d.moved, d.back, ("q", "v", "u", "p", "t"), OUTPUTS)
