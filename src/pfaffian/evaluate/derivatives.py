@@ -14,8 +14,9 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.allocation import allocate, weights
-from pfaffian.dynamics.motion import shortest_change
+from pfaffian.control.allocation import allocate, motor_matrix, weights
+from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
+from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
 from pfaffian.evaluate.arrays import (
     MOST_THREADS,
@@ -33,6 +34,7 @@ from pfaffian.evaluate.given_state import check_given
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
+from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, random_configuration
 from pfaffian.model.number import floats
 from pfaffian.terms.digest import digest
@@ -42,6 +44,9 @@ from pfaffian.terms.terms import Terms, always_active, symbols, typical
 
 BY = ("q", "v", "u", "t", "parameters")
 """What derivatives are by, in this order."""
+
+OF = ("v_dot", "reaction", "multipliers")
+"""What is differentiated."""
 
 
 class Partials(NamedTuple):
@@ -80,6 +85,7 @@ def derivatives(
     t: float = 0.0,
     parameters: Any = None,
     by: Sequence[str] = BY,
+    of: Sequence[str] = OF,
     threads: int = 1,
     backend: Backend = "auto",
     strict: bool = True,
@@ -103,14 +109,16 @@ def derivatives(
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         by: what to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
+        of: what to differentiate, any of "v_dot", "reaction", "multipliers"; all of them by default.
         threads: that share the states of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
         strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
     Returns:
         a named tuple: v_dot, reaction, multipliers, each with q (..., n, nv), v (..., n, nv), u (..., n, nu), t (..., n) and
-        parameters (..., n, np), None where not asked for; q moves along the velocities, q + K(q) eps. motion: v_dot, reaction
-        and rank themselves; values (..., m): the multipliers; regular (...): whether the derivatives exist.
+        parameters (..., n, np), in the order of `p_names`, and None where not asked for; q moves along the velocities,
+        q + K(q) eps. motion: v_dot, reaction and rank themselves; values (..., m): the multipliers; regular (...): whether the
+        derivatives exist.
     Raises ModelError: wrong names, shapes or numbers.
 
     Example:
@@ -121,10 +129,10 @@ def derivatives(
         array([[-9.81]])
     """
     as_mechanism(m)
-    chosen = _chosen(by)
-    f = _forward(m, chosen, backend, as_flag(strict, "strict"))
+    chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
+    f = compiled_derivatives(m, chosen, which, backend, as_flag(strict, "strict"))
     found = f.matrices(q, v, u, t=t, parameters=parameters, threads=as_whole(threads, "threads", most=MOST_THREADS))
-    parts = {name: _partials(found, name, chosen) for name in OF}
+    parts = {name: _partials(found, name, chosen) if name in which else Partials() for name in OF}
     motion = Dynamics(found["at v_dot"][..., 0], found["at reaction"][..., 0], found["rank"][..., 0, 0])
     return Derivatives(**parts, motion=motion, values=found["at multipliers"][..., 0], regular=_regular(m, found))
 
@@ -272,7 +280,8 @@ def inverse_dynamics_derivatives(
 ) -> InverseDerivatives:
     """Derivatives of `inverse_dynamics`: of the inputs of smallest u^T R u, and of the reaction, by q, v, a, t and parameters.
 
-    They are exact where rows and actuators keep their rank, and those of the rows in use elsewhere. The state and a are used as
+    They are exact where rows and actuators keep their rank, and along motions that the constraints allow where rows are
+    redundant. The state and a are used as
     they are: whether they satisfy the constraints is what `inverse_dynamics` checks.
 
     Args:
@@ -319,11 +328,11 @@ def inverse_dynamics_derivatives(
 # -- kernels --------------------------------------------------------------------------------------------------------------
 
 
-def _chosen(by: Any) -> tuple[str, ...]:
-    names = as_names(by, "by")
+def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
+    names = as_names(given, what)
     for name in names:
-        one_of(name, BY, "by:")
-    return tuple(name for name in BY if name in names)
+        one_of(name, known, f"{what}:")
+    return tuple(name for name in known if name in names)
 
 
 def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, Any]:
@@ -352,12 +361,17 @@ def along_each(T: Terms, chosen: Sequence[str]) -> Callable[[ca.SX], ca.SX]:
 
 
 @remembered(64)
-def _forward(m: Mechanism, chosen: tuple[str, ...], backend: Backend, strict: bool) -> Compiled:
+def compiled_derivatives(
+    m: Mechanism, chosen: tuple[str, ...], which: tuple[str, ...], backend: Backend, strict: bool
+) -> Compiled:
+    """The motion, what decides whether it is regular, and the derivatives of `which` by each of `chosen`."""
     T = symbols(m)
     rows, sizes = T.A.shape[0], dict(zip(BY, (m.nv, m.nv, m.nu, 1, len(m.p_names)), strict=True))
     shapes: dict[str, tuple[int, int]] = {"at v_dot": (m.nv, 1), "at reaction": (m.nv, 1), "at multipliers": (rows, 1)}
     shapes |= {"rank": (1, 1), "realisable": (1, 1), "on": (rows, 1)}
-    shapes |= {f"{of} by {by}": (n, sizes[by]) for of, n in zip(OF, (m.nv, m.nv, rows), strict=True) for by in chosen}
+    shapes |= {
+        f"{of} by {by}": (n, sizes[by]) for of, n in zip(OF, (m.nv, m.nv, rows), strict=True) if of in which for by in chosen
+    }
 
     def build() -> ca.Function:
         at = response(T)
@@ -366,17 +380,13 @@ def _forward(m: Mechanism, chosen: tuple[str, ...], backend: Backend, strict: bo
         values = [held.v_dot, ca.densify(reaction), held.multipliers, at.rank, at.realisable, rows_on(T)]
         found = slopes(at, held, along_each(T, chosen))
         ends = np.cumsum([0, *[sizes[by] for by in chosen]]).tolist()
-        for x in (found.v_dot, found.reaction, found.multipliers):
+        for x in (getattr(found, name) for name in which):
             values += [x[:, i:j] for i, j in pairwise(ends)]
         return function_of(T, dict(zip(shapes, values, strict=True)))
 
     with progress_line(m.name, False):
-        made = kernel.compile(build, key=f"derivatives {chosen} {digest(m)}", backend=backend, strict=strict)
+        made = kernel.compile(build, key=f"derivatives {which} {chosen} {digest(m)}", backend=backend, strict=strict)
     return Compiled(m, made, shapes)
-
-
-OF = ("v_dot", "reaction", "multipliers")
-"""What is differentiated."""
 
 
 @remembered(64)
@@ -424,14 +434,38 @@ def _inverse(
     """The mechanism with its actuators, and (q, v, a, p, t) -> derivatives of u and reaction, each by q, v, a, t and p."""
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
-    force = T.inertia_force(a) - T.f
-    u = allocate(T, force, weights(driven, weight)).u
-    parts = []
-    for x in (ca.densify(u), ca.densify(force - T.B @ u)):
-        each = [ca.jacobian(x, s) for s in (T.q, T.v, a, T.t, m.p_symbols)]
+    by = ca.vertcat(T.q, T.v, a, T.t, m.p_symbols)
+    ends, parts = np.cumsum([0, *[x.numel() for x in (T.q, T.v, a, T.t, m.p_symbols)]]).tolist(), list[ca.SX]()
+    for x in inverse_slopes(T, a, weights(driven, weight), by):
+        each = ca.horzsplit(ca.densify(x), ends)
         parts += [each[0] @ T.kinematics.kinematic_matrix, *each[1:]]
     f = ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], [ca.vec(ca.densify(x)) for x in parts])
     return driven, kernel.compile(f), [x.shape for x in parts]
+
+
+def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """(nu, k), (nv, k): derivatives by symbols (k, 1) of the inputs of smallest u^T R u, and of the reaction, at v_dot = a.
+
+    R u = B^T w, A w = 0 and B u + A^T lambda = M a + c - f hold along any change; differentiated at constant u, w and lambda,
+    they are answered by `allocate`, which is linear in the force.
+    """
+    force, x, motors = ca.densify(T.inertia_force(a) - T.f), ca.SX.sym("x", T.mechanism.nv), len(T.mechanism.actuators)
+    answer = ca.jacobian(allocate(T, x, R).u, x)
+    B, inverse_R = motor_matrix(T), ca.diag(1 / R)
+    rows = orthogonalise(T.A, ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups)
+    P = ca.SX.eye(T.mechanism.nv) - rows.Q.T @ rows.Q
+    u = answer @ force
+    pulled = orthogonalise(ca.densify(B.T @ P), R * u[:motors, 0], RANK_TOLERANCE, groups=[[*range(motors)]])
+    reaction = force - T.B @ u
+    held = [u, P @ (pulled.Q.T @ pulled.D), by_least_norm(T).solve(reaction) if T.A.shape[0] else ca.SX(0, 1)]
+    u_0, w, lam = symbols_held = [ca.SX.sym(name, value.numel()) for name, value in zip("uwl", held, strict=True)]
+    columns = [force - T.B @ u_0, T.A.T @ lam, T.A @ w, B.T @ w]
+    slopes_held = [ca.densify(ca.jacobian(ca.densify(y), by)) for y in columns]
+    free, turned, bent, pull = ca.substitute(slopes_held, symbols_held, [ca.densify(y) for y in held])
+    moved = inverse_R @ (pull - B.T @ (rows.Q.T @ rows.carry(bent)[0]))
+    moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # wrenches from outside stay zero
+    found = moved + answer @ (free - turned - T.B @ moved)
+    return found, free - T.B @ found
 
 
 # -- where there are none -------------------------------------------------------------------------------------------------
@@ -447,8 +481,9 @@ def rows_on(T: Terms) -> ca.SX:
 def _regular(m: Mechanism, found: Mapping[str, np.ndarray]) -> np.ndarray:
     """(...) whether servo forces are determined, and the rows have the rank that they have elsewhere."""
     rank, on = found["rank"][..., 0, 0], found["on"][..., 0]
-    known = {x: _rank_elsewhere(m, x) for x in {tuple(row) for row in on.reshape(-1, on.shape[-1]).tolist()}}
-    usual = np.array([known[tuple(row)] for row in on.reshape(-1, on.shape[-1]).tolist()]).reshape(rank.shape)
+    rows = [tuple(row) for row in on.reshape(rank.size, on.shape[-1]).tolist()]
+    known = {row: _rank_elsewhere(m, row) for row in set(rows)}
+    usual = np.array([known[row] for row in rows]).reshape(rank.shape)
     return (rank >= usual) & (found["realisable"][..., 0, 0] != 0)
 
 
