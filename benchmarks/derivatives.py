@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,14 +20,11 @@ import pfaffian as pf
 from benchmarks.check import STATES, agree
 from benchmarks.constrained_dynamics import SPREAD
 from benchmarks.forward_dynamics import configuration_order, read_model, velocity_order
+from benchmarks.ours import again
 from benchmarks.peers import Twin, pinocchio_closures, pinocchio_model, twin
 from benchmarks.result import Comparison, Goal
 from benchmarks.robots import closed_states, random_states, ready, robot, welded
 from benchmarks.timing import Options, interleaved
-from pfaffian.evaluate.compiled import Compiled
-from pfaffian.evaluate.derivatives import compiled_derivatives
-from pfaffian.kernel.call.kernel import Backend
-from pfaffian.simulate.sensitivity import states_of
 
 TREE, CLOSED, ADJOINT = Goal("ratio", ">=", 30), Goal("ratio", ">=", 10), Goal("rollouts", "<=", 6)
 BY = ("q", "v", "u")
@@ -39,11 +37,6 @@ def run(o: Options) -> Iterator[Comparison]:
     yield tree(o)
     yield closed(o)
     yield sweep(o)
-
-
-def backend(o: Options) -> Backend:
-    """Compiled where times are taken."""
-    return "interpreter" if o.quick else "c"
 
 
 def tree(o: Options) -> Comparison:
@@ -79,26 +72,29 @@ def compare(
     o: Options,
 ) -> Comparison:
     """Ours and Pinocchio's at the same states, along velocities in both."""
-    compiled = compiled_derivatives(m, BY, which, backend(o), True)
-    ours, out = prepared(compiled, m, states)
+    kernel = compiled(m, which, o)
+    rows = kernel.shape.outputs[0] // (3 * m.nv)
+    ours, out = prepared(kernel, m, states)
     ours()
-    found = []
-    for i in range(3):
-        mine = out[list(compiled.shapes).index(f"v_dot by {BY[i]}")][:STATES].reshape(-1, m.nv, m.nv).transpose(0, 2, 1)
-        some = np.array([np.array(peer(*row)[i]) for row in theirs[:STATES]])
-        found.append(
-            agree(f"{what} by {BY[i]}", mine[:, order][:, :, order].reshape(len(some), -1), some.reshape(len(some), -1))
-        )
+    mine = out[:STATES].reshape(-1, 3, m.nv, rows)[..., : m.nv].transpose(0, 1, 3, 2)[:, :, order][..., order]
+    some = np.array([[np.array(x) for x in peer(*row)] for row in theirs[:STATES]])
+    found = [agree(f"{what} by {BY[i]}", *(x[:, i].reshape(len(some), -1) for x in (mine, some))) for i in range(3)]
     times = interleaved({"": ours, "pin": lambda: [peer(*row) for row in theirs]}, o.runs, o)
-    about = {"difference": max(found), "operations": compiled.kernel.program.n_ops}
+    about = {"difference": max(found), "operations": kernel.program.n_ops}
     return Comparison(f"derivatives, {what}", "a state", times[""], times["pin"], goal, about)
 
 
-def prepared(compiled: Compiled, m: pf.Mechanism, states: tuple[np.ndarray, ...]) -> tuple[partial, list[np.ndarray]]:
-    """A call that fills the returned arrays (runs, numbers), each coordinate's runs next to each other."""
+def compiled(m: pf.Mechanism, which: tuple[str, ...], o: Options) -> Any:
+    """Kernel (q, v, u, p, t) -> derivatives of `which` by q, v and u, column by column."""
+    slopes = {"slopes": lambda T: pf.calculus.motion_derivatives(T, by=BY, of=which)}
+    return pf.compile_terms(m, slopes, backend="interpreter" if o.quick else "c").kernel
+
+
+def prepared(kernel: Any, m: pf.Mechanism, states: tuple[np.ndarray, ...]) -> tuple[partial, np.ndarray]:
+    """A call that fills the returned array (runs, numbers), each number's runs next to each other."""
     q, v, u = (np.array(x, order="F") for x in states)
-    out = [np.empty((len(q), rows * columns), order="F") for rows, columns in compiled.shapes.values()]
-    return partial(compiled.kernel, q, v, u, m.p_defaults, np.zeros(1), out=out), out
+    out = np.empty((len(q), kernel.shape.outputs[0]), order="F")
+    return partial(kernel, q, v, u, m.p_defaults, np.zeros(1), out=(out,)), out
 
 
 def aba(model: pin.Model) -> Call:
@@ -136,11 +132,13 @@ def sweep(o: Options) -> Comparison:
     m = welded(panda, "world", "panda_hand", ready(panda))
     q, v, _ = closed_states(m, ready(panda), RUNS, SPREAD)
     steps = 10 if o.quick else STEPS
-    r = pf.calculus.rollout(m, q, v, steps=steps, backend=backend(o))
+    r = pf.calculus.rollout(m, q, v, steps=steps, backend="interpreter" if o.quick else "c")
     weights = np.zeros(r.q.shape)
     weights[-1] = 1.0
-    times = interleaved({"": lambda: r.vjp(q=weights), "rollout": partial(states_of, r._of)}, RUNS * steps, o)
-    ratio = times[""].median / times["rollout"].median
-    return Comparison(
-        "gradient of a rollout, Panda welded", "a step", times[""], times["rollout"], ADJOINT, {"rollouts": ratio}
-    )
+    calls = {"": lambda: r.vjp(q=weights)}
+    if not o.quick:
+        calls["rollout"], _ = again(m, q, v, steps)
+    times = interleaved(calls, RUNS * steps, o)
+    peer = times.get("rollout", times[""])
+    notes = {"rollouts": times[""].median / peer.median}
+    return Comparison("gradient of a rollout, Panda welded", "a step", times[""], peer, ADJOINT, notes)

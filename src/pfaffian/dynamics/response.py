@@ -17,7 +17,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.minimum_norm import MinimumNorm
-from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
+from pfaffian.maths.tree_factor import TreeFactor, multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms
 
 
@@ -39,20 +39,34 @@ class Answered(NamedTuple):
     reaction: ca.SX
 
 
+class Factors(NamedTuple):
+    """What answers are computed with.
+
+    metric: W of M = W W^T.   Lam: (m, nv) the ideal rows in mass-weighted coordinates.
+    right: (nv, m) the smallest y with Lam y = e_i in column i.
+    directions, targets: (nv, ms), (ms, nv) servo directions and rows, in mass-weighted coordinates.
+    pushed: (nv, ms) what unit servo forces do within the ideal rows.
+    decouple: (ms, ms) servo forces for unit accelerations of the servo rows.
+    """
+
+    metric: TreeFactor
+    Lam: ca.SX
+    right: ca.SX
+    directions: ca.SX
+    targets: ca.SX
+    pushed: ca.SX
+    decouple: ca.SX
+
+
 class Response(NamedTuple):
     """The factors at some Terms.
 
-    right: (nv, m) the smallest y with Lam y = e_i in column i.
-    pushed: (nv, ms) what unit servo forces do within the ideal rows, in mass-weighted coordinates.
-    decouple: (ms, ms) servo forces for unit accelerations of the servo rows.
     rank: (1, 1) of ideal rows.   realisable: (1, 1) whether servo forces can do what their rows require.
-    shared: solves A^T lambda = reaction by lambda of smallest norm, where rows are redundant.
+    shared: solves A^T lambda = reaction by lambda of smallest norm, where rows are redundant and somebody asks for lambda.
     """
 
     terms: Terms
-    right: ca.SX
-    pushed: ca.SX
-    decouple: ca.SX
+    factors: Factors
     rank: ca.SX
     realisable: ca.SX
     shared: MinimumNorm | None
@@ -62,22 +76,15 @@ class Response(NamedTuple):
 
         With redundant rows beta of those that are kept counts, and lambda is zero on the others.
         """
-        T, F = self.terms, self.terms.factor
+        F, Lam, right, directions, targets, pushed, decouple = self.factors
         free = solve_W(F, g)
-        correction = self.right @ (beta - T.Lam @ free)
-        y, mu = free + correction, ca.SX(0, g.shape[1])
-        if T.mechanism.servos:
-            directions = solve_W(F, T.servo.Z.T)
-            targets = solve_W(F, T.servo.A.T).T
-            mu = self.decouple @ (beta_s - targets @ y)
-            y = y + self.pushed @ mu
-            correction = correction + (self.pushed - directions) @ mu
-            multipliers = self.right.T @ correction
-            correction = correction + directions @ mu
-        else:
-            multipliers = self.right.T @ correction
+        correction = right @ (beta - Lam @ free)
+        mu = decouple @ (beta_s - targets @ (free + correction))
+        correction = correction + (pushed - directions) @ mu
+        multipliers = right.T @ correction
+        correction = correction + directions @ mu
         reaction = ca.horzcat(*[multiply_W(F, correction[:, i]) for i in range(g.shape[1])])
-        return Answered(solve_WT(F, y), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
+        return Answered(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
 
     def held(self) -> HeldMotion:
         """The motion itself."""
@@ -89,21 +96,20 @@ class Response(NamedTuple):
         return HeldMotion(*[ca.densify(x) for x in (found.v_dot, lam, found.mu)])
 
 
-def response(T: Terms, tolerance: float = RANK_TOLERANCE) -> Response:
-    """The Response at T."""
+def response(T: Terms, tolerance: float = RANK_TOLERANCE, *, least: bool = True) -> Response:
+    """The Response at T.   least: whether multipliers of redundant rows are those of smallest norm; else any that serve."""
     n, m, ms = T.mechanism.nv, T.A.shape[0], T.servo.A.shape[0]
-    right, rank, realisable, shared = ca.SX(n, m), ca.SX(0), ca.SX(1), None
-    pushed, decouple = ca.SX(n, ms), ca.SX(ms, ms)
+    right, rank, realisable, shared, decouple = ca.SX(n, m), ca.SX(0), ca.SX(1), None, ca.SX(ms, ms)
     if m:
         change = shortest_change(T, tolerance)
         right, rank = change.solve(ca.SX.eye(m)), change.rank
-        shared = by_least_norm(T, tolerance) if T.row_blocks() is not None else None
+        shared = by_least_norm(T, tolerance) if least and T.row_blocks() is not None else None
+    directions, targets = solve_W(T.factor, T.servo.Z.T), solve_W(T.factor, T.servo.A.T).T
+    pushed = ca.densify(directions - right @ (T.Lam @ directions))
     if ms:
-        directions, targets = solve_W(T.factor, T.servo.Z.T), solve_W(T.factor, T.servo.A.T).T
-        pushed = ca.densify(directions - right @ (T.Lam @ directions))
         unit, solved = decoupled(targets @ pushed, ca.SX.eye(ms), targets, directions, tolerance)
         decouple, realisable = ca.diag(unit) @ (solved.Q.T @ solved.D), solved.rank >= ms
-    return Response(T, right, pushed, decouple, rank, realisable, shared)
+    return Response(T, Factors(T.factor, T.Lam, right, directions, targets, pushed, decouple), rank, realisable, shared)
 
 
 class Residuals(NamedTuple):

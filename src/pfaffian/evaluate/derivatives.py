@@ -40,7 +40,7 @@ from pfaffian.model.number import floats
 from pfaffian.terms.digest import digest
 from pfaffian.terms.pfaffian import activity, row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, always_active, symbols, typical
+from pfaffian.terms.terms import Terms, always_active, as_terms, symbols, typical
 
 BY = ("q", "v", "u", "t", "parameters")
 """What derivatives are by, in this order."""
@@ -135,6 +135,31 @@ def derivatives(
     parts = {name: _partials(found, name, chosen) if name in which else Partials() for name in OF}
     motion = Dynamics(found["at v_dot"][..., 0], found["at reaction"][..., 0], found["rank"][..., 0, 0])
     return Derivatives(**parts, motion=motion, values=found["at multipliers"][..., 0], regular=_regular(m, found))
+
+
+def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] = ("v_dot",)) -> ca.SX:
+    """The derivatives of `derivatives` as one matrix of expressions, for `compile_terms`, control laws and optimisations.
+
+    Args:
+        terms: at a state.
+        by: what to differentiate by, any of "q", "v", "u", "t", "parameters", side by side in this order; all by default.
+        of: what to differentiate, any of "v_dot", "reaction", "multipliers", below each other; "v_dot" by default.
+    Returns:
+        (n, k), an expression.
+    Raises ModelError: another name.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> f = pf.compile_terms(m, {"A": lambda T: pf.calculus.motion_derivatives(T, by=["q", "v"])}, backend="numpy")
+        >>> f({"hinge": 0.0})["A"].round(2)  # -g / l, and no damping
+        array([[-9.81,  0.  ]])
+    """
+    chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
+    at = response(as_terms(terms))
+    found = slopes(at, at.held(), along_each(terms, chosen))
+    return ca.vertcat(*[ca.densify(getattr(found, name)) for name in which])
 
 
 class MotionTangent(NamedTuple):

@@ -68,6 +68,7 @@ def casadi_function(
         >>> round(float(f(q=0.0)["v_dot_by_q"]), 2)  # -g / l
         -9.81
     """
+    as_mechanism(m)
     one_of(what, FUNCTIONS, "casadi_function: what")
     if what == "step":
         if step is None:
@@ -77,7 +78,7 @@ def casadi_function(
     else:
         if not (step is None and scheme is None and control is None):
             raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
-        f = _MAKE[what](symbols(as_mechanism(m)))
+        f = _MAKE[what](symbols(m))
     return _with_jacobians(f, as_names(wrt, "wrt")) if len(wrt) else f
 
 

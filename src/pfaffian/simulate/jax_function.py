@@ -76,9 +76,9 @@ def jax_function(
         >>> print(jax.jacobian(f)(jax.numpy.zeros(1), jax.numpy.zeros(1)).round(2))  # -g / l
         [[-9.81]]
     """
+    as_mechanism(m)
     jax = _need_jax()
     one_of(what, KINDS, "jax_function: what")
-    as_mechanism(m)
     if what == "step":
         if step is None:
             raise ModelError("jax_function: give the length of a step too, such as step=0.01 [s]")

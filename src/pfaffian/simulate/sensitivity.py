@@ -431,11 +431,6 @@ def _maps(m: Mechanism) -> kernel.Kernel:
     return kernel.compile(ca.Function("maps", [T.q], [ca.vec(ca.densify(T.kinematics.kinematic_matrix))]))
 
 
-def states_of(o: _Motion) -> np.ndarray:
-    """(records, runs, nx) the states of a motion, computed again."""
-    return _states(o.s, o.backend, o.lanes)(o.x[0], o.u, o.p, o.span, threads=o.threads).records
-
-
 @by_key(64)
 def _states(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
     """The steps of `run`, which record the whole state."""

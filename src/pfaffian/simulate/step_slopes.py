@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.dynamics.response import Slopes, gradient, response, slopes
+from pfaffian.dynamics.response import Factors, HeldMotion, Response, Slopes, gradient, response, slopes
 from pfaffian.errors import ModelError
+from pfaffian.maths.pack import pack, unpack
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Functions, time_step
-from pfaffian.simulate.tracing import correction
+from pfaffian.simulate.tracing import correction, rate_with
 from pfaffian.simulate.variables import q_dot
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.terms import Terms
@@ -49,46 +50,61 @@ def check_differentiable(s: Simulation, what: str) -> None:
 
 
 class _Rate(NamedTuple):
-    """The closed loop at symbols.   x, w, p, t, v_dot: of its functions.   T: under the law's inputs.   z_dot: of the law."""
+    """The closed loop at symbols.   x, w, p, t: of its functions.   T: under the law's inputs.   z_dot: of the law.
+    v_dot: of the motion there.   numbers: of the factors and multipliers there.   at, held: made of these.
+    """
 
     x: ca.SX
     w: ca.SX
     p: ca.SX
     t: ca.SX
-    v_dot: ca.SX
     T: Terms
     z_dot: ca.SX
+    v_dot: ca.SX
+    numbers: ca.SX
+    at: Response
+    held: HeldMotion
 
     @property
     def by(self) -> ca.SX:
         return ca.vertcat(self.x, self.w, self.p)
 
     def inputs(self) -> list[ca.SX]:
-        return [self.x, self.w, self.p, self.t, self.v_dot]
+        return [self.x, self.w, self.p, self.t, self.v_dot, self.numbers]
 
     def along(self, along: Callable[[ca.SX], ca.SX]) -> ca.SX:
         """The derivatives of x_dot along any directions, as in `slopes`."""
-        at = response(self.T)
-        moved = slopes(at, at.held()._replace(v_dot=self.v_dot), along)
+        moved = slopes(self.at, self.held, along)
         return ca.densify(ca.vertcat(along(q_dot(self.T.kinematics)), moved.v_dot, along(self.z_dot)))
 
     def back(self, seed: ca.SX) -> ca.SX:
         """The derivative of x_dot . seed by x, w and p."""
-        m, at = self.T.mechanism, response(self.T)
+        m, none = self.T.mechanism, ca.SX(0, 0)
         first, second, third = ca.vertsplit(seed, [0, m.nq, m.nq + m.nv, seed.numel()])
-        held = at.held()._replace(v_dot=self.v_dot)
-        none = ca.SX(0, 0)
-        found = gradient(at, held, Slopes(second, none, none, none), self.by)
+        found = gradient(self.at, self.held, Slopes(second, none, none, none), self.by)
         rest = ca.vertcat(q_dot(self.T.kinematics), self.z_dot)
         return ca.densify(found + ca.jtimes(rest, self.by, ca.vertcat(first, third), True))
 
 
-def _rate(s: Simulation) -> _Rate:
+def _factors(T: Terms, *_: Any) -> tuple[Factors, ca.SX, ca.SX]:
+    """What a right-hand side hands on to its derivative."""
+    at = response(T, least=False)
+    held = at.held()
+    return at.factors, held.multipliers, held.mu
+
+
+def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
+    """The closed loop, and its right-hand side, which carries `_factors`."""
+    rhs, structure = rate_with(s, name, _factors)
     here, m = s.system.at(), s.mechanism
     w, z, v_dot = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z)), ca.SX.sym("v_dot", m.nv)
     command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
-    u = saturated(m, command.u) if s.scheme.saturate else command.u
-    return _Rate(ca.vertcat(here.x, z), w, m.p_symbols, here.T.t, v_dot, here.T.under(u), ca.densify(command.z_dot))
+    T = here.T.under(saturated(m, command.u) if s.scheme.saturate else command.u)
+    numbers = ca.SX.sym("factors", pack(structure).numel())
+    factors, lam, mu = unpack(structure, numbers)
+    at, held = Response(T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
+    x, z_dot = ca.vertcat(here.x, z), ca.densify(command.z_dot)
+    return _Rate(x, w, m.p_symbols, here.T.t, T, z_dot, v_dot, numbers, at, held), rhs
 
 
 class StepParts(NamedTuple):
@@ -106,11 +122,12 @@ class StepParts(NamedTuple):
 
 def with_matrices(s: Simulation) -> StepParts:
     """The functions of a step, each with its derivatives as some of its numbers, computed once."""
-    f, r = s.traced.functions, _rate(s)
+    f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
     slope = ca.Function("rate_slopes", r.inputs(), [r.along(lambda x: ca.jacobian(x, r.by))], STAY)
-    given = [ca.SX.sym(name, f.rhs.size1_in(i)) for i, name in enumerate(("x", "w", "p", "t"))]
-    *values, _ = f.rhs(*given)
-    rhs = _Extended("rhs_with_slopes", given, [*values, ca.vec(slope(*given, _v_dot(s, values[0])))], 4, (0, 1, 2))
+    given = rate.sx_in()
+    *values, _ = rate(*given)
+    results = [*values, ca.vec(slope(*given, *_handed_on(s, values)))]
+    rhs = _Extended("rhs_with_slopes", given, results, 4, (0, 1, 2))
     inputs, (moved, violation) = _correction(s)
     J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:2]))))
     project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1))
@@ -119,18 +136,17 @@ def with_matrices(s: Simulation) -> StepParts:
 
 def with_products(s: Simulation) -> StepParts:
     """The functions of a step, with products of their derivatives along a direction, and back."""
-    f, r = s.traced.functions, _rate(s)
-    x, w, p = r.x, r.w, r.p
-    dx, dw, dp = (ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", x), ("w", w), ("p", p)))
-    way, seed = ca.vertcat(dx, dw, dp), ca.SX.sym("seed", x.numel())
+    f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
+    dx, dw, dp = (ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p)))
+    way, seed = ca.vertcat(dx, dw, dp), ca.SX.sym("seed", r.x.numel())
     ahead = ca.Function("rate_ahead", [*r.inputs(), dx, dw, dp], [r.along(lambda y: ca.jtimes(y, r.by, way))], STAY)
-    sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]
+    sizes = np.cumsum([0, *[y.numel() for y in (r.x, r.w, r.p)]]).tolist()
     back = ca.Function("rate_back", [*r.inputs(), seed], list(ca.vertsplit(r.back(seed), sizes)), STAY)
-    given = [ca.SX.sym(name, f.rhs.size1_in(i)) for i, name in enumerate(("x", "w", "p", "t"))]
-    rhs = _Extended("rhs_with_products", given, list(f.rhs(*given)), 4, (0, 1, 2))
+    given = rate.sx_in()
+    rhs = _Extended("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2))
     rates = rhs.by_products(
-        lambda values, seeds: ahead(*given, _v_dot(s, values[0]), *seeds),
-        lambda values, bar: list(back(*given, _v_dot(s, values[0]), bar)),
+        lambda values, seeds: ahead(*given, *_handed_on(s, values), *seeds),
+        lambda values, bar: list(back(*given, *_handed_on(s, values), bar)),
     )
     inputs, (moved, violation) = _correction(s)
     both = ca.vertcat(*inputs[:2])
@@ -142,17 +158,19 @@ def with_products(s: Simulation) -> StepParts:
     return _parts(f, rates, corrections)
 
 
+def _handed_on(s: Simulation, values: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """v_dot and the numbers of `_factors`, of the results of a right-hand side."""
+    m, carried = s.mechanism, values[3]
+    return values[0][m.nq : m.nq + m.nv, 0], carried[s.traced.functions.project.size1_in(3) :, 0]
+
+
 def _parts(f: Functions, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
-    return StepParts(f._replace(rhs=rhs[0], project=project[0]), [*rhs, *project])
+    return StepParts(f._replace(rhs=rhs[0], project=project[0], terms=()), [*rhs, *project])
 
 
 def _correction(s: Simulation) -> tuple[list[ca.SX], list[ca.SX]]:
     inputs, (moved, violation), _ = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
     return inputs, [ca.densify(moved), violation]
-
-
-def _v_dot(s: Simulation, x_dot: ca.SX) -> ca.SX:
-    return x_dot[s.mechanism.nq : s.mechanism.nq + s.mechanism.nv, 0]
 
 
 class _Extended(NamedTuple):

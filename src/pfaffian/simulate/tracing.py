@@ -136,6 +136,13 @@ def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[c
     return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
 
 
+def rate_with(sim: Simulation, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
+    """The right-hand side of the traced step, which carries other terms, and the structure of these."""
+    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
+    return rhs, terms
+
+
 def _corrects(sim: Simulation) -> bool:
     """Whether a step has to put the state onto the constraints."""
     return bool(sim.mechanism.ideal) and not sim.system.holds
@@ -155,12 +162,19 @@ def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[
 
 
 def _rate(
-    sim: Simulation, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion] | None, needed: list[int] | None
+    sim: Simulation,
+    name: str,
+    here: At,
+    z: ca.SX,
+    solve: Callable[[Terms], Motion] | None,
+    needed: list[int] | None,
+    needs: Callable[..., Any] | None = None,
 ) -> tuple[ca.Function, dict[str, int], Any]:
     """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the integrator's terms.
 
     solve: gives the accelerations, the scheme's formulation if None.
-    carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms."""
+    carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms.
+    needs: gives these terms in place of the integrator's."""
     m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
     T = here.T.under(ca.SX(m.nu, 1))
     d = ca.SX.sym("d", sim.layout.size)
@@ -186,7 +200,7 @@ def _rate(
         near = ca.SX.zeros(sim.traced.project.size1_in(3), 1)
     else:
         near = ca.densify(pack(along(closed))[needed, 0]) if needed else ca.SX(0, 1)
-    terms = sim.integrator.needs(closed, motion, partial(sim.system.pushed, here.x, T))
+    terms = (needs or sim.integrator.needs)(closed, motion, partial(sim.system.pushed, here.x, T))
     carried = ca.vertcat(near, ca.densify(pack(terms)))
     parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
     rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)
