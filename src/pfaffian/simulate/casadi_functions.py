@@ -17,7 +17,7 @@ from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.step_slopes import check_differentiable, with_products
+from pfaffian.simulate.step_slopes import check_differentiable, with_matrices, with_products
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.terms import Terms, symbols
 
@@ -74,7 +74,7 @@ def casadi_function(
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
         chosen, _ = arguments(scheme, control, None)
-        f = step_function(Simulation(as_system(m), chosen, control, (), ("q", "v"), ()), as_number(step, "step", above=0))
+        f = step_function(Simulation(as_system(m), chosen, control, (), ("q", "v"), ()), as_number(step, "step", above=0), bool(len(wrt)))
     else:
         if not (step is None and scheme is None and control is None):
             raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
@@ -82,10 +82,10 @@ def casadi_function(
     return _with_jacobians(f, as_names(wrt, "wrt")) if len(wrt) else f
 
 
-def step_function(s: Simulation, h: float) -> ca.Function:
-    """(x, u, p, t) -> x_next."""
+def step_function(s: Simulation, h: float, matrices: bool) -> ca.Function:
+    """(x, u, p, t) -> x_next.   matrices: whether all derivatives are wanted, so that stages compute theirs once."""
     check_differentiable(s, "casadi_function")
-    (x, w, p, t, length), there = with_products(s).step(s)
+    (x, w, p, t, length), there = (with_matrices if matrices else with_products)(s).step(s)
     whole = ca.Function("step_of_length", [x, w, p, t, length], [there])
     return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(("x", "u", "p", "t"), ("x_next",)))
 
