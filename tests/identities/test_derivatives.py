@@ -14,7 +14,9 @@ from hypothesis import given, settings
 import pfaffian as pf
 from pfaffian.dynamics.controlforce import ideal_reaction
 from pfaffian.errors import ModelError
-from tests.random_mechanisms import EXTRAS, Case, constrained, loops, of_terms
+from tests.graph_twin import graph_twin
+from tests.identities.test_graphs import bare
+from tests.random_mechanisms import EXTRAS, Case, constrained, loops, of_terms, random_forces, random_tree
 from tests.tolerance import close
 
 DIFFERENCES = 1e-7
@@ -250,6 +252,22 @@ def test_inverse_dynamics(every_kind):
     for name, slope in zip(("u", "reaction"), expected, strict=True):
         x = getattr(d, name)
         close(x.q @ path.dq + x.v @ dv + x.a @ da, slope, DIFFERENCES, name, max(1.0, np.abs(slope).max()))
+
+
+def test_a_graph_has_the_derivatives_of_its_tree():
+    """Along the velocities they do not depend on the coordinates, here a rotation of nine numbers beside a quaternion."""
+    random = np.random.default_rng(3)
+    m = random_forces(random, bare(random_tree(random, ["planar", "spherical"], [-1, 0])))
+    rolling = pf.nonholonomic("rolling", lambda k: k.velocity("b1", (0.1, 0.2, 0.3))[0] - 0.1 * ca.cos(k.t))
+    m = m.with_(constraints=[rolling])
+    twin = graph_twin(m)
+    q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+    here, there = (pf.derivatives(x, at, v, u, by=["q", "v", "u"], backend="numpy") for x, at in ((m, q), (twin.m, twin.q(q))))
+    assert twin.m.nq != m.nq
+    for name in PARTS:
+        for by in ("q", "v", "u"):
+            a, b = (getattr(getattr(x, name), by) for x in (here, there))
+            close(b, a, 1e-10, f"{name} by {by}", max(1.0, np.abs(a).max()))
 
 
 def test_refusals():

@@ -106,7 +106,7 @@ def step_derivatives(
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
         >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
         >>> pf.calculus.step_derivatives(m, [0.1], step=0.5, backend="numpy").A.round(3)  # a turn by 2 rad/s * 0.5 s
-        array([[ 0.542,  0.417], [-1.667,  0.542]])
+        array([[ 0.542,  0.417], [-1.687,  0.542]])
     """
     s = _simulation(m, control, scheme, "step_derivatives")
     m, names, zs = s.mechanism, s.w_names, np.array(s.z, dtype=float)
