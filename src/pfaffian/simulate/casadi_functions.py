@@ -74,7 +74,8 @@ def casadi_function(
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
         chosen, _ = arguments(scheme, control, None)
-        f = step_function(Simulation(as_system(m), chosen, control, (), ("q", "v"), ()), as_number(step, "step", above=0), bool(len(wrt)))
+        s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
+        f = step_function(s, as_number(step, "step", above=0), bool(len(wrt)))
     else:
         if not (step is None and scheme is None and control is None):
             raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
