@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 import pfaffian as pf
 from pfaffian.dynamics.controlforce import ideal_reaction
@@ -74,6 +74,12 @@ class Path:
             v = v - (np.linalg.pinv(now["A"] * self.velocity, rcond=1e-6) @ now["eta"]).ravel()
         return q, v
 
+    def stays(self) -> bool:
+        """Whether there are such states: rows that agree at one state only leave none beside it."""
+        q, v = self.states(STEPS[0])
+        now = self.at(q, v)
+        return bool(max(np.abs(now["phi"]).max(initial=0.0), np.abs(now["eta"]).max(initial=0.0)) < 1e-9)
+
     def numbers(self, e: float) -> list[np.ndarray]:
         q, v = self.states(e)
         found = self.at(q, v, e)
@@ -88,9 +94,9 @@ class Path:
         return table[0]
 
 
-def check(case: Case) -> pf.evaluate.derivatives.Derivatives:
+def check(case: Case, path: Path | None = None) -> pf.evaluate.derivatives.Derivatives:
     d = pf.derivatives(case.m, case.q, case.v, case.u, t=case.t, backend="numpy")
-    path = Path(case)
+    path = path or Path(case)
     here = path.at(case.q, case.v)
     dv, *expected = path.slopes()
     for name, value, slope in zip(PARTS, (d.motion.v_dot, d.motion.reaction, d.values), expected, strict=True):
@@ -107,7 +113,9 @@ KINDS = tuple(kind for kind in EXTRAS if kind != "squared")  # its row is roundi
 @settings(max_examples=5)
 @given(loops(most=3, kinds_of_more=KINDS))
 def test_random_mechanisms_by_differences(case):
-    check(case)
+    path = Path(case)
+    assume(path.stays())
+    check(case, path)
 
 
 @pytest.fixture(scope="module")
