@@ -19,6 +19,7 @@ from benchmarks.timing import Options, pin_to_one_core
 NAMES = (
     "forward_dynamics",
     "constrained_dynamics",
+    "derivatives",
     "rollout",
     "build_time",
     "chain_length",

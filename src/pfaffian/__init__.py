@@ -5,12 +5,14 @@
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
-                          reaction_wrench, linearise, symmetry; compile_terms for anything else
+                          derivatives, reaction_wrench, linearise, symmetry; compile_terms for anything else;
+                          casadi_function for optimisers
     use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
-learning, maths (so3, se3), cuda, study.
+learning, maths (so3, se3), cuda, study, bridges (acados,
+JAX).
 """
 
 from __future__ import annotations
@@ -74,7 +76,9 @@ _HOME = {
         "momentum",
     ],
     "pfaffian.evaluate.inverse": ["inverse_dynamics"],
+    "pfaffian.evaluate.derivatives": ["derivatives"],
     "pfaffian.simulate.linearise": ["linearise"],
+    "pfaffian.simulate.casadi_functions": ["casadi_function"],
     "pfaffian.simulate.qp": ["solve_qp"],
     "pfaffian.sweeps.engine": ["sweep"],
     "pfaffian.viewer.figures": ["overview"],
@@ -88,8 +92,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction", "rolling",
-    "rotations", "screws", "statistics", "study", "sweeps",
+    "bridges", "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction",
+    "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

@@ -3,6 +3,9 @@
 directional_derivative, covariant_hessian                        derivatives of functions of the configuration
 commutation_coefficients, connection_coefficients                of the velocities, and of the mass matrix
 coriolis_matrix, acceleration_energy                             expressions, from a metric and from bodies
+jvp, vjp, motion_derivatives                                     of the motion along a direction, back, as expressions
+inverse_dynamics_derivatives                                     of the inputs that a motion needs
+step_derivatives, rollout                                        of a step, and of many forwards and backwards
 linearise_along                                                  the equations of small deviations from a motion
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
@@ -14,7 +17,9 @@ from pfaffian.evaluate.calculus import (
     directional_derivative,
     linearise_along,
 )
+from pfaffian.evaluate.derivatives import inverse_dynamics_derivatives, jvp, motion_derivatives, vjp
 from pfaffian.model.graph import graph_matrices
+from pfaffian.simulate.sensitivity import rollout, step_derivatives
 from pfaffian.terms.connection import coriolis_matrix
 from pfaffian.terms.hamel import acceleration_energy
 
@@ -26,5 +31,11 @@ __all__ = [
     "covariant_hessian",
     "directional_derivative",
     "graph_matrices",
+    "inverse_dynamics_derivatives",
+    "jvp",
     "linearise_along",
+    "motion_derivatives",
+    "rollout",
+    "step_derivatives",
+    "vjp",
 ]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
-from pfaffian.maths.linear import handedness, orthogonalise
+from pfaffian.maths.linear import Orthogonal, handedness, orthogonalise
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.model.constraint import Servo
 from pfaffian.terms.terms import Terms, as_terms
@@ -83,18 +83,27 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
     pushed = ca.densify(directions - rows.Q.T @ (rows.Q @ directions))
     G = targets @ pushed
     ms = G.shape[0]
-    # Directions of unit length make N and N m, or motors of different gears, comparable; rows are compared with their
-    # length before the geometrical constraints were removed from them.
-    unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
-    scaled = G * ca.repmat(unit, ms, 1)
-    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(targets * targets), SHORTEST**2)
-    solved = orthogonalise(scaled, servo.b - targets @ ideal, tolerance, size)
-    mu = unit.T * (solved.Q.T @ solved.D)
+    unit, solved = decoupled(G, servo.b - targets @ ideal, targets, directions, tolerance)
+    mu = unit * (solved.Q.T @ solved.D)
     y_dot = ideal + pushed @ mu
     reaction = multiply_W(F, y_dot - free)
     motion = Motion(ca.densify(solve_WT(F, y_dot)), reaction, rows.rank + solved.rank)
     hold = ca.sqrt(ca.mmin(ca.fmin(1, solved.left))) if ms else ca.SX(1)
     return ControlForce(motion, ca.densify(mu), G, solved.rank >= ms, hold, handedness(solved.Q))
+
+
+def decoupled(G: ca.SX, rhs: ca.SX, targets: ca.SX, directions: ca.SX, tolerance: float) -> tuple[ca.SX, Orthogonal]:
+    """G mu = rhs (ms, k) of servo rows `targets` (ms, nv) and directions (nv, ms) in mass-weighted coordinates.
+
+    Returns a unit (ms, 1) of each force, and the orthonormal rows of G in these units, so that mu = diag(unit) Q^T D.
+
+    Directions of unit length make N and N m, or motors of different gears, comparable; rows are compared with their length
+    before the geometrical constraints were removed from them.
+    """
+    unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
+    scaled = G * ca.repmat(unit, G.shape[0], 1)
+    size = ca.sum2(scaled * scaled) / ca.fmax(ca.sum2(targets * targets), SHORTEST**2)
+    return unit.T, orthogonalise(scaled, rhs, tolerance, size)
 
 
 def ideal_reaction(terms: Terms, motion: Motion) -> ca.SX:

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion
 from pfaffian.maths.linear import orthogonalise, solve_semidefinite
-from pfaffian.maths.minimum_norm import minimum_norm_by_gram
+from pfaffian.maths.minimum_norm import MinimumNorm, minimum_norm_by_gram
 from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.terms import Terms, as_terms
 
@@ -50,11 +50,15 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
         >>> pf.compile_terms(m, {"lambda": multipliers}, backend="numpy")()["lambda"].round(2)  # each carries half of 19.62 N
         array([9.81, 9.81])
     """
-    # Of the solutions of A^T lambda = reaction the smallest is in the range of A, so dependent rows share the load.
-    columns = as_terms(terms).A.T
+    return by_least_norm(as_terms(terms), tolerance).solve(reaction)
+
+
+def by_least_norm(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
+    """Solves A^T lambda = reaction: of all solutions the smallest is in the range of A, so dependent rows share the load."""
+    columns = terms.A.T
     lengths = ca.sum2(columns * columns)
     size = lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)
-    return minimum_norm_by_gram(columns, tolerance, size).solve(reaction)
+    return minimum_norm_by_gram(columns, tolerance, size)
 
 
 def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:

@@ -70,6 +70,10 @@ LARGEST = 2**53
 """Largest count: beyond it a number of steps is no exact float."""
 
 
+MOST_THREADS = 1024
+"""Threads that a caller may ask for."""
+
+
 def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
     """A whole number from 1 to `most`; ModelError for anything else, True and 2.0 included."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= most:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -68,7 +68,9 @@ def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
     return Given(tuple(array for _, array in values.values()), count, many)
 
 
-def matrices(f: kernel.Kernel, of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray) -> list[np.ndarray]:
+def matrices(
+    f: Callable[..., Sequence[np.ndarray]], of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray
+) -> list[np.ndarray]:
     """(..., rows, columns) of each output of f, a vector of matrices in CasADi's column-major order.
 
     shared: (n,) further inputs of f, the same for all runs.
@@ -102,10 +104,10 @@ class Compiled:
         return {name: _without_ones(x, *self.shapes[name]) for name, x in found.items()}
 
     def matrices(
-        self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
+        self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, threads: int = 1
     ) -> dict[str, np.ndarray]:
         """The same with every axis kept: (..., rows, columns). A row of a batch that is all NaN in q, v or u, as after the
-        stop of a run, gives NaN.
+        stop of a run, gives NaN. threads: that share the states of a batch.
         """
         if parameters is None and (one := self._one_state(q, v, u, t)):
             values = zip(self.shapes.items(), self.kernel(*one), strict=True)
@@ -120,7 +122,7 @@ class Compiled:
             u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
             parameters=(parameters, parameter_values(m, parameters)),
         )
-        found = matrices(self.kernel, at, list(self.shapes.values()), time)
+        found = matrices(partial(self.kernel, threads=threads), at, list(self.shapes.values()), time)
         lost = [x for x in (lost_q, lost_v, lost_u) if x.any()]
         if lost:
             rows = np.any([np.broadcast_to(x, at.size) for x in lost], axis=0)

@@ -106,7 +106,7 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, constraint residuals of the state, A a - b,
     its scale, uncontrollable).
     """
-    driven = _actuated(m, names)
+    driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
     answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
     tau = ca.densify(T.B @ answer.u)
@@ -118,7 +118,8 @@ def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, 
     return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs))
 
 
-def _actuated(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
+def actuated_by(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
+    """The mechanism with actuators on these velocities, or with its own; see `inverse_dynamics`."""
     if names is None:
         return m if m.actuators else actuate_all(m)
     known = {x.name: x for x in actuate_all(m).actuators}

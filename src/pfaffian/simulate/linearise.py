@@ -11,10 +11,8 @@ import numpy as np
 
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
-from pfaffian.dynamics import formulation
-from pfaffian.dynamics.controlforce import control_force, ideal_reaction
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.dynamics.multipliers import minimum_norm_multipliers
+from pfaffian.dynamics.response import response, slopes
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
@@ -30,7 +28,7 @@ from pfaffian.simulate.simulation import arguments, input_names
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import System, as_system, enter
 from pfaffian.terms.connection import refuse_distributions
-from pfaffian.terms.pfaffian import ACCELERATION, POSITION, VELOCITY
+from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
@@ -161,11 +159,11 @@ def linearise(
 ) -> Linearised:
     """The linear system near a state, x_dot = drift + A x + B du, in the displacements and speeds that the constraints leave.
 
-        x_1 = Z_q^T M K^+ (q - q_0),   x_2 = Z_v^T M (v - v_0),   x_2_dot = Z_v^T r,   r = f + B u - c - M v_dot + A^T lambda
+        x_1 = Z_q^T M K^+ (q - q_0),   x_2 = Z_v^T M (v - v_0),   x_2_dot = Z_v^T M v_dot
 
     The columns of Z_q (Z_v) are a basis, orthonormal in the metric of M, of the velocities that phi = 0 (and eta = 0) allow at
-    the state. The multipliers are held constant, so that no derivative passes through a rank decision; redundant rows change
-    nothing. The derivatives are exact. At a singular configuration there is no manifold, and the answer is that of the rows in
+    the state. The derivatives of v_dot are those of `derivatives`: exact, and none passes through a rank decision; redundant
+    rows change nothing. At a singular configuration there is no manifold, and the answer is that of the rows in
     use.
 
     Args:
@@ -201,7 +199,7 @@ def linearise(
     refuse_distributions(m, "linearise")
     arguments(None, control, None)
     refuse(control, "linearise")
-    at, near = _functions(m, control, law_digest(control, m) if control else None)
+    near = _function(m, control, law_digest(control, m) if control else None)
     names = input_names(m, control)
     u0 = runs(u, names, np.zeros(len(names)), "u")
     given = [configurations(m, q), velocities(m, v), u0, parameter_values(m, parameters)]
@@ -211,11 +209,9 @@ def linearise(
     z0 = floats(control.z if control and z is None else z or (), "z")
     if z0.shape != (len(control.z) if control else 0,):
         raise ModelError(f"z has shape {z0.shape}: ({len(control.z) if control else 0},) is needed")
-    state = [q0, v0, w0, z0, as_number(t, "t"), p0]
-    *held, off = (np.array(x) for x in at.call(state))
+    off, *parts = (np.array(x) for x in near(q0, v0, w0, z0, as_number(t, "t"), p0))
     check_on_constraints(m, off[None])
-    parts = _Parts(*(np.array(x) for x in near.call([*state, *held])))
-    found = _assembled(m, control, parts, v0, held[0][:, 0], names)
+    found = _assembled(m, control, _Parts(*parts), v0, names)
     return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own_state else found
 
 
@@ -244,10 +240,8 @@ class _Parts(NamedTuple):
     """Terms at a state, as SX and then as arrays; a derivative is one along q, v, z and the inputs.
 
     inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and eta = 0 allow.   back: W^-T.
-    bent: (nv, nq) change of v that the rows require when q moves.   r: derivative of the force balance, accelerations and
-    multipliers constant.   called, servo: of the accelerations that the rows and the servo rows require.
-    q_dot, z_dot: of these.   A_s, Z_s: servo rows and directions, and rows of accelerations, which are their own directions.
-    scale: accelerations by each kind of force, in y.
+    bent: (nv, nq) change of v that the rows require when q moves.   a: (nv, 1) v_dot.   v_dot, q_dot, z_dot: derivatives.
+    scale: accelerations by each kind of force, in y.   z_rate: z_dot itself.
     """
 
     M: Any
@@ -257,20 +251,15 @@ class _Parts(NamedTuple):
     P_v: Any
     back: Any
     bent: Any
-    r: Any
-    called: Any
-    servo: Any
+    a: Any
+    v_dot: Any
     q_dot: Any
     z_dot: Any
-    A_s: Any
-    Z_s: Any
     scale: Any
     z_rate: Any
 
 
-def _assembled(
-    m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray, a0: np.ndarray, names: tuple[str, ...]
-) -> Linearised:
+def _assembled(m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray, names: tuple[str, ...]) -> Linearised:
     nq, nv, nz = m.nq, m.nv, len(x.z_rate)
     Z_q, Z_v = (x.back @ basis(P) for P in (x.P_q, x.P_v))
     k, l = Z_q.shape[1], Z_v.shape[1]
@@ -281,19 +270,11 @@ def _assembled(
     from scipy.linalg import block_diag  # a tenth of a second to import, and only this needs it
 
     move = block_diag(states, np.eye(n_in))  # a unit of each state, and of each input, in terms of q, v, z and the inputs
-    pushed = Z_v.T @ x.r @ move
-    if len(x.A_s):
-        # Servo forces, and the reactions of rows of accelerations, give these rows the acceleration that they require.
-        G = x.A_s @ Z_v @ Z_v.T @ x.Z_s.T
-        missing = (x.servo - x.A_s @ x.called) @ move - x.A_s @ Z_v @ pushed
-        redundant = ACCELERATION in symbols(m).rows.level  # these rows may be redundant, servo rows may not
-        answer = np.linalg.pinv(G, rcond=RANK_TOLERANCE) @ missing if redundant else np.linalg.solve(G, missing)
-        pushed += Z_v.T @ x.Z_s.T @ answer
     along = Z_q.T @ x.M
-    rates = np.vstack([along @ x.inverse_K @ x.q_dot @ move, pushed, x.z_dot @ move])
+    rates = np.vstack([along @ x.inverse_K @ x.q_dot, Z_v.T @ x.M @ x.v_dot, x.z_dot]) @ move
     if not np.isfinite(rates).all():
         raise ModelError("the motion has no derivative here: a force, a constraint or the law is not smooth at this state")
-    drift = np.concatenate([along @ v0, Z_v.T @ x.M @ a0, x.z_rate[:, 0]])
+    drift = np.concatenate([along @ v0, Z_v.T @ x.M @ x.a[:, 0], x.z_rate[:, 0]])
     bounds = (STILL * np.sqrt(np.diag(x.M).max()), STILL * x.scale.sum(), STILL)
     parts = np.split(drift, [k, k + l])
     still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, bounds, strict=True))
@@ -308,45 +289,31 @@ def _assembled(
 
 
 @remembered(16)
-def _functions(m: Mechanism, control: Control | None, law: str | None) -> tuple[ca.Function, ca.Function]:
-    """(q, v, w, z, t, p) -> (v_dot, lambda, mu, residuals of the constraints); with v_dot, lambda, mu constant -> _Parts."""
+def _function(m: Mechanism, control: Control | None, law: str | None) -> ca.Function:
+    """(q, v, w, z, t, p) -> residuals of the constraints, and _Parts."""
     T = symbols(m)
-    names = input_names(m, control)
-    w, z = ca.SX.sym("w", len(names)), ca.SX.sym("z", len(control.z) if control else 0)
+    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)
     command = command_of(T, control, Scheme(), z, w)
-    closed = T.under(command.u)
-    motion = formulation("auto", closed)(closed)
-    mu = control_force(closed).mu if m.servos else ca.SX(0, 1)
-    lam = minimum_norm_multipliers(closed, ideal_reaction(closed, motion))
-    inputs = [T.q, T.v, w, z, T.t, m.p_symbols]
-    at = ca.Function("at", inputs, [ca.densify(x) for x in (motion.v_dot, lam, mu, off_constraints(T))])
-    held = [ca.SX.sym(n, x.numel()) for n, x in (("a", motion.v_dot), ("lam", lam), ("mu", mu))]
-    near = ca.Function("near", [*inputs, *held], [ca.densify(x) for x in _near(closed, command, z, w, *held)])
-    return at, near
+    parts = _near(T.under(command.u), command, z, w)
+    return ca.Function("near", [T.q, T.v, w, z, T.t, m.p_symbols], [ca.densify(x) for x in (off_constraints(T), *parts)])
 
 
-def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX, a: ca.SX, lam: ca.SX, mu: ca.SX) -> _Parts:
+def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX) -> _Parts:
     k, n = T.kinematics, T.M.shape[0]
     every = ca.vertcat(T.q, T.v, z, w)
     rows, positions = (_orthonormal(T, T.rows.at(*levels)) for levels in ((POSITION, VELOCITY), (POSITION,)))
-    I, W, only = ca.SX.eye(n), T.factor, T.rows.at(ACCELERATION)
-    held, along = ca.vertcat(T.servo.A, T.A[only, :]), ca.vertcat(T.servo.Z, T.A[only, :])
-    required = ca.vertcat(T.servo.b, T.b[only, 0])
-    velocity = T.rows.at(POSITION, VELOCITY)
-
-    def particular(rhs: ca.SX) -> ca.SX:
-        return solve_WT(W, rows.Q.T @ rows.carry(ca.densify(rhs))[0])
-
-    r = T.generalised_input - T.inertia_force(a) + T.A.T @ lam + T.servo.Z.T @ mu
+    I, W, velocity = ca.SX.eye(n), T.factor, T.rows.at(POSITION, VELOCITY)
+    bends = ca.densify(-ca.jacobian(T.rows.eta, T.q)[velocity, :])
+    at = response(T)
+    held = at.held()
+    moved = slopes(at, held, lambda x: ca.jacobian(x, every))
     K = ca.densify(k.kinematic_matrix)
     scale = [ca.norm_2(ca.densify(solve_W(W, x))) for x in (T.c, T.f, T.B @ T.u)]
     scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))
     return _Parts(
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
-        particular(-ca.jacobian(T.rows.eta, T.q)[velocity, :]), ca.jacobian(r, every),
-        particular(ca.jacobian(T.b - T.A @ a, every)[velocity, :]),
-        ca.jacobian(required - held @ a, every), ca.jacobian(k.q_dot, every), ca.jacobian(command.z_dot, every),
-        held, along, ca.vertcat(*scale), command.z_dot,
+        solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), held.v_dot, moved.v_dot, ca.jacobian(k.q_dot, every),
+        ca.jacobian(command.z_dot, every), ca.vertcat(*scale), command.z_dot,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
-from pfaffian.evaluate.arrays import as_flag, as_whole, one_of, some_runs
+from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole, one_of, some_runs
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import threads_for
@@ -46,7 +46,6 @@ from pfaffian.simulate.system import System, as_system
 from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
 
-MOST_THREADS = 1024
 SHARE = 64
 """Runs of each thread."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_flag, as_number, as_whole
+from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import runs as rows_of
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.kernel import Backend
@@ -26,7 +26,7 @@ from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.result import causes_of
 from pfaffian.simulate.resume import identity
 from pfaffian.simulate.roll import entered, first_state, shut_out
-from pfaffian.simulate.run import MOST_THREADS, compiled
+from pfaffian.simulate.run import compiled
 from pfaffian.simulate.sampling import check_seed, instants, parts_of
 from pfaffian.simulate.signals import Output, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names

@@ -49,13 +49,8 @@ class Traced(NamedTuple):
 def trace(sim: Simulation) -> Traced:
     """All functions of a run but its entrance. Raises ModelError: the integrator, the law or an output does not fit."""
     here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
-    solve = formulation(sim.scheme.formulation, here.T)
-    # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
-    # alone, and one that comes on after the last stage is not among them.
-    near = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
-    shares = near and sim.integrator.shares and ACCELERATION not in here.T.rows.level
-    shares = shares and not sim.arriving
-    project, needed = _project(sim, here, z, along(here.T) if shares else None)
+    inputs, corrected, needed = correction(sim, here, z)
+    project = ca.Function("project", inputs, corrected, SHARED)
     rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)
     x, w, p, t = inputs = list(rhs.sx_in())
     observe = ca.Function("observe", inputs, [rhs(x, w, sim.now(p, x[x.numel() - sim.layout.size :, 0]), t)[4]])
@@ -126,14 +121,26 @@ def projection(sim: Simulation) -> ca.Function:
     return ca.Function("project", inputs, _corrected(sim, here, z, None))
 
 
-def _project(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> tuple[ca.Function, list[int]]:
-    """(x, p, t, carried) -> (x, violation), and which numbers of `near` have to be carried."""
+def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
+    """(x, p, t, carried) and (x, violation) of the correction after a step, and which numbers of `along` have to be carried."""
+    solve = formulation(sim.scheme.formulation, here.T)
+    # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
+    # alone, and one that comes on after the last stage is not among them.
+    shares = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
+    shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.arriving
+    near = along(here.T) if shares else None
     numbers = ca.SX.sym("carried", pack(near).numel())
     corrected = _corrected(sim, here, z, near and unpack(near, numbers))
     used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
     needed = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
-    inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]]
-    return ca.Function("project", inputs, corrected, SHARED), needed
+    return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
+
+
+def rate_with(sim: Simulation, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
+    """The right-hand side of the traced step, which carries other terms, and the structure of these."""
+    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
+    return rhs, terms
 
 
 def _corrects(sim: Simulation) -> bool:
@@ -155,12 +162,19 @@ def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[
 
 
 def _rate(
-    sim: Simulation, name: str, here: At, z: ca.SX, solve: Callable[[Terms], Motion] | None, needed: list[int] | None
+    sim: Simulation,
+    name: str,
+    here: At,
+    z: ca.SX,
+    solve: Callable[[Terms], Motion] | None,
+    needed: list[int] | None,
+    needs: Callable[..., Any] | None = None,
 ) -> tuple[ca.Function, dict[str, int], Any]:
     """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the integrator's terms.
 
     solve: gives the accelerations, the scheme's formulation if None.
-    carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms."""
+    carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms.
+    needs: gives these terms in place of the integrator's."""
     m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
     T = here.T.under(ca.SX(m.nu, 1))
     d = ca.SX.sym("d", sim.layout.size)
@@ -186,7 +200,7 @@ def _rate(
         near = ca.SX.zeros(sim.traced.project.size1_in(3), 1)
     else:
         near = ca.densify(pack(along(closed))[needed, 0]) if needed else ca.SX(0, 1)
-    terms = sim.integrator.needs(closed, motion, partial(sim.system.pushed, here.x, T))
+    terms = (needs or sim.integrator.needs)(closed, motion, partial(sim.system.pushed, here.x, T))
     carried = ca.vertcat(near, ca.densify(pack(terms)))
     parts = [rate, ca.densify(faults), ca.sparsify(sides), carried, ca.vertcat(*recorded.values())]
     rhs = ca.Function(name, [state, w, m.p_symbols, T.t], here.of_state(parts), SHARED)

@@ -1,0 +1,15 @@
+"""A mechanism inside the programs of others: CasADi's optimisers, acados, JAX.
+
+acados_model    x, u, p, xdot, rate and step as expressions, and as files
+jax_function    a function of JAX, with derivatives, jit and vmap; needs the package jax
+
+`pf.casadi_function` makes the functions that these are built of.
+"""
+
+from pfaffian.simulate.acados_model import acados_model
+from pfaffian.simulate.jax_function import jax_function
+
+__all__ = [
+    "acados_model",
+    "jax_function",
+]

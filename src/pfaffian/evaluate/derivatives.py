@@ -1,0 +1,527 @@
+"""Derivatives of constrained forward and inverse dynamics at given states: matrices, and products with them.
+
+They are those of inverse dynamics and rows at constant accelerations and multipliers, answered by the factors of the dynamics
+(`dynamics/response.py`): exact, and without a derivative of a factorisation or of a rank decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.allocation import allocate, motor_matrix, weights
+from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
+from pfaffian.dynamics.multipliers import by_least_norm
+from pfaffian.dynamics.response import Slopes, gradient, response, slopes
+from pfaffian.evaluate.arrays import (
+    MOST_THREADS,
+    as_flag,
+    as_number,
+    as_whole,
+    configurations,
+    one_of,
+    parameter_values,
+    runs,
+    velocities,
+)
+from pfaffian.evaluate.compiled import Compiled, Dynamics, function_of, given, matrices
+from pfaffian.evaluate.given_state import check_given
+from pfaffian.evaluate.inverse import actuated_by
+from pfaffian.evaluate.progress import progress_line
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, random_configuration
+from pfaffian.model.number import floats
+from pfaffian.terms.digest import digest
+from pfaffian.terms.pfaffian import activity, row_names
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import Terms, always_active, as_terms, symbols, typical
+
+BY = ("q", "v", "u", "t", "parameters")
+"""What derivatives are by, in this order."""
+
+OF = ("v_dot", "reaction", "multipliers")
+"""What is differentiated."""
+
+
+class Partials(NamedTuple):
+    """Derivatives of (n,) numbers, None where they were not asked for.
+
+    q: (..., n, nv) along the velocities, q + K(q) eps.   v: (..., n, nv).   u: (..., n, nu).   t: (..., n).
+    parameters: (..., n, np), in the order of the mechanism's `p_names`.
+    """
+
+    q: np.ndarray | None = None
+    v: np.ndarray | None = None
+    u: np.ndarray | None = None
+    t: np.ndarray | None = None
+    parameters: np.ndarray | None = None
+
+
+class Derivatives(NamedTuple):
+    """v_dot, reaction, multipliers: `Partials` of each.   motion: v_dot, reaction and rank themselves.
+    values: (..., m) the multipliers.   regular: (...) whether the derivatives exist: False where rows have lost rank.
+    """
+
+    v_dot: Partials
+    reaction: Partials
+    multipliers: Partials
+    motion: Dynamics
+    values: np.ndarray
+    regular: np.ndarray
+
+
+def derivatives(
+    m: Mechanism,
+    q: Any,
+    v: Any = None,
+    u: Any = None,
+    *,
+    t: float = 0.0,
+    parameters: Any = None,
+    by: Sequence[str] = BY,
+    of: Sequence[str] = OF,
+    threads: int = 1,
+    backend: Backend = "auto",
+    strict: bool = True,
+) -> Derivatives:
+    """Derivatives of acceleration, reaction and multipliers by the state, inputs, time and parameters, at one state or many.
+
+        [M A^T; A 0] [dv_dot; -dlambda] = -d[M v_dot + c - f - B u - A^T lambda; A v_dot - b] at constant v_dot, lambda
+
+    They are exact. With redundant rows those of v_dot and reaction are unique along motions that the constraints allow, in
+    other directions they are those of the rows in use; multipliers are those of smallest norm, and so are their derivatives.
+    In a singular configuration v_dot jumps and has no derivative: `regular` is False there, and the numbers are those of the
+    rows in use. The same holds at the instant at which a constraint with `active_while` comes or goes, which `regular` does
+    not tell.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out. The state is used as it is:
+            put it onto the constraints first.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; what is left out is zero.
+        t: time [s], 0 by default.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        by: what to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
+        of: what to differentiate, any of "v_dot", "reaction", "multipliers"; all of them by default.
+        threads: that share the states of a batch, 1 by default.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+        strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
+    Returns:
+        a named tuple: v_dot, reaction, multipliers, each with q (..., n, nv), v (..., n, nv), u (..., n, nu), t (..., n) and
+        parameters (..., n, np), in the order of `p_names`, and None where not asked for; q moves along the velocities,
+        q + K(q) eps. motion: v_dot, reaction and rank themselves; values (..., m): the multipliers; regular (...): whether the
+        derivatives exist.
+    Raises ModelError: wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.derivatives(m, {"hinge": 0.0}).v_dot.q.round(2)  # -g / l
+        array([[-9.81]])
+    """
+    as_mechanism(m)
+    chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
+    f = compiled_derivatives(m, chosen, which, backend, as_flag(strict, "strict"))
+    found = f.matrices(q, v, u, t=t, parameters=parameters, threads=as_whole(threads, "threads", most=MOST_THREADS))
+    parts = {name: _partials(found, name, chosen) if name in which else Partials() for name in OF}
+    motion = Dynamics(found["at v_dot"][..., 0], found["at reaction"][..., 0], found["rank"][..., 0, 0])
+    return Derivatives(**parts, motion=motion, values=found["at multipliers"][..., 0], regular=_regular(m, found))
+
+
+def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] = ("v_dot",)) -> ca.SX:
+    """The derivatives of `derivatives` as one matrix of expressions, for `compile_terms`, control laws and optimisations.
+
+    Args:
+        terms: at a state.
+        by: what to differentiate by, any of "q", "v", "u", "t", "parameters", side by side in this order; all by default.
+        of: what to differentiate, any of "v_dot", "reaction", "multipliers", below each other; "v_dot" by default.
+    Returns:
+        (n, k), an expression.
+    Raises ModelError: another name.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> f = pf.compile_terms(m, {"A": lambda T: pf.calculus.motion_derivatives(T, by=["q", "v"])}, backend="numpy")
+        >>> f({"hinge": 0.0})["A"].round(2)  # -g / l, and no damping
+        array([[-9.81,  0.  ]])
+    """
+    chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
+    at = response(as_terms(terms))
+    found = slopes(at, at.held(), along_each(terms, chosen))
+    return ca.vertcat(*[ca.densify(getattr(found, name)) for name in which])
+
+
+class MotionTangent(NamedTuple):
+    """Changes of v_dot (..., nv), reaction (..., nv) and multipliers (..., m)."""
+
+    v_dot: np.ndarray
+    reaction: np.ndarray
+    multipliers: np.ndarray
+
+
+def jvp(
+    m: Mechanism,
+    q: Any,
+    v: Any = None,
+    u: Any = None,
+    *,
+    dq: Any = None,
+    dv: Any = None,
+    du: Any = None,
+    dt: float = 0.0,
+    dp: Any = None,
+    t: float = 0.0,
+    parameters: Any = None,
+) -> MotionTangent:
+    """Change of acceleration, reaction and multipliers along one direction: `derivatives` times it, without the matrices.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
+        dq: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}: q moves by K(q) dq. Zero by default.
+        dv: as dq, the change of v.
+        du: (nu,) or (runs, nu) array, or {input: number or (runs,)}, the change of u. Zero by default.
+        dt: change of the time [s], 0 by default.
+        dp: (np,) or (runs, np) array, or {parameter: number or (runs,)}, the change of parameters. Zero by default.
+        t: time [s], 0 by default.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: the changes of v_dot (..., nv), reaction (..., nv) and multipliers (..., m).
+    Raises ModelError: wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.calculus.jvp(m, {"hinge": 0.0}, dq={"hinge": 2.0}).v_dot.round(2)  # -g / l times 2
+        array([-19.62])
+    """
+    as_mechanism(m)
+    nothing = np.zeros(len(m.p_names))
+    state = _state(m, q, v, u, parameters)
+    more: dict[str, Any] = {
+        "dq": (dq, velocities(m, dq, "dq")),
+        "dv": (dv, velocities(m, dv, "dv")),
+        "du": (du, runs(du, m.u_names, np.zeros(m.nu), "du")),
+        "dp": (dp, runs(dp, m.p_names, nothing, "dp")),
+    }
+    f, rows = _jvp(m)
+    times = np.array([as_number(t, "t")]), np.array([as_number(dt, "dt")])
+    found = matrices(f, given(**state, **more), [(m.nv, 1), (m.nv, 1), (rows, 1)], *times)
+    return MotionTangent(*[x[..., 0] for x in found])
+
+
+def vjp(
+    m: Mechanism,
+    q: Any,
+    v: Any = None,
+    u: Any = None,
+    *,
+    v_dot: Any = None,
+    reaction: Any = None,
+    multipliers: Any = None,
+    t: float = 0.0,
+    parameters: Any = None,
+) -> Partials:
+    """Derivative of v_dot . a + reaction . r + multipliers . l, a, r and l those of the motion: one sweep back, no matrices.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
+        v_dot: (nv,) or (runs, nv) weights of the accelerations, zero by default.
+        reaction: (nv,) or (runs, nv) weights of the reaction, zero by default.
+        multipliers: (m,) or (runs, m) weights of the multipliers, zero by default.
+        t: time [s], 0 by default.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: q (..., nv) along the velocities, v (..., nv), u (..., nu), t (...) and parameters (..., np).
+    Raises ModelError: wrong names, shapes or numbers.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> pf.calculus.vjp(m, {"hinge": 0.0}, v_dot=[2.0]).q.round(2)
+        array([-19.62])
+    """
+    as_mechanism(m)
+    f, names = _vjp(m)
+    state = _state(m, q, v, u, parameters)
+    more: dict[str, Any] = {
+        "v_dot": (v_dot, velocities(m, v_dot, "v_dot")),
+        "reaction": (reaction, velocities(m, reaction, "reaction")),
+        "multipliers": (multipliers, runs(multipliers, names, np.zeros(len(names)), "multipliers")),
+    }
+    sizes = [(n, 1) for n in (m.nv, m.nv, m.nu, 1, len(m.p_names))]
+    found = Partials(*[x[..., 0] for x in matrices(f, given(**state, **more), sizes, np.array([as_number(t, "t")]))])
+    assert found.t is not None
+    return found._replace(t=found.t[..., 0])
+
+
+class InverseDerivatives(NamedTuple):
+    """u, reaction: `Partials` by q, v, a (as `a`), t and parameters.   names: of the inputs."""
+
+    u: InversePartials
+    reaction: InversePartials
+    names: tuple[str, ...]
+
+
+class InversePartials(NamedTuple):
+    """Derivatives of (n,) numbers.   q: (..., n, nv) along the velocities.   v, a: (..., n, nv).   t: (..., n).
+    parameters: (..., n, np)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    t: np.ndarray
+    parameters: np.ndarray
+
+
+def inverse_dynamics_derivatives(
+    m: Mechanism,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    actuated: Sequence[str] | None = None,
+    weight: Any = None,
+    t: float = 0.0,
+    parameters: Any = None,
+) -> InverseDerivatives:
+    """Derivatives of `inverse_dynamics`: of the inputs of smallest u^T R u, and of the reaction, by q, v, a, t and parameters.
+
+    They are exact where rows and actuators keep their rank, and along motions that the constraints allow where rows are
+    redundant. The state and a are used as
+    they are: whether they satisfy the constraints is what `inverse_dynamics` checks.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out.
+        v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out.
+        a: acceleration v_dot, as v.
+        actuated: names of the velocities (joints) with actuators; if None the mechanism's own actuators, or one for every
+            velocity where it has none.
+        weight: (motors,) diagonal of R, ones if None.
+        t: time [s], 0 by default.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+    Returns:
+        a named tuple: u and reaction, each with q (..., n, nv) along the velocities, v, a (..., n, nv), t (..., n) and
+        parameters (..., n, np); names of the inputs.
+    Raises ModelError: unknown names, wrong shapes, v or a missing.
+
+    Example:
+        >>> import numpy as np
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> found = pf.calculus.inverse_dynamics_derivatives(m, {"hinge": 0.0}, [0.0], [0.0])
+        >>> found.u.q.round(2), found.u.a.round(2)  # m g l, and the inertia m l^2
+        (array([[19.62]]), array([[2.]]))
+    """
+    as_mechanism(m)
+    names = None if actuated is None else as_names(actuated, "actuated")
+    R = None if weight is None else tuple(floats(weight, "weight").ravel().tolist())
+    check_given(v, m.v_names, "v")
+    check_given(a, m.v_names, "a")
+    driven, f, shapes = _inverse(m, names, R)
+    at = given(
+        q=(q, configurations(m, q)),
+        v=(v, velocities(m, v)),
+        a=(a, velocities(m, a, "a")),
+        parameters=(parameters, parameter_values(m, parameters)),
+    )
+    found = matrices(f, at, shapes, np.array([as_number(t, "t")]))
+    u, reaction = (InversePartials(*x)._replace(t=x[3][..., 0]) for x in (found[:5], found[5:]))
+    return InverseDerivatives(u, reaction, driven.u_names)
+
+
+# -- kernels --------------------------------------------------------------------------------------------------------------
+
+
+def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
+    names = as_names(given, what)
+    for name in names:
+        one_of(name, known, f"{what}:")
+    return tuple(name for name in known if name in names)
+
+
+def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, Any]:
+    return {
+        "q": (q, configurations(m, q)),
+        "v": (v, velocities(m, v)),
+        "u": (u, runs(u, m.u_names, np.zeros(m.nu), "u")),
+        "parameters": (parameters, parameter_values(m, parameters)),
+    }
+
+
+def _partials(found: Mapping[str, np.ndarray], name: str, chosen: tuple[str, ...]) -> Partials:
+    x = Partials(**{by: found[f"{name} by {by}"] for by in chosen})
+    return x if x.t is None else x._replace(t=x.t[..., 0])
+
+
+def along_each(T: Terms, chosen: Sequence[str]) -> Callable[[ca.SX], ca.SX]:
+    """A column (n, 1) -> its derivatives (n, k) by each of these, next to each other; q along the velocities."""
+
+    def along(x: ca.SX) -> ca.SX:
+        parts = [ca.jacobian(x, symbol) for symbol in (T.q, T.v, T.u, T.t, T.mechanism.p_symbols)]
+        parts[0] = parts[0] @ T.kinematics.kinematic_matrix
+        return ca.horzcat(ca.SX(x.numel(), 0), *[part for name, part in zip(BY, parts, strict=True) if name in chosen])
+
+    return along
+
+
+@remembered(64)
+def compiled_derivatives(
+    m: Mechanism, chosen: tuple[str, ...], which: tuple[str, ...], backend: Backend, strict: bool
+) -> Compiled:
+    """The motion, what decides whether it is regular, and the derivatives of `which` by each of `chosen`."""
+    T = symbols(m)
+    rows, sizes = T.A.shape[0], dict(zip(BY, (m.nv, m.nv, m.nu, 1, len(m.p_names)), strict=True))
+    shapes: dict[str, tuple[int, int]] = {"at v_dot": (m.nv, 1), "at reaction": (m.nv, 1), "at multipliers": (rows, 1)}
+    shapes |= {"rank": (1, 1), "realisable": (1, 1), "on": (rows, 1)}
+    shapes |= {
+        f"{of} by {by}": (n, sizes[by]) for of, n in zip(OF, (m.nv, m.nv, rows), strict=True) if of in which for by in chosen
+    }
+
+    def build() -> ca.Function:
+        at = response(T)
+        held = at.held()
+        reaction = T.A.T @ held.multipliers + T.servo.Z.T @ held.mu
+        values = [held.v_dot, ca.densify(reaction), held.multipliers, at.rank, at.realisable, rows_on(T)]
+        found = slopes(at, held, along_each(T, chosen))
+        ends = np.cumsum([0, *[sizes[by] for by in chosen]]).tolist()
+        for x in (getattr(found, name) for name in which):
+            values += [x[:, i:j] for i, j in pairwise(ends)]
+        return function_of(T, dict(zip(shapes, values, strict=True)))
+
+    with progress_line(m.name, False):
+        made = kernel.compile(build, key=f"derivatives {which} {chosen} {digest(m)}", backend=backend, strict=strict)
+    return Compiled(m, made, shapes)
+
+
+@remembered(64)
+def _jvp(m: Mechanism) -> tuple[kernel.Kernel, int]:
+    """(q, v, u, p, dq, dv, du, dp, t, dt) -> changes of v_dot, reaction and multipliers; the number of these."""
+    T = symbols(m)
+    seeds = [ca.SX.sym(name, n) for name, n in zip(("dq", "dv", "du", "dp"), (m.nv, m.nv, m.nu, len(m.p_names)), strict=True)]
+    dt = ca.SX.sym("dt")
+
+    def build() -> ca.Function:
+        at, k = response(T), T.kinematics
+        every = ca.vertcat(T.q, T.v, T.u, m.p_symbols, T.t)
+        way = ca.vertcat(k.kinematic_matrix @ seeds[0], *seeds[1:], dt)
+        found = slopes(at, at.held(), lambda x: ca.jtimes(x, every, way))
+        outputs = [ca.densify(x) for x in (found.v_dot, found.reaction, found.multipliers)]
+        return ca.Function("jvp", [T.q, T.v, T.u, m.p_symbols, *seeds, T.t, dt], outputs)
+
+    with progress_line(m.name, False):
+        return kernel.compile(build, key=f"jvp {digest(m)}"), T.A.shape[0]
+
+
+@remembered(64)
+def _vjp(m: Mechanism) -> tuple[kernel.Kernel, tuple[str, ...]]:
+    """(q, v, u, p, weights of v_dot, reaction and multipliers, t) -> derivatives by q, v, u, t, p; names of the rows."""
+    T = symbols(m)
+    names = row_names(T.kinematics)
+    a, r, l = (ca.SX.sym(name, n) for name, n in zip(OF, (m.nv, m.nv, len(names)), strict=True))
+
+    def build() -> ca.Function:
+        at = response(T)
+        by = [T.q, T.v, T.u, T.t, m.p_symbols]
+        found = gradient(at, at.held(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
+        parts = ca.vertsplit(found, np.cumsum([0, *[x.numel() for x in by]]).tolist())
+        parts[0] = T.kinematics.kinematic_matrix.T @ parts[0]
+        return ca.Function("vjp", [T.q, T.v, T.u, m.p_symbols, a, r, l, T.t], [ca.densify(x) for x in parts])
+
+    with progress_line(m.name, False):
+        return kernel.compile(build, key=f"vjp {digest(m)}"), names
+
+
+@remembered(64)
+def _inverse(
+    m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None
+) -> tuple[Mechanism, kernel.Kernel, list[tuple[int, int]]]:
+    """The mechanism with its actuators, and (q, v, a, p, t) -> derivatives of u and reaction, each by q, v, a, t and p."""
+    driven = actuated_by(m, names)
+    T, a = symbols(driven), ca.SX.sym("a", m.nv)
+    by = ca.vertcat(T.q, T.v, a, T.t, m.p_symbols)
+    ends, parts = np.cumsum([0, *[x.numel() for x in (T.q, T.v, a, T.t, m.p_symbols)]]).tolist(), list[ca.SX]()
+    for x in inverse_slopes(T, a, weights(driven, weight), by):
+        each = ca.horzsplit(ca.densify(x), ends)
+        parts += [each[0] @ T.kinematics.kinematic_matrix, *each[1:]]
+    f = ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], [ca.vec(ca.densify(x)) for x in parts])
+    return driven, kernel.compile(f), [x.shape for x in parts]
+
+
+def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """(nu, k), (nv, k): derivatives by symbols (k, 1) of the inputs of smallest u^T R u, and of the reaction, at v_dot = a.
+
+    R u = B^T w, A w = 0 and B u + A^T lambda = M a + c - f hold along any change; differentiated at constant u, w and lambda,
+    they are answered by `allocate`, which is linear in the force.
+    """
+    force, x, motors = ca.densify(T.inertia_force(a) - T.f), ca.SX.sym("x", T.mechanism.nv), len(T.mechanism.actuators)
+    answer = ca.jacobian(allocate(T, x, R).u, x)
+    B, inverse_R = motor_matrix(T), ca.diag(1 / R)
+    rows = orthogonalise(T.A, ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups)
+    P = ca.SX.eye(T.mechanism.nv) - rows.Q.T @ rows.Q
+    u = answer @ force
+    pulled = orthogonalise(ca.densify(B.T @ P), R * u[:motors, 0], RANK_TOLERANCE, groups=[[*range(motors)]])
+    reaction = force - T.B @ u
+    held = [u, P @ (pulled.Q.T @ pulled.D), by_least_norm(T).solve(reaction) if T.A.shape[0] else ca.SX(0, 1)]
+    u_0, w, lam = symbols_held = [ca.SX.sym(name, value.numel()) for name, value in zip("uwl", held, strict=True)]
+    columns = [force - T.B @ u_0, T.A.T @ lam, T.A @ w, B.T @ w]
+    slopes_held = [ca.densify(ca.jacobian(ca.densify(y), by)) for y in columns]
+    free, turned, bent, pull = ca.substitute(slopes_held, symbols_held, [ca.densify(y) for y in held])
+    moved = inverse_R @ (pull - B.T @ (rows.Q.T @ rows.carry(bent)[0]))
+    moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # wrenches from outside stay zero
+    found = moved + answer @ (free - turned - T.B @ moved)
+    return found, free - T.B @ found
+
+
+# -- where there are none -------------------------------------------------------------------------------------------------
+
+
+def rows_on(T: Terms) -> ca.SX:
+    """(m, 1) 1 for each row of a constraint that is active, 0 for others."""
+    k = T.kinematics
+    each = [activity(k, c.active, c.name) if c.active else ca.SX(1) for c in T.mechanism.ideal]
+    return ca.vertcat(ca.SX(0, 1), *[ca.repmat(on, n, 1) for on, n in zip(each, T.rows.counts, strict=True)])
+
+
+def _regular(m: Mechanism, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    """(...) whether servo forces are determined, and the rows have the rank that they have elsewhere."""
+    rank, on = found["rank"][..., 0, 0], found["on"][..., 0]
+    rows = [tuple(row) for row in on.reshape(rank.size, on.shape[-1]).tolist()]
+    known = {row: _rank_elsewhere(m, row) for row in set(rows)}
+    usual = np.array([known[row] for row in rows]).reshape(rank.shape)
+    return (rank >= usual) & (found["realisable"][..., 0, 0] != 0)
+
+
+ANYWHERE = 4
+"""Random configurations at which the rank is taken where none is known that satisfies the constraints."""
+
+
+@remembered(64)
+def _rank_elsewhere(m: Mechanism, on: tuple[float, ...]) -> int:
+    """The largest rank of these rows where the constraints are satisfied; at any configuration where no such place is known."""
+    random, chosen = np.random.default_rng(20), np.flatnonzero(on).tolist()
+    places = typical(m).places or tuple(random_configuration(m, random) for _ in range(ANYWHERE))
+    T = symbols(always_active(m))
+    rank = shortest_change(T, rows=chosen if len(chosen) < len(on) else None).rank if chosen else ca.SX(0)
+    f = ca.Function("rank", [T.q, T.v, T.t, m.p_symbols], [rank])
+    return max(int(f(q, np.cos(np.arange(m.nv)), 0.0, m.p_defaults)) for q in places)

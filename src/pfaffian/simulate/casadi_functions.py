@@ -1,0 +1,211 @@
+"""Named CasADi functions of a mechanism, whose derivatives are those at constant accelerations and multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.control.allocation import allocate, weights
+from pfaffian.control.law import Control
+from pfaffian.dynamics.response import Slopes, gradient, response, slopes
+from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_number, one_of
+from pfaffian.evaluate.inverse import actuated_by
+from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
+from pfaffian.simulate.simulation import Simulation, arguments
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.step_slopes import check_differentiable, with_matrices, with_products
+from pfaffian.simulate.system import as_system
+from pfaffian.terms.terms import Terms, symbols
+
+FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "constraints", "rate", "step")
+"""What `casadi_function` makes."""
+
+
+def casadi_function(
+    m: Mechanism,
+    what: str,
+    *,
+    wrt: Sequence[str] = (),
+    step: float | None = None,
+    scheme: Scheme | None = None,
+    control: Control | None = None,
+) -> ca.Function:
+    """A CasADi function of a mechanism, with named inputs and outputs, to build optimisations of.
+
+        forward_dynamics   (q, v, u, p, t) -> (v_dot, reaction, multipliers)
+        inverse_dynamics   (q, v, v_dot, p, t) -> (u, reaction), the smallest u
+        constraints        (q, v, p, t) -> (phi, eta), which vanish on the constraints
+        rate               (x, u, p, t) -> x_dot, x = [q; v]
+        step               (x, u, p, t) -> x_next, a step of `run` under inputs that are held, x = [q; v; z of a law]
+
+    CasADi gets the derivatives of forward_dynamics, rate and step from the library: those of inverse dynamics and rows at
+    constant accelerations and multipliers, answered by one factorisation, see `derivatives`. They are by the numbers in q, not
+    along velocities, and hold wherever jacobian, jtimes or a solver asks for them. A function that was written to a file and
+    read again has lost them, and CasADi differentiates the text itself: to the same numbers, at a higher price.
+
+    Args:
+        m: the mechanism.
+        what: one of the names above.
+        wrt: names of inputs by which each output is differentiated, as further outputs `<output>_by_<input>`; none by default.
+        step: length of the step [s], needed for "step".
+        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        control: a law in continuous time in the loop of "step", whose inputs u then are; None by default.
+    Returns:
+        a casadi.Function of SX. p are the mechanism's parameters, in the order of `p_names`; m.p_defaults are their values.
+    Raises ModelError: another name, a step without length, or what `step_derivatives` refuses.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> f = pf.casadi_function(m, "forward_dynamics", wrt=["q"])
+        >>> f.name_in(), f.name_out()[3:]
+        (['q', 'v', 'u', 'p', 't'], ['v_dot_by_q', 'reaction_by_q', 'multipliers_by_q'])
+        >>> round(float(f(q=0.0)["v_dot_by_q"]), 2)  # -g / l
+        -9.81
+    """
+    as_mechanism(m)
+    one_of(what, FUNCTIONS, "casadi_function: what")
+    if what == "step":
+        if step is None:
+            raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
+        chosen, _ = arguments(scheme, control, None)
+        s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
+        f = step_function(s, as_number(step, "step", above=0), bool(len(wrt)))
+    else:
+        if not (step is None and scheme is None and control is None):
+            raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
+        f = _MAKE[what](symbols(m))
+    return _with_jacobians(f, as_names(wrt, "wrt")) if len(wrt) else f
+
+
+def step_function(s: Simulation, h: float, matrices: bool) -> ca.Function:
+    """(x, u, p, t) -> x_next.   matrices: whether all derivatives are wanted, so that stages compute theirs once."""
+    check_differentiable(s, "casadi_function")
+    (x, w, p, t, length), there = (with_matrices if matrices else with_products)(s).step(s)
+    whole = ca.Function("step_of_length", [x, w, p, t, length], [there])
+    return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(("x", "u", "p", "t"), ("x_next",)))
+
+
+def _named(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], list[str]]:
+    return list(inputs), list(outputs)
+
+
+def _with_jacobians(f: ca.Function, wrt: Sequence[str]) -> ca.Function:
+    for name in wrt:
+        one_of(name, f.name_in(), "casadi_function: wrt")
+    given = [ca.SX.sym(name, f.size1_in(i)) for i, name in enumerate(f.name_in())]
+    values = f.call(given)
+    pairs = [(o, i) for o in f.name_out() for i in wrt]
+    more = [ca.jacobian(values[f.index_out(o)], given[f.index_in(i)]) for o, i in pairs]
+    names = [*f.name_out(), *[f"{o}_by_{i}" for o, i in pairs]]
+    return ca.Function(f.name(), given, [*values, *more], f.name_in(), names)
+
+
+class _Dynamics:
+    """Forward dynamics at Terms, and its derivatives along any change of (q, v, u, p, t)."""
+
+    def __init__(self, T: Terms) -> None:
+        self.T, self.at = T, response(T)
+        self.held = self.at.held()
+        self.inputs = [T.q, T.v, T.u, T.mechanism.p_symbols, T.t]
+        reaction = T.A.T @ self.held.multipliers + T.servo.Z.T @ self.held.mu
+        self.values = [self.held.v_dot, ca.densify(reaction), self.held.multipliers]
+        self.by = ca.vertcat(*self.inputs)
+
+    def moved(self, along: Callable[[ca.SX], ca.SX]) -> list[ca.SX]:
+        found = slopes(self.at, self.held, along)
+        return [ca.densify(x) for x in (found.v_dot, found.reaction, found.multipliers)]
+
+    def back(self, seeds: list[ca.SX]) -> ca.SX:
+        return gradient(self.at, self.held, Slopes(seeds[0], seeds[2], ca.SX(0, 0), seeds[1]), self.by)
+
+
+def motion_with_matrices(T: Terms) -> tuple[list[ca.SX], list[ca.SX], ca.SX]:
+    """(q, v, u, p, t), (v_dot, reaction, multipliers), and the derivatives of these below each other by those side by side."""
+    d = _Dynamics(T)
+    return d.inputs, d.values, ca.vertcat(*d.moved(lambda x: ca.jacobian(x, d.by)))
+
+
+def _forward(T: Terms) -> ca.Function:
+    d = _Dynamics(T)
+    return _differentiated("forward_dynamics", d.inputs, d.values, d.moved, d.back, ("q", "v", "u", "p", "t"), OUTPUTS)
+
+
+OUTPUTS = ("v_dot", "reaction", "multipliers")
+
+
+def _rate(T: Terms) -> ca.Function:
+    d, m = _Dynamics(T), T.mechanism
+    q_dot = ca.densify(T.kinematics.q_dot)
+    x = ca.vertcat(T.q, T.v)
+
+    def moved(along: Callable[[ca.SX], ca.SX]) -> list[ca.SX]:
+        return [ca.densify(ca.vertcat(along(q_dot), d.moved(along)[0]))]
+
+    def back(seeds: list[ca.SX]) -> ca.SX:
+        first, second = ca.vertsplit(seeds[0], [0, m.nq, m.nq + m.nv])
+        none = ca.SX(0, 0)
+        return gradient(d.at, d.held, Slopes(second, none, none, none), d.by) + ca.jtimes(q_dot, d.by, first, True)
+
+    values = [ca.vertcat(q_dot, d.held.v_dot)]
+    return _differentiated("rate", [x, *d.inputs[2:]], values, moved, back, ("x", "u", "p", "t"), ("x_dot",))
+
+
+def _differentiated(
+    name: str,
+    inputs: list[ca.SX],
+    values: list[ca.SX],
+    moved: Callable[[Callable[[ca.SX], ca.SX]], list[ca.SX]],
+    back: Callable[[list[ca.SX]], ca.SX],
+    named: Sequence[str],
+    outputs: Sequence[str],
+) -> ca.Function:
+    """A Function with its derivatives along a direction, back, and as matrices, under the names by which CasADi asks."""
+    by = ca.vertcat(*inputs)
+    there = [ca.SX.sym(f"out_{n}", x.numel()) for n, x in zip(outputs, values, strict=True)]
+    seeds = [ca.SX.sym(f"fwd_{n}", x.numel()) for n, x in zip(named, inputs, strict=True)]
+    weights_back = [ca.SX.sym(f"adj_{n}", x.numel()) for n, x in zip(outputs, values, strict=True)]
+    ends = np.cumsum([0, *[x.numel() for x in inputs]]).tolist()
+    way = ca.vertcat(*seeds)
+    ahead = moved(lambda x: ca.jtimes(x, by, way))
+    by_each = [ca.densify(x) for x in ca.vertsplit(ca.densify(back(weights_back)), ends)]
+    matrices = [ca.densify(part) for J in moved(lambda x: ca.jacobian(x, by)) for part in ca.horzsplit(J, ends)]
+    derivatives = [
+        ca.Function(f"fwd1_{name}", [*inputs, *there, *seeds], ahead),
+        ca.Function(f"adj1_{name}", [*inputs, *there, *weights_back], by_each),
+        ca.Function(f"jac_{name}", [*inputs, *there], matrices),
+    ]
+    options: dict[str, Any] = {"never_inline": True, "cache": {f.name(): f for f in derivatives}}
+    return ca.Function(name, inputs, values, *_named(named, outputs), options)
+
+
+def _inverse(T: Terms) -> ca.Function:
+    m = T.mechanism
+    driven = actuated_by(m, None)
+    T, a = Terms(driven, T.q, T.v, ca.SX(driven.nu, 1), T.t), ca.SX.sym("v_dot", m.nv)
+    force = T.inertia_force(a) - T.f
+    u = ca.densify(allocate(T, force, weights(driven)).u)
+    values = [u, ca.densify(force - T.B @ u)]
+    return ca.Function(
+        "inverse_dynamics", [T.q, T.v, a, m.p_symbols, T.t], values, *_named(("q", "v", "v_dot", "p", "t"), ("u", "reaction"))
+    )
+
+
+def _constraints(T: Terms) -> ca.Function:
+    values = [ca.densify(x) for x in (T.rows.phi, T.rows.eta)]
+    return ca.Function(
+        "constraints", [T.q, T.v, T.mechanism.p_symbols, T.t], values, *_named(("q", "v", "p", "t"), ("phi", "eta"))
+    )
+
+
+_MAKE: dict[str, Callable[[Terms], ca.Function]] = {
+    "forward_dynamics": _forward,
+    "inverse_dynamics": _inverse,
+    "constraints": _constraints,
+    "rate": _rate,
+}

@@ -1,0 +1,479 @@
+"""Derivatives of a step and of many: how the end of a motion answers its start, its inputs and the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.law import Control
+from pfaffian.errors import ModelError, RunError
+from pfaffian.evaluate.arrays import (
+    MOST_THREADS,
+    as_number,
+    as_whole,
+    configurations,
+    parameter_values,
+    runs,
+    some_runs,
+    velocities,
+)
+from pfaffian.evaluate.compiled import given, matrices
+from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
+from pfaffian.kernel import Span
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.remember import remembered as by_key
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.number import floats
+from pfaffian.simulate.assemble import start_of
+from pfaffian.simulate.entrance import REGULAR, entrances
+from pfaffian.simulate.result import causes_of
+from pfaffian.simulate.roll import first_state
+from pfaffian.simulate.simulation import Simulation, arguments
+from pfaffian.simulate.start import start_state
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.step_slopes import check_differentiable, with_matrices, with_products
+from pfaffian.simulate.system import as_system
+from pfaffian.terms.connection import left_inverse
+from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import symbols
+
+
+class StepDerivatives(NamedTuple):
+    """x_next = A x + B u + P p near a state, x = [displacements along the velocities; v; z of a law].
+
+    q: (..., nq), v: (..., nv), z: (..., nz) after the step.   A: (..., n, n), n = 2 nv + nz.   B: (..., n, inputs).
+    P: (..., n, np).
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    z: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    P: np.ndarray
+
+
+def step_derivatives(
+    m: Mechanism,
+    q: Any,
+    v: Any = None,
+    u: Any = None,
+    *,
+    step: float = 1e-3,
+    t: float = 0.0,
+    parameters: Any = None,
+    control: Control | None = None,
+    z: Any = None,
+    scheme: Scheme | None = None,
+    threads: int = 1,
+    backend: Backend = "auto",
+) -> StepDerivatives:
+    """One step of `run` from one state or many, and its derivatives by the state, the inputs and the parameters.
+
+    They follow the stages of the integrator, the correction onto the constraints included; each stage has the derivatives of
+    `derivatives`. The factors along which the correction moves count as constant: this leaves out a part as large as the
+    residual that is corrected, about step^5. Where the start satisfies the constraints, so do A, B and P.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out; on the constraints.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}, held through the step; of a law its own inputs and the
+            wrenches from outside. What is left out is zero.
+        step: length of the step [s], 1e-3 by default.
+        t: time at its begin [s], 0 by default.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        control: a law in continuous time, None by default.
+        z: (nz,) or (runs, nz) what the law integrates; its start values by default.
+        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        threads: that share the states of a batch, 1 by default.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+    Returns:
+        a named tuple: q (..., nq), v (..., nv), z (..., nz) after the step; A (..., n, n), B (..., n, inputs) and P (..., n,
+        np), n = 2 nv + nz, of displacements along the velocities, q + K(q) eps, of v and of z.
+    Raises ModelError: wrong names, shapes or numbers; an integrator that iterates, a law in discrete time, constraints that
+    come and go, a joint with a distribution.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
+        >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
+        >>> pf.calculus.step_derivatives(m, [0.1], step=0.5, backend="numpy").A.round(3)  # a turn by 2 rad/s * 0.5 s
+        array([[ 0.542,  0.417], [-1.687,  0.542]])
+    """
+    s = _simulation(m, control, scheme, "step_derivatives")
+    m, names, zs = s.mechanism, s.w_names, np.array(s.z, dtype=float)
+    at = given(
+        q=(q, configurations(m, q)),
+        v=(v, velocities(m, v)),
+        u=(u, runs(u, names, np.zeros(len(names)), "u")),
+        z=(z, runs(z, [f"z{i}" for i in range(len(zs))], zs, "z")),
+        parameters=(parameters, parameter_values(m, parameters)),
+    )
+    f, n = _step(s, backend), 2 * m.nv + len(zs)
+    shapes = [(m.nq, 1), (m.nv, 1), (len(zs), 1), (n, n), (n, len(names)), (n, len(m.p_names))]
+    count = as_whole(threads, "threads", most=MOST_THREADS)
+    times = np.array([as_number(t, "t")]), np.array([as_number(step, "step", above=0)])
+    found = matrices(lambda *x: f(*x, threads=count), at, shapes, *times)
+    return StepDerivatives(*[x[..., 0] for x in found[:3]], *found[3:])
+
+
+def _simulation(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
+    chosen, _ = arguments(scheme, control, None)
+    s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
+    check_differentiable(s, what)
+    return s
+
+
+@by_key(64)
+def _step(s: Simulation, backend: Backend) -> kernel.Kernel:
+    """(q, v, w, z, p, t, h) -> the numbers of StepDerivatives."""
+    m = s.mechanism
+
+    def build() -> ca.Function:
+        parts = with_matrices(s)
+        (x, w, p, t, h), there = parts.step(s)
+        J = ca.jacobian(there, ca.vertcat(x, w, p))
+        here, end = (Kinematics(m, y[: m.nq, 0], ca.SX(m.nv, 1), time) for y, time in ((x, t), (there, t + h)))
+        rest = x.numel() - m.nq
+        onto, back = here.kinematic_matrix, left_inverse(end)
+        J = ca.diagcat(back, ca.SX.eye(rest)) @ J @ ca.diagcat(onto, ca.SX.eye(rest + w.numel() + p.numel()))
+        n = m.nv + rest
+        values = [*ca.vertsplit(there, [0, m.nq, m.nq + m.nv, x.numel()]), J[:, :n], J[:, n : n + w.numel()]]
+        values.append(J[:, n + w.numel() :])
+        q, v, z = (ca.SX.sym(name, k) for name, k in (("q", m.nq), ("v", m.nv), ("z", len(s.z))))
+        f = ca.Function("step", [x, w, p, t, h], values)
+        outputs = [ca.vec(ca.densify(y)) for y in f(ca.vertcat(q, v, z), w, p, t, h)]
+        return ca.Function("step_derivatives", [q, v, w, z, p, t, h], outputs)
+
+    return kernel.compile(build, key=f"step derivatives {s.key}", backend=backend)
+
+
+# -- many steps -----------------------------------------------------------------------------------------------------------
+
+
+class RunTangent(NamedTuple):
+    """Changes of q (records, ..., nq) and v (records, ..., nv) along a direction."""
+
+    q: np.ndarray
+    v: np.ndarray
+
+
+class RunGradient(NamedTuple):
+    """Derivatives of one number by the start, q (..., nv) along the velocities and v (..., nv), by the inputs of each step
+    u (steps, ..., nu) and by the parameters (..., np)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    u: np.ndarray
+    parameters: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class DifferentiableRun:
+    """A motion with its derivatives, forwards and backwards; made by `pf.calculus.rollout`.
+
+    time: (records,) [s].   q: (records, ..., nq), v: (records, ..., nv), each with the axis of runs if several were given.
+    """
+
+    time: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    _of: _Motion
+
+    def __repr__(self) -> str:
+        return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.runs} runs>"
+
+    def jvp(self, *, dq: Any = None, dv: Any = None, du: Any = None, dp: Any = None) -> RunTangent:
+        """How all records change when the start moves by K(q) dq, dv, the inputs by du and the parameters by dp.
+
+        Args:
+            dq: (nv,), (runs, nv) or {velocity: number}; zero by default, as the others.
+            dv: as dq.
+            du: (nu,) in all steps, (steps, nu) or (steps, runs, nu).
+            dp: (np,), (runs, np) or {parameter: number}.
+        Returns:
+            a named tuple: changes of q (records, ..., nq) and v (records, ..., nv).
+        Raises ModelError: wrong names or shapes.
+        """
+        o = self._of
+        m, n = o.s.mechanism, o.s.nx
+        K = _maps(m)(o.x[0, :, : m.nq])[0].reshape(o.runs, m.nv, m.nq).transpose(0, 2, 1)
+        moved = np.zeros((o.runs, n))
+        moved[:, : m.nq] = (K @ o.rows(velocities(m, dq, "dq"), "dq")[:, :, None])[..., 0]
+        moved[:, m.nq : m.nq + m.nv] = o.rows(velocities(m, dv, "dv"), "dv")
+        change = _series(du, o.s.w_names, o.steps, o.runs, "du")
+        both = np.concatenate(np.broadcast_arrays(_whole(o.u, o.runs), change), axis=2)
+        p = np.hstack([o.p, o.rows(runs(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
+        r = _ahead(o.s, o.backend, o.lanes)(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
+        return RunTangent(*[o.answer(x) for x in _split(r.records[:, :, n:], m)])
+
+    def vjp(self, *, q: Any = None, v: Any = None) -> RunGradient:
+        """The derivative of sum(q * records of q) + sum(v * records of v), in one sweep back over all steps.
+
+        Args:
+            q: (records, ..., nq) weights, such as the derivative of a cost by the records; zero by default.
+            v: (records, ..., nv) weights, zero by default.
+        Returns:
+            a named tuple: q (..., nv) along the velocities and v (..., nv) of the start, u (steps, ..., nu), parameters (...,
+            np).
+        Raises ModelError: weights of another shape.
+        """
+        o = self._of
+        m, n, records = o.s.mechanism, o.s.nx, len(self.time)
+        g = np.zeros((records, o.runs, n))
+        for x, name, at in ((q, "q", slice(0, m.nq)), (v, "v", slice(m.nq, m.nq + m.nv))):
+            if x is not None:
+                g[:, :, at] = o.weights(x, name, (records, at.stop - at.start))
+        back, n_p = _back(o.s, o.backend, o.lanes), o.p.shape[1]
+        end = g[-1] if o.steps % o.every == 0 else 0 * g[-1]  # else the last record is before the end
+        state = np.hstack([end, np.zeros((o.runs, n_p + len(o.s.w_names)))])
+        inputs = list[np.ndarray]()
+        for k in reversed(range(0, o.steps, o.every)):
+            x, u, t = o.between(k)
+            own = np.zeros_like(x)
+            own[0] = g[k // o.every]
+            now = np.concatenate([x, u, np.broadcast_to(t[:, None, None], (*x.shape[:2], 1)), own], axis=2)[::-1]
+            r = back(state, now, o.p, Span(0.0, o.span.h, len(x), last=True, limit=np.inf), threads=o.threads)
+            inputs.append(r.records[1:])
+            state = r.x
+        K = _maps(m)(o.x[0, :, : m.nq])[0].reshape(o.runs, m.nv, m.nq)
+        by_q = (K @ state[:, : m.nq, None])[..., 0]
+        by_u = np.concatenate([np.zeros((0, o.runs, len(o.s.w_names))), *inputs])[::-1]
+        by_u = by_u if o.many else by_u[:, 0]
+        rest = [x if o.many else x[0] for x in (by_q, state[:, m.nq : m.nq + m.nv], state[:, n : n + n_p])]
+        return RunGradient(rest[0], rest[1], by_u, rest[2])
+
+
+class _Motion(NamedTuple):
+    """What a DifferentiableRun is of.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np)."""
+
+    s: Simulation
+    x: np.ndarray
+    u: np.ndarray
+    p: np.ndarray
+    span: Span
+    many: bool
+    threads: int
+    backend: Backend
+
+    @property
+    def runs(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def steps(self) -> int:
+        return self.span.steps
+
+    @property
+    def every(self) -> int:
+        return self.span.every
+
+    @property
+    def lanes(self) -> int:
+        return 8 if self.runs > 1 else 1
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        return x if self.many else x[:, 0]
+
+    def rows(self, x: np.ndarray, what: str) -> np.ndarray:
+        """(runs, n) of (runs, n) or (1, n). Raises ModelError: another number of runs."""
+        if len(x) not in (1, self.runs):
+            raise ModelError(f"{what} is for {len(x)} runs where there are {self.runs}")
+        return np.broadcast_to(x, (self.runs, x.shape[1]))
+
+    def weights(self, x: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
+        """(records, runs, n) of weights. Raises ModelError: another shape."""
+        array, records, n = floats(x, what), *shape
+        wanted = (records, self.runs, n) if self.many else shape
+        if array.shape != wanted:
+            raise ModelError(f"{what} has shape {array.shape}: {wanted} is needed, a weight for each number of the records")
+        return array.reshape(records, self.runs, n)
+
+    def between(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States, inputs (steps, runs, n) and times of the steps from record k to the next; the states are made again."""
+        steps = min(self.every, self.steps - k)
+        x, span = self.x[[k // self.every]], self.span._replace(first=k, steps=steps, every=1, last=False)
+        if steps > 1:
+            x = _states(self.s, self.backend, self.lanes)(x[0], self.u, self.p, span, threads=self.threads).records
+        u = _whole(self.u[k : k + steps] if len(self.u) > 1 else self.u, self.runs)
+        return x, np.broadcast_to(u, (steps, *u.shape[1:])), self.span.t0 + self.span.h * np.arange(k, k + steps)
+
+
+def rollout(
+    m: Mechanism,
+    q: Any,
+    v: Any = None,
+    u: Any = None,
+    *,
+    steps: int,
+    step: float = 1e-3,
+    every: int = 1,
+    t: float = 0.0,
+    parameters: Any = None,
+    control: Control | None = None,
+    scheme: Scheme | None = None,
+    threads: int = 1,
+    backend: Backend = "auto",
+) -> DifferentiableRun:
+    """Many steps of `run`, to the same bits, with derivatives by the start, the inputs and the parameters.
+
+    Forwards, `jvp` carries a change of all of these along; backwards, `vjp` gives the derivative of one number by all of them
+    in one sweep, at the cost of about three runs. Both follow the steps as `step_derivatives` does. The records are the
+    checkpoints of the sweep: between them states are computed again. A start in a singular configuration is refused; where a
+    motion passes through one, the derivatives are those of the steps taken, with the rows in use.
+
+    Args:
+        m: the mechanism.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out; on the constraints.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        u: (nu,) or {input: number} in all steps, (steps, nu) or (steps, runs, nu): one for each step, held through it; of a law
+            its own inputs and the wrenches from outside. Zero by default.
+        steps: how many.
+        step: length of each [s], 1e-3 by default.
+        every: steps between records, 1 by default.
+        t: time at the start [s], 0 by default.
+        parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
+        control: a law in continuous time, None by default.
+        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        threads: that share the runs of a batch, 1 by default.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+    Returns:
+        a `DifferentiableRun`: time (records,), q (records, ..., nq), v (records, ..., nv), and its methods jvp and vjp.
+    Raises ModelError: as `step_derivatives`; a start off the constraints or in a singular configuration.
+    Raises RunError: a run stops, and why.
+
+    Example:
+        The speed after 1 s of a cart of 2 kg, by the force in each of ten steps: h / m.
+
+        >>> import numpy as np, pfaffian as pf
+        >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [slide], actuators=[pf.actuator("push", "x")])
+        >>> r = pf.calculus.rollout(m, [0.0], steps=10, step=0.1, every=10, backend="numpy")
+        >>> r.vjp(v=[[0.0], [1.0]]).u.ravel().round(3)[:3]
+        array([0.05, 0.05, 0.05])
+    """
+    s = _simulation(m, control, scheme, "rollout")
+    m, begin, count = s.mechanism, as_number(t, "t"), as_whole(steps, "steps")
+    start = start_of(m, q, v, parameters, begin, backend)
+    begun = start_state(start, q, v, False)
+    check_on_constraints(
+        m, _off(m)(begun.q, begun.v, begun.p, np.array([begin]))[0].reshape(len(begun.q), 4, -1).transpose(0, 2, 1)
+    )
+    if (entrances(m, begun, begin, backend) != REGULAR).any():
+        raise ModelError("rollout: the start is in a singular configuration, where the motion has no derivative; start off it")
+    values = _series(u, s.w_names, count, None, "u")
+    several = some_runs({"q, v, parameters": len(begun.q), "u": values.shape[1] if values.ndim == 3 else 1})
+    x, p = first_state(s, begun, begin, several, 0), np.broadcast_to(begun.p, (several, begun.p.shape[1]))
+    many = several > 1 or values.ndim == 3 or any(np.ndim(y) == 2 for y in (q, v, parameters))
+    span = Span(begin, as_number(step, "step", above=0), count, as_whole(every, "every"), last=True)
+    workers = as_whole(threads, "threads", most=MOST_THREADS)
+    r = _states(s, backend, 8 if several > 1 else 1)(x, values, p, span, threads=workers)
+    if r.status.any():
+        run = int(np.argmax(r.status != 0))
+        raise RunError(
+            f"rollout: run {run} stopped after {r.stopped[run]} steps: {causes_of(s)[r.status[run]]}; there is no derivative"
+        )
+    of = _Motion(s, r.records, values, p, span, many, workers, backend)
+    time = begin + span.h * np.array(span.recorded())
+    qs, vs = _split(r.records, m)
+    return DifferentiableRun(time, of.answer(qs), of.answer(vs), of)
+
+
+def _series(u: Any, names: Sequence[str], steps: int, count: int | None, what: str) -> np.ndarray:
+    """(samples, nu) or (samples, runs, nu), samples 1 or `steps`; always the latter of so many runs if `count` is given."""
+    array = floats(u, what) if isinstance(u, (np.ndarray, list, tuple)) else np.zeros(0)
+    if array.ndim > 1:
+        if (
+            array.ndim > 3
+            or array.shape[-1] != len(names)
+            or len(array) != steps
+            or (count and array.ndim == 3 and array.shape[1] != count)
+        ):
+            raise ModelError(
+                f"{what} has shape {array.shape}: ({len(names)},) of all steps, ({steps}, {len(names)}) or ({steps}, runs, "
+                f"{len(names)}) is needed"
+            )
+    else:
+        array = runs(u, names, np.zeros(len(names)), what)
+        if len(array) > 1:
+            raise ModelError(f"{what}: one number for each input is needed, or (steps, runs, {len(names)}) for inputs of runs")
+    return _whole(array, count) if count else array
+
+
+def _whole(u: np.ndarray, count: int) -> np.ndarray:
+    """(samples, runs, nu) of (samples, nu) or (samples, runs, nu)."""
+    return np.broadcast_to(u[:, None] if u.ndim == 2 else u, (len(u), count, u.shape[-1]))
+
+
+def _split(x: np.ndarray, m: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    return x[..., : m.nq], x[..., m.nq : m.nq + m.nv]
+
+
+@remembered(64)
+def _off(m: Mechanism) -> kernel.Kernel:
+    T = symbols(m)
+    return kernel.compile(ca.Function("off", [T.q, T.v, m.p_symbols, T.t], [ca.vec(off_constraints(T))]))
+
+
+@remembered(64)
+def _maps(m: Mechanism) -> kernel.Kernel:
+    """q -> K, column by column."""
+    T = symbols(m)
+    return kernel.compile(ca.Function("maps", [T.q], [ca.vec(ca.densify(T.kinematics.kinematic_matrix))]))
+
+
+@by_key(64)
+def _states(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
+    """The steps of `run`, which record the whole state."""
+
+    def build() -> tuple[ca.Function, ...]:
+        step = s.traced.step
+        given = [ca.SX.sym(name, step.size1_in(i)) for name, i in (("x", 0), ("u", 1), ("p", 3), ("t", 4))]
+        return step, ca.Function("states", given, [given[0]])
+
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"states {s.key}")
+
+
+@by_key(64)
+def _ahead(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
+    """The steps of [x; dx] under [u; du] and [p; dp]."""
+
+    def build() -> tuple[ca.Function, ...]:
+        parts = with_products(s)
+        (x, w, p, t, h), there = parts.step(s)
+        dx, dw, dp = (ca.SX.sym(name, y.numel()) for name, y in (("dx", x), ("dw", w), ("dp", p)))
+        moved = ca.jtimes(there, ca.vertcat(x, w, p), ca.vertcat(dx, dw, dp))
+        X, W, P, W1 = (ca.vertcat(*y) for y in ((x, dx), (w, dw), (p, dp), (ca.SX.sym("w1", 2 * w.numel()),)))
+        step = ca.Function("step", [X, W, W1, P, t, h], [ca.densify(ca.vertcat(there, moved)), ca.SX(0, 1)])
+        return step, ca.Function("states", [X, W, P, t], [X])
+
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"ahead {s.key}")
+
+
+@by_key(64)
+def _back(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
+    """Steps of [l; by p; by u] back, l the derivative by the state after a step, under [x; u; t; own part of l] before it."""
+
+    def build() -> tuple[ca.Function, ...]:
+        parts = with_products(s)
+        (x, w, p, t, h), there = parts.step(s)
+        sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]
+        l, own = ca.SX.sym("l", x.numel()), ca.SX.sym("own", x.numel())
+        by_p, by_u = ca.SX.sym("by_p", p.numel()), ca.SX.sym("by_u", w.numel())
+        found = ca.vertsplit(ca.densify(ca.jtimes(there, ca.vertcat(x, w, p), l, True)), sizes)
+        state, now = ca.vertcat(l, by_p, by_u), ca.vertcat(x, w, t, own)
+        later = ca.vertcat(found[0] + own, by_p + found[2], found[1])
+        other, time = ca.SX.sym("now1", now.numel()), ca.SX.sym("time")
+        step = ca.Function("step", [state, now, other, p, time, h], [later, ca.SX(0, 1)])
+        return step, ca.Function("by_u", [state, now, p, time], [by_u])
+
+    return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"back {s.key}")

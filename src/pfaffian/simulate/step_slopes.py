@@ -1,0 +1,220 @@
+"""Derivatives of a step by its stages: CasADi differentiates the step itself, and asks here for those of what it calls.
+
+The derivative of a right-hand side is that of the dynamics at constant accelerations and multipliers
+(`dynamics/response.py`). That of the correction onto the constraints is along constant factors: what it leaves out is the
+derivative of these times the residual that is corrected, h^5 with the classical rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.dynamics.response import Factors, HeldMotion, Response, Slopes, gradient, response, slopes
+from pfaffian.errors import ModelError
+from pfaffian.maths.pack import pack, unpack
+from pfaffian.simulate.closed_loop import command_of
+from pfaffian.simulate.limits import saturated
+from pfaffian.simulate.sampling import refuse
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.step import Functions, time_step
+from pfaffian.simulate.tracing import correction, rate_with
+from pfaffian.simulate.variables import q_dot
+from pfaffian.terms.connection import refuse_distributions
+from pfaffian.terms.terms import Terms
+
+EXPLICIT = ("rk4", "euler")
+"""Integrators whose steps are differentiated: the others end iterations before rounding, and their derivatives would too."""
+
+STAY = {"never_inline": True}
+
+
+def check_differentiable(s: Simulation, what: str) -> None:
+    """Raise ModelError where a step has no derivative, or none that is written here, and name the way out."""
+    m = s.mechanism
+    refuse_distributions(m, what)
+    refuse(s.control, what)
+    if s.system.own_state:
+        raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
+    if s.scheme.integrator not in EXPLICIT:
+        raise ModelError(f"{what} takes the integrators {', '.join(EXPLICIT)}; {s.scheme.integrator!r} iterates to a tolerance")
+    names = [c.name for c in m.ideal if c.active]
+    if names:
+        raise ModelError(
+            f"{what}: {', '.join(names)} may come and go, at an instant that moves with the state, where the motion has no "
+            "derivative of this kind; leave out active_while"
+        )
+
+
+class _Rate(NamedTuple):
+    """The closed loop at symbols.   x, w, p, t: of its functions.   T: under the law's inputs.   z_dot: of the law.
+    v_dot: of the motion there.   numbers: of the factors and multipliers there.   at, held: made of these.
+    """
+
+    x: ca.SX
+    w: ca.SX
+    p: ca.SX
+    t: ca.SX
+    T: Terms
+    z_dot: ca.SX
+    v_dot: ca.SX
+    numbers: ca.SX
+    at: Response
+    held: HeldMotion
+
+    @property
+    def by(self) -> ca.SX:
+        return ca.vertcat(self.x, self.w, self.p)
+
+    def inputs(self) -> list[ca.SX]:
+        return [self.x, self.w, self.p, self.t, self.v_dot, self.numbers]
+
+    def along(self, along: Callable[[ca.SX], ca.SX]) -> ca.SX:
+        """The derivatives of x_dot along any directions, as in `slopes`."""
+        moved = slopes(self.at, self.held, along)
+        return ca.densify(ca.vertcat(along(q_dot(self.T.kinematics)), moved.v_dot, along(self.z_dot)))
+
+    def back(self, seed: ca.SX) -> ca.SX:
+        """The derivative of x_dot . seed by x, w and p."""
+        m, none = self.T.mechanism, ca.SX(0, 0)
+        first, second, third = ca.vertsplit(seed, [0, m.nq, m.nq + m.nv, seed.numel()])
+        found = gradient(self.at, self.held, Slopes(second, none, none, none), self.by)
+        rest = ca.vertcat(q_dot(self.T.kinematics), self.z_dot)
+        return ca.densify(found + ca.jtimes(rest, self.by, ca.vertcat(first, third), True))
+
+
+def _factors(T: Terms, *_: Any) -> tuple[Factors, ca.SX, ca.SX]:
+    """What a right-hand side hands on to its derivative."""
+    at = response(T, least=False)
+    held = at.held()
+    return at.factors, held.multipliers, held.mu
+
+
+def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
+    """The closed loop, and its right-hand side, which carries `_factors`."""
+    rhs, structure = rate_with(s, name, _factors)
+    here, m = s.system.at(), s.mechanism
+    w, z, v_dot = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z)), ca.SX.sym("v_dot", m.nv)
+    command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
+    T = here.T.under(saturated(m, command.u) if s.scheme.saturate else command.u)
+    numbers = ca.SX.sym("factors", pack(structure).numel())
+    factors, lam, mu = unpack(structure, numbers)
+    at, held = Response(T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
+    x, z_dot = ca.vertcat(here.x, z), ca.densify(command.z_dot)
+    return _Rate(x, w, m.p_symbols, here.T.t, T, z_dot, v_dot, numbers, at, held), rhs
+
+
+class StepParts(NamedTuple):
+    """functions: of a step.   kept: the derivatives that CasADi will ask for, which it does not keep alive itself."""
+
+    functions: Functions
+    kept: list[ca.Function]
+
+    def step(self, s: Simulation) -> tuple[list[ca.SX], ca.SX]:
+        """(x, w, p, t, h), and x after a step under inputs that are held."""
+        step = time_step(self.functions, s.mechanism, s.system.variables, s.scheme)
+        x, w, _, p, t, h = (ca.SX.sym(name, step.size1_in(i)) for i, name in enumerate(("x", "w", "w1", "p", "t", "h")))
+        return [x, w, p, t, h], step(x, w, w, p, t, h)[0]
+
+
+def with_matrices(s: Simulation) -> StepParts:
+    """The functions of a step, each with its derivatives as some of its numbers, computed once."""
+    f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
+    slope = ca.Function("rate_slopes", r.inputs(), [r.along(lambda x: ca.jacobian(x, r.by))], STAY)
+    given = rate.sx_in()
+    *values, _ = rate(*given)
+    results = [*values, ca.vec(slope(*given, *_handed_on(s, values)))]
+    rhs = _Extended("rhs_with_slopes", given, results, 4, (0, 1, 2))
+    inputs, (moved, violation) = _correction(s)
+    J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:2]))))
+    project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1))
+    return _parts(f, rhs.by_matrix(), project.by_matrix())
+
+
+def with_products(s: Simulation) -> StepParts:
+    """The functions of a step, with products of their derivatives along a direction, and back."""
+    f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
+    dx, dw, dp = (ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p)))
+    way, seed = ca.vertcat(dx, dw, dp), ca.SX.sym("seed", r.x.numel())
+    ahead = ca.Function("rate_ahead", [*r.inputs(), dx, dw, dp], [r.along(lambda y: ca.jtimes(y, r.by, way))], STAY)
+    sizes = np.cumsum([0, *[y.numel() for y in (r.x, r.w, r.p)]]).tolist()
+    back = ca.Function("rate_back", [*r.inputs(), seed], list(ca.vertsplit(r.back(seed), sizes)), STAY)
+    given = rate.sx_in()
+    rhs = _Extended("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2))
+    rates = rhs.by_products(
+        lambda values, seeds: ahead(*given, *_handed_on(s, values), *seeds),
+        lambda values, bar: list(back(*given, *_handed_on(s, values), bar)),
+    )
+    inputs, (moved, violation) = _correction(s)
+    both = ca.vertcat(*inputs[:2])
+    project = _Extended("project_with_products", inputs, [moved, violation], 1, (0, 1))
+    corrections = project.by_products(
+        lambda values, seeds: ca.jtimes(moved, both, ca.vertcat(*seeds)),
+        lambda values, bar: list(ca.vertsplit(ca.jtimes(moved, both, bar, True), [0, f.project.size1_in(0), both.numel()])),
+    )
+    return _parts(f, rates, corrections)
+
+
+def _handed_on(s: Simulation, values: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """v_dot and the numbers of `_factors`, of the results of a right-hand side."""
+    m, carried = s.mechanism, values[3]
+    return values[0][m.nq : m.nq + m.nv, 0], carried[s.traced.functions.project.size1_in(3) :, 0]
+
+
+def _parts(f: Functions, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
+    return StepParts(f._replace(rhs=rhs[0], project=project[0], terms=()), [*rhs, *project])
+
+
+def _correction(s: Simulation) -> tuple[list[ca.SX], list[ca.SX]]:
+    inputs, (moved, violation), _ = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
+    return inputs, [ca.densify(moved), violation]
+
+
+class _Extended(NamedTuple):
+    """A function whose first result has derivatives by some inputs, and whose other results have none.
+
+    at: the result whose last numbers are these derivatives, where they are computed with it.
+    """
+
+    name: str
+    inputs: list[ca.SX]
+    results: list[ca.SX]
+    at: int
+    by: tuple[int, ...]
+
+    def by_matrix(self) -> list[ca.Function]:
+        """It, and what CasADi shall take for its derivatives: products with the matrix among its results."""
+        values = self.values()
+        n, width = self.results[0].numel(), sum(self.inputs[k].numel() for k in self.by)
+        J = ca.reshape(values[self.at][values[self.at].numel() - n * width :, 0], n, width)
+        ends = np.cumsum([0, *[self.inputs[k].numel() for k in self.by]]).tolist()
+        return self._made(values, lambda _, seeds: J @ ca.vertcat(*seeds), lambda _, bar: list(ca.vertsplit(J.T @ bar, ends)))
+
+    def by_products(self, ahead: _Ahead, back: _Back) -> list[ca.Function]:
+        """It, and these as its derivatives.   ahead: (results, change of each input) -> that of the first result.
+        back: (results, weights of the first result) -> those of each input."""
+        return self._made(self.values(), ahead, back)
+
+    def values(self) -> list[ca.SX]:
+        """Symbols for the results."""
+        return [ca.SX.sym(f"{self.name}_{k}", x.sparsity()) for k, x in enumerate(self.results)]
+
+    def _made(self, values: list[ca.SX], ahead: _Ahead, back: _Back) -> list[ca.Function]:
+        seeds = [ca.SX.sym(f"d{k}", x.numel()) for k, x in enumerate(self.inputs)]
+        bars = [ca.SX.sym(f"b{k}", x.sparsity()) for k, x in enumerate(values)]
+        forward = [ahead(values, [seeds[k] for k in self.by]), *[0 * x for x in values[1:]]]
+        parts = dict(zip(self.by, back(values, bars[0]), strict=True))
+        reverse = [ca.densify(parts.get(k, ca.SX(x.numel(), 1))) for k, x in enumerate(self.inputs)]
+        derivatives = [
+            ca.Function(f"fwd1_{self.name}", [*self.inputs, *values, *seeds], [ca.densify(forward[0]), *forward[1:]]),
+            ca.Function(f"adj1_{self.name}", [*self.inputs, *values, *bars], reverse),
+        ]
+        options: dict[str, Any] = {**STAY, "cache": {f.name(): f for f in derivatives}}
+        return [ca.Function(self.name, self.inputs, self.results, options), *derivatives]
+
+
+_Ahead = Callable[[list[ca.SX], list[ca.SX]], ca.SX]
+_Back = Callable[[list[ca.SX], ca.SX], list[ca.SX]]

@@ -1,0 +1,298 @@
+"""Derivatives of steps and rollouts: against differences of the very steps, against each other, and through JAX and CasADi."""
+
+from __future__ import annotations
+
+import subprocess
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.errors import ModelError, RunError
+from pfaffian.kernel.build.toolchain import find_compiler
+from tests.tolerance import close
+
+CALLS = {"backend": "interpreter"}
+"""Nothing is compiled here."""
+
+H = 2e-3
+BY_DIFFERENCES = 1e-8
+"""Differences of order four of a step of 2 ms; what the held factors leave out is below."""
+
+SAME = 1e-12
+"""The same sums in another order."""
+
+
+def five_bar() -> pf.Mechanism:
+    """Two motors, a closed loop, and its link length a parameter."""
+    length = pf.Parameter("length", 0.5, "m")
+    bodies = [pf.body(n, 1.0, com=(0.25, 0, 0), inertia=0.05) for n in "abcd"]
+    hinge = {"kind": "revolute", "axis": (0, -1, 0)}
+    joints = [
+        pf.joint("left", parent="world", child="a", damping=0.1, **hinge),
+        pf.joint("left elbow", parent="a", child="b", placement=(0.5, 0, 0), **hinge),
+        pf.joint("right", parent="world", child="c", placement=(0.4, 0, 0), **hinge),
+        pf.joint("right elbow", parent="c", child="d", placement=(0.5, 0, 0), **hinge),
+    ]
+    tip = pf.closure("tip", "spherical", "b", "d", placement_a=(length, 0, 0), placement_b=(0.5, 0, 0))  # one row too many
+    motors = [pf.actuator(n, n) for n in ("left", "right")]
+    return pf.mechanism("five-bar", bodies, joints, constraints=[tip], actuators=motors, parameters=[length])
+
+
+@pytest.fixture(scope="module")
+def bar() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
+    m = five_bar()
+    q, v = pf.assemble(m, [1.8, -0.9, 1.2, 0.9], [0.3, 0.1, 0.2, 0.4])[:2]
+    return m, np.ravel(q), np.ravel(v)
+
+
+@pytest.fixture(scope="module")
+def motion(bar):
+    m, q, v = bar
+    u = np.random.default_rng(0).normal(size=(60, 2))
+    return pf.calculus.rollout(m, q, v, u, steps=60, step=H, **CALLS), u
+
+
+def difference(f, size: float = 1e-3) -> np.ndarray:
+    """Derivative of f at 0, of order four."""
+    near, far = ((f(e) - f(-e)) / (2 * e) for e in (size / 2, size))
+    return (4 * near - far) / 3
+
+
+def by_differences(f, at: np.ndarray) -> np.ndarray:
+    """Derivatives of f(x) at x, column by column."""
+    return np.array([difference(lambda e, way=way: f(at + e * way)) for way in np.eye(len(at))]).T
+
+
+def test_a_step_beside_differences(bar):
+    m, q, v = bar
+    u, p = np.array([0.4, -0.2]), np.array([0.5])
+    s = pf.stepper(m, step=H, **CALLS)
+
+    def end(all_of_it: np.ndarray) -> np.ndarray:
+        q, v, u, p = np.split(all_of_it, [4, 8, 10])
+        s.reset(q, v, parameters=p, correct_start=False)
+        s.step(u)
+        return np.concatenate([s.q, s.v])
+
+    d = pf.calculus.step_derivatives(m, q, v, u, step=H, parameters=p, **CALLS)
+    at = np.concatenate([q, v, u, p])
+    assert np.array_equal(np.concatenate([d.q, d.v]), end(at))  # the step of run, to the bit
+    close(np.hstack([d.A, d.B, d.P]), by_differences(end, at), BY_DIFFERENCES, "by q, v, u and p")
+    assert np.abs(d.P).max() > 0.1  # the end is put onto the longer link
+
+
+def test_turning_bodies_move_along_their_velocities():
+    """A free body whose q has a unit quaternion: displacements are along v at both ends."""
+    m = pf.mechanism(
+        "top", [pf.body("top", 1.0, com=(0, 0, 0.1), inertia=(0.1, 0.2, 0.3))], [pf.joint("free", "free", "world", "top")]
+    )
+    random = np.random.default_rng(1)
+    q, v = pf.random_configuration(m, random), random.normal(size=6)
+    K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy")
+    d = pf.calculus.step_derivatives(m, q, v, step=0.05, **CALLS)
+    s = pf.stepper(m, step=0.05, **CALLS)
+
+    def end(x: np.ndarray) -> np.ndarray:
+        s.reset(q + K(q)["K"] @ x[:6], v + x[6:])
+        s.step()
+        return np.concatenate([np.linalg.pinv(K(d.q)["K"]) @ s.q, s.v])
+
+    close(d.A, by_differences(end, np.zeros(12)), 1e-9, "A")
+
+
+def test_a_law_in_the_loop_and_what_it_integrates():
+    slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    m = pf.mechanism("cart", [pf.body("cart", 2.0)], [slide], actuators=[pf.actuator("push", "x")])
+    law = control.Control(lambda T, z, w, y: control.Command(-3 * T.q - 2 * z + w, z_dot=T.q), z=(0.5,), w_names=("set",))
+    d = pf.calculus.step_derivatives(m, [0.2], [0.1], [0.3], step=0.01, control=law, z=[0.7], **CALLS)
+    A = np.array([[0, 1, 0], [-1.5, 0, -1], [1, 0, 0]])  # x_dot of [x; v; z]
+    h = 0.01
+    exact = np.eye(3) + h * A + h**2 / 2 * A @ A + h**3 / 6 * A @ A @ A + h**4 / 24 * A @ A @ A @ A
+    close(d.A[1:, 1:], exact[1:, 1:], 1e-8, "A of v and z")
+    assert d.A.shape == (3, 3) and d.B.shape == (3, 1) and d.z.shape == (1,)
+    close(d.B[1], [0.5 * (h - 1.5 * h**3 / 6)], 1e-7, "v by the set point")
+
+
+def test_a_rollout_is_a_run_to_the_bit(bar, motion):
+    m, q, v = bar
+    r, u = motion
+    run = pf.run(m, q, v, duration=60 * H, step=H, u=u, u_step=H, record=["q", "v"], error_bound=1.0, **CALLS)
+    assert np.array_equal(run["q"].values, r.q) and np.array_equal(run["v"].values, r.v)
+    close(r.time, run["time"].values, SAME, "time")
+
+
+def test_a_rollout_forwards_and_backwards(bar, motion):
+    m, q, v = bar
+    r, u = motion
+    random = np.random.default_rng(1)
+    dq, dv, du = random.normal(size=4), random.normal(size=4), random.normal(size=u.shape)
+    weights = random.normal(size=r.q.shape), random.normal(size=r.v.shape)
+    ahead, back = r.jvp(dq=dq, dv=dv, du=du, dp=[0.3]), r.vjp(q=weights[0], v=weights[1])
+    forwards = (ahead.q * weights[0]).sum() + (ahead.v * weights[1]).sum()
+    backwards = back.q @ dq + back.v @ dv + (back.u * du).sum() + back.parameters @ [0.3]
+    close(backwards, forwards, 1e-11, "one number two ways", abs(forwards))
+
+    def end(e: float) -> np.ndarray:
+        return pf.calculus.rollout(m, q, v, u + e * du, steps=60, step=H, every=60, **CALLS).q[-1]
+
+    only_u = r.jvp(du=du).q[-1]
+    close(only_u, difference(end), BY_DIFFERENCES, "by the inputs", np.abs(only_u).max())
+
+
+def test_checkpoints_change_nothing(bar, motion):
+    m, q, v = bar
+    r, u = motion
+    some = pf.calculus.rollout(m, q, v, u, steps=60, step=H, every=7, **CALLS)
+    assert np.array_equal(some.q, r.q[::7])
+    weights = np.random.default_rng(2).normal(size=some.q.shape)
+    every = np.zeros(r.q.shape)
+    every[::7] = weights
+    for a, b in zip(some.vjp(q=weights), r.vjp(q=every), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_a_batch_of_rollouts_is_its_runs_to_the_bit(bar):
+    m, q, v = bar
+    u = np.random.default_rng(3).normal(size=(10, 9, 2))
+    both = pf.calculus.rollout(m, np.tile(q, (9, 1)), v, u, steps=10, step=H, threads=2, **CALLS)
+    last = pf.calculus.rollout(m, q, v, u[:, -1], steps=10, step=H, **CALLS)
+    weights = np.random.default_rng(4).normal(size=both.q.shape)
+    a, b = both.vjp(q=weights), last.vjp(q=weights[:, -1])
+    assert np.array_equal(both.q[:, -1], last.q) and a.u.shape == (10, 9, 2) and a.q.shape == (9, 4)
+    assert np.array_equal(a.u[:, -1], b.u) and np.array_equal(a.parameters[-1], b.parameters)
+    du = np.ones((10, 2))
+    assert np.array_equal(both.jvp(du=du).q[:, -1], last.jvp(du=du).q)
+
+
+def test_refusals(bar):
+    m, q, v = bar
+    floor = pf.active_while(pf.holonomic("floor", lambda k: k.q[0]), lambda k: k.q[1] > 0)
+    with pytest.raises(ModelError, match="floor may come and go"):
+        pf.calculus.step_derivatives(m.with_(constraints=[floor]), q, v)
+    with pytest.raises(ModelError, match="'midpoint' iterates to a tolerance"):
+        pf.calculus.rollout(m, q, v, steps=2, scheme=pf.Scheme(integrator="midpoint"))
+    with pytest.raises(ModelError, match="give its mechanism"):
+        pf.calculus.step_derivatives(pf.hamiltonian(m), q, v)
+    with pytest.raises(ModelError, match="off the constraints"):
+        pf.calculus.rollout(m, q + 0.1, v, steps=2, **CALLS)
+    with pytest.raises(ModelError, match=r"u has shape \(3, 2\)"):
+        pf.calculus.rollout(m, q, v, np.zeros((3, 2)), steps=2, **CALLS)
+    with pytest.raises(ModelError, match=r"q has shape \(2, 4\): \(3, 4\) is needed"):
+        pf.calculus.rollout(m, q, v, steps=2, step=H, **CALLS).vjp(q=np.zeros((2, 4)))
+    with pytest.raises(RunError, match=r"run 0 stopped after 0 steps: .*; there is no derivative"):
+        pf.calculus.rollout(m, q, 1e9 * v, steps=2, step=0.1, **CALLS)
+
+
+def test_a_start_in_a_singular_configuration_is_refused():
+    plane = pf.joint("bead", "planar-translation", "world", "bead")
+    wires = pf.holonomic("wires", lambda k: k.q[0] * k.q[1])
+    m = pf.mechanism("crossing", [pf.body("bead", mass=1.0)], [plane], constraints=[wires])
+    with pytest.raises(ModelError, match="singular configuration"):
+        pf.calculus.rollout(m, [0.0, 0.0], [1.0, 0.0], steps=2, **CALLS)
+
+
+# -- in the programs of others --------------------------------------------------------------------------------------------
+
+
+def test_casadi_functions_give_casadi_these_derivatives(bar):
+    m, q, v = bar
+    u, p, x = np.array([0.4, -0.2]), m.p_defaults, np.concatenate([q, v])
+    d = pf.derivatives(m, q, v, u, backend="numpy")
+    f = pf.casadi_function(m, "forward_dynamics", wrt=["q", "v", "u", "p"])(q=q, v=v, u=u, p=p)
+    for of in ("v_dot", "reaction", "multipliers"):
+        for by, there in zip(("q", "v", "u", "p"), ("q", "v", "u", "parameters"), strict=True):
+            expected = getattr(getattr(d, of), there)
+            close(f[f"{of}_by_{by}"], expected, 1e-11, f"{of} by {by}", max(1.0, np.abs(expected).max()))
+    Q = ca.MX.sym("q", 4)
+    rate = pf.casadi_function(m, "rate")(ca.vertcat(Q, v), u, p, 0)
+    slopes = ca.Function("slopes", [Q], [ca.jacobian(rate, Q), ca.jtimes(rate, Q, ca.DM.ones(8), True), ca.jtimes(rate, Q, q)])
+    J, back, ahead = (np.array(y) for y in slopes(q))
+    close(J[4:], d.v_dot.q, 1e-11, "rate by q", np.abs(J).max())
+    close(back.ravel(), J.sum(axis=0), 1e-11, "back", np.abs(J).max())
+    close(ahead.ravel(), J @ q, 1e-11, "ahead", np.abs(J).max())
+    step = pf.casadi_function(m, "step", step=H, wrt=["x", "u"])(x=x, u=u, p=p)
+    s = pf.calculus.step_derivatives(m, q, v, u, step=H, **CALLS)
+    close(step["x_next_by_x"], s.A, 1e-12, "A")
+    close(step["x_next_by_u"], s.B, 1e-12, "B")
+    on = pf.casadi_function(m, "constraints")(q=q, v=v, p=p)
+    assert np.abs(np.array(on["phi"])).max() < 1e-9 and np.abs(np.array(on["eta"])).max() < 1e-9
+    smallest = pf.casadi_function(m, "inverse_dynamics")(q=q, v=v, v_dot=d.motion.v_dot, p=p)["u"]
+    close(smallest, u[:, None], 1e-9, "u")
+
+
+def test_casadi_asks_the_library_and_does_not_differentiate_the_text(bar):
+    """The derivative of a square root's value is not there: no factorisation is differentiated."""
+    f = pf.casadi_function(bar[0], "forward_dynamics")
+    for asked in (f.forward(1), f.reverse(1)):
+        roots = [i for i in range(asked.n_instructions()) if asked.instruction_id(i) == ca.OP_SQRT]
+        values = [i for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_SQRT]
+        assert len(roots) == len(values)  # those of its own factors
+        assert asked.name_in()[0] == "i0"  # CasADi's own derivatives would name their inputs
+
+
+def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
+    m, q, v = bar
+    x, u, p = np.concatenate([q, v]), [0.4, -0.2], m.p_defaults
+    model = pf.bridges.acados_model(m, step=0.01, name="five_bar")
+    f = ca.Function("f", [model.x, model.u, model.p, model.t, model.xdot], [model.f_impl_expr, model.disc_dyn_expr])
+    rate = np.array(pf.casadi_function(m, "rate")(x=x, u=u, p=p)["x_dot"])
+    rest, after = f(x, u, p, 0, rate)
+    d = pf.calculus.step_derivatives(m, q, v, u, step=0.01, **CALLS)
+    assert np.abs(np.array(rest)).max() < 1e-12 and model.x_names[4] == "v left" and model.p_values == (0.5,)
+    close(np.array(after).ravel(), np.concatenate([d.q, d.v]), 1e-13, "the step")
+    files = {path.name: path for path in model.write(tmp_path)}
+    read = ca.Function.load(str(files["five_bar_step.casadi"]))
+    close(read(x=x, u=u, p=p)["x_next_by_x"], d.A, 1e-12, "read again")
+    library = tmp_path / "model.so"
+    subprocess.run([*find_compiler().argv, "-O0", "-shared", "-fPIC", "-o", library, files["five_bar.c"], "-lm"], check=True)
+    compiled = ca.external("five_bar_step", str(library))
+    close(compiled(x=x, u=u, p=p)["x_next_by_u"], d.B, 1e-12, "as C")
+    with pytest.raises(ModelError, match="acados_model: name"):
+        pf.bridges.acados_model(m, step=0.01, name="Five bar")
+
+
+def test_casadi_function_refusals(bar):
+    m = bar[0]
+    with pytest.raises(ModelError, match="give the length of a step"):
+        pf.casadi_function(m, "step")
+    with pytest.raises(ModelError, match="'rate' takes no step"):
+        pf.casadi_function(m, "rate", step=0.1)
+    with pytest.raises(ModelError, match="what 'stepp' is unknown"):
+        pf.casadi_function(m, "stepp")
+    with pytest.raises(ModelError, match="wrt 'w' is unknown"):
+        pf.casadi_function(m, "rate", wrt=["w"])
+
+
+def test_jax(bar):
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(False), pytest.raises(ModelError, match="double precision"):
+        pf.bridges.jax_function(bar[0], step=H)
+    with jax.enable_x64(True):
+        check_jax(jax, *bar)
+
+
+def check_jax(jax, m, q, v) -> None:
+    u, x = np.random.default_rng(5).normal(size=(20, 2)), np.concatenate([q, v])
+    step = pf.bridges.jax_function(m, step=H, **CALLS)
+
+    @jax.jit
+    def cost(x, u, p):
+        return jax.lax.scan(lambda x, u: (step(x, u, p), None), x, u)[0][0]
+
+    by_x, by_u, by_p = jax.grad(cost, (0, 1, 2))(x, u, m.p_defaults)
+    r = pf.calculus.rollout(m, q, v, u, steps=20, step=H, every=20, **CALLS)
+    weights = np.zeros(r.q.shape)
+    weights[-1, 0] = 1.0
+    own = r.vjp(q=weights)
+    assert float(cost(x, u, m.p_defaults)) == r.q[-1, 0]
+    close(by_u, own.u, 1e-13, "by u", np.abs(own.u).max())
+    close(by_x, np.concatenate([own.q, own.v]), 1e-12, "by x")
+    close(by_p, own.parameters, 1e-12, "by p")
+    f = pf.bridges.jax_function(m, "forward_dynamics", **CALLS)
+    many = jax.vmap(f, (0, None, None))(np.stack([q, q + 0.1]), v, u[0])
+    d = pf.derivatives(m, [q, q + 0.1], v, u[0], **CALLS)
+    close(many, d.motion.v_dot, 1e-12, "a batch", 10.0)
+    close(jax.jacfwd(f)(q, v, u[0]), d.v_dot.q[0], 1e-12, "jacfwd", 10.0)
