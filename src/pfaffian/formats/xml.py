@@ -1,7 +1,7 @@
 """XML without its dangers: a tree of elements with line numbers.
 
 No document type and so no entities; nothing outside the text is opened; size, depth and count are bounded. Text between
-the tags is dropped, since URDF does not use it.
+the tags is dropped unless it is asked for: URDF and MJCF do not use it, SDF does.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ MAX_ELEMENTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element.   source: name of the text in errors.   line: of its start tag, from 1."""
+    """One element.   source: name of the text in errors.   line: of its start tag, from 1.   words: the text in it, in pieces."""
 
     tag: str
     attributes: dict[str, str]
     source: str
     line: int
     children: list[Element] = field(default_factory=list, repr=False)
+    words: list[str] = field(default_factory=list, repr=False)
 
     def error(self, message: str) -> ModelError:
         return ModelError(f"{self.where}: {message}")
@@ -42,6 +43,11 @@ class Element:
 
     def first(self, tag: str) -> Element | None:
         return next((child for child in self.children if child.tag == tag), None)
+
+    @property
+    def content(self) -> str:
+        """The text between its tags, without the space around it; empty where it was not asked for."""
+        return "".join(self.words).strip()
 
     def text(self, attribute: str) -> str:
         """The text of a required attribute."""
@@ -65,7 +71,7 @@ class Element:
 class _Builder:
     """Collects the elements while expat walks through the text."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, words: bool) -> None:
         self.source = source
         self.top = Element("", {}, source, 0)
         self.open = [self.top]
@@ -75,6 +81,9 @@ class _Builder:
         self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         self.parser.StartElementHandler = self.start
         self.parser.EndElementHandler = self.end
+        if words:
+            self.parser.buffer_text = True
+            self.parser.CharacterDataHandler = self.characters
         self.parser.StartDoctypeDeclHandler = self.doctype
         self.parser.EntityDeclHandler = self.doctype
         self.parser.ExternalEntityRefHandler = self.doctype
@@ -92,13 +101,16 @@ class _Builder:
     def end(self, tag: str) -> None:
         self.open.pop()
 
+    def characters(self, words: str) -> None:
+        self.open[-1].words.append(words)
+
     def doctype(self, *_: object) -> NoReturn:
         line = self.parser.CurrentLineNumber
         raise ModelError(f"{self.source} line {line}: document types and entities are refused; write the text in full")
 
 
-def parse_xml(text: str, source: str) -> Element:
-    """The root element of an XML text.
+def parse_xml(text: str, source: str, words: bool = False) -> Element:
+    """The root element of an XML text, with the text between the tags where `words` is True.
 
     Raises ModelError: XML that is not well-formed, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
     """
@@ -111,7 +123,7 @@ def parse_xml(text: str, source: str) -> Element:
         raise ModelError(f"{source}: the text contains lone surrogates; it is not Unicode text") from None
     if len(data) > MAX_BYTES:
         raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
-    builder = _Builder(source)
+    builder = _Builder(source, words)
     try:
         builder.parser.Parse(data, True)
     except expat.ExpatError as error:

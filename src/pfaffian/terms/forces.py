@@ -10,7 +10,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.model.caller import ask_column
-from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Wrench
+from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
@@ -55,6 +55,9 @@ def input_matrix(k: Kinematics) -> ca.SX:
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
             pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
+        elif isinstance(a, Transmission):
+            for n, (joint, component) in enumerate(zip(a.joints, a.components, strict=True)):
+                motors[m.v_slices[joint].start + component, i] += a.gears[n]
         else:
             motors[m.v_slices[a.joint].start + a.component, i] = a.gear
     B = k.own_along_v(motors) + pushed
