@@ -13,11 +13,12 @@ from pfaffian.formats.file import as_path
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.mjcf import parse_mjcf, read_mjcf
+from pfaffian.formats.sdf import parse_sdf, read_sdf
 from pfaffian.formats.urdf import WAYS_OUT, parse_urdf, read_urdf
 from pfaffian.formats.yaml import parse_yaml, read_yaml
 from pfaffian.model.mechanism import Mechanism
 
-__all__ = ["RunSettings", "parse_mjcf", "read_mjcf", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"]
+__all__ = ["RunSettings", "parse_mjcf", "parse_sdf", "read_mjcf", "read_sdf", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"]
 
 
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:

@@ -7,6 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.formats.coupling import Coupling, Length, Sum, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import Compiled, among
 from pfaffian.formats.mjcf_part import disabled, equality_name, m_type
@@ -22,20 +23,6 @@ SPHERICAL, FREE = 1, 0
 
 
 # -- lengths ----------------------------------------------------------------------------------------------------------
-
-
-@data
-class Sum:
-    """The length of a fixed tendon, sum of coef q.   coefs: (n, 1)."""
-
-    joints: tuple[str, ...]
-    coefs: ca.SX
-
-    def length(self, k: Any) -> ca.SX:
-        return ca.dot(self.coefs, ca.vertcat(*[k.joint(n) for n in self.joints]))
-
-    def rate(self, k: Any) -> ca.SX:
-        return ca.dot(self.coefs, ca.vertcat(*[k.joint_rate(n) for n in self.joints]))
 
 
 @data
@@ -61,9 +48,6 @@ class Path:
         x = [k.position(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
         v = [k.velocity(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
         return [(x[b] - x[a], v[b] - v[a]) for a, b in self.spans]
-
-
-Length = Sum | Path
 
 
 def tendon_lengths(c: Compiled, lost: LeftOut) -> dict[int, Length]:
@@ -197,35 +181,6 @@ class Sphere:
 
     def __call__(self, k: Any) -> ca.SX:
         return ca.dot(self.inertia, k.joint_rate(self.joint) ** 2) / 2
-
-
-@data
-class Coupling:
-    """phi(k) = (a - a0) - sum of coef (b - b0)^n, of the coordinates of joints or the lengths of tendons.
-
-    coefs: (5, 1).   starts: (2, 1) a0 and b0.   b: None where a keeps its place.
-    """
-
-    a: Length
-    b: Length | None
-    coefs: ca.SX
-    starts: ca.SX
-
-    def __repr__(self) -> str:
-        return "<Coupling>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        x = ca.SX(0) if self.b is None else self.b.length(k) - self.starts[1]
-        others, power = ca.SX(0), ca.SX(1)
-        for n in range(5):
-            others += self.coefs[n] * power
-            power = power * x
-        return self.a.length(k) - self.starts[0] - others
-
-
-def one(name: str) -> Sum:
-    """The coordinate of a joint as a length."""
-    return Sum((name,), ca.SX.ones(1, 1))
 
 
 # -- what the model holds ---------------------------------------------------------------------------------------------

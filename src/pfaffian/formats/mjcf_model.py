@@ -98,7 +98,7 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> dict[i
     for body in spec.bodies:
         for geom in body.geoms:
             mesh = files.get(geom.meshname) if geom.meshname else None
-            weighs = body.id > 0 and (always or not body.explicitinertial) and geom.mass != 0 and geom.density != 0
+            weighs = body.name != "world" and (always or not body.explicitinertial) and geom.mass != 0 and geom.density != 0
             solid = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)
             if mesh is not None and (weighs or solid) and mesh.data(found):
                 wanted.add(geom.meshname)

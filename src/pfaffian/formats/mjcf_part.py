@@ -7,11 +7,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from pfaffian.formats.coupling import Lifted
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import Compiled
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.constraint import Closure, closure, coincide
-from pfaffian.model.data import data
 from pfaffian.model.force import Potential
 from pfaffian.model.joint import UNLIMITED, Joint, joint
 from pfaffian.model.pose import IDENTITY, Pose, pose
@@ -196,25 +196,6 @@ def _closure(c: Compiled, i: int, name: str, weld: bool) -> Closure:
 
 
 # -- weightless bodies ------------------------------------------------------------------------------------------------
-
-
-@data
-class Lifted:
-    """V(k) of a weight that is held up: factor m g . x of the mass centre."""
-
-    body: str
-    com: ca.SX
-    force: ca.SX
-
-    @property
-    def bodies(self) -> tuple[str]:
-        return (self.body,)
-
-    def __repr__(self) -> str:
-        return f"<Lifted: {self.body!r}>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        return -ca.dot(self.force, k.position(self.body, self.com))
 
 
 def read_lifts(c: Compiled) -> list[Potential]:
