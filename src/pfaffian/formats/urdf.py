@@ -25,16 +25,11 @@ from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 10_000
-_NOT_READ = (
-    "{} is not read yet: most robots come as URDF too (the package example-robot-data has many); else convert it to URDF, or "
-    "describe it in Python or YAML"
-)
 WAYS_OUT = {
-    "mujoco": _NOT_READ.format("MJCF"),
-    "sdf": _NOT_READ.format("SDF"),
-    "xacro": "xacro is source code of URDF; expand it first: xacro robot.xacro > robot.urdf",
+    "mujoco": "this is MJCF, which pf.read and pf.read_mjcf read",
+    "sdf": "this is SDF, which pf.read and pf.read_sdf read",
 }
-"""Root element or suffix of another format -> what to do."""
+"""Root element of another format -> what to do."""
 
 ROOT_JOINT = "root_joint"
 """Pinocchio's name for the joint that the reader puts between the world and the root link."""
