@@ -30,6 +30,9 @@ def read_actuators(c: Compiled, lengths: dict[int, Length], lost: LeftOut) -> tu
     if disabled(c, "ACTUATION"):
         return motors, forces
     for i in range(c.model.nactuator):
+        if 0 <= c.model.actuator_group[i] <= 30 and c.model.opt.disableactuator & (1 << int(c.model.actuator_group[i])):
+            leave(lost, "actuators that the file disables are left out", c.actuators[i])
+            continue
         gain = _gain(c, i)
         if gain is None:
             leave(lost, NOT_SAID, c.actuators[i])

@@ -157,6 +157,9 @@ def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
     elif element.tag != "mesh":
         for key in [k for k in given if k.startswith("file")]:
             del given[key]
+    if element.tag == "mesh" and any(c.tag == "plugin" for c in element.children):
+        leave(found.lost, "plugins are left out", *(c.attributes.get("plugin", "?") for c in element.all("plugin")))
+        return None
     children = [] if element.tag == "material" else [_kept(c, found, folder) for c in element.children]
     return Element(element.tag, given, element.source, element.line, [c for c in children if c is not None])
 
