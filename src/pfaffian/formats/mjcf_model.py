@@ -158,10 +158,8 @@ def _lost_inertia(found: MjcfText, error: Exception) -> ModelError | None:
     if MISSING not in found.lost or "mjMINVAL" not in str(error):
         return None
     named = ", ".join(printable(n) for n in found.lost[MISSING][:5])
-    return ModelError(
-        f"{found.error(error).args[0].split(': ')[0]}: it moves and has no inertia without its mesh; add <inertial>, or put the "
-        f"mesh files in place. Lost: {named}"
-    )
+    way = "it moves and has no inertia without its mesh; add <inertial>, or put the mesh files in place"
+    return found.element(error).error(f"{way}. Lost: {named}")
 
 
 def _names(model: Any, kind: str, count: int) -> tuple[str, ...]:

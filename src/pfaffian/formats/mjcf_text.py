@@ -57,12 +57,14 @@ class MjcfText:
 
     def error(self, error: Exception) -> ModelError:
         """A compiler's error, with the element that it is about."""
-        message = str(error)
-        found = _LINE.search(message)
-        said = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", message)).strip().split("\n")[0], 400)
+        said = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", str(error))).strip().split("\n")[0], 400)
+        return self.element(error).error(f"{said} (said by MuJoCo's compiler)")
+
+    def element(self, error: Exception) -> Element:
+        """The element that a compiler's error is about, the root where it does not say."""
+        found = _LINE.search(str(error))
         line = int(found[1] or found[2]) if found else 0
-        where = self.elements[line - 1] if 0 < line <= len(self.elements) else self.root
-        return where.error(f"{said} (said by MuJoCo's compiler)")
+        return self.elements[line - 1] if 0 < line <= len(self.elements) else self.root
 
 
 def prepare(text: str, source: str, folder: Path | None) -> MjcfText:
