@@ -1,7 +1,7 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
     describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
-                          read for files (URDF, YAML); Parameter for a number that varies
+                          read for files (URDF, MJCF, SDF, YAML); Parameter for a number that varies
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
@@ -10,7 +10,7 @@
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
-learning, maths (so3, se3), cuda, study.
+learning, formats (options of the readers), maths (so3, se3), cuda, study.
 """
 
 from __future__ import annotations
@@ -42,17 +42,7 @@ _HOME = {
     "pfaffian.model.unphysical": ["unphysical"],
     "pfaffian.model.graph": ["joined"],
     "pfaffian.formats.place": ["installed"],
-    "pfaffian.formats": [
-        "parse_mjcf",
-        "parse_sdf",
-        "parse_urdf",
-        "parse_yaml",
-        "read",
-        "read_mjcf",
-        "read_sdf",
-        "read_urdf",
-        "read_yaml",
-    ],
+    "pfaffian.formats": ["parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
@@ -97,8 +87,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction", "rolling",
-    "rotations", "screws", "statistics", "study", "sweeps",
+    "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters", "reduction",
+    "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

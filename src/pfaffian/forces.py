@@ -1,8 +1,8 @@
 """Ready-made forces between bodies, in joints, and of the fluid around them.
 
-Springs, friction, drag and propellers go into `pf.mechanism(..., forces=[...])`, thrusters and transmissions into its actuators. Simple forces
-are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by `pf.potential`, `pf.dissipation` or
-`pf.generalised_force`.
+Springs, friction, drag and propellers go into `pf.mechanism(..., forces=[...])`, thrusters and transmissions into its
+actuators. Simple forces are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by `pf.potential`,
+`pf.dissipation` or `pf.generalised_force`.
 
     bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   stiffness and damping of several directions
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies

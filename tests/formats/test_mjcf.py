@@ -26,7 +26,7 @@ def body(name, joints, inside="", place='pos="0.1 0.2 0.3" quat="0.8 0 0.6 0"'):
 def quiet(text, **options):
     """The mechanism and settings of a text, and what was said about it."""
     with warnings.catch_warnings(record=True, action="always") as caught:
-        m, settings = pf.parse_mjcf(text, **options)
+        m, settings = pf.formats.parse_mjcf(text, **options)
     return m, settings, "; ".join(str(w.message) for w in caught)
 
 
@@ -39,20 +39,31 @@ BALL = '<joint name="b" type="ball" pos="0.02 0.03 0.04" damping="0.1"/>'
 FREE = '<freejoint name="f"/>'
 
 MACHINES = {
-    "every joint": body("a", FREE, body("b1", HINGE, body("c", BALL, body("d", '<joint name="s" type="slide" axis="0 1 1" ref="-0.2"/>')))),
+    "every joint": body(
+        "a", FREE, body("b1", HINGE, body("c", BALL, body("d", '<joint name="s" type="slide" axis="0 1 1" ref="-0.2"/>')))
+    ),
     "several joints of one body": body("a", '<joint name="x" type="slide" axis="1 0 0" pos="0.1 0 0"/>' + HINGE + BALL),
     "springs and dampers": body(
         "a",
         '<joint name="h" axis="0 1 0" stiffness="3" springref="0.4" ref="0.1" damping="0.2" armature="0.07"/>',
-        body("b1", '<joint name="s" type="slide" stiffness="20" springref="-0.1" damping="0.5" armature="0.2"/>'
-             , body("c", '<joint name="b" type="ball" stiffness="0.7" damping="0.03" armature="0.01"/>')),
+        body(
+            "b1",
+            '<joint name="s" type="slide" stiffness="20" springref="-0.1" damping="0.5" armature="0.2"/>',
+            body("c", '<joint name="b" type="ball" stiffness="0.7" damping="0.03" armature="0.01"/>'),
+        ),
     ),
     "a free body with springs and armature": body(
-        "a", '<joint name="f" type="free" stiffness="2" damping="0.3" armature="0.4"/>', place='pos="0.3 0.1 0.2" quat="0.6 0 0.8 0"'
+        "a",
+        '<joint name="f" type="free" stiffness="2" damping="0.3" armature="0.4"/>',
+        place='pos="0.3 0.1 0.2" quat="0.6 0 0.8 0"',
     ),
     "weight held up": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="0.7"'),
-}  # fmt: skip
-TWO = body("a", '<joint name="h" axis="0 1 0"/>', body("b1", '<joint name="s" type="slide" axis="1 0 0"/><site name="p" pos="0.1 0 0"/>'))
+}
+TWO = body(
+    "a",
+    '<joint name="h" axis="0 1 0"/>',
+    body("b1", '<joint name="s" type="slide" axis="1 0 0"/><site name="p" pos="0.1 0 0"/>'),
+)
 FIXED = '<fixed name="t" {}><joint joint="h" coef="0.7"/><joint joint="s" coef="-1.3"/></fixed>'
 SITES = '<site name="w" pos="1 -1 2"/><site name="w2" pos="-1 0.5 0"/>'
 TENDONS = {
@@ -60,9 +71,10 @@ TENDONS = {
     "a spring with play": (FIXED.format('stiffness="9" springlength="-0.1 0.1"'), ""),
     "a path with a pulley": (
         '<spatial name="t" stiffness="11" damping="0.4" springlength="0.5" armature="0.2"><site site="w"/><site site="p"/>'
-        '<pulley divisor="2"/><site site="p"/><site site="w2"/></spatial>', SITES,
+        '<pulley divisor="2"/><site site="p"/><site site="w2"/></spatial>',
+        SITES,
     ),
-}  # fmt: skip
+}
 ACTUATORS = {
     "motor": '<motor name="u" joint="h" gear="2.5"/>',
     "position": '<position name="u" joint="h" kp="7" kv="0.4" gear="1.5"/>',
@@ -155,7 +167,11 @@ def test_wrenches_act_as_in_mujoco(name):
 
 # -- loops ------------------------------------------------------------------------------------------------------------
 
-CHAIN = body("a", '<joint name="h" axis="0 1 0"/>', body("b1", '<joint name="h2" axis="0.1 1 0"/>', body("c", '<joint name="b" type="ball"/>')))
+CHAIN = body(
+    "a",
+    '<joint name="h" axis="0 1 0"/>',
+    body("b1", '<joint name="h2" axis="0.1 1 0"/>', body("c", '<joint name="b" type="ball"/>')),
+)
 OTHER = body("d", FREE + '<site name="e" pos="0.1 0 0.2" quat="0.6 0.8 0 0"/>', place='pos="0.5 0 0.1" quat="0.6 0 0 0.8"')
 LOOPS = {
     "connect": '<connect body1="c" body2="d" anchor="0.2 0.1 0"/>',
@@ -168,7 +184,7 @@ LOOPS = {
     "joints": '<joint joint1="h" joint2="h2" polycoef="0.1 0.7 0.3 -0.2 0.05"/>',
     "one joint": '<joint joint1="h2" polycoef="0.2 0 0 0 0"/>',
     "tendons": '<tendon tendon1="t" tendon2="t2" polycoef="0.1 2 0.3 0 0"/>',
-}  # fmt: skip
+}
 STRANDS = (
     '<tendon><fixed name="t"><joint joint="h" coef="0.7"/></fixed>'
     '<fixed name="t2"><joint joint="h2" coef="0.7"/><joint joint="h" coef="-0.4"/></fixed></tendon>'
@@ -178,7 +194,10 @@ STRANDS = (
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_are_those_of_mujoco_made_exact(name):
     """J v = 0 has the same velocities, and the accelerations obey Gauss' principle with MuJoCo's M, J and forces."""
-    text = mjcf(CHAIN.replace("</body>", '<site name="g" pos="0.1 0.2 0.1"/></body>', 1) + OTHER, f"{STRANDS}<equality>{LOOPS[name]}</equality>")
+    text = mjcf(
+        CHAIN.replace("</body>", '<site name="g" pos="0.1 0.2 0.1"/></body>', 1) + OTHER,
+        f"{STRANDS}<equality>{LOOPS[name]}</equality>",
+    )
     m, settings, _ = quiet(text)
     model = mujoco.MjModel.from_xml_string(text)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_REFSAFE)
@@ -202,7 +221,8 @@ def test_loops_are_those_of_mujoco_made_exact(name):
 
 
 def test_keyframes_are_starts():
-    keys = '<keyframe><key name="home" qpos="1 2 3 0.8 0 0.6 0 0.5" qvel="1 2 3 0.1 0.2 0.3 0.7" ctrl="4"/><key qpos="0 0 0 1 0 0 0 9"/></keyframe>'
+    keys = '<keyframe><key name="home" qpos="1 2 3 0.8 0 0.6 0 0.5" qvel="1 2 3 0.1 0.2 0.3 0.7" ctrl="4"/>'
+    keys += '<key qpos="0 0 0 1 0 0 0 9"/></keyframe>'
     text = mjcf(body("a", FREE, body("b1", HINGE)), '<actuator><motor name="u" joint="h"/></actuator>' + keys)
     m, settings, _ = quiet(text)
     q, v, u, _ = settings.arrays(m)
@@ -253,16 +273,21 @@ def test_switches_of_the_file_hold():
 
 def test_shapes_are_kept_and_names_made():
     geoms = (
-        '<geom type="box" size="0.1 0.2 0.3" rgba="1 0 0 1" mass="0"/><geom type="capsule" fromto="0 0 0 0 0 2" size="0.1" group="3" mass="0"/>'
-        '<geom type="cylinder" size="0.1 0.4" mass="0"/><geom size="0.3" mass="0" pos="0 0 1"/><geom type="ellipsoid" size="1 2 3" mass="0"/>'
+        '<geom type="box" size="0.1 0.2 0.3" rgba="1 0 0 1" mass="0"/>'
+        '<geom type="capsule" fromto="0 0 0 0 0 2" size="0.1" group="3" mass="0"/>'
+        '<geom type="cylinder" size="0.1 0.4" mass="0"/><geom size="0.3" mass="0" pos="0 0 1"/>'
+        '<geom type="ellipsoid" size="1 2 3" mass="0"/>'
     )
     text = mjcf(f'<body>{SMALL}<joint/>{geoms}</body><body name="fixed"/><geom type="plane" size="1 1 1"/>')
     m, _, said = quiet(text)
     b = m.body("body 1")
     sizes = [(s.kind, s.role, np.ravel(m.value(s.size)).tolist()) for s in b.shapes]
     assert sizes == [
-        ("box", "visual", [0.2, 0.4, 0.6]), ("capsule", "collision", [0.1, 2]), ("cylinder", "visual", [0.1, 0.8]), ("sphere", "visual", [0.3])
-    ]  # fmt: skip
+        ("box", "visual", [0.2, 0.4, 0.6]),
+        ("capsule", "collision", [0.1, 2]),
+        ("cylinder", "visual", [0.1, 0.8]),
+        ("sphere", "visual", [0.3]),
+    ]
     assert b.shapes[0].colour == (1, 0, 0, 1) and m.value(b.shapes[1].placement.p).ravel().tolist() == [0, 0, 1]
     assert [j.name for j in m.joints] == ["body 1 hinge", "fixed fixed"]
     assert "shapes that are no box, sphere, cylinder, capsule or mesh are left out: 'body 1'" in said
@@ -315,15 +340,18 @@ def test_includes_are_read_below_the_folder_and_nowhere_else(tmp_path):
     (home / "link.xml").symlink_to(tmp_path / "part.xml")
     (home / "wrong.xml").write_text("<mujocoinclude>\n<body name='a'><joint kind='hinge'/></body></mujocoinclude>")
     for name, message in {
-        "../part.xml": "is not a path below the file's own folder", str(tmp_path / "part.xml"): "is not a path below",
-        "link.xml": "leads out of the file's own folder", "none.xml": "cannot be read", "self.xml": "is included twice",
+        "../part.xml": "is not a path below the file's own folder",
+        str(tmp_path / "part.xml"): "is not a path below",
+        "link.xml": "leads out of the file's own folder",
+        "none.xml": "cannot be read",
+        "self.xml": "is included twice",
         "wrong.xml": "wrong.xml line 2: <joint>: Schema violation: unrecognized attribute: 'kind'",
-    }.items():  # fmt: skip
+    }.items():
         with pytest.raises(ModelError) as error:
-            pf.parse_mjcf(mjcf(f'<include file="{name}"/>'), folder=home)
+            pf.formats.parse_mjcf(mjcf(f'<include file="{name}"/>'), folder=home)
         assert message in str(error.value), name
     with pytest.raises(ModelError, match="the text has no folder"):
-        pf.parse_mjcf(inside)
+        pf.formats.parse_mjcf(inside)
 
 
 def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch):
@@ -334,12 +362,14 @@ def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch)
     home.mkdir()
     monkeypatch.chdir(tmp_path)
     for name in (str(outside), "../t.obj", "t.obj"):
-        text = mjcf('<body name="a"><joint/><geom type="mesh" mesh="t"/></body>', f'<asset><mesh name="t" file="{name}"/></asset>', "")
+        text = mjcf(
+            '<body name="a"><joint/><geom type="mesh" mesh="t"/></body>', f'<asset><mesh name="t" file="{name}"/></asset>', ""
+        )
         with pytest.raises(ModelError, match="has no inertia without its mesh"):
             quiet(text, folder=home)
     rest = '<asset><texture type="2d" file="x.png"/><hfield name="f" file="x.png" size="1 1 1 1"/><skin file="x.skn"/></asset>'
     m, _, said = quiet(mjcf(body("a", HINGE, '<geom type="hfield" hfield="f"/>'), rest), folder=home)
-    assert m.nv == 1 and "are left out: 'a'" not in said.split("contact")[0] or m.body("a").shapes
+    assert (m.nv == 1 and "are left out: 'a'" not in said.split("contact")[0]) or m.body("a").shapes
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------
@@ -357,32 +387,50 @@ WRONG = {
     "two numbers for three": (mjcf(ONE.replace("0.6 0 0.8", "0 1")), "<joint> 'h'"),
     "an axis of zero": (mjcf(ONE.replace("0.6 0 0.8", "0 0 0")), "<joint> 'h': axis too small"),
     "a name twice": (mjcf(ONE + ONE), "repeated name"),
-    "no inertia": (mjcf('<body name="a"><joint name="h"/></body>'), "<body> 'a': mass and inertia of moving bodies must be larger"),
+    "no inertia": (
+        mjcf('<body name="a"><joint name="h"/></body>'),
+        "<body> 'a': mass and inertia of moving bodies must be larger",
+    ),
     "a negative mass": (mjcf(ONE.replace('"1.3"', '"-1"')), "<body> 'a'"),
     "an impossible inertia": (mjcf(ONE.replace("0.05 0.06 0.04", "0.05 0.9 0.04")), "must satisfy A + B >= C"),
     "a free joint within": (mjcf(body("a", HINGE, body("b1", FREE))), "free joint can only be used on top level"),
-    "two orientations": (mjcf(ONE.replace('quat="0.8 0 0.6 0"', 'quat="1 0 0 0" euler="1 0 0"')), "multiple orientation specifiers"),
+    "two orientations": (
+        mjcf(ONE.replace('quat="0.8 0 0.6 0"', 'quat="1 0 0 0" euler="1 0 0"')),
+        "multiple orientation specifiers",
+    ),
     "limits swapped": (mjcf(ONE.replace('ref="0.3"', 'limited="true" range="2 1"')), "<joint> 'h'"),
     "unknown class": (mjcf(ONE.replace('ref="0.3"', 'class="c"')), "unknown default class"),
-    "connect of nothing": (mjcf(ONE, '<equality><connect body1="a" body2="z" anchor="0 0 0"/></equality>'), "<connect>: unknown element 'z'"),
+    "connect of nothing": (
+        mjcf(ONE, '<equality><connect body1="a" body2="z" anchor="0 0 0"/></equality>'),
+        "<connect>: unknown element 'z'",
+    ),
     "connect without anchor": (mjcf(ONE, '<equality><connect body1="a"/></equality>'), "<connect>"),
     "coupling of nothing": (mjcf(ONE, '<equality><joint joint1="z"/></equality>'), "unknown element 'z'"),
-    "coupling of a ball": (mjcf(ONE + body("c", BALL), '<equality><joint joint1="h" joint2="b"/></equality>'), "only HINGE and SLIDE"),
+    "coupling of a ball": (
+        mjcf(ONE + body("c", BALL), '<equality><joint joint1="h" joint2="b"/></equality>'),
+        "only HINGE and SLIDE",
+    ),
     "tendon on nothing": (mjcf(ONE, '<tendon><fixed><joint joint="z" coef="1"/></fixed></tendon>'), "z"),
     "an empty tendon": (mjcf(ONE, '<tendon><fixed name="t"/></tendon>'), "<fixed> 't'"),
     "motor on nothing": (mjcf(ONE, '<actuator><motor joint="z"/></actuator>'), "<motor>: unknown transmission target 'z'"),
     "motor without a joint": (mjcf(ONE, '<actuator><motor name="u"/></actuator>'), "<motor> 'u'"),
-    "a keyframe of another size": (mjcf(ONE, '<keyframe><key qpos="1 2 3"/></keyframe>'), "keyframe '': invalid qpos size, expected 1"),
+    "a keyframe of another size": (
+        mjcf(ONE, '<keyframe><key qpos="1 2 3"/></keyframe>'),
+        "keyframe '': invalid qpos size, expected 1",
+    ),
     "soft bodies": (mjcf('<flexcomp name="f" type="grid"/>'), "<flexcomp> 'f': soft bodies (flex) are no rigid bodies"),
     "attached models": (mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'), "attached models are not read"),
     "too many copies": (mjcf(f'<replicate count="100001">{ONE}</replicate>'), "more than 10000 copies"),
-    "copies of copies": (mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'), "more than 10000 copies"),
+    "copies of copies": (
+        mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'),
+        "more than 10000 copies",
+    ),
     "copies in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
     "nothing moves": (mjcf('<body name="a"/>'), "no joint moves; give a body a <joint> or a <freejoint>"),
     "an include without a folder": (mjcf('<include file="a.xml"/>'), "'a.xml' cannot be found: the text has no folder"),
     "an include without a file": (mjcf("<include/>"), "needs the attribute 'file'"),
     "depth": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -390,7 +438,7 @@ def test_wrong_files_are_refused_with_the_reason(name):
     text, message = WRONG[name]
     with warnings.catch_warnings(), pytest.raises(ModelError) as error:
         warnings.simplefilter("ignore", ModelWarning)
-        pf.parse_mjcf(text)
+        pf.formats.parse_mjcf(text)
     assert message in str(error.value)
 
 
@@ -405,30 +453,41 @@ def test_wrong_files_are_refused_with_the_reason(name):
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ModelError) as error:
-        pf.parse_mjcf(mjcf(ONE), **options)
+        pf.formats.parse_mjcf(mjcf(ONE), **options)
     assert message in str(error.value)
 
 
 def test_what_cannot_be_said_is_named_once():
     inside = '<geom name="g" type="cylinder" size="0.1 0.2"/><site name="p"/><site name="q" pos="1 0 0"/>'
-    bodies = body("a", HINGE, inside) + body("c", '<joint name="b" type="ball" limited="true" range="0 1" frictionloss="1"/>', "<geom size='1'/>")
+    bodies = body("a", HINGE, inside) + body(
+        "c", '<joint name="b" type="ball" limited="true" range="0 1" frictionloss="1"/>', "<geom size='1'/>"
+    )
     more = (
         '<tendon><spatial name="round"><site site="p"/><geom geom="g"/><site site="q"/></spatial>'
         '<fixed name="t" limited="true" range="0 1" frictionloss="1"><joint joint="h" coef="1"/></fixed></tendon>'
         '<equality><joint name="off" joint1="h" active="false"/><tendon name="bound" tendon1="round"/></equality>'
-        '<actuator><muscle name="m" joint="h" lengthrange="0 1"/><motor name="w" tendon="round"/><motor name="j" jointinparent="b" gear="1 0 0"/>'
-        '<general name="f" joint="h" dyntype="filter" dynprm="0.1"/><motor name="late" joint="h" delay="0.1" nsample="5"/></actuator>'
+        '<actuator><muscle name="m" joint="h" lengthrange="0 1"/><motor name="w" tendon="round"/>'
+        '<motor name="j" jointinparent="b" gear="1 0 0"/>'
+        '<general name="f" joint="h" dyntype="filter" dynprm="0.1"/>'
+        '<motor name="late" joint="h" delay="0.1" nsample="5"/></actuator>'
         "<sensor><jointpos joint='h'/></sensor>"
     )
     text = mjcf(bodies, more, '<compiler angle="radian"/><option density="1"/>')
     with pytest.warns(ModelWarning) as caught:
-        m, _ = pf.parse_mjcf(text)
+        m, _ = pf.formats.parse_mjcf(text)
     assert len(caught) == 1 and m.u_names == ("f", "late")
     for part in (
-        "delays of actuators are left out: 'late'", "limits of ball joints are left out: 'b'", "dry friction (frictionloss) is left out: 'b'",
-        "tendons that wrap around shapes are left out, with their actuators: 'round'", "actuators that cannot be said are left out: 'm', 'w', 'j'",
-        "activations of actuators are left out, the input is the activation: 'f'", "limits of tendons are left out: 't'",
-        "dry friction of tendons is left out: 't'", "equality constraints that are not active at the start are left out: 'off'",
-        "couplings of tendons that are left out: 'bound'", "forces of the air or water around are left out", "contact between shapes is left out",
-    ):  # fmt: skip
+        "delays of actuators are left out: 'late'",
+        "limits of ball joints are left out: 'b'",
+        "dry friction (frictionloss) is left out: 'b'",
+        "tendons that wrap around shapes are left out, with their actuators: 'round'",
+        "actuators that cannot be said are left out: 'm', 'w', 'j'",
+        "activations of actuators are left out, the input is the activation: 'f'",
+        "limits of tendons are left out: 't'",
+        "dry friction of tendons is left out: 't'",
+        "equality constraints that are not active at the start are left out: 'off'",
+        "couplings of tendons that are left out: 'bound'",
+        "forces of the air or water around are left out",
+        "contact between shapes is left out",
+    ):
         assert part in str(caught[0].message), part

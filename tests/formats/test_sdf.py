@@ -33,7 +33,7 @@ def sdf(*parts, version="1.9"):
 
 def read(text, **options):
     with warnings.catch_warnings(record=True, action="always") as caught:
-        m, settings = pf.parse_sdf(text, **options)
+        m, settings = pf.formats.parse_sdf(text, **options)
     return m, settings, "; ".join(str(w.message) for w in caught)
 
 
@@ -52,9 +52,13 @@ def twin(model):
         name, R = model.body(i).name, np.zeros(9)
         mujoco.mju_quat2Mat(R, model.body_iquat[i])
         I = R.reshape(3, 3) @ np.diag(model.body_inertia[i]) @ R.reshape(3, 3).T
-        words = "".join(f"<i{a}{b}>{I['xyz'.index(a), 'xyz'.index(b)]!r}</i{a}{b}>" for a, b in ("xx", "yy", "zz", "xy", "xz", "yz"))
+        words = "".join(
+            f"<i{a}{b}>{I['xyz'.index(a), 'xyz'.index(b)]!r}</i{a}{b}>" for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
+        )
         inertia = f"<inertia>{words}</inertia>".replace("np.float64(", "").replace(")", "")
-        inside = f"<inertial>{at(model.body_ipos[i], [1, 0, 0, 0])}<mass>{float(model.body_mass[i])!r}</mass>{inertia}</inertial>"
+        inside = (
+            f"<inertial>{at(model.body_ipos[i], [1, 0, 0, 0])}<mass>{float(model.body_mass[i])!r}</mass>{inertia}</inertial>"
+        )
         parts.append(link(name, at(data.xpos[i], data.xquat[i]), inside))
     for j in range(model.njnt):
         b, kind = int(model.jnt_bodyid[j]), ("floating", "ball", "prismatic", "revolute")[model.jnt_type[j]]
@@ -62,7 +66,11 @@ def twin(model):
             continue
         parent = model.body(model.body_parentid[b]).name
         xyz, d = " ".join(repr(float(x)) for x in model.jnt_axis[j]), model.jnt_dofadr[j]
-        words = {"damping": model.dof_damping[d], "spring_stiffness": model.jnt_stiffness[j], "spring_reference": model.qpos_spring[model.jnt_qposadr[j]]}
+        words = {
+            "damping": model.dof_damping[d],
+            "spring_stiffness": model.jnt_stiffness[j],
+            "spring_reference": model.qpos_spring[model.jnt_qposadr[j]],
+        }
         dynamics = "".join(f"<{k}>{float(x)!r}</{k}>" for k, x in words.items())
         axis = "" if kind == "ball" else f"<axis><xyz>{xyz}</xyz><dynamics>{dynamics}</dynamics></axis>"
         parts.append(joint(model.joint(j).name, kind, parent, model.body(b).name, at(model.jnt_pos[j], [1, 0, 0, 0]) + axis))
@@ -74,7 +82,9 @@ def twin(model):
 
 
 SPRUNG = CHAIN.replace('name="h"', 'name="h" damping="0.2" stiffness="3" springref="0.4"')
-ENDS = '<body name="d" pos="0.5 0 0.1" quat="0.6 0 0 0.8"><inertial pos="0 0 0.1" mass="0.4" diaginertia="0.1 0.2 0.25"/>{}</body>'
+ENDS = (
+    '<body name="d" pos="0.5 0 0.1" quat="0.6 0 0 0.8"><inertial pos="0 0 0.1" mass="0.4" diaginertia="0.1 0.2 0.25"/>{}</body>'
+)
 SLIDE = '<joint name="s" type="slide" axis="1 0.2 0" pos="0.1 0 0" damping="0.3"/>'
 
 
@@ -94,7 +104,9 @@ def test_a_model_moves_as_its_twin_in_mjcf():
 
 
 def test_a_loop_moves_alike_from_both_formats():
-    arm = body("a", '<joint name="h" axis="0 1 0" stiffness="3" springref="0.4"/>', body("c", '<joint name="h2" axis="0 1 0"/>'))
+    arm = body(
+        "a", '<joint name="h" axis="0 1 0" stiffness="3" springref="0.4"/>', body("c", '<joint name="h2" axis="0 1 0"/>')
+    )
     rocker = ENDS.format('<joint name="h3" axis="0 1 0"/>').replace("0.6 0 0 0.8", "0.6 0 0.8 0")
     text = mjcf(arm + rocker, "<equality><connect body1='c' body2='d' anchor='0.2 0.1 0'/></equality>")
     ends = []
@@ -118,20 +130,39 @@ def place(m, settings, body):
     ("parts", "expected"),
     [
         ((link("a", ROD),), (0.3, 0.1, 0.2)),
-        ((link("a", ROD), link("b", '<pose relative_to="a">0 1 0 0 0 0</pose>'), joint("j", "revolute", "a", "b")),
-         (0.3, 0.1 + math.cos(0.4), 0.2 + math.sin(0.4))),
-        (('<frame name="f"><pose>1 0 0 0 0 90</pose></frame>'.replace("<pose", '<pose degrees="true"'),
-          link("b", '<pose relative_to="f">1 0 0 0 0 0</pose>')), (1, 1, 0)),
-        ((link("a", ROD), '<frame name="f" attached_to="a"><pose>0 0 1 0 0 0</pose></frame>',
-          link("b", '<pose relative_to="f"/>'), joint("j", "fixed", "a", "b", "")),
-         (0.3, 0.1 - math.sin(0.4), 0.2 + math.cos(0.4))),
-        ((link("a", ROD), link("b", '<pose relative_to="j">0 0 0 0 0 0</pose>'),
-          joint("j", "revolute", "a", "b", '<pose relative_to="a">1 0 0 0 0 0</pose>')), (1.3, 0.1, 0.2)),
-        (('<pose>0 0 5 0 0 0</pose>', link("b", ROD)), (0.3, 0.1, 5.2)),
+        (
+            (link("a", ROD), link("b", '<pose relative_to="a">0 1 0 0 0 0</pose>'), joint("j", "revolute", "a", "b")),
+            (0.3, 0.1 + math.cos(0.4), 0.2 + math.sin(0.4)),
+        ),
+        (
+            (
+                '<frame name="f"><pose>1 0 0 0 0 90</pose></frame>'.replace("<pose", '<pose degrees="true"'),
+                link("b", '<pose relative_to="f">1 0 0 0 0 0</pose>'),
+            ),
+            (1, 1, 0),
+        ),
+        (
+            (
+                link("a", ROD),
+                '<frame name="f" attached_to="a"><pose>0 0 1 0 0 0</pose></frame>',
+                link("b", '<pose relative_to="f"/>'),
+                joint("j", "fixed", "a", "b", ""),
+            ),
+            (0.3, 0.1 - math.sin(0.4), 0.2 + math.cos(0.4)),
+        ),
+        (
+            (
+                link("a", ROD),
+                link("b", '<pose relative_to="j">0 0 0 0 0 0</pose>'),
+                joint("j", "revolute", "a", "b", '<pose relative_to="a">1 0 0 0 0 0</pose>'),
+            ),
+            (1.3, 0.1, 0.2),
+        ),
+        (("<pose>0 0 5 0 0 0</pose>", link("b", ROD)), (0.3, 0.1, 5.2)),
         ((link("b", '<pose frame="">0 1 0 0 0 0</pose>'),), (0, 1, 0)),
         ((link("b", '<pose rotation_format="quat_xyzw">1 2 3 0 0 0 2</pose>'),), (1, 2, 3)),
     ],
-)  # fmt: skip
+)
 def test_frames_lead_to_where_links_are(parts, expected):
     m, settings, _ = read(sdf(*parts))
     close(place(m, settings, m.bodies[-1].name), expected, MET, "place", 1.0)
@@ -158,8 +189,13 @@ TURNED = "<pose>0 0 0 0 0 0.7</pose>"
     ],
 )
 def test_axes_are_expressed_in_their_frame(axis, version, expected):
-    text = sdf(link("a", "<pose>0 0 0 0 0 0.2</pose>"), link("b", TURNED), joint("j", "prismatic", "world", "b", f"<axis>{axis}</axis>"),
-               joint("k", "fixed", "b", "a", ""), version=version)  # fmt: skip
+    text = sdf(
+        link("a", "<pose>0 0 0 0 0 0.2</pose>"),
+        link("b", TURNED),
+        joint("j", "prismatic", "world", "b", f"<axis>{axis}</axis>"),
+        joint("k", "fixed", "b", "a", ""),
+        version=version,
+    )
     m, _, _ = read(text)
     moved = [np.ravel(pf.forward_kinematics(m, [x])["b"].position) for x in (0.0, 1.0)]
     close(moved[1] - moved[0], expected, MET, "direction", 1.0)
@@ -170,14 +206,30 @@ def test_axes_are_expressed_in_their_frame(axis, version, expected):
 
 def test_every_type_of_joint():
     two = "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>1 0 0</xyz></axis2>"
-    kinds = {"fixed": "", "revolute": "", "continuous": "", "prismatic": "", "ball": "", "universal": two, "revolute2": two,
-             "screw": "<screw_thread_pitch>0.02</screw_thread_pitch>"}  # fmt: skip
+    kinds = {
+        "fixed": "",
+        "revolute": "",
+        "continuous": "",
+        "prismatic": "",
+        "ball": "",
+        "universal": two,
+        "revolute2": two,
+        "screw": "<screw_thread_pitch>0.02</screw_thread_pitch>",
+    }
     m, _, _ = read(sdf(link("a"), *(link(k) + joint(f"to {k}", k, "a", k, inside) for k, inside in kinds.items())))
     assert {j.name: j.kind.name for j in m.joints} == {
-        "root_joint": "free", "to fixed": "fixed", "to revolute": "revolute", "to continuous": "revolute",
-        "to prismatic": "prismatic", "to ball": "spherical", "to universal": "revolute", "to universal axis2": "revolute",
-        "to revolute2": "revolute", "to revolute2 axis2": "revolute", "to screw": "helical",
-    }  # fmt: skip
+        "root_joint": "free",
+        "to fixed": "fixed",
+        "to revolute": "revolute",
+        "to continuous": "revolute",
+        "to prismatic": "prismatic",
+        "to ball": "spherical",
+        "to universal": "revolute",
+        "to universal axis2": "revolute",
+        "to revolute2": "revolute",
+        "to revolute2 axis2": "revolute",
+        "to screw": "helical",
+    }
     assert float(m.joint("to screw").pitch) == pytest.approx(0.02 / (2 * math.pi))
     assert [a.name for a in m.actuators] == [j.name for j in m.joints if j.nv == 1]
     assert np.ravel(m.value(m.joint("to universal axis2").placement.R)[:, 2]) == pytest.approx([1, 0, 0])
@@ -190,7 +242,8 @@ def test_the_old_pitch_of_a_screw_has_the_other_sign():
 
 def test_limits_effort_and_dynamics():
     limit = "<limit><lower>-1</lower><upper>2</upper><effort>5</effort></limit>"
-    dynamics = "<dynamics><damping>0.5</damping><friction>0.7</friction><spring_stiffness>3</spring_stiffness><spring_reference>0.2</spring_reference></dynamics>"
+    dynamics = "<dynamics><damping>0.5</damping><friction>0.7</friction>"
+    dynamics += "<spring_stiffness>3</spring_stiffness><spring_reference>0.2</spring_reference></dynamics>"
     text = sdf(link("b"), joint("j", "revolute", "world", "b", f"<axis><xyz>0 1 0</xyz>{limit}{dynamics}</axis>"))
     m, _, said = read(text)
     j = m.joint("j")
@@ -200,13 +253,18 @@ def test_limits_effort_and_dynamics():
     m, _, said = read(text, friction="none")
     assert "dry friction is left out: 'j'" in said and not m.forces
     for none in ("1e16", "inf", "-1"):
-        m, _, _ = read(text.replace("<effort>5", f"<effort>{none}").replace("<upper>2", "<upper>1e16").replace("<lower>-1", "<lower>-inf"))
+        m, _, _ = read(
+            text.replace("<effort>5", f"<effort>{none}").replace("<upper>2", "<upper>1e16").replace("<lower>-1", "<lower>-inf")
+        )
         assert m.joint("j").limits == ((-math.inf, math.inf),) and m.u_limits[0, 1] in (math.inf, 1e16)
 
 
 def test_mimic_joints_follow():
-    mimic = '<axis><xyz>0 1 0</xyz><mimic joint="lead" axis="axis"><multiplier>-2</multiplier><offset>0.3</offset><reference>0.1</reference></mimic></axis>'
-    m, _, _ = read(sdf(link("a"), link("b"), joint("lead", "revolute", "world", "a"), joint("j", "revolute", "world", "b", mimic)))
+    mimic = '<axis><xyz>0 1 0</xyz><mimic joint="lead" axis="axis">'
+    mimic += "<multiplier>-2</multiplier><offset>0.3</offset><reference>0.1</reference></mimic></axis>"
+    m, _, _ = read(
+        sdf(link("a"), link("b"), joint("lead", "revolute", "world", "a"), joint("j", "revolute", "world", "b", mimic))
+    )
     assert m.q_names == ("lead",)
     R = pf.forward_kinematics(m, [0.4])["b"].rotation
     assert math.atan2(R[0, 2], R[0, 0]) == pytest.approx(-2 * (0.4 - 0.1) + 0.3)
@@ -214,11 +272,15 @@ def test_mimic_joints_follow():
 
 def test_a_gearbox_couples_two_angles():
     """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes."""
-    gear = ('<gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>'
-            "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>")  # fmt: skip
+    gear = (
+        "<gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>"
+        "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>"
+    )
     back = joint("slow", "revolute", "frame", "out", "<axis><xyz>0 0 -1</xyz></axis>")
     fast = joint("fast", "revolute", "frame", "in", "<axis><xyz>0 0 1</xyz></axis>")
-    m, _, _ = read(sdf(link("frame"), link("in"), link("out"), fast, back, joint("gear", "gearbox", "in", "out", gear)), base="fixed")
+    m, _, _ = read(
+        sdf(link("frame"), link("in"), link("out"), fast, back, joint("gear", "gearbox", "in", "out", gear)), base="fixed"
+    )
     found = pf.assemble(m, {"fast": 0.8}, backend="interpreter")
     assert found.named["slow"] == pytest.approx(0.2)  # about -z: the output turns by -0.2 about z
 
@@ -226,21 +288,26 @@ def test_a_gearbox_couples_two_angles():
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 BAR = (
-    link("a"), link("b", "<pose>1 0 0 0 0 0</pose>"), link("c", "<pose>1 1 0 0 0 0</pose>"),
+    link("a"),
+    link("b", "<pose>1 0 0 0 0 0</pose>"),
+    link("c", "<pose>1 1 0 0 0 0</pose>"),
     joint("1", "revolute", "world", "a", "<axis><xyz>0 0 1</xyz></axis>"),
     joint("2", "revolute", "a", "b", "<axis><xyz>0 0 1</xyz></axis>"),
     joint("3", "revolute", "b", "c", "<axis><xyz>0 0 1</xyz></axis>"),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
     ("kind", "inside", "closure"),
     [
-        ("revolute", "<axis><xyz>0 0 1</xyz></axis>", "revolute"), ("ball", "", "spherical"), ("fixed", "", "weld"),
-        ("prismatic", "<axis><xyz>0 1 0</xyz></axis>", "prismatic"), ("screw", "<axis><xyz>0 0 1</xyz></axis>", "helical"),
+        ("revolute", "<axis><xyz>0 0 1</xyz></axis>", "revolute"),
+        ("ball", "", "spherical"),
+        ("fixed", "", "weld"),
+        ("prismatic", "<axis><xyz>0 1 0</xyz></axis>", "prismatic"),
+        ("screw", "<axis><xyz>0 0 1</xyz></axis>", "helical"),
         ("universal", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>1 0 0</xyz></axis2>", "universal"),
     ],
-)  # fmt: skip
+)
 def test_a_second_parent_closes_a_loop(kind, inside, closure):
     m, settings, _ = read(sdf(*BAR, joint("4", kind, "world", "c", f"<pose>0.2 0 0 0.3 0 0</pose>{inside}")))
     assert [j.name for j in m.joints] == ["1", "2", "3"]
@@ -251,12 +318,25 @@ def test_a_second_parent_closes_a_loop(kind, inside, closure):
 
 def test_a_link_that_only_carries_hangs_on_what_it_would_carry():
     """The tree goes from child to parent, and the coordinate stays the angle of the child about the axis."""
-    text = sdf(link("a"), link("b", "<pose>1 0 0 0 0 0.4</pose>"), joint("1", "revolute", "world", "a"),
-               joint("2", "screw", "b", "a", "<pose>0.1 0.2 0 0.3 0 0</pose><axis><xyz>0 1 0</xyz></axis><screw_thread_pitch>3</screw_thread_pitch>"))  # fmt: skip
+    text = sdf(
+        link("a"),
+        link("b", "<pose>1 0 0 0 0 0.4</pose>"),
+        joint("1", "revolute", "world", "a"),
+        joint(
+            "2",
+            "screw",
+            "b",
+            "a",
+            "<pose>0.1 0.2 0 0.3 0 0</pose><axis><xyz>0 1 0</xyz></axis><screw_thread_pitch>3</screw_thread_pitch>",
+        ),
+    )
     m, _, _ = read(text)
     assert [(j.name, j.parent, j.child) for j in m.joints] == [("1", "world", "a"), ("2", "a", "b")] and not m.constraints
-    forward, _, _ = read(text.replace("<parent>b</parent><child>a</child>", "<parent>a</parent><child>b</child>")
-                         .replace("<pose>0.1 0.2 0 0.3 0 0</pose>", '<pose relative_to="a">0.1 0.2 0 0.3 0 0</pose>'))  # fmt: skip
+    forward, _, _ = read(
+        text.replace("<parent>b</parent><child>a</child>", "<parent>a</parent><child>b</child>").replace(
+            "<pose>0.1 0.2 0 0.3 0 0</pose>", '<pose relative_to="a">0.1 0.2 0 0.3 0 0</pose>'
+        )
+    )
     turned, straight = (pf.forward_kinematics(x, [0.2, y])["b"] for x, y in ((m, -0.7), (forward, 0.7)))
     close(turned.position, straight.position, MET, "place", 1.0)
     close(turned.rotation, straight.rotation, MET, "orientation", 1.0)
@@ -271,8 +351,12 @@ def test_base_says_whether_a_model_floats():
 
 
 def test_world_gravity_step_and_models():
-    one, two = sdf(link("a"))[len('<sdf version="1.9">') : -len("</sdf>")], "<model name='n'><static>true</static><link name='x'/></model>"
-    text = f'<sdf version="1.9"><world name="w"><gravity>0 1 -2</gravity><physics><max_step_size>0.004</max_step_size></physics>{one}{two}</world></sdf>'
+    one, two = (
+        sdf(link("a"))[len('<sdf version="1.9">') : -len("</sdf>")],
+        "<model name='n'><static>true</static><link name='x'/></model>",
+    )
+    text = '<sdf version="1.9"><world name="w"><gravity>0 1 -2</gravity>'
+    text += f"<physics><max_step_size>0.004</max_step_size></physics>{one}{two}</world></sdf>"
     m, settings, _ = read(text, model="m")
     assert m.value(m.gravity).ravel().tolist() == [0, 1, -2] and settings.step == 0.004
     m, settings, _ = read(sdf(link("a", "", f"<gravity>0</gravity>{MASS}")))
@@ -311,7 +395,10 @@ WRONG = {
         '<sdf version="1.9"><world name="w"><include><uri>model://cassie</uri></include></world></sdf>',
         "included models are not read ('model://cassie'); read its own file",
     ),
-    "an included part": (sdf(A, "<include><uri>model://hand</uri></include>"), "included and nested models are not read ('model://hand')"),
+    "an included part": (
+        sdf(A, "<include><uri>model://hand</uri></include>"),
+        "included and nested models are not read ('model://hand')",
+    ),
     "a nested model": (sdf(A, '<model name="hand"/>'), "included and nested models are not read ('hand')"),
     "static": (sdf("<static>true</static>", A), "the model is static"),
     "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="a"'), "placement_frame is not read"),
@@ -328,45 +415,69 @@ WRONG = {
     "unknown parent": (sdf(A, joint("j", "fixed", "c", "a", "")), "there is no link 'c'"),
     "its own parent": (sdf(A, joint("j", "fixed", "a", "a", "")), "parent and child are both 'a'"),
     "no axis direction": (sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 0 0</xyz></axis>")), "has no direction"),
-    "axis of two numbers": (sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 1</xyz></axis>")), "3 numbers with spaces"),
+    "axis of two numbers": (
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 1</xyz></axis>")),
+        "3 numbers with spaces",
+    ),
     "axis in an unknown frame": (
-        sdf(A, joint("j", "revolute", "world", "a", '<axis><xyz expressed_in="f">0 0 1</xyz></axis>')), "no link, joint or frame 'f'"
+        sdf(A, joint("j", "revolute", "world", "a", '<axis><xyz expressed_in="f">0 0 1</xyz></axis>')),
+        "no link, joint or frame 'f'",
     ),
     "no second axis": (sdf(A, joint("j", "universal", "world", "a")), "<axis2> is missing"),
     "limits swapped": (
-        sdf(A, joint("j", "revolute", "world", "a", "<axis><limit><lower>2</lower><upper>1</upper></limit></axis>")), "swap them"
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><limit><lower>2</lower><upper>1</upper></limit></axis>")),
+        "swap them",
     ),
     "damping in words": (
-        sdf(A, joint("j", "revolute", "world", "a", "<axis><dynamics><damping>much</damping></dynamics></axis>")), "'much' is not a decimal"
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><dynamics><damping>much</damping></dynamics></axis>")),
+        "'much' is not a decimal",
     ),
-    "a screw without pitch": (sdf(A, joint("j", "screw", "world", "a", "<screw_thread_pitch>0</screw_thread_pitch>")), "pitch of a screw"),
+    "a screw without pitch": (
+        sdf(A, joint("j", "screw", "world", "a", "<screw_thread_pitch>0</screw_thread_pitch>")),
+        "pitch of a screw",
+    ),
     "mimic of nothing": (
-        sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>')), "it mimics 'k', which is not a joint"
+        sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>')),
+        "it mimics 'k', which is not a joint",
     ),
     "mimic of itself": (
-        sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="j"/></axis>')), "follow each other in a circle"
+        sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="j"/></axis>')),
+        "follow each other in a circle",
     ),
-    "gearbox without a reference": (sdf(A, link("b"), joint("j", "gearbox", "a", "b", "<axis/><axis2/>")), "<gearbox_reference_body> is missing"),
+    "gearbox without a reference": (
+        sdf(A, link("b"), joint("j", "gearbox", "a", "b", "<axis/><axis2/>")),
+        "<gearbox_reference_body> is missing",
+    ),
     "gearbox on nothing": (
-        sdf(A, link("b"), HINGED, joint("g", "gearbox", "a", "b", "<axis/><axis2/><gearbox_reference_body>c</gearbox_reference_body>")),
+        sdf(
+            A,
+            link("b"),
+            HINGED,
+            joint("g", "gearbox", "a", "b", "<axis/><axis2/><gearbox_reference_body>c</gearbox_reference_body>"),
+        ),
         "no revolute joint connects 'c' and 'a'",
     ),
     "skew axes that close": (
-        sdf(*BAR, joint("4", "universal", "world", "c", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>")), "right angles"
+        sdf(*BAR, joint("4", "universal", "world", "c", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>")),
+        "right angles",
     ),
     "a pose of five numbers": (sdf(link("a", "<pose>0 0 0 0 0</pose>")), "6 numbers with spaces"),
     "a quaternion of zeros": (sdf(link("a", '<pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose>')), "not all zero"),
     "a pose in nothing": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
     "a circle of frames": (
-        sdf(A, '<frame name="f"><pose relative_to="g"/></frame>', '<frame name="g"><pose relative_to="f"/></frame>'), "relative to itself"
+        sdf(A, '<frame name="f"><pose relative_to="g"/></frame>', '<frame name="g"><pose relative_to="f"/></frame>'),
+        "relative to itself",
     ),
     "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
     "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
     "not a truth": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are refused"),
     "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
-    "a gravity of two": ('<sdf version="1.9"><world name="w"><gravity>0 1</gravity>' + sdf(A)[19:-6] + "</world></sdf>", "3 numbers with spaces"),
-}  # fmt: skip
+    "a gravity of two": (
+        '<sdf version="1.9"><world name="w"><gravity>0 1</gravity>' + sdf(A)[19:-6] + "</world></sdf>",
+        "3 numbers with spaces",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -374,7 +485,7 @@ def test_wrong_files_are_refused_with_the_reason(name):
     text, message = WRONG[name]
     with warnings.catch_warnings(), pytest.raises(ModelError) as error:
         warnings.simplefilter("ignore", ModelWarning)
-        pf.parse_sdf(text)
+        pf.formats.parse_sdf(text)
     assert message in str(error.value)
 
 
@@ -390,21 +501,28 @@ def test_wrong_files_are_refused_with_the_reason(name):
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ModelError) as error:
-        pf.parse_sdf(sdf(A, HINGED), **options)
+        pf.formats.parse_sdf(sdf(A, HINGED), **options)
     assert message in str(error.value)
 
 
 def test_what_cannot_be_said_is_named_once():
-    loop = joint("4", "revolute", "world", "c", "<axis><xyz>0 0 1</xyz><dynamics><damping>1</damping></dynamics><limit><lower>0</lower></limit></axis>")
+    loop = joint(
+        "4",
+        "revolute",
+        "world",
+        "c",
+        "<axis><xyz>0 0 1</xyz><dynamics><damping>1</damping></dynamics><limit><lower>0</lower></limit></axis>",
+    )
     ball = joint("5", "ball", "c", "d", "<axis><dynamics><damping>1</damping></dynamics></axis>")
     text = sdf(*BAR, loop, link("d"), ball, "<plugin name='p' filename='x.so'/>")
     _, _, said = read(text)
     for part in (
-        "SDF: plugins are left out: 'p'", "axes of ball joints, with their dampers, are left out: '5'",
+        "SDF: plugins are left out: 'p'",
+        "axes of ball joints, with their dampers, are left out: '5'",
         "springs, dampers and friction of joints that close loops are left out: '4'",
         "limits and <mimic> of joints that close loops are left out: '4'",
-    ):  # fmt: skip
+    ):
         assert part in said
     with pytest.warns(ModelWarning) as caught:
-        pf.parse_sdf(text)
+        pf.formats.parse_sdf(text)
     assert len(caught) == 1

@@ -18,6 +18,7 @@ from pfaffian.formats.urdf import parse_urdf, read_urdf
 from pfaffian.formats.yaml import read_yaml
 from pfaffian.model.mechanism import Mechanism
 
+
 class Format(NamedTuple):
     """name: of the format.   read: gives (Mechanism, RunSettings) of a path.   options: the function whose options it takes."""
 
@@ -120,12 +121,12 @@ def _check_beginning(path: Path, where: str) -> None:
                 raise ModelError(f"{where}: {what}")
 
 
-class _Found(Exception):  # noqa: N818
+class _Found(Exception):
     """Ends the search for the root element."""
 
 
 def root_tag(text: str) -> str:
-    """Name of the root element of an XML text, without what is in it; "robot" where there is none, so that its reader says why."""
+    """Name of the root element of an XML text, whatever is in it; "robot" where there is none, so that its reader says why."""
     found: list[str] = []
 
     def start(tag: str, _: dict[str, str]) -> NoReturn:

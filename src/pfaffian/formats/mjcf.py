@@ -33,8 +33,8 @@ def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]
 
     Args:
         path: of the file. Files that it includes and meshes that an inertia needs are read below its folder, no others.
-        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name), folder (by default
-            the file's).
+        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name), folder (by
+            default the file's).
     Raises ModelError: what is wrong with which element, on which line; the package mujoco is not installed.
     Warns ModelWarning: once, all that was left out or changed.
 
@@ -46,7 +46,7 @@ def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "ball.xml")
         ...     n = file.write_text(f"<mujoco model='ball'><worldbody>{ball}</worldbody></mujoco>")
-        ...     m, settings = pf.read_mjcf(file)
+        ...     m, settings = pf.formats.read_mjcf(file)
         >>> m
         <Mechanism 'ball': 1 body, 1 joint (nq 7, nv 6), no inputs>
     """
@@ -91,7 +91,8 @@ def parse_mjcf(
         >>> import pfaffian as pf
         >>> rod = '<joint name="hinge" axis="0 1 0" damping="0.1"/><geom type="capsule" size="0.02" fromto="0 0 0 0 0 -1"/>'
         >>> motor = '<actuator><motor name="motor" joint="hinge" gear="20" ctrlrange="-1 1"/></actuator>'
-        >>> m, settings = pf.parse_mjcf(f'<mujoco model="arm"><worldbody><body>{rod}</body></worldbody>{motor}</mujoco>')
+        >>> text = f'<mujoco model="arm"><worldbody><body>{rod}</body></worldbody>{motor}</mujoco>'
+        >>> m, settings = pf.formats.parse_mjcf(text)
         >>> m, settings.step
         (<Mechanism 'arm': 1 body, 1 joint (nq 1, nv 1), inputs motor>, 0.002)
     """
@@ -146,7 +147,9 @@ def _settings(c: Compiled, m: Mechanism, key: int | None) -> RunSettings:
     model, step = c.model, float(c.model.opt.timestep)
     qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
     q, v = from_mujoco(c, qpos, qvel)
-    ctrl = {} if key is None else {n: float(model.key_ctrl[key][model.actuator_ctrladr[c.actuators.index(n)]]) for n in m.u_names}
+    ctrl = (
+        {} if key is None else {n: float(model.key_ctrl[key][model.actuator_ctrladr[c.actuators.index(n)]]) for n in m.u_names}
+    )
     return RunSettings(
         duration=max(1.0, step),
         step=step,

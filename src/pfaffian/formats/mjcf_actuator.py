@@ -93,11 +93,11 @@ Made = tuple[Motor | None, list[Force]]
 
 def _on_joints(c: Compiled, i: int, gain: float, lengths: dict[int, Length], lost: LeftOut) -> Made | None:
     """An actuator on a joint or a tendon."""
-    m, n, gear = c.model, int(c.model.actuator_trnid[i, 0]), c.model.actuator_gear[c.model.actuator_outadr[i]]
+    n, gear = int(c.model.actuator_trnid[i, 0]), c.model.actuator_gear[c.model.actuator_outadr[i]]
     name, along, ends = c.actuators[i], None, dict[Any, float]()
     if _transmits(c, i, "TENDON"):
         along = lengths.get(n)
-        if along is None or isinstance(along, Path) and gain:
+        if along is None or (isinstance(along, Path) and gain):
             return None
         if isinstance(along, Sum):
             for joint, coef in zip(along.joints, np.array(ca.DM(along.coefs)).ravel(), strict=True):
@@ -109,7 +109,7 @@ def _on_joints(c: Compiled, i: int, gain: float, lengths: dict[int, Length], los
         ends = {(c.joints[n], first + k): float(turn[k]) for k in range(3) if turn[k]}
     else:
         return None
-    if along is None and np.any(_bias(c, i)) or not ends and not isinstance(along, Path):
+    if (along is None and np.any(_bias(c, i))) or (not ends and not isinstance(along, Path)):
         return None
     scalar = float(gear[0]) if _transmits(c, i, "JOINT", "JOINTINPARENT") and along is not None else 0.0
     limits = _limits(c, i, gain, lost, scalar)
@@ -121,7 +121,7 @@ def _motor(name: str, ends: dict[Any, float], limits: tuple[float, float]) -> Mo
     """An actuator where one velocity is driven, else a transmission."""
     if len(ends) > 1:
         return transmission(name, ends, limits=limits)
-    (end, gear), = ends.items()
+    ((end, gear),) = ends.items()
     joint, component = end if isinstance(end, tuple) else (end, 0)
     return Actuator(name, joint, component, ca.SX(gear), limits)
 
@@ -146,7 +146,7 @@ def _on_site(c: Compiled, i: int, gain: float, lost: LeftOut) -> Made | None:
     gear = gain * m.actuator_gear[m.actuator_outadr[i]]
     f, n = R @ gear[:3], R @ gear[3:]
     size = float(np.linalg.norm(f))
-    if size and np.linalg.norm(np.cross(f, n)) <= 1e-12 * max(size * np.linalg.norm(n), 1e-300) and abs(size - 1) < 1e-15:
+    if size and np.linalg.norm(np.cross(f, n)) <= 1e-12 * size * np.linalg.norm(n) and abs(size - 1) < 1e-15:
         return thruster(name, c.bodies[b], axis=f, point=m.site_pos[s], torque=float(f @ n), limits=limits), []
     first = int(m.body_jntadr[b])
     if m.body_jntnum[b] != 1 or m_type(c, first) != FREE:

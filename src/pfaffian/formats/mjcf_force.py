@@ -99,7 +99,7 @@ class Pull:
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
-        if self.low.is_zero() and self.high.is_zero() or ca.is_equal(self.low, self.high):
+        if (self.low.is_zero() and self.high.is_zero()) or ca.is_equal(self.low, self.high):
             return self.stiffness * (x - self.low) ** 2 / 2
         return self.stiffness * (ca.fmax(x - self.high, 0) ** 2 + ca.fmax(self.low - x, 0) ** 2) / 2
 
@@ -270,5 +270,3 @@ def _of_tendon(c: Compiled, i: int, along: Length, lost: LeftOut) -> list[Force]
 
 def _number(x: Any) -> ca.SX:
     return ca.SX(float(x))
-
-

@@ -59,7 +59,9 @@ def need_mujoco() -> Any:
     except ImportError:
         raise ModelError(f"MJCF is read by MuJoCo's compiler: run {install('mujoco')}") from None
     if int(mujoco.__version__.split(".")[0]) < 4:
-        raise ModelError(f"MJCF needs the package mujoco from version 4 on, not {mujoco.__version__}: run {install('mujoco>=4')}")
+        raise ModelError(
+            f"MJCF needs the package mujoco from version 4 on, not {mujoco.__version__}: run {install('mujoco>=4')}"
+        )
     return mujoco
 
 
@@ -81,9 +83,9 @@ def compiled(found: MjcfText, where: Places) -> Compiled:
         raise _lost_inertia(found, error) or found.error(error) from None
     if model.nbody > MAX_BODIES:
         raise found.root.error(f"{model.nbody} bodies are more than {MAX_BODIES}; split the file")
-    names = tuple(_names(model, kind, count) for kind, count in
-                  (("body", model.nbody), ("jnt", model.njnt), ("tendon", model.ntendon), ("actuator", model.nactuator)))  # fmt: skip
-    return Compiled(mujoco, model, *_called(model, *names), {i: m for i, m in used.items() if i < model.ngeom})
+    counts = {"body": model.nbody, "jnt": model.njnt, "tendon": model.ntendon, "actuator": model.nactuator}
+    b, j, t, a = _called(model, *(_names(model, kind, count) for kind, count in counts.items()))
+    return Compiled(mujoco, model, b, j, t, a, used)
 
 
 def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> dict[int, MeshGeom]:

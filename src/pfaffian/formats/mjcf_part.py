@@ -140,7 +140,7 @@ def _shape(c: Compiled, g: int, lost: LeftOut) -> list[Shape]:
             at = at @ frame(m.mesh_pos[m.geom_dataid[g]], m.mesh_quat[m.geom_dataid[g]]).inverse()
         return [mesh(found.file, text(found.label, 120), found.scale, at, colour, role)]
     kinds = c.mujoco.mjtGeom
-    sizes = {
+    sizes: dict[int, tuple[str, dict[str, Any]]] = {
         int(kinds.mjGEOM_BOX): ("box", {"size": [2 * x for x in size]}),
         int(kinds.mjGEOM_SPHERE): ("sphere", {"radius": size[0]}),
         int(kinds.mjGEOM_CYLINDER): ("cylinder", {"radius": size[0], "length": 2 * size[1]}),

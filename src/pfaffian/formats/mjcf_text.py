@@ -30,7 +30,20 @@ _ATTRIBUTES = ("delay", "nsample", "interp", "meshdir", "texturedir", "assetdir"
 """Attributes that say where files lie, or how large a memory of past inputs is."""
 
 _DROPPED = frozenset(
-    ("visual", "statistic", "sensor", "custom", "size", "texture", "skin", "hfield", "camera", "light", "contact", "lengthrange")
+    (
+        "visual",
+        "statistic",
+        "sensor",
+        "custom",
+        "size",
+        "texture",
+        "skin",
+        "hfield",
+        "camera",
+        "light",
+        "contact",
+        "lengthrange",
+    )
 )
 """Elements without a part in the mechanics, or only in contact, which is named where shapes can touch."""
 

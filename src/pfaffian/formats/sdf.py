@@ -40,8 +40,8 @@ def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of the file.
-        options: those of `parse_sdf`: base, actuated, friction, model, name, meshes, source (by default the file's name), folder
-            (by default the file's).
+        options: those of `parse_sdf`: base, actuated, friction, model, name, meshes, source (by default the file's name),
+            folder (by default the file's).
     Raises ModelError: what is wrong with which element, on which line.
     Warns ModelWarning: once, all that was left out or changed.
 
@@ -53,7 +53,7 @@ def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "boat.sdf")
         ...     n = file.write_text(f'<sdf version="1.9"><model name="boat">{link}</model></sdf>')
-        ...     m, settings = pf.read_sdf(file)
+        ...     m, settings = pf.formats.read_sdf(file)
         >>> m, settings.guess["root_joint.z"]
         (<Mechanism 'boat': 1 body, 1 joint (nq 7, nv 6), no inputs>, 1.0)
     """
@@ -79,15 +79,15 @@ def parse_sdf(
 
     A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
     become exact closures; a gearbox becomes a constraint on two angles. A joint with two axes becomes two joints, "name" and
-    "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry friction
-    is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
+    "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry
+    friction is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
 
     Args:
         text: of the file.
-        base: "file", the default, lets a model that no joint ties to the world float on a free joint "root_joint"; "fixed" welds
-            it to the world there; "free" is an error unless it floats.
-        actuated: names of the joints of one velocity with a motor, in this order; None: all of them. A motor is named as its joint
-            and limited to the file's effort, if that is above 0.
+        base: "file", the default, lets a model that no joint ties to the world float on a free joint "root_joint"; "fixed"
+            welds it to the world there; "free" is an error unless it floats.
+        actuated: names of the joints of one velocity with a motor, in this order; None: all of them. A motor is named as its
+            joint and limited to the file's effort, if that is above 0.
         friction: "smooth", the default, makes `forces.joint_friction` of dry friction, smooth below 0.001 rad/s or m/s; "none"
             leaves it out.
         model: name of the model, where the file has several; None, the default, where it has one.
@@ -105,7 +105,7 @@ def parse_sdf(
         >>> rod = f'<link name="rod"><inertial><mass>2</mass><inertia>{inertia}</inertia></inertial></link>'
         >>> ends = "<parent>world</parent><child>rod</child><axis><xyz>0 1 0</xyz></axis>"
         >>> hinge = f'<joint name="hinge" type="revolute">{ends}</joint>'
-        >>> m, settings = pf.parse_sdf(f'<sdf version="1.9"><model name="pendulum">{rod}{hinge}</model></sdf>')
+        >>> m, settings = pf.formats.parse_sdf(f'<sdf version="1.9"><model name="pendulum">{rod}{hinge}</model></sdf>')
         >>> m
         <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs hinge>
     """
@@ -115,7 +115,11 @@ def parse_sdf(
     sdf, lost = parse_xml(text, source, words=True), dict[str, list[str]]()
     chosen_model, world = _model(sdf, model)
     links, joints, frames = _parts(chosen_model, _version(sdf), lost)
-    ends = [Ends(j, *(link_of(chosen_model, n, j.element) for n in (j.parent, j.child))) for j in joints.values()]
+
+    def end(j: SdfJoint, name: str) -> str:
+        return link_of(chosen_model, name, j.element)
+
+    ends = [Ends(j, end(j, j.parent), end(j, j.child)) for j in joints.values()]
     tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
     if base == "free" and not floating:
         raise chosen_model.error("base='free': a joint ties it to the world already; leave base out")
@@ -148,7 +152,9 @@ def _model(sdf: Element, name: str | None) -> tuple[Element, Element | None]:
         includes = [i for e in (sdf, *worlds) for i in e.all("include")]
         if includes:
             uri = includes[-1].first("uri")
-            raise includes[-1].error(f"included models are not read ({printable(uri.content if uri else '?')}); read its own file")
+            raise includes[-1].error(
+                f"included models are not read ({printable(uri.content if uri else '?')}); read its own file"
+            )
         raise sdf.error("there is no <model>")
     names = [m.attributes.get("name", "?") for m, _ in found]
     if name is None:
@@ -200,6 +206,7 @@ def _body(link: SdfLink, where: Places, lost: LeftOut) -> Body:
 
 def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potential]:
     """Links without gravity: a force on the mass centre that carries their weight."""
+
     def force(link: SdfLink) -> ca.SX:
         return ca.SX(ca.DM([-link.mass * g for g in gravity]))
 
@@ -242,5 +249,3 @@ def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray])
     for joint, x in start.items():
         q[m.q_slices[joint]] = x
     return RunSettings(step=step, guess={n: float(x) for n, x in zip(m.q_names, q, strict=True)})
-
-

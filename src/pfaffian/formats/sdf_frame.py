@@ -69,7 +69,10 @@ def read_frames(model: Element) -> Frames:
 
 def link_of(model: Element, name: str, asked: Element) -> str:
     """The link that a frame belongs to: parents and children of joints may be frames. "world" stays."""
-    seen, elements = set[str](), {e.attributes.get("name", ""): e for e in model.children if e.tag in ("link", "joint", "frame")}
+    seen, elements = (
+        set[str](),
+        {e.attributes.get("name", ""): e for e in model.children if e.tag in ("link", "joint", "frame")},
+    )
     while name != "world":
         element = elements.get(name)
         if element is None or name in seen:

@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.formats.coupling import Coupling, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.number import printable
-from pfaffian.formats.sdf_frame import MODEL, Frames
+from pfaffian.formats.sdf_frame import Frames
 from pfaffian.formats.sdf_part import KINDS, SdfAxis, SdfJoint
 from pfaffian.formats.sdf_tree import Ends
 from pfaffian.maths import so3
@@ -98,7 +98,10 @@ def _add(joined: Joined, e: Ends, made: MadeTree, single: set[str]) -> None:
         end = e.far if i == len(axes) - 1 else f"{j.name} between"[:128]
         if end != e.far:
             made.between.append(body(end))
-        given: dict[str, Any] = {"placement": near if i == 0 else IDENTITY, "child_placement": far if end == e.far else IDENTITY}
+        given: dict[str, Any] = {
+            "placement": near if i == 0 else IDENTITY,
+            "child_placement": far if end == e.far else IDENTITY,
+        }
         if axis is not None:
             given |= _numbers(joined, j, axis, e.back, single)
         if j.kind == "screw":
@@ -172,7 +175,7 @@ def _closure(joined: Joined, j: SdfJoint) -> dict[str, Any]:
     """Kind, axes and pitch of a closure."""
     axes = [joined.axis(j, x) for x in j.axes]
     if len(axes) == 2:
-        if abs(float(np.dot(*axes))) > 1e-9:
+        if abs(float(np.dot(axes[0], axes[1]))) > 1e-9:
             raise j.element.error("a joint with two axes that closes a loop needs axes at right angles; turn one of them")
         return {"kind": "universal", "axis": axes[0], "axis_b": axes[1]}
     kind = {"fixed": "weld"}.get(KINDS[j.kind][0], KINDS[j.kind][0])

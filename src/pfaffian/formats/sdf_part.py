@@ -228,19 +228,21 @@ def _axis(joint: Element, tag: str, version: tuple[int, ...], lost: LeftOut) -> 
     if low > high:
         raise limit.error(f"joint {printable(name_of(joint))}: lower {low} is above upper {high}; swap them")
     effort = value(limit, "effort", -1.0)
+    numbers_ = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
     return SdfAxis(
-        axis, tuple(x / length for x in xyz), frame,
-        (low if low > -UNLIMITED_FROM else -math.inf, high if high < UNLIMITED_FROM else math.inf),
-        effort if effort > 0 else math.inf,
-        *(value(dynamics, k, 0.0) for k in ("damping", "friction", "spring_stiffness", "spring_reference")),
-        _mimic(axis),
-    )  # fmt: skip
+        axis,
+        tuple(x / length for x in xyz),
+        frame,
+        limits=(low if low > -UNLIMITED_FROM else -math.inf, high if high < UNLIMITED_FROM else math.inf),
+        effort=effort if effort > 0 else math.inf,
+        follows=_mimic(axis),
+        **{k: value(dynamics, tag, 0.0) for k, tag in numbers_.items()},
+    )
 
 
 def _mimic(axis: Element) -> tuple[str, str, float, float, float] | None:
     found = axis.first("mimic")
     if found is None:
         return None
-    numbers_ = (value(found, k, d) for k, d in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0)))
-    ratio, offset, reference = numbers_
+    ratio, offset, reference = (value(found, k, d) for k, d in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0)))
     return found.text("joint"), found.attributes.get("axis", "axis"), ratio, offset, reference

@@ -26,8 +26,8 @@ from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 10_000
 WAYS_OUT = {
-    "mujoco": "this is MJCF, which pf.read and pf.read_mjcf read",
-    "sdf": "this is SDF, which pf.read and pf.read_sdf read",
+    "mujoco": "this is MJCF, which pf.read opens",
+    "sdf": "this is SDF, which pf.read opens",
 }
 """Root element of another format -> what to do."""
 

@@ -20,7 +20,7 @@ MAX_ELEMENTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element.   source: name of the text in errors.   line: of its start tag, from 1.   words: the text in it, in pieces."""
+    """One element.   source: name of the text in errors.   line: of its start tag, from 1.   words: the text in it."""
 
     tag: str
     attributes: dict[str, str]

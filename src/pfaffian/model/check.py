@@ -197,7 +197,7 @@ def _check_references(m: Mechanism) -> None:
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
             continue
         several = isinstance(a, Transmission)
-        for joint, component in zip(a.joints, a.components, strict=True) if several else [(a.joint, a.component)]:
+        for joint, component in a.ends:
             owner = _check_driven(a.name, joint, component, owners)
         if not a.limits[0] <= a.limits[1]:
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")

@@ -24,6 +24,11 @@ class Actuator:
     gear: ca.SX
     limits: tuple[float, float]
 
+    @property
+    def ends(self) -> tuple[tuple[str, int], ...]:
+        """The velocity that it acts on: its joint, and which of the joint's velocities."""
+        return ((self.joint, self.component),)
+
     def __repr__(self) -> str:
         low, high = self.limits
         parts = [f"on {self.joint!r}", f"velocity {self.component}", f"gear {shown.number(self.gear)}"]
@@ -66,10 +71,15 @@ class Transmission:
     gears: ca.SX
     limits: tuple[float, float]
 
+    @property
+    def ends(self) -> tuple[tuple[str, int], ...]:
+        """The velocities that it acts on: a joint, and which of the joint's velocities."""
+        return tuple(zip(self.joints, self.components, strict=True))
+
     def __repr__(self) -> str:
         low, high = self.limits
-        ends = zip(self.joints, self.components, range(len(self.joints)), strict=True)
-        parts = [f"{shown.number(self.gears[i])} on {joint!r}, velocity {component}" for joint, component, i in ends]
+        ends = enumerate(self.ends)
+        parts = [f"{shown.number(self.gears[i])} on {joint!r}, velocity {component}" for i, (joint, component) in ends]
         return shown.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
 
 
@@ -202,7 +212,7 @@ def transmission(
 
     Args:
         name: unique among the actuators; the name of its input.
-        gears: dict of joint -> gear [N or N m per unit of u]; of a joint with several velocities (joint, number from 0) -> gear.
+        gears: dict of joint -> gear [N or N m per unit of u]; of a joint with several velocities (joint, number) -> gear.
         limits: (low, high) of u, none by default. A result says when and by how far they were left; `Scheme(saturate=True)`
             cuts u at them.
     Raises ModelError: no joint, gears that are not numbers, limits that are the wrong way round.
@@ -224,7 +234,9 @@ def transmission(
         if not (isinstance(end, tuple) and len(end) == 2 and isinstance(end[0], str) and type(end[1]) is int):
             raise ModelError(f"{what}: gears: a joint, or (joint, number of its velocity), is needed, got {brief(end)}")
     numbers = ca.vertcat(*[scalar(x, f"{what}: gear of {key!r}") for key, x in gears.items()])
-    return Transmission(name, tuple(j for j, _ in ends), tuple(i for _, i in ends), numbers, interval(limits, f"{what}: limits"))
+    return Transmission(
+        name, tuple(j for j, _ in ends), tuple(i for _, i in ends), numbers, interval(limits, f"{what}: limits")
+    )
 
 
 def thruster(

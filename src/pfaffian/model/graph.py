@@ -10,7 +10,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Holonomic
-from pfaffian.model.force import Actuator, Transmission
+from pfaffian.model.force import Thruster
 from pfaffian.model.joint import KINDS, Joint, joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 
@@ -141,8 +141,7 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
 def _floats(m: Mechanism, j: Joint) -> bool:
     """Whether a free joint on the world has nothing else attached, so that another joint can replace it."""
     free = j.parent == WORLD and j.pose is None and j.kind is KINDS["free"] and j.distribution is None
-    driven = any(j.name in (a.joints if isinstance(a, Transmission) else (a.joint,))
-                 for a in m.actuators if isinstance(a, Actuator | Transmission))  # fmt: skip
+    driven = any(j.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
     return free and not driven and all(x.is_zero() for x in (j.stiffness, j.damping, j.armature))
 
 

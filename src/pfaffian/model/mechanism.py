@@ -32,8 +32,7 @@ def force_unit(rate: str) -> str:
 
 def _motor_unit(a: Actuator | Transmission, rates: dict[str, tuple[str, ...]]) -> str:
     """Unit of an input on joints, J where it acts on velocities of several units."""
-    ends = [(a.joint, a.component)] if isinstance(a, Actuator) else list(zip(a.joints, a.components, strict=True))
-    units = {force_unit(rates[joint][component]) for joint, component in ends}
+    units = {force_unit(rates[joint][component]) for joint, component in a.ends}
     return units.pop() if len(units) == 1 else "J"
 
 

@@ -55,11 +55,10 @@ def input_matrix(k: Kinematics) -> ca.SX:
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
             pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
-        elif isinstance(a, Transmission):
-            for n, (joint, component) in enumerate(zip(a.joints, a.components, strict=True)):
-                motors[m.v_slices[joint].start + component, i] += a.gears[n]
         else:
-            motors[m.v_slices[a.joint].start + a.component, i] = a.gear
+            gears = a.gears if isinstance(a, Transmission) else a.gear
+            for n, (joint, component) in enumerate(a.ends):
+                motors[m.v_slices[joint].start + component, i] += gears[n]
     B = k.own_along_v(motors) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
