@@ -78,7 +78,7 @@ def twin(model):
         a, b = (model.body(k).name for k in (model.eq_obj1id[e], model.eq_obj2id[e]))
         kind, place = ("ball", model.eq_data[e, 3:6]) if model.eq_type[e] == 0 else ("fixed", model.eq_data[e, :3])
         parts.append(joint(f"equality {e}", kind, a, b, at(place, [1, 0, 0, 0])))
-    return sdf(*parts)
+    return sdf(*parts, version="1.6")
 
 
 SPRUNG = CHAIN.replace('name="h"', 'name="h" damping="0.2" stiffness="3" springref="0.4"')
@@ -166,6 +166,11 @@ def place(m, settings, body):
 def test_frames_lead_to_where_links_are(parts, expected):
     m, settings, _ = read(sdf(*parts))
     close(place(m, settings, m.bodies[-1].name), expected, MET, "place", 1.0)
+
+
+def test_old_files_may_call_a_joint_as_a_link():
+    m, settings, _ = read(sdf(link("a", ROD), joint("a", "revolute", "world", "a", ROD), version="1.6"))
+    close(place(m, settings, "a"), (0.3, 0.1, 0.2), MET, "place", 1.0)
 
 
 def test_a_joint_may_name_frames_of_links_as_its_ends():
@@ -405,6 +410,7 @@ WRONG = {
     "no link": (sdf(), "a model needs 1 to 10000 links and joints"),
     "two links of a name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
     "a joint named as a link": (sdf(A, joint("a", "revolute", "world", "a")), "a <link> of this name"),
+    "two joints of a name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
     "no name": (sdf("<link/>"), "needs the attribute 'name'"),
     "a reserved name": (sdf(link("__root__")), "the name '__root__' is reserved"),
     "a link called world": (sdf(link("world")), "the name 'world' is reserved"),

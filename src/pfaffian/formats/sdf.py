@@ -17,8 +17,8 @@ from pfaffian.formats.left_out import LeftOut, leave, say
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import numbers, printable
 from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.sdf_frame import Frames, link_of, read_frames
-from pfaffian.formats.sdf_joint import Joined, read_couplings, read_friction, read_loops, read_tree
+from pfaffian.formats.sdf_frame import Frames, read_frames
+from pfaffian.formats.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
 from pfaffian.formats.sdf_part import SdfJoint, SdfLink, own_pose, read_joint, read_link, value
 from pfaffian.formats.sdf_shape import read_shapes
 from pfaffian.formats.sdf_tree import Ends, span
@@ -116,10 +116,7 @@ def parse_sdf(
     chosen_model, world = _model(sdf, model)
     links, joints, frames = _parts(chosen_model, _version(sdf), lost)
 
-    def end(j: SdfJoint, name: str) -> str:
-        return link_of(chosen_model, name, j.element)
-
-    ends = [Ends(j, end(j, j.parent), end(j, j.child)) for j in joints.values()]
+    ends = [Ends(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
     tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
     if base == "free" and not floating:
         raise chosen_model.error("base='free': a joint ties it to the world already; leave base out")
@@ -190,11 +187,12 @@ def _parts(model: Element, version: tuple[int, ...], lost: LeftOut) -> tuple[dic
         raise model.error("the model is static, nothing of it moves")
     if not model.all("link") or len(model.all("link")) + len(model.all("joint")) > MAX_PARTS:
         raise model.error(f"a model needs 1 to {MAX_PARTS} links and joints, it has {len(model.all('link'))} links")
-    frames = read_frames(model)
+    frames = read_frames(model, version)
     links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
     joints = {x.name: x for x in (read_joint(e, version, lost) for e in model.all("joint"))}
     for name in frames.defaults:
         frames.at(name, model)
+    check_mimics(joints)
     if any(e.all("collision") for e in model.all("link")):
         leave(lost, "contact between shapes is left out")
     return links, joints, frames

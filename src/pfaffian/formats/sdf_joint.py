@@ -46,7 +46,7 @@ class Joined:
         """The direction of an axis in the frame of its joint."""
         if not axis.frame:
             return axis.xyz
-        R = self.frames.at(j.name, j.element).R.T @ self.frames.at(axis.frame, axis.element or j.element).R
+        R = self.frames.of_joint(j).R.T @ self.frames.at(axis.frame, axis.element or j.element).R
         n = np.array(ca.DM(R @ ca.DM(axis.xyz))).ravel()
         n[np.abs(n) < 1e-15] = 0.0
         return tuple(n.tolist())
@@ -87,7 +87,7 @@ def read_tree(joined: Joined, tree: list[Ends], floating: list[str], fixed: bool
 def _add(joined: Joined, e: Ends, made: MadeTree, single: set[str]) -> None:
     """The joints of one SDF joint: one, or one about each of its axes."""
     j, kind = e.joint, KINDS[e.joint.kind][0]
-    at = joined.frames.at(j.name, j.element)
+    at = joined.frames.of_joint(j)
     near, far = (joined.link(n, j).inverse() @ at for n in (e.near, e.far))
     names = [j.name, j.name + SECOND] if len(j.axes) == 2 else [j.name]
     axes: list[SdfAxis | None] = [*j.axes] or [None]
@@ -130,21 +130,30 @@ def _numbers(joined: Joined, j: SdfJoint, axis: SdfAxis, back: bool, single: set
     return given
 
 
+def check_mimics(joints: dict[str, SdfJoint]) -> None:
+    """Raise ModelError for an axis that follows a joint that is not there, or by way of others itself."""
+    checked = set[str]()
+    for j in joints.values():
+        seen, waiting = set[str](), [j.name]
+        while waiting and (name := waiting.pop()) not in checked:
+            if name in seen:
+                raise j.element.error("mimic joints follow each other in a circle; let one of them move freely")
+            seen.add(name)
+            for axis in joints[name].axes:
+                if axis.follows is not None:
+                    if axis.follows[0] not in joints:
+                        raise joints[name].element.error(
+                            f"it mimics {printable(axis.follows[0])}, which is not a joint; correct the name"
+                        )
+                    waiting.append(axis.follows[0])
+        checked |= seen
+
+
 def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str | None:
     """The joint that an axis follows without a coordinate of its own: both are joints of the tree with one axis."""
     if axis.follows is None:
         return None
     other = axis.follows[0]
-    if other not in joined.joints:
-        raise j.element.error(f"it mimics {printable(other)}, which is not a joint; correct the name")
-    seen, at = [j.name], joined.joints[other]
-    while at.axes and at.axes[0].follows is not None and at.name not in seen:
-        seen.append(at.name)
-        if at.axes[0].follows[0] not in joined.joints:
-            break
-        at = joined.joints[at.axes[0].follows[0]]
-    if at.name in seen:
-        raise j.element.error("mimic joints follow each other in a circle; let one of them move freely")
     if other not in single or j.name not in single:
         leave(joined.lost, "<mimic> of joints with two axes, or of joints that close loops, is left out", j.name)
         return None
@@ -161,7 +170,7 @@ def read_loops(joined: Joined, closed: list[Ends]) -> list[Closure]:
         j = e.joint
         if j.kind == "gearbox":
             continue
-        at = joined.frames.at(j.name, j.element)
+        at = joined.frames.of_joint(j)
         a, b = (joined.link(n, j).inverse() @ at for n in (e.parent, e.child))
         if any(x.damping or x.stiffness or x.friction for x in j.axes):
             leave(joined.lost, "springs, dampers and friction of joints that close loops are left out", j.name)
@@ -209,7 +218,7 @@ def _angle(joined: Joined, tree: list[Ends], j: SdfJoint, link: str, axis: SdfAx
 
 def frames_axis(joined: Joined, j: SdfJoint, axis: SdfAxis) -> np.ndarray:
     """The direction of an axis in the model."""
-    return np.array(ca.DM(joined.frames.at(j.name, j.element).R @ ca.DM(joined.axis(j, axis)))).ravel()
+    return np.array(ca.DM(joined.frames.of_joint(j).R @ ca.DM(joined.axis(j, axis)))).ravel()
 
 
 # -- friction ---------------------------------------------------------------------------------------------------------
