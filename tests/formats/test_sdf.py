@@ -60,6 +60,8 @@ def twin(model):
             f"<inertial>{at(model.body_ipos[i], [1, 0, 0, 0])}<mass>{float(model.body_mass[i])!r}</mass>{inertia}</inertial>"
         )
         parts.append(link(name, at(data.xpos[i], data.xquat[i]), inside))
+        if not model.body_jntnum[i]:
+            parts.append(joint(f"{name} fixed", "fixed", model.body(model.body_parentid[i]).name, name, ""))
     for j in range(model.njnt):
         b, kind = int(model.jnt_bodyid[j]), ("floating", "ball", "prismatic", "revolute")[model.jnt_type[j]]
         if kind == "floating":
@@ -90,9 +92,10 @@ SLIDE = '<joint name="s" type="slide" axis="1 0.2 0" pos="0.1 0 0" damping="0.3"
 
 def test_a_model_moves_as_its_twin_in_mjcf():
     free = ENDS.replace('"d"', '"e"').format("<freejoint name='root_joint'/>")
-    text = mjcf(free + SPRUNG + ENDS.format(SLIDE))
+    text = mjcf(free + SPRUNG.replace("</body>", body("tip", "") + "</body>", 1) + ENDS.format(SLIDE))
     model = mujoco.MjModel.from_xml_string(text)
     m, settings, _ = read(twin(model))
+    assert m.joint("tip fixed").kind.name == "fixed"
     random, data = np.random.default_rng(4), mujoco.MjData(model)
     assert m.q_names == read_mjcf(text)[0].q_names
     q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
