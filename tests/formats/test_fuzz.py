@@ -38,8 +38,9 @@ SDF = b"""<?xml version="1.0"?><sdf version="1.9"><model name="m"><pose>0 0 1 0 
  <link name="a"><inertial><mass>2</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial></link>
  <link name="b"><pose relative_to="a">1 0 0 0 .1 0</pose></link><frame name="f" attached_to="b"><pose>0 0 1 0 0 0</pose></frame>
  <link name="c"><pose relative_to="f">0 0 1 0 0 0</pose></link>
- <joint name="1" type="revolute"><parent>a</parent><child>b</child><axis><xyz expressed_in="f">0 1 0</xyz><limit><lower>-1</lower>
-  <upper>1</upper></limit><dynamics><damping>.1</damping></dynamics></axis></joint>
+ <joint name="1" type="revolute"><parent>a</parent><child>b</child><axis>
+  <xyz expressed_in="f">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>.1</damping></dynamics>
+  </axis></joint>
  <joint name="2" type="universal"><parent>b</parent><child>c</child><axis/><axis2><xyz>1 0 0</xyz></axis2></joint>
  <joint name="3" type="ball"><parent>a</parent><child>c</child></joint></model></sdf>"""
 YAMLS = [

@@ -54,6 +54,8 @@ _REFUSED = {
     "model": "attached models are not read; write the model out in one file: mujoco.MjSpec.from_file(f).to_xml()",
 }
 
+_NAN = re.compile(r"(?:^|\s)[+-]?nan(?:\(\S*\))?(?:\s|$)", re.IGNORECASE)
+
 _LINE = re.compile(r"\s*Element (?:name )?'.*', (?:id -?[0-9]+, )?line ([0-9]+)\s*$|,? line ([0-9]+)\s*$", re.DOTALL)
 
 
@@ -162,6 +164,9 @@ def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
             leave(found.lost, "plugins are left out", element.attributes.get("name", element.attributes.get("plugin", "?")))
         return None
     given = dict(element.attributes)
+    for key, said in given.items():
+        if _NAN.search(said):  # the compiler would take it, and write a log file into the working folder
+            raise element.error(f"{key} {printable(said)} is not a number")
     for key in _ATTRIBUTES:
         if given.pop(key, None) is not None and key == "delay":
             leave(found.lost, "delays of actuators are left out", given.get("name", "?"))
