@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import mujoco
@@ -327,6 +328,22 @@ def test_meshes_matter_for_inertia_only(tmp_path):
         close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], MET, "direction of the mesh", 1.0)
 
 
+def test_a_mesh_is_found_again_where_the_compiler_moves_geometries():
+    """Static bodies may be fused with what carries them, and visual geometries discarded."""
+    inner = f'<body name="in" pos="0 0 1">{SMALL}<geom type="mesh" mesh="t" contype="0" conaffinity="0"/></body>'
+    text = mjcf(body("a", HINGE, inner + '<geom size="0.1"/>'), MESHED, '<compiler fusestatic="true" discardvisual="true"/>')
+    m, _, _ = quiet(text.replace("<visual/>", ""))
+    assert [b.name for b in m.bodies] == ["a"]
+    assert [(s.kind, np.ravel(m.value(s.placement.p)).tolist()) for s in m.body("a").shapes] == [
+        ("sphere", [0, 0, 0]),
+        ("mesh", [0, 0, 1]),
+    ]
+    pair = '<contact><pair geom1="g" geom2="f"/></contact>'
+    off = 'contype="0" conaffinity="0"'
+    said = quiet(mjcf(body("a", HINGE, f'<geom name="g" size="1" {off}/><geom name="f" size="1" {off}/>'), pair))[2]
+    assert said == "MJCF: contact between shapes is left out"
+
+
 def test_includes_are_read_below_the_folder_and_nowhere_else(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
@@ -492,3 +509,12 @@ def test_what_cannot_be_said_is_named_once():
         "contact between shapes is left out",
     ):
         assert part in str(caught[0].message), part
+
+
+def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(mujoco, "__version__", "3.2.1")
+    with pytest.raises(ModelError, match=r"from version 4 on, not 3\.2\.1: run `pip install mujoco>=4`"):
+        pf.formats.parse_mjcf(mjcf(ONE))
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ModelError, match="MJCF is read by MuJoCo's compiler: run `pip install mujoco`"):
+        pf.formats.parse_mjcf(mjcf(ONE))

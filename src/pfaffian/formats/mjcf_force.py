@@ -11,6 +11,7 @@ from pfaffian.formats.coupling import Coupling, Length, Sum, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import Compiled, among
 from pfaffian.formats.mjcf_part import disabled, equality_name, m_type
+from pfaffian.formats.mjcf_text import CONTACT
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
@@ -214,15 +215,9 @@ def read_passive(c: Compiled, lengths: dict[int, Length], friction: bool, lost: 
         found += _of_tendon(c, i, along, lost)
     if c.model.opt.density or c.model.opt.viscosity:
         leave(lost, "forces of the air or water around are left out")
-    if not disabled(c, "CONTACT") and not disabled(c, "CONSTRAINT") and _touch(c):
-        leave(lost, "contact between shapes is left out")
+    if not disabled(c, "CONTACT") and not disabled(c, "CONSTRAINT") and c.touch:
+        leave(lost, CONTACT)
     return found
-
-
-def _touch(c: Compiled) -> bool:
-    """Whether shapes of the file may touch each other."""
-    m = c.model
-    return bool(m.ngeom > 1 and np.any(m.geom_contype) and np.any(m.geom_conaffinity))
 
 
 def _of_joint(c: Compiled, n: int, friction: bool, lost: LeftOut) -> list[Force]:

@@ -36,7 +36,7 @@ class MeshGeom:
 @dataclass(frozen=True)
 class Compiled:
     """A compiled model.   mujoco: the package.   model: its MjModel.   bodies, joints, tendons, actuators: names by number.
-    meshes: number of a geometry -> what mesh it is."""
+    meshes: number of a geometry -> what mesh it is.   touch: whether shapes of the file may touch each other."""
 
     mujoco: Any
     model: Any
@@ -45,6 +45,7 @@ class Compiled:
     tendons: tuple[str, ...]
     actuators: tuple[str, ...]
     meshes: dict[int, MeshGeom]
+    touch: bool
 
 
 def among(value: Any, *kinds: Any) -> bool:
@@ -73,30 +74,30 @@ def compiled(found: MjcfText, where: Places) -> Compiled:
     mujoco = need_mujoco()
     try:
         spec = mujoco.MjSpec.from_string(found.text)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise found.error(error) from None
-    spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
+    spec.compiler.LRopt.mode, spec.compiler.discardvisual = mujoco.mjtLRMode.mjLRMODE_NONE, False
+    touch = len(spec.geoms) > 1 and any(g.contype for g in spec.geoms) and any(g.conaffinity for g in spec.geoms)
     used = _stand_ins(mujoco, spec, found, where)
     try:
         model = spec.compile()
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise _lost_inertia(found, error) or found.error(error) from None
     if model.nbody > MAX_BODIES:
         raise found.root.error(f"{model.nbody} bodies are more than {MAX_BODIES}; split the file")
     counts = {"body": model.nbody, "jnt": model.njnt, "tendon": model.ntendon, "actuator": model.nactuator}
     b, j, t, a = _called(model, *(_names(model, kind, count) for kind, count in counts.items()))
-    return Compiled(mujoco, model, b, j, t, a, used)
+    return Compiled(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
 
 
-def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> dict[int, MeshGeom]:
-    """Replaces geometries by solids without mass, where their meshes are missing or have no part in an inertia.
+def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[tuple[Any, MeshGeom]]:
+    """Geometries that are meshes, now solids without mass where their meshes are missing or have no part in an inertia.
 
-    Geometries do not collide here, so that the compiler makes no hulls.
+    Meshes do not collide here, so that the compiler makes no hulls of them.
     """
     files = {m.name: _MeshFile(m, found, where) for m in spec.meshes}
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-    kinds, meshes, wanted = mujoco.mjtGeom, dict[int, MeshGeom](), set[str]()
-    number = 0
+    kinds, meshes, wanted = mujoco.mjtGeom, list[tuple[Any, MeshGeom]](), set[str]()
     for body in spec.bodies:
         for geom in body.geoms:
             mesh = files.get(geom.meshname) if geom.meshname else None
@@ -104,16 +105,16 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> dict[i
             solid = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)
             if mesh is not None and (weighs or solid) and mesh.data(found):
                 wanted.add(geom.meshname)
+                geom.contype = geom.conaffinity = 0
                 if not solid:
-                    meshes[number] = MeshGeom(mesh.label, mesh.path, mesh.scale, True)
+                    meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, True)))
             elif mesh is not None or not solid:
                 if weighs:
                     what = mesh.label if mesh is not None else "?"
                     leave(found.lost, MISSING, f"{body.name or 'a body without a name'} (mesh {what})")
                 if mesh is not None and not solid:
-                    meshes[number] = MeshGeom(mesh.label, mesh.path, mesh.scale, False)
+                    meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, False)))
                 _plain_sphere(kinds, geom)
-            number += 1
     for mesh in list(spec.meshes):
         if mesh.name in wanted:
             spec.assets[mesh.file] = files[mesh.name].bytes if mesh.file else b""

@@ -26,6 +26,8 @@ MAX_COPIES = 10_000
 
 MAX_INCLUDES = 100
 
+CONTACT = "contact between shapes is left out"
+
 _ATTRIBUTES = ("delay", "nsample", "interp", "meshdir", "texturedir", "assetdir", "strippath")
 """Attributes that say where files lie, or how large a memory of past inputs is."""
 
@@ -158,6 +160,8 @@ def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
     if element.tag in _REFUSED:
         raise element.error(_REFUSED[element.tag])
     if element.tag in _DROPPED:
+        if element.tag == "contact" and element.all("pair"):
+            leave(found.lost, CONTACT)
         return None
     if element.tag in ("plugin", "extension"):
         if element.tag == "plugin":
