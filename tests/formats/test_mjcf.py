@@ -513,7 +513,7 @@ def test_what_cannot_be_said_is_named_once():
 
 def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(mujoco, "__version__", "3.2.1")
-    with pytest.raises(ModelError, match=r"from version 4 on, not 3\.2\.1: run `pip install mujoco>=4`"):
+    with pytest.raises(ModelError, match=r"from version 4 on, not 3\.2\.1: run `pip install --upgrade mujoco`"):
         pf.formats.parse_mjcf(mjcf(ONE))
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ModelError, match="MJCF is read by MuJoCo's compiler: run `pip install mujoco`"):

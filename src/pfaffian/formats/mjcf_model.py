@@ -61,7 +61,7 @@ def need_mujoco() -> Any:
         raise ModelError(f"MJCF is read by MuJoCo's compiler: run {install('mujoco')}") from None
     if int(mujoco.__version__.split(".")[0]) < 4:
         raise ModelError(
-            f"MJCF needs the package mujoco from version 4 on, not {mujoco.__version__}: run {install('mujoco>=4')}"
+            f"MJCF needs the package mujoco from version 4 on, not {mujoco.__version__}: run {install('--upgrade mujoco')}"
         )
     return mujoco
 
