@@ -54,7 +54,7 @@ def talos_on_two_feet() -> First:
 def _read(name: str, **how: str) -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        return pf.read_urdf(urdf(name), **how)
+        return pf.formats.read_urdf(urdf(name), **how)
 
 
 MACHINES: dict[str, tuple[str, Callable[[], First], float]] = {

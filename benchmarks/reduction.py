@@ -59,7 +59,7 @@ def satellite() -> pf.Mechanism:
     """A UR5 whose base is a body of 200 kg that floats."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        m = undamped(pf.read_urdf(urdf("ur5"), base="free"))
+        m = undamped(pf.formats.read_urdf(urdf("ur5"), base="free"))
     hull = pf.body("base_link", 200.0, com=(0, 0, -0.5), inertia=(30.0, 30.0, 40.0))
     return m.with_(bodies=[hull if b.name == hull.name else b for b in m.bodies], gravity=(0, 0, 0), actuators=[])
 

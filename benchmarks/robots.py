@@ -28,14 +28,14 @@ URDF = {
 
 def urdf(name: str) -> Path:
     """The robot's file in the installed package example-robot-data."""
-    return pf.installed("example-robot-data", URDF[name], "benchmarks")
+    return pf.formats.installed("example-robot-data", URDF[name], "benchmarks")
 
 
 def robot(name: str) -> pf.Mechanism:
     """A robot without joint damping, which Pinocchio's algorithms leave out; a Talos floats."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        m = pf.read_urdf(urdf(name), base="free" if name.startswith("talos") else "fixed")
+        m = pf.formats.read_urdf(urdf(name), base="free" if name.startswith("talos") else "fixed")
     return undamped(m)
 
 
@@ -75,7 +75,7 @@ def ready(m: pf.Mechanism) -> np.ndarray:
 
 def baxter_ready(m: pf.Mechanism) -> np.ndarray:
     """q (nq,) of Baxter with both hands before it, as in examples/baxter_bar.yaml."""
-    _, settings = pf.read_yaml(EXAMPLES / "baxter_bar.yaml")
+    _, settings = pf.formats.read_yaml(EXAMPLES / "baxter_bar.yaml")
     q = m.neutral()
     for name, value in settings.start.items():
         q[m.q_slices[name]] = value

@@ -80,7 +80,7 @@ def check(c: Case, name: str, wanted: np.ndarray, got: np.ndarray) -> float:
 
 
 def slider_crank(steps: int) -> Case:
-    m, settings = pf.read_yaml(EXAMPLES / "slider_crank.yaml")
+    m, settings = pf.formats.read_yaml(EXAMPLES / "slider_crank.yaml")
     q, v, u, p = settings.arrays(m)
     length = p[[x.name for x in m.parameters].index("l")]
     q = pf.assemble(m, q, v, parameters=p).q
@@ -103,7 +103,7 @@ def with_slider(m: pf.Mechanism, length: float) -> pf.Mechanism:
 
 
 def baxter(steps: int) -> Case:
-    m, settings = pf.read_yaml(EXAMPLES / "baxter_bar.yaml")
+    m, settings = pf.formats.read_yaml(EXAMPLES / "baxter_bar.yaml")
     m = undamped(m)
     q, v, u, p = settings.arrays(m)
     q = pf.assemble(m, q, v, parameters=p).q

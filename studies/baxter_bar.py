@@ -52,7 +52,9 @@ def mechanism(rows: str = "once") -> pf.Mechanism:
     """The robot with the bar, its closure written once, twice, or once from each side."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the file's mimic joints and unphysical inertias
-        robot = pf.read_urdf(pf.installed("example-robot-data", "baxter_description/urdf/baxter.urdf", "study"), mimic="free")
+        robot = pf.formats.read_urdf(
+            pf.formats.installed("example-robot-data", "baxter_description/urdf/baxter.urdf", "study"), mimic="free"
+        )
     joints = [replace(j, damping=ca.SX(0)) if "finger" not in j.name else pf.locked(j) for j in robot.joints]
     I = MASS * LENGTH**2 / 12
     bar = pf.body("bar", MASS, (0, 0, 0), (I, 0, I))

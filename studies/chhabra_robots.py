@@ -64,7 +64,7 @@ FLIGHT, TICK = 8.0, 2.5e-3
 def robot(path: str, **given: str) -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        return pf.read_urdf(pf.installed("example-robot-data", path, "chhabra-robots"), **given)
+        return pf.formats.read_urdf(pf.formats.installed("example-robot-data", path, "chhabra-robots"), **given)
 
 
 def arm(side: str, shoulder: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:

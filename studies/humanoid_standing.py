@@ -49,10 +49,10 @@ SAMPLES, STEP, EVERY = 12, 1e-3, 2
 
 def robot() -> pf.Mechanism:
     """Talos with its soles welded where they are in the stance."""
-    path = pf.installed("example-robot-data", "talos_data/robots/talos_reduced.urdf", "humanoid-standing")
+    path = pf.formats.installed("example-robot-data", "talos_data/robots/talos_reduced.urdf", "humanoid-standing")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        m = pf.read_urdf(path, base="free")
+        m = pf.formats.read_urdf(path, base="free")
     where = pf.compile_terms(m, {sole: lambda T, sole=sole: _frame(T.kinematics, sole) for sole in SOLES}, lanes=1)(stance(m))
     welds = [pf.closure(s, "weld", "world", s, placement_a=pf.pose(x[:, 3], rotation=x[:, :3])) for s, x in where.items()]
     return m.with_(constraints=welds, parameters=[pf.Parameter("left", 0.06, "m"), pf.Parameter("down", 0.05, "m")])

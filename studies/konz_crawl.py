@@ -59,7 +59,9 @@ AT = {leg: tuple(pf.Parameter(f"{axis} {leg}", 0.0, "m") for axis in "xy") for l
 def robot() -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        return pf.read_urdf(pf.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-crawl"), base="free")
+        return pf.formats.read_urdf(
+            pf.formats.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-crawl"), base="free"
+        )
 
 
 def begin(leg: str) -> float:

@@ -66,8 +66,8 @@ def mechanism() -> pf.Mechanism:
     """Go2 with three feet on points."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        path = pf.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-legged")
-        m = pf.read_urdf(path, base="free")
+        path = pf.formats.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-legged")
+        m = pf.formats.read_urdf(path, base="free")
     feet = {leg: lambda T, leg=leg: T.kinematics.position(f"{leg}_foot") for leg in LEGS}
     at = pf.compile_terms(m, feet, backend="numpy", lanes=1)(placed(m, np.array([0, 0, HEIGHT])))
     holds = [pf.closure(leg, "spherical", "world", f"{leg}_foot", placement_a=x) for leg, x in at.items()]

@@ -60,7 +60,7 @@ class Robot(NamedTuple):
 def _read(file: str) -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        return pf.read_urdf(pf.installed("example-robot-data", file, "konz-robots"))
+        return pf.formats.read_urdf(pf.formats.installed("example-robot-data", file, "konz-robots"))
 
 
 JOINTS, TOOL, SPARE = pf.Parameter("joints", 1.0), pf.Parameter("tool", 0.0), pf.Parameter("spare", 1.0)

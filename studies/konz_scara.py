@@ -222,7 +222,9 @@ def of_file(name: str, arm: File) -> dict[str, xr.Dataset]:
     """An arm of a file by its tool and by its joints, with where its tool is and shall be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        m = pf.actuate_all(pf.read_urdf(pf.installed("example-robot-data", arm.file, "konz-scara")).with_(actuators=()))
+        m = pf.actuate_all(
+            pf.formats.read_urdf(pf.formats.installed("example-robot-data", arm.file, "konz-scara")).with_(actuators=())
+        )
     body, point = arm.tip
     goal = control.function_of_time(control.rest_to_rest(*arm.ends, 2.0, begin=0.5), 2)
     weights = {"inertia": M, "damping": D, "stiffness": K}

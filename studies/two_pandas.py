@@ -47,7 +47,7 @@ def arm(side: str, base: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:
     """Bodies and joints of a Panda with its fingers shut, names ending in the side."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        m = pf.read_urdf(pf.installed("example-robot-data", "panda_description/urdf/panda.urdf", "two-pandas"))
+        m = pf.formats.read_urdf(pf.formats.installed("example-robot-data", "panda_description/urdf/panda.urdf", "two-pandas"))
     bodies = [replace(b, name=f"{b.name} {side}") for b in m.bodies]
     joints = []
     for j in m.joints:

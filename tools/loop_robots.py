@@ -134,7 +134,7 @@ def ours(path: Path) -> tuple[int, int, int, float]:
     """Rows, rank, mobility and residual of the library's reading, where `assemble` closes it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        m = pf.read_urdf(path)
+        m = pf.formats.read_urdf(path)
     T, q = symbols(m), closed(m)
     A, phi = ca.Function("rows", [T.q], [T.rows.A, T.rows.phi])(q)
     s = np.linalg.svd(np.array(A), compute_uv=False)

@@ -69,7 +69,7 @@ def run_page(page: Path) -> list[Ran]:
             known, part = _fresh(), now
         kind, code = block.groups()
         if kind == "yaml":
-            code = f"m, settings = pf.parse_yaml({code!r})"
+            code = f"m, settings = pf.formats.parse_yaml({code!r})"
             known.setdefault("pf", __import__("pfaffian"))
         line = text.count("\n", 0, block.start()) + 1
         ran.append(Ran(block.end(), *_run(f"{page_name(page)}", line, code, known, page.parent.name == "gallery")))

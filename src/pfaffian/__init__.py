@@ -1,7 +1,7 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
     describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
-                          read and write for files (URDF, YAML); Parameter for a number that varies
+                          read and write for files (URDF, MJCF, SDF, USD, YAML); Parameter for a number that varies
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
@@ -11,8 +11,7 @@
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
-learning, maths (so3, se3), cuda, study, bridges (acados,
-JAX).
+learning, formats (options of the readers), maths (so3, se3), cuda, study, bridges (acados, JAX).
 """
 
 from __future__ import annotations
@@ -43,9 +42,7 @@ _HOME = {
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
     "pfaffian.model.unphysical": ["unphysical"],
     "pfaffian.model.graph": ["joined"],
-    "pfaffian.formats.place": ["installed"],
-    "pfaffian.formats": ["parse_urdf", "parse_yaml", "read", "read_urdf", "read_yaml"],
-    "pfaffian.formats.write": ["write"],
+    "pfaffian.formats": ["read", "write"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
@@ -92,7 +89,8 @@ _HOME = {
 }
 _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
-    "bridges", "calculus", "constraints", "control", "cuda", "forces", "learning", "maths", "multicopters", "reduction",
+    "bridges", "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters",
+    "reduction",
     "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 

@@ -99,8 +99,9 @@ class ModelWarning(UserWarning):
         >>> links = '<link name="base"/><link name="rod"><inertial><mass value="1"/>{}</inertial></link>'
         >>> tensor = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
         >>> ends = '<parent link="base"/><child link="rod"/><dynamics friction="0.2"/>'
+        >>> hinge = f'<joint name="hinge" type="continuous">{ends}</joint>'
         >>> with warnings.catch_warnings(record=True, action="always") as caught:
-        ...     m = pf.parse_urdf(f'<robot>{links.format(tensor)}<joint name="hinge" type="continuous">{ends}</joint></robot>')
+        ...     m = pf.formats.parse_urdf(f"<robot>{links.format(tensor)}{hinge}</robot>")
         >>> caught[0].category.__name__, str(caught[0].message)
         ('ModelWarning', "URDF: joint friction is ignored: 'hinge'; use damping, or a force of your own")
     """

@@ -1,19 +1,20 @@
 """Ready-made forces between bodies, in joints, and of the fluid around them.
 
-Springs, friction, drag and propellers go into `pf.mechanism(..., forces=[...])`, a thruster into its actuators. Simple forces
-are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by `pf.potential`, `pf.dissipation` or
-`pf.generalised_force`.
+Springs, friction, drag and propellers go into `pf.mechanism(..., forces=[...])`, thrusters and transmissions into its
+actuators. Simple forces are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by `pf.potential`,
+`pf.dissipation` or `pf.generalised_force`.
 
     bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   stiffness and damping of several directions
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
     drag, propeller, thruster                                                        air and water
+    transmission                                                                     one input on several joints
 """
 
 from pfaffian.model.constellation import merged_springs, point_springs, spring_constellation
 from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
-from pfaffian.model.force import thruster
+from pfaffian.model.force import thruster, transmission
 from pfaffian.model.friction import contact_friction, joint_friction
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "pseudo_matrix",
     "spring_constellation",
     "thruster",
+    "transmission",
 ]

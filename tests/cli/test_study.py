@@ -102,7 +102,7 @@ def claims(result):
 '''
 
 
-FOUR_BAR = pf.read_yaml(Path(__file__).parents[2] / "examples" / "four_bar.yaml")[0]
+FOUR_BAR = pf.formats.read_yaml(Path(__file__).parents[2] / "examples" / "four_bar.yaml")[0]
 
 
 def test_a_run_is_shown_with_its_parameters(cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def test_a_sweep_in_two_parts_is_that_of_the_function(cli, here):
     assert said.status == 0 and "40 runs in out/pendulum.zarr, 2 blocks left to other parts" in said.out.replace("\\", "/")
     said = cli("sweep", "pendulum.yaml", "--shard", "1/2")
     assert said.status == 0 and "complete" in said.out
-    m, settings = pf.read_yaml(here / "pendulum.yaml")
+    m, settings = pf.formats.read_yaml(here / "pendulum.yaml")
     space = {"mass": np.linspace(1, 3, 5), "v:hinge": ("other", [0.0, 2.0]), "u:motor": ("other", [1.0, -1.0])}
     space |= pf.sweeps.samples({"q:hinge": (-1.0, 1.0)}, 4, method="halton", seed=2)
     keep = {"fastest": statistics.maximum("v"), "zero": statistics.first_crossing("q", 0.1, "falling"),
@@ -81,9 +81,9 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_section_is_refused_with_its_line(text):
     with pytest.raises(ModelError, match=f"YAML line 7.*{WRONG[text]}"):
-        pf.parse_yaml(PENDULUM + f"sweep: {{{text}}}")
+        pf.formats.parse_yaml(PENDULUM + f"sweep: {{{text}}}")
 
 
 def test_lists_and_signals_over_time():
-    sweep = pf.parse_yaml(PENDULUM + "sweep: {axes: {mass: [1, 2]}, keep: {q: true, a: {mean: v}}}")[1].sweep
+    sweep = pf.formats.parse_yaml(PENDULUM + "sweep: {axes: {mass: [1, 2]}, keep: {q: true, a: {mean: v}}}")[1].sweep
     assert sweep.listed == {"mass": ("mass", (1.0, 2.0))} and sweep.keep == {"q": True, "a": ("mean", "v", ())}

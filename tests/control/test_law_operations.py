@@ -28,7 +28,7 @@ PER_SAMPLE = 5
 def ur5() -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        m = pf.read_urdf(pf.installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
+        m = pf.formats.read_urdf(pf.formats.installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
     return pf.actuate_all(m)
 
 

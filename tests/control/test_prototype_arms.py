@@ -24,7 +24,7 @@ pm = pf.forces.pseudo_matrix
 def ur5() -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        return pf.read_urdf(installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
+        return pf.formats.read_urdf(installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
 
 
 def random_arm() -> pf.Mechanism:
@@ -174,7 +174,7 @@ def test_what_turns_while_the_tool_stands_still_is_named():
     """An arm with a joint to spare: its elbow goes round, at a fixed angle. Its wrist is 1e4 times lighter than the rest."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        m = pf.read_urdf(installed("example-robot-data", "panda_description/urdf/panda.urdf", "tests"))
+        m = pf.formats.read_urdf(installed("example-robot-data", "panda_description/urdf/panda.urdf", "tests"))
     m = pf.actuate_all(m.with_(joints=[pf.locked(j) if "finger" in j.name else j for j in m.joints], actuators=()))
     q = np.array([0.0, -0.4, 0.3, -2.2, 0.2, 2.0, 0.7])
     said = stopped(m, [control.pair("panda_hand_tcp", inertia=pm(2, moments=0.05))], q)

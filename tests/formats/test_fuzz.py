@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pfaffian.errors import ModelError
-from pfaffian.formats import parse_urdf, parse_yaml
+from pfaffian.formats import parse_mjcf, parse_sdf, parse_urdf, parse_yaml
 from pfaffian.formats.file import decode
 from pfaffian.model.mechanism import Mechanism
 
@@ -36,11 +36,31 @@ SIDECARS = [
     b"closed_loop: [[shoulder, lower]]\ntype: [6d]\nname_mot: [elbow]\njoint_name: [elbow]\njoint_type: [UJOINT_XY]\n",
     b"closures: [{link_a: upper, link_b: lower, point: [0, 0, 1], axis: [0, 1, 0]}]\nindependent: [shoulder]\n",
 ]
+MJCF = b"""<mujoco model="m"><compiler angle="radian"/><option gravity="0 0 -9"/>
+ <default><joint damping=".1"/><default class="c"><geom size=".1" mass="1"/></default></default>
+ <worldbody><body name="a" pos="0 0 1" childclass="c"><freejoint/><geom/>
+  <body name="b"><joint name="h" axis="0 1 0" range="-1 1" limited="true"/><geom type="box" size=".1 .2 .3"/>
+   <replicate count="2" offset="0 0 1"><body><joint type="ball"/><geom/><site name="s"/></body></replicate></body></body>
+  <body name="c"><joint name="g" type="slide" ref=".1" stiffness="2"/><geom/></body></worldbody>
+ <equality><connect body1="b" body2="c" anchor="0 0 0"/><joint joint1="h" joint2="g" polycoef="0 1 0 0 0"/></equality>
+ <tendon><fixed name="t"><joint joint="h" coef=".5"/><joint joint="g" coef="2"/></fixed></tendon>
+ <actuator><motor name="u" joint="h" gear="2"/><position tendon="t" kp="3"/></actuator>
+ <keyframe><key name="k" qpos="0 0 1 1 0 0 0 0 1 0 0 0 1 0 0 0 .1"/></keyframe></mujoco>"""
+SDF = b"""<?xml version="1.0"?><sdf version="1.9"><model name="m"><pose>0 0 1 0 0 0</pose>
+ <link name="a"><inertial><mass>2</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia></inertial></link>
+ <link name="b"><pose relative_to="a">1 0 0 0 .1 0</pose></link><frame name="f" attached_to="b"><pose>0 0 1 0 0 0</pose></frame>
+ <link name="c"><pose relative_to="f">0 0 1 0 0 0</pose></link>
+ <joint name="1" type="revolute"><parent>a</parent><child>b</child><axis>
+  <xyz expressed_in="f">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>.1</damping></dynamics>
+  </axis></joint>
+ <joint name="2" type="universal"><parent>b</parent><child>c</child><axis/><axis2><xyz>1 0 0</xyz></axis2></joint>
+ <joint name="3" type="ball"><parent>a</parent><child>c</child></joint></model></sdf>"""
 YAMLS = [
     p.read_bytes() for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")) if b"urdf:" not in p.read_bytes()
 ]
 SMALL = YAMLS[-1].split(b"run:")[0]
 FUZZ = settings(derandomize=True, deadline=None, max_examples=400, database=None)
+SOME = settings(FUZZ, max_examples=150)
 
 XML = [b"<", b">", b'"', b"'", b"]]>", b"<![CDATA[", b"<!--", b"<!DOCTYPE a>", b"&#0;", b"&lt;"]
 YAML = [
@@ -89,6 +109,18 @@ def harmless(reader, data):
 @given(damaged([URDF, LOOPS]), st.sampled_from(["fixed", "free"]), st.sampled_from(["free", "follow"]))
 def test_damaged_urdf(data, base, mimic):
     harmless(lambda text: parse_urdf(text, base=base, mimic=mimic), data)
+
+
+@SOME
+@given(damaged([MJCF]))
+def test_damaged_mjcf(data):
+    harmless(parse_mjcf, data)
+
+
+@SOME
+@given(damaged([SDF]))
+def test_damaged_sdf(data):
+    harmless(parse_sdf, data)
 
 
 @FUZZ

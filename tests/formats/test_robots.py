@@ -8,10 +8,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from pfaffian.formats import RunSettings, read, read_urdf
+from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import symbols
+from tests.tolerance import close
 
 pin = pytest.importorskip("pinocchio")
 try:
@@ -116,3 +119,26 @@ def test_the_bar_fits_between_the_hands_of_baxter():
     assert np.abs(gap.rotation - np.eye(3)).max() < CLOSED
     assert np.abs(gap.translation - [0, -0.5, 0]).max() < CLOSED
     assert m.joint("left grip").nv == 0
+
+
+CASSIE = {
+    "cassie": (16, "free"), "cassie_v2": (4, "free"), "cassie_simple": (4, "prismatic"), "cassie_reduced": (4, "prismatic"),
+    "cassie_wo_gearbox_spring": (4, "prismatic"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASSIE)
+def test_all_cassies_open_and_close_their_loops(name):
+    """Four loops, or six and ten gearboxes; they close where the file places the links, whatever its rounding."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        m, settings = pf.read(pf.formats.installed("example-robot-data", f"robots/{name}.sdf"))
+    count, kind = CASSIE[name]
+    assert (len(m.constraints), m.joints[0].kind.name) == (count, kind)
+    at = pf.forward_kinematics(m, settings.arrays(m)[0])
+    closures = [c for c in m.constraints if isinstance(c, Closure)]
+    for c in closures:
+        ends = [at[b].rotation @ m.value(X.p).ravel() + at[b].position if b != "world" else m.value(X.p).ravel()
+                for b, X in ((c.body_a, c.placement_a), (c.body_b, c.placement_b))]  # fmt: skip
+        close(ends[0], ends[1], CLOSED, c.name, 1.0)
+    assert len(closures) == (6 if name == "cassie" else 4)

@@ -36,11 +36,11 @@ def test_urdf_solids_with_their_poses_and_colours() -> None:
         seen('<sphere radius="0.5"/>', "collision"),
         before=blue,
     )
-    box, cylinder, ball = pf.parse_urdf(text).body("rod").shapes
+    box, cylinder, ball = pf.formats.parse_urdf(text).body("rod").shapes
     assert [s.kind for s in (box, cylinder, ball)] == ["box", "cylinder", "sphere"]
     assert box.colour == (0.0, 0.0, 1.0, 0.5) and cylinder.colour == (1.0, 0.0, 0.0, 1.0) and ball.role == "collision"
     assert box.placement == pf.pose((0, 0, 1), rpy=(0, 0, 1.5))
-    assert box.mass is None and pf.parse_urdf(text).body("rod").mass == pf.parse_urdf(robot()).body("rod").mass
+    assert box.mass is None and pf.formats.parse_urdf(text).body("rod").mass == pf.formats.parse_urdf(robot()).body("rod").mass
 
 
 BAD = (
@@ -53,11 +53,11 @@ def test_shapes_that_cannot_be_read_are_left_out_once_or_refused() -> None:
     """No motion depends on them, so a robot with a bad one is read."""
     text = robot(*[seen(g) for g in BAD], seen('<sphere radius="1"/>'))
     with pytest.warns(pf.ModelWarning, match=f"left out: URDF line 1.*and {len(BAD) - 1} more") as caught:
-        assert len(pf.parse_urdf(text).body("rod").shapes) == 1
+        assert len(pf.formats.parse_urdf(text).body("rod").shapes) == 1
     assert len(caught) == 1
     for g in BAD:
         with pytest.raises(pf.ModelError, match="URDF line 1"):
-            pf.parse_urdf(robot(seen(g)), strict=True)
+            pf.formats.parse_urdf(robot(seen(g)), strict=True)
 
 
 @pytest.fixture
@@ -110,14 +110,14 @@ def test_a_folder_is_a_package_by_its_manifest_only(package: Path) -> None:
 def test_a_robot_with_meshes_is_drawn_and_one_without_says_so_once(package: Path) -> None:
     file = package / "urdf" / "arm.urdf"
     file.write_text(robot(seen('<mesh filename="package://arm/meshes/a.stl" scale="2 2 2"/>')))
-    shape = pf.read_urdf(file).body("rod").shapes[0]
+    shape = pf.formats.read_urdf(file).body("rod").shapes[0]
     assert (
         shape.file and np.array(ca.DM(shape.size)).ravel().tolist() == [2, 2, 2] and shape.label == "package://arm/meshes/a.stl"
     )
     file.write_text(robot(*[seen(f'<mesh filename="package://lost/{i}.stl"/>') for i in range(3)]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        m = pf.read_urdf(file)
+        m = pf.formats.read_urdf(file)
     assert [s.file for s in m.body("rod").shapes] == [None] * 3
     with pytest.warns(
         pf.ModelWarning, match=r"drawn as boxes: package://lost/0.stl is not found.*meshes=\[folder\]; and 2 more"
@@ -177,7 +177,7 @@ def test_yaml_says_the_same_as_python(package: Path) -> None:
           - {kind: mesh, file: package://arm/meshes/a.stl, scale: [1, 1, -1], colour: "#00ff00"}
     joints: {h: {kind: revolute, parent: world, child: rod, axis: [0, 1, 0]}}
     """
-    m, _ = pf.parse_yaml(text, folder=package / "urdf")
+    m, _ = pf.formats.parse_yaml(text, folder=package / "urdf")
     l = pf.Parameter("l", 0.5)
     shapes = [
         pf.shape("box", size=(l, 0.02, 0.01), density=2700, placement=(l / 2, 0, 0), colour=(1, 0, 0)),
@@ -204,4 +204,4 @@ def test_yaml_says_the_same_as_python(package: Path) -> None:
 def test_a_wrong_shape_in_yaml_is_named_with_its_line(package: Path, shape: str, words: str) -> None:
     text = f"bodies:\n  rod:\n    shape: {shape}\njoints: {{h: {{kind: revolute, parent: world, child: rod}}}}"
     with pytest.raises(pf.ModelError, match=f"YAML line 3: bodies.rod.shape.*{words}"):
-        pf.parse_yaml(text, folder=package / "urdf")
+        pf.formats.parse_yaml(text, folder=package / "urdf")

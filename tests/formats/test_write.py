@@ -118,7 +118,7 @@ run: {duration: 2, step: 0.002, integrator: rk4, saturate: true, q: {hinge: 0.25
 
 
 def test_what_a_file_says_is_written_again(tmp_path):
-    m, settings = pf.parse_yaml(WRITTEN)
+    m, settings = pf.formats.parse_yaml(WRITTEN)
     found, same = again(m, tmp_path, settings=settings)
     parts = zip(m.forces + m.constraints, found.forces + found.constraints, strict=True)
     texts = [[x.texts for x in vars(part).values() if hasattr(x, "texts")] for pair in parts for part in pair]

@@ -402,11 +402,9 @@ def test_yes_and_no(house, truth):
     assert settings.saturate is (truth == "true")
 
 
-def test_read_goes_by_the_suffix(house):
+def test_read_opens_urdf_and_yaml(house):
     assert read(house / "robots" / "r.urdf", base="free")[0].nv == 7
     assert read(model(house, "robots/r.urdf"))[1] == RunSettings()
-    with pytest.raises(ModelError, match="the suffix must be"):
-        read(house / "r.obj")
 
 
 OUTSIDE = [

@@ -172,7 +172,7 @@ def test_every_formulation_along_chosen_velocities():
 def test_a_robot_with_one_joint_of_the_callers_own():
     """The elbow of a UR5 replaced by coordinates with another K: half its angle's tangent."""
     random = np.random.default_rng(12)
-    m = pf.read_urdf(installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
+    m = pf.formats.read_urdf(installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
     j = m.joint("elbow_joint")
     own = pf.coordinates("knee", ["t"], ["w"], lambda q: (1 + q[0] ** 2) / 2)
 

@@ -14,6 +14,7 @@ SLIDING = {"stribeck": 0.01, "viscous": 0.0, "smooth": 1e-3}
 MADE = {
     "actuator": (pf.actuator, ("a", "j"), {"component": 0, "gear": 1.0, "limits": OPEN}),
     "thruster": (pf.forces.thruster, ("a", "b"), {"axis": UP, "point": ORIGIN, "torque": 0.0, "limits": OPEN}),
+    "transmission": (pf.forces.transmission, ("a", {"j": 1.0}), {"limits": OPEN}),
     "wrench": (pf.wrench, ("w", "b"), {"value": None, "point": ORIGIN, "axes": "WORLD", "by": None}),
     "spring": (pf.spring, ("s", "a", "b"), {"stiffness": 0.0, "rest": 0.0, "damping": 0.0, "point_a": ORIGIN,
                                             "point_b": ORIGIN}),

@@ -68,7 +68,7 @@ def twin(name: str, base: str = "fixed", **changes: Any) -> Twin:
     """Read a robot twice. Joints that move no mass are locked at zero here, so they are locked there too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        ours = pf.read_urdf(ROBOTS[name], base=base, mimic="free")
+        ours = pf.formats.read_urdf(ROBOTS[name], base=base, mimic="free")
     model = pin.buildModelFromUrdf(str(ROBOTS[name]), *([pin.JointModelFreeFlyer()] if base == "free" else []))
     moving = {j.name for j in ours.joints if j.nv}
     locked = [model.getJointId(n) for n in model.names if n != "universe" and n not in moving]

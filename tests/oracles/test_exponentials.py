@@ -228,7 +228,7 @@ def test_joints_that_follow_and_parameters():
 def test_robots(file, base):
     """From their files, and of all bodies the ends of the branches."""
     (path,) = (f.locate() for f in distribution("example-robot-data").files or () if f.name == f"{file}.urdf")
-    m = pf.read_urdf(str(path), base=base)
+    m = pf.formats.read_urdf(str(path), base=base)
     check_against_recursions(m, screws(m, np.random.default_rng(1), 2), list(pf.calculus.graph_matrices(m).extremities[:4]))
 
 

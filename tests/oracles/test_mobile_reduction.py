@@ -31,7 +31,9 @@ def tiago(distribution=None, held=(), **changes) -> pf.Mechanism:
     held = {"head_1_joint", "head_2_joint", "arm_7_joint", *held}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        m = pf.read_urdf(installed("example-robot-data", "tiago_description/robots/tiago_no_hand.urdf", "mobile"), base="free")
+        m = pf.formats.read_urdf(
+            installed("example-robot-data", "tiago_description/robots/tiago_no_hand.urdf", "mobile"), base="free"
+        )
     base = pf.joint("base", "planar", "world", "base_footprint", distribution=distribution)
     joints = [base if j.nv == 6 else pf.locked(j) if j.name in held else j for j in m.joints]
     joints = [replace(j, damping=ca.SX(0)) for j in joints]

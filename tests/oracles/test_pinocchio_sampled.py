@@ -49,7 +49,7 @@ def by_hand(model, q, v, steps):
 def test_a_robot_at_200_hz():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        m = pf.actuate_all(undamped(pf.read_urdf(UR5)))
+        m = pf.actuate_all(undamped(pf.formats.read_urdf(UR5)))
     model = pin.buildModelFromUrdf(str(UR5))
     assert [*model.names[1:]] == [j.name for j in m.joints if j.nv]
 

@@ -28,7 +28,7 @@ def floating(name: str) -> pf.Mechanism:
     path = next(Path(str(f.locate())) for f in _FILES if f.name == f"{name}.urdf")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
-        return pf.read_urdf(path, base="free").with_(gravity=(0, 0, 0))
+        return pf.formats.read_urdf(path, base="free").with_(gravity=(0, 0, 0))
 
 
 @pytest.mark.filterwarnings("ignore:limits are not enforced")

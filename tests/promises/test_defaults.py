@@ -11,14 +11,14 @@ from tests.public_names import PUBLIC
 ORIGIN = (0, 0, 0)
 DEFAULTS: dict[str, list[Any]] = {
     "approach": ["energy"], "architecture": ["sm_90"], "armature": [0.0], "at": [ORIGIN], "attitude": [ORIGIN],
-    "axes": ["WORLD", (0, 1, 2)], "axis": [(0, 0, 1)], "backend": ["auto"], "base": ["fixed"], "begin": [0.0],
+    "axes": ["WORLD", (0, 1, 2)], "axis": [(0, 0, 1)], "backend": ["auto"], "base": ["fixed", "file"], "begin": [0.0],
     "beside": [False], "bias": [(0, 0, 0, 0, 0, 0)], "branches": [1], "by": [("q", "v", "u", "t", "parameters")],
     "cells": [40], "centre": [ORIGIN], "chords": [4], "coefficient": [1.0], "com": [ORIGIN], "component": [0],
     "correct_start": [True], "corrections": [2], "count": [10, 1024], "coupling": [1.0], "damping": [0.0, 40.0],
     "density": [1.225], "dim": ["sample"], "direction": ["either"], "drag": [0.0, (0, 0)], "drag_height": [0.0],
     "draw": [True], "dt": [0.0], "effort": [inf], "error_bound": [5e-05], "every": [1], "expand": [False],
     "factor": ["cholesky"], "first": [1.0], "force_gain": [0.0], "formulation": ["auto"], "frame": ["LOCAL", "world"],
-    "friction": [0.0], "gear": [1.0], "gravity": [9.81, (0.0, 0.0, -9.81)], "handed": ["right"], "heading": [0.0],
+    "friction": [0.0, "smooth"], "gear": [1.0], "gravity": [9.81, (0.0, 0.0, -9.81)], "handed": ["right"], "heading": [0.0],
     "height": [0.0], "hold": ["zero"], "holds": [False], "inertia": [0.0, 1.0], "integral_gain": [0.0], "integrator": ["rk4"],
     "joint_damping": [0.0], "keep": ["pose"], "kind": ["parallel"], "lanes": [8], "largest": [False], "latency": [0],
     "lean": [0.0], "lenient": [False], "level": [0.0], "limits": [(-inf, inf)], "longest": [100.0, 1000], "mass": [0.0, 1.0],
@@ -29,11 +29,11 @@ DEFAULTS: dict[str, list[Any]] = {
     "rate": [0.0], "reactions": [False], "relation": ["within"], "relative_to": ["world"], "rest": [0.0, ORIGIN],
     "rest_damping": [0.0], "role": ["visual"], "rounds": [4], "saturate": [False], "scale": [1.0], "search": [True],
     "seed": [0], "seen_from": ["world"], "share": [1.0], "shrink": [0.4], "size": [(720, 540)], "smooth": [0.001, 4],
-    "source": ["", "URDF", "YAML"], "speed": [1.0], "squeeze": [True], "start": [0.0], "std": [0.0], "step": [0.001],
-    "steps": [1, 200], "stiffness": [0.0, 400.0], "stribeck": [0.01], "strict": [False, True], "t": [0.0], "threads": [1],
-    "through": [ORIGIN], "tilting": [False], "tolerance": [0.0, 1e-05, 1e-10], "torque": [0.0], "turning": [0.0],
-    "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"], "violation_limit": [1e-06], "viscous": [0.0],
-    "what": ["step"], "where": ["installed"], "wind": [ORIGIN], "within": [1.0], "xyz": [ORIGIN],
+    "source": ["", "URDF", "YAML", "MJCF", "SDF"], "speed": [1.0], "squeeze": [True], "start": [0.0], "std": [0.0],
+    "step": [0.001], "steps": [1, 200], "stiffness": [0.0, 400.0], "stribeck": [0.01], "strict": [False, True], "t": [0.0],
+    "threads": [1], "through": [ORIGIN], "tilting": [False], "tolerance": [0.0, 1e-05, 1e-10], "torque": [0.0],
+    "turning": [0.0], "turning_drag": [(0, 0)], "unique": [False], "unit": [""], "units": ["1/s"], "violation_limit": [1e-06],
+    "viscous": [0.0], "what": ["step"], "where": ["installed"], "wind": [ORIGIN], "within": [1.0], "xyz": [ORIGIN],
 }  # fmt: skip
 """Parameter -> what it is somewhere if nothing is said; what is made at each call, None and () apart."""
 

@@ -93,6 +93,7 @@ SAID = {
     "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
     "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
     "<GeneralisedForce 'f': early, on v>": pf.generalised_force("f", early),
+    "<Transmission 't': 2 on 'hinge', velocity 0, from -inf to inf>": forces.transmission("t", {"hinge": 2.0}),
     "<Thruster 't': on 'crank' at (1, 0, 0) m, along (0, 0, 1), torque 0.02 m, from 0 to inf>": forces.thruster(
         "t", "crank", point=(1, 0, 0), torque=0.02, limits=(0, np.inf)
     ),

@@ -184,7 +184,7 @@ URDF = """<robot name="r">
 
 def test_limits_of_a_urdf_file() -> None:
     """The neutral start lies outside, the effort is the motor's limit: 3 N m on 1 kg m^2."""
-    m = pf.parse_urdf(URDF)
+    m = pf.formats.parse_urdf(URDF)
     found, r = told(m, u=[7.0])
     assert found == [
         "limits are not enforced: joint 'j' is outside at the start, by up to 1.5 rad; input 'j' is outside "

@@ -132,7 +132,7 @@ def test_no_hope_is_given_up_where_iterations_arrive():
 def test_a_run_of_a_batch_takes_some_hundred_bytes_beside_its_record(monkeypatch):
     for room in (unphysical, assemble, newton, accuracy, roll):
         monkeypatch.setattr(room, "BLOCK", 128)
-    m, _ = pf.read_yaml(Path(__file__).parents[2] / "examples" / "slider_crank.yaml")
+    m, _ = pf.formats.read_yaml(Path(__file__).parents[2] / "examples" / "slider_crank.yaml")
 
     def most(count: int) -> int:
         q1 = np.linspace(0.3, 2.8, count)

@@ -1,52 +1,31 @@
-"""Mechanisms from untrusted text. Nothing that a file contains is run, imported or fetched.
+"""Mechanisms from files and untrusted text, each format with its own options; `pf.read` opens them all, `pf.write` writes.
 
-m, settings = read("robot.yaml")        # or .urdf, with the options of read_urdf
+Nothing that a file contains is run, imported or fetched.
+
+m, settings = read("robot.xml")        # URDF, MJCF, SDF, USD or YAML, with the options of the reader of that format
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from pfaffian.errors import ModelError
-from pfaffian.formats.file import as_path
-from pfaffian.formats.number import printable
-from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.urdf import WAYS_OUT, parse_urdf, read_urdf
+from pfaffian.formats.door import read as read
+from pfaffian.formats.mjcf import parse_mjcf, read_mjcf
+from pfaffian.formats.place import installed
+from pfaffian.formats.run_settings import RunSettings as RunSettings
+from pfaffian.formats.sdf import parse_sdf, read_sdf
+from pfaffian.formats.urdf import parse_urdf, read_urdf
 from pfaffian.formats.usd import read_usd
-from pfaffian.formats.write import write
+from pfaffian.formats.write import write as write
 from pfaffian.formats.yaml import parse_yaml, read_yaml
-from pfaffian.model.mechanism import Mechanism
 
-__all__ = ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_usd", "read_yaml", "write"]
-
-
-def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
-    """The mechanism of a file, read by its suffix, and the run that it describes: (Mechanism, RunSettings).
-
-    Args:
-        path: of a .urdf or .xml file, with the options of `read_urdf` and default RunSettings; or of a .yaml or .yml file, with
-            the options of `read_yaml`.
-    Raises ModelError: another suffix, or what the reader finds.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> import pfaffian as pf
-        >>> text = "{bodies: {ball: {mass: 2}}, joints: {z: {kind: prismatic, parent: world, child: ball}}, run: {duration: 3}}"
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "ball.yaml")
-        ...     n = file.write_text(text)
-        ...     m, settings = pf.read(file)
-        >>> m.q_names, settings.duration
-        (('z',), 3.0)
-    """
-    suffix = as_path(path).suffix.lower()
-    if suffix in (".urdf", ".xml", ".xacro"):
-        return read_urdf(path, **options), RunSettings()
-    if suffix in (".yaml", ".yml"):
-        return read_yaml(path, **options)
-    if suffix in (".usd", ".usda", ".usdc"):
-        return read_usd(path, **options)
-    way = WAYS_OUT.get(suffix.removeprefix(".").replace("mjcf", "mujoco"), "the suffix must be .urdf, .xml, .yaml or .yml")
-    raise ModelError(f"{printable(str(path))}: {way}")
+__all__ = [
+    "installed",
+    "parse_mjcf",
+    "parse_sdf",
+    "parse_urdf",
+    "parse_yaml",
+    "read_mjcf",
+    "read_sdf",
+    "read_urdf",
+    "read_usd",
+    "read_yaml",
+]

@@ -44,9 +44,9 @@ def installed(package: str, name: str, where: str = "installed") -> Path:
 
     Example:
         >>> import pfaffian as pf
-        >>> pf.installed("numpy", "numpy/version.py").name
+        >>> pf.formats.installed("numpy", "numpy/version.py").name
         'version.py'
-        >>> pf.installed("no-robots", "panda.urdf")
+        >>> pf.formats.installed("no-robots", "panda.urdf")
         Traceback (most recent call last):
         pfaffian.errors.ModelError: installed: the package no-robots is not installed; run `pip install no-robots`
     """

@@ -39,7 +39,8 @@ class RunSettings:
     Example:
         >>> import pfaffian as pf
         >>> ball, joint = "ball: {mass: 2}", "z: {kind: prismatic, parent: world, child: ball}"
-        >>> m, settings = pf.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, run: {{duration: 3, q: {{z: 1}}}}}}")
+        >>> run = "duration: 3, q: {z: 1}"
+        >>> m, settings = pf.formats.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, run: {{{run}}}}}")
         >>> settings.duration, settings.step, settings.arrays(m)[0]
         (3.0, 0.001, array([1.]))
     """

@@ -26,7 +26,7 @@ class SweepSettings:
         >>> import pfaffian as pf
         >>> ball, joint = "ball: {mass: 2}", "z: {kind: prismatic, parent: world, child: ball}"
         >>> sweep = "sweep: {axes: {v:z: {from: 0, to: 3, count: 4}}, keep: {top: {maximum: q}}}"
-        >>> m, settings = pf.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, {sweep}}}")
+        >>> m, settings = pf.formats.parse_yaml(f"{{bodies: {{{ball}}}, joints: {{{joint}}}, {sweep}}}")
         >>> settings.sweep.listed["v:z"], settings.sweep.keep
         (('v:z', (0.0, 1.0, 2.0, 3.0)), {'top': ('maximum', 'q', ())})
     """

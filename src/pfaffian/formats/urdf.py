@@ -32,16 +32,11 @@ from pfaffian.model.shape import Shape
 from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 10_000
-_NOT_READ = (
-    "{} is not read yet: most robots come as URDF too (the package example-robot-data has many); else convert it to URDF, or "
-    "describe it in Python or YAML"
-)
 WAYS_OUT = {
-    "mujoco": _NOT_READ.format("MJCF"),
-    "sdf": _NOT_READ.format("SDF"),
-    "xacro": "xacro is source code of URDF; expand it first: xacro robot.xacro > robot.urdf",
+    "mujoco": "this is MJCF, which pf.read opens",
+    "sdf": "this is SDF, which pf.read opens",
 }
-"""Root element or suffix of another format -> what to do."""
+"""Root element of another format -> what to do."""
 
 ROOT_JOINT = "root_joint"
 """Pinocchio's name for the joint that the reader puts between the world and the root link."""
@@ -69,7 +64,7 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "boat.urdf")
         ...     n = file.write_text(f'<robot name="boat"><link name="hull">{mass}</link></robot>')
-        ...     pf.read_urdf(file, base="free")
+        ...     pf.formats.read_urdf(file, base="free")
         <Mechanism 'boat': 1 body, 1 joint (nq 7, nv 6), no inputs>
     """
     place = as_path(path)
@@ -130,7 +125,7 @@ def parse_urdf(
         >>> mass = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
         >>> links = f'<link name="base"/><link name="rod">{mass}</link>'
         >>> hinge = '<joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint>'
-        >>> pf.parse_urdf(f'<robot name="pendulum">{links}{hinge}</robot>')
+        >>> pf.formats.parse_urdf(f'<robot name="pendulum">{links}{hinge}</robot>')
         <Mechanism 'pendulum': 2 bodies, 2 joints (nq 1, nv 1), inputs hinge>
     """
     for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):

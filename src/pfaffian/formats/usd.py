@@ -51,10 +51,12 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
         ... def Xform "rod" ( prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"] )
         ... { float physics:mass = 2
         ...   point3f physics:centerOfMass = (0, 0, -0.5)
-        ...   float3 physics:diagonalInertia = (0.5, 0.5, 0.25) }
+        ...   float3 physics:diagonalInertia = (0.5, 0.5, 0.25)
+        ... }
         ... def PhysicsRevoluteJoint "hinge"
         ... { rel physics:body1 = </rod>
-        ...   uniform token physics:axis = "Y" }
+        ...   uniform token physics:axis = "Y"
+        ... }
         ... '''
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "pendulum.usda")

@@ -58,7 +58,7 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "ball.yaml")
         ...     n = file.write_text(text)
-        ...     m, settings = pf.read_yaml(file)
+        ...     m, settings = pf.formats.read_yaml(file)
         >>> m.name, settings.start
         ('ball', {'z': 1.0})
     """
@@ -88,7 +88,7 @@ def parse_yaml(
 
     Example:
         >>> import pfaffian as pf
-        >>> m, settings = pf.parse_yaml('''
+        >>> m, settings = pf.formats.parse_yaml('''
         ... name: pendulum
         ... parameters: {l: 0.5}
         ... bodies:

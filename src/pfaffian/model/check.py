@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from pfaffian.maths.inertia import is_physical, moments, pseudo
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure, Constraint, Servo
 from pfaffian.model.coordinates import Coordinates, check_coordinates
-from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Wrench
+from pfaffian.model.force import Actuator, Force, GeneralisedForce, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint, Mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import Pose
@@ -94,7 +94,7 @@ def _check_kinds(m: Mechanism) -> None:
             Force,
             "spring(...), wrench(...), potential(...), dissipation(...), kinetic_energy(...) or generalised_force(...)",
         ),
-        ("actuators", Actuator | Thruster, "actuator(...) or thruster(...)"),
+        ("actuators", Actuator | Thruster | Transmission, "actuator(...), thruster(...) or transmission(...)"),
         ("parameters", Parameter, "Parameter(...)"),
     )
     for what, kind, maker in kinds:
@@ -196,19 +196,27 @@ def _check_references(m: Mechanism) -> None:
         if isinstance(a, Thruster):
             _check_bodies(f"actuator {a.name!r}", (a.body,), bodies)
             continue
-        if a.joint not in owners:
-            raise ModelError(f"actuator {a.name!r}: there is no joint {a.joint!r}")
-        owner = owners[a.joint]
-        if isinstance(owner, Joint) and owner.mimic:
-            led = ", ".join(owner.mimic.joints)
-            raise ModelError(f"actuator {a.name!r}: joint {a.joint!r} follows {led}; drive that, with gear times the ratio")
-        if not 0 <= a.component < owner.nv:
-            raise ModelError(f"actuator {a.name!r}: joint {a.joint!r} has {owner.nv} velocities, none numbered {a.component}")
+        several = isinstance(a, Transmission)
+        for joint, component in a.ends:
+            owner = _check_driven(a.name, joint, component, owners)
         if not a.limits[0] <= a.limits[1]:
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")
-        effort = owner.effort if isinstance(owner, Joint) else np.inf
+        effort = owner.effort if isinstance(owner, Joint) and not several else np.inf
         if not (a.limits[0] <= effort and -effort <= a.limits[1]):
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} leave nothing of its joint's effort {effort:g}")
+
+
+def _check_driven(name: str, joint: str, component: int, owners: Mapping[str, Joint | Coordinates]) -> Joint | Coordinates:
+    """The joint or coordinates that an actuator acts on. Raises ModelError: it has no such velocity."""
+    if joint not in owners:
+        raise ModelError(f"actuator {name!r}: there is no joint {joint!r}")
+    owner = owners[joint]
+    if isinstance(owner, Joint) and owner.mimic:
+        led = ", ".join(owner.mimic.joints)
+        raise ModelError(f"actuator {name!r}: joint {joint!r} follows {led}; drive that, with gear times the ratio")
+    if not 0 <= component < owner.nv:
+        raise ModelError(f"actuator {name!r}: joint {joint!r} has {owner.nv} velocities, none numbered {component}")
+    return owner
 
 
 def _ends(f: Force) -> tuple[str, ...]:

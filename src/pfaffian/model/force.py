@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import casadi as ca
@@ -23,6 +23,11 @@ class Actuator:
     component: int
     gear: ca.SX
     limits: tuple[float, float]
+
+    @property
+    def ends(self) -> tuple[tuple[str, int], ...]:
+        """The velocity that it acts on: its joint, and which of the joint's velocities."""
+        return ((self.joint, self.component),)
 
     def __repr__(self) -> str:
         low, high = self.limits
@@ -51,6 +56,31 @@ class Thruster:
         parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", f"along {shown.number(self.axis)}"]
         parts += [f"torque {shown.number(self.torque, 'm')}", f"from {low:g} to {high:g}"]
         return shown.words(self, *parts, name=self.name)
+
+
+@data
+class Transmission:
+    """One input u on several velocities of joints: the generalised force gear * u along each.
+
+    joints, components: whose velocity, and which of them, from 0.   gears: (n, 1).
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    components: tuple[int, ...]
+    gears: ca.SX
+    limits: tuple[float, float]
+
+    @property
+    def ends(self) -> tuple[tuple[str, int], ...]:
+        """The velocities that it acts on: a joint, and which of the joint's velocities."""
+        return tuple(zip(self.joints, self.components, strict=True))
+
+    def __repr__(self) -> str:
+        low, high = self.limits
+        ends = enumerate(self.ends)
+        parts = [f"{shown.number(self.gears[i])} on {joint!r}, velocity {component}" for i, (joint, component) in ends]
+        return shown.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
 
 
 @data
@@ -171,6 +201,42 @@ def actuator(
     if isinstance(component, bool) or not isinstance(component, (int, np.integer)):
         raise ModelError(f"{what}: component must be a whole number, got {brief(component)}")
     return Actuator(name, joint, int(component), scalar(gear, f"{what}: gear"), interval(limits, f"{what}: limits"))
+
+
+def transmission(
+    name: str, gears: Mapping[str | tuple[str, int], Scalar], *, limits: tuple[float, float] = (-np.inf, np.inf)
+) -> Transmission:
+    """An actuator on several velocities at once: a tendon, a differential, a motor that two fingers share.
+
+    One input u gives the generalised force gear * u along each of the velocities.
+
+    Args:
+        name: unique among the actuators; the name of its input.
+        gears: dict of joint -> gear [N or N m per unit of u]; of a joint with several velocities (joint, number) -> gear.
+        limits: (low, high) of u, none by default. A result says when and by how far they were left; `Scheme(saturate=True)`
+            cuts u at them.
+    Raises ModelError: no joint, gears that are not numbers, limits that are the wrong way round.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> bodies = [pf.body("left", mass=2.0), pf.body("right", mass=4.0)]
+        >>> joints = [pf.joint(b.name, "prismatic", "world", b.name, axis=(1, 0, 0)) for b in bodies]
+        >>> rope = pf.forces.transmission("rope", {"left": 1.0, "right": -1.0})
+        >>> m = pf.mechanism("pulley", bodies, joints, actuators=[rope])
+        >>> pf.forward_dynamics(m, [0.0, 0.0], u={"rope": 8.0}).v_dot.round(9)
+        array([ 4., -2.])
+    """
+    what = f"actuator {name!r}"
+    if not isinstance(gears, Mapping) or not gears:
+        raise ModelError(f"{what}: gears must be a dict of joint -> gear, got {brief(gears)}")
+    ends = [(key, 0) if isinstance(key, str) else key for key in gears]
+    for end in ends:
+        if not (isinstance(end, tuple) and len(end) == 2 and isinstance(end[0], str) and type(end[1]) is int):
+            raise ModelError(f"{what}: gears: a joint, or (joint, number of its velocity), is needed, got {brief(end)}")
+    numbers = ca.vertcat(*[scalar(x, f"{what}: gear of {key!r}") for key, x in gears.items()])
+    return Transmission(
+        name, tuple(j for j, _ in ends), tuple(i for _, i in ends), numbers, interval(limits, f"{what}: limits")
+    )
 
 
 def thruster(

@@ -141,7 +141,7 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
 def _floats(m: Mechanism, j: Joint) -> bool:
     """Whether a free joint on the world has nothing else attached, so that another joint can replace it."""
     free = j.parent == WORLD and j.pose is None and j.kind is KINDS["free"] and j.distribution is None
-    driven = any(not isinstance(a, Thruster) and a.joint == j.name for a in m.actuators)
+    driven = any(j.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
     return free and not driven and all(x.is_zero() for x in (j.stiffness, j.damping, j.armature))
 
 

@@ -17,7 +17,7 @@ from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
 from pfaffian.model.coordinates import Coordinates, Inverted, Velocities, closest, known
 from pfaffian.model.data import data
-from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Wrench
+from pfaffian.model.force import Actuator, Force, KineticEnergy, Thruster, Transmission, Wrench
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.number import Parameter, several, vector
 
@@ -28,6 +28,12 @@ FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 def force_unit(rate: str) -> str:
     """Unit of the force along a velocity of this unit: J where that is 1/s or unknown."""
     return FORCE_UNITS.get(rate, "J")
+
+
+def _motor_unit(a: Actuator | Transmission, rates: dict[str, tuple[str, ...]]) -> str:
+    """Unit of an input on joints, J where it acts on velocities of several units."""
+    units = {force_unit(rates[joint][component]) for joint, component in a.ends}
+    return units.pop() if len(units) == 1 else "J"
 
 
 TRIES = 20
@@ -60,7 +66,7 @@ class Mechanism:
     joints: tuple[Joint, ...]
     constraints: tuple[Constraint, ...]
     forces: tuple[Force, ...]
-    actuators: tuple[Actuator | Thruster, ...]
+    actuators: tuple[Actuator | Thruster | Transmission, ...]
     gravity: ca.SX
     parameters: tuple[Parameter, ...]
     lenient: bool = False
@@ -146,9 +152,9 @@ class Mechanism:
 
     @cached_property
     def u_units(self) -> tuple[str, ...]:
-        """Of each input: N on translations and of thrusters, N m on rotations, J on other velocities."""
+        """Of each input: N on translations and of thrusters, N m on rotations, J on other velocities or on both."""
         rates = {j.name: j.v_units for j in self.owners}
-        motors = ["N" if isinstance(a, Thruster) else force_unit(rates[a.joint][a.component]) for a in self.actuators]
+        motors = ["N" if isinstance(a, Thruster) else _motor_unit(a, rates) for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
 
     @cached_property
@@ -161,7 +167,7 @@ class Mechanism:
     def u_limits(self) -> np.ndarray:
         """(nu, 2) lowest and highest value of each input: the actuator's limits within its joint's effort."""
         effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.owners}
-        bounds = [np.inf if isinstance(a, Thruster) else effort[a.joint] for a in self.actuators]
+        bounds = [effort[a.joint] if isinstance(a, Actuator) else np.inf for a in self.actuators]
         motors = [(max(a.limits[0], -r), min(a.limits[1], r)) for a, r in zip(self.actuators, bounds, strict=True)]
         return np.array(motors + [(-np.inf, np.inf)] * len(self.wrench_names), dtype=float).reshape(-1, 2)
 
@@ -234,7 +240,7 @@ def mechanism(
     *,
     constraints: Iterable[Constraint] = (),
     forces: Iterable[Force] = (),
-    actuators: Iterable[Actuator | Thruster] = (),
+    actuators: Iterable[Actuator | Thruster | Transmission] = (),
     gravity: Any = (0.0, 0.0, -9.81),
     parameters: Iterable[Parameter] = (),
     lenient: bool = False,
@@ -250,7 +256,7 @@ def mechanism(
             and v. Edges may be written in any order and from either side.
         constraints: loops, points that coincide, phi = 0, Pfaffian rows.
         forces: wrenches, springs, potentials, ...
-        actuators: actuators and thrusters, each an input.
+        actuators: actuators, transmissions and thrusters, each an input.
         gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
         parameters: every Parameter that the numbers use.
         lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.

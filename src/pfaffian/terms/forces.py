@@ -10,7 +10,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.model.caller import ask_column
-from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Wrench
+from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
@@ -56,7 +56,9 @@ def input_matrix(k: Kinematics) -> ca.SX:
         if isinstance(a, Thruster):
             pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
         else:
-            motors[m.v_slices[a.joint].start + a.component, i] = a.gear
+            gears = a.gears if isinstance(a, Transmission) else a.gear
+            for n, (joint, component) in enumerate(a.ends):
+                motors[m.v_slices[joint].start + component, i] += gears[n]
     B = k.own_along_v(motors) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)

@@ -31,7 +31,7 @@ EXTRAS = {
     "distributed": "sweeps on clusters",
     "gymnasium": "environments for learning",
     "pin": "oracle of the tests",
-    "mujoco": "oracle of the tests",
+    "mujoco": "MJCF files",
     "example-robot-data": "robots of the examples",
 }
 BACKENDS = (

@@ -1,0 +1,32 @@
+"""What a file says and a mechanism cannot: collected while the file is read, and said once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pfaffian.errors import ModelWarning, notice
+from pfaffian.formats.number import printable
+
+LeftOut = dict[str, list[str]]
+"""What was left out or changed, in words -> the elements, where it has some."""
+
+SHOWN = 8
+"""Elements of a kind that the warning lists."""
+
+
+def leave(lost: LeftOut, what: str, *elements: str) -> None:
+    """Add elements to what is left out."""
+    lost.setdefault(what, []).extend(elements)
+
+
+def say(source: str, lost: LeftOut) -> None:
+    """Warn ModelWarning: all that was left out or changed, in one message; nothing where there is none."""
+    if lost:
+        parts = [what + (f": {_listed(elements)}" if elements else "") for what, elements in lost.items()]
+        notice(f"{source}: {'; '.join(parts)}", ModelWarning)
+
+
+def _listed(elements: Iterable[str]) -> str:
+    every = list(dict.fromkeys(elements))
+    more = f" and {len(every) - SHOWN} more" if len(every) > SHOWN else ""
+    return ", ".join(printable(e) for e in every[:SHOWN]) + more

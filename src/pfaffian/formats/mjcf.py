@@ -1,0 +1,174 @@
+"""MJCF files as mechanisms, through MuJoCo's own compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError, nearest
+from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.left_out import LeftOut, leave, say
+from pfaffian.formats.mesh_file import places
+from pfaffian.formats.mjcf_actuator import read_actuators
+from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
+from pfaffian.formats.mjcf_model import Compiled, compiled
+from pfaffian.formats.mjcf_part import disabled, m_type, read_closures, read_lifts, read_tree
+from pfaffian.formats.mjcf_text import prepare
+from pfaffian.formats.number import printable
+from pfaffian.formats.run_settings import RunSettings
+from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.unphysical import unphysical
+from pfaffian.output.plain import text as plain
+
+FRICTION = ("smooth", "none")
+"""What becomes of dry friction."""
+
+
+def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
+    """The machine of an MJCF file, with exact loops, and the start that the file gives: (Mechanism, RunSettings).
+
+    Args:
+        path: of the file. Files that it includes and meshes that an inertia needs are read below its folder, no others.
+        options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name), folder (by
+            default the file's).
+    Raises ModelError: what is wrong with which element, on which line; the package mujoco is not installed.
+    Warns ModelWarning: once, all that was left out or changed.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> ball = '<body name="ball"><freejoint name="base"/><geom size="0.1" mass="2"/></body>'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "ball.xml")
+        ...     n = file.write_text(f"<mujoco model='ball'><worldbody>{ball}</worldbody></mujoco>")
+        ...     m, settings = pf.formats.read_mjcf(file)
+        >>> m
+        <Mechanism 'ball': 1 body, 1 joint (nq 7, nv 6), no inputs>
+    """
+    place = as_path(path)
+    options.setdefault("source", place.name)
+    options.setdefault("folder", place.parent)
+    return parse_mjcf(read_text(place), **options)
+
+
+def parse_mjcf(
+    text: str,
+    *,
+    keyframe: str | int | None = None,
+    friction: str = "smooth",
+    name: str | None = None,
+    source: str = "MJCF",
+    folder: str | Path | None = None,
+    meshes: Iterable[str | Path] = (),
+) -> tuple[Mechanism, RunSettings]:
+    """The machine of an MJCF text, and the start that it gives: (Mechanism, RunSettings). It needs the package mujoco.
+
+    Joints keep their coordinates, so that q is MuJoCo's qpos but for quaternions, which are (x, y, z, w) here, and for the
+    velocity of a free joint, which is along the body's axes. What MuJoCo holds by soft constraints is exact: <connect>, <weld>,
+    and couplings of joints and tendons. Motors stay motors, gear and gain make one gear; the input of a position or velocity
+    servo stays its target. Limits of joints and inputs are kept as data. What cannot be said is left out and named: contact,
+    tendons around shapes, muscles, activations, plugins, friction of tendons, air. Cameras, sensors and lights are ignored.
+
+    Args:
+        text: of the file.
+        keyframe: name or number of the keyframe that the settings start from; None, the default: the pose of the file.
+        friction: "smooth", the default, makes `forces.joint_friction` of frictionloss, smooth below 0.001 rad/s or m/s; "none"
+            leaves it out.
+        name: of the mechanism; None: the file's.
+        source: what errors call the text, "MJCF" by default.
+        folder: of the file, for includes and meshes; None, the default, finds none.
+        meshes: more folders with meshes; none by default. A mesh that is not found is no error unless an inertia needs it.
+    Returns: the mechanism; settings with the file's time step and with its start as `guess`, `v` and `u`.
+    Raises ModelError: what is wrong with which element, on which line; the package mujoco is not installed.
+    Warns ModelWarning: once, all that was left out or changed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rod = '<joint name="hinge" axis="0 1 0" damping="0.1"/><geom type="capsule" size="0.02" fromto="0 0 0 0 0 -1"/>'
+        >>> motor = '<actuator><motor name="motor" joint="hinge" gear="20" ctrlrange="-1 1"/></actuator>'
+        >>> text = f'<mujoco model="arm"><worldbody><body>{rod}</body></worldbody>{motor}</mujoco>'
+        >>> m, settings = pf.formats.parse_mjcf(text)
+        >>> m, settings.step
+        (<Mechanism 'arm': 1 body, 1 joint (nq 1, nv 1), inputs motor>, 0.002)
+    """
+    if friction not in FRICTION:
+        raise ModelError(f"friction={printable(friction)}: one of {', '.join(FRICTION)} is needed")
+    base = None if folder is None else Path(folder)
+    found = prepare(text, source, base)
+    c = compiled(found, places(base, meshes))
+    lost = found.lost
+    bodies, joints = read_tree(c, lost)
+    if not any(j.nv for j in joints):
+        raise found.root.error("no joint moves; give a body a <joint> or a <freejoint>")
+    lengths = tendon_lengths(c, lost)
+    motors, biases = read_actuators(c, lengths, lost)
+    start = _start(c, keyframe)
+    made = mechanism(
+        name or plain(found.root.attributes.get("model") or "mechanism", 120),
+        bodies,
+        joints,
+        constraints=[*read_closures(c, lost), *read_couplings(c, lengths, lost)],
+        forces=[*read_passive(c, lengths, friction == "smooth", lost), *read_lifts(c), *biases],
+        actuators=motors,
+        gravity=(0, 0, 0) if disabled(c, "GRAVITY") else c.model.opt.gravity.tolist(),
+        lenient=True,
+    )
+    settings = _settings(c, made, start)
+    return _said(made, found.root.source, lost), settings
+
+
+def _said(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
+    """The mechanism, lenient only where it must be; warns of all that was left out or changed."""
+    wrong = unphysical(m)
+    if wrong:
+        leave(lost, "inertias that no body can have are used as they are", *wrong)
+    say(source, lost)
+    return replace(m, lenient=bool(wrong))
+
+
+def _start(c: Compiled, keyframe: str | int | None) -> int | None:
+    """Number of the keyframe, None for the pose of the file."""
+    if keyframe is None:
+        return None
+    names = [c.model.key(i).name or str(i) for i in range(c.model.nkey)]
+    found = keyframe if isinstance(keyframe, int) else names.index(keyframe) if keyframe in names else -1
+    if isinstance(found, bool) or not 0 <= found < len(names):
+        raise ModelError(f"keyframe={printable(keyframe)}: {nearest(keyframe, names) if names else 'the file has none'}")
+    return found
+
+
+def _settings(c: Compiled, m: Mechanism, key: int | None) -> RunSettings:
+    """The start as settings of a run."""
+    model, step = c.model, float(c.model.opt.timestep)
+    qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
+    q, v = from_mujoco(c, qpos, qvel)
+    ctrl = (
+        {} if key is None else {n: float(model.key_ctrl[key][model.actuator_ctrladr[c.actuators.index(n)]]) for n in m.u_names}
+    )
+    return RunSettings(
+        duration=max(1.0, step),
+        step=step,
+        guess={n: float(x) for n, x in zip(m.q_names, q, strict=True)},
+        v={n: float(x) for n, x in zip(m.v_names, v, strict=True) if x},
+        u={n: x for n, x in ctrl.items() if x},
+    )
+
+
+def from_mujoco(c: Compiled, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q and v of MuJoCo's qpos and qvel."""
+    m, q, v = c.model, np.array(qpos, dtype=float), np.array(qvel, dtype=float)
+    for n in range(m.njnt):
+        kind, at, rate = m_type(c, n), int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
+        if kind in (FREE, SPHERICAL):
+            turn = at + 3 * (kind == FREE)
+            q[turn : turn + 4] = np.roll(qpos[turn : turn + 4], -1)
+        if kind == FREE:
+            R = np.zeros(9)
+            c.mujoco.mju_quat2Mat(R, np.array(qpos[at + 3 : at + 7]))
+            v[rate : rate + 3] = R.reshape(3, 3).T @ qvel[rate : rate + 3]
+    return q, v

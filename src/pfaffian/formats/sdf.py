@@ -1,0 +1,249 @@
+"""SDF files as mechanisms, with exact loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, nearest
+from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.left_out import LeftOut, leave, say
+from pfaffian.formats.mesh_file import Places, places
+from pfaffian.formats.number import numbers, printable
+from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.sdf_frame import Frames, read_frames
+from pfaffian.formats.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
+from pfaffian.formats.sdf_part import SdfJoint, SdfLink, own_pose, read_joint, read_link, value
+from pfaffian.formats.sdf_shape import read_shapes
+from pfaffian.formats.sdf_tree import Ends, span
+from pfaffian.formats.xml import Element, parse_xml
+from pfaffian.model.body import Body, body
+from pfaffian.model.force import Actuator, Potential, actuator
+from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.unphysical import unphysical
+
+MAX_PARTS = 10_000
+GRAVITY = (0.0, 0.0, -9.81)
+
+BASES = ("file", "fixed", "free")
+FRICTION = ("smooth", "none")
+
+
+def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
+    """The model of an SDF file, with exact loops, and its start: (Mechanism, RunSettings). No other file is opened.
+
+    Args:
+        path: of the file.
+        options: those of `parse_sdf`: base, actuated, friction, model, name, meshes, source (by default the file's name),
+            folder (by default the file's).
+    Raises ModelError: what is wrong with which element, on which line.
+    Warns ModelWarning: once, all that was left out or changed.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pfaffian as pf
+        >>> link = '<link name="hull"><pose>0 0 1 0 0 0</pose><inertial><mass>2</mass></inertial></link>'
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "boat.sdf")
+        ...     n = file.write_text(f'<sdf version="1.9"><model name="boat">{link}</model></sdf>')
+        ...     m, settings = pf.formats.read_sdf(file)
+        >>> m, settings.guess["root_joint.z"]
+        (<Mechanism 'boat': 1 body, 1 joint (nq 7, nv 6), no inputs>, 1.0)
+    """
+    place = as_path(path)
+    options.setdefault("source", place.name)
+    options.setdefault("folder", place.parent)
+    return parse_sdf(read_text(place), **options)
+
+
+def parse_sdf(
+    text: str,
+    *,
+    base: str = "file",
+    actuated: Iterable[str] | None = None,
+    friction: str = "smooth",
+    model: str | None = None,
+    name: str | None = None,
+    source: str = "SDF",
+    folder: str | Path | None = None,
+    meshes: Iterable[str | Path] = (),
+) -> tuple[Mechanism, RunSettings]:
+    """The model of an SDF text as a mechanism, and its start: (Mechanism, RunSettings).
+
+    A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
+    become exact closures; a gearbox becomes a constraint on two angles. A joint with two axes becomes two joints, "name" and
+    "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry
+    friction is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
+
+    Args:
+        text: of the file.
+        base: "file", the default, lets a model that no joint ties to the world float on a free joint "root_joint"; "fixed"
+            welds it to the world there; "free" is an error unless it floats.
+        actuated: names of the joints of one velocity with a motor, in this order; None: all of them. A motor is named as its
+            joint and limited to the file's effort, if that is above 0.
+        friction: "smooth", the default, makes `forces.joint_friction` of dry friction, smooth below 0.001 rad/s or m/s; "none"
+            leaves it out.
+        model: name of the model, where the file has several; None, the default, where it has one.
+        name: of the mechanism; None: the model's.
+        source: what errors call the text, "SDF" by default.
+        folder: of the file, for the names of meshes; None, the default, finds none there.
+        meshes: more folders with meshes; none by default. A mesh that is not found is no error: pictures show a box instead.
+    Returns: the mechanism; settings with the time step of the file's world, if it has one, and the start as `guess`.
+    Raises ModelError: what is wrong with which element, on which line; included and nested models, which are not read.
+    Warns ModelWarning: once, all that was left out or changed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> inertia = "<ixx>1</ixx><iyy>1</iyy><izz>1</izz>"
+        >>> rod = f'<link name="rod"><inertial><mass>2</mass><inertia>{inertia}</inertia></inertial></link>'
+        >>> ends = "<parent>world</parent><child>rod</child><axis><xyz>0 1 0</xyz></axis>"
+        >>> hinge = f'<joint name="hinge" type="revolute">{ends}</joint>'
+        >>> m, settings = pf.formats.parse_sdf(f'<sdf version="1.9"><model name="pendulum">{rod}{hinge}</model></sdf>')
+        >>> m
+        <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs hinge>
+    """
+    for chosen, choices, what in ((base, BASES, "base"), (friction, FRICTION, "friction")):
+        if chosen not in choices:
+            raise ModelError(f"{what}={printable(chosen)}: one of {', '.join(choices)} is needed")
+    sdf, lost = parse_xml(text, source, words=True), dict[str, list[str]]()
+    chosen_model, world = _model(sdf, model)
+    links, joints, frames = _parts(chosen_model, _version(sdf), lost)
+
+    ends = [Ends(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
+    tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
+    if base == "free" and not floating:
+        raise chosen_model.error("base='free': a joint ties it to the world already; leave base out")
+    joined = Joined(joints, frames, own_pose(chosen_model.first("pose")), lost)
+    made_tree = read_tree(joined, tree, floating, base == "fixed")
+    where = places(None if folder is None else Path(folder), meshes)
+    made = mechanism(
+        name or chosen_model.attributes.get("name") or "model",
+        [*[_body(link, where, lost) for link in links.values()], *made_tree.between],
+        made_tree.joints,
+        constraints=[*read_loops(joined, closed), *read_couplings(joined, tree)],
+        forces=[*read_friction(joined, made_tree.joints, friction == "smooth"), *_lifts(links, _gravity(world))],
+        actuators=_actuators(made_tree.joints, joints, actuated),
+        gravity=_gravity(world),
+        lenient=True,
+    )
+    return _said(made, sdf.source, lost), _settings(world, made, made_tree.start)
+
+
+def _model(sdf: Element, name: str | None) -> tuple[Element, Element | None]:
+    """The one model of the file, and its world, if it has one."""
+    if sdf.tag != "sdf":
+        raise sdf.error("the root element of an SDF file is <sdf>")
+    worlds = sdf.all("world")
+    found = [(m, w) for w in (None, *worlds) for m in (sdf if w is None else w).all("model")]
+    named = [(m, w) for m, w in found if name is None or m.attributes.get("name") == name]
+    if len(named) == 1:
+        return named[0]
+    if not found:
+        includes = [i for e in (sdf, *worlds) for i in e.all("include")]
+        if includes:
+            uri = includes[-1].first("uri")
+            raise includes[-1].error(
+                f"included models are not read ({printable(uri.content if uri else '?')}); read its own file"
+            )
+        raise sdf.error("there is no <model>")
+    names = [m.attributes.get("name", "?") for m, _ in found]
+    if name is None:
+        raise sdf.error(f"there are {len(found)} models: {', '.join(map(printable, names[:8]))}; pass model=name")
+    raise ModelError(f"model={printable(name)}: {nearest(name, names)}")
+
+
+def _version(sdf: Element) -> tuple[int, ...]:
+    said = sdf.attributes.get("version", "")
+    parts = said.split(".")
+    if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts):
+        raise sdf.error(f"version {printable(said)} is none, such as 1.9")
+    return tuple(map(int, parts))
+
+
+_IGNORED = {
+    "plugin": "plugins are left out",
+    "gripper": "grippers are left out",
+}
+
+
+def _parts(model: Element, version: tuple[int, ...], lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
+    for element in model.children:
+        if element.tag in ("include", "model"):
+            uri = element.first("uri")
+            named = printable(uri.content if uri else element.attributes.get("name", "?"))
+            raise element.error(f"included and nested models are not read ({named}); write the model out in one file")
+        if element.tag in _IGNORED:
+            leave(lost, _IGNORED[element.tag], element.attributes.get("name", "?"))
+    if model.attributes.get("placement_frame"):
+        raise model.error("placement_frame is not read; place the model by its <pose>")
+    if model.first("static") is not None and model.first("static").content in ("true", "1"):  # type: ignore[union-attr]
+        raise model.error("the model is static, nothing of it moves")
+    if not model.all("link") or len(model.all("link")) + len(model.all("joint")) > MAX_PARTS:
+        raise model.error(f"a model needs 1 to {MAX_PARTS} links and joints, it has {len(model.all('link'))} links")
+    frames = read_frames(model, version)
+    links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
+    joints = {x.name: x for x in (read_joint(e, version, lost) for e in model.all("joint"))}
+    for name in frames.defaults:
+        frames.at(name, model)
+    check_mimics(joints)
+    if any(e.all("collision") for e in model.all("link")):
+        leave(lost, "contact between shapes is left out")
+    return links, joints, frames
+
+
+def _body(link: SdfLink, where: Places, lost: LeftOut) -> Body:
+    return body(link.name, link.mass, link.com, link.inertia, shape=read_shapes(link.element, where, lost))
+
+
+def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potential]:
+    """Links without gravity: a force on the mass centre that carries their weight."""
+
+    def force(link: SdfLink) -> ca.SX:
+        return ca.SX(ca.DM([-link.mass * g for g in gravity]))
+
+    return [
+        Potential(f"{n} without gravity"[:128], Lifted(n, ca.SX(ca.DM(x.com)), force(x)))
+        for n, x in links.items() if x.floats and x.mass
+    ]  # fmt: skip
+
+
+def _gravity(world: Element | None) -> tuple[float, ...]:
+    found = None if world is None else world.first("gravity")
+    return GRAVITY if found is None else numbers(found.content, 3, found.where)
+
+
+def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[str] | None) -> list[Actuator]:
+    single = {j.name: j for j in tree if j.nv == 1 and j.mimic is None}
+    names = list(single) if actuated is None else list(actuated)
+    for n in names:
+        if n not in single:
+            raise ModelError(f"actuated: {printable(n)} is no joint of the tree with one velocity; {nearest(n, list(single))}")
+    return [actuator(n, n, limits=(-single[n].effort, single[n].effort)) for n in names]
+
+
+def _said(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
+    """The mechanism, lenient only where it must be; warns of all that was left out or changed."""
+    wrong = unphysical(m)
+    if wrong:
+        leave(lost, "inertias that no body can have are used as they are", *wrong)
+    say(source, lost)
+    return replace(m, lenient=bool(wrong))
+
+
+def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray]) -> RunSettings:
+    """The time step of the world, and the start of what floats."""
+    physics = None if world is None else world.first("physics")
+    step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
+    if not 0 < step < 1:
+        raise physics.error(f"max_step_size {step} is no time step") if physics else ModelError("step")
+    q = m.neutral()
+    for joint, x in start.items():
+        q[m.q_slices[joint]] = x
+    return RunSettings(step=step, guess={n: float(x) for n, x in zip(m.q_names, q, strict=True)})

@@ -1,0 +1,95 @@
+"""Where the frames of an SDF model are: the pose of links, joints and frames, each relative to another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pfaffian.formats.number import printable
+from pfaffian.formats.sdf_part import SdfJoint, name_of, own_pose, word
+from pfaffian.formats.xml import Element
+from pfaffian.model.pose import IDENTITY, Pose
+
+MODEL = "__model__"
+
+
+@dataclass
+class Frames:
+    """Poses of named frames in the model, at the configuration of the file.
+
+    defaults: name -> its element and the frame that it is relative to where it says none.   known: those found so far.
+    """
+
+    defaults: dict[str, tuple[Element, str]]
+    known: dict[str, Pose] = field(default_factory=lambda: {MODEL: IDENTITY, "": IDENTITY})
+
+    def at(self, name: str, asked: Element) -> Pose:
+        """The pose of a frame in the model. Raises ModelError: there is none, or it is relative to itself."""
+        waiting, wanted = list[str](), name
+        while name not in self.known:
+            if name not in self.defaults:
+                raise asked.error(f"there is no link, joint or frame {printable(name)}; add it, or correct the name")
+            if name in waiting:
+                raise self.defaults[name][0].error("its pose is relative to itself, by way of others; break the circle")
+            waiting.append(name)
+            name = self._base(name)
+        while waiting:
+            last = waiting.pop()
+            self.known[last] = self.known[self._base(last)] @ own_pose(self.defaults[last][0].first("pose"))
+        return self.known[wanted]
+
+    def link_of(self, name: str, asked: Element) -> str:
+        """The link that a frame belongs to: parents and children of joints may be frames. "world" stays."""
+        seen = set[str]()
+        while name != "world":
+            element, otherwise = self.defaults.get(name, (None, ""))
+            if element is None or name in seen:
+                raise asked.error(f"there is no link {printable(name)}; add it, or correct the name")
+            if element.tag == "link":
+                return name
+            seen.add(name)
+            name = otherwise
+        return name
+
+    def of_joint(self, joint: SdfJoint) -> Pose:
+        """The pose of a joint's frame in the model."""
+        return self.at(_own(joint.name), joint.element)
+
+    def _base(self, name: str) -> str:
+        """The frame that a frame is relative to."""
+        element, otherwise = self.defaults[name]
+        return relative_to(element) or otherwise
+
+
+def relative_to(element: Element) -> str:
+    """What the pose of an element is relative to, empty where it does not say."""
+    pose = element.first("pose")
+    return "" if pose is None else pose.attributes.get("relative_to", pose.attributes.get("frame", ""))
+
+
+def _own(joint: str) -> str:
+    """The key of a joint's frame, whatever else has its name."""
+    return f"<joint> {joint}"
+
+
+def read_frames(model: Element, version: tuple[int, ...]) -> Frames:
+    """The frames of a model. Before SDF 1.7 a joint may have the name of a link, which then is what the name means.
+
+    Raises ModelError: two of one name.
+    """
+    found: dict[str, tuple[Element, str]] = {}
+    for element in model.children:
+        if element.tag not in ("link", "joint", "frame"):
+            continue
+        name = name_of(element)
+        old = version < (1, 7) and element.tag == "joint" and _own(name) not in found
+        if name in found and not old:
+            raise element.error(f"a <{found[name][0].tag}> of this name is on line {found[name][0].line}; names must be unique")
+        base = MODEL
+        if element.tag == "joint":
+            base = word(element, "child")
+        elif element.tag == "frame":
+            base = element.attributes.get("attached_to", "") or MODEL
+        if element.tag == "joint":
+            found[_own(name)] = (element, base)
+        found.setdefault(name, (element, base))
+    return Frames(found)

@@ -1,0 +1,248 @@
+"""The elements of an SDF model that describe mechanics, as plain data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.left_out import LeftOut, leave
+from pfaffian.formats.number import number, numbers, printable
+from pfaffian.formats.xml import Element
+from pfaffian.model.pose import IDENTITY, Pose, pose
+
+KINDS = {
+    "fixed": ("fixed", 0),
+    "revolute": ("revolute", 1),
+    "continuous": ("revolute", 1),
+    "prismatic": ("prismatic", 1),
+    "screw": ("helical", 1),
+    "ball": ("spherical", 0),
+    "universal": ("revolute", 2),
+    "revolute2": ("revolute", 2),
+    "gearbox": ("gearbox", 2),
+}
+"""SDF joint type -> kind of joint, and how many axes it has; with two, one joint about each."""
+
+UNLIMITED_FROM = 1e16
+"""SDF's number for no limit."""
+
+
+@dataclass(frozen=True)
+class SdfLink:
+    """mass [kg], com (3,) [m], inertia (3, 3) about the mass centre along the link's axes [kg m^2]."""
+
+    name: str
+    element: Element
+    mass: float
+    com: tuple[float, ...]
+    inertia: np.ndarray
+    floats: bool
+
+
+@dataclass(frozen=True)
+class SdfAxis:
+    """One axis of a joint.   xyz: (3,) in `frame`, or in the joint's frame where that is empty.   follows: (joint, axis, ratio,
+    offset, reference) of <mimic>."""
+
+    element: Element | None
+    xyz: tuple[float, ...] = (0.0, 0.0, 1.0)
+    frame: str = ""
+    limits: tuple[float, float] = (-math.inf, math.inf)
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    follows: tuple[str, str, float, float, float] | None = None
+
+
+@dataclass(frozen=True)
+class SdfJoint:
+    """One joint.   pitch: [m/rad] of a screw.   reference, ratio: of a gearbox."""
+
+    name: str
+    element: Element
+    kind: str
+    parent: str
+    child: str
+    axes: tuple[SdfAxis, ...]
+    pitch: float = 0.0
+    reference: str = ""
+    ratio: float = 1.0
+
+
+# -- values between tags ----------------------------------------------------------------------------------------------
+
+
+def word(element: Element, tag: str, default: str | None = None) -> str:
+    """The text of a child; required if there is no default."""
+    child = element.first(tag)
+    if child is None or not child.content:
+        if default is None:
+            raise element.error(f"<{tag}> is missing")
+        return default
+    return child.content
+
+
+def value(element: Element, tag: str, default: float) -> float:
+    """The number of a child; infinite where it says inf."""
+    text = word(element, tag, "")
+    if not text:
+        return default
+    plain = text.lower().lstrip("+-")
+    if plain in ("inf", "infinity"):
+        return -math.inf if text.startswith("-") else math.inf
+    return number(text, f"{element.where}: {tag}")
+
+
+def truth(element: Element, tag: str, default: bool = False) -> bool:
+    text = word(element, tag, "true" if default else "false").lower()
+    if text not in ("true", "false", "1", "0"):
+        raise element.error(f"<{tag}> {printable(text)} is not true or false")
+    return text in ("true", "1")
+
+
+def own_pose(element: Element | None) -> Pose:
+    """The numbers of a <pose>, whatever it is relative to."""
+    if element is None or not element.content:
+        return IDENTITY
+    given, where = element.attributes, element.where
+    if given.get("rotation_format", "euler_rpy") == "quat_xyzw":
+        x = numbers(element.content, 7, where)
+        return _placed(element, x[:3], quaternion=x[3:])
+    x = numbers(element.content, 6, where)
+    turn = math.pi / 180 if given.get("degrees", "false") in ("true", "1") else 1.0
+    angles = tuple(turn * a for a in x[3:])
+    return pose(x[:3], rpy=angles) if any(angles) else pose(x[:3])
+
+
+def _placed(element: Element, xyz: tuple[float, ...], quaternion: tuple[float, ...]) -> Pose:
+    try:
+        return pose(xyz, quaternion=quaternion)
+    except ModelError as error:
+        raise element.error(str(error)) from None
+
+
+def name_of(element: Element) -> str:
+    """The name of an element: 1 to 128 printable characters, none that SDF reserves."""
+    name = element.text("name")
+    if not name or len(name) > 128 or not name.isprintable():
+        raise element.error("the name must have 1 to 128 printable characters")
+    if name == "world" or name.startswith("__"):
+        raise element.error(f"the name {printable(name)} is reserved; call it something else")
+    return name
+
+
+# -- links ------------------------------------------------------------------------------------------------------------
+
+
+def read_link(element: Element, lost: LeftOut) -> SdfLink:
+    """<link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as SDF says."""
+    name, inertial = name_of(element), element.first("inertial")
+    floats = not truth(element, "gravity", True)
+    if truth(element, "kinematic"):
+        leave(lost, "kinematic links move as others do", name)
+    if inertial is None:
+        leave(lost, "links without <inertial> have mass 1 kg and inertia 1 kg m^2, as SDF says", name)
+        return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), floats)
+    if inertial.attributes.get("auto", "false") in ("true", "1"):
+        raise inertial.error("inertia from collision shapes (auto) is not computed here; write <mass> and <inertia>")
+    if inertial.first("fluid_added_mass") is not None:
+        leave(lost, "added masses of a fluid are left out", name)
+    mass = value(inertial, "mass", 1.0)
+    if not 0 <= mass < math.inf:
+        raise inertial.error(f"the mass {mass} of {printable(name)} must be zero or positive")
+    I = _tensor(inertial)
+    at = own_pose(inertial.first("pose"))
+    R = np.array(ca.DM(at.R))
+    I = R @ I @ R.T
+    if not np.isfinite(I).all():
+        raise inertial.error(f"the inertia of {printable(name)} overflows")
+    return SdfLink(name, element, mass, tuple(np.array(ca.DM(at.p)).ravel().tolist()), (I + I.T) / 2, floats)
+
+
+def _tensor(inertial: Element) -> np.ndarray:
+    given = inertial.first("inertia")
+    if given is None:
+        return np.eye(3)
+    xx, yy, zz = (value(given, k, 1.0) for k in ("ixx", "iyy", "izz"))
+    xy, xz, yz = (value(given, k, 0.0) for k in ("ixy", "ixz", "iyz"))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+# -- joints -----------------------------------------------------------------------------------------------------------
+
+
+def read_joint(element: Element, version: tuple[int, ...], lost: LeftOut) -> SdfJoint:
+    """<joint> of a model."""
+    name, kind = name_of(element), element.text("type")
+    if kind not in KINDS:
+        raise element.error(f"type {printable(kind)} is unknown; one of {', '.join(KINDS)}")
+    parent, child = word(element, "parent"), word(element, "child")
+    if parent == child:
+        raise element.error(f"parent and child are both {printable(parent)}")
+    count = KINDS[kind][1]
+    axes = tuple(_axis(element, tag, version, lost) for tag in ("axis", "axis2")[:count])
+    if kind == "ball" and (axis := element.first("axis")) and (dynamics := axis.first("dynamics")) and dynamics.children:
+        leave(lost, "axes of ball joints, with their dampers, are left out", name)
+    ratio = value(element, "gearbox_ratio", 1.0)
+    reference = word(element, "gearbox_reference_body") if kind == "gearbox" else ""
+    pitch = _pitch(element) if kind == "screw" else 0.0
+    return SdfJoint(name, element, kind, parent, child, axes, pitch, reference, ratio)
+
+
+def _pitch(joint: Element) -> float:
+    """[m/rad], from screw_thread_pitch [m per turn] or the old thread_pitch, whose sign is the other."""
+    if joint.first("screw_thread_pitch") is not None:
+        found = value(joint, "screw_thread_pitch", 1.0) / (2 * math.pi)
+    else:
+        old = value(joint, "thread_pitch", -2 * math.pi)
+        found = -1 / old if old else math.inf
+    if not 0 < abs(found) < math.inf:
+        raise joint.error("the pitch of a screw must not be zero or infinite")
+    return found
+
+
+def _axis(joint: Element, tag: str, version: tuple[int, ...], lost: LeftOut) -> SdfAxis:
+    axis = joint.first(tag)
+    if axis is None:
+        if tag == "axis2":
+            raise joint.error("<axis2> is missing")
+        return SdfAxis(joint)
+    if axis.first("initial_position") is not None:
+        leave(lost, "initial positions of axes are left out", name_of(joint))
+    direction = axis.first("xyz")
+    xyz = numbers(direction.content, 3, direction.where) if direction is not None and direction.content else (0.0, 0.0, 1.0)
+    length = math.hypot(*xyz)
+    if not 1e-9 < length < math.inf:
+        raise axis.error(f"joint {printable(name_of(joint))}: the axis {xyz} has no direction")
+    frame = direction.attributes.get("expressed_in", "") if direction is not None else ""
+    if version < (1, 5) or truth(axis, "use_parent_model_frame"):
+        frame = frame or "__model__"
+    limit, dynamics = (axis.first(t) or Element(t, {}, axis.source, axis.line) for t in ("limit", "dynamics"))
+    low, high = value(limit, "lower", -math.inf), value(limit, "upper", math.inf)
+    if low > high:
+        raise limit.error(f"joint {printable(name_of(joint))}: lower {low} is above upper {high}; swap them")
+    effort = value(limit, "effort", -1.0)
+    numbers_ = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness", "rest": "spring_reference"}
+    return SdfAxis(
+        axis,
+        tuple(x / length for x in xyz),
+        frame,
+        limits=(low if low > -UNLIMITED_FROM else -math.inf, high if high < UNLIMITED_FROM else math.inf),
+        effort=effort if effort > 0 else math.inf,
+        follows=_mimic(axis),
+        **{k: value(dynamics, tag, 0.0) for k, tag in numbers_.items()},
+    )
+
+
+def _mimic(axis: Element) -> tuple[str, str, float, float, float] | None:
+    found = axis.first("mimic")
+    if found is None:
+        return None
+    ratio, offset, reference = (value(found, k, d) for k, d in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0)))
+    return found.text("joint"), found.attributes.get("axis", "axis"), ratio, offset, reference

@@ -1,0 +1,60 @@
+"""The shapes of an SDF link: <visual> and <collision>."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pfaffian.errors import ModelError
+from pfaffian.formats.left_out import LeftOut, leave
+from pfaffian.formats.mesh_file import Places
+from pfaffian.formats.number import numbers
+from pfaffian.formats.sdf_part import own_pose, value, word
+from pfaffian.formats.xml import Element
+from pfaffian.model.shape import ROLES, Shape, mesh, shape
+from pfaffian.output.plain import text
+
+UNREAD = "shapes that are no box, sphere, cylinder, capsule, cone or mesh, or cannot be read, are left out"
+
+
+def read_shapes(link: Element, where: Places, lost: LeftOut) -> tuple[Shape, ...]:
+    """The shapes of a <link>. Those that cannot be read are left out: no motion depends on them."""
+    found = list[Shape]()
+    for role in ROLES:
+        for element in link.all(role):
+            try:
+                made = _shape(element, role, where)
+            except ModelError:
+                made = None
+            if made is None:
+                leave(lost, UNREAD, link.attributes["name"])
+            else:
+                found.append(made)
+    return tuple(found)
+
+
+def _shape(element: Element, role: str, where: Places) -> Shape | None:
+    geometry = element.first("geometry")
+    solid = geometry.children[0] if geometry and len(geometry.children) == 1 else None
+    if solid is None or (element.first("pose") or element).attributes.get("relative_to"):
+        return None
+    at, colour = own_pose(element.first("pose")), _colour(element)
+    if solid.tag == "mesh":
+        name = word(solid, "uri")
+        scale = numbers(word(solid, "scale", "1 1 1"), 3, solid.where)
+        return mesh(where.find(name), text(name, 120), scale, at, colour, role)
+    sizes: dict[str, Callable[[], dict]] = {
+        "box": lambda: {"size": numbers(word(solid, "size"), 3, solid.where)},
+        "sphere": lambda: {"radius": value(solid, "radius", 1.0)},
+    }
+    for kind in ("cylinder", "capsule", "cone"):
+        sizes[kind] = lambda: {"radius": value(solid, "radius", 1.0), "length": value(solid, "length", 1.0)}
+    return shape(solid.tag, **sizes[solid.tag](), placement=at, colour=colour, role=role) if solid.tag in sizes else None
+
+
+def _colour(element: Element) -> tuple[float, ...] | None:
+    material = element.first("material")
+    said = None if material is None else material.first("diffuse") or material.first("ambient")
+    if said is None:
+        return None
+    count = len(said.content.split()[:5])
+    return tuple(min(max(x, 0.0), 1.0) for x in numbers(said.content, count, said.where)) if count in (3, 4) else None

@@ -1,0 +1,83 @@
+"""One door for all files: kinds are told by what a file contains."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError, ModelWarning
+from pfaffian.formats import RunSettings
+
+MASS = '<inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+LINKS = f'<link name="a"/><link name="b">{MASS}</link>'
+URDF = f'<robot name="r">{LINKS}<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>'
+MJCF = '<mujoco><worldbody><body name="b"><joint name="j"/><geom size="0.1"/></body></worldbody></mujoco>'
+HINGE = '<joint name="j" type="revolute"><parent>world</parent><child>b</child></joint>'
+SDF = f'<sdf version="1.9"><model name="r"><link name="b"/>{HINGE}</model></sdf>'
+YAML = "{bodies: {b: {mass: 2, inertia: 1}}, joints: {j: {kind: revolute, parent: world, child: b}}}"
+TEXTS = {"URDF": URDF, "MJCF": MJCF, "SDF": SDF}
+BEFORE = "\ufeff<?xml version='1.0'?>\n<!-- <robot> <mujoco> <sdf> " + "long " * 40_000 + "-->\n"
+
+
+@pytest.mark.parametrize("suffix", [".xml", ".urdf", ".sdf", "", ".txt"])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_the_root_element_tells_the_format(tmp_path, kind, suffix):
+    file = tmp_path / f"r{suffix}"
+    file.write_text(TEXTS[kind], encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        m, settings = pf.read(file)
+    assert m.q_names == ("j",) and isinstance(settings, RunSettings)
+
+
+def test_what_comes_before_the_root_element_does_not_count(tmp_path):
+    file = tmp_path / "r.yaml"
+    file.write_text(BEFORE.replace("\ufeff<?xml version='1.0'?>\n", "") + URDF, encoding="utf-8")
+    assert pf.read(file)[0].q_names == ("j",)
+    file.write_text(YAML, encoding="utf-8")
+    assert pf.read(file)[0].q_names == ("j",)
+
+
+OTHERS = {
+    "a.xacro": (URDF, "xacro is source code of URDF; if you trust it"),
+    "a.txt": (YAML, "it is none of URDF (<robot>), MJCF (<mujoco>), SDF (<sdf>), nor YAML by its suffix, .yaml or .yml"),
+    "a.xml": ("<mujocoinclude/>", "it is a part of an MJCF file"),
+    "b.xml": ("<html/>", "it is a web page"),
+    "c.xml": ("<a><robot/></a>", "its root element <a> is none of <robot>, <mujoco>, <sdf>"),
+    "d.xml": ("<robot", "not well-formed XML"),
+    "e.xml": ('<!DOCTYPE robot [<!ENTITY a "b">]><robot/>', "document types and entities are refused"),
+    "f.xml": ("", "it is none of URDF"),
+    "a.stl": ("solid a\n", "it is a mesh (STL)"),
+    "a.zip": ("PK\x03\x04 ...", "it is a zip archive"),
+    "a.dae": ("<COLLADA/>", "it is a mesh (COLLADA)"),
+    "a.config": ("<model/>", "it is Gazebo's model.config"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_files_are_named(tmp_path, name):
+    text, message = OTHERS[name]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError) as error:
+        pf.read(tmp_path / name)
+    assert message in str(error.value)
+
+
+def test_options_are_those_of_the_format(tmp_path):
+    for kind, option, message in (
+        ("MJCF", "base", "MJCF has no option 'base'; there are keyframe, friction"),
+        ("SDF", "keyframe", "SDF has no option 'keyframe'; there are base"),
+        ("URDF", "allow", "URDF has no option 'allow'"),
+    ):
+        file = tmp_path / "r.xml"
+        file.write_text(TEXTS[kind], encoding="utf-8")
+        with pytest.raises(ModelError) as error:
+            pf.read(file, **{option: "free"})
+        assert message in str(error.value)
+    (tmp_path / "r.yaml").write_text(YAML, encoding="utf-8")
+    with pytest.raises(ModelError, match="YAML has no option 'base'; there are allow"):
+        pf.read(tmp_path / "r.yaml", base="free")
+    (tmp_path / "r.xml").write_text(URDF, encoding="utf-8")
+    assert pf.read(tmp_path / "r.xml", base="free")[0].nv == 7

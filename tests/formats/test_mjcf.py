@@ -1,0 +1,520 @@
+"""What an MJCF file means: against MuJoCo itself on random states, and what is refused or left out with which words."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError, ModelWarning
+from tests.tolerance import MET, PEER, close
+
+SMALL = '<inertial pos="0.1 0.02 -0.05" mass="1.3" fullinertia="0.05 0.06 0.04 0.002 -0.003 0.001"/>'
+
+
+def mjcf(bodies, more="", head='<compiler angle="radian"/>'):
+    return f"<mujoco model='m'>\n{head}\n<worldbody>{bodies}</worldbody>\n{more}</mujoco>"
+
+
+def body(name, joints, inside="", place='pos="0.1 0.2 0.3" quat="0.8 0 0.6 0"'):
+    return f'<body name="{name}" {place}>{SMALL}{joints}{inside}</body>'
+
+
+def quiet(text, **options):
+    """The mechanism and settings of a text, and what was said about it."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        m, settings = pf.formats.parse_mjcf(text, **options)
+    return m, settings, "; ".join(str(w.message) for w in caught)
+
+
+def read(text, **options):
+    return quiet(text, **options)[0]
+
+
+HINGE = '<joint name="h" type="hinge" axis="0.6 0 0.8" pos="0.05 -0.1 0.2" ref="0.3"/>'
+BALL = '<joint name="b" type="ball" pos="0.02 0.03 0.04" damping="0.1"/>'
+FREE = '<freejoint name="f"/>'
+
+MACHINES = {
+    "every joint": body(
+        "a", FREE, body("b1", HINGE, body("c", BALL, body("d", '<joint name="s" type="slide" axis="0 1 1" ref="-0.2"/>')))
+    ),
+    "several joints of one body": body("a", '<joint name="x" type="slide" axis="1 0 0" pos="0.1 0 0"/>' + HINGE + BALL),
+    "springs and dampers": body(
+        "a",
+        '<joint name="h" axis="0 1 0" stiffness="3" springref="0.4" ref="0.1" damping="0.2" armature="0.07"/>',
+        body(
+            "b1",
+            '<joint name="s" type="slide" stiffness="20" springref="-0.1" damping="0.5" armature="0.2"/>',
+            body("c", '<joint name="b" type="ball" stiffness="0.7" damping="0.03" armature="0.01"/>'),
+        ),
+    ),
+    "a free body with springs and armature": body(
+        "a",
+        '<joint name="f" type="free" stiffness="2" damping="0.3" armature="0.4"/>',
+        place='pos="0.3 0.1 0.2" quat="0.6 0 0.8 0"',
+    ),
+    "weight held up": body("a", HINGE).replace('name="a"', 'name="a" gravcomp="0.7"'),
+}
+TWO = body(
+    "a",
+    '<joint name="h" axis="0 1 0"/>',
+    body("b1", '<joint name="s" type="slide" axis="1 0 0"/><site name="p" pos="0.1 0 0"/>'),
+)
+FIXED = '<fixed name="t" {}><joint joint="h" coef="0.7"/><joint joint="s" coef="-1.3"/></fixed>'
+SITES = '<site name="w" pos="1 -1 2"/><site name="w2" pos="-1 0.5 0"/>'
+TENDONS = {
+    "a fixed tendon": (FIXED.format('stiffness="9" damping="0.4" springlength="0.2" armature="0.3"'), ""),
+    "a spring with play": (FIXED.format('stiffness="9" springlength="-0.1 0.1"'), ""),
+    "a path with a pulley": (
+        '<spatial name="t" stiffness="11" damping="0.4" springlength="0.5" armature="0.2"><site site="w"/><site site="p"/>'
+        '<pulley divisor="2"/><site site="p"/><site site="w2"/></spatial>',
+        SITES,
+    ),
+}
+ACTUATORS = {
+    "motor": '<motor name="u" joint="h" gear="2.5"/>',
+    "position": '<position name="u" joint="h" kp="7" kv="0.4" gear="1.5"/>',
+    "velocity": '<velocity name="u" joint="s" kv="3" gear="-2"/>',
+    "general": '<general name="u" joint="s" gainprm="2" biastype="affine" biasprm="0.5 -4 -0.3" gear="3"/>',
+    "tendon": '<general name="u" tendon="t" gainprm="2" biastype="affine" biasprm="0.5 -4 -0.3" gear="3"/>',
+    "armature": '<motor name="u" joint="h" gear="2" armature="0.1" damping="0.2"/>',
+    "armature of a tendon": '<motor name="u" tendon="t" gear="2" armature="0.1" damping="0.2"/>',
+}
+DRONE = (
+    f'<body name="a">{SMALL}{FREE}<site name="r" pos="0.2 0.1 0" quat="0.8 0.6 0 0"/></body>'
+    f'<body name="b1">{SMALL}<joint name="b" type="ball"/></body>'
+)
+DRIVEN = {
+    "a rotor": '<motor name="u" site="r" gear="0 0 1 0 0 0.02"/>',
+    "any wrench": '<motor name="u" site="r" gear="0.3 0 2 0.1 -0.4 0"/>',
+    "a ball joint": '<motor name="u" joint="b" gear="0.3 -2 0.7"/>',
+    "moments of a free joint": '<motor name="u" joint="f" gear="0 0 0 0.3 -2 0.7"/>',
+}
+
+
+def state_of(model, q, v):
+    """MuJoCo's qpos and qvel, and its rotation of each free joint."""
+    qpos, qvel, turns = np.array(q), np.array(v), {}
+    for j in range(model.njnt):
+        kind, at, rate = int(model.jnt_type[j]), model.jnt_qposadr[j], model.jnt_dofadr[j]
+        first = at + 3 * (kind == 0)
+        if kind < 2:
+            qpos[first : first + 4] = np.roll(q[first : first + 4], 1)
+        if kind == 0:
+            R = np.zeros(9)
+            mujoco.mju_quat2Mat(R, qpos[first : first + 4])
+            turns[rate] = R.reshape(3, 3)
+            qvel[rate : rate + 3] = turns[rate] @ v[rate : rate + 3]
+    return qpos, qvel, turns
+
+
+def ours(a, qvel, turns):
+    """MuJoCo's accelerations along our velocities: of free joints along the body's axes."""
+    a = np.array(a)
+    for rate, R in turns.items():
+        a[rate : rate + 3] = R.T @ a[rate : rate + 3] - np.cross(qvel[rate + 3 : rate + 6], R.T @ qvel[rate : rate + 3])
+    return a
+
+
+def check_against_mujoco(text, seeds=(0, 1), **options):
+    """Accelerations of random states, without constraints, and the positions of all bodies."""
+    m, model = read(text, **options), mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    parts = {"v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot, **{b.name: _place(b.name) for b in m.bodies}}
+    at = pf.compile_terms(m, parts, backend="interpreter", lanes=1)
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+        data.qpos, data.qvel, turns = state_of(model, q, v)
+        data.ctrl[:] = u
+        mujoco.mj_forward(model, data)
+        found = at(q, v, u)
+        close(np.ravel(found["v_dot"]), ours(data.qacc, data.qvel, turns), PEER, f"acceleration, seed {seed}")
+        for i in range(1, model.nbody):
+            close(np.ravel(found[model.body(i).name]), data.xpos[i], PEER, f"place of {model.body(i).name}", 1.0)
+    return m
+
+
+def _place(name):
+    return lambda T: T.kinematics.position(name)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_joints_and_their_springs_move_as_in_mujoco(name):
+    check_against_mujoco(mjcf(MACHINES[name], head='<compiler angle="radian"/><option gravity="1 -2 -9"/>'))
+
+
+@pytest.mark.parametrize("name", TENDONS)
+def test_tendons_pull_as_in_mujoco(name):
+    tendon, sites = TENDONS[name]
+    check_against_mujoco(mjcf(sites + TWO, f"<tendon>{tendon}</tendon>"), seeds=(0, 1, 2))
+
+
+@pytest.mark.parametrize("name", ACTUATORS)
+def test_actuators_act_as_in_mujoco(name):
+    m = check_against_mujoco(mjcf(TWO, f"<tendon>{FIXED.format('')}</tendon><actuator>{ACTUATORS[name]}</actuator>"))
+    assert m.u_names == ("u",)
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_wrenches_act_as_in_mujoco(name):
+    assert check_against_mujoco(mjcf(DRONE, f"<actuator>{DRIVEN[name]}</actuator>")).u_names == ("u",)
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+CHAIN = body(
+    "a",
+    '<joint name="h" axis="0 1 0"/>',
+    body("b1", '<joint name="h2" axis="0.1 1 0"/>', body("c", '<joint name="b" type="ball"/>')),
+)
+OTHER = body("d", FREE + '<site name="e" pos="0.1 0 0.2" quat="0.6 0.8 0 0"/>', place='pos="0.5 0 0.1" quat="0.6 0 0 0.8"')
+LOOPS = {
+    "connect": '<connect body1="c" body2="d" anchor="0.2 0.1 0"/>',
+    "connect to the world": '<connect body1="c" anchor="0.2 0.1 0"/>',
+    "weld": '<weld body1="c" body2="d" anchor="0.05 0 0.1"/>',
+    "weld without torque": '<weld body1="c" body2="d" anchor="0.05 0 0.1" torquescale="0"/>',
+    "weld with a pose": '<weld body1="c" body2="d" relpose="0.3 0.1 0.2 0.8 0 0.6 0"/>',
+    "connect of sites": '<connect site1="e" site2="g"/>',
+    "weld of sites": '<weld site1="e" site2="g"/>',
+    "joints": '<joint joint1="h" joint2="h2" polycoef="0.1 0.7 0.3 -0.2 0.05"/>',
+    "one joint": '<joint joint1="h2" polycoef="0.2 0 0 0 0"/>',
+    "tendons": '<tendon tendon1="t" tendon2="t2" polycoef="0.1 2 0.3 0 0"/>',
+}
+STRANDS = (
+    '<tendon><fixed name="t"><joint joint="h" coef="0.7"/></fixed>'
+    '<fixed name="t2"><joint joint="h2" coef="0.7"/><joint joint="h" coef="-0.4"/></fixed></tendon>'
+)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_are_those_of_mujoco_made_exact(name):
+    """J v = 0 has the same velocities, and the accelerations obey Gauss' principle with MuJoCo's M, J and forces."""
+    text = mjcf(
+        CHAIN.replace("</body>", '<site name="g" pos="0.1 0.2 0.1"/></body>', 1) + OTHER,
+        f"{STRANDS}<equality>{LOOPS[name]}</equality>",
+    )
+    m, settings, _ = quiet(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_REFSAFE)
+    data, random = mujoco.MjData(model), np.random.default_rng(3)
+    start = settings.arrays(m)[0] + 0.1 * random.normal(size=m.nq)
+    q = pf.assemble(m, start, backend="interpreter").q
+    data.qpos, data.qvel, turns = state_of(model, q, np.zeros(m.nv))
+    mujoco.mj_forward(model, data)
+    assert np.abs(data.efc_pos[: data.ne]).max() < MET
+    J = data.efc_J.reshape(-1, model.nv)[: data.ne]
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    assert np.linalg.matrix_rank(J, tol=1e-9) == len(J) - (3 if name == "weld without torque" else 0)
+    basis = np.linalg.svd(J)[2][np.linalg.matrix_rank(J, tol=1e-9) :].T
+    expected = basis @ np.linalg.solve(basis.T @ M @ basis, basis.T @ M @ data.qacc_smooth)
+    found = pf.compile_terms(m, {"a": lambda T: pf.FORMULATIONS["projection"](T).v_dot}, backend="interpreter", lanes=1)
+    close(np.ravel(found(q, np.zeros(m.nv))["a"]), ours(expected, data.qvel, turns), PEER, f"acceleration with {name}")
+
+
+# -- the rest of a file -----------------------------------------------------------------------------------------------
+
+
+def test_keyframes_are_starts():
+    keys = '<keyframe><key name="home" qpos="1 2 3 0.8 0 0.6 0 0.5" qvel="1 2 3 0.1 0.2 0.3 0.7" ctrl="4"/>'
+    keys += '<key qpos="0 0 0 1 0 0 0 9"/></keyframe>'
+    text = mjcf(body("a", FREE, body("b1", HINGE)), '<actuator><motor name="u" joint="h"/></actuator>' + keys)
+    m, settings, _ = quiet(text)
+    q, v, u, _ = settings.arrays(m)
+    assert q.tolist() == pytest.approx([0.1, 0.2, 0.3, 0, 0.6, 0, 0.8, 0.3]) and not v.any() and not u.any()
+    q, v, u, _ = quiet(text, keyframe="home")[1].arrays(m)
+    model = mujoco.MjModel.from_xml_string(text)
+    qpos, qvel, _ = state_of(model, q, v)
+    close(qpos, model.key_qpos[0], MET, "qpos")
+    close(qvel, model.key_qvel[0], MET, "qvel")
+    assert u.tolist() == [4]
+    assert quiet(text, keyframe=1)[1].guess["h"] == 9
+    assert settings.step == 0.002 and settings.duration == 1.0
+
+
+def test_limits_of_joints_and_inputs():
+    joints = '<joint name="h" axis="0 1 0" limited="true" range="-1 2" actuatorfrclimited="true" actuatorfrcrange="-6 9"/>'
+    inputs = (
+        '<motor name="u" joint="h" gear="2" ctrllimited="true" ctrlrange="-5 4"/>'
+        '<general name="w" joint="h" gear="-2" gainprm="3" forcelimited="true" forcerange="-12 3"/>'
+        '<position name="p" joint="h" kp="3" forcelimited="true" forcerange="-1 1" ctrllimited="true" ctrlrange="-1 1"/>'
+    )
+    m, _, said = quiet(mjcf(body("a", joints), f"<actuator>{inputs}</actuator>"))
+    assert m.joint("h").limits == ((-1, 2),)
+    assert m.u_limits.tolist() == [[-3, 4], [-1.5, 1], [-1, 1]]
+    assert "limits of the force of servos are left out: 'p'" in said
+
+
+def test_friction_is_smooth_or_left_out():
+    text = mjcf(body("a", '<joint name="h" frictionloss="0.5"/>'))
+    m, _, said = quiet(text)
+    assert "dry friction (frictionloss) is smooth below 0.001 rad/s or m/s: 'h'" in said
+    found = pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy", lanes=1)
+    assert float(np.ravel(found([0.0], [1.0])["f"])[0] - np.ravel(found([0.0], [0.0])["f"])[0]) == pytest.approx(-0.5, rel=1e-5)
+    m, _, said = quiet(text, friction="none")
+    assert "dry friction (frictionloss) is left out: 'h'" in said and not m.forces
+
+
+def test_switches_of_the_file_hold():
+    flags = "".join(f'<option><flag {f}="disable"/></option>' for f in ("gravity", "spring", "damper", "equality", "actuation"))
+    springs = '<joint name="h" axis="0 1 0" stiffness="3" damping="1"/>'
+    m = read(mjcf(body("a", springs), '<equality><joint joint1="h"/></equality><actuator><motor joint="h"/></actuator>', flags))
+    assert not m.constraints and not m.actuators and m.gravity.is_zero()
+    assert m.joint("h").stiffness.is_zero() and m.joint("h").damping.is_zero()
+    groups = '<actuator><motor name="u" joint="h" group="2"/><motor name="w" joint="h"/></actuator>'
+    m, _, said = quiet(mjcf(body("a", HINGE), groups, '<option actuatorgroupdisable="2"/>'))
+    assert m.u_names == ("w",) and "actuators that the file disables are left out: 'u'" in said
+
+
+def test_shapes_are_kept_and_names_made():
+    geoms = (
+        '<geom type="box" size="0.1 0.2 0.3" rgba="1 0 0 1" mass="0"/>'
+        '<geom type="capsule" fromto="0 0 0 0 0 2" size="0.1" group="3" mass="0"/>'
+        '<geom type="cylinder" size="0.1 0.4" mass="0"/><geom size="0.3" mass="0" pos="0 0 1"/>'
+        '<geom type="ellipsoid" size="1 2 3" mass="0"/>'
+    )
+    text = mjcf(f'<body>{SMALL}<joint/>{geoms}</body><body name="fixed"/><geom type="plane" size="1 1 1"/>')
+    m, _, said = quiet(text)
+    b = m.body("body 1")
+    sizes = [(s.kind, s.role, np.ravel(m.value(s.size)).tolist()) for s in b.shapes]
+    assert sizes == [
+        ("box", "visual", [0.2, 0.4, 0.6]),
+        ("capsule", "collision", [0.1, 2]),
+        ("cylinder", "visual", [0.1, 0.8]),
+        ("sphere", "visual", [0.3]),
+    ]
+    assert b.shapes[0].colour == (1, 0, 0, 1) and m.value(b.shapes[1].placement.p).ravel().tolist() == [0, 0, 1]
+    assert [j.name for j in m.joints] == ["body 1 hinge", "fixed fixed"]
+    assert "shapes that are no box, sphere, cylinder, capsule or mesh are left out: 'body 1'" in said
+    assert "shapes of the world are left out" in said and "contact between shapes is left out" in said
+
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+MESHED = '<asset><mesh name="t" file="t.obj" scale="2 2 2"/></asset><visual/>'
+
+
+def meshed(inertial, head='<compiler meshdir="meshes"/>'):
+    inside = f'<joint name="h"/>{inertial}<geom name="g" type="mesh" mesh="t" pos="0.1 0.2 0.3" quat="0.8 0.6 0 0"/>'
+    return mjcf(f'<body name="a">{inside}</body>', MESHED, head)
+
+
+def test_meshes_matter_for_inertia_only(tmp_path):
+    (tmp_path / "meshes").mkdir()
+    missing, _, said = quiet(meshed(SMALL), folder=tmp_path)
+    assert missing.body("a").shapes[0].file is None and "lose the inertia" not in said
+    with pytest.raises(ModelError) as error:
+        quiet(meshed(""), folder=tmp_path)
+    for part in ("MJCF line 3: <body> 'a'", "it moves and has no inertia without its mesh", "Lost: 'a (mesh meshes/t.obj)'"):
+        assert part in str(error.value)
+    partly = meshed('<geom size="0.1" mass="2"/>')
+    m, _, said = quiet(partly, folder=tmp_path)
+    assert m.value(m.body("a").mass).item() == 2
+    assert "bodies that lose the inertia of meshes that are missing or cannot be read: 'a (mesh meshes/t.obj)'" in said
+    path = tmp_path / "meshes" / "t.obj"
+    path.write_text(TETRAHEDRON)
+    m, _, said = quiet(meshed(""), folder=tmp_path)
+    model = mujoco.MjSpec.from_string(meshed("", "").replace('file="t.obj"', f'file="{path}"')).compile()
+    assert m.value(m.body("a").mass).item() == pytest.approx(model.body_mass[1]) == pytest.approx(1000 * 8 / 6)
+    with_file = m.body("a").shapes[0], quiet(meshed(SMALL), folder=tmp_path)[0].body("a").shapes[0]
+    for s in with_file:
+        assert s.file == str(path.resolve()) and np.ravel(m.value(s.size)).tolist() == [2, 2, 2]
+        close(np.ravel(m.value(s.placement.p)), [0.1, 0.2, 0.3], MET, "place of the mesh", 1.0)
+        close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], MET, "direction of the mesh", 1.0)
+
+
+def test_a_mesh_is_found_again_where_the_compiler_moves_geometries():
+    """Static bodies may be fused with what carries them, and visual geometries discarded."""
+    inner = f'<body name="in" pos="0 0 1">{SMALL}<geom type="mesh" mesh="t" contype="0" conaffinity="0"/></body>'
+    text = mjcf(body("a", HINGE, inner + '<geom size="0.1"/>'), MESHED, '<compiler fusestatic="true" discardvisual="true"/>')
+    m, _, _ = quiet(text.replace("<visual/>", ""))
+    assert [b.name for b in m.bodies] == ["a"]
+    assert [(s.kind, np.ravel(m.value(s.placement.p)).tolist()) for s in m.body("a").shapes] == [
+        ("sphere", [0, 0, 0]),
+        ("mesh", [0, 0, 1]),
+    ]
+    pair = '<contact><pair geom1="g" geom2="f"/></contact>'
+    off = 'contype="0" conaffinity="0"'
+    said = quiet(mjcf(body("a", HINGE, f'<geom name="g" size="1" {off}/><geom name="f" size="1" {off}/>'), pair))[2]
+    assert said == "MJCF: contact between shapes is left out"
+
+
+def test_includes_are_read_below_the_folder_and_nowhere_else(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "part.xml").write_text(f"<mujocoinclude>{body('a', HINGE)}</mujocoinclude>")
+    (tmp_path / "part.xml").write_text(f"<mujocoinclude>{body('a', HINGE)}</mujocoinclude>")
+    inside = mjcf('<include file="part.xml"/>')
+    assert quiet(inside, folder=home)[0].q_names == ("h",)
+    (home / "m.xml").write_text(inside)
+    assert pf.read(home / "m.xml")[0].q_names == ("h",)
+    (home / "self.xml").write_text('<mujocoinclude><include file="self.xml"/></mujocoinclude>')
+    (home / "link.xml").symlink_to(tmp_path / "part.xml")
+    (home / "wrong.xml").write_text("<mujocoinclude>\n<body name='a'><joint kind='hinge'/></body></mujocoinclude>")
+    for name, message in {
+        "../part.xml": "is not a path below the file's own folder",
+        str(tmp_path / "part.xml"): "is not a path below",
+        "link.xml": "leads out of the file's own folder",
+        "none.xml": "cannot be read",
+        "self.xml": "is included twice",
+        "wrong.xml": "wrong.xml line 2: <joint>: Schema violation: unrecognized attribute: 'kind'",
+    }.items():
+        with pytest.raises(ModelError) as error:
+            pf.formats.parse_mjcf(mjcf(f'<include file="{name}"/>'), folder=home)
+        assert message in str(error.value), name
+    with pytest.raises(ModelError, match="the text has no folder"):
+        pf.formats.parse_mjcf(inside)
+
+
+def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch):
+    """The compiler itself would open any file; it gets a text without names of files."""
+    outside = tmp_path / "t.obj"
+    outside.write_text(TETRAHEDRON)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in (str(outside), "../t.obj", "t.obj"):
+        text = mjcf(
+            '<body name="a"><joint/><geom type="mesh" mesh="t"/></body>', f'<asset><mesh name="t" file="{name}"/></asset>', ""
+        )
+        with pytest.raises(ModelError, match="has no inertia without its mesh"):
+            quiet(text, folder=home)
+    rest = '<asset><texture type="2d" file="x.png"/><hfield name="f" file="x.png" size="1 1 1 1"/><skin file="x.skn"/></asset>'
+    m, _, said = quiet(mjcf(body("a", HINGE, '<geom type="hfield" hfield="f"/>'), rest), folder=home)
+    assert (m.nv == 1 and "are left out: 'a'" not in said.split("contact")[0]) or m.body("a").shapes
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+ONE = body("a", HINGE)
+WRONG = {
+    "no mjcf": ("<robot/>", "the root element of an MJCF file is <mujoco>"),
+    "an include": ("<mujocoinclude/>", "the root element of an MJCF file is <mujoco>"),
+    "not closed": ("<mujoco><worldbody>", "not well-formed XML"),
+    "entities": ('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>', "document types and entities are refused"),
+    "unknown element": (mjcf("<boddy/>"), "MJCF line 3: <boddy>: Schema violation: unrecognized element"),
+    "unknown attribute": (mjcf(ONE.replace("axis", "axes")), "<joint> 'h': Schema violation: unrecognized attribute: 'axes'"),
+    "unknown type": (mjcf(ONE.replace('"hinge"', '"revolute"')), "<joint> 'h'"),
+    "text for a number": (mjcf(ONE.replace("0.6 0 0.8", "a b c")), "<joint> 'h'"),
+    "two numbers for three": (mjcf(ONE.replace("0.6 0 0.8", "0 1")), "<joint> 'h'"),
+    "no number": (mjcf(ONE.replace("0.6 0 0.8", "0 -NaN 1")), "<joint> 'h': axis '0 -NaN 1' is not a number"),
+    "an axis of zero": (mjcf(ONE.replace("0.6 0 0.8", "0 0 0")), "<joint> 'h': axis too small"),
+    "a name twice": (mjcf(ONE + ONE), "repeated name"),
+    "no inertia": (
+        mjcf('<body name="a"><joint name="h"/></body>'),
+        "<body> 'a': mass and inertia of moving bodies must be larger",
+    ),
+    "a negative mass": (mjcf(ONE.replace('"1.3"', '"-1"')), "<body> 'a'"),
+    "an impossible inertia": (mjcf(ONE.replace("0.05 0.06 0.04", "0.05 0.9 0.04")), "must satisfy A + B >= C"),
+    "a free joint within": (mjcf(body("a", HINGE, body("b1", FREE))), "free joint can only be used on top level"),
+    "two orientations": (
+        mjcf(ONE.replace('quat="0.8 0 0.6 0"', 'quat="1 0 0 0" euler="1 0 0"')),
+        "multiple orientation specifiers",
+    ),
+    "limits swapped": (mjcf(ONE.replace('ref="0.3"', 'limited="true" range="2 1"')), "<joint> 'h'"),
+    "unknown class": (mjcf(ONE.replace('ref="0.3"', 'class="c"')), "unknown default class"),
+    "connect of nothing": (
+        mjcf(ONE, '<equality><connect body1="a" body2="z" anchor="0 0 0"/></equality>'),
+        "<connect>: unknown element 'z'",
+    ),
+    "connect without anchor": (mjcf(ONE, '<equality><connect body1="a"/></equality>'), "<connect>"),
+    "coupling of nothing": (mjcf(ONE, '<equality><joint joint1="z"/></equality>'), "unknown element 'z'"),
+    "coupling of a ball": (
+        mjcf(ONE + body("c", BALL), '<equality><joint joint1="h" joint2="b"/></equality>'),
+        "only HINGE and SLIDE",
+    ),
+    "tendon on nothing": (mjcf(ONE, '<tendon><fixed><joint joint="z" coef="1"/></fixed></tendon>'), "z"),
+    "an empty tendon": (mjcf(ONE, '<tendon><fixed name="t"/></tendon>'), "<fixed> 't'"),
+    "motor on nothing": (mjcf(ONE, '<actuator><motor joint="z"/></actuator>'), "<motor>: unknown transmission target 'z'"),
+    "motor without a joint": (mjcf(ONE, '<actuator><motor name="u"/></actuator>'), "<motor> 'u'"),
+    "a keyframe of another size": (
+        mjcf(ONE, '<keyframe><key qpos="1 2 3"/></keyframe>'),
+        "keyframe '': invalid qpos size, expected 1",
+    ),
+    "soft bodies": (mjcf('<flexcomp name="f" type="grid"/>'), "<flexcomp> 'f': soft bodies (flex) are no rigid bodies"),
+    "attached models": (mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'), "attached models are not read"),
+    "too many copies": (mjcf(f'<replicate count="100001">{ONE}</replicate>'), "more than 10000 copies"),
+    "copies of copies": (
+        mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'),
+        "more than 10000 copies",
+    ),
+    "copies in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
+    "nothing moves": (mjcf('<body name="a"/>'), "no joint moves; give a body a <joint> or a <freejoint>"),
+    "an include without a folder": (mjcf('<include file="a.xml"/>'), "'a.xml' cannot be found: the text has no folder"),
+    "an include without a file": (mjcf("<include/>"), "needs the attribute 'file'"),
+    "depth": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_files_are_refused_with_the_reason(name):
+    text, message = WRONG[name]
+    with warnings.catch_warnings(), pytest.raises(ModelError) as error:
+        warnings.simplefilter("ignore", ModelWarning)
+        pf.formats.parse_mjcf(text)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"friction": "wet"}, "friction='wet': one of smooth, none"),
+        ({"keyframe": "home"}, "keyframe='home': the file has none"),
+        ({"keyframe": 0}, "keyframe=0: the file has none"),
+        ({"keyframe": True}, "keyframe=True"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ModelError) as error:
+        pf.formats.parse_mjcf(mjcf(ONE), **options)
+    assert message in str(error.value)
+
+
+def test_what_cannot_be_said_is_named_once():
+    inside = '<geom name="g" type="cylinder" size="0.1 0.2"/><site name="p"/><site name="q" pos="1 0 0"/>'
+    bodies = body("a", HINGE, inside) + body(
+        "c", '<joint name="b" type="ball" limited="true" range="0 1" frictionloss="1"/>', "<geom size='1'/>"
+    )
+    more = (
+        '<tendon><spatial name="round"><site site="p"/><geom geom="g"/><site site="q"/></spatial>'
+        '<fixed name="t" limited="true" range="0 1" frictionloss="1"><joint joint="h" coef="1"/></fixed></tendon>'
+        '<equality><joint name="off" joint1="h" active="false"/><tendon name="bound" tendon1="round"/></equality>'
+        '<actuator><muscle name="m" joint="h" lengthrange="0 1"/><motor name="w" tendon="round"/>'
+        '<motor name="j" jointinparent="b" gear="1 0 0"/>'
+        '<general name="f" joint="h" dyntype="filter" dynprm="0.1"/>'
+        '<motor name="late" joint="h" delay="0.1" nsample="5"/></actuator>'
+        "<sensor><jointpos joint='h'/></sensor>"
+    )
+    text = mjcf(bodies, more, '<compiler angle="radian"/><option density="1"/>')
+    with pytest.warns(ModelWarning) as caught:
+        m, _ = pf.formats.parse_mjcf(text)
+    assert len(caught) == 1 and m.u_names == ("f", "late")
+    for part in (
+        "delays of actuators are left out: 'late'",
+        "limits of ball joints are left out: 'b'",
+        "dry friction (frictionloss) is left out: 'b'",
+        "tendons that wrap around shapes are left out, with their actuators: 'round'",
+        "actuators that cannot be said are left out: 'm', 'w', 'j'",
+        "activations of actuators are left out, the input is the activation: 'f'",
+        "limits of tendons are left out: 't'",
+        "dry friction of tendons is left out: 't'",
+        "equality constraints that are not active at the start are left out: 'off'",
+        "couplings of tendons that are left out: 'bound'",
+        "forces of the air or water around are left out",
+        "contact between shapes is left out",
+    ):
+        assert part in str(caught[0].message), part
+
+
+def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(mujoco, "__version__", "3.2.1")
+    with pytest.raises(ModelError, match=r"from version 4 on, not 3\.2\.1: run `pip install --upgrade mujoco`"):
+        pf.formats.parse_mjcf(mjcf(ONE))
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ModelError, match="MJCF is read by MuJoCo's compiler: run `pip install mujoco`"):
+        pf.formats.parse_mjcf(mjcf(ONE))

@@ -1,0 +1,537 @@
+"""What an SDF file means: against MuJoCo and the twin in MJCF, and what is refused or left out with which words."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian.errors import ModelError, ModelWarning
+from tests.formats.test_mjcf import CHAIN, body, mjcf, ours, state_of
+from tests.formats.test_mjcf import quiet as read_mjcf
+from tests.tolerance import MET, PEER, close
+
+INERTIA = "<inertia><ixx>0.05</ixx><iyy>0.06</iyy><izz>0.04</izz><ixy>0.002</ixy><ixz>-0.003</ixz><iyz>0.001</iyz></inertia>"
+MASS = f"<inertial><pose>0.1 0.02 -0.05 0.3 -0.2 0.5</pose><mass>1.3</mass>{INERTIA}</inertial>"
+
+
+def link(name, place="", inside=MASS):
+    return f'<link name="{name}">{place}{inside}</link>'
+
+
+def joint(name, kind, parent, child, inside="<axis><xyz>0 1 0</xyz></axis>"):
+    return f'<joint name="{name}" type="{kind}"><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
+
+
+def sdf(*parts, version="1.9"):
+    return f'<sdf version="{version}"><model name="m">\n' + "\n".join(parts) + "\n</model></sdf>"
+
+
+def read(text, **options):
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        m, settings = pf.formats.parse_sdf(text, **options)
+    return m, settings, "; ".join(str(w.message) for w in caught)
+
+
+def twin(model):
+    """A compiled MJCF model as SDF: links where they are at qpos0, hinges, slides, balls, connects and welds."""
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    parts = []
+
+    def at(x, quat, relative=""):
+        words = [*x, *np.roll(quat, -1)]
+        to = f' relative_to="{relative}"' if relative else ""
+        return f'<pose rotation_format="quat_xyzw"{to}>{" ".join(repr(float(w)) for w in words)}</pose>'
+
+    for i in range(1, model.nbody):
+        name, R = model.body(i).name, np.zeros(9)
+        mujoco.mju_quat2Mat(R, model.body_iquat[i])
+        I = R.reshape(3, 3) @ np.diag(model.body_inertia[i]) @ R.reshape(3, 3).T
+        words = "".join(
+            f"<i{a}{b}>{I['xyz'.index(a), 'xyz'.index(b)]!r}</i{a}{b}>" for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
+        )
+        inertia = f"<inertia>{words}</inertia>".replace("np.float64(", "").replace(")", "")
+        inside = (
+            f"<inertial>{at(model.body_ipos[i], [1, 0, 0, 0])}<mass>{float(model.body_mass[i])!r}</mass>{inertia}</inertial>"
+        )
+        parts.append(link(name, at(data.xpos[i], data.xquat[i]), inside))
+        if not model.body_jntnum[i]:
+            parts.append(joint(f"{name} fixed", "fixed", model.body(model.body_parentid[i]).name, name, ""))
+    for j in range(model.njnt):
+        b, kind = int(model.jnt_bodyid[j]), ("floating", "ball", "prismatic", "revolute")[model.jnt_type[j]]
+        if kind == "floating":
+            continue
+        parent = model.body(model.body_parentid[b]).name
+        xyz, d = " ".join(repr(float(x)) for x in model.jnt_axis[j]), model.jnt_dofadr[j]
+        words = {
+            "damping": model.dof_damping[d],
+            "spring_stiffness": model.jnt_stiffness[j],
+            "spring_reference": model.qpos_spring[model.jnt_qposadr[j]],
+        }
+        dynamics = "".join(f"<{k}>{float(x)!r}</{k}>" for k, x in words.items())
+        axis = "" if kind == "ball" else f"<axis><xyz>{xyz}</xyz><dynamics>{dynamics}</dynamics></axis>"
+        parts.append(joint(model.joint(j).name, kind, parent, model.body(b).name, at(model.jnt_pos[j], [1, 0, 0, 0]) + axis))
+    for e in range(model.neq):
+        a, b = (model.body(k).name for k in (model.eq_obj1id[e], model.eq_obj2id[e]))
+        kind, place = ("ball", model.eq_data[e, 3:6]) if model.eq_type[e] == 0 else ("fixed", model.eq_data[e, :3])
+        parts.append(joint(f"equality {e}", kind, a, b, at(place, [1, 0, 0, 0])))
+    return sdf(*parts, version="1.6")
+
+
+SPRUNG = CHAIN.replace('name="h"', 'name="h" damping="0.2" stiffness="3" springref="0.4"')
+ENDS = (
+    '<body name="d" pos="0.5 0 0.1" quat="0.6 0 0 0.8"><inertial pos="0 0 0.1" mass="0.4" diaginertia="0.1 0.2 0.25"/>{}</body>'
+)
+SLIDE = '<joint name="s" type="slide" axis="1 0.2 0" pos="0.1 0 0" damping="0.3"/>'
+
+
+def test_a_model_moves_as_its_twin_in_mjcf():
+    free = ENDS.replace('"d"', '"e"').format("<freejoint name='root_joint'/>")
+    text = mjcf(free + SPRUNG.replace("</body>", body("tip", "") + "</body>", 1) + ENDS.format(SLIDE))
+    model = mujoco.MjModel.from_xml_string(text)
+    m, settings, _ = read(twin(model))
+    assert m.joint("tip fixed").kind.name == "fixed"
+    random, data = np.random.default_rng(4), mujoco.MjData(model)
+    assert m.q_names == read_mjcf(text)[0].q_names
+    q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
+    found = pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}, backend="numpy", lanes=1)
+    data.qpos, data.qvel, turns = state_of(model, q, v)
+    mujoco.mj_forward(model, data)
+    close(np.ravel(found(q, v)["v_dot"]), ours(data.qacc, data.qvel, turns), PEER, "SDF against MuJoCo")
+    assert settings.guess["root_joint.x"] == 0.5
+
+
+def test_a_loop_moves_alike_from_both_formats():
+    arm = body(
+        "a", '<joint name="h" axis="0 1 0" stiffness="3" springref="0.4"/>', body("c", '<joint name="h2" axis="0 1 0"/>')
+    )
+    rocker = ENDS.format('<joint name="h3" axis="0 1 0"/>').replace("0.6 0 0 0.8", "0.6 0 0.8 0")
+    text = mjcf(arm + rocker, "<equality><connect body1='c' body2='d' anchor='0.2 0.1 0'/></equality>")
+    ends = []
+    for m, settings in (read_mjcf(text)[:2], read(twin(mujoco.MjModel.from_xml_string(text)))[:2]):
+        r = pf.run(m, settings.arrays(m)[0], duration=0.03, step=1e-3, backend="interpreter", every=30)
+        ends.append({n: float(r.q.sel(coordinate=n)[-1]) for n in m.q_names})
+    assert ends[0].keys() == ends[1].keys() and abs(ends[0]["h"]) > 1e-4
+    close([ends[1][n] for n in ends[0]], list(ends[0].values()), 1e-8, "after 0.03 s", 1.0)
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+ROD = "<pose>0.3 0.1 0.2 0.4 0 0</pose>"
+
+
+def place(m, settings, body):
+    return np.ravel(pf.forward_kinematics(m, settings.arrays(m)[0])[body].position)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ((link("a", ROD),), (0.3, 0.1, 0.2)),
+        (
+            (link("a", ROD), link("b", '<pose relative_to="a">0 1 0 0 0 0</pose>'), joint("j", "revolute", "a", "b")),
+            (0.3, 0.1 + math.cos(0.4), 0.2 + math.sin(0.4)),
+        ),
+        (
+            (
+                '<frame name="f"><pose>1 0 0 0 0 90</pose></frame>'.replace("<pose", '<pose degrees="true"'),
+                link("b", '<pose relative_to="f">1 0 0 0 0 0</pose>'),
+            ),
+            (1, 1, 0),
+        ),
+        (
+            (
+                link("a", ROD),
+                '<frame name="f" attached_to="a"><pose>0 0 1 0 0 0</pose></frame>',
+                link("b", '<pose relative_to="f"/>'),
+                joint("j", "fixed", "a", "b", ""),
+            ),
+            (0.3, 0.1 - math.sin(0.4), 0.2 + math.cos(0.4)),
+        ),
+        (
+            (
+                link("a", ROD),
+                link("b", '<pose relative_to="j">0 0 0 0 0 0</pose>'),
+                joint("j", "revolute", "a", "b", '<pose relative_to="a">1 0 0 0 0 0</pose>'),
+            ),
+            (1.3, 0.1, 0.2),
+        ),
+        (("<pose>0 0 5 0 0 0</pose>", link("b", ROD)), (0.3, 0.1, 5.2)),
+        ((link("b", '<pose frame="">0 1 0 0 0 0</pose>'),), (0, 1, 0)),
+        ((link("b", '<pose rotation_format="quat_xyzw">1 2 3 0 0 0 2</pose>'),), (1, 2, 3)),
+    ],
+)
+def test_frames_lead_to_where_links_are(parts, expected):
+    m, settings, _ = read(sdf(*parts))
+    close(place(m, settings, m.bodies[-1].name), expected, MET, "place", 1.0)
+
+
+def test_old_files_may_call_a_joint_as_a_link():
+    m, settings, _ = read(sdf(link("a", ROD), joint("a", "revolute", "world", "a", ROD), version="1.6"))
+    close(place(m, settings, "a"), (0.3, 0.1, 0.2), MET, "place", 1.0)
+
+
+def test_a_joint_may_name_frames_of_links_as_its_ends():
+    m, _, _ = read(sdf(link("a"), link("b"), '<frame name="f" attached_to="a"/>', joint("j", "revolute", "f", "b")))
+    assert (m.joint("j").parent, m.joint("j").child) == ("a", "b")
+
+
+TURNED = "<pose>0 0 0 0 0 0.7</pose>"
+
+
+@pytest.mark.parametrize(
+    ("axis", "version", "expected"),
+    [
+        ("<xyz>1 0 0</xyz>", "1.9", (math.cos(0.7), math.sin(0.7), 0)),
+        ('<xyz expressed_in="__model__">1 0 0</xyz>', "1.9", (1, 0, 0)),
+        ('<xyz expressed_in="a">1 0 0</xyz>', "1.9", (math.cos(0.2), math.sin(0.2), 0)),
+        ("<xyz>1 0 0</xyz><use_parent_model_frame>1</use_parent_model_frame>", "1.6", (1, 0, 0)),
+        ("<xyz>1 0 0</xyz><use_parent_model_frame>0</use_parent_model_frame>", "1.6", (math.cos(0.7), math.sin(0.7), 0)),
+        ("<xyz>1 0 0</xyz>", "1.4", (1, 0, 0)),
+        ("", "1.9", (0, 0, 1)),
+    ],
+)
+def test_axes_are_expressed_in_their_frame(axis, version, expected):
+    text = sdf(
+        link("a", "<pose>0 0 0 0 0 0.2</pose>"),
+        link("b", TURNED),
+        joint("j", "prismatic", "world", "b", f"<axis>{axis}</axis>"),
+        joint("k", "fixed", "b", "a", ""),
+        version=version,
+    )
+    m, _, _ = read(text)
+    moved = [np.ravel(pf.forward_kinematics(m, [x])["b"].position) for x in (0.0, 1.0)]
+    close(moved[1] - moved[0], expected, MET, "direction", 1.0)
+
+
+# -- joints -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_type_of_joint():
+    two = "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>1 0 0</xyz></axis2>"
+    kinds = {
+        "fixed": "",
+        "revolute": "",
+        "continuous": "",
+        "prismatic": "",
+        "ball": "",
+        "universal": two,
+        "revolute2": two,
+        "screw": "<screw_thread_pitch>0.02</screw_thread_pitch>",
+    }
+    m, _, _ = read(sdf(link("a"), *(link(k) + joint(f"to {k}", k, "a", k, inside) for k, inside in kinds.items())))
+    assert {j.name: j.kind.name for j in m.joints} == {
+        "root_joint": "free",
+        "to fixed": "fixed",
+        "to revolute": "revolute",
+        "to continuous": "revolute",
+        "to prismatic": "prismatic",
+        "to ball": "spherical",
+        "to universal": "revolute",
+        "to universal axis2": "revolute",
+        "to revolute2": "revolute",
+        "to revolute2 axis2": "revolute",
+        "to screw": "helical",
+    }
+    assert float(m.joint("to screw").pitch) == pytest.approx(0.02 / (2 * math.pi))
+    assert [a.name for a in m.actuators] == [j.name for j in m.joints if j.nv == 1]
+    assert np.ravel(m.value(m.joint("to universal axis2").placement.R)[:, 2]) == pytest.approx([1, 0, 0])
+
+
+def test_the_old_pitch_of_a_screw_has_the_other_sign():
+    m, _, _ = read(sdf(link("b"), joint("j", "screw", "world", "b", "<thread_pitch>-100</thread_pitch>")))
+    assert float(m.joint("j").pitch) == pytest.approx(0.01)
+
+
+def test_limits_effort_and_dynamics():
+    limit = "<limit><lower>-1</lower><upper>2</upper><effort>5</effort></limit>"
+    dynamics = "<dynamics><damping>0.5</damping><friction>0.7</friction>"
+    dynamics += "<spring_stiffness>3</spring_stiffness><spring_reference>0.2</spring_reference></dynamics>"
+    text = sdf(link("b"), joint("j", "revolute", "world", "b", f"<axis><xyz>0 1 0</xyz>{limit}{dynamics}</axis>"))
+    m, _, said = read(text)
+    j = m.joint("j")
+    numbers = (m.value(x).item() for x in (j.damping, j.stiffness, j.rest))
+    assert (j.limits, j.effort, tuple(numbers), m.u_limits.tolist()) == (((-1, 2),), 5, (0.5, 3, 0.2), [[-5, 5]])
+    assert "dry friction is smooth below 0.001 rad/s or m/s: 'j'" in said and len(m.forces) == 1
+    m, _, said = read(text, friction="none")
+    assert "dry friction is left out: 'j'" in said and not m.forces
+    for none in ("1e16", "inf", "-1"):
+        m, _, _ = read(
+            text.replace("<effort>5", f"<effort>{none}").replace("<upper>2", "<upper>1e16").replace("<lower>-1", "<lower>-inf")
+        )
+        assert m.joint("j").limits == ((-math.inf, math.inf),) and m.u_limits[0, 1] in (math.inf, 1e16)
+
+
+def test_mimic_joints_follow():
+    mimic = '<axis><xyz>0 1 0</xyz><mimic joint="lead" axis="axis">'
+    mimic += "<multiplier>-2</multiplier><offset>0.3</offset><reference>0.1</reference></mimic></axis>"
+    m, _, _ = read(
+        sdf(link("a"), link("b"), joint("lead", "revolute", "world", "a"), joint("j", "revolute", "world", "b", mimic))
+    )
+    assert m.q_names == ("lead",)
+    R = pf.forward_kinematics(m, [0.4])["b"].rotation
+    assert math.atan2(R[0, 2], R[0, 0]) == pytest.approx(-2 * (0.4 - 0.1) + 0.3)
+
+
+def test_a_gearbox_couples_two_angles():
+    """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes."""
+    gear = (
+        "<gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>"
+        "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>"
+    )
+    back = joint("slow", "revolute", "frame", "out", "<axis><xyz>0 0 -1</xyz></axis>")
+    fast = joint("fast", "revolute", "frame", "in", "<axis><xyz>0 0 1</xyz></axis>")
+    m, _, _ = read(
+        sdf(link("frame"), link("in"), link("out"), fast, back, joint("gear", "gearbox", "in", "out", gear)), base="fixed"
+    )
+    found = pf.assemble(m, {"fast": 0.8}, backend="interpreter")
+    assert found.named["slow"] == pytest.approx(0.2)  # about -z: the output turns by -0.2 about z
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+BAR = (
+    link("a"),
+    link("b", "<pose>1 0 0 0 0 0</pose>"),
+    link("c", "<pose>1 1 0 0 0 0</pose>"),
+    joint("1", "revolute", "world", "a", "<axis><xyz>0 0 1</xyz></axis>"),
+    joint("2", "revolute", "a", "b", "<axis><xyz>0 0 1</xyz></axis>"),
+    joint("3", "revolute", "b", "c", "<axis><xyz>0 0 1</xyz></axis>"),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inside", "closure"),
+    [
+        ("revolute", "<axis><xyz>0 0 1</xyz></axis>", "revolute"),
+        ("ball", "", "spherical"),
+        ("fixed", "", "weld"),
+        ("prismatic", "<axis><xyz>0 1 0</xyz></axis>", "prismatic"),
+        ("screw", "<axis><xyz>0 0 1</xyz></axis>", "helical"),
+        ("universal", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>1 0 0</xyz></axis2>", "universal"),
+    ],
+)
+def test_a_second_parent_closes_a_loop(kind, inside, closure):
+    m, settings, _ = read(sdf(*BAR, joint("4", kind, "world", "c", f"<pose>0.2 0 0 0.3 0 0</pose>{inside}")))
+    assert [j.name for j in m.joints] == ["1", "2", "3"]
+    assert [(c.name, c.kind, c.body_a, c.body_b) for c in m.constraints] == [("4", closure, "world", "c")]
+    found = pf.assemble(m, settings.arrays(m)[0], backend="interpreter")
+    assert found.residual < 1e-12 and not found.q.any()
+
+
+def test_a_link_that_only_carries_hangs_on_what_it_would_carry():
+    """The tree goes from child to parent, and the coordinate stays the angle of the child about the axis."""
+    text = sdf(
+        link("a"),
+        link("b", "<pose>1 0 0 0 0 0.4</pose>"),
+        joint("1", "revolute", "world", "a"),
+        joint(
+            "2",
+            "screw",
+            "b",
+            "a",
+            "<pose>0.1 0.2 0 0.3 0 0</pose><axis><xyz>0 1 0</xyz></axis><screw_thread_pitch>3</screw_thread_pitch>",
+        ),
+    )
+    m, _, _ = read(text)
+    assert [(j.name, j.parent, j.child) for j in m.joints] == [("1", "world", "a"), ("2", "a", "b")] and not m.constraints
+    forward, _, _ = read(
+        text.replace("<parent>b</parent><child>a</child>", "<parent>a</parent><child>b</child>").replace(
+            "<pose>0.1 0.2 0 0.3 0 0</pose>", '<pose relative_to="a">0.1 0.2 0 0.3 0 0</pose>'
+        )
+    )
+    turned, straight = (pf.forward_kinematics(x, [0.2, y])["b"] for x, y in ((m, -0.7), (forward, 0.7)))
+    close(turned.position, straight.position, MET, "place", 1.0)
+    close(turned.rotation, straight.rotation, MET, "orientation", 1.0)
+
+
+def test_base_says_whether_a_model_floats():
+    for base, kind in (("file", "free"), ("free", "free"), ("fixed", "fixed")):
+        m, _, _ = read(sdf(link("a", ROD), link("b"), joint("j", "revolute", "a", "b")), base=base)
+        assert m.joint("root_joint").kind.name == kind
+    m, settings, _ = read(sdf(link("a", ROD), link("b"), joint("j", "revolute", "a", "b")), base="fixed")
+    close(place(m, settings, "a"), (0.3, 0.1, 0.2), MET, "place", 1.0)
+
+
+def test_world_gravity_step_and_models():
+    one, two = (
+        sdf(link("a"))[len('<sdf version="1.9">') : -len("</sdf>")],
+        "<model name='n'><static>true</static><link name='x'/></model>",
+    )
+    text = '<sdf version="1.9"><world name="w"><gravity>0 1 -2</gravity>'
+    text += f"<physics><max_step_size>0.004</max_step_size></physics>{one}{two}</world></sdf>"
+    m, settings, _ = read(text, model="m")
+    assert m.value(m.gravity).ravel().tolist() == [0, 1, -2] and settings.step == 0.004
+    m, settings, _ = read(sdf(link("a", "", f"<gravity>0</gravity>{MASS}")))
+    a = pf.compile_terms(m, {"a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}, backend="numpy", lanes=1)
+    close(np.ravel(a(settings.arrays(m)[0], np.zeros(6))["a"]), np.zeros(6), MET, "without gravity", 1.0)
+
+
+def test_shapes_and_masses():
+    shapes = (
+        "<visual name='v'><pose>0 0 1 0 0 0</pose><geometry><box><size>1 2 3</size></box></geometry>"
+        "<material><diffuse>1 0 0 1</diffuse></material></visual>"
+        "<collision name='c'><geometry><capsule><radius>0.1</radius><length>0.5</length></capsule></geometry></collision>"
+        "<visual name='w'><geometry><mesh><uri>model://r/x.stl</uri><scale>2 2 2</scale></mesh></geometry></visual>"
+        "<visual name='u'><geometry><plane/></geometry></visual>"
+    )
+    m, _, said = read(sdf(link("a", "", MASS + shapes), link("b", "", ""), joint("j", "revolute", "a", "b")))
+    found = m.body("a").shapes
+    assert [(s.kind, s.role) for s in found] == [("box", "visual"), ("mesh", "visual"), ("capsule", "collision")]
+    assert found[0].colour == (1, 0, 0, 1) and found[1].file is None and found[1].label == "model://r/x.stl"
+    assert "or cannot be read, are left out: 'a'" in said and "contact between shapes is left out" in said
+    assert "links without <inertial> have mass 1 kg and inertia 1 kg m^2, as SDF says: 'b'" in said
+    assert m.value(m.body("b").mass).item() == 1 and m.value(m.body("b").inertia) == pytest.approx(np.eye(3))
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+A = link("a")
+HINGED = joint("j", "revolute", "world", "a")
+WRONG = {
+    "no sdf": ("<robot/>", "the root element of an SDF file is <sdf>"),
+    "no version": ("<sdf><model name='m'/></sdf>", "version '' is none"),
+    "an odd version": ('<sdf version="1.x"><model name="m"/></sdf>', "version '1.x' is none"),
+    "no model": ('<sdf version="1.9"/>', "there is no <model>"),
+    "two models": ('<sdf version="1.9"><model name="m"/><model name="n"/></sdf>', "2 models: 'm', 'n'; pass model=name"),
+    "an included world": (
+        '<sdf version="1.9"><world name="w"><include><uri>model://cassie</uri></include></world></sdf>',
+        "included models are not read ('model://cassie'); read its own file",
+    ),
+    "an included part": (
+        sdf(A, "<include><uri>model://hand</uri></include>"),
+        "included and nested models are not read ('model://hand')",
+    ),
+    "a nested model": (sdf(A, '<model name="hand"/>'), "included and nested models are not read ('hand')"),
+    "static": (sdf("<static>true</static>", A), "the model is static"),
+    "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="a"'), "placement_frame is not read"),
+    "no link": (sdf(), "a model needs 1 to 10000 links and joints"),
+    "two links of a name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
+    "a joint named as a link": (sdf(A, joint("a", "revolute", "world", "a")), "a <link> of this name"),
+    "two joints of a name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
+    "no name": (sdf("<link/>"), "needs the attribute 'name'"),
+    "a reserved name": (sdf(link("__root__")), "the name '__root__' is reserved"),
+    "a link called world": (sdf(link("world")), "the name 'world' is reserved"),
+    "a long name": (sdf(link("a" * 129)), "1 to 128 printable characters"),
+    "unknown type": (sdf(A, joint("j", "hinge", "world", "a")), "type 'hinge' is unknown; one of fixed, revolute"),
+    "no parent": (sdf(A, '<joint name="j" type="fixed"><child>a</child></joint>'), "<parent> is missing"),
+    "unknown child": (sdf(A, joint("j", "fixed", "world", "c", "")), "no link"),
+    "unknown parent": (sdf(A, joint("j", "fixed", "c", "a", "")), "there is no link 'c'"),
+    "its own parent": (sdf(A, joint("j", "fixed", "a", "a", "")), "parent and child are both 'a'"),
+    "no axis direction": (sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 0 0</xyz></axis>")), "has no direction"),
+    "axis of two numbers": (
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 1</xyz></axis>")),
+        "3 numbers with spaces",
+    ),
+    "axis in an unknown frame": (
+        sdf(A, joint("j", "revolute", "world", "a", '<axis><xyz expressed_in="f">0 0 1</xyz></axis>')),
+        "no link, joint or frame 'f'",
+    ),
+    "no second axis": (sdf(A, joint("j", "universal", "world", "a")), "<axis2> is missing"),
+    "limits swapped": (
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><limit><lower>2</lower><upper>1</upper></limit></axis>")),
+        "swap them",
+    ),
+    "damping in words": (
+        sdf(A, joint("j", "revolute", "world", "a", "<axis><dynamics><damping>much</damping></dynamics></axis>")),
+        "'much' is not a decimal",
+    ),
+    "a screw without pitch": (
+        sdf(A, joint("j", "screw", "world", "a", "<screw_thread_pitch>0</screw_thread_pitch>")),
+        "pitch of a screw",
+    ),
+    "mimic of nothing": (
+        sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>')),
+        "it mimics 'k', which is not a joint",
+    ),
+    "mimic of itself": (
+        sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="j"/></axis>')),
+        "follow each other in a circle",
+    ),
+    "gearbox without a reference": (
+        sdf(A, link("b"), joint("j", "gearbox", "a", "b", "<axis/><axis2/>")),
+        "<gearbox_reference_body> is missing",
+    ),
+    "gearbox on nothing": (
+        sdf(
+            A,
+            link("b"),
+            HINGED,
+            joint("g", "gearbox", "a", "b", "<axis/><axis2/><gearbox_reference_body>c</gearbox_reference_body>"),
+        ),
+        "no revolute joint connects 'c' and 'a'",
+    ),
+    "skew axes that close": (
+        sdf(*BAR, joint("4", "universal", "world", "c", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>")),
+        "right angles",
+    ),
+    "a pose of five numbers": (sdf(link("a", "<pose>0 0 0 0 0</pose>")), "6 numbers with spaces"),
+    "a quaternion of zeros": (sdf(link("a", '<pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose>')), "not all zero"),
+    "a pose in nothing": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
+    "a circle of frames": (
+        sdf(A, '<frame name="f"><pose relative_to="g"/></frame>', '<frame name="g"><pose relative_to="f"/></frame>'),
+        "relative to itself",
+    ),
+    "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
+    "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
+    "not a truth": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
+    "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are refused"),
+    "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
+    "a gravity of two": (
+        '<sdf version="1.9"><world name="w"><gravity>0 1</gravity>' + sdf(A)[19:-6] + "</world></sdf>",
+        "3 numbers with spaces",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_files_are_refused_with_the_reason(name):
+    text, message = WRONG[name]
+    with warnings.catch_warnings(), pytest.raises(ModelError) as error:
+        warnings.simplefilter("ignore", ModelWarning)
+        pf.formats.parse_sdf(text)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base": "loose"}, "base='loose': one of file, fixed, free"),
+        ({"base": "free"}, "a joint ties it to the world already"),
+        ({"friction": "wet"}, "friction='wet': one of smooth, none"),
+        ({"model": "n"}, "model='n': there are m"),
+        ({"actuated": ["k"]}, "actuated: 'k' is no joint of the tree"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(ModelError) as error:
+        pf.formats.parse_sdf(sdf(A, HINGED), **options)
+    assert message in str(error.value)
+
+
+def test_what_cannot_be_said_is_named_once():
+    loop = joint(
+        "4",
+        "revolute",
+        "world",
+        "c",
+        "<axis><xyz>0 0 1</xyz><dynamics><damping>1</damping></dynamics><limit><lower>0</lower></limit></axis>",
+    )
+    ball = joint("5", "ball", "c", "d", "<axis><dynamics><damping>1</damping></dynamics></axis>")
+    text = sdf(*BAR, loop, link("d"), ball, "<plugin name='p' filename='x.so'/>")
+    _, _, said = read(text)
+    for part in (
+        "SDF: plugins are left out: 'p'",
+        "axes of ball joints, with their dampers, are left out: '5'",
+        "springs, dampers and friction of joints that close loops are left out: '4'",
+        "limits and <mimic> of joints that close loops are left out: '4'",
+    ):
+        assert part in said
+    with pytest.warns(ModelWarning) as caught:
+        pf.formats.parse_sdf(text)
+    assert len(caught) == 1
