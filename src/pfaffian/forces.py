@@ -7,10 +7,12 @@ are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by 
     bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   stiffness and damping of several directions
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
+    contact, stop, stops                                                             surfaces and stops that give way
     drag, propeller, thruster                                                        air and water
 """
 
 from pfaffian.model.constellation import merged_springs, point_springs, spring_constellation
+from pfaffian.model.contact import contact, stop, stops
 from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import thruster
@@ -18,6 +20,7 @@ from pfaffian.model.friction import contact_friction, joint_friction
 
 __all__ = [
     "bushing",
+    "contact",
     "contact_friction",
     "drag",
     "joint_friction",
@@ -29,5 +32,7 @@ __all__ = [
     "propeller",
     "pseudo_matrix",
     "spring_constellation",
+    "stop",
+    "stops",
     "thruster",
 ]
