@@ -11,7 +11,8 @@ on a slope it creeps. Rigid contacts are constraints with `active_while`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -22,6 +23,7 @@ from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Potential, Wrench, generalised_force, wrench
 from pfaffian.model.friction import Sliding, sliding_law
 from pfaffian.model.joint import UNLIMITED
+from pfaffian.model.known import Known
 from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.shape import Shape
@@ -254,7 +256,7 @@ def contact(
     what = f"force {name!r}"
     surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
     press = _press(what, stiffness, exponent, damping)
-    law = sliding_law(what, friction, static, stribeck, 0.0, creep)
+    law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
     lost = wrench(f"{name} loss", body_a, ContactLoss(surfaces, press, law), by=body_b)
     return Potential(f"{name} press", ContactEnergy(surfaces, press)), lost
 
@@ -428,3 +430,40 @@ def stops(
     if not found:
         raise ModelError("stops: none of these joints has limits")
     return tuple(found)
+
+
+# -- what a run looks at before anything touches --------------------------------------------------------------------------
+
+
+class Compliant(NamedTuple):
+    """touches: k -> the gap of each point and its sliding velocity (3, 1).   press: of the surfaces.   friction: mu / s_0, by
+    which friction damps below the speed s_0, per load [s/m]."""
+
+    touches: Callable[[Any], list[tuple[ca.SX, ca.SX]]]
+    press: Press
+    friction: ca.SX
+
+
+def compliant(m: Any) -> dict[str, Compliant]:
+    """The contacts and stops of a mechanism by name."""
+    found = {}
+    for f in m.forces:
+        law = f.value if isinstance(f, Wrench) else f.function if isinstance(f, GeneralisedForce) else None
+        law, name = law.function if isinstance(law, Known) else law, f.name.removesuffix(" loss")
+        if isinstance(law, ContactLoss):
+            found[name] = Compliant(partial(_sliding_touches, law.surfaces), law.press, law.friction.static / law.friction.smooth)
+        elif isinstance(law, StopLoss):
+            found[name] = Compliant(partial(_stopped, law.range), law.press, ca.SX(0))
+    return found
+
+
+def _sliding_touches(surfaces: Surfaces, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+    found = []
+    for gap, n, x in surfaces.touches(k):
+        s = surfaces.slip(k, x)
+        found.append((gap, s - n * ca.dot(n, s)))
+    return found
+
+
+def _stopped(span: Range, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+    return [(gap, ca.SX.zeros(3, 1)) for gap, _ in span.gaps(k)]
