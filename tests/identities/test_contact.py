@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
-from scipy.special import gamma
 from scipy.spatial.transform import Rotation
+from scipy.special import gamma
 
 import pfaffian as pf
 from pfaffian import forces
@@ -88,10 +88,14 @@ def block(moved: bool) -> pf.Mechanism:
     """A block of four sharp corners on a slope; moved: all of it, and gravity, in another frame of the world."""
     X = W if moved else pf.pose()
     rubber = {"stiffness": 1e5, "exponent": 1.0, "damping": 20.0, "friction": FRICTION}
-    slope = forces.contact("ground", "block", shape_a=pf.shape("box", size=(0.2, 0.2, 0.1)), shape_b=X @ pf.pose(rpy=(0, SLOPE, 0)), **rubber)
+    slope = forces.contact(
+        "ground", "block", shape_a=pf.shape("box", size=(0.2, 0.2, 0.1)), shape_b=X @ pf.pose(rpy=(0, SLOPE, 0)), **rubber
+    )
     fly = pf.joint("fly", "free", "world", "block", placement=X @ pf.pose(rpy=(0, SLOPE, 0)) @ pf.pose((0, 0, 0.05)))
     down = number(X.R) @ [0, 0, -9.81]
-    return pf.mechanism("block", [pf.body("block", MASS, inertia=0.02)], [fly], forces=[*slope], parameters=[SLOPE], gravity=down)
+    return pf.mechanism(
+        "block", [pf.body("block", MASS, inertia=0.02)], [fly], forces=[*slope], parameters=[SLOPE], gravity=down
+    )
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +107,7 @@ def test_a_block_sticks_below_the_angle_of_friction_and_slides_above(on_slope):
     """Stuck it creeps by creep t / sqrt(1 - t^2), t = tan(slope) / mu; sliding it gains g (sin - mu cos)."""
     v = on_slope.v.sel(velocity="fly.vx").values
     t = np.tan(0.3) / FRICTION
-    close(v[0, -1], 5e-3 * t / np.sqrt(1 - t**2), 1e-3, "creep")
+    close(v[0, -1], 1e-2 * t / np.sqrt(1 - t**2), 1e-3, "creep")
     gained = (v[1, -1] - v[1, 250]) / 0.25
     close(gained, 9.81 * (np.sin(0.6) - FRICTION * np.cos(0.6)), 1e-3, "slides")
     assert (on_slope.status == 0).all() and np.diff(on_slope.energy.values.squeeze(), axis=1).max() < 1e-12
@@ -166,7 +170,11 @@ def depths(a: str, b: str, q: np.ndarray) -> np.ndarray:
         n = at[1][0] @ R[:, 2]
         return np.maximum(0, radius - (points - (at[1][0] @ p.ravel() + at[1][1])) @ n)
     others, other = ends(SHAPES[b], at[1])
-    between = lambda s: np.linalg.norm(points[0] + s[0] * (points[-1] - points[0]) - others[0] - s[1] * (others[-1] - others[0]))
+    along, opposite = points[-1] - points[0], others[-1] - others[0]
+
+    def between(s):
+        return np.linalg.norm(points[0] + s[0] * along - others[0] - s[1] * opposite)
+
     starts = [(x, y) for x in (0, 0.5, 1) for y in (0, 0.5, 1)]
     least = min(minimize(between, s, bounds=[(0, 1)] * 2, tol=1e-13).fun for s in starts)
     return np.maximum(0, [radius + other - least])
@@ -181,7 +189,7 @@ def test_a_pair_stores_what_its_depth_says_and_acts_equally_on_both(a, b):
     slope = pf.compile_terms(m, {"V_dot": lambda T: ca.jacobian(T.V, T.q) @ T.kinematics.q_dot}, backend="numpy")
     touched = 0
     for seed in range(12):
-        q, v = state(seed, 0.3 if a == "point" else 0.6)
+        q, v = state(seed, 0.3 if (a, b) != ("point", "plane") and a == "point" else 0.6)
         found, depth = f(q, v), depths(a, b, q)
         touched += depth.any()
         close(found["V"], (50 / 2.5 * depth**2.5).sum(), 1e-6, f"energy in state {seed}", max(1.0, found["V"]))
@@ -216,16 +224,21 @@ def test_stops_hold_a_slider_within_its_limits():
     ends = forces.stops([rail], stiffness=1e6, exponent=2.0, damping=C)
     push = pf.actuator("push", "rail")
     m = pf.mechanism("cart", [pf.body("cart", MASS)], [rail], forces=[*ends], actuators=[push], parameters=[C])
-    r = pf.run(m, [0.4], u=[50.0], duration=1.5, scheme=STIFF, parameters={"c": 20.0}, **QUIET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        r = pf.run(m, [0.4], u=[50.0], duration=1.5, scheme=STIFF, parameters={"c": 20.0}, **QUIET)
     close(r.q[-1, 0], 0.5 + np.sqrt(50 / 1e6), 1e-6, "rests")
     back = pf.run(m, [0.0], [-1.0], duration=0.4, step=2e-4, **QUIET)
     close(back.v[-1], [1.0], 1e-4, "comes back")
+    assert float(back.limit_excess.max()) > 0, "said in the result, without a warning"
     close(-0.2 - float(back.q.min()), (3 * MASS / 2 / 1e6) ** (1 / 3), 1e-3, "depth")
 
 
 def test_stops_of_joints_with_several_coordinates_and_one_side():
     flat = pf.joint("flat", "planar-translation", "world", "puck", limits=((-1, 1), (-np.inf, 2)))
-    m = pf.mechanism("puck", [pf.body("puck", MASS)], [flat], forces=[*forces.stops([flat], stiffness=100.0)], gravity=(0, 0, 0))
+    m = pf.mechanism(
+        "puck", [pf.body("puck", MASS)], [flat], forces=[*forces.stops([flat], stiffness=100.0)], gravity=(0, 0, 0)
+    )
     assert [f.name for f in m.forces] == ["flat.x stop press", "flat.x stop loss", "flat.y stop press", "flat.y stop loss"]
     for q, f in (((1.5, 2.5), (-50, -50)), ((-1.5, -9), (50, 0)), ((0.9, 1.9), (0, 0))):
         close(pf.forward_dynamics(m, q).v_dot * MASS, f, 1e-12, f"at {q}", 50)

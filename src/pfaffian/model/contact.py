@@ -11,7 +11,7 @@ on a slope it creeps. Rigid contacts are constraints with `active_while`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, p
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.shape import Shape
 
-CREEP = 5e-3
+CREEP = 1e-2
 """[m/s] Speed below which friction grows with the speed instead of being complete."""
 
 TINY = 1e-12
@@ -82,8 +82,8 @@ def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:
         for sign in signs:
             yield G.R @ (ca.SX(ca.DM(sign)) * s.size / 2) + G.p, ca.SX(0)
     elif s.kind == "capsule":
-        for sign in (-1, 1):
-            yield G.p + sign * G.R[:, 2] * s.size[1] / 2, s.size[0]
+        for end in (-1, 1):
+            yield G.p + end * G.R[:, 2] * s.size[1] / 2, s.size[0]
     else:
         yield G.p, s.size[0]
 
@@ -236,7 +236,7 @@ def contact(
         friction: mu of sliding, per load [1], zero by default.
         static: friction at the onset of sliding, per load [1]; `friction` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
-        creep: speed below which friction grows with the speed instead of being complete [m/s], 0.005 by default.
+        creep: speed below which friction grows with the speed instead of being complete [m/s], 0.01 by default.
     Returns: a potential and a wrench.
     Raises ModelError: a shape that cannot touch the other one, a number out of its range, one body twice.
 
@@ -275,9 +275,13 @@ def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -
     if not isinstance(shape_b, Shape):
         return Surfaces(body_a, body_b, a, as_pose(shape_b, f"{what}: shape_b, a shape(...)"))
     if shape_b.kind not in ROUND:
-        raise ModelError(f"{what}: shape_b: {shape_b.kind} is unknown to contacts there; a plane, sphere or capsule can be touched")
+        raise ModelError(
+            f"{what}: shape_b: {shape_b.kind} is unknown to contacts there; a plane, sphere or capsule can be touched"
+        )
     if a.kind == "box":
-        raise ModelError(f"{what}: a box touches planes alone, not a {shape_b.kind}; several spheres or capsules may stand for it")
+        raise ModelError(
+            f"{what}: a box touches planes alone, not a {shape_b.kind}; several spheres or capsules may stand for it"
+        )
     return Surfaces(body_a, body_b, a, shape_b)
 
 
@@ -291,7 +295,9 @@ def _press(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
     n = positive(exponent, f"{what}: exponent")
     value = at_defaults(n)
     if value is not None and value.item() < 1:
-        raise ModelError(f"{what}: exponent must be 1 or more, got {value.item():g}; below 1 first touch would be infinitely stiff")
+        raise ModelError(
+            f"{what}: exponent must be 1 or more, got {value.item():g}; below 1 first touch would be infinitely stiff"
+        )
     return Press(positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping"))
 
 
@@ -343,7 +349,9 @@ class StopLoss:
     def __call__(self, k: Any) -> ca.SX:
         rates = k.joint_rate(self.range.joint)
         if rates.numel() != k.joint(self.range.joint).numel():
-            raise ModelError(f"joint {self.range.joint!r} has other rates than coordinates; stops are for joints like hinges and rails")
+            raise ModelError(
+                f"joint {self.range.joint!r} has other rates than coordinates; stops are for joints like hinges and rails"
+            )
         out, rate = ca.SX.zeros(rates.numel(), 1), self.range.coordinate(rates)
         for gap, sign in self.range.gaps(k):
             out[self.range.component] += sign * self.press.loss(gap, sign * rate)
@@ -389,11 +397,11 @@ def stop(
         raise ModelError(f"{what}: component must be a whole number from 0, got {brief(component)}")
     if low is None and high is None:
         raise ModelError(f"{what}: low or high is needed, or both")
-    ends = [None if x is None else scalar(x, f"{what}: {side}") for x, side in ((low, "low"), (high, "high"))]
-    apart = None if low is None or high is None else at_defaults(ends[1] - ends[0])
+    first, last = (None if x is None else scalar(x, f"{what}: {side}") for x, side in ((low, "low"), (high, "high")))
+    apart = None if first is None or last is None else at_defaults(last - first)
     if apart is not None and not apart.item() > 0:
         raise ModelError(f"{what}: low must be below high; they are {apart.item():g} apart")
-    span, press = Range(joint, component, *ends), _press(what, stiffness, exponent, damping)
+    span, press = Range(joint, component, first, last), _press(what, stiffness, exponent, damping)
     lost = generalised_force(f"{name} loss", StopLoss(span, press), joint=joint)
     return Potential(f"{name} press", StopEnergy(span, press)), lost
 
@@ -439,7 +447,7 @@ class Compliant(NamedTuple):
     """touches: k -> the gap of each point and its sliding velocity (3, 1).   press: of the surfaces.   friction: mu / s_0, by
     which friction damps below the speed s_0, per load [s/m]."""
 
-    touches: Callable[[Any], list[tuple[ca.SX, ca.SX]]]
+    touches: partial[list[tuple[ca.SX, ca.SX]]]
     press: Press
     friction: ca.SX
 
@@ -451,10 +459,18 @@ def compliant(m: Any) -> dict[str, Compliant]:
         law = f.value if isinstance(f, Wrench) else f.function if isinstance(f, GeneralisedForce) else None
         law, name = law.function if isinstance(law, Known) else law, f.name.removesuffix(" loss")
         if isinstance(law, ContactLoss):
-            found[name] = Compliant(partial(_sliding_touches, law.surfaces), law.press, law.friction.static / law.friction.smooth)
+            found[name] = Compliant(
+                partial(_sliding_touches, law.surfaces), law.press, law.friction.static / law.friction.smooth
+            )
         elif isinstance(law, StopLoss):
             found[name] = Compliant(partial(_stopped, law.range), law.press, ca.SX(0))
     return found
+
+
+def stopped(m: Any) -> set[str]:
+    """The coordinates of a mechanism that stops hold."""
+    laws = [c.touches.args[0] for c in compliant(m).values() if c.touches.func is _stopped]
+    return {m.q_names[m.q_slices[span.joint].start + span.component] for span in laws}
 
 
 def _sliding_touches(surfaces: Surfaces, k: Any) -> list[tuple[ca.SX, ca.SX]]:

@@ -96,7 +96,7 @@ class _Runs:
             self.status[:], self.stopped[:] = status_of(loop.simulation, "python"), self.k
 
     def look(self) -> None:
-        """Compare the next step with its halves, if that is due; at the first one warn of it, and of what is too fast for steps."""
+        """Compare the next step with its halves, if that is due; warn of the first one, and of what no step can follow."""
         if self.k in self.watch.at:
             first = self.done == 0
             if first and self.python:
