@@ -197,7 +197,7 @@ def equilibrium(
     ends = [_from(case, start, hold, stable) for case, start in zip(cases, starts, strict=True)]
     batch = count > 1 or any(np.ndim(x) == 2 for x in (q, u, parameters))
     found = _stacked(m, cases, ends)
-    return found if batch else Equilibrium(*[x[0] for x in found[:6]], m.q_names, m.v_names)
+    return found if batch else found._replace(**{name: getattr(found, name)[0] for name in Equilibrium._fields[:6]})
 
 
 def case_of(m: Mechanism, q: Any, hold: Iterable[str], u: Any, parameters: Any, t: Any) -> tuple[Case, np.ndarray]:
@@ -285,8 +285,8 @@ def _solve(case: Case, q: np.ndarray, stable: bool) -> tuple[np.ndarray, _Balanc
         step = _step(at, stable)
         size = size_of(case, at.back @ step)
         step = step * min(1.0, most / max(size, 1e-300))
-        moved = moved(case, q, at.back @ step)
-        there = balance(case, moved)
+        ahead = moved(case, q, at.back @ step)
+        there = balance(case, ahead)
         if not np.isfinite(there.out):
             most /= 4
             continue
@@ -296,7 +296,7 @@ def _solve(case: Case, q: np.ndarray, stable: bool) -> tuple[np.ndarray, _Balanc
             most = min(most, size) / 3
             continue
         most = min(STRIDE, 2 * most)
-        q, at = moved, there
+        q, at = ahead, there
     return q, at
 
 
@@ -412,5 +412,5 @@ def _stacked(m: Mechanism, cases: list[Case], ends: list[np.ndarray]) -> Equilib
     wide = [np.pad(x[2], (0, most - x[2].size), constant_values=np.nan) for x in each]
     modes = [np.pad(x[3], ((0, 0), (0, most - x[2].size)), constant_values=np.nan) for x in each]
     columns = [[x[i] for x in each] for i in (0, 1, 4, 5)]
-    q, stable, reaction, residual = (np.array(x) for x in columns)
-    return Equilibrium(q, stable, np.array(wide), np.array(modes), reaction, residual, m.q_names, m.v_names)
+    ends_at, holds, reaction, residual = (np.array(x) for x in columns)
+    return Equilibrium(ends_at, holds, np.array(wide), np.array(modes), reaction, residual, m.q_names, m.v_names)

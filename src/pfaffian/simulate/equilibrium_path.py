@@ -33,8 +33,8 @@ class EquilibriumPath(NamedTuple):
     """Equilibria along a parameter, curve after curve.
 
     parameter: (points,).   q: (points, nq).   stiffness: (points,) the least [1/s^2].   unstable: (points,) motions that grow.
-    event: (points,) "fold" where the parameter turns back between this point and the last, "branch" where another curve crosses
-    there, else "".   curve: (points,) 0 for the first curve, then 1, 2, ...
+    event: (points,) "fold" where the parameter turns back between this point and the last, "branch" where others
+    branch off the first curve, else "".   curve: (points,) 0 for the first curve, then 1, 2, ...
     q_names: of the entries of q.
     """
 
@@ -152,7 +152,7 @@ def equilibrium_path(
             begin = _beside(curve, point, side * h)
             if begin is not None:
                 others, events, _ = _followed(curve, begin, h, most)
-                curves.append(([point, *others], ["branch", *events]))
+                curves.append(([point, *others], ["", *events]))
     return _path(curve, curves)
 
 
