@@ -43,14 +43,14 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     """
     as_mechanism(m)
     check_given(a, m.v_names, "a")
-    known = named(a, m.v_names)
+    known, given_a = named(a, m.v_names), velocities(m, a, "a")
     if not known.any():
         raise ModelError(f"a: {{velocity: number}} is needed, of some of {listed(m.v_names)}")
     at = given(
         least=1,
         q=(q, configurations(m, q)),
         v=(v, velocities(m, v)),
-        a=(a, velocities(m, a, "a")),
+        a=(a, given_a),
         parameters=(parameters, parameter_values(m, parameters)),
     )
     qs, vs, accelerations, p = at.spread
@@ -80,5 +80,7 @@ def _completed(m: Mechanism, A: np.ndarray, b: np.ndarray, M: np.ndarray, a: np.
     size = np.sqrt((A**2) @ a**2 + b**2) + 1e-300
     worst = int(np.argmax(np.abs(A @ a - b) / size)) if len(A) else 0
     if len(A) and abs(A[worst] @ a - b[worst]) > BROKEN * max(size[worst], 1e-9):
-        raise RunError(f"a: the given components break the constraints, row {worst} by {A[worst] @ a - b[worst]:.3g}; give fewer")
+        raise RunError(
+            f"a: the given components break the constraints, row {worst} by {A[worst] @ a - b[worst]:.3g}; give fewer"
+        )
     return a

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError, nearest
 from pfaffian.evaluate.arrays import as_flag, as_whole
-from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import as_float
 from pfaffian.simulate.equilibrium import Case, balance, case_of, moved, size_of
 
@@ -131,9 +131,10 @@ def equilibrium_path(
         >>> print(path.parameter[path.event == "branch"].round(3), int(path.curve.max()) + 1, "curves")
         [9.81] 3 curves
     """
-    case, start = case_of(m, q, hold, u, parameters, t)
+    as_mechanism(m)
     if parameter not in m.p_names:
         raise ModelError(f"equilibrium_path: {m.name!r} has no parameter {parameter!r}; {nearest(parameter, m.p_names)}")
+    case, start = case_of(m, q, hold, u, parameters, t)
     at, end, h = m.p_names.index(parameter), as_float(to), as_float(step)
     if not np.isfinite(end) or end == case.p[at]:
         raise ModelError(f"equilibrium_path: {parameter!r} is {case.p[at]:g} already; `to` must be another finite number")

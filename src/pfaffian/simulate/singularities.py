@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, RunError, brief, nearest
@@ -20,9 +21,10 @@ from pfaffian.model.force import Actuator
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import as_float
 from pfaffian.simulate.assemble import assemble
+from pfaffian.terms.terms import row_lengths
 
 DEPENDENT = 1e-7
-"""Singular values of rows of length one below which they depend on each other."""
+"""Singular values of rows, over their typical lengths, below which they depend on each other."""
 
 NEAR, NEIGHBOURS = 0.02, 3
 """Size [rad, the caller's length] and number of the moves to neighbours, of which the rank of the rows is taken."""
@@ -31,8 +33,8 @@ NEAR, NEIGHBOURS = 0.02, 3
 class Singularities(NamedTuple):
     """input: least singular value of S Z, from 0, where the machine moves with its inputs locked (type 2, parallel), to 1.
     output: that of J Z, 0 where it moves with its output at rest (type 1, serial); with fewer output rows than motions left 0.
-    constraint: the singular value of the rows, each of length one, that the rank nearby counts as the last; 0 where a motion is
-        gained.
+    constraint: the singular value of the rows, over their typical lengths, that the rank nearby counts as the last; 0 where a
+        motion is gained.
     mobility: motions left, at the state; rank: of the rows.
     jacobian: (outputs, inputs) of the output by the inputs, nan where the inputs do not determine the motion; angles times the
         length.
@@ -92,8 +94,8 @@ def singularities(
     check_on_constraints(m, at.off[None])
     scale = np.array([1.0 if unit == "m/s" else L for unit in m.v_units])
     units = np.array([1.0, 1, 1, L, L, L])[rows]
-    rank = max(_rank(_unit(x, scale)) for x in (at.A, *_near(m, at, scale, p[0])))
-    _, sizes, V = np.linalg.svd(_unit(at.A, scale), full_matrices=True)
+    rank = max(_rank(x / scale) for x in (at.A, *_near(m, at, scale, p[0])))
+    _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)
     here = int((sizes > DEPENDENT).sum())
     Z = V[here:].T
     SZ, JZ = Z[driven], units[:, None] * J @ (Z / scale[:, None])
@@ -133,7 +135,8 @@ def _output(m: Mechanism, body: str, point: Any, q: np.ndarray, p: np.ndarray) -
 
 
 class _At(NamedTuple):
-    """Of a configuration q (nq,): kinematic matrix (nq, nv), constraint rows (rows, nv), what they are off (rows, 4)."""
+    """Of a configuration q (nq,): kinematic matrix (nq, nv), constraint rows (rows, nv) over their typical lengths, what they are
+    off (rows, 4)."""
 
     q: np.ndarray
     K: np.ndarray
@@ -142,16 +145,10 @@ class _At(NamedTuple):
 
 
 def _matrices(m: Mechanism, q: np.ndarray, p: np.ndarray) -> _At:
-    terms = {"K": lambda T: T.kinematics.kinematic_matrix, "A": lambda T: T.A, "off": off_constraints}
+    rows = lambda T: ca.diag(1 / row_lengths(T)) @ T.A  # noqa: E731
+    terms = {"K": lambda T: T.kinematics.kinematic_matrix, "A": rows, "off": off_constraints}
     found = compile_terms(m, terms, squeeze=False, backend="interpreter")(q, parameters=p)
     return _At(q, found["K"], found["A"], found["off"])
-
-
-def _unit(A: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Rows over scaled velocities, of length one; rows of zeros stay."""
-    rows = A / scale
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 1e-300, lengths, 1.0)
 
 
 def _rank(rows: np.ndarray) -> int:
@@ -161,7 +158,7 @@ def _rank(rows: np.ndarray) -> int:
 def _near(m: Mechanism, at: _At, scale: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
     """The rows at some neighbours on the constraints, where a rank that is lost here comes back."""
     random, found = np.random.default_rng(11), []
-    _, sizes, V = np.linalg.svd(_unit(at.A, scale), full_matrices=True)
+    _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)
     free = V[int((sizes > DEPENDENT).sum()) :].T
     for _ in range(NEIGHBOURS if free.size and len(at.A) else 0):
         y = free @ random.normal(size=free.shape[1])
