@@ -101,7 +101,7 @@ def test_the_branches_along_the_load():
     main = (path.curve == 0) & (path.event == "")
     assert np.abs(path.q[main]).max() < 1e-8
     assert (path.stable[main] == (path.parameter[main] < CRITICAL * (1 - 1e-9))).all()
-    for curve, sign in ((1, 1), (2, -1)):
+    for curve in (1, 2):
         points = np.flatnonzero(path.curve == curve)[1:]
         angle, load = path.q[points, 0], path.parameter[points]
         close(load, SPRING * angle / (G * LENGTH * np.sin(angle)), 1e-7, "load", CRITICAL)
@@ -134,7 +134,7 @@ WHEEL = pf.Parameter("wheel load", 3000.0, "N")
 
 
 def wishbone() -> pf.Mechanism:
-    """Quarter car: arms about x; the spring from the middle of the lower arm to the body; the load of the wheel on the upright."""
+    """Quarter car: arms about x; a spring from the middle of the lower arm to the body; the load of the wheel on the upright."""
     rods = [("lower", LOWER, 4.0), ("upper", UPPER, 3.0), ("upright", UPRIGHT, 20.0)]
     bodies = [pf.body(n, mass, com=(0, 0, l / 2) if n == "upright" else (0, l / 2, 0), inertia=0.05) for n, l, mass in rods]
     axis = {"axis": (1, 0, 0)}
@@ -258,6 +258,7 @@ TWO = pf.mechanism(
 PUSHED = pf.mechanism(
     "push", [pf.body("arm", 1.0, inertia=1.0)], [hinge("A", "world", "arm")], parameters=[pf.Parameter("p", 1.0)]
 )
+DRIVEN = ARM.with_(actuators=[pf.actuator("A", "A")])
 COMPLETE = pf.constraints.complete_acceleration
 WRONG = {
     "a name as machine": (lambda: pf.equilibrium("arm"), "a Mechanism is needed"),
@@ -266,8 +267,8 @@ WRONG = {
     "hold of an unknown": (lambda: pf.equilibrium(ARM, hold=["B"]), "hold: there is no 'B'"),
     "an unknown coordinate": (lambda: pf.equilibrium(ARM, {"B": 1}), "there is no 'B'"),
     "no branches": (lambda: pf.equilibrium(ARM, branches=0), "branches"),
-    "branches of a batch": (lambda: pf.equilibrium(ARM, [[0.0], [1.0]], branches=2), "branches takes one state at a time, not 2"),
-    "batches of two sizes": (lambda: pf.equilibrium(TWO.with_(actuators=[pf.actuator("m", "A")]), np.zeros((2, 2)), u=np.zeros((3, 1))),
+    "branches of a batch": (lambda: pf.equilibrium(ARM, [[0], [1]], branches=2), "branches takes one state at a time, not 2"),
+    "batches of two sizes": (lambda: pf.equilibrium(DRIVEN, np.zeros((2, 1)), u=np.zeros((3, 1))),
                              "q, parameters: 2, u: 3|2.*3"),
     "stable of a word": (lambda: pf.equilibrium(ARM, stable="yes"), "stable must be True or False"),
     "a start that is open": (lambda: pf.equilibrium(TWO, {"A": 0.0, "B": 1.0}), "these coordinates cannot all be kept"),

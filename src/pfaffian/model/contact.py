@@ -249,7 +249,7 @@ def contact(
         >>> ground = pf.forces.contact("ground", "ball", shape_a=pf.shape("sphere", radius=0.1), **rubber)
         >>> m = pf.mechanism("ball", [ball], [fall], forces=[*ground])
         >>> stiff = pf.Scheme(integrator="tr-bdf2")
-        >>> r = pf.run(m, [0.1], duration=2.0, scheme=stiff, backend="interpreter")
+        >>> r = pf.run(m, [0.1], duration=2.0, scheme=stiff, error_bound=1, backend="interpreter")
         >>> print(f"{(0.1 - float(r.q[-1, 0])) * 1e3:.3f} mm, m g / k = {2 * 9.81 / 1e4 * 1e3:.3f} mm")
         1.962 mm, m g / k = 1.962 mm
     """

@@ -2,9 +2,9 @@
 
     phi(q) = 0,   Z^T (f + B u - c) = 0   at v = 0, the columns of Z a basis of the velocities that the constraints allow
 
-by Newton's iterations with the slope of Z^T (f + B u - c + A^T lambda), lambda held: on holonomic constraints the Hessian of the
-Lagrangian on their tangent space. Rows may depend on each other. Z is orthonormal in the metric of M, so that the eigenvalues of
-minus that slope are the squares of angular frequencies.
+by Newton's iterations with the slope of Z^T (f + B u - c + A^T lambda), lambda held: on holonomic constraints the Hessian of
+the Lagrangian on their tangent space. Rows may depend on each other. Z is orthonormal in the metric of M, so the eigenvalues
+of minus that slope are the squares of angular frequencies.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Case:
 class _Balance(NamedTuple):
     """Forces at a configuration, in mass-weighted coordinates x = L^T dy.
 
-    phi: (rows,) over the lengths of their rows.   rows: (rows, nv) of these and of what is held.   Z, Y: (nv, n) motions that the
-    position rows leave, and that all rows leave.   r: (n,) forces along Y.   back: L^-T.   out: |r| relative to the forces.
+    phi: (rows,) over the lengths of their rows.   rows: (rows, nv) of these and of what is held.   Z, Y: (nv, n) motions that
+    the position rows leave, and that all rows leave.   r: (n,) forces along Y.   back: L^-T.   out: |r| relative to the forces.
     off: largest phi over its scale.   slope, reaction: (nv, nv) and (nv,), along y.   by_p: (rows + nv, np) slopes of phi and
     forces by the parameters.
     """
@@ -168,8 +168,8 @@ def equilibrium(
         u: inputs (nu,), (runs, nu) or {name: number}, zero where left out.
         parameters: {name: value or (runs,)} or an array in the mechanism's order; defaults where left out.
         t: time [s].
-        branches: above 1, up to so many different equilibria of one state, stable and unstable ones, the nearest first; they are
-            searched from random configurations, so one may be missed.
+        branches: above 1, up to so many different equilibria of one state, stable and unstable ones, the nearest first; they
+            are searched from random configurations, so one may be missed. 1 by default.
         stable: follow the forces, and so end where the machine would come to rest; False ends at the nearest equilibrium of
             any kind. True by default.
     Returns:
@@ -239,8 +239,8 @@ def _from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
         pull = at.back @ (at.Y @ at.r)
         worst = m.v_names[int(np.argmax(np.abs(pull)))] if len(pull) else ""
         raise RunError(
-            f"no equilibrium of {m.name!r} was found from q: after {ITERATIONS} iterations forces of {at.out:.2g} of its own are "
-            f"out of balance, most along {worst!r}; start elsewhere, hold=[...] what moves freely, or stable=False"
+            f"no equilibrium of {m.name!r} was found from q: after {ITERATIONS} iterations {at.out:.2g} of its forces are out of "
+            f"balance, most along {worst!r}; start elsewhere, hold=[...] what moves freely, or stable=False"
         )
     return q
 

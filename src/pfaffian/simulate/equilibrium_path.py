@@ -1,7 +1,7 @@
 """Equilibria along a parameter: a curve that is followed round its folds, and through the points where others branch off.
 
-The equilibrium's rows and their slopes J by (q, s), s the parameter over its range, leave one direction: the tangent. From a step
-along it Newton's iterations with the shortest change return to the curve. [Allgower and Georg 1990]
+The equilibrium's rows and their slopes J by (q, s), s the parameter over its range, leave one direction: the tangent. From a
+step along it Newton's iterations with the shortest change return to the curve. [Allgower and Georg 1990]
 """
 
 from __future__ import annotations

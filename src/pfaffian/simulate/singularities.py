@@ -1,7 +1,7 @@
 """How near a parallel machine is to its singular configurations. [Gosselin and Angeles 1990; Zlatanov et al. 1994]
 
-The velocities that the constraints leave, v = Z y, move the inputs by S Z y and the output by J Z y, Z an orthonormal basis with
-angles times a length. Where S Z loses rank the machine moves with its inputs locked, where J Z does it moves with its output at
+The velocities that the constraints leave, v = Z y, move the inputs by S Z y and the output by J Z y, Z an orthonormal basis
+with angles times a length. Where S Z loses rank the machine moves with its inputs locked, where J Z does it moves with its output at
 rest, and where the constraint rows lose rank it gains a motion.
 """
 
@@ -135,8 +135,8 @@ def _output(m: Mechanism, body: str, point: Any, q: np.ndarray, p: np.ndarray) -
 
 
 class _At(NamedTuple):
-    """Of a configuration q (nq,): kinematic matrix (nq, nv), constraint rows (rows, nv) over their typical lengths, what they are
-    off (rows, 4)."""
+    """Of a configuration q (nq,): kinematic matrix (nq, nv), constraint rows (rows, nv) over their typical lengths, what they
+    are off (rows, 4)."""
 
     q: np.ndarray
     K: np.ndarray
