@@ -8,21 +8,27 @@ are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by 
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
     contact, stop, stops                                                             surfaces and stops that give way
-    drag, propeller, thruster                                                        air and water
+    gear, belt, cable                                                                drives with play, and ropes that let go
+    drag, propeller, thruster, gust                                                  air and water
 """
 
 from pfaffian.model.constellation import merged_springs, point_springs, spring_constellation
 from pfaffian.model.contact import contact, stop, stops
+from pfaffian.model.drives import belt, cable, gear, gust
 from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import thruster
 from pfaffian.model.friction import contact_friction, joint_friction
 
 __all__ = [
+    "belt",
     "bushing",
+    "cable",
     "contact",
     "contact_friction",
     "drag",
+    "gear",
+    "gust",
     "joint_friction",
     "merged_springs",
     "point_springs",

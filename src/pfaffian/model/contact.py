@@ -255,7 +255,7 @@ def contact(
     """
     what = f"force {name!r}"
     surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
-    press = _press(what, stiffness, exponent, damping)
+    press = press_of(what, stiffness, exponent, damping)
     law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
     lost = wrench(f"{name} loss", body_a, ContactLoss(surfaces, press, law), by=body_b)
     return Potential(f"{name} press", ContactEnergy(surfaces, press)), lost
@@ -291,7 +291,7 @@ def _point(x: Any, what: str) -> Shape:
     return Shape("sphere", ca.SX.zeros(1, 1), Pose(IDENTITY.R, vector(x, 3, f"{what}: shape_a, a point")))
 
 
-def _press(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
+def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
     n = positive(exponent, f"{what}: exponent")
     value = at_defaults(n)
     if value is not None and value.item() < 1:
@@ -401,7 +401,7 @@ def stop(
     apart = None if first is None or last is None else at_defaults(last - first)
     if apart is not None and not apart.item() > 0:
         raise ModelError(f"{what}: low must be below high; they are {apart.item():g} apart")
-    span, press = Range(joint, component, first, last), _press(what, stiffness, exponent, damping)
+    span, press = Range(joint, component, first, last), press_of(what, stiffness, exponent, damping)
     lost = generalised_force(f"{name} loss", StopLoss(span, press), joint=joint)
     return Potential(f"{name} press", StopEnergy(span, press)), lost
 
