@@ -134,7 +134,7 @@ WHEEL = pf.Parameter("wheel load", 3000.0, "N")
 
 
 def wishbone() -> pf.Mechanism:
-    """Quarter car: arms about x; a spring from the middle of the lower arm to the body; the load of the wheel on the upright."""
+    """Quarter car: arms about x; a spring from the middle of the lower arm to the body; the wheel's load on the upright."""
     rods = [("lower", LOWER, 4.0), ("upper", UPPER, 3.0), ("upright", UPRIGHT, 20.0)]
     bodies = [pf.body(n, mass, com=(0, 0, l / 2) if n == "upright" else (0, l / 2, 0), inertia=0.05) for n, l, mass in rods]
     axis = {"axis": (1, 0, 0)}

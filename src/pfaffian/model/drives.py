@@ -92,7 +92,7 @@ class GapLoss:
         total = ca.SX(0)
         for gap, rate in self.of.gaps(k):
             y = self.press.damping * rate
-            total += self.press.elastic(gap) * rate * ca.if_else(y < 1, y / 2, 1 - 1 / (2 * ca.fmax(y, 1)))
+            total += self.press.elastic(gap) * rate * ca.if_else(y < 1, y / 2, 1 - 1 / (2 * ca.fmax(y, 0.5)))
         return total
 
     def __repr__(self) -> str:
@@ -111,8 +111,8 @@ def gear(
 ) -> tuple[Potential, Dissipation]:  # fmt: skip
     """A gear with backlash between two joints: teeth that give way, and a play in which they do not touch.
 
-    With x = |q_driven - ratio q_by| - backlash / 2 the torque between them is k x^n (1 + max(-1, c x_dot)), zero within the play.
-    Above an exponent of 1 it is smooth where teeth meet. A gear without play or elasticity is a joint that follows, `mimic`.
+    With x = |q_driven - ratio q_by| - backlash / 2 the torque between them is k x^n (1 + max(-1, c x_dot)), zero within the
+    play. Above an exponent of 1 it is smooth where teeth meet. A gear without play or elasticity is a joint that follows, `mimic`.
 
     Args:
         name: of the gear; its parts are called "name teeth" and "name loss".
@@ -145,13 +145,13 @@ def gear(
 
 
 def cable(
-    name: str, body_a: str, body_b: str, *, length: Scalar, stiffness: Scalar, point_a: Any = (0, 0, 0), point_b: Any = (0, 0, 0),
-    exponent: Scalar = 1.0, damping: Scalar = 0.0,
+    name: str, body_a: str, body_b: str, *, length: Scalar, stiffness: Scalar, point_a: Any = (0, 0, 0),
+    point_b: Any = (0, 0, 0), exponent: Scalar = 1.0, damping: Scalar = 0.0,
 ) -> tuple[Potential, Dissipation]:  # fmt: skip
     """A cable without mass between two points: it pulls where it is stretched, and lets go where it is slack.
 
-    The tension is k x^n (1 + max(-1, c x_dot)), x the distance beyond the length. An inextensible cable is a closure of the kind
-    distance with `active_while`.
+    The tension is k x^n (1 + max(-1, c x_dot)), x the distance beyond the length. An inextensible cable is a closure of
+    the kind distance with `active_while`.
 
     Args:
         name: of the cable; its parts are called "name stretch" and "name loss".

@@ -239,8 +239,8 @@ def _from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
         pull = at.back @ (at.Y @ at.r)
         worst = m.v_names[int(np.argmax(np.abs(pull)))] if len(pull) else ""
         raise RunError(
-            f"no equilibrium of {m.name!r} was found from q: after {ITERATIONS} iterations {at.out:.2g} of its forces are out of "
-            f"balance, most along {worst!r}; start elsewhere, hold=[...] what moves freely, or stable=False"
+            f"no equilibrium of {m.name!r} was found from q: after {ITERATIONS} iterations {at.out:.2g} of its forces are out "
+            f"of balance, most along {worst!r}; start elsewhere, hold=[...] what moves freely, or stable=False"
         )
     return q
 

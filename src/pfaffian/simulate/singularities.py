@@ -1,8 +1,8 @@
 """How near a parallel machine is to its singular configurations. [Gosselin and Angeles 1990; Zlatanov et al. 1994]
 
 The velocities that the constraints leave, v = Z y, move the inputs by S Z y and the output by J Z y, Z an orthonormal basis
-with angles times a length. Where S Z loses rank the machine moves with its inputs locked, where J Z does it moves with its output at
-rest, and where the constraint rows lose rank it gains a motion.
+with angles times a length. Where S Z loses rank the machine moves with its inputs locked, where J Z does it moves with its
+output at rest, and where the constraint rows lose rank it gains a motion.
 """
 
 from __future__ import annotations
