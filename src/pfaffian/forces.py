@@ -7,7 +7,7 @@ are `pf.spring`, `pf.actuator` and `pf.wrench`; any other one is a function, by 
     bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   stiffness and damping of several directions
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
-    contact, stop, stops                                                             surfaces and stops that give way
+    contact, stop, stops, tyre                                                       surfaces and stops that give way; tyres
     gear, belt, cable                                                                drives with play, and ropes that let go
     drag, propeller, thruster, gust                                                  air and water
 """
@@ -19,6 +19,7 @@ from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spri
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import thruster
 from pfaffian.model.friction import contact_friction, joint_friction
+from pfaffian.model.tyre import tyre
 
 __all__ = [
     "belt",
@@ -41,4 +42,5 @@ __all__ = [
     "stop",
     "stops",
     "thruster",
+    "tyre",
 ]

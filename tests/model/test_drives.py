@@ -134,7 +134,7 @@ WRONG = {
     "less than no play": (lambda: wrong_gear(backlash=-0.1), "force 'g': backlash"),
     "a ratio of words": (lambda: wrong_gear(ratio="two"), "force 'g': ratio"),
     "a gear that drives": (lambda: wrong_gear(damping=-1.0), "force 'g': damping"),
-    "an unknown wheel": (lambda: pf.forward_dynamics(drive(*forces.belt("b", "x", "y", radii=(1, 1), stiffness=1.0)), {}), "'x'"),
+    "an unknown wheel": (lambda: pf.forward_dynamics(drive(*forces.belt("b", "x", "y", radii=(1, 1), stiffness=1)), {}), "'x'"),
     "a free wheel": (lambda: pf.forward_dynamics(pf.mechanism("m", [pf.body(n, 1.0, inertia=1.0) for n in "ab"], [
         pf.joint("a", "free", "world", "a"), pf.joint("b", "revolute", "world", "b")],
         forces=[*forces.gear("g", "a", "b", ratio=1.0, stiffness=1.0)]), {}), "joint 'a' has 7 coordinates"),

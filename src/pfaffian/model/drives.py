@@ -112,7 +112,8 @@ def gear(
     """A gear with backlash between two joints: teeth that give way, and a play in which they do not touch.
 
     With x = |q_driven - ratio q_by| - backlash / 2 the torque between them is k x^n (1 + max(-1, c x_dot)), zero within the
-    play. Above an exponent of 1 it is smooth where teeth meet. A gear without play or elasticity is a joint that follows, `mimic`.
+    play. Above an exponent of 1 it is smooth where teeth meet. A gear without play or elasticity is a joint that follows:
+    `mimic`.
 
     Args:
         name: of the gear; its parts are called "name teeth" and "name loss".
