@@ -1,12 +1,12 @@
 """A tyre that slips on a plane: the magic formula in the direction of its slip, times the load that presses it down.
 
-With the slip speed (v_x, v_y) of the touching point along the wheel's heading and sideways, and the speed V of the wheel's centre
-along its heading,
+With the slip speed (v_x, v_y) of the touching point along the wheel's heading and sideways, and the speed V of the wheel's
+centre along its heading,
 
     s = |(v_x, v_y)| / sqrt(V^2 + V_0^2),   F = -mu N sin(C atan(B s - E (B s - atan(B s)))) (v_x, v_y) / |(v_x, v_y)|
 
-Pure slip in either direction is the magic formula [Pacejka 2012, 4.E1]; both together share it by their directions (similarity).
-It is a model of steady slip: no relaxation, camber thrust or self-aligning moment.
+Pure slip in either direction is the magic formula [Pacejka 2012, 4.E1]; both together share it by their directions
+(similarity). It is a model of steady slip: no relaxation, camber thrust or self-aligning moment.
 """
 
 from __future__ import annotations
