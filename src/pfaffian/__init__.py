@@ -5,7 +5,7 @@
     run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
                           other states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
-                          derivatives, reaction_wrench, linearise, symmetry; compile_terms for anything else;
+                          derivatives, reaction_wrench, equilibrium, linearise, symmetry; compile_terms for anything else;
                           casadi_function for optimisers
     use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
 
@@ -74,6 +74,7 @@ _HOME = {
     ],
     "pfaffian.evaluate.inverse": ["inverse_dynamics"],
     "pfaffian.evaluate.derivatives": ["derivatives"],
+    "pfaffian.simulate.equilibrium": ["equilibrium"],
     "pfaffian.simulate.linearise": ["linearise"],
     "pfaffian.simulate.casadi_functions": ["casadi_function"],
     "pfaffian.simulate.qp": ["solve_qp"],

@@ -7,6 +7,7 @@ jvp, vjp, motion_derivatives                                     of the motion a
 inverse_dynamics_derivatives                                     of the inputs that a motion needs
 step_derivatives, rollout                                        of a step, and of many forwards and backwards
 linearise_along                                                  the equations of small deviations from a motion
+equilibrium_path                                                 equilibria along a parameter, folds and branches
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
 
@@ -19,6 +20,7 @@ from pfaffian.evaluate.calculus import (
 )
 from pfaffian.evaluate.derivatives import inverse_dynamics_derivatives, jvp, motion_derivatives, vjp
 from pfaffian.model.graph import graph_matrices
+from pfaffian.simulate.equilibrium_path import equilibrium_path
 from pfaffian.simulate.sensitivity import rollout, step_derivatives
 from pfaffian.terms.connection import coriolis_matrix
 from pfaffian.terms.hamel import acceleration_energy
@@ -30,6 +32,7 @@ __all__ = [
     "coriolis_matrix",
     "covariant_hessian",
     "directional_derivative",
+    "equilibrium_path",
     "graph_matrices",
     "inverse_dynamics_derivatives",
     "jvp",

@@ -7,19 +7,24 @@ quasi_velocity, reduced_quasi_velocity, FACTORS               velocities in whic
 normalise                                                     coordinates corrected to satisfy their own definitions
 stabilised                                                    constraints that a run draws back to, at a rate
 transport_basis                                               a smooth basis of the null space along a motion
+complete_acceleration                                         accelerations of which some components are given
+singularities                                                 how near a parallel machine is to its singular configurations
 """
 
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers, unique_multipliers
 from pfaffian.dynamics.projection import coupling, length_metric, projector
 from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_quasi_velocity
+from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.realisability import realisability
 from pfaffian.evaluate.transported_basis import transport_basis
+from pfaffian.simulate.singularities import singularities
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.stabilised import stabilised
 
 __all__ = [
     "FACTORS",
+    "complete_acceleration",
     "control_force",
     "coupling",
     "length_metric",
@@ -29,6 +34,7 @@ __all__ = [
     "quasi_velocity",
     "realisability",
     "reduced_quasi_velocity",
+    "singularities",
     "stabilised",
     "transport_basis",
     "unique_multipliers",

@@ -174,7 +174,7 @@ def test_a_damper_too_fast_for_the_step(damping):
         and words in pf.causes(r)[0]
         and "integrator='tr-bdf2') goes over what is damped so fast" in found[-1]
     )
-    assert (len(found) == 2) == (damping < 1e6), "said before the run where its first step ends"
+    assert len(found) == 2, "said before the run, and of its stop"
     assert pf.causes(r)[0].startswith("diverged")
     quiet = {"backend": "numpy", "error_bound": np.inf}  # its first steps do not follow how the block stops
     over = pf.run(block(damping=damping), [0.1], [1.0], duration=1.0, scheme=pf.Scheme(integrator="tr-bdf2"), **quiet)

@@ -48,7 +48,8 @@ def test_what_finishes_says_nothing() -> None:
 def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
     q = np.array([[0, 1.0], [0, 1.0], [0, 0.0], [0, 1.0], [0, 0.0], [0, 1.0]])
     found, r = said(m=rods(OUT), q=q, v={"wild": 1.0}, parameters={"gain": [0, 50, 0, 6e4, 0, 7e4]}, every=3)
-    (words,) = found
+    before, words = found
+    assert "'wild'" in before and "time constants shorter than the step" in before, "named before the run"
     assert float(r["stopped"][3]) < float(r["stopped"][1])
     assert words.startswith("5 of 6 runs stopped: 3 diverged: the state grew"), words
     assert f"(run 3 first, at t = {float(r['stopped'][3]):.6g} s); the fastest is damper of joint 'wild', " in words
@@ -59,7 +60,8 @@ def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
 
 def test_one_run_says_its_cause() -> None:
     found, r = said(v={"wild": 1.0}, parameters={"gain": 1e5})
-    assert found == [f"the run stopped: {pf.causes(r)[0]}"] and "diverged" in found[0]
+    assert found[1:] == [f"the run stopped: {pf.causes(r)[0]}"] and "diverged" in found[1]
+    assert "time constants shorter than the step" in found[0], "named before the run"
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in dot:RuntimeWarning")

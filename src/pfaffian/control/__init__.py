@@ -10,7 +10,8 @@ set_point, polynomial, function_of_time, sampled, series                        
 rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_attitude,    references from flat outputs
     pvtol_reference, bicopter_reference, quadcopter_reference, tricopter_reference;
     course, course_step, taylor
-discrete, sensor, several, python_law; actuation, estimation, identification             laws in discrete time and their parts
+discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time and their parts
+    regulators
 nearest                                                                                  inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
     prototype_terms, error_coordinates, transport_error, APPROACHES
@@ -31,7 +32,7 @@ Example:
 from importlib import import_module
 from typing import Any
 
-from pfaffian.control import actuation, estimation, identification
+from pfaffian.control import actuation, estimation, identification, regulators
 from pfaffian.control.allocation import length_weights
 from pfaffian.control.computed_torque import computed_torque
 from pfaffian.control.concurrent import concurrent
@@ -146,6 +147,7 @@ __all__ = [
     "quadcopter_pair",
     "quadcopter_reference",
     "regulation",
+    "regulators",
     "rest_to_rest",
     "sampled",
     "sensor",

@@ -12,8 +12,9 @@ from pfaffian import kernel
 from pfaffian.control.allocation import UNCONTROLLABLE, allocate, weights
 from pfaffian.control.reason import foremost, undriven
 from pfaffian.errors import ModelError, RunError, nearest
-from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, velocities
+from pfaffian.evaluate.arrays import as_flag, as_number, configurations, parameter_values, velocities
 from pfaffian.evaluate.compiled import given
+from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.given_state import check_given, check_on_constraints, off_constraints
 from pfaffian.evaluate.realisability import blamed
 from pfaffian.model.mechanism import Mechanism, actuate_all, as_mechanism, as_names
@@ -48,6 +49,7 @@ def inverse_dynamics(
     weight: Any = None,
     t: float = 0.0,
     parameters: Any = None,
+    complete: bool = False,
 ) -> Inverse:
     """Inputs of smallest u^T R u under which the mechanism at q, v accelerates by a. [aghili05 (45) (46) (53)-(62)]
 
@@ -56,6 +58,8 @@ def inverse_dynamics(
         q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out; it must satisfy the constraints.
         v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out; it must satisfy the constraints.
         a: acceleration v_dot, as v; the constraints must allow it, A a = b.
+        complete: whether the components that a = {velocity: number} leaves out follow from the constraints, as by
+            `constraints.complete_acceleration`; False, the default, makes them zero.
         actuated: names of the velocities (joints) with actuators; if None the mechanism's own actuators, or one for every
             velocity where it has none.
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
@@ -82,6 +86,8 @@ def inverse_dynamics(
     check_given(v, m.v_names, "v")
     check_given(a, m.v_names, "a")
     t = as_number(t, "t")
+    if as_flag(complete, "complete"):
+        a = complete_acceleration(m, q, v, a, t=t, parameters=parameters)
     driven, f = _compiled(m, names, R)
     at = given(
         least=1,

@@ -66,7 +66,7 @@ def joint_friction(
         array([-2.])
     """
     what = f"force {name!r}"
-    return GeneralisedForce(name, JointFriction(joint, _sliding(what, sliding, static, stribeck, viscous, smooth)), joint)
+    return GeneralisedForce(name, JointFriction(joint, sliding_law(what, sliding, static, stribeck, viscous, smooth)), joint)
 
 
 def contact_friction(
@@ -103,7 +103,7 @@ def contact_friction(
     what = f"force {name!r}"
     n = direction(normal, f"{what}: normal")
     N = not_negative(load, f"{what}: load")
-    mu = _sliding(what, coefficient, static, stribeck, 0.0, smooth)
+    mu = sliding_law(what, coefficient, static, stribeck, 0.0, smooth)
     law = Sliding(N * mu.sliding, N * mu.static, mu.stribeck, not_negative(viscous, f"{what}: viscous"), mu.smooth)
     at = vector(point, 3, f"{what}: point")
     return wrench(name, body, ContactFriction(body, on, at, n, law), point=at, by=on)
@@ -148,7 +148,7 @@ class ContactFriction:
         return ca.vertcat(self.law(s - n * ca.dot(n, s)), ca.SX.zeros(3, 1))
 
 
-def _sliding(what: str, sliding: Any, static: Any, stribeck: Any, viscous: Any, smooth: Any) -> Sliding:
+def sliding_law(what: str, sliding: Any, static: Any, stribeck: Any, viscous: Any, smooth: Any) -> Sliding:
     C = not_negative(sliding, f"{what}: sliding friction")
     S = C if static is None else not_negative(static, f"{what}: static friction")
     excess = at_defaults(S - C)

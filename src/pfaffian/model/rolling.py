@@ -167,7 +167,7 @@ def disk(
         (3, 2.0)
     """
     what = f"constraint {name!r}"
-    disk = Disk(*_circle(what, body, radius, axis, centre), _plane(what, on, through, normal, rate))
+    disk = Disk(*circle(what, body, radius, axis, centre), plane_of(what, on, through, normal, rate))
     return Holonomic(f"{name} height", DiskHeight(disk)), Nonholonomic(f"{name} slip", DiskSlip(disk))
 
 
@@ -201,7 +201,7 @@ def wheel(
         1.0
     """
     what = f"constraint {name!r}"
-    disk = Disk(*_circle(what, body, radius, axis, centre), _plane(what, on, through, normal, rate))
+    disk = Disk(*circle(what, body, radius, axis, centre), plane_of(what, on, through, normal, rate))
     return Nonholonomic(name, DiskSlip(disk))
 
 
@@ -234,7 +234,7 @@ def sphere(
     """
     what = f"constraint {name!r}"
     ball = body, positive(radius, f"{what}: radius"), vector(centre, 3, f"{what}: centre")
-    plane = _plane(what, on, through, normal, rate)
+    plane = plane_of(what, on, through, normal, rate)
     return Holonomic(f"{name} height", BallHeight(*ball, plane)), Nonholonomic(f"{name} slip", BallSlip(*ball, plane))
 
 
@@ -266,17 +266,17 @@ def knife_edge(
         6.0
     """
     what = f"constraint {name!r}"
-    plane = _plane(what, on, through, normal, rate)
+    plane = plane_of(what, on, through, normal, rate)
     return Nonholonomic(name, Sideways(body, direction(along, f"{what}: along"), vector(point, 3, f"{what}: point"), plane))
 
 
-def _circle(what: str, body: str, radius: Any, axis: Any, centre: Any) -> tuple[str, ca.SX, ca.SX, ca.SX]:
+def circle(what: str, body: str, radius: Any, axis: Any, centre: Any) -> tuple[str, ca.SX, ca.SX, ca.SX]:
     """Body, radius, axis and centre of a disk. Raises ModelError: a radius that is not above zero, an axis that is zero."""
     r, a = positive(radius, f"{what}: radius"), direction(axis, f"{what}: axis")
     return body, r, a, vector(centre, 3, f"{what}: centre")
 
 
-def _plane(what: str, on: str, through: Any, normal: Any, rate: Any) -> Plane:
+def plane_of(what: str, on: str, through: Any, normal: Any, rate: Any) -> Plane:
     if not isinstance(on, str):
         raise ModelError(f"{what}: on must be the name of a body, got {brief(on)}")
     axes = axis_frame(direction(normal, f"{what}: normal"), what).R

@@ -168,7 +168,7 @@ def start_of(
     if parameters is not None:
         tell("checking parameters")
         check_parameters(m, p)
-    by_hold = _held_by_name(m, hold)
+    by_hold = held_by_name(m, hold)
     keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
     keep_v = named(v, m.v_names) | (by_hold & (v is not None and not isinstance(v, Mapping)))
     count = some_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
@@ -188,7 +188,7 @@ def guessed_start(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: 
     return start_of(m, start, v, parameters, t, backend, hold=tuple(q or ()))
 
 
-def _held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
+def held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
     """(nv,) of bool, the velocity coordinates of the named coordinates and joints."""
     if isinstance(hold, str):
         raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")

@@ -15,6 +15,7 @@ import numpy as np
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
 from pfaffian.dynamics.motion import RANK_TOLERANCE
+from pfaffian.model.contact import compliant
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.simulation import input_names
@@ -77,7 +78,10 @@ def _free(M: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> list[Fastest]:
-    """The rate of each spring, damper and other applied force at one state, as if it alone acted; the fastest first."""
+    """The rate of each spring, damper and other applied force at one state, as if it alone acted; the fastest first.
+
+    Contacts and stops count as if they touched there, as deep as carries the weight of the machine or takes up its motion.
+    """
     names, f = _applied(m)
     if not names:
         return []
@@ -119,9 +123,29 @@ def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
     forces, K = named_forces(T.kinematics), T.kinematics.kinematic_matrix
     if not forces:
         return [], ca.Function()
-    slopes = [x for F in forces.values() for x in (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v))]
-    outputs = [ca.densify(x) for x in (T.M, T.A, *slopes)]
-    return list(forces), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs)
+    slopes = {name: (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)) for name, F in forces.items()} | _touching(T)
+    outputs = [ca.densify(x) for x in (T.M, T.A, *[x for pair in slopes.values() for x in pair])]
+    return list(slopes), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs)
+
+
+def _touching(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
+    """By the name of each contact or stop: df/dq K and df/dv as if all its points were pressed in.
+
+    With the gap's slope g along v, the slope k' of the elastic force N at that depth, damping c and friction mu below the
+    creeping speed s_0 these are -k' g^T g and -(c N g^T g + mu W / s_0 G^T G), G the slope of the sliding velocity; friction
+    sticks where nothing strikes, under the weight W.
+    """
+    k, found = T.kinematics, {}
+    weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(T.mechanism.gravity)
+    for name, (touches, press, friction) in compliant(T.mechanism).items():
+        depth = press.depth(weight, T.T)
+        N, hold, damp = press.elastic(-depth), ca.SX(T.mechanism.nv, T.mechanism.nv), ca.SX(T.mechanism.nv, T.mechanism.nv)
+        for gap, sliding in touches(k):
+            g, G = ca.jacobian(gap, T.q) @ k.kinematic_matrix, ca.jacobian(sliding, T.v)
+            hold -= press.slope(depth) * (g.T @ g)
+            damp -= N * press.damping * (g.T @ g) + weight * friction * (G.T @ G)
+        found[f"contact {name!r} once it touches"] = hold, damp
+    return found
 
 
 @remembered(16)

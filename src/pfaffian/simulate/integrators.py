@@ -59,6 +59,7 @@ class Step(NamedTuple):
 
     start: the first stage.   f: all others.   settled: (x, t) -> x with quaternions of unit length.
     project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.   tangent: of the state.
+    iterations: of Newton's method, of each stage of `tr-bdf2`.
     """
 
     m: Mechanism
@@ -75,6 +76,7 @@ class Step(NamedTuple):
     u1: ca.SX
     t: ca.SX
     h: ca.SX
+    iterations: int
 
 
 class Moved(NamedTuple):
@@ -296,7 +298,8 @@ GAMMA = 1 - 2**-0.5
 """Weight of each stage's own rate: with it one matrix serves both, and what is infinitely stiff is damped out in one step."""
 
 NEWTON = 4
-"""Iterations of a stage, each with the stiffness at its iterate: a stiff direction that turns by an angle leaves its square."""
+"""Iterations of a stage unless a Scheme says otherwise, each with the stiffness at its iterate: a stiff direction that turns by
+an angle leaves its square. Forces with kinks, as of contact, take more."""
 
 
 def _tr_bdf2(s: Step) -> Moved:
@@ -313,7 +316,7 @@ def _tr_bdf2(s: Step) -> Moved:
     def stage(base: ca.SX, k: ca.SX, u: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX, Stage, ca.SX]:
         """k = f(base + g k), the state and the stage there, and what the last iteration changed."""
         found = list[tuple[ca.SX, ca.SX]]()
-        for _ in range(NEWTON):
+        for _ in range(s.iterations):
             there = s.variables.state(base + g * k)
             seen = s.f(there, u, t)
             change = solve(there, seen, seen.rate - k)
@@ -403,6 +406,6 @@ INTEGRATORS = {
     "rk4": Integrator(_rk4, 4, shares=True),
     "euler": Integrator(_semi_implicit, 1, any_state=False),
     "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_changes_energy),
-    "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(UNCONVERGED,)),
+    "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",)),
 }
 """Name -> integrator."""

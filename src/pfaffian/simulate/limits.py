@@ -5,7 +5,7 @@ Nothing keeps a joint within its limits, since no force of the mechanism does. I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 import casadi as ca
@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from pfaffian.errors import RunWarning, notice
+from pfaffian.model.contact import stopped
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
@@ -50,12 +51,13 @@ def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray])
 
 
 def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
-    """Warn once if a result exceeds limits, but not of inputs that were cut on request.
+    """Warn once if a result exceeds limits, but not of inputs that were cut on request, nor of joints with stops that give way.
 
     q: (runs, nq) the start, which is looked at where q is not recorded.
     """
     phrases = [] if "q" in result else _outside_at_start(m, q)
-    phrases = _phrases(result, "limit", "coordinate", "q_unit", "joint") if "limit_excess" in result else phrases
+    if "limit_excess" in result:
+        phrases = _phrases(result, "limit", "coordinate", "q_unit", "joint", stopped(m))
     phrases += _phrases(result, "input", "input", "u_unit", "input") if "input_excess" in result and not saturate else []
     if phrases:
         notice("limits are not enforced: " + "; ".join(phrases), RunWarning)
@@ -127,14 +129,16 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
     }
 
 
-def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
-    """One phrase for each of the first few entries that exceeded a limit, those outside at the start first."""
+def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str, but: Set[str] = frozenset()) -> list[str]:
+    """One phrase for each of the first few entries that exceeded a limit, those outside at the start first. but: not."""
     excess, first = result.variables[f"{name}_excess"].values, result.variables[f"{name}_time"].values
     if not excess.any():
         return []
     start, runs = float(result["time"][0]), len(excess)
     words = []
     for i in np.flatnonzero((excess > 0).any(axis=0)):
+        if str(result[dim].values[i]) in but:
+            continue
         out = np.flatnonzero(excess[:, i] > 0)
         began = np.nanmin(first[:, i])
         when = "at the start" if began <= start else f"from t = {began:.6g} s"

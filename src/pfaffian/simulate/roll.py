@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from pfaffian.kernel.call.rollout import RolloutResult
 from pfaffian.simulate.accuracy import Watch
-from pfaffian.simulate.advice import tell_start
+from pfaffian.simulate.advice import tell_start, tell_stiff
 from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.interrupt import interrupts
 from pfaffian.simulate.loop import Loop
@@ -96,13 +96,15 @@ class _Runs:
             self.status[:], self.stopped[:] = status_of(loop.simulation, "python"), self.k
 
     def look(self) -> None:
-        """Compare the next step with its halves, if that is due, and warn at the first one."""
+        """Compare the next step with its halves, if that is due; warn of the first one, and of what no step can follow."""
         if self.k in self.watch.at:
             first = self.done == 0
             if first and self.python:
                 self.watch.begin = self.x.copy()  # with the law's first answer; x changes in place
             self.watch.look(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
             self.warned = (first and tell_start(self.watch)) or self.warned
+        if self.done == 0:
+            tell_stiff(self.watch, self.watch.begin, self.warned)
 
     def take(self, r: RolloutResult, at: slice) -> int:
         """What a call has done for the runs `at`; the number of records."""

@@ -20,7 +20,7 @@ from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
-from pfaffian.simulate.advice import tell_accuracy, tell_stiff, too_fast
+from pfaffian.simulate.advice import tell_accuracy, too_fast
 from pfaffian.simulate.assemble import guessed_start
 from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.drift import tell_drift
@@ -240,7 +240,6 @@ def _result(
     result = dataset(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
     blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
-    tell_stiff(watch, departure.x, bool(done.warned or done.status.any()))
     tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_transport(result)

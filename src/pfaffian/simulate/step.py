@@ -19,7 +19,7 @@ from pfaffian.maths.pack import unpack
 from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
-from pfaffian.simulate.integrators import INTEGRATORS, Stage, Step, Tangent
+from pfaffian.simulate.integrators import INTEGRATORS, NEWTON, Stage, Step, Tangent
 from pfaffian.simulate.variables import Variables, normalise
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
@@ -44,6 +44,8 @@ class Scheme:
         saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step. `u` in the result is what was
             applied, `u_cut` what was cut off. Refused where forces are not a function of the inputs alone: with servo
             constraints in the mechanism, and under a law that measures reactions.
+        iterations: of Newton's method in each stage of `tr-bdf2`, 2 to 40. The 4 of the default do for springs and dampers;
+            contact, stops and dry friction, whose forces have kinks, take some 16 at steps longer than their time constants.
     Raises ModelError: a name, number or bound out of these ranges.
 
     Example:
@@ -64,6 +66,7 @@ class Scheme:
     tolerance: float = 0.0
     violation_limit: float = 1e-6
     saturate: bool = False
+    iterations: int = NEWTON
 
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
@@ -74,6 +77,10 @@ class Scheme:
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
             raise ModelError(f"saturate must be True or False, got {self.saturate!r}")
+        if isinstance(self.iterations, bool) or not (isinstance(self.iterations, int) and 2 <= self.iterations <= 40):
+            raise ModelError(f"iterations must be a whole number from 2 to 40, got {self.iterations!r}")
+        if self.iterations != NEWTON and self.integrator != "tr-bdf2":
+            raise ModelError(f"iterations: {self.integrator} takes none of its own; integrator='tr-bdf2' does")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
         if not 0 <= named_float(self.tolerance, "tolerance") <= self.violation_limit:
@@ -144,6 +151,7 @@ def time_step(
             u1,
             t,
             h,
+            scheme.iterations,
         )
     )
     corrected, violation = project(moved.x, p, t + h, moved.near)

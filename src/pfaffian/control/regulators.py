@@ -1,0 +1,231 @@
+"""Building blocks of laws in discrete time: PID with anti-windup, actuators that lag, attitude and rate laws, batteries.
+
+pid_step                                                               a PID controller within limits
+lag_step, second_order_step                                            actuators of first and second order, exact for held input
+attitude_rate, rate_torque                                             an attitude and a rate loop of a vehicle
+battery_voltage, charge_step                                           what a battery gives under load
+
+The functions ending in `_step` are one step from k to k+1 of a period T, for numbers or symbols; call them in a law of your own
+(`discrete`), which carries their state.
+
+Example:
+    >>> from pfaffian.control import regulators
+    >>> u = 0.0
+    >>> for _ in range(3):
+    ...     u = regulators.lag_step(u, 1.0, 0.01, time_constant=0.02)
+    >>> round(u, 6)  # 1 - exp(-3 * 0.01 / 0.02)
+    0.77687
+"""
+
+from __future__ import annotations
+
+from math import cos, exp, inf, sin, sqrt
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError
+from pfaffian.maths import so3
+from pfaffian.model.number import interval, named_float
+
+Number = Any  # float, ca.SX or ca.DM
+
+
+class Pid(NamedTuple):
+    """u: the output within its limits.   integral: of the error, to carry on.   slope: the filtered rate, to carry on."""
+
+    u: Number
+    integral: Number
+    slope: Number
+
+
+def pid_step(
+    error: Number, last: Number, integral: Number, slope: Number, period: float, *, gain: float, integral_gain: float = 0.0,
+    rate_gain: float = 0.0, smoothing: float = 0.0, limits: tuple[float, float] = (-inf, inf),
+) -> Pid:  # fmt: skip
+    """One step of a PID controller whose integral stops where its output is cut, so that it does not wind up.
+
+        u = clip(gain e + integral_gain I + rate_gain s),   I += T e only where u is not cut further by it
+
+    Args:
+        error, last: the error now, and one period ago.
+        integral, slope: as the last step returned them, zero at first.
+        period: T [s].
+        gain, integral_gain, rate_gain: of the error, its integral and its rate; the last two zero by default.
+        smoothing: time constant by which the rate is filtered [s]; 0 by default.
+        limits: (low, high) of u, none by default.
+    Raises ModelError: a period that is not above zero, a smoothing below zero, limits the wrong way round.
+
+    Example:
+        >>> from pfaffian.control.regulators import pid_step
+        >>> x, I, s = 0.0, 0.0, 0.0
+        >>> for _ in range(100):
+        ...     u, I, s = pid_step(5.0, 5.0, I, s, 0.01, gain=1.0, integral_gain=1.0, limits=(-1, 1))
+        >>> u, I  # saturated all the time, and nothing wound up
+        (1.0, 0.0)
+    """
+    T = _above_zero(period, "period")
+    smooth = named_float(smoothing, "smoothing")
+    if not smooth >= 0:
+        raise ModelError(f"smoothing must not be below zero, got {smoothing!r}")
+    low, high = interval(limits, "limits")
+    share = T / (T + smooth)
+    slope = slope + share * ((error - last) / T - slope)
+    grown = integral + T * error
+    raw = gain * error + integral_gain * grown + rate_gain * slope
+    pushed = integral_gain * error
+    more = _either(raw > high, pushed > 0) + _either(raw < low, pushed < 0)
+    kept = _choose(more, integral, grown)
+    u = gain * error + integral_gain * kept + rate_gain * slope
+    return Pid(_clip(u, low, high), kept, slope)
+
+
+def lag_step(x: Number, wanted: Number, period: float, *, time_constant: float, rate: float = inf) -> Number:
+    """One step of an actuator of first order, such as a motor that gets up to speed: exact for an input that is held.
+
+        x + (wanted - x) (1 - exp(-T / time_constant)), by no more than rate T
+
+    Args:
+        x: its state.
+        wanted: what is requested of it.
+        period: T [s].
+        time_constant: [s], above zero.
+        rate: largest change per second; none by default.
+    Raises ModelError: a number that is not above zero.
+
+    Example:
+        >>> from pfaffian.control.regulators import lag_step
+        >>> round(lag_step(0.0, 1.0, 0.1, time_constant=0.1), 6), lag_step(0.0, 1.0, 0.1, time_constant=0.1, rate=2.0)
+        (0.632121, 0.2)
+    """
+    T, tau = _above_zero(period, "period"), _above_zero(time_constant, "time_constant")
+    if not rate > 0:
+        raise ModelError(f"rate must be above zero, got {rate!r}")
+    return x + _clip((wanted - x) * (1 - exp(-T / tau)), -rate * T, rate * T)
+
+
+def second_order_step(
+    x: Number, x_dot: Number, wanted: Number, period: float, *, frequency: float, damping: float = 0.7
+) -> tuple[Number, Number]:
+    """One step of an actuator of second order, x_ddot = w^2 (wanted - x) - 2 d w x_dot: exact for an input that is held.
+
+    Args:
+        x, x_dot: its state.
+        wanted: what is requested of it.
+        period: T [s].
+        frequency: w [rad/s], above zero.
+        damping: d [1], from 0 to below 1; 0.7 by default.
+    Returns: x and x_dot after the step.
+    Raises ModelError: a number out of its range.
+
+    Example:
+        >>> from pfaffian.control.regulators import second_order_step
+        >>> x, rate = second_order_step(0.0, 0.0, 1.0, 0.5, frequency=3.0, damping=0.0)
+        >>> round(x, 6)  # 1 - cos(1.5)
+        0.929263
+    """
+    T, w, d = _above_zero(period, "period"), _above_zero(frequency, "frequency"), named_float(damping, "damping")
+    if not 0 <= d < 1:
+        raise ModelError(f"damping must be from 0 to below 1, got {damping!r}; lag_step is an actuator without overshoot")
+    v, y = w * sqrt(1 - d * d), x - wanted
+    decay, c, s = exp(-d * w * T), cos(v * T), sin(v * T)
+    after = decay * (y * c + (x_dot + d * w * y) / v * s)
+    rate = decay * (x_dot * c - (w * w * y + d * w * x_dot) / v * s)
+    return wanted + after, rate
+
+
+def attitude_rate(R: Any, wanted: Any, gain: Number) -> Any:
+    """(3, 1) the angular velocity, along the body's axes, that turns a body to an attitude: gain log(R^T wanted) [rad/s].
+
+    Args:
+        R, wanted: (3, 3) rotations from the body's axes to the world's, now and as wanted; less than half a turn apart.
+        gain: one number or (3, 1) [1/s].
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.control.regulators import attitude_rate
+        >>> from pfaffian.maths import so3
+        >>> ca.DM(attitude_rate(ca.DM.eye(3), so3.exp(ca.DM([0, 0, 0.2])), 5.0)).full().ravel().round(9)
+        array([0., 0., 1.])
+    """
+    return gain * so3.log(ca.mtimes(R.T, wanted))
+
+
+def rate_torque(w: Any, wanted: Any, inertia: Any, gain: Number) -> Any:
+    """(3, 1) the moment that brings an angular velocity to another one: inertia gain (wanted - w) + w x inertia w [N m].
+
+    Args:
+        w, wanted: (3, 1) angular velocities along the body's axes, now and as wanted [rad/s].
+        inertia: (3, 3) about the mass centre [kg m^2].
+        gain: one number or (3, 1) [1/s].
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.control.regulators import rate_torque
+        >>> ca.DM(rate_torque(ca.DM([0, 0, 1]), ca.DM([0, 0, 3]), ca.diag(ca.DM([1, 1, 2])), 5.0)).full().ravel()
+        array([ 0.,  0., 20.])
+    """
+    return ca.mtimes(inertia, gain * (wanted - w)) + ca.cross(w, ca.mtimes(inertia, w))
+
+
+def battery_voltage(charge: Number, current: Number, *, full: float, empty: float, resistance: float) -> Number:
+    """Voltage of a battery under load: empty + (full - empty) charge - resistance current [V].
+
+    Args:
+        charge: what is left, from 0 to 1.
+        current: drawn from it [A].
+        full, empty: voltages without load where it is full and empty [V].
+        resistance: inner resistance [ohm].
+    Raises ModelError: an empty battery with more voltage than a full one, a resistance below zero.
+
+    Example:
+        >>> from pfaffian.control.regulators import battery_voltage
+        >>> round(battery_voltage(0.5, 20.0, full=16.8, empty=13.2, resistance=0.02), 6)
+        14.6
+    """
+    if not named_float(empty, "empty") <= named_float(full, "full"):
+        raise ModelError(f"battery_voltage: empty {empty!r} is above full {full!r}")
+    if not named_float(resistance, "resistance") >= 0:
+        raise ModelError(f"battery_voltage: resistance must not be below zero, got {resistance!r}")
+    return empty + (full - empty) * charge - resistance * current
+
+
+def charge_step(charge: Number, current: Number, period: float, *, capacity: float) -> Number:
+    """One step of a battery's charge, from 0 to 1: charge - T current / capacity, and no less than zero.
+
+    Args:
+        charge: what is left, from 0 to 1.
+        current: drawn from it [A].
+        period: T [s].
+        capacity: [A s], 3.6 of them a mAh.
+    Raises ModelError: a period or capacity that is not above zero.
+
+    Example:
+        >>> from pfaffian.control.regulators import charge_step
+        >>> charge_step(0.5, 36.0, 10.0, capacity=3600.0)
+        0.4
+    """
+    return _clip(charge - _above_zero(period, "period") * current / _above_zero(capacity, "capacity"), 0.0, inf)
+
+
+def _above_zero(x: Any, what: str) -> float:
+    value = named_float(x, what)
+    if not value > 0:
+        raise ModelError(f"{what} must be above zero, got {x!r}")
+    return value
+
+
+def _symbolic(*xs: Any) -> bool:
+    return any(isinstance(x, (ca.SX, ca.DM, ca.MX)) for x in xs)
+
+
+def _clip(x: Number, low: float, high: float) -> Number:
+    return ca.fmax(low, ca.fmin(high, x)) if _symbolic(x) else max(low, min(high, x))
+
+
+def _either(a: Any, b: Any) -> Any:
+    return ca.logic_and(a, b) if _symbolic(a, b) else float(a and b)
+
+
+def _choose(condition: Any, a: Number, b: Number) -> Number:
+    return ca.if_else(condition, a, b) if _symbolic(condition) else (a if condition else b)

@@ -1,0 +1,485 @@
+"""Compliant contact of points, spheres, capsules, boxes and planes: surfaces that give way, and friction between them.
+
+The surfaces are pressed into each other by a depth x = -gap. They push each other apart with [Hunt and Crossley 1975]
+
+    N = k x^n + k x^n max(-1, c x_dot),   zero while they are apart
+
+whose first part has the potential k x^(n + 1) / (n + 1); the second one only takes energy and never pulls. Friction is that of
+`model/friction.py` with the load k x^n. All of it is a model of soft surfaces: a body at rest sinks in by (N / k)^(1 / n), and
+on a slope it creeps. Rigid contacts are constraints with `active_while`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
+from pfaffian.model.data import data
+from pfaffian.model.force import GeneralisedForce, Potential, Wrench, generalised_force, wrench
+from pfaffian.model.friction import Sliding, sliding_law
+from pfaffian.model.joint import UNLIMITED
+from pfaffian.model.known import Known
+from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
+from pfaffian.model.pose import IDENTITY, Pose, as_pose
+from pfaffian.model.shape import Shape
+
+CREEP = 1e-2
+"""[m/s] Speed below which friction grows with the speed instead of being complete."""
+
+TINY = 1e-12
+"""[m] Smoothing of the distance of two points, so that it has a derivative where they coincide."""
+
+ROUND = ("sphere", "capsule")
+
+
+class Touch(NamedTuple):
+    """Two surfaces where they are nearest.   gap: [m], below zero where they touch.   normal: (3, 1) from b to a, world axes.
+    point: (3, 1) midway between them, in the world [m]."""
+
+    gap: ca.SX
+    normal: ca.SX
+    point: ca.SX
+
+
+@data
+class Surfaces:
+    """Two bodies and their surfaces.   shape_a, shape_b: points are spheres of no size; a plane is a Pose, z out of it."""
+
+    body_a: str
+    body_b: str
+    shape_a: Shape
+    shape_b: Shape | Pose
+
+    def __repr__(self) -> str:
+        kind = "plane" if isinstance(self.shape_b, Pose) else self.shape_b.kind
+        return f"{self.shape_a.kind} of {self.body_a!r} on {kind} of {self.body_b!r}"
+
+    def touches(self, k: Any) -> list[Touch]:
+        A, B = k.pose(self.body_a) @ self.shape_a.placement, k.pose(self.body_b)
+        if isinstance(self.shape_b, Pose):
+            return [_on_plane(x, r, B @ self.shape_b) for x, r in _balls(self.shape_a, A)]
+        return [_between(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B @ self.shape_b.placement))]
+
+    def slip(self, k: Any, x: ca.SX) -> ca.SX:
+        """(3, 1) velocity of body_a relative to body_b at the point x of the world, world axes [m/s]."""
+        return _velocity(k, self.body_a, x) - _velocity(k, self.body_b, x)
+
+
+def _velocity(k: Any, body: str, x: ca.SX) -> ca.SX:
+    V = k.twist(body, "LOCAL_WORLD_ALIGNED")
+    return V[:3] + ca.cross(V[3:], x - k.pose(body).p)
+
+
+def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:
+    """Centre in the world and radius of the balls by which a shape touches a plane."""
+    if s.kind == "box":
+        signs = [(i, j, l) for i in (-1, 1) for j in (-1, 1) for l in (-1, 1)]
+        for sign in signs:
+            yield G.R @ (ca.SX(ca.DM(sign)) * s.size / 2) + G.p, ca.SX(0)
+    elif s.kind == "capsule":
+        for end in (-1, 1):
+            yield G.p + end * G.R[:, 2] * s.size[1] / 2, s.size[0]
+    else:
+        yield G.p, s.size[0]
+
+
+def _on_plane(x: ca.SX, radius: ca.SX, plane: Pose) -> Touch:
+    n = plane.R[:, 2]
+    gap = ca.dot(n, x - plane.p) - radius
+    return Touch(gap, n, x - n * (radius + gap / 2))
+
+
+class _Segment(NamedTuple):
+    """The middle line of a capsule: middle p and half of it d (3, 1), in the world; None for a sphere.   r: radius [m]."""
+
+    p: ca.SX
+    d: ca.SX | None
+    r: ca.SX
+
+    @staticmethod
+    def of(s: Shape, G: Pose) -> _Segment:
+        return _Segment(G.p, G.R[:, 2] * s.size[1] / 2 if s.kind == "capsule" else None, s.size[0])
+
+    def nearest(self, x: ca.SX) -> ca.SX:
+        """(3, 1) the point of the segment nearest to x."""
+        return self.p if self.d is None else self.p + self.d * _within(ca.dot(x - self.p, self.d) / ca.sumsqr(self.d))
+
+
+def _within(part: ca.SX) -> ca.SX:
+    return ca.fmax(-1, ca.fmin(1, part))
+
+
+def _between(a: _Segment, b: _Segment) -> Touch:
+    x, y = _nearest(a, b)
+    l = ca.sqrt(ca.sumsqr(x - y) + TINY**2)
+    n, gap = (x - y) / l, l - a.r - b.r
+    return Touch(gap, n, y + n * (b.r + gap / 2))
+
+
+def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
+    """The points of two segments that are nearest to each other. [Ericson 2005, 5.1.9]"""
+    if a.d is None or b.d is None:
+        y = b.nearest(a.p) if a.d is None else b.p
+        return a.nearest(y), y
+    aa, bb, ab, between = ca.sumsqr(a.d), ca.sumsqr(b.d), ca.dot(a.d, b.d), b.p - a.p
+    # Of parallel lines any two opposite points will do; those from the middle of a.
+    apart = aa * bb - ab**2
+    parallel = apart < 1e-12 * aa * bb
+    along = ca.dot(between, a.d) * bb - ca.dot(between, b.d) * ab
+    x = a.p + a.d * _within(ca.if_else(parallel, 0, along / ca.if_else(parallel, 1, apart)))
+    y = b.nearest(x)
+    return a.nearest(y), y
+
+
+@data
+class Press:
+    """Force of a surface that is pressed in, of a depth and its rate.   stiffness: k [N/m^n].   exponent: n.
+    damping: c [s/m]; of a stop that turns, per rad."""
+
+    stiffness: ca.SX
+    exponent: ca.SX
+    damping: ca.SX
+
+    def __repr__(self) -> str:
+        parts = (f"stiffness {shown.number(self.stiffness)}", f"exponent {shown.number(self.exponent)}")
+        return ", ".join((*parts, f"damping {shown.number(self.damping, 's/m')}"))
+
+    def elastic(self, gap: ca.SX) -> ca.SX:
+        return self.stiffness * ca.fmax(0, -gap) ** self.exponent
+
+    def energy(self, gap: ca.SX) -> ca.SX:
+        return self.stiffness * ca.fmax(0, -gap) ** (self.exponent + 1) / (self.exponent + 1)
+
+    def loss(self, gap: ca.SX, gap_dot: ca.SX) -> ca.SX:
+        """What damping adds to the elastic force; both together never pull."""
+        return self.elastic(gap) * ca.fmax(-1, -self.damping * gap_dot)
+
+    def depth(self, load: ca.SX, energy: ca.SX) -> ca.SX:
+        """The larger of the depths that carry a load [N] and that take up an energy [J]."""
+        carried = (load / self.stiffness) ** (1 / self.exponent)
+        return ca.fmax(carried, ((self.exponent + 1) * energy / self.stiffness) ** (1 / (self.exponent + 1)))
+
+    def slope(self, depth: ca.SX) -> ca.SX:
+        """dN/dx of the elastic force at a depth."""
+        return self.exponent * self.stiffness * depth ** (self.exponent - 1)
+
+
+@data
+class ContactEnergy:
+    """V(k): what the surfaces store."""
+
+    surfaces: Surfaces
+    press: Press
+
+    @property
+    def bodies(self) -> tuple[str, str]:
+        return self.surfaces.body_a, self.surfaces.body_b
+
+    def __call__(self, k: Any) -> ca.SX:
+        return sum((self.press.energy(touch.gap) for touch in self.surfaces.touches(k)), ca.SX(0))
+
+    def __repr__(self) -> str:
+        return shown.words(self, repr(self.surfaces), repr(self.press))
+
+
+@data
+class ContactLoss:
+    """f(k): damping and friction on body_a about its origin, world axes.   friction: per load."""
+
+    surfaces: Surfaces
+    press: Press
+    friction: Sliding
+
+    def __call__(self, k: Any) -> ca.SX:
+        total, origin = ca.SX.zeros(6, 1), k.pose(self.surfaces.body_a).p
+        for gap, n, x in self.surfaces.touches(k):
+            s = self.surfaces.slip(k, x)
+            gap_dot = ca.dot(n, s)
+            F = n * self.press.loss(gap, gap_dot) + self.press.elastic(gap) * self.friction(s - n * gap_dot)
+            total += ca.vertcat(F, ca.cross(x - origin, F))
+        return total
+
+    def __repr__(self) -> str:
+        return shown.words(self, repr(self.surfaces), f"friction {self.friction!r}")
+
+
+def contact(
+    name: str, body_a: str, body_b: str = "world", *, shape_a: Any = (0, 0, 0), shape_b: Any = IDENTITY, stiffness: Scalar,
+    exponent: Scalar = 1.5, damping: Scalar = 0.0, friction: Scalar = 0.0, static: Scalar | None = None,
+    stribeck: Scalar = 0.01, creep: Scalar = CREEP,
+) -> tuple[Potential, Wrench]:  # fmt: skip
+    """Compliant contact of two bodies: a normal force with damping, and friction, for forces=[*contact(...)].
+
+        N = k x^n (1 + max(-1, c x_dot)),   F = -mu k x^n s / sqrt(|s|^2 + creep^2)      [Hunt and Crossley 1975]
+
+    x is the depth by which the surfaces overlap, s the velocity of body_a along them. Surfaces that are soft by intention: a
+    body sinks in by (N / k)^(1 / n), and one that friction holds on a slope creeps at about creep tan(slope) / mu. Of a ball
+    that falls at v onto the ground, e is about 1 - 2 c v / 3. A box touches a plane by its corners, a capsule by its ends.
+
+    A contact is stiff, so take `Scheme(integrator="tr-bdf2")`; other integrators need steps that follow it, which runs name.
+
+    Args:
+        name: of the contact; its parts are called "name press" (with its energy) and "name loss" (damping and friction).
+        body_a: name of a body.
+        body_b: name of the other one; "world", the default.
+        shape_a: a `shape` (sphere, capsule or box), or a point (3,) of body_a [m]; its origin by default.
+        shape_b: the placement in body_b of a plane, which is x-y and has z out of the ground; or a sphere or capsule. The plane
+            z = 0 by default. A box touches planes alone.
+        stiffness: k, at each point of contact [N/m^n]; of two spheres 4/3 E* sqrt(R). [Hertz 1882]
+        exponent: n, 1 or more; 1.5 by default, as of round surfaces.
+        damping: c [s/m], zero by default.
+        friction: mu of sliding, per load [1], zero by default.
+        static: friction at the onset of sliding, per load [1]; `friction` if None.
+        stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
+        creep: speed below which friction grows with the speed instead of being complete [m/s], 0.01 by default.
+    Returns: a potential and a wrench.
+    Raises ModelError: a shape that cannot touch the other one, a number out of its range, one body twice.
+
+    Example:
+        A ball of 2 kg comes to rest where the ground carries its weight:
+
+        >>> import pfaffian as pf
+        >>> ball, fall = pf.body("ball", mass=2.0), pf.joint("fall", "prismatic", "world", "ball")
+        >>> rubber = {"stiffness": 1e4, "exponent": 1.0, "damping": 2.0}
+        >>> ground = pf.forces.contact("ground", "ball", shape_a=pf.shape("sphere", radius=0.1), **rubber)
+        >>> m = pf.mechanism("ball", [ball], [fall], forces=[*ground])
+        >>> stiff = pf.Scheme(integrator="tr-bdf2")
+        >>> r = pf.run(m, [0.1], duration=2.0, scheme=stiff, error_bound=1, backend="interpreter")
+        >>> print(f"{(0.1 - float(r.q[-1, 0])) * 1e3:.3f} mm, m g / k = {2 * 9.81 / 1e4 * 1e3:.3f} mm")
+        1.962 mm, m g / k = 1.962 mm
+    """
+    what = f"force {name!r}"
+    surfaces = _surfaces(what, body_a, body_b, shape_a, shape_b)
+    press = press_of(what, stiffness, exponent, damping)
+    law = sliding_law(what, friction, static, stribeck, 0.0, positive(creep, f"{what}: creep"))
+    lost = wrench(f"{name} loss", body_a, ContactLoss(surfaces, press, law), by=body_b)
+    return Potential(f"{name} press", ContactEnergy(surfaces, press)), lost
+
+
+def _surfaces(what: str, body_a: Any, body_b: Any, shape_a: Any, shape_b: Any) -> Surfaces:
+    for body in (body_a, body_b):
+        if not isinstance(body, str):
+            raise ModelError(f"{what}: bodies are given by name, got {brief(body)}")
+    if body_a == body_b:
+        raise ModelError(f"{what}: both surfaces are on {body_a!r}")
+    if isinstance(shape_a, Pose):
+        raise ModelError(f"{what}: shape_a is a plane; planes go into shape_b, so name the bodies in the other order")
+    a = shape_a if isinstance(shape_a, Shape) else _point(shape_a, what)
+    if a.kind not in (*ROUND, "box"):
+        raise ModelError(f"{what}: shape_a: a {a.kind} cannot touch; a point, sphere, capsule or box can")
+    if not isinstance(shape_b, Shape):
+        return Surfaces(body_a, body_b, a, as_pose(shape_b, f"{what}: shape_b, a shape(...)"))
+    if shape_b.kind not in ROUND:
+        raise ModelError(
+            f"{what}: shape_b: {shape_b.kind} is unknown to contacts there; a plane, sphere or capsule can be touched"
+        )
+    if a.kind == "box":
+        raise ModelError(
+            f"{what}: a box touches planes alone, not a {shape_b.kind}; several spheres or capsules may stand for it"
+        )
+    return Surfaces(body_a, body_b, a, shape_b)
+
+
+def _point(x: Any, what: str) -> Shape:
+    if not several(x):
+        raise ModelError(f"{what}: shape_a must be a shape(...) or a point (3,), got {brief(x)}")
+    return Shape("sphere", ca.SX.zeros(1, 1), Pose(IDENTITY.R, vector(x, 3, f"{what}: shape_a, a point")))
+
+
+def press_of(what: str, stiffness: Any, exponent: Any, damping: Any) -> Press:
+    n = positive(exponent, f"{what}: exponent")
+    value = at_defaults(n)
+    if value is not None and value.item() < 1:
+        raise ModelError(
+            f"{what}: exponent must be 1 or more, got {value.item():g}; below 1 first touch would be infinitely stiff"
+        )
+    return Press(positive(stiffness, f"{what}: stiffness"), n, not_negative(damping, f"{what}: damping"))
+
+
+# -- stops of joints ----------------------------------------------------------------------------------------------------
+
+
+@data
+class Range:
+    """Gaps of one coordinate of a joint before its stops.   component: of the joint.   low, high: or None."""
+
+    joint: str
+    component: int
+    low: ca.SX | None
+    high: ca.SX | None
+
+    def gaps(self, k: Any) -> list[tuple[ca.SX, int]]:
+        """Each gap, and the sign of its rate along the coordinate."""
+        q = self.coordinate(k.joint(self.joint))
+        stops = ((self.low, 1), (self.high, -1))
+        return [(sign * (q - at), sign) for at, sign in stops if at is not None]
+
+    def coordinate(self, x: ca.SX) -> ca.SX:
+        if self.component >= x.numel():
+            raise ModelError(f"joint {self.joint!r} has {x.numel()} coordinate(s), none numbered {self.component}")
+        return x[self.component]
+
+
+@data
+class StopEnergy:
+    """V(k): what the stops store."""
+
+    range: Range
+    press: Press
+
+    def __call__(self, k: Any) -> ca.SX:
+        return sum((self.press.energy(gap) for gap, _ in self.range.gaps(k)), ca.SX(0))
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"joint {self.range.joint!r}", repr(self.press))
+
+
+@data
+class StopLoss:
+    """f(k): damping of the stops along the joint's rates."""
+
+    range: Range
+    press: Press
+
+    def __call__(self, k: Any) -> ca.SX:
+        rates = k.joint_rate(self.range.joint)
+        if rates.numel() != k.joint(self.range.joint).numel():
+            raise ModelError(
+                f"joint {self.range.joint!r} has other rates than coordinates; stops are for joints like hinges and rails"
+            )
+        out, rate = ca.SX.zeros(rates.numel(), 1), self.range.coordinate(rates)
+        for gap, sign in self.range.gaps(k):
+            out[self.range.component] += sign * self.press.loss(gap, sign * rate)
+        return out
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"joint {self.range.joint!r}", repr(self.press))
+
+
+def stop(
+    name: str, joint: str, low: Scalar | None = None, high: Scalar | None = None, *, component: int = 0, stiffness: Scalar,
+    exponent: Scalar = 1.0, damping: Scalar = 0.0,
+) -> tuple[Potential, GeneralisedForce]:  # fmt: skip
+    """Stops of a joint that give way, with the force of `contact` beyond low and high, for forces=[*stop(...)].
+
+        f = k x^n (1 + max(-1, c x_dot)) back into the range, x the depth beyond it
+
+    Args:
+        name: of the stop; its parts are called "name press" and "name loss".
+        joint: name of the joint or of coordinates.
+        low, high: values of the coordinate [m or rad] where it is stopped; None for no stop on that side, not for both.
+        component: which coordinate of the joint, from 0, the default.
+        stiffness: k [N/m^n or N m/rad^n].
+        exponent: n, 1 or more; 1 by default.
+        damping: c [s/m or s/rad], zero by default.
+    Returns: a potential and a generalised force.
+    Raises ModelError: no stop, or two the wrong way round; a number out of its range.
+
+    Example:
+        A cart of 2 kg is pushed against its buffer:
+
+        >>> import pfaffian as pf
+        >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
+        >>> buffer = pf.forces.stop("buffer", "rail", high=0.5, stiffness=1e4)
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[*buffer])
+        >>> pf.forward_dynamics(m, [0.501]).v_dot.round(9)  # -1e4 * 0.001 / 2
+        array([-5.])
+    """
+    what = f"force {name!r}"
+    if not isinstance(joint, str):
+        raise ModelError(f"{what}: joint must be the name of a joint, got {brief(joint)}")
+    if isinstance(component, bool) or not isinstance(component, int) or component < 0:
+        raise ModelError(f"{what}: component must be a whole number from 0, got {brief(component)}")
+    if low is None and high is None:
+        raise ModelError(f"{what}: low or high is needed, or both")
+    first, last = (None if x is None else scalar(x, f"{what}: {side}") for x, side in ((low, "low"), (high, "high")))
+    apart = None if first is None or last is None else at_defaults(last - first)
+    if apart is not None and not apart.item() > 0:
+        raise ModelError(f"{what}: low must be below high; they are {apart.item():g} apart")
+    span, press = Range(joint, component, first, last), press_of(what, stiffness, exponent, damping)
+    lost = generalised_force(f"{name} loss", StopLoss(span, press), joint=joint)
+    return Potential(f"{name} press", StopEnergy(span, press)), lost
+
+
+def stops(
+    joints: Any, *, stiffness: Scalar, exponent: Scalar = 1.0, damping: Scalar = 0.0
+) -> tuple[Potential | GeneralisedForce, ...]:
+    """A `stop` at each finite limit of joints, for forces=[*stops(m.joints, ...)].
+
+    Args:
+        joints: joints, as `joint` makes them or as a mechanism has them (m.joints); those without limits are passed over.
+        stiffness, exponent, damping: of `stop`, the same for all. The exponent is 1 and the damping 0 by default.
+    Returns: two forces for each limited coordinate, called "joint stop press" and "joint stop loss".
+    Raises ModelError: none of them has limits; a number out of its range.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), limits=(-0.5, 0.5))
+        >>> ends = pf.forces.stops([rail], stiffness=1e4, damping=0.5)
+        >>> m = pf.mechanism("cart", [pf.body("cart", mass=2.0)], [rail], forces=[*ends])
+        >>> pf.forward_dynamics(m, [-0.501]).v_dot.round(9)
+        array([5.])
+    """
+    found: list[Potential | GeneralisedForce] = []
+    for j in joints:
+        if not hasattr(j, "limits"):
+            raise ModelError(f"stops: joints are needed, as m.joints, got {brief(j)}")
+        for i, limits in enumerate(j.limits):
+            if limits == UNLIMITED:
+                continue
+            low, high = (None if abs(x) == float("inf") else x for x in interval(limits, f"joint {j.name!r}: limits"))
+            name = f"{j.name} stop" if len(j.limits) == 1 else f"{j.name}.{j.kind.q_names[i]} stop"
+            found += stop(name, j.name, low, high, component=i, stiffness=stiffness, exponent=exponent, damping=damping)
+    if not found:
+        raise ModelError("stops: none of these joints has limits")
+    return tuple(found)
+
+
+# -- what a run looks at before anything touches --------------------------------------------------------------------------
+
+
+class Compliant(NamedTuple):
+    """touches: k -> the gap of each point and its sliding velocity (3, 1).   press: of the surfaces.   friction: mu / s_0, by
+    which friction damps below the speed s_0, per load [s/m]."""
+
+    touches: partial[list[tuple[ca.SX, ca.SX]]]
+    press: Press
+    friction: ca.SX
+
+
+def compliant(m: Any) -> dict[str, Compliant]:
+    """The contacts and stops of a mechanism by name."""
+    found = {}
+    for f in m.forces:
+        law = f.value if isinstance(f, Wrench) else f.function if isinstance(f, GeneralisedForce) else None
+        law, name = law.function if isinstance(law, Known) else law, f.name.removesuffix(" loss")
+        if isinstance(law, ContactLoss):
+            found[name] = Compliant(
+                partial(_sliding_touches, law.surfaces), law.press, law.friction.static / law.friction.smooth
+            )
+        elif isinstance(law, StopLoss):
+            found[name] = Compliant(partial(_stopped, law.range), law.press, ca.SX(0))
+    return found
+
+
+def stopped(m: Any) -> set[str]:
+    """The coordinates of a mechanism that stops hold."""
+    laws = [c.touches.args[0] for c in compliant(m).values() if c.touches.func is _stopped]
+    return {m.q_names[m.q_slices[span.joint].start + span.component] for span in laws}
+
+
+def _sliding_touches(surfaces: Surfaces, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+    found = []
+    for gap, n, x in surfaces.touches(k):
+        s = surfaces.slip(k, x)
+        found.append((gap, s - n * ca.dot(n, s)))
+    return found
+
+
+def _stopped(span: Range, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+    return [(gap, ca.SX.zeros(3, 1)) for gap, _ in span.gaps(k)]

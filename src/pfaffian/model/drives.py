@@ -1,0 +1,306 @@
+"""Parts of drives: gears with backlash, elastic belts, cables that only pull, and gusts of wind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from pfaffian.errors import ModelError, brief
+from pfaffian.model import shown
+from pfaffian.model.contact import Press, press_of
+from pfaffian.model.data import data
+from pfaffian.model.force import Dissipation, Potential
+from pfaffian.model.number import Scalar, not_negative, positive, scalar, vector
+
+WAVES = 24
+"""Cosines of which each component of a gust is made."""
+
+
+@data
+class Teeth:
+    """Gaps of the two flanks of a gear, q_a - ratio q_b within the play.   play: half of it."""
+
+    driven: str
+    by: str
+    ratio: ca.SX
+    play: ca.SX
+
+    def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+        """Each gap and its rate."""
+        x = _one(k.joint(self.driven), self.driven) - self.ratio * _one(k.joint(self.by), self.by)
+        x_dot = k.joint_rate(self.driven) - self.ratio * k.joint_rate(self.by)
+        return [(self.play - x, -x_dot), (self.play + x, x_dot)]
+
+
+@data
+class Rope:
+    """The slack of a cable between two points."""
+
+    body_a: str
+    point_a: ca.SX
+    body_b: str
+    point_b: ca.SX
+    length: ca.SX
+
+    @property
+    def bodies(self) -> tuple[str, str]:
+        return self.body_a, self.body_b
+
+    def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
+        """The slack and its rate."""
+        line = k.position(self.body_b, self.point_b) - k.position(self.body_a, self.point_a)
+        l = ca.sqrt(ca.sumsqr(line) + 1e-24)
+        return [(self.length - l, -ca.dot(line, self.rate(k)) / l)]
+
+    def rate(self, k: Any) -> ca.SX:
+        return k.velocity(self.body_b, self.point_b) - k.velocity(self.body_a, self.point_a)
+
+
+@data
+class GapEnergy:
+    """V(k) of surfaces that are pressed in where their gap is below zero."""
+
+    of: Teeth | Rope
+    press: Press
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        return getattr(self.of, "bodies", ())
+
+    def __call__(self, k: Any) -> ca.SX:
+        # The rates are not looked at: they would make the energy one of velocities.
+        return sum((self.press.energy(gap) for gap, _ in self.of.gaps(k)), ca.SX(0))
+
+    def __repr__(self) -> str:
+        return shown.words(self, repr(self.press))
+
+
+@data
+class GapLoss:
+    """R(k) with -dR/d(gap rate) = k x^n max(-1, -c gap rate)."""
+
+    of: Teeth | Rope
+    press: Press
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        return getattr(self.of, "bodies", ())
+
+    def __call__(self, k: Any) -> ca.SX:
+        total = ca.SX(0)
+        for gap, rate in self.of.gaps(k):
+            y = self.press.damping * rate
+            total += self.press.elastic(gap) * rate * ca.if_else(y < 1, y / 2, 1 - 1 / (2 * ca.fmax(y, 0.5)))
+        return total
+
+    def __repr__(self) -> str:
+        return shown.words(self, repr(self.press))
+
+
+def _one(x: ca.SX, joint: str) -> ca.SX:
+    if x.numel() != 1:
+        raise ModelError(f"joint {joint!r} has {x.numel()} coordinates; gears and belts are for joints of one")
+    return x
+
+
+def gear(
+    name: str, driven: str, by: str, *, ratio: Scalar, stiffness: Scalar, backlash: Scalar = 0.0, exponent: Scalar = 1.0,
+    damping: Scalar = 0.0,
+) -> tuple[Potential, Dissipation]:  # fmt: skip
+    """A gear with backlash between two joints: teeth that give way, and a play in which they do not touch.
+
+    With x = |q_driven - ratio q_by| - backlash / 2 the torque between them is k x^n (1 + max(-1, c x_dot)), zero within the
+    play. Above an exponent of 1 it is smooth where teeth meet. A gear without play or elasticity is a joint that follows:
+    `mimic`.
+
+    Args:
+        name: of the gear; its parts are called "name teeth" and "name loss".
+        driven, by: names of two joints of one coordinate.
+        ratio: turns of `driven` for one of `by`; negative for outer teeth.
+        stiffness: k, as felt at `driven` [N m/rad^n].
+        backlash: the whole play, at `driven` [rad]; 0 by default.
+        exponent: n, 1 or more; 1 by default.
+        damping: c [s/rad]; 0 by default.
+    Returns: a potential and a dissipation, for forces=[*gear(...)].
+    Raises ModelError: one joint twice, a number out of its range.
+
+    Example:
+        A motor that turned by 0.1 rad has crossed the play of 0.06 rad, and twists the teeth by 0.1 / 2 - 0.03:
+
+        >>> import pfaffian as pf
+        >>> wheels = [pf.body(n, 1.0, inertia=2.0) for n in ("motor", "wheel")]
+        >>> joints = [pf.joint(n, "revolute", "world", n) for n in ("motor", "wheel")]
+        >>> teeth = pf.forces.gear("gear", "wheel", "motor", ratio=0.5, stiffness=100.0, backlash=0.06)
+        >>> m = pf.mechanism("drive", wheels, joints, forces=[*teeth])
+        >>> pf.forward_dynamics(m, {"motor": 0.1}).v_dot.round(9)
+        array([-0.5,  1. ])
+    """
+    what = f"force {name!r}"
+    _two(what, driven, by, "joint")
+    play = not_negative(backlash, f"{what}: backlash") / 2
+    teeth = Teeth(driven, by, scalar(ratio, f"{what}: ratio"), play)
+    press = press_of(what, stiffness, exponent, damping)
+    return Potential(f"{name} teeth", GapEnergy(teeth, press)), Dissipation(f"{name} loss", GapLoss(teeth, press))
+
+
+def cable(
+    name: str, body_a: str, body_b: str, *, length: Scalar, stiffness: Scalar, point_a: Any = (0, 0, 0),
+    point_b: Any = (0, 0, 0), exponent: Scalar = 1.0, damping: Scalar = 0.0,
+) -> tuple[Potential, Dissipation]:  # fmt: skip
+    """A cable without mass between two points: it pulls where it is stretched, and lets go where it is slack.
+
+    The tension is k x^n (1 + max(-1, c x_dot)), x the distance beyond the length. An inextensible cable is a closure of
+    the kind distance with `active_while`.
+
+    Args:
+        name: of the cable; its parts are called "name stretch" and "name loss".
+        body_a, body_b: names, "world" for the fixed frame.
+        length: free length [m].
+        stiffness: k [N/m^n].
+        point_a, point_b: (3,) ends, in the bodies [m]; their origins by default.
+        exponent: n, 1 or more; 1 by default.
+        damping: c [s/m]; 0 by default.
+    Returns: a potential and a dissipation, for forces=[*cable(...)].
+    Raises ModelError: one body twice, a number out of its range.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> fall = pf.joint("fall", "prismatic", "world", "load")
+        >>> rope = pf.forces.cable("rope", "world", "load", length=1.0, stiffness=1000.0)
+        >>> m = pf.mechanism("load", [pf.body("load", 2.0)], [fall], forces=[*rope], gravity=(0, 0, 0))
+        >>> pf.forward_dynamics(m, [[-0.9], [-1.1]]).v_dot.round(6).ravel()  # slack; stretched by 0.1 m
+        array([ 0., 50.])
+    """
+    what = f"force {name!r}"
+    _two(what, body_a, body_b, "body")
+    ends = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
+    first, last = ends
+    rope = Rope(body_a, first, body_b, last, positive(length, f"{what}: length"))
+    press = press_of(what, stiffness, exponent, damping)
+    return Potential(f"{name} stretch", GapEnergy(rope, press)), Dissipation(f"{name} loss", GapLoss(rope, press))
+
+
+@data
+class Stretch:
+    """V(k) or R(k) of a belt: weight x^2 / 2 of its stretch, or of the rate of that.   rates: which."""
+
+    driven: str
+    by: str
+    radii: tuple[ca.SX, ca.SX]
+    weight: ca.SX
+    rates: bool
+
+    def __call__(self, k: Any) -> ca.SX:
+        x, y = (k.joint_rate(n) if self.rates else k.joint(n) for n in (self.driven, self.by))
+        return self.weight * (self.radii[0] * _one(x, self.driven) - self.radii[1] * _one(y, self.by)) ** 2 / 2
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"{self.by!r} to {self.driven!r}", shown.number(self.weight))
+
+
+def belt(
+    name: str, driven: str, by: str, *, radii: tuple[Scalar, Scalar], stiffness: Scalar, damping: Scalar = 0.0
+) -> tuple[Potential, Dissipation]:
+    """An elastic toothed belt round two pulleys, tight on both sides: V = k (r q_driven - r' q_by)^2 / 2.
+
+    Args:
+        name: of the belt; its parts are called "name stretch" and "name loss".
+        driven, by: names of the joints of the two pulleys.
+        radii: (r, r') of the pulleys of `driven` and of `by` [m].
+        stiffness: k, of both sides together [N/m].
+        damping: [N s/m]; 0 by default.
+    Returns: a potential and a dissipation, for forces=[*belt(...)].
+    Raises ModelError: one joint twice, a radius that is not above zero, a number below zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> wheels = [pf.body(n, 1.0, inertia=0.1) for n in ("motor", "wheel")]
+        >>> joints = [pf.joint(n, "revolute", "world", n) for n in ("motor", "wheel")]
+        >>> tooth = pf.forces.belt("belt", "wheel", "motor", radii=(0.2, 0.1), stiffness=1000.0)
+        >>> m = pf.mechanism("drive", wheels, joints, forces=[*tooth])
+        >>> pf.forward_dynamics(m, {"motor": 0.1}).v_dot.round(9)  # 10 N at 0.1 m and 0.2 m
+        array([-10.,  20.])
+    """
+    what = f"force {name!r}"
+    _two(what, driven, by, "joint")
+    if not isinstance(radii, (tuple, list)) or len(radii) != 2:
+        raise ModelError(f"{what}: radii must be two, of `driven` and of `by`, got {brief(radii)}")
+    r = (positive(radii[0], f"{what}: radii"), positive(radii[1], f"{what}: radii"))
+    k, d = positive(stiffness, f"{what}: stiffness"), not_negative(damping, f"{what}: damping")
+    parts = Stretch(driven, by, r, k, False), Stretch(driven, by, r, d, True)
+    return Potential(f"{name} stretch", parts[0]), Dissipation(f"{name} loss", parts[1])
+
+
+def _two(what: str, first: Any, last: Any, kind: str) -> None:
+    for x in (first, last):
+        if not isinstance(x, str):
+            raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
+    if first == last:
+        raise ModelError(f"{what}: both ends are on {first!r}")
+
+
+@data
+class Gust:
+    """wind(k): a mean and cosines of time along the world's axes.   amplitude, omega, phase: (3, WAVES)."""
+
+    mean: ca.SX
+    amplitude: ca.SX
+    omega: ca.SX
+    phase: ca.SX
+
+    def __call__(self, k: Any) -> ca.SX:
+        return self.mean + ca.sum2(self.amplitude * ca.cos(self.omega * k.t + self.phase))
+
+    def __repr__(self) -> str:
+        return shown.words(self, f"mean {shown.number(self.mean, 'm/s')}")
+
+
+def gust(
+    mean: Any = (0, 0, 0), *, intensity: Any, length: Any = (200.0, 200.0, 50.0), speed: float = 10.0, seed: int = 0
+) -> Gust:
+    """Wind with gusts of Dryden's spectrum, as cosines of time, for `drag(..., wind=gust(...))`. [MIL-F-8785C; Shinozuka 1972]
+
+    The power of each component over the frequency w is S(w) = 2 sigma^2 T / (pi (1 + (T w)^2)), T = length / speed: that of
+    Dryden's longitudinal gusts, for all three axes. Each of 24 cosines carries an equal part of it, so the variance is sigma^2;
+    a seed always gives the same wind.
+
+    Args:
+        mean: (3,) velocity of the wind [m/s], world axes; zero by default.
+        intensity: sigma, one number or (3,) [m/s].
+        length: of the turbulence, one number or (3,) [m]; (200, 200, 50) by default.
+        speed: at which the machine passes through it [m/s]; 10 by default.
+        seed: of the phases and frequencies, a whole number; 0 by default.
+    Returns: a function of the mechanism's Kinematics that gives the wind.
+    Raises ModelError: an intensity below zero, a length or speed that is not above zero, another seed.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> fall = pf.joint("fall", "free", "world", "ball")
+        >>> air = pf.forces.drag("air", "ball", area=0.1, wind=pf.forces.gust((5, 0, 0), intensity=1.5))
+        >>> m = pf.mechanism("ball", [pf.body("ball", 0.2, inertia=0.01)], [fall], forces=[air])
+        >>> bool(pf.run(m, duration=0.1, backend="numpy").v[-1, 0] > 0)
+        True
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ModelError(f"gust: seed must be a whole number from 0, got {brief(seed)}")
+    sigma, L = (_three(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
+    (V,) = _three(speed, "gust: speed")[:1]
+    if (sigma < 0).any() or not (L > 0).all() or not V > 0:
+        raise ModelError("gust: intensity must not be below zero; length and speed must be above it")
+    random = np.random.default_rng(seed)
+    # Equal parts of the power: its integral to w is sigma^2 2/pi atan(T w), of which each cosine has a random quantile.
+    part = (np.arange(WAVES) + random.uniform(0.02, 0.98, (3, WAVES))) / WAVES
+    omega = np.tan(np.pi / 2 * part) * V / L[:, None]
+    amplitude = np.broadcast_to(sigma[:, None] * np.sqrt(2 / WAVES), (3, WAVES))
+    phase = random.uniform(0, 2 * np.pi, (3, WAVES))
+    parts = (ca.SX(ca.DM(np.array(x))) for x in (amplitude, omega, phase))
+    return Gust(vector(mean, 3, "gust: mean"), *parts)
+
+
+def _three(x: Any, what: str) -> np.ndarray:
+    found = np.asarray(x, dtype=object).ravel()
+    if found.size not in (1, 3) or not all(isinstance(n, (int, float, np.number)) and np.isfinite(n) for n in found):
+        raise ModelError(f"{what}: one number or three are needed, got {brief(x)}")
+    return np.broadcast_to(found.astype(float), (3,))

@@ -1,0 +1,337 @@
+"""Compliant contact and stops: bounces, stick and slip, distances, momentum and energy, beside closed forms and SciPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import minimize
+from scipy.spatial.transform import Rotation
+from scipy.special import gamma
+
+import pfaffian as pf
+from pfaffian import forces
+from tests.tolerance import DERIVATIVE, close
+
+STIFF = pf.Scheme(integrator="tr-bdf2", iterations=16)
+QUIET = {"error_bound": np.inf, "backend": "interpreter"}
+MASS, RADIUS = 2.0, 0.1
+BALL = pf.shape("sphere", radius=RADIUS)
+C = pf.Parameter("c", 0.0)
+
+
+def number(x) -> np.ndarray:
+    return np.array(ca.DM(x))
+
+
+def ball(exponent: float, stiffness: float, **more) -> pf.Mechanism:
+    ground = forces.contact("ground", "ball", shape_a=BALL, stiffness=stiffness, exponent=exponent, damping=C)
+    fall = pf.joint("fall", "prismatic", "world", "ball", **more)
+    return pf.mechanism("ball", [pf.body("ball", MASS)], [fall], forces=[*ground], parameters=[C], gravity=(0, 0, 0))
+
+
+# -- bounces ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("exponent", "stiffness"), [(1.0, 2e4), (1.5, 2e5), (2.0, 4e6)])
+def test_an_elastic_bounce_lasts_as_long_as_its_closed_form(exponent, stiffness):
+    """2 x / v sqrt(pi) Gamma(1 + 1/(n+1)) / Gamma(1/2 + 1/(n+1)), x = ((n+1) m v^2 / (2 k))^(1/(n+1)). [Hertz 1882]"""
+    v, away, end, n = 1.5, 0.003, 0.08, exponent + 1
+    deepest = (n * MASS * v**2 / 2 / stiffness) ** (1 / n)
+    lasts = 2 * deepest / v * np.sqrt(np.pi) * gamma(1 + 1 / n) / gamma(0.5 + 1 / n)
+    r = pf.run(ball(exponent, stiffness), [RADIUS + away], [-v], duration=end, step=4e-5, **QUIET)
+    assert lasts < 0.05
+    close(r.v[-1], [v], 1e-6, "speed")
+    close(RADIUS - float(r.q.min()), deepest, 1e-4, "depth")
+    close(end - away / v - (float(r.q[-1, 0]) - RADIUS) / v, lasts, 1e-4, "duration")
+
+
+def hunt_crossley(v: float, c: float, k: float, n: float) -> float:
+    """Speed after the bounce, by SciPy."""
+
+    def rate(t, x):
+        return [x[1], -k * max(x[0], 0) ** n * max(0, 1 + c * x[1]) / MASS]
+
+    def parted(t, x):
+        return x[0]
+
+    parted.terminal, parted.direction = True, -1
+    return -solve_ivp(rate, (0, 1), [0.0, v], rtol=1e-10, atol=1e-12, events=parted, max_step=1e-4).y[1, -1]
+
+
+def test_a_damped_bounce_and_the_stiff_integrator_at_its_step():
+    """The speed after is that of the ODE of the law; tr-bdf2 at 1 ms, a tenth of the bounce, is near it.
+
+    No step of the damped ones gains energy, to what an order of two leaves: a part of 3e-4 of it at the lightest damping.
+    """
+    c, v, k = np.array([0.05, 0.3, 3.0]), 1.5, 2e5
+    expected = np.array([hunt_crossley(v, x, k, 1.5) for x in c])
+    given = {"parameters": {"c": c}, **QUIET}
+    r = pf.run(ball(1.5, k), [RADIUS + 0.003], [-v], duration=0.06, step=1e-4, **given)
+    close(r.v.values[:, -1, 0], expected, 1e-3, "speeds after", v)
+    stiff = pf.run(ball(1.5, k), [RADIUS + 0.003], [-v], duration=0.06, step=1e-3, scheme=STIFF, **given)
+    close(stiff.v.values[:, -1, 0], expected, 0.03, "speeds after, in steps of 1 ms", v)
+    gains = np.diff(stiff.energy.values.squeeze(), axis=1).max(axis=1) / (MASS * v**2 / 2)
+    assert (gains < [3e-4, 1e-12, 1e-12]).all() and np.diff(r.energy.values.squeeze(), axis=1).max() < 1e-6
+
+
+# -- on a slope ---------------------------------------------------------------------------------------------------------
+
+SLOPE, FRICTION = pf.Parameter("slope", 0.3), 0.5
+W = pf.pose((0.4, -1.0, 2.0), rpy=(0.7, -0.4, 1.1))
+
+
+def block(moved: bool) -> pf.Mechanism:
+    """A block of four sharp corners on a slope; moved: all of it, and gravity, in another frame of the world."""
+    X = W if moved else pf.pose()
+    rubber = {"stiffness": 1e5, "exponent": 1.0, "damping": 20.0, "friction": FRICTION}
+    slope = forces.contact(
+        "ground", "block", shape_a=pf.shape("box", size=(0.2, 0.2, 0.1)), shape_b=X @ pf.pose(rpy=(0, SLOPE, 0)), **rubber
+    )
+    fly = pf.joint("fly", "free", "world", "block", placement=X @ pf.pose(rpy=(0, SLOPE, 0)) @ pf.pose((0, 0, 0.05)))
+    down = number(X.R) @ [0, 0, -9.81]
+    return pf.mechanism(
+        "block", [pf.body("block", MASS, inertia=0.02)], [fly], forces=[*slope], parameters=[SLOPE], gravity=down
+    )
+
+
+@pytest.fixture(scope="module")
+def on_slope():
+    return pf.run(block(False), {"fly.z": -4e-5}, duration=0.5, scheme=STIFF, parameters={"slope": [0.3, 0.6]}, **QUIET)
+
+
+def test_a_block_sticks_below_the_angle_of_friction_and_slides_above(on_slope):
+    """Stuck it creeps by creep t / sqrt(1 - t^2), t = tan(slope) / mu; sliding it gains g (sin - mu cos)."""
+    v = on_slope.v.sel(velocity="fly.vx").values
+    t = np.tan(0.3) / FRICTION
+    close(v[0, -1], 1e-2 * t / np.sqrt(1 - t**2), 1e-3, "creep")
+    gained = (v[1, -1] - v[1, 250]) / 0.25
+    close(gained, 9.81 * (np.sin(0.6) - FRICTION * np.cos(0.6)), 1e-3, "slides")
+    assert (on_slope.status == 0).all() and np.diff(on_slope.energy.values.squeeze(), axis=1).max() < 1e-12
+
+
+def test_a_block_in_another_frame_of_the_world_moves_alike(on_slope):
+    r = pf.run(block(True), {"fly.z": -4e-5}, duration=0.1, scheme=STIFF, parameters={"slope": [0.3, 0.6]}, **QUIET)
+    close(r.q, on_slope.q[:, :101], 1e-9, "q")
+    close(r.v, on_slope.v[:, :101], 1e-7, "v", 1)
+
+
+# -- distances, momentum and power ------------------------------------------------------------------------------------
+
+SHAPES = {
+    "point": (0.1, 0.0, -0.2),
+    "sphere": pf.shape("sphere", radius=0.4, placement=(0.1, 0.2, -0.1)),
+    "capsule": pf.shape("capsule", radius=0.3, length=0.9, placement=pf.pose((0.1, 0, 0), rpy=(0.4, 1.1, 0))),
+    "box": pf.shape("box", size=(0.6, 0.8, 1.0), placement=pf.pose((0, 0.1, 0), rpy=(0.2, 0.3, 0.4))),
+}
+PLANE = pf.pose((0.3, 0.1, -0.2), rpy=(0.3, -0.2, 0.5))
+PAIRS = [(a, "plane") for a in SHAPES] + [(a, b) for a in SHAPES for b in ("sphere", "capsule") if a != "box"]
+
+
+def pair(a: str, b: str, **law) -> pf.Mechanism:
+    shape_b = PLANE if b == "plane" else SHAPES[b]
+    touch = forces.contact("t", "a", "b", shape_a=SHAPES[a], shape_b=shape_b, **{"stiffness": 50.0, "exponent": 1.5} | law)
+    bodies = [pf.body(n, MASS, inertia=(0.1, 0.2, 0.25)) for n in "ab"]
+    joints = [pf.joint(f"j{n}", "free", "world", n) for n in "ab"]
+    return pf.mechanism("pair", bodies, joints, forces=[*touch], gravity=(0, 0, 0))
+
+
+def state(seed: int, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    turns = [Rotation.random(random_state=int(random.integers(1000))).as_quat() for _ in "ab"]
+    way = random.normal(size=3)
+    q = np.concatenate([apart * way / np.linalg.norm(way), turns[0], np.zeros(3), turns[1]])
+    return q, random.normal(size=12)
+
+
+def ends(shape, G) -> tuple[np.ndarray, float]:
+    """End points in the world and radius."""
+    if isinstance(shape, tuple):
+        return np.array([G[0] @ shape + G[1]]), 0.0
+    X, size = shape.placement, number(shape.size).ravel()
+    R, p = number(X.R), number(X.p)
+    local = {
+        "sphere": np.zeros((1, 3)),
+        "capsule": np.array([[0, 0, -1], [0, 0, 1]]) * size[-1] / 2,
+        "box": np.array(np.meshgrid(*[(-1, 1)] * 3)).reshape(3, -1).T * (size / 2 if shape.kind == "box" else 0),
+    }[shape.kind]
+    return (G[0] @ (R @ local.T + p) + G[1][:, None]).T, 0.0 if shape.kind == "box" else size[0]
+
+
+def depths(a: str, b: str, q: np.ndarray) -> np.ndarray:
+    """Of each point of contact, from the geometry alone."""
+    at = [(Rotation.from_quat(q[i + 3 : i + 7]).as_matrix(), q[i : i + 3]) for i in (0, 7)]
+    points, radius = ends(SHAPES[a], at[0])
+    if b == "plane":
+        R, p = number(PLANE.R), number(PLANE.p)
+        n = at[1][0] @ R[:, 2]
+        return np.maximum(0, radius - (points - (at[1][0] @ p.ravel() + at[1][1])) @ n)
+    others, other = ends(SHAPES[b], at[1])
+    along, opposite = points[-1] - points[0], others[-1] - others[0]
+
+    def between(s):
+        return np.linalg.norm(points[0] + s[0] * along - others[0] - s[1] * opposite)
+
+    starts = [(x, y) for x in (0, 0.5, 1) for y in (0, 0.5, 1)]
+    least = min(minimize(between, s, bounds=[(0, 1)] * 2, tol=1e-13).fun for s in starts)
+    return np.maximum(0, [radius + other - least])
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_a_pair_stores_what_its_depth_says_and_acts_equally_on_both(a, b):
+    """Energy from the depth; forces and moments of the pair add up to nothing; it never does work but that of its energy."""
+    m = pair(a, b, damping=0.4, friction=0.7)
+    f = pf.compile_terms(m, {"f": lambda T: T.f, "V": lambda T: T.V, "J": lambda T: T.kinematics.jacobian("a", "WORLD"),
+                             "K": lambda T: T.kinematics.jacobian("b", "WORLD")}, backend="numpy")  # fmt: skip
+    slope = pf.compile_terms(m, {"V_dot": lambda T: ca.jacobian(T.V, T.q) @ T.kinematics.q_dot}, backend="numpy")
+    touched = 0
+    for seed in range(12):
+        q, v = state(seed, 0.3 if (a, b) != ("point", "plane") and a == "point" else 0.6)
+        found, depth = f(q, v), depths(a, b, q)
+        touched += depth.any()
+        close(found["V"], (50 / 2.5 * depth**2.5).sum(), 1e-6, f"energy in state {seed}", max(1.0, found["V"]))
+        total = np.linalg.solve(found["J"][:, :6].T, found["f"][:6]) + np.linalg.solve(found["K"][:, 6:].T, found["f"][6:])
+        close(total, np.zeros(6), DERIVATIVE, "force and moment on both", 1 + np.abs(found["f"]).max())
+        assert found["f"] @ v + slope(q, v)["V_dot"] <= 1e-12 * (1 + np.abs(found["f"]).max())
+    assert touched >= 3
+
+
+def test_friction_slows_the_sliding_point_by_its_load():
+    m = pair("point", "plane", friction=0.7, static=0.9, stribeck=0.5, creep=0.1)
+    q = np.zeros(14)
+    q[[6, 13]], q[:3] = 1, (0, 0, -0.6)
+    q[10:14] = (PLANE_INVERSE := Rotation.from_matrix(number(PLANE.R)).inv()).as_quat()
+    q[7:10] = -PLANE_INVERSE.apply(number(PLANE.p).ravel())
+    v = np.zeros(12)
+    v[:3] = (0.3, 0.4, 0.0)
+    load = 50 * 0.8**1.5
+    dry = load * (0.7 + 0.2 * np.exp(-(0.5**2) / 0.5**2)) * 0.5 / np.hypot(0.5, 0.1)
+    F = pf.forward_dynamics(m, q, v).v_dot[:3] * MASS
+    turned = pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")(q, v)["f"][:3]
+    close(turned, [-0.6 * dry, -0.8 * dry, load], 1e-12, "force on the point", load)
+    close(F, turned, 1e-9, "accelerates", load)
+
+
+# -- stops --------------------------------------------------------------------------------------------------------------
+
+
+def test_stops_hold_a_slider_within_its_limits():
+    """Against a stop of n = 2 a push of F rests at (F / k)^(1/2); from the other side the speed comes back elastically."""
+    rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), limits=(-0.2, 0.5))
+    ends = forces.stops([rail], stiffness=1e6, exponent=2.0, damping=C)
+    push = pf.actuator("push", "rail")
+    m = pf.mechanism("cart", [pf.body("cart", MASS)], [rail], forces=[*ends], actuators=[push], parameters=[C])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        r = pf.run(m, [0.4], u=[50.0], duration=1.5, scheme=STIFF, parameters={"c": 20.0}, **QUIET)
+    close(r.q[-1, 0], 0.5 + np.sqrt(50 / 1e6), 1e-6, "rests")
+    back = pf.run(m, [0.0], [-1.0], duration=0.4, step=2e-4, **QUIET)
+    close(back.v[-1], [1.0], 1e-4, "comes back")
+    assert float(back.limit_excess.max()) > 0, "said in the result, without a warning"
+    close(-0.2 - float(back.q.min()), (3 * MASS / 2 / 1e6) ** (1 / 3), 1e-3, "depth")
+
+
+def test_stops_of_joints_with_several_coordinates_and_one_side():
+    flat = pf.joint("flat", "planar-translation", "world", "puck", limits=((-1, 1), (-np.inf, 2)))
+    m = pf.mechanism(
+        "puck", [pf.body("puck", MASS)], [flat], forces=[*forces.stops([flat], stiffness=100.0)], gravity=(0, 0, 0)
+    )
+    assert [f.name for f in m.forces] == ["flat.x stop press", "flat.x stop loss", "flat.y stop press", "flat.y stop loss"]
+    for q, f in (((1.5, 2.5), (-50, -50)), ((-1.5, -9), (50, 0)), ((0.9, 1.9), (0, 0))):
+        close(pf.forward_dynamics(m, q).v_dot * MASS, f, 1e-12, f"at {q}", 50)
+
+
+# -- what is too fast is named before anything touches ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("speed", "friction", "words"), [
+    (0.0, 0.0, r"^the spring of contact 'ground' once it touches, 3\.06e\+03 rad/s of"),
+    (-3.0, 0.0, r"^the spring of contact 'ground' once it touches, 1\.\d+e\+04 rad/s of"),
+    (0.0, 2.0, r"^the damper of contact 'ground' once it touches, [\d.e+]+ 1/s, the spring of contact 'ground'"),
+])  # fmt: skip
+def test_a_contact_is_named_before_it_touches(speed, friction, words):
+    ground = forces.contact("ground", "ball", shape_a=BALL, stiffness=1e10, friction=friction, creep=1e-4)
+    fly = pf.joint("fly", "free", "world", "ball")
+    m = pf.mechanism("ball", [pf.body("ball", MASS, inertia=0.1)], [fly], forces=[*ground])
+    at = {"fly.z": 5.0}, {"fly.vz": speed}
+    with pytest.warns(pf.RunWarning, match=words) as said:
+        pf.run(m, *at, duration=0.002, backend="interpreter")
+    assert "integrator='tr-bdf2') goes over them, with iterations=16 where they touch" in str(said[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pf.run(m, *at, duration=0.002, scheme=STIFF, backend="interpreter")
+
+
+def test_a_run_names_a_contact_at_its_own_rate():
+    """sqrt(n k x^(n-1) / m) at the depth that carries the weight."""
+    k, n = 1e10, 1.5
+    deep = (MASS * 9.81 / k) ** (1 / n)
+    m = ball(n, k).with_(gravity=(0, 0, -9.81))
+    with pytest.warns(pf.RunWarning) as said:
+        pf.run(m, [5.0], duration=0.002, backend="interpreter")
+    assert f"{np.sqrt(n * k * deep ** (n - 1) / MASS):.3g} rad/s" in str(said[0].message)
+
+
+# -- what is wrong ------------------------------------------------------------------------------------------------------
+
+
+def touch(**given):
+    return forces.contact("g", given.pop("a", "ball"), given.pop("b", "world"), **{"stiffness": 1e4} | given)
+
+
+def stopped(*given, **more):
+    return forces.stop("s", *given, **{"stiffness": 1e4} | more)
+
+
+def built(*parts):
+    rail = pf.joint("rail", "prismatic", "world", "ball")
+    return pf.mechanism("m", [pf.body("ball", 1.0)], [rail], forces=parts)
+
+
+WRONG = {
+    "no stiffness": (lambda: touch(stiffness=0.0), "force 'g': stiffness .* must be above zero"),
+    "a stiffness of words": (lambda: touch(stiffness="hard"), "force 'g': stiffness"),
+    "a soft exponent": (lambda: touch(exponent=0.5), "exponent must be 1 or more, got 0.5"),
+    "damping that drives": (lambda: touch(damping=-1.0), "force 'g': damping"),
+    "friction that drives": (lambda: touch(friction=-0.1), "force 'g': sliding friction"),
+    "less static friction": (lambda: touch(friction=0.5, static=0.4), "static friction is less than the sliding one"),
+    "no creep": (lambda: touch(creep=0.0), "force 'g': creep 0 must be above zero"),
+    "no stribeck speed": (lambda: touch(stribeck=0.0), "force 'g': stribeck 0 must be above zero"),
+    "one body": (lambda: touch(b="ball"), "both surfaces are on 'ball'"),
+    "a body as an object": (lambda: touch(a=pf.body("ball", 1.0)), "bodies are given by name"),
+    "an unknown body": (lambda: built(*touch(a="bal")), "there is no body 'bal'"),
+    "an unknown ground": (lambda: built(*touch(b="floor")), "there is no body 'floor'"),
+    "a plane that touches": (lambda: touch(shape_a=pf.pose()), "planes go into shape_b"),
+    "a cylinder": (lambda: touch(shape_a=pf.shape("cylinder", radius=1, length=1)), "a cylinder cannot touch"),
+    "a mesh": (lambda: touch(shape_a=pf.shape("mesh", file="foot.stl")), "a mesh cannot touch"),
+    "a box to touch": (lambda: touch(shape_b=pf.shape("box", size=(1, 1, 1))), "box is unknown to contacts there"),
+    "a box on a ball": (
+        lambda: touch(shape_a=pf.shape("box", size=(1, 1, 1)), shape_b=BALL), "a box touches planes alone, not a sphere"),
+    "a point of two": (lambda: touch(shape_a=(0, 0)), "shape_a, a point"),
+    "a point of words": (lambda: touch(shape_a="foot"), "shape_a must be a shape"),
+    "a plane of two": (lambda: touch(shape_b=(0, 0)), "force 'g': shape_b"),
+    "no stop": (lambda: stopped("rail"), "low or high is needed"),
+    "stops the wrong way round": (lambda: stopped("rail", 1.0, 0.0), "low must be below high; they are -1 apart"),
+    "a stop of words": (lambda: stopped("rail", "low"), "force 's': low"),
+    "a joint as an object": (lambda: stopped(3, 0.0), "joint must be the name of a joint"),
+    "a component below": (lambda: stopped("rail", 0.0, component=-1), "component must be a whole number"),
+    "a component beyond": (
+        lambda: pf.forward_dynamics(built(*stopped("rail", 0.0, component=1)), [0.0]), "1 coordinate.s., none numbered 1"),
+    "an unknown joint": (lambda: built(*stopped("rial", 0.0)), "there is no joint 'rial'"),
+    "a soft stop": (lambda: stopped("rail", 0.0, stiffness=-1.0), "force 's': stiffness .* must be above zero"),
+    "stops of joints without": (lambda: forces.stops(built().joints, stiffness=1.0), "none of these joints has limits"),
+    "stops of names": (lambda: forces.stops(["rail"], stiffness=1.0), "joints are needed, as m.joints"),
+    "no iterations": (lambda: pf.Scheme(integrator="tr-bdf2", iterations=1), "whole number from 2 to 40, got 1"),
+    "iterations of rk4": (lambda: pf.Scheme(iterations=8), "rk4 takes none of its own"),
+    "iterations of True": (lambda: pf.Scheme(integrator="tr-bdf2", iterations=True), "whole number from 2 to 40"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named(what):
+    wrong, words = WRONG[what]
+    with pytest.raises(pf.ModelError, match=words):
+        wrong()

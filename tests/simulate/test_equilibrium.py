@@ -1,0 +1,300 @@
+"""Static equilibria: chains, buckling, a suspension and a rolling disk, beside closed forms and a scalar search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import pfaffian as pf
+from pfaffian.calculus import equilibrium_path
+from tests.tolerance import close
+
+G = 9.81
+MATCH = 1e-9
+"""Newton's iterations end where 1e-10 of the forces is out of balance."""
+
+
+def hinge(name: str, a: str, b: str, at=(0, 0, 0), **more) -> pf.Joint:
+    return pf.joint(name, "revolute", a, b, axis=(0, 1, 0), placement=at, **more)
+
+
+# -- a hanging chain --------------------------------------------------------------------------------------------------
+
+
+def chain(n: int, span: float, length: float = 2.0) -> pf.Mechanism:
+    """Rods between two fixed points; of three rows of the closure one is redundant."""
+    l = length / n
+    bodies = [pf.body(f"rod {i}", 1 / n, com=(l / 2, 0, 0), inertia=l * l / 12 / n) for i in range(n)]
+    joints = [hinge(f"j{i}", f"rod {i - 1}" if i else "world", f"rod {i}", (l if i else 0, 0, 0)) for i in range(n)]
+    end = pf.closure("end", "spherical", "world", f"rod {n - 1}", placement_a=(span, 0, 0), placement_b=(l, 0, 0))
+    return pf.mechanism("chain", bodies, joints, constraints=[end])
+
+
+@pytest.mark.parametrize("n", [3, 10])
+def test_a_hanging_chain_of_rods(n):
+    """tan(angle of rod i) = (i - (n - 1) / 2) w / H, with the H that spans the distance."""
+    span, i = 1.2, np.arange(n) - (n - 1) / 2
+    H = brentq(lambda H: np.cos(np.arctan(i * G / n / H)).sum() * 2 / n - span, 1e-6, 1e4)
+    found = pf.equilibrium(chain(n, span), {"j0": 0.5})
+    angles = (-np.cumsum(found.q) + np.pi) % (2 * np.pi) - np.pi
+    close(angles, np.arctan(i * G / n / H), MATCH, "angles")
+    assert found.stable and found.unstable == 0 and found.stiffness.shape == (n - 2,) and found.residual < 1e-10
+
+
+def test_a_fine_chain_hangs_as_a_catenary():
+    """Its sag tends to a (cosh(s / 2a) - 1), 2 a sinh(s / 2a) = length, with the square of the rods' length."""
+    a = brentq(lambda a: 2 * a * np.sinh(0.6 / a) - 2, 0.1, 10)
+    off = []
+    for n in (4, 8):
+        q = pf.equilibrium(chain(n, 1.2), {"j0": 0.5}).q
+        off.append(2 / n * np.sin(np.cumsum(q))[: n // 2].sum() - a * (np.cosh(0.6 / a) - 1))
+    assert 3.5 < off[0] / off[1] < 4.5 and abs(off[1]) < 0.01
+
+
+# -- a four-bar with a spring, which buckles ----------------------------------------------------------------------------
+
+LOAD, LENGTH, SPRING = pf.Parameter("load", 5.0, "kg"), 0.5, 40.0
+
+
+def portal() -> pf.Mechanism:
+    """Two light upright cranks with a coupler of some load, held upright by a spring in one foot: a parallelogram."""
+    bodies = [
+        pf.body("left", 1e-9, inertia=1e-9),
+        pf.body("beam", LOAD, (0.3, 0, 0), 0.1),
+        pf.body("right", 1e-9, inertia=1e-9),
+    ]
+    joints = [hinge("foot", "world", "left", stiffness=SPRING), hinge("knee", "left", "beam", (0, 0, LENGTH)),
+              hinge("far knee", "beam", "right", (0.6, 0, 0))]  # fmt: skip
+    foot = pf.closure(
+        "far foot", "revolute", "world", "right", axis=(0, 1, 0), placement_a=(0.6, 0, 0), placement_b=(0, 0, -LENGTH)
+    )
+    return pf.mechanism("portal", bodies, joints, constraints=[foot], parameters=[LOAD])
+
+
+CRITICAL = SPRING / LENGTH / G
+"""[kg] k / (l g), beyond which k angle = m g l sin(angle) has two more solutions."""
+
+
+def test_a_four_bar_with_a_spring_buckles_to_both_sides():
+    mass = 1.5 * CRITICAL
+    angle = brentq(lambda x: SPRING * x - mass * G * LENGTH * np.sin(x), 0.1, 3)
+    found = pf.equilibrium(portal(), parameters={"load": mass}, branches=6)
+    upright = np.flatnonzero(np.abs(found.named["knee"] + found.named["foot"]) < 1e-6)  # the others are crossed
+    assert found.q.shape[0] >= 3
+    angles = found.named["foot"][upright]
+    for expected, stable in ((0.0, False), (angle, True), (-angle, True)):
+        at = int(np.argmin(np.abs(angles - expected)))
+        close(angles[at], expected, MATCH, "angle", 1)
+        assert bool(found.stable[upright[at]]) is stable
+        stiff = (SPRING - mass * G * LENGTH * np.cos(expected)) / (mass * LENGTH**2)
+        close(found.stiffness[upright[at]], [stiff], 1e-6, "stiffness", abs(stiff))
+    assert found.unstable[upright[int(np.argmin(np.abs(angles)))]] == 1
+
+
+def test_the_branches_along_the_load():
+    """The straight one turns unstable at the critical load, where two others begin; loads as the closed form says."""
+    path = equilibrium_path(portal(), "load", 2 * CRITICAL, step=0.1)
+    assert set(path.curve) == {0, 1, 2}
+    (at,) = np.flatnonzero(path.event == "branch")
+    close(path.parameter[at], CRITICAL, 1e-6, "critical load")
+    main = (path.curve == 0) & (path.event == "")
+    assert np.abs(path.q[main]).max() < 1e-8
+    assert (path.stable[main] == (path.parameter[main] < CRITICAL * (1 - 1e-9))).all()
+    for curve in (1, 2):
+        points = np.flatnonzero(path.curve == curve)[1:]
+        angle, load = path.q[points, 0], path.parameter[points]
+        close(load, SPRING * angle / (G * LENGTH * np.sin(angle)), 1e-7, "load", CRITICAL)
+        assert path.stable[points].all() and (np.sign(angle) == np.sign(angle[0])).all()
+        close(load[-1], 2 * CRITICAL, 1e-9, "the end of the range")
+    assert len({np.sign(path.q[np.flatnonzero(path.curve == c)[-1], 0]) for c in (1, 2)}) == 2
+
+
+def test_a_curve_goes_round_its_folds():
+    """The von Mises truss, two springs that snap through: F = 2 k (l0 / l - 1) h, fold at l^3 = l0 b^2."""
+    F, b, k, l0 = pf.Parameter("F", 0.0, "N"), 1.0, 200.0, np.hypot(1.0, 0.3)
+    slide = pf.joint("h", "prismatic", "world", "top")
+    springs = [pf.spring(n, "world", "top", point_a=(x, 0, 0), stiffness=k, rest=l0) for n, x in (("l", -b), ("r", b))]
+    push = pf.generalised_force("push", lambda t: -F, joint="h")
+    m = pf.mechanism("truss", [pf.body("top", 1.0)], [slide], forces=[*springs, push], parameters=[F], gravity=(0, 0, 0))
+    path = equilibrium_path(m, "F", 20.0, {"h": 0.3}, step=0.02)
+    h = path.q[:, 0]
+    close(path.parameter, 2 * k * (l0 / np.hypot(b, h) - 1) * h, 1e-8, "load", 10)
+    fold = np.sqrt((l0 * b**2) ** (2 / 3) - b**2)
+    turns = np.flatnonzero(path.event == "fold")
+    assert len(turns) >= 1 and abs(h[turns[0]] - fold) < 0.03 and not (path.event == "branch").any()
+    assert (path.stable == (np.abs(h) > fold)).all()
+
+
+# -- a double wishbone suspension ----------------------------------------------------------------------------------------
+
+LOWER, UPPER, UPRIGHT, PIVOT, RATE, FREE = 0.40, 0.30, 0.25, np.array([0.05, 0.30]), 2e5, 0.36
+"""Lengths of the arms and the upright [m], upper pivot from the lower one (y, z), rate [N/m] and length of the spring."""
+WHEEL = pf.Parameter("wheel load", 3000.0, "N")
+
+
+def wishbone() -> pf.Mechanism:
+    """Quarter car: arms about x; a spring from the middle of the lower arm to the body; the wheel's load on the upright."""
+    rods = [("lower", LOWER, 4.0), ("upper", UPPER, 3.0), ("upright", UPRIGHT, 20.0)]
+    bodies = [pf.body(n, mass, com=(0, 0, l / 2) if n == "upright" else (0, l / 2, 0), inertia=0.05) for n, l, mass in rods]
+    axis = {"axis": (1, 0, 0)}
+    joints = [
+        pf.joint("lower pivot", "revolute", "world", "lower", **axis),
+        pf.joint("upper pivot", "revolute", "world", "upper", placement=(0, *PIVOT), **axis),
+        pf.joint("lower ball", "revolute", "lower", "upright", placement=(0, LOWER, 0), **axis),
+    ]
+    ball = pf.closure("upper ball", "spherical", "upright", "upper", placement_a=(0, 0, UPRIGHT), placement_b=(0, UPPER, 0))
+    coil = pf.spring("coil", "world", "lower", point_a=(0, 0.1, 0.35), point_b=(0, LOWER / 2, 0), stiffness=RATE, rest=FREE)
+    tyre = pf.wrench("tyre", "upright", lambda k: [0, 0, WHEEL, 0, 0, 0], point=(0, 0.1, 0.1))
+    return pf.mechanism("wishbone", bodies, joints, constraints=[ball], forces=[coil, tyre], parameters=[WHEEL])
+
+
+def rotated(x: float, y: float, z: float) -> np.ndarray:
+    return np.array([y * np.cos(x) - z * np.sin(x), y * np.sin(x) + z * np.cos(x)])
+
+
+def by_hand(x: float) -> tuple[float, float, float]:
+    """Angles of upper arm and upright from circles in the plane (y, z), and the energy, at the lower arm's angle x."""
+    ball = rotated(x, LOWER, 0)
+    d = np.linalg.norm(ball - PIVOT)
+    cos = (UPPER**2 + d**2 - UPRIGHT**2) / (2 * UPPER * d)
+    y = np.arctan2(*(ball - PIVOT)[::-1]) + np.arccos(cos)
+    top = PIVOT + rotated(y, UPPER, 0)
+    w = np.arctan2(-(top - ball)[0], (top - ball)[1])
+    length = np.linalg.norm(rotated(x, LOWER / 2, 0) - [0.1, 0.35])
+    high = [
+        4.0 * rotated(x, LOWER / 2, 0)[1],
+        3.0 * (PIVOT + rotated(y, UPPER / 2, 0))[1],
+        20.0 * (ball + rotated(w, 0, UPRIGHT / 2))[1],
+    ]
+    return y, w, RATE / 2 * (length - FREE) ** 2 + G * sum(high) - 3000.0 * (ball + rotated(w, 0.1, 0.1))[1]
+
+
+def test_a_double_wishbone_rests_where_a_scalar_search_finds_it():
+    h = 1e-3
+    x = brentq(
+        lambda x: sum(c * by_hand(x + i * h)[2] for i, c in ((-2, 1), (-1, -8), (1, 8), (2, -1))), -0.25, 0.3, xtol=1e-13
+    )
+    y, w, _ = by_hand(x)
+    found = pf.equilibrium(wishbone(), {"lower pivot": 0.0})
+    close(found.q, [x, y, w - x], 1e-7, "angles", 1)
+    assert found.stable and found.stiffness.shape == (1,)
+    close(np.sort(pf.linearise(wishbone(), found.q).hertz), np.sort([found.hertz[0]] * 2), 1e-8, "frequency")
+
+
+# -- holding, batches, what has no potential, what rolls -----------------------------------------------------------------
+
+
+def test_what_is_held_stays_and_takes_its_force():
+    """A pendulum held at an angle takes m g l sin(angle); a batch of parameters, and inputs, in one call."""
+    mass = pf.Parameter("mass", 2.0, "kg")
+    arm = pf.body("arm", mass, com=(0, 0, -1.0), inertia=0.1)
+    m = pf.mechanism("arm", [arm], [hinge("A", "world", "arm")], actuators=[pf.actuator("motor", "A")], parameters=[mass])
+    found = pf.equilibrium(m, {"A": 0.7}, hold=["A"], parameters={"mass": [1.0, 2.0, 3.0]})
+    close(found.q[:, 0], [0.7] * 3, 1e-15, "held")
+    close(found.reaction[:, 0], np.array([1, 2, 3]) * G * np.sin(0.7), 1e-12, "torque")
+    assert found.stable.all() and found.stiffness.shape == (3, 0)
+    driven = pf.equilibrium(m, u=[[0.0], [5.0]])
+    close(driven.q[:, 0], [0.0, np.arcsin(5 / (2 * G))], MATCH, "driven", 1)
+    over = pf.equilibrium(m, {"A": 3.0}, stable=False)
+    close(over.q, [np.pi], MATCH, "upright")
+    assert not over.stable and over.unstable == 1 and over.hertz[0] < 0
+
+
+def test_rows_written_twice_change_nothing():
+    once, twice = portal(), portal()
+    twice = twice.with_(constraints=[*twice.constraints, *(pf.closure("again", "revolute", "world", "right", axis=(0, 1, 0),
+                        placement_a=(0.6, 0, 0), placement_b=(0, 0, -LENGTH)),)])  # fmt: skip
+    given = {"parameters": {"load": 1.5 * CRITICAL}}
+    a, b = (pf.equilibrium(m, {"foot": 0.5}, **given) for m in (once, twice))
+    close(b.q, a.q, MATCH, "angles")
+    close(b.stiffness, a.stiffness, 1e-6, "stiffness")
+
+
+def test_a_blade_on_a_slope_rests_across_it():
+    """Of a row of velocities alone the reaction holds: a skate across a slope rests at any place, along it nowhere."""
+    skate = pf.joint("skate", "planar", "world", "skate")
+    blade = pf.nonholonomic("blade", lambda k: k.twist("skate")[1])
+    slope = {"gravity": (2.0, 0, -9.0), "constraints": [blade]}
+    m = pf.mechanism("skate", [pf.body("skate", 1.0, inertia=0.1)], [skate], **slope)
+    found = pf.equilibrium(m, {"skate.theta": 1.2} if "skate.theta" in m.q_names else {m.q_names[2]: 1.2}, stable=False)
+    close(abs(np.cos(found.q[2])), 0.0, 1e-8, "across", 1)
+    close(np.linalg.norm(found.reaction[:2]), 2.0, 1e-8, "held by the blade")
+
+
+def test_no_equilibrium_is_said_so():
+    m = pf.mechanism("box", [pf.body("box", 1.0)], [pf.joint("slope", "prismatic", "world", "box", axis=(1, 0, 1))])
+    with pytest.raises(pf.RunError, match=r"no equilibrium of 'box' was found.*most along 'slope'"):
+        pf.equilibrium(m)
+
+
+# -- accelerations ------------------------------------------------------------------------------------------------------
+
+
+def test_accelerations_are_completed_and_driven():
+    """Of a four-bar one component gives the others, as a run's motion has them; and inverse dynamics of all of it."""
+    m = portal()
+    q = pf.assemble(m, {"foot": 0.4}).q
+    v = pf.assemble(m, q, {"foot": 1.3}).v
+    a = pf.constraints.complete_acceleration(m, q, v, {"foot": 2.0})
+    close(a, [2.0, -2.0, 2.0], 1e-9, "a parallelogram turns and turns back")
+    full = pf.inverse_dynamics(m, q, v, a, actuated=["foot"])
+    short = pf.inverse_dynamics(m, q, v, {"foot": 2.0}, actuated=["foot"], complete=True)
+    close(short.u, full.u, 1e-12, "torque")
+    freely = pf.forward_dynamics(m, q, v).v_dot
+    close(pf.constraints.complete_acceleration(m, q, v, {"foot": freely[0]}), freely, 1e-9, "as it moves freely", 10)
+    many = pf.constraints.complete_acceleration(m, q, v, {"foot": np.array([0.0, 1.0])})
+    close(many[:, 1], [0.0, -1.0], 1e-9, "a batch", 1)
+
+
+ARM = pf.mechanism("arm", [pf.body("arm", 1.0, com=(0, 0, -1), inertia=0.1)], [hinge("A", "world", "arm")])
+SWUNG = ARM.with_(
+    constraints=[pf.servo(pf.holonomic("swing", lambda k: k.q[0] - k.t), ["A"])], actuators=[pf.actuator("A", "A")]
+)
+TWO = pf.mechanism(
+    "two", [pf.body(n, 1.0, com=(0, 0, -1), inertia=0.1) for n in "ab"], [hinge("A", "world", "a"), hinge("B", "world", "b")],
+    constraints=[pf.holonomic("geared", lambda k: k.q[0] - k.q[1])],
+)  # fmt: skip
+PUSHED = pf.mechanism(
+    "push", [pf.body("arm", 1.0, inertia=1.0)], [hinge("A", "world", "arm")], parameters=[pf.Parameter("p", 1.0)]
+)
+DRIVEN = ARM.with_(actuators=[pf.actuator("A", "A")])
+COMPLETE = pf.constraints.complete_acceleration
+WRONG = {
+    "a name as machine": (lambda: pf.equilibrium("arm"), "a Mechanism is needed"),
+    "servo constraints": (lambda: pf.equilibrium(SWUNG), "servo constraint 'swing' moves the machine"),
+    "hold of a word": (lambda: pf.equilibrium(ARM, hold="A"), "hold must be a list of names"),
+    "hold of an unknown": (lambda: pf.equilibrium(ARM, hold=["B"]), "hold: there is no 'B'"),
+    "an unknown coordinate": (lambda: pf.equilibrium(ARM, {"B": 1}), "there is no 'B'"),
+    "no branches": (lambda: pf.equilibrium(ARM, branches=0), "branches"),
+    "branches of a batch": (lambda: pf.equilibrium(ARM, [[0], [1]], branches=2), "branches takes one state at a time, not 2"),
+    "batches of two sizes": (lambda: pf.equilibrium(DRIVEN, np.zeros((2, 1)), u=np.zeros((3, 1))),
+                             "q, parameters: 2, u: 3|2.*3"),
+    "stable of a word": (lambda: pf.equilibrium(ARM, stable="yes"), "stable must be True or False"),
+    "a start that is open": (lambda: pf.equilibrium(TWO, {"A": 0.0, "B": 1.0}), "these coordinates cannot all be kept"),
+    "an unknown parameter": (lambda: equilibrium_path(PUSHED, "q", 2.0), "has no parameter 'q'"),
+    "no range": (lambda: equilibrium_path(PUSHED, "p", 1.0), "'p' is 1 already"),
+    "no end": (lambda: equilibrium_path(PUSHED, "p", np.inf), "finite"),
+    "no step": (lambda: equilibrium_path(PUSHED, "p", 2.0, step=0.0), "step must be above 0 and at most 1"),
+    "a path of a batch": (lambda: equilibrium_path(PUSHED, "p", 2.0, [[0.0], [1.0]]), "one state at a time is needed, not 2"),
+    "nothing to complete": (lambda: COMPLETE(TWO, [0, 0], [0, 0], {}), "velocity: number} is needed"),
+    "no acceleration": (lambda: COMPLETE(TWO, [0, 0], [0, 0], None), "a is missing"),
+    "an unknown acceleration": (lambda: COMPLETE(TWO, [0, 0], [0, 0], {"C": 1}), "there is no 'C'"),
+    "an acceleration off the constraints": (lambda: COMPLETE(TWO, [0, 1], [0, 0], {"A": 1}), "off the constraints"),
+    "complete of a word": (lambda: pf.inverse_dynamics(TWO, [0, 0], [0, 0], {"A": 1}, complete="yes"), "complete"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_named(what):
+    wrong, words = WRONG[what]
+    with pytest.raises((pf.ModelError, pf.RunError), match=words):
+        wrong()
+
+
+def test_accelerations_that_break_rows_or_leave_motions_free():
+    with pytest.raises(pf.RunError, match="break the constraints, row 0 by"):
+        COMPLETE(TWO, [0, 0], [0, 0], {"A": 1.0, "B": 2.0})
+    loose = TWO.with_(constraints=[])
+    with pytest.raises(pf.RunError, match=r"1 motion\(s\) stay free, of B"):
+        COMPLETE(loose, [0, 0], [0, 0], {"A": 1.0})
