@@ -188,7 +188,7 @@ def main() -> int:
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     import pfaffian as pf
-    from pfaffian.viewer.shelf import model_file
+    from pfaffian.formats.shelf import model_file
 
     wrong: list[str] = []
     if chosen.file.endswith(".html"):

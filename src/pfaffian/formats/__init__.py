@@ -12,6 +12,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.file import as_path
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
+from pfaffian.formats.shelf import model_file
 from pfaffian.formats.urdf import WAYS_OUT, parse_urdf, read_urdf
 from pfaffian.formats.usd import read_usd
 from pfaffian.formats.write import write
@@ -26,8 +27,8 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
     Args:
         path: of a .urdf or .xml file, with the options of `read_urdf` and default RunSettings; or of a .yaml or .yml file, with
-            the options of `read_yaml`.
-    Raises ModelError: another suffix, or what the reader finds.
+            the options of `read_yaml`. Or a machine of the zoo: "zoo:bennett", or "bennett" where there is no such file.
+    Raises ModelError: no such file or machine, another suffix, or what the reader finds.
 
     Example:
         >>> import tempfile
@@ -40,8 +41,11 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         ...     m, settings = pf.read(file)
         >>> m.q_names, settings.duration
         (('z',), 3.0)
+        >>> pf.read("zoo:bennett")[0]
+        <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
-    suffix = as_path(path).suffix.lower()
+    path = model_file(as_path(path))
+    suffix = path.suffix.lower()
     if suffix in (".urdf", ".xml", ".xacro"):
         return read_urdf(path, **options), RunSettings()
     if suffix in (".yaml", ".yml"):
