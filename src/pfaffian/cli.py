@@ -472,15 +472,16 @@ def _study(chosen: argparse.Namespace) -> int:
 
 def _zoo(chosen: argparse.Namespace) -> int:
     """pfaffian zoo"""
+    from pfaffian.formats.shelf import examples
     from pfaffian.viewer import zoo
 
     if chosen.name is None:
         header = ("machine", "bodies", "degrees of freedom", "its number")
         rows = [(n, len(zoo.animal(n).m.bodies), zoo.mobility(n), zoo.what(n)) for n in zoo.machines()]
         print(table(rows, header))
-        print(
-            f"{plural(len(rows), 'machine')}: pfaffian zoo NAME shows one, pfaffian run NAME runs it, pf.read('zoo:NAME') reads it"
-        )
+        robots = ", ".join(sorted(set(examples()) - set(zoo.machines())))
+        print(f"{plural(len(rows), 'machine')}, and of example-robot-data {robots}")
+        print("pfaffian zoo NAME shows one, pfaffian run NAME runs it, pf.read('zoo:NAME') reads it")
         return DONE
     found = zoo.animal(chosen.name)
     _check_pictures(chosen.view, chosen.animate)

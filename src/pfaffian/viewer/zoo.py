@@ -95,8 +95,8 @@ def motion(found: Animal, at: Start) -> xr.Dataset:
     s = found.settings
     given = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
     times = {"duration": s.duration, "step": s.step, "every": s.record_every}
-    scheme = Scheme(**given, saturate=s.saturate)
-    return run(found.m, at.q, at.v, u=at.u, parameters=at.p, **times, scheme=scheme, record=("q", "v", "u"), error_bound=1.0)
+    scheme, recorded = Scheme(**given, saturate=s.saturate), ("q", "v", "u") if found.m.nu else ("q", "v")
+    return run(found.m, at.q, at.v, u=at.u or None, parameters=at.p, **times, scheme=scheme, record=recorded, error_bound=1.0)
 
 
 @cache
