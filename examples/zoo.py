@@ -80,13 +80,13 @@ def five_bar(m: pf.Mechanism, s: Any) -> Number:
 
 
 def three_rrr(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of each crank with the plate in the middle [rad]. Circles around a crank's foot and the plate's corner that meet."""
+    """Angle of each crank with the plate in the middle [rad]. Circles around a crank's foot and a corner that meet."""
     elbow = meeting((s.p["base"], 0), s.p["crank"], (s.p["plate"], 0), s.p["rod"], -1)
     return s.q["crank 1"], atan2(elbow[1], elbow[0] - s.p["base"]), 1e-9
 
 
 def jansen_leg(m: pf.Mechanism, s: Any) -> Number:
-    """Depth of its foot below the crank [m]. Circles that meet, computed apart from the library, as published lengths have it."""
+    """Depth of its foot below the crank [m]. Circles of his lengths that meet, apart from the library."""
     return point(m, s, "ghi", (-7.746594007, 48.383781183, 0))[1], -91.756932926, 1e-7
 
 
@@ -179,7 +179,7 @@ def suspension(m: pf.Mechanism, s: Any) -> Number:
 
 
 def bennett(m: pf.Mechanism, s: Any) -> Number:
-    """Product of the tangents of half of two angles next to each other. Bennett: sin((beta + alpha) / 2) / sin((beta - alpha) / 2)."""
+    """Product of the tangents of half of neighbouring angles. Bennett: sin((beta + alpha) / 2) / sin((beta - alpha) / 2)."""
     alpha, b, a = s.p["alpha"], s.p["b"], s.p["a"]
     beta = asin(b / a * sin(alpha))
     product = tan(s.q["hinge 1"] / 2) * tan(s.q["hinge 2"] / 2)
@@ -208,7 +208,7 @@ def sarrus(m: pf.Mechanism, s: Any) -> Number:
 
 
 def spatial_parallelograms(m: pf.Mechanism, s: Any) -> Number:
-    """Acceleration of the upper storey [rad/s^2]. Two rods in a chain, the beams masses at their ends: two equations by hand."""
+    """Acceleration of the upper storey [rad/s^2]. Two rods in a chain, beams as masses: two equations by hand."""
     p, q = s.q["left 1"], s.q["left 2"]
     M = np.array([[2 * (0.1 + 0.25) + 1 + 3, 2 * cos(p - q)], [2 * cos(p - q), 2 * (0.1 + 0.25) + 1]])
     f = np.array([-G * sin(p) * (2 * 0.5 + 1 + 3), -G * sin(q) * (2 * 0.5 + 1)])
@@ -285,7 +285,7 @@ def rattleback(m: pf.Mechanism, s: Any) -> Number:
 
 
 def chaplygin_sphere(m: pf.Mechanism, s: Any) -> Number:
-    """Angular acceleration about x [rad/s^2]. (I + m r^2 (1 - n n)) w' = (I w + m r^2 (w - n w.n)) x w, at this start in NumPy."""
+    """Angular acceleration about x [rad/s^2]. (I + m r^2 (1 - n n)) w' = I w x w, in NumPy."""
     w, r = np.array([s.v[f"base.w{x}"] for x in "xyz"]), s.p["r"]
     I, D = np.diag([0.002, 0.003, 0.0045]), r**2 * np.diag([1.0, 1.0, 0.0])
     return acceleration(m, s, "base.wx"), float(np.linalg.solve(I + D, np.cross(I @ w, w))[0]), 1e-9
@@ -323,6 +323,7 @@ def wheel_set(m: pf.Mechanism, s: Any) -> Number:
 
 def tippe_top(m: pf.Mechanism, s: Any) -> Number:
     """Its momentum about the way from mass centre to contact after 0.2 s [kg m^3/s]. Jellett's constant, C w (r cos + e)."""
+
     def jellett(k: pf.Kinematics) -> ca.SX:
         V, n = k.twist("top", "LOCAL"), k.rotation("top").T @ ca.DM([0, 0, 1])
         spin = ca.vertcat(s.p["A"], s.p["A"], s.p["C"]) * V[3:]
@@ -355,7 +356,11 @@ def quadcopter(m: pf.Mechanism, s: Any) -> Number:
 def hexarotor(m: pf.Mechanism, s: Any) -> Number:
     """Least thrust of each rotor that holds it [N]. m g / (6 cos 20)."""
     still = {name: 0.0 for name in s.v}
-    return float(pf.inverse_dynamics(m, s.q, still, still, parameters=s.p).u.max()), s.p["m"] * G / (6 * cos(np.radians(20))), 1e-6
+    return (
+        float(pf.inverse_dynamics(m, s.q, still, still, parameters=s.p).u.max()),
+        s.p["m"] * G / (6 * cos(np.radians(20))),
+        1e-6,
+    )
 
 
 def bicopter(m: pf.Mechanism, s: Any) -> Number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,13 @@ ROBOTS = {"baxter_bar", "panda_welded"}
 """Machines whose bodies are in example-robot-data."""
 
 
+animal = cache(zoo.animal)
+"""Each file is read once."""
+
+
 @pytest.mark.parametrize("name", zoo.machines())
 def test_a_machine_has_its_degrees_of_freedom_and_its_number(name: str) -> None:
-    found = zoo.animal(name)
+    found = animal(name)
     at = zoo.start(found.m, found.settings)
     rank = pf.forward_dynamics(found.m, at.q, at.v, at.u, parameters=at.p).rank
     assert found.m.nv - int(rank) == zoo.mobility(name)
@@ -37,19 +42,21 @@ def test_the_zoo_is_all_examples_that_need_no_other_package() -> None:
 
 
 def test_the_lines_before_a_file_and_its_docstring_say_what_it_is() -> None:
-    assert zoo.animal("bennett").title.startswith("Bennett's linkage: four skew hinges")
+    assert animal("bennett").title.startswith("Bennett's linkage: four skew hinges")
     assert zoo.what("sarrus") == "Height of the plate [m]"
-    claim = zoo.claim(zoo.animal("sarrus"), zoo.start(*zoo.animal("sarrus")[2:]))
+    claim = zoo.claim(animal("sarrus"), zoo.start(*animal("sarrus")[2:]))
     assert claim.name == "Height of the plate [m]" and claim.source == "2 link sin(angle)"
 
 
 @pytest.mark.parametrize("path", ["zoo:bennett", "bennett", "bennett.yaml", "examples/bennett.yaml"])
 def test_a_machine_is_read_by_its_name(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert pf.read(path)[0] == zoo.animal("bennett").m
+    assert pf.read(path)[0] == animal("bennett").m
 
 
-def test_a_file_goes_before_a_machine_of_its_name_but_not_with_the_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_goes_before_a_machine_of_its_name_but_not_with_the_prefix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     mine = "{name: mine, bodies: {b: {mass: 1}}, joints: {z: {kind: prismatic, parent: world, child: b}}}"
     Path("bennett.yaml").write_text(mine)
@@ -64,7 +71,8 @@ def test_a_name_that_is_none_is_refused(path: str, tmp_path: Path, monkeypatch: 
     assert ("'bennett'" in str(error.value)) == ("nett" in path)
 
 
-def test_the_command_lists_the_zoo(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_lists_the_zoo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pfaffian.viewer.zoo.animal", animal)
     assert main(["zoo"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in examples()) and "Height of the plate [m]" in said
@@ -99,7 +107,9 @@ def test_a_still_shows_the_end_in_full_and_instants_before_it_faint(pendulum) ->
     assert len(parts) == len(on_rod) and all(p.body == -1 and p.colour[3] == pytest.approx(0.1) for p in parts) and not moving
     at = made.placed(0, on_rod[0].solid.vertices)[0]
     close(parts[0].solid.vertices, at, 1e-12, "a frozen part where the body was")
-    alone = drawn(made._replace(time=made.time[-1:], positions=made.positions[-1:], rotations=made.rotations[-1:], moving=()), (120, 90))
+    alone = drawn(
+        made._replace(time=made.time[-1:], positions=made.positions[-1:], rotations=made.rotations[-1:], moving=()), (120, 90)
+    )
     whole = drawn(made, (120, 90))
     assert whole.shape == (90, 120, 3) and (whole != alone).any() and INSTANTS > 2
     assert np.isfinite(made.points).all() and still(m, r, (120, 90))[:4] == b"\x89PNG"
@@ -109,7 +119,10 @@ def test_a_still_shows_the_end_in_full_and_instants_before_it_faint(pendulum) ->
 
 
 def test_a_round_ellipsoid_rolls_as_a_ball() -> None:
-    ball, base = pf.body("ball", 1.0, com=(0.01, 0.02, -0.01), inertia=(0.003, 0.002, 0.004)), pf.joint("base", "free", "world", "ball")
+    ball, base = (
+        pf.body("ball", 1.0, com=(0.01, 0.02, -0.01), inertia=(0.003, 0.002, 0.004)),
+        pf.joint("base", "free", "world", "ball"),
+    )
     where = {"centre": (0.0, 0.01, 0.0), "normal": (0.1, 0.2, 1.0), "rate": 0.7}
     v_dot = []
     for contact in (pf.rolling.sphere("c", "ball", 0.1, **where), pf.rolling.ellipsoid("c", "ball", (0.1, 0.1, 0.1), **where)):

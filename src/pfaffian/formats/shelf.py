@@ -49,7 +49,9 @@ def model_file(given: Path) -> Path:
     if alone and name.replace("-", "_") in known:
         return known[name.replace("-", "_")]
     hint = _near(given.stem, known)
-    raise ModelError(f"there is no file {printable(str(given))}{hint}; `pfaffian zoo` lists the machines that came with this package")
+    raise ModelError(
+        f"there is no file {printable(str(given))}{hint}; `pfaffian zoo` lists the machines that came with this package"
+    )
 
 
 def _near(name: str, known: dict[str, Path]) -> str:

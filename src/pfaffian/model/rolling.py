@@ -299,7 +299,7 @@ def ellipsoid(
         >>> import pfaffian as pf
         >>> egg, base = pf.body("egg", mass=2.0, inertia=0.008), pf.joint("base", "free", "world", "egg")
         >>> rolls = pf.rolling.ellipsoid("contact", "egg", (0.2, 0.1, 0.1))
-        >>> m = pf.mechanism("egg", [egg], [base], constraints=[*rolls], gravity=(0, 3.5, -9.81))  # a slope, across the long axis
+        >>> m = pf.mechanism("egg", [egg], [base], constraints=[*rolls], gravity=(0, 3.5, -9.81))  # a slope
         >>> float(pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1]).v_dot[1].round(6))  # 3.5 / (1 + 2 / 5)
         2.5
     """

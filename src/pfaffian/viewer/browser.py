@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError, brief, install
+from pfaffian.errors import ModelError, RunError, brief, optional
 from pfaffian.evaluate.arrays import as_flag, parameter_values
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import text
@@ -33,11 +33,7 @@ ANYWHERE = 20
 
 def need_viser() -> Any:
     """The package viser. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import viser
-    except ImportError:
-        raise ModelError(f"3D in a browser needs the package viser: run {install('viser')}") from None
-    return viser
+    return optional("viser", "viser", "3D in a browser needs")
 
 
 def view(

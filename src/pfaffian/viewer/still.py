@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import as_mechanism
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import framing
 from pfaffian.viewer.chart import pixels_png
@@ -24,16 +24,17 @@ POINTS = 60
 """Records of a motion that a picture is made of."""
 
 
-def still(m: Mechanism, result: xr.Dataset, size: tuple[int, int] = (480, 360), *, parameters: Any = None) -> bytes:
+def still(m: Any, result: xr.Dataset, size: tuple[int, int] = (480, 360), *, parameters: Any = None) -> bytes:
     """A PNG of a run.
 
     Args:
-        m: the mechanism that ran.
-        result: Dataset of one run with q recorded.
+        m: the mechanism or System that ran.
+        result: Dataset of a run with q recorded; of a batch, its first run.
         size: width and height in pixels.
         parameters: {name: value} of the run; None, the default: those in the result, or the defaults.
     Raises ModelError: the result of another mechanism. RunError: no state to show.
     """
+    m, result = as_mechanism(m), result.isel(run=0) if "run" in result.dims else result
     states = states_of(m, result, parameters)
     span = float(states.time[-1] - states.time[0])
     made = scene(m, thinned(states, POINTS / span) if span > 0 else states)
@@ -55,7 +56,9 @@ def drawn(made: Scene, size: tuple[int, int]) -> np.ndarray:
 def frozen(made: Scene, i: int, opacity: float) -> tuple[tuple[Part, ...], tuple[Moving, ...]]:
     """What moves, as it is at record i, fixed to the world and faint."""
     parts = tuple(
-        p._replace(body=-1, solid=p.solid.moved(made.rotations[i, p.body], made.positions[i, p.body]), colour=faint(p.colour, opacity))
+        p._replace(
+            body=-1, solid=p.solid.moved(made.rotations[i, p.body], made.positions[i, p.body]), colour=faint(p.colour, opacity)
+        )
         for p in made.parts
         if p.body >= 0
     )

@@ -25,6 +25,9 @@ from pfaffian.simulate.run import run
 from pfaffian.simulate.step import Scheme
 from pfaffian.viewer.study import Claim
 
+ANY_ERROR = 1.0
+"""Error of the steps at which a run to be drawn warns."""
+
 
 class Start(NamedTuple):
     """Where a machine of the zoo starts, its loops closed.   q, v, u, p: {name: value} of all coordinates, velocities, inputs
@@ -93,10 +96,11 @@ def claim(found: Animal, at: Start) -> Claim:
 def motion(found: Animal, at: Start) -> xr.Dataset:
     """Its run, as its file describes it."""
     s = found.settings
-    given = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
-    times = {"duration": s.duration, "step": s.step, "every": s.record_every}
-    scheme, recorded = Scheme(**given, saturate=s.saturate), ("q", "v", "u") if found.m.nu else ("q", "v")
-    return run(found.m, at.q, at.v, u=at.u or None, parameters=at.p, **times, scheme=scheme, record=recorded, error_bound=1.0)
+    words: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
+    times: dict[str, Any] = {"duration": s.duration, "step": s.step, "every": s.record_every}
+    scheme, recorded = Scheme(**words, saturate=s.saturate), ("q", "v", "u") if found.m.nu else ("q", "v")
+    given: dict[str, Any] = {"u": at.u or None, "parameters": at.p, "record": recorded}
+    return run(found.m, at.q, at.v, **given, **times, scheme=scheme, error_bound=ANY_ERROR)
 
 
 @cache
