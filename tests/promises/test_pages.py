@@ -62,22 +62,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_site_is_whole_and_leads_nowhere_else(site: Path) -> None:
     """One test for all, since the site is built once for each process."""
-    texts = {file: file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
-    assert {f"{page_name(page)[:-3]}.html" for page in pages()} <= {f.relative_to(site).as_posix() for f in texts}
+    texts = {file.resolve(): file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
+    ids = {file: set(re.findall(r'\bid="([^"]+)"', text)) for file, text in texts.items()}
+    assert {f"{page_name(page)[:-3]}.html" for page in pages()} <= {f.relative_to(site.resolve()).as_posix() for f in texts}
     for file, text in texts.items():
         assert not FOREIGN.search(text), file.name
         assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//', text), (
             f"{file.name} loads from a network"
         )
-        ids = set(re.findall(r'\bid="([^"]+)"', text))
-        for link in re.findall(r'<a [^>]*href="([^"]+)"', text):
+        for link in set(re.findall(r'<a [^>]*href="([^"]+)"', text)):
             goal, _, part = unescape(link).partition("#")
             if "://" in goal or goal.startswith("mailto:"):
                 continue
             there = (file.parent / goal).resolve() if goal else file
             assert there.exists(), f"{file.name}: {link}"
-            known = ids if there == file else set(re.findall(r'\bid="([^"]+)"', texts.get(there, "")))
-            assert not part or there.suffix != ".html" or part in known, f"{file.name}: {link}"
+            assert not part or there.suffix != ".html" or part in ids[there], f"{file.name}: {link}"
     interface = (site / "api" / "pf.html").read_text(encoding="utf-8")
     assert "pf.closure" in interface and "linear system near a state" in interface
 
