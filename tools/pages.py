@@ -29,10 +29,13 @@ SITE = ROOT / "out" / "site"
 
 ALONE = ("how", "gallery")
 """Folders of docs/ in whose pages each heading of the second level begins with an empty namespace."""
+NOTEBOOKS = "tutorials"
+"""The folder of docs/ whose pages are notebooks to download, too."""
 MORE = {"studies/errata.md": "errata.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages of the site that lie outside docs/."""
 
-_BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
+"""A block of code that runs: its kind and its text."""
 _PART = re.compile(r"^## .*$", re.M)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -55,7 +58,7 @@ def page_name(page: Path) -> str:
 
 
 def has_code(page: Path) -> bool:
-    return bool(_BLOCK.search(page.read_text(encoding="utf-8")))
+    return bool(BLOCK.search(page.read_text(encoding="utf-8")))
 
 
 def run_page(page: Path) -> list[Ran]:
@@ -63,7 +66,7 @@ def run_page(page: Path) -> list[Ran]:
     text = page.read_text(encoding="utf-8")
     starts = [p.start() for p in _PART.finditer(text)] if page.parent.name in ALONE else []
     ran, known, part = [], _fresh(), 0
-    for block in _BLOCK.finditer(text):
+    for block in BLOCK.finditer(text):
         now = sum(start < block.start() for start in starts)
         if now != part:
             known, part = _fresh(), now
@@ -164,11 +167,16 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
 def stage(target: Path, *, run: bool) -> None:
     """Copy all that Sphinx needs to a folder: pages, with outputs if they are to run, pictures, settings, the interface."""
     from tools.api import api_pages
+    from tools.notebook import notebook
 
     shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     (target / "pictures").mkdir()
     for page in pages():
-        text = shown(page, run_page(page) if run and has_code(page) else [], target / "pictures")
+        ran = run_page(page) if run and has_code(page) else []
+        text = shown(page, ran, target / "pictures")
+        if page.parent.name == NOTEBOOKS and has_code(page):
+            _write(target / page_name(page).replace(".md", ".ipynb"), notebook(page, ran))
+            text = f"{text.rstrip()}\n\n{{download}}`This page as a notebook <{page.stem}.ipynb>`\n"
         text = text.replace(ZOO, zoo_text(target / "pictures", run=run)) if ZOO in text else text
         _write(target / page_name(page), _relinked(text, page))
     for source, name in MORE.items():

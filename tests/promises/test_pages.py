@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pfaffian.viewer import zoo
+from tools.notebook import notebook
 from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, shown, zoo_text
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
@@ -99,6 +101,22 @@ def test_the_page_of_the_zoo_has_a_picture_a_number_and_the_file_of_each_machine
     assert "`zoo:sarrus`: 1 degree of freedom. Height of the plate [m]: 0.673177, and 0.673177 by: 2 link sin(angle)." in text
     assert all(10_000 < f.stat().st_size < 100_000 for f in tmp_path.glob("zoo-*.png"))
     assert len(list(tmp_path.glob("*.png"))) == 2 and ".png" not in zoo_text(tmp_path, run=False)
+
+
+def test_a_tutorial_is_a_notebook_with_its_outputs(site: Path) -> None:
+    page = DOCS / "tutorials" / "teacher.md"
+    ran = [b._replace(text=f"printed {i}\n", pictures=(b"png",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
+    made = json.loads(notebook(page, ran))
+    kinds = [cell["cell_type"] for cell in made["cells"]]
+    code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
+    assert made["nbformat"] == 4 and kinds[0] == "markdown" and len(code) == len(ran)
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(ran) + 1))
+    compile("\n".join(cell["source"] for cell in code), "notebook", "exec")
+    assert code[1]["outputs"] == [{"output_type": "stream", "name": "stdout", "text": "printed 1\n"}]
+    assert code[0]["outputs"][1]["data"]["image/png"] == "cG5n"
+    assert "".join(cell["source"] for cell in made["cells"]).count("```") == 0
+    there = [f.name for f in site.rglob("*.ipynb")]
+    assert sorted(there) == sorted(f"{p.stem}.ipynb" for p in PAGES if p.parent.name == "tutorials")
 
 
 def _blocks(page: Path) -> list[Ran]:
