@@ -199,6 +199,8 @@ def shot(name: str, at: float, file: Path) -> list[str]:
             shown.play(False)
             shown.seek(at)
             time.sleep(6.0)
+            page.evaluate("document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())")
+            time.sleep(1.0)  # the notice that pixels are drawn by software
             seen = page.picture(file)
             empty = len(np.unique(seen.reshape(-1, 3), axis=0)) < 50
             return page.errors + (["the picture is empty"] if empty else [])
