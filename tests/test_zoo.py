@@ -63,7 +63,7 @@ def test_a_file_goes_before_a_machine_of_its_name_but_not_with_the_prefix(
     assert pf.read("bennett.yaml")[0].name == "mine" and pf.read("zoo:bennett")[0].name == "Bennett"
 
 
-@pytest.mark.parametrize("path", ["zoo:benett", "benett", "zoo:", "zoo:../zoo", "other/bennett.yaml", "bennett.urdf"])
+@pytest.mark.parametrize("path", ["zoo:benett", "benett", "zoo:", "zoo:../zoo", "other/bennett.yaml"])
 def test_a_name_that_is_none_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(pf.ModelError, match="pfaffian zoo") as error:

@@ -21,6 +21,9 @@ from pfaffian.model.mechanism import Mechanism
 
 __all__ = ["RunSettings", "parse_urdf", "parse_yaml", "read", "read_urdf", "read_usd", "read_yaml", "write"]
 
+YAML = (".yaml", ".yml")
+"""Suffixes of YAML files."""
+
 
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     """The mechanism of a file, read by its suffix, and the run that it describes: (Mechanism, RunSettings).
@@ -44,11 +47,13 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         >>> pf.read("zoo:bennett")[0]
         <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
-    path = model_file(as_path(path))
-    suffix = path.suffix.lower()
+    suffix = as_path(path).suffix.lower()
+    if suffix in ("", *YAML):
+        path = model_file(as_path(path))
+        suffix = path.suffix.lower()
     if suffix in (".urdf", ".xml", ".xacro"):
         return read_urdf(path, **options), RunSettings()
-    if suffix in (".yaml", ".yml"):
+    if suffix in YAML:
         return read_yaml(path, **options)
     if suffix in (".usd", ".usda", ".usdc"):
         return read_usd(path, **options)
