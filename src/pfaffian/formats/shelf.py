@@ -41,9 +41,9 @@ def model_file(given: Path) -> Path:
     """
     if str(given).startswith(ZOO):
         return example(str(given).removeprefix(ZOO))
-    known = examples() if not given.exists() else {}
-    if not known:
+    if _exists(given):
         return given
+    known = examples()
     alone = given.parts == (given.name,) or given.parts == ("examples", given.name)
     name = given.stem if given.suffix in ("", ".yaml") else ""
     if alone and name.replace("-", "_") in known:
@@ -52,6 +52,14 @@ def model_file(given: Path) -> Path:
     raise ModelError(
         f"there is no file {printable(str(given))}{hint}; `pfaffian zoo` lists the machines that came with this package"
     )
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is one; a name that no file can have has none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _near(name: str, known: dict[str, Path]) -> str:
