@@ -2,7 +2,8 @@
 
 python -m tools.browser                    # both, of examples/four_bar.yaml; pictures into out/browser
 python -m tools.browser page motion.html   # a page that `pfaffian run NAME --animate motion.html` wrote
-python -m tools.browser view four_bar      # the view of an example or file
+python -m tools.browser view four_bar      # the view of a machine of the zoo or a file
+python -m tools.browser shots              # one picture each of SHOTS in the view, into docs/_static
 
 Needs a Chromium or Chrome in the path and the package websockets, which comes with viser. CI does not run it: the tests there
 examine the scene itself.
@@ -180,18 +181,48 @@ def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
         shown.stop()
 
 
+SHOTS = {"engine": 0.05, "jansen_leg": 1.0, "drones_with_bar": 0.6, "suspension": 0.1, "satellite": 2.0, "bennett": 0.7}
+"""Machine of the zoo -> the time of its motion at which it is shown in the documentation [s]."""
+
+
+def shot(name: str, at: float, file: Path) -> list[str]:
+    """What is wrong with the view of a machine of the zoo; a picture of it into a file."""
+    import pfaffian as pf
+    from pfaffian.viewer import zoo
+
+    found = zoo.animal(name)
+    result = zoo.motion(found, zoo.start(found.m, found.settings))
+    shown = pf.view(found.m, result, block=False)
+    try:
+        with opened(f"http://127.0.0.1:{shown.port}") as page:
+            page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
+            shown.play(False)
+            shown.seek(at)
+            time.sleep(6.0)
+            page.evaluate("document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())")
+            time.sleep(1.0)  # the notice that pixels are drawn by software
+            seen = page.picture(file)
+            empty = len(np.unique(seen.reshape(-1, 3), axis=0)) < 50
+            return page.errors + (["the picture is empty"] if empty else [])
+    finally:
+        shown.stop()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", nargs="?", choices=("both", "page", "view"), default="both")
+    parser.add_argument("what", nargs="?", choices=("both", "page", "view", "shots"), default="both")
     parser.add_argument("file", nargs="?", default="four_bar")
     parser.add_argument("--out", type=Path, default=Path("out/browser"))
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
     import pfaffian as pf
-    from pfaffian.viewer.shelf import model_file
+    from pfaffian.formats.shelf import model_file
 
     wrong: list[str] = []
-    if chosen.file.endswith(".html"):
+    if chosen.what == "shots":
+        static = Path(__file__).resolve().parents[1] / "docs" / "_static"
+        wrong += [f"{name}: {x}" for name, at in SHOTS.items() for x in shot(name, at, static / f"view-{name}.png")]
+    elif chosen.file.endswith(".html"):
         wrong += look_at_page(Path(chosen.file), chosen.out)
     else:
         m, settings = pf.read(model_file(Path(chosen.file)))

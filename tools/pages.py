@@ -29,10 +29,13 @@ SITE = ROOT / "out" / "site"
 
 ALONE = ("how", "gallery")
 """Folders of docs/ in whose pages each heading of the second level begins with an empty namespace."""
+NOTEBOOKS = "tutorials"
+"""The folder of docs/ whose pages are notebooks to download, too."""
 MORE = {"studies/errata.md": "errata.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages of the site that lie outside docs/."""
 
-_BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
+"""A block of code that runs: its kind and its text."""
 _PART = re.compile(r"^## .*$", re.M)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
@@ -55,7 +58,7 @@ def page_name(page: Path) -> str:
 
 
 def has_code(page: Path) -> bool:
-    return bool(_BLOCK.search(page.read_text(encoding="utf-8")))
+    return bool(BLOCK.search(page.read_text(encoding="utf-8")))
 
 
 def run_page(page: Path) -> list[Ran]:
@@ -63,7 +66,7 @@ def run_page(page: Path) -> list[Ran]:
     text = page.read_text(encoding="utf-8")
     starts = [p.start() for p in _PART.finditer(text)] if page.parent.name in ALONE else []
     ran, known, part = [], _fresh(), 0
-    for block in _BLOCK.finditer(text):
+    for block in BLOCK.finditer(text):
         now = sum(start < block.start() for start in starts)
         if now != part:
             known, part = _fresh(), now
@@ -81,7 +84,7 @@ def _fresh() -> dict[str, Any]:
 
 
 def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, tuple[bytes, ...]]:
-    """What the block printed and drew; in the gallery also a sketch of the machine m in its run r."""
+    """What the block printed and drew; in the gallery also a picture of the machine m in its run r."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -91,9 +94,9 @@ def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool)
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(?!page$).*")
         exec(compiled, known)
         if sketched and "m" in known and "r" in known:
-            from tools.sketch import sketch
+            from pfaffian.viewer.still import still
 
-            sketch(known["m"], known["r"])
+            return output.getvalue(), (still(known["m"], known["r"]), *_pictures())
         return output.getvalue(), tuple(_pictures())
 
 
@@ -136,14 +139,45 @@ def shown(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
     return out + text[end:]
 
 
+ZOO = "<!-- zoo -->"
+"""The line of a page that becomes the machines of the zoo."""
+
+
+def zoo_text(pictures: Path, *, run: bool) -> str:
+    """Each machine of the zoo: words, number and file, and if it is to run its picture, written into that folder."""
+    from pfaffian.errors import plural
+    from pfaffian.formats.shelf import example
+    from pfaffian.viewer import zoo
+    from pfaffian.viewer.still import still
+
+    parts = []
+    for name in zoo.machines():
+        found, source = zoo.animal(name), example(name).read_text(encoding="utf-8")
+        words = f"## {found.m.name}\n\n{found.title}\n\n`zoo:{name}`: {plural(zoo.mobility(name), 'degree')} of freedom."
+        if run:
+            at = zoo.start(found.m, found.settings)
+            claim = zoo.claim(found, at)
+            (pictures / f"zoo-{name}.png").write_bytes(still(found.m, zoo.motion(found, at)))
+            words += f" {claim.name}: {claim.value:.6g}, and {claim.expected:.6g} by: {claim.source}."
+            words += f"\n\n![{found.m.name} in motion](/{pictures.name}/zoo-{name}.png)"
+        parts.append(f"{words}\n\n```yaml\n{source.rstrip()}\n```")
+    return "\n\n".join(parts)
+
+
 def stage(target: Path, *, run: bool) -> None:
     """Copy all that Sphinx needs to a folder: pages, with outputs if they are to run, pictures, settings, the interface."""
     from tools.api import api_pages
+    from tools.notebook import notebook
 
     shutil.copytree(DOCS, target, ignore=shutil.ignore_patterns("*.md", "__pycache__"))
     (target / "pictures").mkdir()
     for page in pages():
-        text = shown(page, run_page(page) if run and has_code(page) else [], target / "pictures")
+        ran = run_page(page) if run and has_code(page) else []
+        text = shown(page, ran, target / "pictures")
+        if page.parent.name == NOTEBOOKS and has_code(page):
+            _write(target / page_name(page).replace(".md", ".ipynb"), notebook(page, ran))
+            text = f"{text.rstrip()}\n\n{{download}}`This page as a notebook <{page.stem}.ipynb>`\n"
+        text = text.replace(ZOO, zoo_text(target / "pictures", run=run)) if ZOO in text else text
         _write(target / page_name(page), _relinked(text, page))
     for source, name in MORE.items():
         _write(target / name, _relinked((ROOT / source).read_text(encoding="utf-8"), ROOT / source))

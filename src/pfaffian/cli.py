@@ -101,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     study.add_argument("--view", metavar="RESULT", help="then show this result of its mechanism in a browser (needs viser)")
     words = "write each result that is a motion of its mechanism as a page that plays in a browser, beside the figures"
     study.add_argument("--animate", action="store_true", help=words)
+    _zoo_arguments(
+        command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
+    )
     _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
@@ -115,6 +118,14 @@ def _sweep_arguments(parser: argparse.ArgumentParser) -> None:
     add("--threads", metavar="K", help="blocks at a time on this machine (default: one for each core)")
     add("--explain", action="store_true", help="say runs, bytes and seconds, and compute nothing that is kept")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
+
+
+def _zoo_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", nargs="?", metavar="NAME", help="a machine of the zoo, e.g. bennett; `pfaffian run NAME` runs it")
+    add("--out", type=Path, default=Path("out"), metavar="DIR", help="folder for its picture (default: out)")
+    add("--view", action="store_true", help="then show its motion in a browser (needs viser)")
+    add("--animate", type=Path, metavar="FILE", help="write its motion into FILE.html, .mp4 or .gif (see pf.animate)")
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +153,7 @@ class _Version(argparse.Action):
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file, or an example by name, such as four_bar")
+    add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file, or a machine of the zoo, such as four_bar")
     add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
     add("--mimic", choices=("free", "follow"), help="URDF only: let mimic joints move freely, or follow")
     words = "a parameter; or q:NAME, v:NAME, u:NAME for a start value or an input (may be repeated)"
@@ -169,7 +180,7 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
     """The file's mechanism and settings, with those of the command line in their place."""
     import pfaffian as pf
-    from pfaffian.viewer.shelf import model_file
+    from pfaffian.formats.shelf import model_file
 
     chosen.file = model_file(chosen.file)
     options = {k: getattr(chosen, k) for k in ("base", "mimic") if getattr(chosen, k) is not None}
@@ -457,6 +468,47 @@ def _study(chosen: argparse.Namespace) -> int:
     if chosen.view is not None:
         _view_study(outcome, chosen.view)
     return DONE if outcome.holds else STOPPED
+
+
+def _zoo(chosen: argparse.Namespace) -> int:
+    """pfaffian zoo"""
+    from pfaffian.formats.shelf import examples
+    from pfaffian.viewer import zoo
+
+    if chosen.name is None:
+        header = ("machine", "bodies", "degrees of freedom", "its number")
+        rows = [(n, len(zoo.animal(n).m.bodies), zoo.mobility(n), zoo.what(n)) for n in zoo.machines()]
+        print(table(rows, header))
+        robots = ", ".join(sorted(set(examples()) - set(zoo.machines())))
+        print(f"{plural(len(rows), 'machine')}, and of example-robot-data {robots}")
+        print("pfaffian zoo NAME shows one, pfaffian run NAME runs it, pf.read('zoo:NAME') reads it")
+        return DONE
+    found = zoo.animal(chosen.name)
+    _check_pictures(chosen.view, chosen.animate)
+    from pfaffian.output.folder import place, prepare
+    from pfaffian.viewer.study import report
+
+    out, at = prepare(chosen.out), zoo.start(found.m, found.settings)
+    claim = zoo.claim(found, at)
+    print(
+        f"{text(found.m.name)}: {plural(len(found.m.bodies), 'body')}, {plural(zoo.mobility(found.name), 'degree')} of freedom"
+    )
+    print(text(found.title))
+    print(report([claim]))
+    result = zoo.motion(found, at)
+    from pfaffian.viewer.still import still
+
+    print(f"wrote {text(place(out / f'{found.name}.png', still(found.m, result)))}")
+    if chosen.animate is not None:
+        from pfaffian.viewer.animate import animate
+
+        animate(found.m, result, chosen.animate, progress=sys.stderr.isatty())
+        print(f"wrote {text(chosen.animate)}")
+    if chosen.view:
+        from pfaffian.viewer.browser import view
+
+        view(found.m, result, block=True)
+    return DONE if claim.holds else STOPPED
 
 
 def _view_study(outcome: Any, name: str) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
 
 LONGEST = 80
 """Characters of a caller's value that a message repeats."""
@@ -224,3 +226,16 @@ def plural(count: int, word: str) -> str:
 def install(package: str) -> str:
     """The command that installs an optional package in every shell; extras in brackets would need quotes."""
     return f"`pip install {package}`"
+
+
+def optional(module: str, package: str, why: str, otherwise: str = "") -> Any:
+    """The module of an optional package. Raises ModelError: it is not installed, what for it is needed, how to install it.
+
+    why: the subject and verb of the message, "meshes need".   otherwise: another way out, "write .html".
+    """
+    try:
+        import_module(module.partition(".")[0])
+        return import_module(module)
+    except ImportError:
+        way = f"; or {otherwise}" if otherwise else ""
+        raise ModelError(f"{why} the package {package}: run {install(package)}{way}") from None

@@ -1,14 +1,15 @@
 """Contacts with the plane of a body that roll, or slide in one direction only, as constraints of a mechanism.
 
-disk, sphere      contact without slip: two constraints, for constraints=[*disk(...)]
-wheel             no slip alone, for a wheel that a machine carries
-knife_edge        no sideways motion: a blade, skate or keel
+disk, sphere, ellipsoid   contact without slip: two constraints, for constraints=[*disk(...)]
+wheel                     no slip alone, for a wheel that a machine carries
+knife_edge                no sideways motion: a blade, skate or keel
 """
 
-from pfaffian.model.rolling import disk, knife_edge, sphere, wheel
+from pfaffian.model.rolling import disk, ellipsoid, knife_edge, sphere, wheel
 
 __all__ = [
     "disk",
+    "ellipsoid",
     "knife_edge",
     "sphere",
     "wheel",

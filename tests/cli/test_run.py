@@ -150,7 +150,7 @@ def test_start_that_does_not_close(cli, here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "missing.yaml"], "there is no file 'missing.yaml'; the examples are baxter_bar, four_bar"),
+        (["run", "missing.yaml"], "there is no file 'missing.yaml'; `pfaffian zoo` lists the machines"),
         (["info", "four-bra"], "did you mean 'four_bar'?"),
         (["info", "elsewhere/four_bar.yaml"], "there is no file 'elsewhere/four_bar.yaml'"),
         (["run", "."], "not a regular file"),

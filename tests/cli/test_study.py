@@ -197,6 +197,6 @@ def test_claim_that_says_nothing(shelf: Path) -> None:
 
 
 def test_no_folder_of_studies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pfaffian.viewer.shelf.__file__", str(here / "a" / "b" / "c" / "shelf.py"))
+    monkeypatch.setattr("pfaffian.formats.shelf.__file__", str(here / "a" / "b" / "c" / "shelf.py"))
     with pytest.raises(pf.ModelError, match="source"):
         studies()

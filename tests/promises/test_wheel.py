@@ -72,3 +72,4 @@ def test_studies_are_listed_and_load_anywhere(call, installed):
 
 def test_examples_are_found_by_name(call):
     assert call("pfaffian", "info", "four-bar").startswith("four-bar: 3 bodies")
+    assert int(call("python", "-c", "from pfaffian.viewer import zoo; print(len(zoo.machines()))")) >= 40

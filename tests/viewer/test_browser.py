@@ -20,6 +20,9 @@ class Handle(SimpleNamespace):
     def on_update(self, call):
         self.call = call
 
+    def on_click(self, call):
+        self.click = call
+
     def remove(self):
         self.removed = True
 
@@ -290,3 +293,45 @@ def test_it_says_what_it_needs(shown, pendulum, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(pf.ModelError, match="viser: run `pip install viser`"):
         shown(pendulum, result)
+
+
+def test_a_click_on_a_part_says_its_name(shown, linkage):
+    view = shown(linkage)
+    meshes = [h for h in view.server.scene.made.values() if h.kind == "add_mesh_simple"]
+    said = set()
+    for mesh in meshes:
+        mesh.click(None)
+        said.add(view.message.content)
+    assert {"crank", "coupler", "rocker", "A"} <= said and len(meshes) == len(view.drawn.parts)
+
+
+def test_a_slider_of_a_parameter_runs_again(shown):
+    length = pf.Parameter("length", 1.0, "m")
+    bob = pf.body("bob", 1.0, com=(0, 0, -length))
+    m = pf.mechanism("p", [bob], [pf.joint("h", "revolute", "world", "bob", axis=(0, 1, 0))], parameters=[length])
+    asked = []
+
+    def rerun(p):
+        asked.append(p)
+        if p["length"] > 2:
+            raise pf.RunError("too long")
+        return pf.run(m, {"h": 1.0}, duration=0.1 * p["length"], every=10, parameters=p, backend="numpy")
+
+    view = shown(m, rerun({"length": 1.0}), rerun=rerun)
+    view.seek(0.05)
+    before = view.places[0].wxyz
+    view.pose("length", 2.0)
+    assert asked[-1] == {"length": 2.0} and view.clock.max == pytest.approx(0.2) and view.p.tolist() == [2.0]
+    assert view.clock.value == pytest.approx(0.05) and (view.places[0].wxyz != before).any()
+    view.seek(0.2)
+    assert view.clock.value == pytest.approx(0.2) and view.drawn is view.run
+    view.pose("length", 2.5)
+    assert view.message.content == "too long" and view.p.tolist() == [2.0] and view.clock.max == pytest.approx(0.2)
+    view.pose("h", 0.3)
+    assert len(asked) == 3 and len(view.drawn.time) == 1
+
+
+@pytest.mark.parametrize("given", [{"rerun": len}, {"rerun": 3}])
+def test_running_again_needs_a_result_and_a_function(shown, linkage, given):
+    with pytest.raises(pf.ModelError, match="view: rerun is a function"):
+        shown(linkage, **given)

@@ -122,10 +122,15 @@ def test_a_notebook_is_told_once_and_a_plain_interpreter_nothing(monkeypatch):
 def test_the_slider_of_the_page_runs(monkeypatch):
     """With a stand-in for the widgets: the figure of two positions of the slider, without a second compilation."""
     page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```py\n(.*?)```", page, re.S)
+    code, view = re.findall(r"```py\n(.*?)```", page, re.S)
     made = []
     widgets = SimpleNamespace(interact=lambda **limits: lambda f: made.extend(f(x) for x in limits["length"]) or f)
     monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
-    exec(compile(code, "notebooks.md", "exec"), {})
+    known: dict = {}
+    exec(compile(code, "notebooks.md", "exec"), known)
+    again = []
+    monkeypatch.setattr(pf, "view", lambda m, result, rerun: again.extend((result, rerun({"length": 0.5}))))
+    exec(compile(view, "notebooks.md", "exec"), known)
+    assert [float(r.parameters[0]) for r in again] == [1.0, 0.5]
     crossings = [np.count_nonzero(np.diff(np.sign(figure.axes[0].lines[0].get_ydata()))) for figure in made]
     assert crossings[0] > 2 * crossings[1] > 0

@@ -14,6 +14,7 @@ from pfaffian.formats.mjcf import parse_mjcf, read_mjcf
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.sdf import parse_sdf, read_sdf
+from pfaffian.formats.shelf import model_file
 from pfaffian.formats.urdf import parse_urdf, read_urdf
 from pfaffian.formats.usd import read_usd
 from pfaffian.formats.yaml import read_yaml
@@ -73,9 +74,9 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     URDF, MJCF, SDF and USD are told apart by what the file contains, whatever its name; YAML by its suffix.
 
     Args:
-        path: of the file; the options are those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd` or `read_yaml` in
-            `pf.formats`.
-    Raises ModelError: a file that is none of these, and what it is; or what the reader finds.
+        path: of the file, or a machine of the zoo: "zoo:bennett", or "bennett" where there is no such file. The options are
+            those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd` or `read_yaml` in `pf.formats`.
+    Raises ModelError: no such file or machine; a file that is none of these, and what it is; or what the reader finds.
 
     Example:
         >>> import tempfile
@@ -88,13 +89,18 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
         ...     m, settings = pf.read(file)
         >>> m.q_names, settings.duration
         (('z',), 3.0)
+        >>> pf.read("zoo:bennett")[0]
+        <Mechanism 'Bennett': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, ...>
     """
-    found = FORMATS[kind_of(as_path(path))]
+    place = as_path(path)
+    if place.suffix.lower() in ("", *TEXTS):
+        place = model_file(place)
+    found = FORMATS[kind_of(place)]
     known = [n for f in found.options for n, x in signature(f).parameters.items() if x.kind is Parameter.KEYWORD_ONLY]
     for option in options:
         if option not in known:
             raise ModelError(f"{printable(str(path))}: {found.name} has no option {option!r}; {nearest(option, known)}")
-    return found.read(path, **options)
+    return found.read(place, **options)
 
 
 def kind_of(path: Path) -> str:

@@ -37,7 +37,7 @@ from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
 from pfaffian.model.number import Parameter
 from pfaffian.model.pose import IDENTITY, Pose, pose
-from pfaffian.model.rolling import disk, knife_edge, sphere, wheel
+from pfaffian.model.rolling import disk, ellipsoid, knife_edge, sphere, wheel
 from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
 
 Names = Mapping[str, ca.SX]
@@ -346,6 +346,7 @@ _CONTACTS: dict[str, Callable[[str, Node, Names], Any]] = {
     "rolling-disk": _reader(disk, "body", **_DISK),
     "rolling-wheel": _reader(wheel, "body", **_DISK),
     "rolling-sphere": _reader(sphere, "body", radius="number!", centre="point", **_PLANE),
+    "rolling-ellipsoid": _reader(ellipsoid, "body", semi_axes="point!", centre="point", **_PLANE),
     "knife-edge": _reader(knife_edge, "body", along="direction!", point="point", **_PLANE),
 }
 """Kind of contact with a plane -> its reader."""

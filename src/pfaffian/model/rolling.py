@@ -119,6 +119,44 @@ class BallSlip:
 
 
 @data
+class Ellipsoid:
+    """An ellipsoid fixed to a body, and the plane under it.   semi_axes: (3,) along the body's axes [m]."""
+
+    body: str
+    semi_axes: ca.SX
+    centre: ca.SX
+    plane: Plane
+
+    def contact(self, k: Any) -> ca.SX:
+        """Lowest point, world axes: the middle less D^2 n / sqrt(n D^2 n), n in the body's axes."""
+        n = k.rotation(self.body).T @ self.plane.normal(k)
+        below = self.semi_axes**2 * n
+        return k.position(self.body, self.centre - below / ca.sqrt(ca.dot(n, below)))
+
+
+@data
+class EllipsoidHeight:
+    """phi: the height of the lowest point of an ellipsoid [m]."""
+
+    ellipsoid: Ellipsoid
+
+    def __call__(self, k: Any) -> ca.SX:
+        return self.ellipsoid.plane.height(k, self.ellipsoid.contact(k))
+
+
+@data
+class EllipsoidSlip:
+    """eta: slip of an ellipsoid where it touches, along both directions of the plane [m/s]."""
+
+    ellipsoid: Ellipsoid
+
+    def __call__(self, k: Any) -> ca.SX:
+        plane = self.ellipsoid.plane
+        slip = plane.slip(k, self.ellipsoid.body, self.ellipsoid.contact(k))
+        return (k.rotation(plane.on) @ plane.axes[:, :2]).T @ slip
+
+
+@data
 class Sideways:
     """eta: sideways velocity of a blade in the plane [m/s], times the sine of its angle to the normal."""
 
@@ -236,6 +274,40 @@ def sphere(
     ball = body, positive(radius, f"{what}: radius"), vector(centre, 3, f"{what}: centre")
     plane = plane_of(what, on, through, normal, rate)
     return Holonomic(f"{name} height", BallHeight(*ball, plane)), Nonholonomic(f"{name} slip", BallSlip(*ball, plane))
+
+
+def ellipsoid(
+    name: str, body: str, semi_axes: Any, *, centre: Any = (0, 0, 0), on: str = WORLD, through: Any = (0, 0, 0),
+    normal: Any = (0, 0, 1), rate: Any = 0.0,
+) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
+    """The two constraints of an ellipsoid that rolls on a plane: no height, no slip. Three rows. It may spin on the spot.
+
+    Args:
+        name: with which the names of both constraints begin.
+        body: name of the body that the ellipsoid belongs to.
+        semi_axes: (3,) half its lengths along the axes of the body's frame [m].
+        centre: (3,) its middle, in the body's frame [m]; its origin by default.
+        on: name of the body that the plane belongs to; the world by default.
+        through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
+        normal: (3,) of the plane, along the axes of `on`, to the side of the ellipsoid; z by default.
+        rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
+            by default.
+    Returns: (Holonomic, Nonholonomic), "name height" and "name slip", for constraints=[*ellipsoid(...)].
+    Raises ModelError: a half axis that is not above zero, a normal that is zero.
+
+    Example:
+        >>> import pfaffian as pf
+        >>> egg, base = pf.body("egg", mass=2.0, inertia=0.008), pf.joint("base", "free", "world", "egg")
+        >>> rolls = pf.rolling.ellipsoid("contact", "egg", (0.2, 0.1, 0.1))
+        >>> m = pf.mechanism("egg", [egg], [base], constraints=[*rolls], gravity=(0, 3.5, -9.81))  # a slope
+        >>> float(pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1]).v_dot[1].round(6))  # 3.5 / (1 + 2 / 5)
+        2.5
+    """
+    what = f"constraint {name!r}"
+    given = vector(semi_axes, 3, f"{what}: semi_axes")
+    half = ca.vertcat(*[positive(given[i], f"{what}: semi_axes") for i in range(3)])
+    shape = Ellipsoid(body, half, vector(centre, 3, f"{what}: centre"), plane_of(what, on, through, normal, rate))
+    return Holonomic(f"{name} height", EllipsoidHeight(shape)), Nonholonomic(f"{name} slip", EllipsoidSlip(shape))
 
 
 def knife_edge(

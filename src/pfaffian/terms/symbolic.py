@@ -16,7 +16,7 @@ from typing import Any
 
 import casadi as ca
 
-from pfaffian.errors import ModelError, brief, install, plural
+from pfaffian.errors import ModelError, brief, optional, plural
 from pfaffian.maths import se3
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
@@ -47,11 +47,7 @@ LONGEST = 150
 
 def need_sympy() -> Any:
     """The package sympy. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import sympy
-    except ImportError:
-        raise ModelError(f"symbolic expressions need the package sympy: run {install('sympy')}") from None
-    return sympy
+    return optional("sympy", "sympy", "symbolic expressions need")
 
 
 # -- any expression ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, brief, install, nearest
+from pfaffian.errors import ModelError, brief, nearest, optional
 from pfaffian.formats.file import as_path
 from pfaffian.formats.number import printable
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -130,20 +130,12 @@ def suffix_of(file: Any) -> str:
 
 def need_ffmpeg() -> Any:
     """The package imageio-ffmpeg. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import imageio_ffmpeg
-    except ImportError:
-        raise ModelError(f"an .mp4 needs the package imageio-ffmpeg: run {install('imageio-ffmpeg')}; or write .html") from None
-    return imageio_ffmpeg
+    return optional("imageio_ffmpeg", "imageio-ffmpeg", "an .mp4 needs", "write .html")
 
 
 def need_pillow() -> Any:
     """The package pillow. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ModelError(f"a .gif needs the package pillow: run {install('pillow')}; or write .html") from None
-    return Image
+    return optional("PIL.Image", "pillow", "a .gif needs", "write .html")
 
 
 def _layers(names: Iterable[str], what: str) -> frozenset[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError, brief, install
+from pfaffian.errors import ModelError, RunError, brief, optional
 from pfaffian.evaluate.arrays import as_flag, parameter_values
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import text
@@ -27,28 +28,27 @@ from pfaffian.viewer.solids import towards
 FRAMES_PER_SECOND = 30
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 STILL = "still camera"
+Rerun = Callable[[dict[str, float]], xr.Dataset]
+"""From {parameter: value} to the result of a run."""
+
 ANYWHERE = 20
 """Coordinates and parameters for which there are sliders; machines with more have them for the first."""
 
 
 def need_viser() -> Any:
     """The package viser. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import viser
-    except ImportError:
-        raise ModelError(f"3D in a browser needs the package viser: run {install('viser')}") from None
-    return viser
+    return optional("viser", "viser", "3D in a browser needs")
 
 
 def view(
     m: Mechanism, result: xr.Dataset | None = None, parameters: Any = None, *, q: Any = None, beside: bool = False,
-    reactions: bool = False, block: bool | None = None,
+    reactions: bool = False, rerun: Rerun | None = None, block: bool | None = None,
 ) -> View:  # fmt: skip
     """Show a mechanism, or the motion of a run, in 3D in a browser on this machine. Needs viser.
 
     The panel beside the picture plays the motion at any speed, follows a body, and switches shapes, joint axes, closures,
     springs, rotors, forces, trails, names and the floor. It moves the machine by its joints and parameters too: loops close by
-    `assemble`, and what they cannot reach is said. Only this machine is served.
+    `assemble`, and what they cannot reach is said. A click on a part says its name. Only this machine is served.
 
     Args:
         m: the mechanism.
@@ -59,11 +59,14 @@ def view(
             constraints allow.
         beside: whether the runs of a batch stand beside each other; False, the default, draws all but the first as ghosts.
         reactions: whether to compute the reactions of joints and closures, another layer; False by default.
+        rerun: with a result, a function of {parameter: value} that returns the result of a new run, which the sliders of the
+            parameters then show; None, the default: they show the machine alone.
         block: whether to wait until Ctrl-C. None, the default: not in a notebook or at a prompt, where the view goes on while
             it is used, but in a script, which would end.
     Returns:
         View: `url`, `play(on)`, `seek(time)`, `pose(name, value)`, `stop()`; a notebook shows it.
-    Raises ModelError: viser is not installed; q beside a result; the result of another mechanism. RunError: no state to show.
+    Raises ModelError: viser is not installed; q beside a result, rerun without one; the result of another mechanism. RunError:
+    no state to show.
     Warns ModelWarning: meshes that cannot be drawn, and why.
 
     Example:
@@ -79,6 +82,8 @@ def view(
         as_result(result)
         if q is not None:
             raise ModelError("view: q is for a machine without a result, which has its own")
+    if rerun is not None and (result is None or not callable(rerun)):
+        raise ModelError("view: rerun is a function of {parameter: value} that returns a result, beside a result")
     viser = need_viser()
     if parameters is None and result is not None and "parameters" in result:
         parameters = result["parameters"]
@@ -90,6 +95,8 @@ def view(
         drawn, why = drawn_runs(m, result, parameters, FRAMES_PER_SECOND, beside, reactions), ""
         at = np.asarray(result["q"].values).reshape(-1, m.nq)[0]
     shown = View(m, drawn, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), at, p)
+    if rerun is not None:
+        shown.rerun = lambda p: _again(m, rerun, p, beside, reactions)
     if why:
         shown.say(why)
     waits = not _interactive() if block is None else as_flag(block, "block")
@@ -97,6 +104,11 @@ def view(
     if waits:
         shown.wait()
     return shown
+
+
+def _again(m: Mechanism, rerun: Rerun, p: np.ndarray, beside: bool, reactions: bool) -> Scene:
+    result = rerun(dict(zip(m.p_names, p.tolist(), strict=True)))
+    return drawn_runs(m, result, p, FRAMES_PER_SECOND, beside, reactions)
 
 
 def _interactive() -> bool:
@@ -124,6 +136,7 @@ class View:
         self.port: int = server.get_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.run = drawn
+        self.rerun: Callable[[np.ndarray], Scene] | None = None
         self._lock, self._over = threading.RLock(), threading.Event()
         self._seen: np.ndarray | None = None
         self.names: dict[str, Any] = {}
@@ -168,6 +181,9 @@ class View:
                 p[self.m.p_names.index(name)] = value
             else:
                 raise ModelError(f"pose: {brief(name)} is neither a coordinate nor a parameter of {self.m.name!r}")
+            if self.rerun is not None and not hold:
+                self._run_again(p)
+                return
             try:
                 q = assemble(self.m, q, parameters=p, hold=hold, search=False).q if self.m.constraints else q
             except (RunError, ModelError) as error:
@@ -175,6 +191,20 @@ class View:
                 return
             self.say("")
             self._pose(q, p)
+
+    def _run_again(self, p: np.ndarray) -> None:
+        """Take the motion at other parameters; what the run is refused for is said, and the motion stays."""
+        assert self.rerun is not None
+        try:
+            drawn = self.rerun(p)
+        except (RunError, ModelError) as error:
+            self.say(str(error))
+            return
+        self.say("")
+        self.p, self.run = p, drawn
+        self.clock.max = float(max(drawn.time[-1], drawn.time[0] + 1e-3))
+        self._show(drawn)
+        self.seek(float(self.clock.value))
 
     def stop(self) -> None:
         """Close the view."""
@@ -230,12 +260,12 @@ class View:
             colour = tuple(int(255 * x) for x in part.colour[:3])
             where = f"/body{part.body}/part{n}" if part.body >= 0 else f"/part{n}"
             solid, opacity = part.solid, part.colour[3] if part.colour[3] < 0.99 else None
-            self.layers[part.layer].append(
-                api.add_mesh_simple(
-                    where, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), color=colour, opacity=opacity,
-                    flat_shading=True, side="double", cast_shadow=False, receive_shadow=False, visible=self._on(part.layer),
-                )
+            mesh = api.add_mesh_simple(
+                where, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), color=colour, opacity=opacity,
+                flat_shading=True, side="double", cast_shadow=False, receive_shadow=False, visible=self._on(part.layer),
             )  # fmt: skip
+            mesh.on_click(lambda _, name=part.name: self.say(name))
+            self.layers[part.layer].append(mesh)
         length = 0.12 * drawn.size
         for i in range(len(drawn.bodies)):
             axes = api.add_frame(f"/body{i}/axes", axes_length=length, axes_radius=0.05 * length, visible=self._on("frames"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from pfaffian.viewer.drawing import style
@@ -22,3 +23,12 @@ def png(figure: Figure, dpi: int) -> bytes:
     with style():
         figure.savefig(drawn, format="png", dpi=dpi)
     return drawn.getvalue()
+
+
+def pixels_png(pixels: np.ndarray) -> bytes:
+    """Pixels (height, width, 3) uint8 as the bytes of a PNG file."""
+    from matplotlib.image import imsave
+
+    made = BytesIO()
+    imsave(made, pixels, format="png")
+    return made.getvalue()

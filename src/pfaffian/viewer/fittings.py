@@ -13,7 +13,7 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Nonholonomic, Servo
 from pfaffian.model.fluid import Propeller
 from pfaffian.model.force import Spring, Thruster, Wrench
-from pfaffian.model.rolling import BallSlip, DiskSlip, Plane, Sideways
+from pfaffian.model.rolling import BallSlip, DiskSlip, EllipsoidSlip, Plane, Sideways
 from pfaffian.terms.forces import wrench_value
 from pfaffian.viewer.scene import Colour, Floor, Moving, Part, Placed, Scene
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
@@ -177,6 +177,8 @@ def floor(k: Placed, made: Scene) -> Floor:
 
 def _planes(k: Placed) -> Iterator[Plane]:
     for c in k.m.constraints:
+        if isinstance(c, Nonholonomic) and isinstance(c.eta, EllipsoidSlip):
+            yield c.eta.ellipsoid.plane
         if isinstance(c, Nonholonomic) and isinstance(c.eta, (DiskSlip, BallSlip, Sideways)):
             yield c.eta.disk.plane if isinstance(c.eta, DiskSlip) else c.eta.plane
 

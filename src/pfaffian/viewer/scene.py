@@ -212,13 +212,13 @@ def together(scenes: Iterable[Scene], beside: bool) -> Scene:
     for i, s in enumerate(every):
         at = np.searchsorted(s.time, last.time - 1e-9).clip(0, len(s.time) - 1)
         shift = np.array([0.0, 1.15 * width * i, 0.0]) if beside else np.zeros(3)
-        faint = 1.0 if beside or i == 0 else 0.25
+        opacity = 1.0 if beside or i == 0 else 0.25
         first = i * len(s.bodies)
         for part in s.parts:
             solid = part.solid.moved(np.eye(3), shift) if part.body < 0 else part.solid
             body = part.body if part.body < 0 else part.body + first
-            parts.append(part._replace(body=body, solid=solid, colour=_faint(part.colour, faint)))
-        moving += [x._replace(ends=x.ends[at] + shift, colour=_faint(x.colour, faint)) for x in s.moving]
+            parts.append(part._replace(body=body, solid=solid, colour=faint(part.colour, opacity)))
+        moving += [x._replace(ends=x.ends[at] + shift, colour=faint(x.colour, opacity)) for x in s.moving]
         positions.append(s.positions[at] + shift)
         rotations.append(s.rotations[at])
     names = tuple(f"{b} (run {i})" for i, s in enumerate(every) for b in s.bodies)
@@ -236,5 +236,5 @@ def floor_square(scene: Scene) -> tuple[np.ndarray, float]:
     return middle - ((middle - scene.floor.point) @ n) * n, 0.75 * float(np.linalg.norm(high - low)) or scene.size
 
 
-def _faint(colour: Colour, opacity: float) -> Colour:
+def faint(colour: Colour, opacity: float) -> Colour:
     return (*colour[:3], colour[3] * opacity)

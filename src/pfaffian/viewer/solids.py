@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.errors import ModelError, install
+from pfaffian.errors import ModelError, install, optional
 from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.mesh_file import MESHES
 from pfaffian.formats.xml import parse_xml
@@ -154,11 +154,7 @@ def _installed(module: str) -> bool:
 
 def need_trimesh() -> Any:
     """The package trimesh. Raises ModelError: it is not installed, and how to install it."""
-    try:
-        import trimesh
-    except ImportError:
-        raise ModelError(f"meshes need the package trimesh: run {install('trimesh')}") from None
-    return trimesh
+    return optional("trimesh", "trimesh", "meshes need")
 
 
 def _solid(g: Any, faces: int, kind: str) -> Solid:

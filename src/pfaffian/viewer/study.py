@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.formats.file import as_path
+from pfaffian.formats.shelf import shelf
 from pfaffian.output.plain import stem, table, text
-from pfaffian.viewer.shelf import shelf
 
 RELATIONS = ("within", "at most", "at least")
 PARTS = ("run", "claims")
