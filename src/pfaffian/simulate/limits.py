@@ -10,10 +10,10 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import RunWarning, notice
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.draft import Draft
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
@@ -49,7 +49,7 @@ def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray])
     return found
 
 
-def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
+def tell_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
     """Warn once if a result exceeds limits, but not of inputs that were cut on request.
 
     q: (runs, nq) the start, which is looked at where q is not recorded.
@@ -127,9 +127,9 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
     }
 
 
-def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> list[str]:
+def _phrases(result: Draft, name: str, dim: str, unit: str, what: str) -> list[str]:
     """One phrase for each of the first few entries that exceeded a limit, those outside at the start first."""
-    excess, first = result.variables[f"{name}_excess"].values, result.variables[f"{name}_time"].values
+    excess, first = result[f"{name}_excess"], result[f"{name}_time"]
     if not excess.any():
         return []
     start, runs = float(result["time"][0]), len(excess)
@@ -139,7 +139,7 @@ def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str) -> l
         began = np.nanmin(first[:, i])
         when = "at the start" if began <= start else f"from t = {began:.6g} s"
         of = f" in {len(out)} of {runs} runs" if runs > 1 else ""
-        entry, by = result[dim].values[i], f"by up to {excess[:, i].max():.3g} {result[unit].values[i]}"
+        entry, by = result[dim][i], f"by up to {excess[:, i].max():.3g} {result[unit][i]}"
         words.append((began, f"{what} {str(entry)!r} is outside {when}, {by}{of}"))
     words.sort(key=lambda word: word[0])
     rest = [f"{len(words) - MOST_NAMED} more {what}s"] if len(words) > MOST_NAMED else []

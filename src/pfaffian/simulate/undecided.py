@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import RunWarning, listed, notice
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.linear import NOTHING, SURE
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
 from pfaffian.terms.pfaffian import POSITION, row_names
@@ -34,7 +34,7 @@ NAMED = 4
 """Rows that a warning names."""
 
 
-def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
+def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
     """Record how much is left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;
@@ -83,7 +83,7 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
 
 
 class Numbers(NamedTuple):
-    """rows: function of (q, v, t, p) that gives A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1), sparse.   names: of its rows.
+    """rows: function of (q, v, t, p) that gives A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).   names: of its rows.
     written: number of position rows with an entry: a hinge that closes a plane loop has three without.
     groups, counted: of `Terms`.
     """
