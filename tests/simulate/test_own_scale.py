@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import casadi as ca
 import numpy as np
 import pytest
-import xarray as xr
 
 import pfaffian as pf
 from pfaffian.evaluate.directions import Moves

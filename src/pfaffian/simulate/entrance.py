@@ -24,7 +24,7 @@ from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.terms.lengths import scales
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import shared
 
 AWAY = 1e-2
 """Distance at which the rank is compared [rad, the machine's length]: rows that the configuration lacks are a thousand times
@@ -88,7 +88,7 @@ def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float,
 
 @remembered(64)
 def _q_dot(m: Mechanism) -> kernel.Kernel:
-    T = symbols(m)
+    T = shared(m)
     return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), lanes=1)
 
 

@@ -22,7 +22,7 @@ from pfaffian.terms.digest import digest
 from pfaffian.terms.lengths import pace
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, relative_size, row_lengths, symbols
+from pfaffian.terms.terms import Terms, relative_size, row_lengths, shared
 
 ITERATIONS = 50
 ACCEPTED = 1e-9
@@ -237,7 +237,7 @@ def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
 
 def _newton(m: Mechanism) -> ca.Function:
     """free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is held.   stiffness: (nv,) root of the weight."""
-    T = symbols(m)
+    T = shared(m)
     T.check_mass()
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
     q, rank = _nearer(T, free_q, stiffness)
@@ -257,7 +257,7 @@ def _positions(m: Mechanism, backend: Backend, held: tuple[bool, ...]) -> kernel
     to the row's scale. With constants for what is held it has a part of the operations and the same bits."""
 
     def build() -> ca.Function:
-        T, stiffness = symbols(m), ca.SX.sym("stiffness", m.nv)
+        T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
         q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in held]), stiffness)
         end = Terms(m, q, T.v, T.u, T.t)
         found = q, end.rows.phi * end.inverse_scales(ACCEPTED)
@@ -327,7 +327,7 @@ def held_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
 
 def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q the velocities in its row of K."""
-    pattern = symbols(m).kinematics.kinematic_matrix.sparsity()
+    pattern = shared(m).kinematics.kinematic_matrix.sparsity()
     found: list[list[int]] = [[] for _ in range(m.nq)]
     for i, j in zip(*pattern.get_triplet(), strict=True):
         found[i].append(j)

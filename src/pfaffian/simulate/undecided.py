@@ -22,7 +22,7 @@ from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
 from pfaffian.terms.pfaffian import POSITION, row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import mass_weighted, symbols, typical, typical_at
+from pfaffian.terms.terms import mass_weighted, shared, typical, typical_at
 
 EXACT = 1e-10
 """Part of a dependent row's length that rounding may leave."""
@@ -50,7 +50,7 @@ def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend:
     if not typical(m).dependent and (rank == numbers.written).all():
         return
     _tell_unprepared(m, p[np.flatnonzero((rank < numbers.written) & (p != m.p_defaults).any(axis=1))[:1]])
-    found = np.array([numbers.left(*state, t, one) for *state, one in zip(q, v, p, strict=True)])
+    found = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
     worst = np.sqrt(found.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
     for i in np.flatnonzero(worst > EXACT)[:1]:
@@ -72,7 +72,7 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
     known = [set(block) for block in typical(m).dependent]
     new = [block for block in (typical_at(m, p[0]).dependent if len(p) else ()) if not any(k >= set(block) for k in known)]
     if new:
-        rows = row_names(symbols(m).kinematics)
+        rows = row_names(shared(m).kinematics)
         given = [x.name for x, value in zip(m.parameters, p[0], strict=True) if value != x.default]
         notice(
             f"with {listed(given)} as a run has them, rows {listed([rows[i] for i in new[0]])} depend on each other, which "
@@ -89,12 +89,12 @@ class Numbers(NamedTuple):
     """
 
     rows: ca.Function
-    names: list[str]
+    names: tuple[str, ...]
     written: int
     groups: list[list[int]] | None
     counted: np.ndarray | None
 
-    def left(self, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:
+    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
         """(m,) squared lengths left of the dropped rows at a state, relative to their typical ones; nan without inertia."""
         A, M, size = (x.full() for x in self.rows(q, v, t, p))
         Lam = mass_weighted(A, M)
@@ -106,7 +106,7 @@ class Numbers(NamedTuple):
 
 @remembered(64)
 def _numbers(m: Mechanism) -> Numbers:
-    T = symbols(m)
+    T = shared(m)
     rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [T.A, T.M, T.row_size])
     written = sum(T.A[i, :].nnz() > 0 for i in T.rows.at(POSITION))
     counted = None if T.counted is None else T.counted.full()[0]

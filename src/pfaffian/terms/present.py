@@ -30,9 +30,12 @@ from pfaffian.terms.kinematics import Kinematics, moving_now
 _Make = TypeVar("_Make", bound=Callable[..., Any])
 
 
-def remembered(maxsize: int) -> Callable[[_Make], _Make]:
+def remembered(maxsize: int, quick: bool = False) -> Callable[[_Make], _Make]:
     """Like functools.lru_cache, for functions of a mechanism: it is passed as it is now, and identified by its Parameters too,
     of which two with one name and default have different symbols.
+
+    quick: what takes less time than asking the caller's functions what they return now, so that it is made anew where a
+    mechanism has some.
     """
 
     def of(make: _Make) -> _Make:
@@ -43,6 +46,8 @@ def remembered(maxsize: int) -> Callable[[_Make], _Make]:
 
         @wraps(make)
         def found(m: Mechanism, *arguments: Any) -> Any:
+            if quick and not _settled(m):
+                return make(m, *arguments)
             m = present(m)
             return by(m.p_identities, m, *arguments)
 
@@ -53,11 +58,9 @@ def remembered(maxsize: int) -> Callable[[_Make], _Make]:
 
 def present(m: Mechanism) -> Mechanism:
     """The mechanism with each caller's function identified by what it returns now. Raises ModelError: one fails."""
-    notes = vars(m)
-    if "_settled" not in notes:
-        notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
-    if notes["_settled"]:
+    if _settled(m):
         return m
+    notes = vars(m)
     now, before = _traced(m), notes.get("_present")
     if before is None:
         _check_lasting(now, _traced(m))
@@ -65,6 +68,14 @@ def present(m: Mechanism) -> Mechanism:
         return before
     notes["_present"] = now
     return now
+
+
+def _settled(m: Mechanism) -> bool:
+    """Whether all functions of callers are known by what they return."""
+    notes = vars(m)
+    if "_settled" not in notes:
+        notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
+    return notes["_settled"]
 
 
 def _functions(m: Mechanism) -> list[Any]:
