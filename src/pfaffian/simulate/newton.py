@@ -142,10 +142,17 @@ def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Pro
 
 
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
-    """(runs,) rank of the position rows at q (runs, nq), and the number of rows."""
+    """(runs,) rank of the position rows at q (runs, nq), and the number of rows with an entry."""
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, max(1, len(q)), BLOCK)]
-    found = [(x.rank.copy(), x.phi.shape[1]) for x in (_step(problem.take(at), q[at], v[at]) for at in blocks)]
-    return np.concatenate([rank for rank, _ in found]), found[0][1]
+    found = [_step(problem.take(at), q[at], v[at]).rank.copy() for at in blocks]
+    return np.concatenate(found), _written(problem.m)
+
+
+@remembered(64)
+def _written(m: Mechanism) -> int:
+    """Number of position rows with an entry: a hinge that closes a plane loop has three without."""
+    T = shared(m)
+    return len(set(T.A.sparsity().row()) & set(T.rows.at(POSITION)))
 
 
 def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:

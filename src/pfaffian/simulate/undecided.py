@@ -20,7 +20,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
-from pfaffian.terms.pfaffian import POSITION, row_names
+from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import mass_weighted, shared, typical, typical_at
 
@@ -45,11 +45,11 @@ def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend:
     result.attrs["left_out"] = 0.0
     runs = list(islice((i for i, message in enumerate(begun.messages) if not message), CHECKED)) or [0]
     q, v, p = (np.broadcast_to(x, (len(begun.messages), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
-    rank, _ = rank_at(free_problem(m, p, t, backend), q, v)
-    numbers = _numbers(m)
-    if not typical(m).dependent and (rank == numbers.written).all():
+    rank, written = rank_at(free_problem(m, p, t, backend), q, v)
+    if not typical(m).dependent and (rank == written).all():
         return
-    _tell_unprepared(m, p[np.flatnonzero((rank < numbers.written) & (p != m.p_defaults).any(axis=1))[:1]])
+    numbers = _numbers(m)
+    _tell_unprepared(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
     found = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
     worst = np.sqrt(found.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
@@ -84,13 +84,11 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
 
 class Numbers(NamedTuple):
     """rows: function of (q, v, t, p) that gives A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).   names: of its rows.
-    written: number of position rows with an entry: a hinge that closes a plane loop has three without.
     groups, counted: of `Terms`.
     """
 
     rows: ca.Function
     names: tuple[str, ...]
-    written: int
     groups: list[list[int]] | None
     counted: np.ndarray | None
 
@@ -108,9 +106,8 @@ class Numbers(NamedTuple):
 def _numbers(m: Mechanism) -> Numbers:
     T = shared(m)
     rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [T.A, T.M, T.row_size])
-    written = sum(T.A[i, :].nnz() > 0 for i in T.rows.at(POSITION))
     counted = None if T.counted is None else T.counted.full()[0]
-    return Numbers(rows, row_names(T.kinematics), written, T.groups, counted)
+    return Numbers(rows, row_names(T.kinematics), T.groups, counted)
 
 
 def dropped(
