@@ -226,11 +226,12 @@ def _there(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
-    iteration, given = (
-        _iteration(m, backend, len(q) <= FEW),
-        (1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])),
-    )
-    result = iteration(q, v, *given, threads=threads_for(len(q), SHARE))
+    iteration = _iteration(m, backend, len(q) <= FEW)
+    given = [q, v, 1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])]
+    if len(q) == 1:  # at a third of the cost
+        result = [x[None] for x in iteration(*[x.reshape(-1) for x in given])]
+    else:
+        result = list(iteration(*given, threads=threads_for(len(q), SHARE)))
     q, v, phi, eta, rank, inverse, pace = result
     return State(q, v, phi, eta, rank[:, 0], inverse, pace)
 
