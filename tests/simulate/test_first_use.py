@@ -10,6 +10,7 @@ import pytest
 
 import pfaffian as pf
 from benchmarks.chain_length import chain, ladder
+from pfaffian.kernel import remember
 from pfaffian.terms.lengths import machine_length
 from tests.simulate.machines import pendulum
 from tests.work import calls
@@ -25,6 +26,12 @@ def first(make: Callable[[int], pf.Mechanism], n: int) -> int:
     """Calls of the first run of a machine of n parts."""
     m = make(n)
     return calls(lambda: pf.run(m, duration=DURATION, backend="interpreter"))
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed twice for comparison."""
+    monkeypatch.setattr(remember, "CHECKING", False)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -35,11 +35,11 @@ def remembered(maxsize: int, quick: bool = False) -> Callable[[_Make], _Make]:
     of which two with one name and default have different symbols.
 
     quick: what takes less time than asking the caller's functions what they return now, so that it is made anew where a
-    mechanism has some.
+    mechanism has some; elsewhere it follows from the mechanism alone, and is not checked.
     """
 
     def of(make: _Make) -> _Make:
-        @memoised(maxsize)
+        @(lru_cache(maxsize) if quick else memoised(maxsize))
         @wraps(make)
         def by(identities: tuple, m: Mechanism, *arguments: Any) -> Any:
             return make(m, *arguments)
