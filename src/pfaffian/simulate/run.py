@@ -217,9 +217,7 @@ def run(
     return result.labelled(squeeze and count == 1)
 
 
-def _result(
-    watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: Any
-) -> Draft:
+def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: Any) -> Draft:
     """The result of the runs; warns of whatever there is to warn of."""
     loop, begun = watch.loop, departure.start
     s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
