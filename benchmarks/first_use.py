@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 import pfaffian as pf
+from benchmarks.chain_length import chain, ladder
 from benchmarks.robots import urdf, welded
 from pfaffian.control import Control
 from studies import humanoid_standing, stewart_platform, two_pandas
@@ -51,6 +52,17 @@ def talos_on_two_feet() -> First:
     return m, humanoid_standing.law(m), humanoid_standing.stance(m)
 
 
+def ladder_of_100() -> First:
+    """Four-bars side by side: 201 bodies and 300 rows of rank 200."""
+    m = ladder(100)
+    return m, None, m.neutral()
+
+
+def chain_of_500() -> First:
+    m = chain(500)
+    return m, None, m.neutral()
+
+
 def _read(name: str, **how: str) -> pf.Mechanism:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
@@ -63,5 +75,7 @@ MACHINES: dict[str, tuple[str, Callable[[], First], float]] = {
     "pandas": ("two Pandas, hybrid force", two_pandas_hybrid, 16.0),
     "stewart": ("Stewart platform, servo constraint", stewart_servo, 25.0),
     "talos": ("Talos on two feet, projected", talos_on_two_feet, 50.0),
+    "ladder": ("ladder of 100 four-bars", ladder_of_100, 60.0),
+    "chain": ("chain of 500 bodies", chain_of_500, 30.0),
 }
 """Name -> words, maker, and the processor seconds that its first run shall take at most."""

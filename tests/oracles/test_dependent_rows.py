@@ -10,6 +10,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, RunWarning
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.simulate.undecided import dropped
 from tests.tolerance import close
 
 NOTHING = {"mass": 0.0, "com": (0, 0, 0), "inertia": 0.0}
@@ -128,3 +130,21 @@ def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwar
     assert not recwarn.list
     with pytest.warns(RunWarning, match=r"with tilt as a run has them, rows first.vz, second.vz depend on each other"):
         assert rank(0.4, 0.0) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_left_of_rows_is_judged_on_numbers_as_in_expressions(seed: int) -> None:
+    """Random rows of low rank, nearly so, some zero; in their own order and best first; with weights."""
+    random = np.random.default_rng(seed)
+    m, n, rank = (int(random.integers(1, most)) for most in (9, 9, 5))
+    A = random.normal(size=(m, rank)) @ random.normal(size=(rank, n)) + 10.0 ** -random.integers(6, 10) * random.normal(
+        size=(m, n)
+    )
+    A[random.integers(m)] *= random.integers(2)
+    size, counted = random.uniform(0.5, 1.5, m), random.uniform(0.2, 1, n) if seed % 2 else np.ones(n)
+    order, cut = random.permutation(m).tolist(), int(random.integers(m))
+    for groups in (None, [[i] for i in order[:cut]] + [order[cut:]]):
+        rows = orthogonalise(ca.SX(A), ca.SX(m, 0), 1e-5, ca.SX(size), ca.DM(counted).T, groups=groups)
+        expected = np.array(ca.DM((1 - rows.kept) * rows.left))[:, 0]
+        found = dropped(A, 1e-5, size, counted, groups)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-18)

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import casadi as ca
 import numpy as np
 import pytest
-import xarray as xr
 
 import pfaffian as pf
 from pfaffian.evaluate.directions import Moves
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate import reduction
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.drift import tell_drift
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
@@ -145,7 +145,7 @@ def drifting(drift, rate_error):
     data = {"momentum_drift": ((*dims, "momentum_drift_entry"), np.array(drift, float)),
             "momentum_rate_error": ((*dims, "momentum_rate_error_entry"), np.array(rate_error, float))}  # fmt: skip
     entries = {"momentum_drift_entry": ["a", "b"], "momentum_rate_error_entry": ["b"]}
-    return xr.Dataset(data, {"time": [0.0, 1.0, 3.0]} | entries)
+    return Draft(data, {"time": ("time", np.array([0.0, 1.0, 3.0]))} | entries, {})
 
 
 def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
@@ -155,17 +155,18 @@ def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
     start = np.array([[0.0], [2.0]]), np.zeros((1, 1)), np.zeros((1, 0)), 0.0
     r = drifting([[[2e-3, 0], [-2e-3, 0], [np.nan, np.nan]], np.zeros((3, 2))], [np.zeros((3, 1)), np.full((3, 1), -4e-3)])
     tell_drift(r, system, *start)
-    close(r.reduction_error, [1e-3 + 1e-3, (0.5 + 4) * 1e-3], 1e-12, "of each run")
-    assert r.reduction_error.dims == ("run",) and r.reduction_error.attrs["units"] == "m, rad"
-    assert r.reduction_error.attrs["meaning"].endswith("that of the full equations")
+    off = r.labelled().reduction_error
+    close(off, [1e-3 + 1e-3, (0.5 + 4) * 1e-3], 1e-12, "of each run")
+    assert off.dims == ("run",) and off.attrs["units"] == "m, rad"
+    assert off.attrs["meaning"].endswith("that of the full equations")
     (said,) = [str(w.message) for w in recwarn.list]
     assert "the momentum of 'b': at the end it is off by some 0.0045 m or rad there, in run 1 of 2 the most" in said
     for off, many in ((0.9e-6, 1), (1.1e-6, 2)):  # beside 1e-6, below which nothing is said
         little = drifting([np.zeros((3, 2)), [[0, 0], [off * 4 / 1.5, 0], [0, 0]]], np.zeros((2, 3, 1)))
         tell_drift(little, system, *start)
-        close(little.reduction_error, [0, off], 1e-12, "a little")
+        close(little["reduction_error"], [0, off], 1e-12, "a little")
         assert len(recwarn.list) == many
-    tell_drift(none := little.drop_vars(["momentum_drift", "reduction_error"]), system, *start)
+    tell_drift(none := Draft({"momentum_rate_error": little.data["momentum_rate_error"]}, little.coords, {}), system, *start)
     assert len(recwarn.list) == 2 and "reduction_error" not in none
 
 

@@ -29,7 +29,7 @@ from pfaffian.terms.dependence import DEPENDENT
 from pfaffian.terms.lengths import default_length
 from pfaffian.terms.loops import Loops, loops
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import always_active, symbols, typical
+from pfaffian.terms.terms import always_active, shared, typical
 
 LEAST = 1e-7
 """What is left of a screw that only rounding decides; and the least regularity of loops, about."""
@@ -62,18 +62,18 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
 
     Equations that no joint enters in any position, as across a plane, make no block.
     """
-    T = symbols(always_active(m))
+    T = shared(always_active(m))
     S, random = loops(T.kinematics).S, np.random.default_rng(22)
     f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
     at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(FEW)]
     found = [f(q, m.p_defaults).full() for q in at]
     entered = [i for i in range(S.shape[0]) if S[i, :].nnz()]
-    shared = [set[int]() for _ in entered]
+    together = [set[int]() for _ in entered]
     for x in found:
         U, rank = _rank(x[entered])
         for i, j in np.argwhere(np.abs(U[:, rank:] @ U[:, rank:].T) > DEPENDENT):
-            shared[i].add(entered[j] // 6)
-    blocks = [set[int]().union(*[shared[i] for i in part]) for part in connected(shared) if shared[part[0]]]
+            together[i].add(entered[j] // 6)
+    blocks = [set[int]().union(*[together[i] for i in part]) for part in connected(together) if together[part[0]]]
     rows = [[i for l in sorted(block) for i in equations(l)] for block in blocks]
     lost = [min(len(own) - _rank(x[own])[1] for x in found) for own in rows]
     return tuple((tuple(sorted(block)), count) for block, count in zip(blocks, lost, strict=True))

@@ -21,7 +21,7 @@ from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import machine_length, slides
 from pfaffian.terms.loops import Loops, loops
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, symbols
+from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, shared
 
 SAMPLES = 32
 ROUNDING = 1e-6
@@ -111,7 +111,7 @@ def samples(m: Mechanism) -> tuple[ca.DM, ...]:
     """Typical size (m_c, k) S of the rows of each ideal constraint, S S^T being the mean of Lam_c Lam_c^T over random
     configurations, with the parameters at their defaults.
     """
-    T = symbols(always_active(m))
+    T = shared(always_active(m))
     terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.M), ca.densify(T.A)])
     ends = np.cumsum(T.rows.counts)[:-1]
     # Slides within the tree's own length, so that samples are independent of the frames of closures.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import casadi as ca
@@ -120,12 +121,19 @@ CLOSURES = {
 
 def rate(kind: ClosureKind, R: ca.SX, r: ca.SX, number: ca.SX, V: ca.SX) -> ca.SX:
     """(rows, 6) dL/dt at a twist V (6, 1); zero for a constant L."""
+    if not _turns(kind):
+        return ca.SX(len(kind.rows), 6)
     S, s = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3)
     L = kind.residual(S, s, number).L
-    if not ca.depends_on(L, ca.veccat(S, s)):
-        return ca.SX(*L.shape)
     Y, W = ca.densify(L), ca.SX.sym("V", 6)
     along = ca.jtimes(ca.vec(Y), ca.veccat(S, s), ca.veccat(so3.hat(W[3:]) @ S, W[:3]))
     outer = ca.symvar(number)
     f = ca.Function("rate", [S, s, W, *outer], [ca.reshape(along, *Y.shape)])
     return f(R, r, V, *outer)
+
+
+@cache
+def _turns(kind: ClosureKind) -> bool:
+    """Whether L depends on where B is."""
+    S, s = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3)
+    return ca.depends_on(kind.residual(S, s, ca.SX.sym("number")).L, ca.veccat(S, s))

@@ -130,6 +130,7 @@ def orthogonalise(
     """
     m, n = A.shape
     rows = [ca.sparsify(A[i, :]) for i in range(m)]
+    support = [set(columns(r)) for r in rows]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     squared = [_squared(r, counted) for r in rows]
     kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
@@ -148,11 +149,13 @@ def orthogonalise(
         length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
         scale = keep / length
         Q.append(r * scale)
-        touching, spread = [i for i in waiting if overlap(Q[-1], rows[i])], []
-        own = own_columns(set(columns(r)), [set(columns(rows[i])) for i in touching]) if reflected else set()
+        of_it, spread = set(columns(Q[-1])), []
+        touching = [i for i in waiting if not of_it.isdisjoint(support[i])]
+        own = own_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
         of = reflection(r, scale, keep, own)
         for i in touching:
             part, rows[i] = take_out(of, rows[i])
+            support[i] = set(columns(rows[i]))
             spread.append((i, part))
         for i, this in picked:
             kept[i] += this * keep

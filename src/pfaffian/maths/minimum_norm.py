@@ -169,8 +169,9 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
     waiting = {b: {c for i in _members(block) for c in columns(A[i, :])} for b, block in enumerate(blocks)}
     size, order, entries = [len(_members(block)) for block in blocks], list[Sequence[Sequence[int]]](), 0
     weight = [sum(size[b] for b, support in waiting.items() if c in support) for c in range(A.shape[1])]
+    cost = {b: sum(weight[c] for c in support) for b, support in waiting.items()}
     while waiting:
-        b = min(waiting, key=lambda b: (sum(weight[c] for c in waiting[b]), b))
+        b = min(waiting, key=lambda b: (cost[b], b))
         support = waiting.pop(b)
         touching = [i for i, columns in waiting.items() if columns & support]
         order.append(blocks[b])
@@ -183,6 +184,8 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
             waiting[i] = waiting[i] | more
             for c in more:
                 weight[c] += size[i]
+        for i in touching:  # no other block has these columns
+            cost[i] = sum(weight[c] for c in waiting[i])
     return order, entries
 
 

@@ -12,6 +12,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import casadi as ca
@@ -36,17 +37,28 @@ def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, 
     S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
     for i, j in zip(*G.sparsity().get_triplet(), strict=True):
         S[i][j] = G[i, j]
-    before = {i: set(rows) for i, rows in (after or {}).items()}
+    before = {i: set(rows) for i, rows in (after or {}).items() if rows}
     waiting, found = set(range(m)), Factor([], [], [])
+    heap = [(len(S[i]), i) for i in range(m) if i not in before]
+    heapify(heap)
     while waiting:
-        i = min((i for i in waiting if not before.get(i, set()) & waiting), key=lambda i: (len(S[i]), i))
+        size, i = heappop(heap)
+        if i not in waiting or size != len(S[i]):
+            continue
         waiting.remove(i)
+        for j in [j for j, rows in before.items() if i in rows]:
+            before[j].remove(i)
+            if not before[j]:
+                del before[j]
+                heappush(heap, (len(S[j]), j))
         r = invert(i, S[i].pop(i, ca.SX(0)))
         column = {j: entry * r for j, entry in S[i].items()}
         for j, l in column.items():
             del S[j][i]
             for k, entry in S[i].items():
                 S[j][k] = S[j].get(k, ca.SX(0)) - l * entry
+            if j not in before:
+                heappush(heap, (len(S[j]), j))
         found.order.append(i)
         found.columns.append(column)
         found.inverse.append(r)

@@ -98,7 +98,7 @@ def _columns(B: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
 
 
 def _solve_upper(F: TreeFactor, b: ca.SX) -> ca.SX:
-    x = {k: b[k] for k in range(len(F.L)) if not b[k].is_zero()}
+    x = _entries(b)
     for k in reversed(range(len(F.L))):
         if k in x:
             x[k] = x[k] * F.inverse[k]
@@ -108,12 +108,18 @@ def _solve_upper(F: TreeFactor, b: ca.SX) -> ca.SX:
 
 
 def _solve_lower(F: TreeFactor, b: ca.SX) -> ca.SX:
-    x: dict[int, ca.SX] = {}
+    given, x = _entries(b), dict[int, ca.SX]()
     for k, row in enumerate(F.L):
         terms = [entry * x[j] for j, entry in row.items() if j in x]
-        if terms or not b[k].is_zero():
-            x[k] = (b[k] - sum(terms, ca.SX(0))) * F.inverse[k]
+        if terms or k in given:
+            x[k] = (given.get(k, ca.SX(0)) - sum(terms, ca.SX(0))) * F.inverse[k]
     return _column(x, len(F.L))
+
+
+def _entries(b: ca.SX) -> dict[int, ca.SX]:
+    """What is not zero of a column (n, 1)."""
+    found = {k: b[k] for k in b.sparsity().row()}
+    return {k: x for k, x in found.items() if not x.is_zero()}
 
 
 def _column(x: dict[int, ca.SX], n: int) -> ca.SX:

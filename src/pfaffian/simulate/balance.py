@@ -21,7 +21,7 @@ from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import position_residual, target_rows
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import shared, symbols
 
 SMALL = 1e-7
 """Kinetic energy below this fraction of other energies counts as none: its changes are rounding."""
@@ -114,10 +114,10 @@ def nothing_works(s: Simulation) -> bool:
         return False
     if any(c.returns is not None for c in m.coordinates):
         return False
-    k = symbols(m).kinematics
+    k = shared(m).kinematics
     if not all(_conservative(force) for force in m.forces) or ca.depends_on(potential_energy(k), k.t):
         return False
-    return all(_workless(k, c) for c in m.ideal) and not ca.depends_on(ca.vertcat(symbols(m).T, k.q_dot), k.t)
+    return all(_workless(k, c) for c in m.ideal) and not ca.depends_on(ca.vertcat(shared(m).T, k.q_dot), k.t)
 
 
 def _conservative(force: object) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import RunWarning, notice
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.system import System
 from pfaffian.terms.terms import symbols
 
@@ -14,7 +14,7 @@ BEYOND_ROUNDING = 1e-6
 """Departure from the motion of the full equations by the end of a run [m, rad] that is more than rounding."""
 
 
-def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
+def tell_drift(result: Draft, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
     """Add to the result of a system with `inertia` how far its momenta let it depart from the full equations, and warn if so.
 
     A momentum that has drifted moves its body with drift / inertia, one whose rate errs with a growing speed: both are
@@ -23,16 +23,16 @@ def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: n
     """
     if s.inertia is None or "momentum_drift" not in result:
         return
-    time, drift = result["time"].values, np.abs(_entries(result, "momentum_drift"))
-    names = result["momentum_drift_entry"].values.tolist()
+    time, drift = result["time"], np.abs(_entries(result, "momentum_drift"))
+    names = result["momentum_drift_entry"].tolist()
     q, v, p = (np.broadcast_to(x, (len(drift), x.shape[1])) for x in (q, v, p))
     inertia = _inertia(s, q, v, p, t)
     speed = drift / inertia[:, None]
     if "momentum_rate_error" in result:
-        at = [names.index(n) for n in result["momentum_rate_error_entry"].values.tolist()]
+        at = [names.index(n) for n in result["momentum_rate_error_entry"].tolist()]
         speed[:, :, at] += _summed(np.abs(_entries(result, "momentum_rate_error")) / inertia[:, None, at], time)
     off = _summed(speed, time).max(axis=1)
-    result["reduction_error"] = (
+    result.data["reduction_error"] = (
         "run", off.max(axis=1), {"units": "m, rad", "meaning": "how far the motion may have left that of the full equations"},
     )  # fmt: skip
     if not off.max() > BEYOND_ROUNDING:
@@ -46,9 +46,9 @@ def tell_drift(result: xr.Dataset, s: System, q: np.ndarray, v: np.ndarray, p: n
     )
 
 
-def _entries(result: xr.Dataset, name: str) -> np.ndarray:
+def _entries(result: Draft, name: str) -> np.ndarray:
     """(runs, times, entries), zero after a stop."""
-    return np.nan_to_num(result[name].transpose("run", "time", ...).values)
+    return np.nan_to_num(result[name])
 
 
 def _summed(x: np.ndarray, time: np.ndarray) -> np.ndarray:

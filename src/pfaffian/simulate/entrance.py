@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.dynamics import passage
@@ -19,12 +18,13 @@ from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.newton import free_problem, rank_at, settle
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.terms.lengths import scales
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import symbols
+from pfaffian.terms.terms import shared
 
 AWAY = 1e-2
 """Distance at which the rank is compared [rad, the machine's length]: rows that the configuration lacks are a thousand times
@@ -88,7 +88,7 @@ def _nearby(m: Mechanism, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float,
 
 @remembered(64)
 def _q_dot(m: Mechanism) -> kernel.Kernel:
-    T = symbols(m)
+    T = shared(m)
     return kernel.compile(ca.Function("q_dot", [T.q, T.v], [ca.densify(T.kinematics.q_dot)]), lanes=1)
 
 
@@ -98,16 +98,16 @@ def entering(s: Simulation) -> kernel.Rollout:
     return kernel.compile_rollout(lambda: (s.entering, s.traced.observe, *s.traced.samplers), lanes=1)
 
 
-def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
+def tell_entrances(result: Draft, m: Mechanism, kinds: np.ndarray) -> None:
     """Record which runs began in a singular configuration, and set the regularity to zero where rank is lost.
 
     Warns RunWarning: runs began there at rest.
     """
     if kinds.any():
         meaning = "0 regular, 1 singular and passed through, 2 singular, no velocity along a branch: several are open"
-        result["entrance"] = ("run", kinds.astype(np.int32), {"meaning": meaning})
+        result.data["entrance"] = ("run", kinds.astype(np.int32), {"meaning": meaning})
     if "regularity" in result and "rank" in result and not any(c.active for c in m.ideal):
-        rank, left = result["rank"].values, result["regularity"].values
+        rank, left = result["rank"], result["regularity"]
         lower = np.zeros(rank.shape, dtype=bool)
         lower[:, 1:-1] = (rank[:, 1:-1] < rank[:, :-2]) | (rank[:, 1:-1] < rank[:, 2:])
         left[lower] = 0.0
@@ -122,10 +122,10 @@ def tell_entrances(result: xr.Dataset, m: Mechanism, kinds: np.ndarray) -> None:
         )
 
 
-def _where(result: xr.Dataset, m: Mechanism, i: int, one: bool) -> str:
+def _where(result: Draft, m: Mechanism, i: int, one: bool) -> str:
     """Run i and the first coordinates of its start, where they were recorded."""
     if "q" not in result:
         return "" if one else f", run {i} the first"
-    at = [f"{n} = {x:.6g}" for n, x in zip(m.q_names, result["q"].values[i, 0], strict=True)]
+    at = [f"{n} = {x:.6g}" for n, x in zip(m.q_names, result["q"][i, 0], strict=True)]
     values = ", ".join([*at[:MOST_NAMED], "..."] if len(at) > MOST_NAMED else at)
     return f", at {values}" if one else f", run {i} at {values}"

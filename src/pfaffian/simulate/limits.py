@@ -10,11 +10,11 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import RunWarning, notice
 from pfaffian.model.contact import stopped
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.draft import Draft
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
@@ -50,7 +50,7 @@ def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray])
     return found
 
 
-def tell_limits(result: xr.Dataset, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
+def tell_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
     """Warn once if a result exceeds limits, but not of inputs that were cut on request, nor of joints with stops that give way.
 
     q: (runs, nq) the start, which is looked at where q is not recorded.
@@ -129,21 +129,21 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
     }
 
 
-def _phrases(result: xr.Dataset, name: str, dim: str, unit: str, what: str, but: Set[str] = frozenset()) -> list[str]:
+def _phrases(result: Draft, name: str, dim: str, unit: str, what: str, but: Set[str] = frozenset()) -> list[str]:
     """One phrase for each of the first few entries that exceeded a limit, those outside at the start first. but: not."""
-    excess, first = result.variables[f"{name}_excess"].values, result.variables[f"{name}_time"].values
+    excess, first = result[f"{name}_excess"], result[f"{name}_time"]
     if not excess.any():
         return []
     start, runs = float(result["time"][0]), len(excess)
     words = []
     for i in np.flatnonzero((excess > 0).any(axis=0)):
-        if str(result[dim].values[i]) in but:
+        if str(result[dim][i]) in but:
             continue
         out = np.flatnonzero(excess[:, i] > 0)
         began = np.nanmin(first[:, i])
         when = "at the start" if began <= start else f"from t = {began:.6g} s"
         of = f" in {len(out)} of {runs} runs" if runs > 1 else ""
-        entry, by = result[dim].values[i], f"by up to {excess[:, i].max():.3g} {result[unit].values[i]}"
+        entry, by = result[dim][i], f"by up to {excess[:, i].max():.3g} {result[unit][i]}"
         words.append((began, f"{what} {str(entry)!r} is outside {when}, {by}{of}"))
     words.sort(key=lambda word: word[0])
     rest = [f"{len(words) - MOST_NAMED} more {what}s"] if len(words) > MOST_NAMED else []

@@ -22,7 +22,7 @@ from pfaffian.terms.digest import digest
 from pfaffian.terms.lengths import pace
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import Terms, relative_size, row_lengths, symbols
+from pfaffian.terms.terms import Terms, relative_size, row_lengths, shared
 
 ITERATIONS = 50
 ACCEPTED = 1e-9
@@ -142,10 +142,17 @@ def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Pro
 
 
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
-    """(runs,) rank of the position rows at q (runs, nq), and the number of rows."""
+    """(runs,) rank of the position rows at q (runs, nq), and the number of rows with an entry."""
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, max(1, len(q)), BLOCK)]
-    found = [(x.rank.copy(), x.phi.shape[1]) for x in (_step(problem.take(at), q[at], v[at]) for at in blocks)]
-    return np.concatenate([rank for rank, _ in found]), found[0][1]
+    found = [_step(problem.take(at), q[at], v[at]).rank.copy() for at in blocks]
+    return np.concatenate(found), _written(problem.m)
+
+
+@remembered(64)
+def _written(m: Mechanism) -> int:
+    """Number of position rows with an entry: a hinge that closes a plane loop has three without."""
+    T = shared(m)
+    return len(set(T.A.sparsity().row()) & set(T.rows.at(POSITION)))
 
 
 def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> State:
@@ -219,11 +226,12 @@ def _there(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
-    iteration, given = (
-        _iteration(m, backend, len(q) <= FEW),
-        (1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])),
-    )
-    result = iteration(q, v, *given, threads=threads_for(len(q), SHARE))
+    iteration = _iteration(m, backend, len(q) <= FEW)
+    given = [q, v, 1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])]
+    if len(q) == 1:  # at a third of the cost
+        result = [x[None] for x in iteration(*[x.reshape(-1) for x in given])]
+    else:
+        result = list(iteration(*given, threads=threads_for(len(q), SHARE)))
     q, v, phi, eta, rank, inverse, pace = result
     return State(q, v, phi, eta, rank[:, 0], inverse, pace)
 
@@ -237,7 +245,7 @@ def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
 
 def _newton(m: Mechanism) -> ca.Function:
     """free_q, free_v: (nv,) 1 where a coordinate may move, 0 where it is held.   stiffness: (nv,) root of the weight."""
-    T = symbols(m)
+    T = shared(m)
     T.check_mass()
     free_q, free_v, stiffness = (ca.SX.sym(name, m.nv) for name in ("free_q", "free_v", "stiffness"))
     q, rank = _nearer(T, free_q, stiffness)
@@ -257,7 +265,7 @@ def _positions(m: Mechanism, backend: Backend, held: tuple[bool, ...]) -> kernel
     to the row's scale. With constants for what is held it has a part of the operations and the same bits."""
 
     def build() -> ca.Function:
-        T, stiffness = symbols(m), ca.SX.sym("stiffness", m.nv)
+        T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
         q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in held]), stiffness)
         end = Terms(m, q, T.v, T.u, T.t)
         found = q, end.rows.phi * end.inverse_scales(ACCEPTED)
@@ -327,7 +335,7 @@ def held_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
 
 def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q the velocities in its row of K."""
-    pattern = symbols(m).kinematics.kinematic_matrix.sparsity()
+    pattern = shared(m).kinematics.kinematic_matrix.sparsity()
     found: list[list[int]] = [[] for _ in range(m.nq)]
     for i, j in zip(*pattern.get_triplet(), strict=True):
         found[i].append(j)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from xarray.indexes import PandasIndex
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
 from pfaffian.simulate.balance import Cost
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.faults import Kind
 from pfaffian.simulate.limits import excesses
 from pfaffian.simulate.signals import Signal, standard
@@ -63,8 +63,8 @@ class Course(NamedTuple):
     tally: Tally | None = None
 
 
-def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dataset:
-    """The labelled Dataset of a Simulation's runs."""
+def drafted(s: Simulation, course: Course, provenance: dict[str, Any]) -> Draft:
+    """The result of a Simulation's runs."""
     m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(s.system) | {
@@ -92,7 +92,7 @@ def dataset(s: Simulation, course: Course, provenance: dict[str, Any]) -> xr.Dat
     for variables, names in others:
         data |= variables
         coords |= names
-    return xr.Dataset(data, _labelled(coords), attrs={"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
+    return Draft(data, coords, {"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
 
 
 def kept_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
@@ -114,40 +114,6 @@ def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dic
             bins[f"{name}_bin"] = f"{name}_bin", (edges[1:] + edges[:-1]) / 2, {"units": signal.unit, "meaning": "middle"}
         found[name] = dims, values[:, 0] if single else values, attributes
     return found, bins
-
-
-def _labelled(coords: dict[str, Any]) -> xr.Coordinates:
-    """The Coordinates of names of entries, given as lists, and of others, given as (dimension, values, attributes)."""
-    indexes: dict[Any, Any] = {}
-    variables: dict[Any, Any] = {}
-    for name, value in coords.items():
-        if isinstance(value, list):
-            indexes[name], named = _index(name, tuple(value))
-            variables |= named
-        elif isinstance(value[1], list):
-            variables[name] = _texts(value[0], tuple(value[1]))
-        else:
-            variables[name] = xr.Variable(*value)
-            if value[0] == name:
-                indexes[name] = PandasIndex(value[1], name)
-                variables |= indexes[name].create_variables(variables)
-    return xr.Coordinates(variables, indexes)
-
-
-@lru_cache(maxsize=256)
-def _index(dim: str, names: tuple[str, ...]) -> tuple[PandasIndex, dict[Any, Any]]:
-    """The index of a dimension's entries by name, and its variable; making them takes a tenth of a short run. A Dataset copies
-    variables, without what is in them, which no one can change."""
-    index = PandasIndex(np.array(names), dim)
-    return index, dict(index.create_variables())
-
-
-@lru_cache(maxsize=256)
-def _texts(dim: str, texts: tuple[str, ...]) -> xr.Variable:
-    """A variable of texts, such as units, that cannot be changed in place."""
-    values = np.array(texts)
-    values.flags.writeable = False
-    return xr.Variable(dim, values)
 
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
@@ -270,7 +236,12 @@ def causes(result: xr.Dataset) -> list[str]:
     """
     meaning = json.loads(as_result(result)["status"].attrs["meaning"])
     status, stopped = np.atleast_1d(result["status"].values), np.atleast_1d(result["stopped"].values)
-    reasons = np.atleast_1d(result["reason"].values) if "reason" in result else [""] * len(status)
+    reasons = np.atleast_1d(result["reason"].values) if "reason" in result else np.full(len(status), "")
+    return ends(meaning, status, stopped, reasons)
+
+
+def ends(meaning: Sequence[str], status: np.ndarray, stopped: np.ndarray, reasons: np.ndarray) -> list[str]:
+    """What ended each run. meaning: of each value of its status (runs,).   stopped: (runs,) [s].   reasons: (runs,) texts."""
     return [
         FINISHED if k == 0 else f"{meaning[int(k)]} (at t = {t:.6g} s)" + (f"; {reason}" if reason else "")
         for k, t, reason in zip(status, stopped, reasons, strict=True)

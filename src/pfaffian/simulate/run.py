@@ -23,6 +23,7 @@ from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, too_fast
 from pfaffian.simulate.assemble import guessed_start
 from pfaffian.simulate.balance import cost_of
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
@@ -30,7 +31,7 @@ from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.record_memory import check_memory
-from pfaffian.simulate.result import DIVERGED, Course, dataset, kept_signals, status_of
+from pfaffian.simulate.result import DIVERGED, Course, drafted, kept_signals, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import InPython, check_seeds, in_python, instants
@@ -213,12 +214,10 @@ def run(
     done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
-    return result.squeeze("run") if squeeze and count == 1 else result
+    return result.labelled(squeeze and count == 1)
 
 
-def _result(
-    watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: Any
-) -> xr.Dataset:
+def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: Any) -> Draft:
     """The result of the runs; warns of whatever there is to warn of."""
     loop, begun = watch.loop, departure.start
     s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
@@ -237,7 +236,7 @@ def _result(
     course = Course(
         recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
     )
-    result = dataset(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
+    result = drafted(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
     blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
     tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)

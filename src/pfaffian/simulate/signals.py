@@ -23,7 +23,7 @@ from pfaffian.simulate.step import largest
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import of_function, remembered
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared, symbols
 
 
 class Signal(NamedTuple):
@@ -89,7 +89,7 @@ def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
         signals["u"] = Signal("per input", "input", m.u_names)
         if saturate:
             signals["u_cut"] = Signal("per input", "input", m.u_names)
-    k = symbols(m).kinematics
+    k = shared(m).kinematics
     if m.ideal:
         rows = row_names(k)
         signals |= {

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import numpy as np
-import xarray as xr
 
 from pfaffian.control.law import Control
 from pfaffian.control.reason import ended
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.realisability import blamed, holds
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.result import CAUSES, DIVERGED, causes, status_of
+from pfaffian.simulate.draft import Draft
+from pfaffian.simulate.result import CAUSES, DIVERGED, causes_of, ends, status_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
@@ -29,7 +29,7 @@ NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 
 
 def tell_stops(
-    result: xr.Dataset, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
+    result: Draft, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
 ) -> None:
     """Add to a result what stopped its runs, and warn once, with the number of runs for each cause.
 
@@ -38,7 +38,7 @@ def tell_stops(
         more: status -> function that tells for runs of given numbers what is to blame, where nothing else is known.
     Adds `reason` (run): what is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
     """
-    status, stopped = result.variables["status"].values, result.variables["stopped"].values
+    status, stopped = result["status"], result["stopped"]
     lost = np.flatnonzero(status)
     if not lost.size:
         return
@@ -58,33 +58,33 @@ def tell_stops(
         for run, found in zip(at, _nearly(result, s, x, p, at), strict=True):
             reasons[run] = "; ".join(words for words in (found, reasons[run]) if words)
     if reasons.any():
-        result["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
-    notice(_summary(result, lost), RunWarning)
+        result.data["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
+    notice(_summary(ends(causes_of(s), status, stopped, reasons), status, stopped), RunWarning)
 
 
-def _nearly(result: xr.Dataset, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[str]:
+def _nearly(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[str]:
     """For runs of numbers `at` whose steps failed: to which fault that lets inputs grow they were near shortly before, if the
     law has one. The last states of such a run may be anywhere: the last but two that were recorded are taken.
     """
     faults = [fault.reason for fault in s.faults.listed() if fault.near and fault.reason]
     if not faults or not at.size:
         return [""] * len(at)
-    q, v = show(s.system, x[at], s.parameters(p[at], x[at]), result["stopped"].values[at])
-    t = np.array(result["stopped"].values[at])
+    q, v = show(s.system, x[at], s.parameters(p[at], x[at]), result["stopped"][at])
+    t = np.array(result["stopped"][at])
     if "q" in result:
         for i, run in enumerate(at):
-            recorded = np.flatnonzero(np.isfinite(result["q"].values[run]).all(axis=1))
+            recorded = np.flatnonzero(np.isfinite(result["q"][run]).all(axis=1))
             if recorded.size:
                 k = recorded[max(len(recorded) - 3, 0)]
-                q[i], t[i] = result["q"].values[run, k], result["time"].values[k]
-                v[i] = result["v"].values[run, k] if "v" in result else 0.0
+                q[i], t[i] = result["q"][run, k], result["time"][k]
+                v[i] = result["v"][run, k] if "v" in result else 0.0
     found = [blamed(s.mechanism, reason)(q, v, s.parameters(p[at], x[at]), t) for reason in faults]
     return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *found, strict=True)]
 
 
-def _step(result: xr.Dataset) -> float:
+def _step(result: Draft) -> float:
     """How far ahead of its start a step may have evaluated the law [s]."""
-    return float(result.attrs.get("step", np.diff(result["time"].values).max(initial=0.0)))
+    return float(result.attrs.get("step", np.diff(result["time"]).max(initial=0.0)))
 
 
 def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
@@ -113,12 +113,13 @@ def _hold(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
     return [f"its last state is {found}" for found in holds(s.mechanism, show(s, x, p, t)[0], t, p)]
 
 
-def _summary(result: xr.Dataset, lost: np.ndarray) -> str:
-    every, status = causes(result), result["status"].values
+def _summary(every: list[str], status: np.ndarray, stopped: np.ndarray) -> str:
+    """every: what ended each run."""
+    lost = np.flatnonzero(status)
     if len(every) == 1:
         return f"the run stopped: {every[0]}"
     messages = []
     for code, count in Counter(status[lost].tolist()).most_common():
-        first = min((i for i in lost if status[i] == code), key=lambda i: result["stopped"].values[i])
+        first = min((i for i in lost if status[i] == code), key=lambda i: stopped[i])
         messages.append(f"{count} {every[first].replace('(at t', f'(run {first} first, at t', 1)}")
     return f"{len(lost)} of {len(every)} runs stopped: {'; '.join(messages)}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import RunWarning, notice
+from pfaffian.simulate.draft import Draft
 
 BEYOND_ROUNDING = 1e-6
 """Part of the prototype's largest energy above which what the map moved is more than rounding."""
@@ -14,16 +14,16 @@ NOTHING = 1e-12
 """Energy [J] that is none, as that of a machine that is on its reference to rounding."""
 
 
-def tell_transport(result: xr.Dataset) -> None:
+def tell_transport(result: Draft) -> None:
     """Warn where a transport map moved energy into or out of a prototype that only its dampers should take.
 
     With (4.30) the energy's rate has no part of `transport_power` = v_R . (grad_R Vbar + Q^T grad Vbar), which a reference at
     rest never has. Adds nothing to the result.   Warns RunWarning.
     """
-    if not {"transport_power", "prototype_energy"} <= set(result):
+    if "transport_power" not in result or "prototype_energy" not in result:
         return
-    power, energy = (np.nan_to_num(result[n].transpose("run", "time").values) for n in ("transport_power", "prototype_energy"))
-    time = result["time"].values
+    power, energy = (np.nan_to_num(result[n]) for n in ("transport_power", "prototype_energy"))
+    time = result["time"]
     moved = np.trapezoid(np.abs(power), time, axis=1)
     most = np.abs(energy).max(axis=1)
     off = np.where(moved > np.maximum(BEYOND_ROUNDING * most, NOTHING), moved, 0.0)

@@ -5,22 +5,24 @@ Two hinges 1e-7 rad out of line block a motion that two hinges in line leave fre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
-from pfaffian.dynamics.motion import RANK_TOLERANCE, weighted_rows
+from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import RunWarning, listed, notice
-from pfaffian.evaluate.compiled import Compiled, compile_terms
 from pfaffian.kernel.call.kernel import Backend
+from pfaffian.maths.linear import NOTHING, SURE
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.newton import free_problem, rank_at
 from pfaffian.simulate.start import Start
-from pfaffian.terms.pfaffian import POSITION, row_names
+from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import remembered
-from pfaffian.terms.terms import symbols, typical, typical_at
+from pfaffian.terms.terms import mass_weighted, shared, typical, typical_at
 
 EXACT = 1e-10
 """Part of a dependent row's length that rounding may leave."""
@@ -32,7 +34,7 @@ NAMED = 4
 """Rows that a warning names."""
 
 
-def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
+def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
     """Record how much is left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;
@@ -43,15 +45,16 @@ def tell_undecided(result: xr.Dataset, m: Mechanism, begun: Start, t: float, bac
     result.attrs["left_out"] = 0.0
     runs = list(islice((i for i, message in enumerate(begun.messages) if not message), CHECKED)) or [0]
     q, v, p = (np.broadcast_to(x, (len(begun.messages), x.shape[1]))[runs] for x in (begun.q, begun.v, begun.p))
-    rank, _ = rank_at(free_problem(m, p, t, backend), q, v)
-    if not typical(m).dependent and (rank == _written(m)).all():
+    rank, written = rank_at(free_problem(m, p, t, backend), q, v)
+    if not typical(m).dependent and (rank == written).all():
         return
-    _tell_unprepared(m, p[np.flatnonzero((rank < _written(m)) & (p != m.p_defaults).any(axis=1))[:1]])
-    found = _left_out(m).matrices(q, v, t=t, parameters=p if p.shape[1] else None)["left"][..., 0].reshape(len(runs), -1)
+    numbers = _numbers(m)
+    _tell_unprepared(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
+    found = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
     worst = np.sqrt(found.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
     for i in np.flatnonzero(worst > EXACT)[:1]:
-        names = [repr(n) for n, x in zip(row_names(symbols(m).kinematics), found[i], strict=True) if x > EXACT**2]
+        names = [repr(n) for n, x in zip(numbers.names, found[i], strict=True) if x > EXACT**2]
         others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notice(
             f"{m.name!r} begins where constraint rows depend on each other up to {worst[i]:.1e} of their length: less than "
@@ -69,7 +72,7 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
     known = [set(block) for block in typical(m).dependent]
     new = [block for block in (typical_at(m, p[0]).dependent if len(p) else ()) if not any(k >= set(block) for k in known)]
     if new:
-        rows = row_names(symbols(m).kinematics)
+        rows = row_names(shared(m).kinematics)
         given = [x.name for x, value in zip(m.parameters, p[0], strict=True) if value != x.default]
         notice(
             f"with {listed(given)} as a run has them, rows {listed([rows[i] for i in new[0]])} depend on each other, which "
@@ -79,19 +82,62 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
         )
 
 
-@remembered(64)
-def _written(m: Mechanism) -> int:
-    """Number of position rows with an entry: a hinge that closes a plane loop has three without."""
-    T = symbols(m)
-    return sum(T.A[i, :].nnz() > 0 for i in T.rows.at(POSITION))
+class Numbers(NamedTuple):
+    """rows: function of (q, v, t, p) that gives A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).   names: of its rows.
+    groups, counted: of `Terms`.
+    """
+
+    rows: ca.Function
+    names: tuple[str, ...]
+    groups: list[list[int]] | None
+    counted: np.ndarray | None
+
+    def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
+        """(m,) squared lengths left of the dropped rows at a state, relative to their typical ones; nan without inertia."""
+        A, M, size = (x.full() for x in self.rows(q, v, t, p))
+        Lam = mass_weighted(A, M)
+        if Lam is None:
+            return np.full(len(A), np.nan)
+        counted = np.ones(Lam.shape[1]) if self.counted is None else self.counted
+        return dropped(Lam, RANK_TOLERANCE, size[:, 0], counted, self.groups)
 
 
 @remembered(64)
-def _left_out(m: Mechanism) -> Compiled:
-    """Squared lengths left of the dropped rows, relative to their typical ones."""
+def _numbers(m: Mechanism) -> Numbers:
+    T = shared(m)
+    rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [T.A, T.M, T.row_size])
+    counted = None if T.counted is None else T.counted.full()[0]
+    return Numbers(rows, row_names(T.kinematics), T.groups, counted)
 
-    def left(T):
-        rows = weighted_rows(T, ca.SX(T.A.shape[0], 0))
-        return (1 - rows.kept) * rows.left
 
-    return compile_terms(m, {"left": left}, lanes=1)
+def dropped(
+    A: np.ndarray, tolerance: float, size: np.ndarray, counted: np.ndarray, groups: Sequence[Sequence[int]] | None
+) -> np.ndarray:
+    """(m,) squared length that is left of each row that `maths.linear.orthogonalise` drops, relative to its typical one; 0 of
+    the others. The same rule, on numbers: A (m, n), size (m,), counted (n,).
+    """
+    rest, squared, weight = A.copy(), _squared(A, counted), np.minimum(1.0, size)
+    whole, kept, found = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
+    Q, made = np.zeros(A.shape), 0
+    order = [[i] for i in range(len(A))] if groups is None else groups
+    for g, group in enumerate(order):
+        waiting = [i for other in order[g + 1 :] for i in other] + (list(group) if len(group) > 1 else [])
+        for _ in group:
+            part = _squared(rest[group], counted) * weight[group] / whole[group]
+            i = group[int(np.argmax(part >= SURE * part.max()))]
+            r = rest[i] - (Q[:made] @ rest[i]) @ Q[:made]
+            found[i] = _squared(r, counted) * weight[i] / whole[i]
+            if not found[i] * whole[i] > tolerance**2 * squared[i]:
+                break
+            kept[i], Q[made] = True, r / np.sqrt(r @ r)
+            touching = [j for j, c in zip(waiting, rest[waiting] @ Q[made], strict=True) if c]
+            rest[touching] -= np.outer(rest[touching] @ Q[made], Q[made])
+            made += 1
+        if len(group) > 1:
+            found[group] = _squared(rest[group], counted) * weight[group] / whole[group]
+    return np.where(kept, 0.0, found)
+
+
+def _squared(rows: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """Squared lengths of rows (..., n), their entries weighted by `counted` (n,)."""
+    return ((rows * counted) ** 2).sum(axis=-1)

@@ -19,6 +19,7 @@ from pfaffian.model.constraint import AccelerationConstraint, Closure, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import Rows
+from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import tree
 from pfaffian.terms.tree import Link
 
@@ -37,11 +38,17 @@ def machine_length(m: Mechanism, *, closed: bool = True) -> ca.SX:
 
     closed: whether the ends of closures count too.
     """
+    return _machine_length(m, closed)
+
+
+@remembered(64, quick=True)
+def _machine_length(m: Mechanism, closed: bool) -> ca.SX:
     closures = [c for c in m.ideal if isinstance(c, Closure) and closed]
     ends = [end for c in closures for end in _ends(m, c)]
     return _largest([*_spans(m, range(len(tree(m).links)), ends), *[ca.fabs(c.number) for c in closures]])
 
 
+@remembered(1024, quick=True)
 def loop_length(m: Mechanism, c: Closure) -> ca.SX:
     """The same for the bodies in the loop that a closure closes."""
     (a, _), (b, _) = ends = _ends(m, c)

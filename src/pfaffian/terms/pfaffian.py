@@ -211,8 +211,8 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
     """The entries that the closure fixes of the twist of frame B seen from frame A, in A's axes, with their drift: L V = 0."""
-    (la, Xa), (lb, Xb) = _frames(k, c)
-    Ga, Gb, J = _twist(k, c)
+    (la, Xa), (lb, Xb) = frames = _frames(k, c)
+    Ga, Gb, J = _twist(k, frames)
     r = Gb.p - Ga.p
     (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
     (aa, alpha_a), (ab, alpha_b) = k.link_bias(la, Xa.p), k.link_bias(lb, Xb.p)
@@ -228,24 +228,27 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
 
 
-def _twist(k: Kinematics, c: Closure) -> tuple[Pose, Pose, ca.SX]:
+Frames = tuple[tuple[int, Pose], tuple[int, Pose]]
+"""(link, pose on it) of frames A and B."""
+
+
+def _twist(k: Kinematics, frames: Frames) -> tuple[Pose, Pose, ca.SX]:
     """Frames A and B in the world, and J (6, nv): the twist of B seen from A, at B's origin in A's axes, is J v."""
-    (la, _), (lb, _) = _frames(k, c)
-    Ga, Gb = _poses(k, c)
+    (la, _), (lb, _) = frames
+    Ga, Gb = _poses(k, frames)
     shared = set(k.tree.path(la)) & set(k.tree.path(lb))
     paths = [[i for i in k.tree.path(link) if i not in shared] for link in (la, lb)]
     J = k.world_columns(lb, Gb.p, paths[1]) - k.world_columns(la, Gb.p, paths[0])
     return Ga, Gb, ca.diagcat(Ga.R.T, Ga.R.T) @ J
 
 
-def _poses(k: Kinematics, c: Closure) -> tuple[Pose, Pose]:
+def _poses(k: Kinematics, frames: Frames) -> tuple[Pose, Pose]:
     """Frames A and B in the world."""
-    (la, Xa), (lb, Xb) = _frames(k, c)
+    (la, Xa), (lb, Xb) = frames
     return k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
 
 
-def _frames(k: Kinematics, c: Closure) -> tuple[tuple[int, Pose], tuple[int, Pose]]:
-    """(link, pose on it) of frames A and B."""
+def _frames(k: Kinematics, c: Closure) -> Frames:
     (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
     return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 import casadi as ca
@@ -30,19 +30,24 @@ from pfaffian.terms.kinematics import Kinematics, moving_now
 _Make = TypeVar("_Make", bound=Callable[..., Any])
 
 
-def remembered(maxsize: int) -> Callable[[_Make], _Make]:
+def remembered(maxsize: int, quick: bool = False) -> Callable[[_Make], _Make]:
     """Like functools.lru_cache, for functions of a mechanism: it is passed as it is now, and identified by its Parameters too,
     of which two with one name and default have different symbols.
+
+    quick: what takes less time than asking the caller's functions what they return now, so that it is made anew where a
+    mechanism has some; elsewhere it follows from the mechanism alone, and is not checked.
     """
 
     def of(make: _Make) -> _Make:
-        @memoised(maxsize)
+        @(lru_cache(maxsize) if quick else memoised(maxsize))
         @wraps(make)
         def by(identities: tuple, m: Mechanism, *arguments: Any) -> Any:
             return make(m, *arguments)
 
         @wraps(make)
         def found(m: Mechanism, *arguments: Any) -> Any:
+            if quick and not _settled(m):
+                return make(m, *arguments)
             m = present(m)
             return by(m.p_identities, m, *arguments)
 
@@ -53,11 +58,9 @@ def remembered(maxsize: int) -> Callable[[_Make], _Make]:
 
 def present(m: Mechanism) -> Mechanism:
     """The mechanism with each caller's function identified by what it returns now. Raises ModelError: one fails."""
-    notes = vars(m)
-    if "_settled" not in notes:
-        notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
-    if notes["_settled"]:
+    if _settled(m):
         return m
+    notes = vars(m)
     now, before = _traced(m), notes.get("_present")
     if before is None:
         _check_lasting(now, _traced(m))
@@ -65,6 +68,14 @@ def present(m: Mechanism) -> Mechanism:
         return before
     notes["_present"] = now
     return now
+
+
+def _settled(m: Mechanism) -> bool:
+    """Whether all functions of callers are known by what they return."""
+    notes = vars(m)
+    if "_settled" not in notes:
+        notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
+    return notes["_settled"]
 
 
 def _functions(m: Mechanism) -> list[Any]:

@@ -283,7 +283,7 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     """
     if not m.ideal:
         return Typical(ca.DM(0, 1), None, (), (), (), ())
-    T = symbols(always_active(m))
+    T = shared(always_active(m))
     grows = growing(m, T.rows)
     numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
     length, units = (np.array(x) for x in numbers(p))
@@ -318,8 +318,13 @@ def always_active(m: Mechanism) -> Mechanism:
 
 def row_lengths(T: Terms) -> ca.SX:
     """(m, 1) typical lengths of constraint rows, a slide by the machine's length counting as a turn by 1 rad."""
-    found = T.typical
-    return found.lengths * row_units(T.mechanism, T.rows.counts, found.grows)
+    return _row_lengths(T.mechanism, T.rows.counts)
+
+
+@remembered(64, quick=True)
+def _row_lengths(m: Mechanism, counts: tuple[int, ...]) -> ca.SX:
+    found = typical(m)
+    return found.lengths * row_units(m, counts, found.grows)
 
 
 def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.SX:
@@ -372,3 +377,9 @@ def symbols(m: Mechanism) -> Terms:
     """
     as_mechanism(m)
     return Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("u", m.nu), ca.SX.sym("t"))
+
+
+@remembered(16)
+def shared(m: Mechanism) -> Terms:
+    """`symbols` at the same symbols for all who ask, so that what several of them need is written once."""
+    return symbols(m)

@@ -1,0 +1,88 @@
+"""A result before it is labelled: labels take longer than a short run, and are made once, when all has been said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from xarray.indexes import PandasIndex
+
+
+@dataclass(frozen=True)
+class Draft:
+    """data: name -> (dimensions, values[, attributes]).   coords: the same, or a list of the names of a dimension's entries.
+    attrs: of the whole."""
+
+    data: dict[str, tuple[Any, ...]]
+    coords: dict[str, Any]
+    attrs: dict[str, Any]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in self.coords
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """The values of a variable or coordinate."""
+        found = self.data[name] if name in self.data else self.coords[name]
+        return np.asarray(found if isinstance(found, list) else found[1])
+
+    def labelled(self, squeeze: bool = False) -> xr.Dataset:
+        """The Dataset; squeeze: without the run axis of a single run."""
+        made = _only if squeeze else _variable
+        variables, indexes = _labelled({name: x if isinstance(x, list) else made(*x) for name, x in self.coords.items()})
+        variables |= {name: made(*x) for name, x in self.data.items()}
+        # All of it fits together already, so nothing is merged and aligned, which would take a quarter of a short run.
+        result = xr.Coordinates(variables, indexes).to_dataset().reset_coords(list(self.data))
+        result.attrs = self.attrs
+        return result
+
+
+def _variable(dims: Any, values: Any, attributes: Any = None) -> xr.Variable:
+    return _texts(dims, tuple(values)) if isinstance(values, list) else _plain(dims, values, attributes)
+
+
+def _plain(dims: Any, values: np.ndarray, attributes: Any = None) -> xr.Variable:
+    """Of a NumPy array as it is: xarray would look for other kinds, and import dask for that where it is installed."""
+    return xr.Variable(dims, values, attributes, fastpath=True)
+
+
+def _only(dims: Any, values: Any, attributes: Any = None) -> xr.Variable:
+    """The same for the only run."""
+    dims = (dims,) if isinstance(dims, str) else tuple(dims)
+    if "run" in dims:
+        at = dims.index("run")
+        dims, values = dims[:at] + dims[at + 1 :], np.asarray(values)[(slice(None),) * at + (0, ...)]
+    return _variable(dims, values, attributes)
+
+
+def _labelled(coords: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Variables and indexes of coordinates, given as variables or as lists of the names of entries."""
+    indexes: dict[Any, Any] = {}
+    variables: dict[Any, Any] = {}
+    for name, value in coords.items():
+        if isinstance(value, list):
+            indexes[name], named = _index(name, tuple(value))
+            variables |= {key: x.copy(deep=False) for key, x in named.items()}
+            continue
+        variables[name] = value
+        if value.dims == (name,):
+            indexes[name] = PandasIndex(value.values, name)
+            variables |= indexes[name].create_variables(variables)
+    return variables, indexes
+
+
+@lru_cache(maxsize=256)
+def _index(dim: str, names: tuple[str, ...]) -> tuple[PandasIndex, dict[Any, Any]]:
+    """The index of a dimension's entries by name, and its variable; making them takes a tenth of a short run."""
+    index = PandasIndex(np.array(names), dim)
+    return index, dict(index.create_variables())
+
+
+@lru_cache(maxsize=256)
+def _texts(dim: Any, texts: tuple[str, ...]) -> xr.Variable:
+    """A variable of texts, such as units, that cannot be changed in place."""
+    values = np.array(texts)
+    values.flags.writeable = False
+    return _plain(dim, values)

@@ -1,0 +1,83 @@
+"""What first uses and short runs cost, counted: calls of Python functions and built-in ones, the same on any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from benchmarks.chain_length import chain, ladder
+from pfaffian.kernel import remember
+from pfaffian.terms.lengths import machine_length
+from tests.simulate.machines import pendulum
+from tests.work import calls
+
+DURATION = 2e-3
+"""Two steps [s]."""
+
+OF_A_STEP = 5_000
+"""Calls of a run of one step, 4340 with xarray 2026: half of them make the labels."""
+
+
+def first(make: Callable[[int], pf.Mechanism], n: int) -> int:
+    """Calls of the first run of a machine of n parts."""
+    m = make(n)
+    return calls(lambda: pf.run(m, duration=DURATION, backend="interpreter"))
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed twice for comparison."""
+    monkeypatch.setattr(remember, "CHECKING", False)
+
+
+@pytest.fixture(scope="module")
+def warm() -> None:
+    """What every first run loads."""
+    pf.run(ladder(2), duration=DURATION, backend="interpreter")
+
+
+@pytest.mark.usefixtures("warm")
+@pytest.mark.parametrize(("make", "most"), [(ladder, 110_000), (chain, 17_000)])
+def test_a_first_run_costs_as_much_for_each_part_of_a_large_machine_as_of_a_small_one(
+    make: Callable[[int], pf.Mechanism], most: int
+) -> None:
+    """92,000 and 14,000 calls. Rows that are orthonormalised densely would take the square of their number."""
+    assert (first(make, 18) - first(make, 6)) / 12 < most
+
+
+def test_a_run_of_one_step() -> None:
+    m = pendulum(motor=False)
+    run = lambda: pf.run(m, duration=1e-3, step=1e-3, backend="interpreter")  # noqa: E731
+    run()
+    assert calls(run) < OF_A_STEP
+
+
+def test_lengths_are_found_once_where_no_function_of_a_caller_can_change_them() -> None:
+    m, spring = ladder(2), pf.generalised_force("spring", lambda k: -k.q)
+    assert machine_length(m) is machine_length(m)
+    pushed = m.with_(forces=[spring])
+    assert machine_length(pushed) is not machine_length(pushed)
+    assert ca.is_equal(machine_length(pushed), machine_length(m))
+
+
+def test_results_share_no_label_that_a_caller_may_change() -> None:
+    m = pendulum(motor=False)
+    one, other = (pf.run(m, duration=DURATION, backend="interpreter") for _ in range(2))
+    for name in one.variables:
+        one[name].attrs["mine"] = "yes"
+    one.attrs["mine"] = "yes"
+    assert not [n for n, x in other.variables.items() if "mine" in x.attrs] and "mine" not in other.attrs
+    assert other["run"].dims == () and set(other.indexes) == {"coordinate", "velocity", "time"}
+
+
+def test_one_run_of_a_batch_is_labelled_alike() -> None:
+    """With and without the run axis the same values, attributes and coordinates."""
+    m, q = pendulum(), np.array([0.3])
+    single = pf.run(m, q, duration=DURATION, u=np.zeros((3, m.nu)), u_step=1e-3, backend="interpreter")
+    axis = pf.run(m, q, duration=DURATION, u=np.zeros((3, m.nu)), u_step=1e-3, backend="interpreter", squeeze=False)
+    assert axis.sizes["run"] == 1 and "run" not in single.sizes
+    assert axis.squeeze("run").identical(single)
