@@ -1,0 +1,95 @@
+"""A mechanism as a function of arrays for programs that differentiate: kernels of its values and of their derivatives."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import casadi as ca
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.errors import ModelError
+from pfaffian.evaluate.arrays import as_number, one_of
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.remember import remembered as by_key
+from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.simulate.casadi_functions import motion_with_matrices
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.step_slopes import check_differentiable, with_matrices
+from pfaffian.simulate.system import as_system
+from pfaffian.terms.digest import digest
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import symbols
+
+KINDS = ("forward_dynamics", "step")
+"""What can be asked for."""
+
+
+class Pair(NamedTuple):
+    """value: inputs -> (n,) numbers.   slopes: inputs -> the same, and their derivatives by all inputs, column by column.
+    states: how many of the inputs are states; u and p come after them.   default: u and p of the mechanism.
+    """
+
+    value: kernel.Kernel
+    slopes: kernel.Kernel
+    states: int
+    default: tuple[np.ndarray, np.ndarray]
+
+    def whole(self, arrays: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+        """The arrays, with the default of what was left out. Raises ModelError: too few or too many."""
+        if not self.states <= len(arrays) <= self.states + 2:
+            raise ModelError(f"{name}: {self.states} to {self.states + 2} arrays are needed, got {len(arrays)}")
+        return (*arrays, *self.default[len(arrays) - self.states :])
+
+    def call(self, of: kernel.Kernel, arrays: tuple[Any, ...], threads: int) -> tuple[np.ndarray, ...]:
+        """What a kernel gives for arrays (..., n), whose leading axes are broadcast: arrays (..., n)."""
+        lead = np.broadcast_shapes(*[np.shape(x)[:-1] for x in arrays])
+        count = int(np.prod(lead))
+        flat = [np.broadcast_to(np.asarray(x), (*lead, np.shape(x)[-1])).reshape(count, np.shape(x)[-1]) for x in arrays]
+        found = of(*flat, threads=threads)
+        return tuple(np.ascontiguousarray(x).reshape(*lead, x.shape[-1]) for x in found)
+
+
+def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, backend: Backend, name: str) -> Pair:
+    """The kernels of "forward_dynamics" or "step". Raises ModelError, in the name of a function: arguments that do not fit."""
+    as_mechanism(m)
+    one_of(what, KINDS, f"{name}: what")
+    if what == "forward_dynamics":
+        if step is not None or scheme is not None:
+            raise ModelError(f"{name}: forward_dynamics takes no step or scheme; 'step' does")
+        kernels, states = _forward(m, backend), 2
+    else:
+        if step is None:
+            raise ModelError(f"{name}: give the length of a step too, such as step=0.01 [s]")
+        s = Simulation(as_system(m), scheme or Scheme(), None, (), ("q", "v"), ())
+        check_differentiable(s, name)
+        kernels, states = _step(s, as_number(step, "step", above=0), backend), 1
+    value, slopes = kernels
+    return Pair(value, slopes, states, (np.zeros(m.nu), np.asarray(m.p_defaults)))
+
+
+@remembered(16)
+def _forward(m: Mechanism, backend: Backend) -> tuple[kernel.Kernel, ...]:
+    T = symbols(m)
+    inputs, values, J = motion_with_matrices(T)
+    inputs, t = inputs[:-1], inputs[-1]
+    outputs = [ca.substitute(x, t, 0) for x in (values[0], ca.vec(J[: m.nv, :-1]))]
+    f, g = ca.Function("value", inputs, outputs[:1]), ca.Function("slopes", inputs, outputs)
+    return _compiled(f"differentiable forward dynamics {digest(m)}", backend, f, g)
+
+
+@by_key(16)
+def _step(s: Simulation, h: float, backend: Backend) -> tuple[kernel.Kernel, ...]:
+    parts = with_matrices(s)
+    (x, w, p, t, length), there = parts.step(s)
+    J = ca.vec(ca.densify(ca.jacobian(there, ca.vertcat(x, w, p))))
+    whole = ca.Function("whole", [x, w, p, t, length], [there, J])
+    step, other = s.traced.step, ca.SX(0)
+    value = ca.Function("value", [x, w, p], [step(x, w, w, p, other, h)[0]])
+    slopes = ca.Function("slopes", [x, w, p], whole.call([x, w, p, other, ca.SX(h)]))
+    return _compiled(f"differentiable step {h.hex()} {s.key}", backend, value, slopes)
+
+
+def _compiled(key: str, backend: Backend, *functions: ca.Function) -> tuple[kernel.Kernel, ...]:
+    return tuple(kernel.compile(f, key=f"{key} {f.name()}", backend=backend) for f in functions)

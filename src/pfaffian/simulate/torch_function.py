@@ -1,0 +1,128 @@
+"""A mechanism as a function of PyTorch: compiled kernels behind an autograd function, with exact derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pfaffian.errors import ModelError, install
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.step import Scheme
+
+
+def torch_function(
+    m: Mechanism,
+    what: str = "step",
+    *,
+    step: float | None = None,
+    scheme: Scheme | None = None,
+    threads: int = 1,
+    backend: Backend = "auto",
+) -> Callable[..., Any]:
+    """A mechanism as a function of PyTorch's tensors, for backward, `torch.func.jacrev` and optimisers; in double precision.
+
+        forward_dynamics   f(q, v, u, p) -> v_dot
+        step               f(x, u, p) -> x after a step under inputs that are held, x = [q; v]
+
+    Leading axes are a batch, computed in one call, and arrays that lack them are the same for all. Tensors on the processor are
+    read where they are. Derivatives are those of `derivatives` and `step_derivatives`, by the numbers in q; there are no second
+    ones.
+
+    Args:
+        m: the mechanism.
+        what: "step" (default) or "forward_dynamics".
+        step: length of the step [s], needed for "step".
+        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        threads: that share a batch, 1 by default.
+        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
+            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+    Returns:
+        the function; p may be left out, and is then that of the mechanism's defaults, as may u of a mechanism without inputs.
+    Raises ModelError: torch is not installed; a tensor of another precision; what `step_derivatives` refuses.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> import pfaffian as pf
+        >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+        >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+        >>> slope = -9.81  # -g / l
+        >>> if find_spec("torch"):
+        ...     import torch
+        ...     f = pf.bridges.torch_function(m, "forward_dynamics", backend="numpy")
+        ...     q = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+        ...     f(q, torch.zeros(1, dtype=torch.float64)).backward()
+        ...     slope = float(q.grad)
+        >>> print(round(slope, 6))
+        -9.81
+    """
+    pair = pair_of(m, what, step, scheme, backend, "torch_function")
+    try:
+        import torch
+    except ImportError:
+        raise ModelError(f"torch_function needs the package torch: run {install('torch')}") from None
+    rule = _rule(torch, pair, threads)
+
+    def f(*arrays: Any) -> Any:
+        tensors = [x if torch.is_tensor(x) else torch.tensor(x) for x in pair.whole(arrays, m.name)]
+        for x in tensors:
+            if x.dtype != torch.float64:
+                raise ModelError(f"torch_function computes in double precision, got a tensor of {x.dtype}; call x.double()")
+        return rule.apply(*tensors)
+
+    return f
+
+
+def _rule(torch: Any, pair: Pair, threads: int) -> Any:
+    """The autograd function: its values by one kernel, the slopes in its derivative by another."""
+    first = np.cumsum([0, *pair.value.shape.inputs])
+
+    def of_kernel(tensors: tuple[Any, ...], of: Any) -> Any:
+        found = pair.call(of, tuple(x.detach().cpu().numpy() for x in tensors), threads)[-1]
+        return torch.as_tensor(found, device=tensors[0].device)
+
+    class Batched(torch.autograd.Function):
+        @classmethod
+        def vmap(cls, info: Any, axes: tuple[Any, ...], *tensors: Any) -> tuple[Any, int]:
+            most = max(x.dim() - (axis is not None) for x, axis in zip(tensors, axes, strict=True))
+            moved = []
+            for x, axis in zip(tensors, axes, strict=True):
+                own = x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
+                moved.append(own.reshape(own.shape[0], *[1] * (most + 1 - own.dim()), *own.shape[1:]))
+            return cls.apply(*moved), 0
+
+    class Slopes(Batched):
+        @staticmethod
+        def forward(*tensors: Any) -> Any:
+            return of_kernel(tensors, pair.slopes)
+
+        @staticmethod
+        def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            context.mark_non_differentiable(output)
+
+        @staticmethod
+        def backward(context: Any, weight: Any) -> tuple[Any, ...]:
+            raise ModelError("torch_function has no second derivatives")
+
+    class Rule(Batched):
+        @staticmethod
+        def forward(*tensors: Any) -> Any:
+            return of_kernel(tensors, pair.value)
+
+        @staticmethod
+        def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            context.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(context: Any, weight: Any) -> tuple[Any, ...]:
+            tensors = context.saved_tensors
+            by_input = Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
+            by_all = (by_input @ weight.unsqueeze(-1)).squeeze(-1)
+            parts = [by_all[..., a:b] for a, b in pairwise(first)]
+            return tuple(part.sum_to_size(x.shape) for part, x in zip(parts, tensors, strict=True))
+
+    return Rule
