@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import casadi as ca
 import numpy as np
@@ -296,3 +297,9 @@ def check_jax(jax, m, q, v) -> None:
     d = pf.derivatives(m, [q, q + 0.1], v, u[0], **CALLS)
     close(many, d.motion.v_dot, 1e-12, "a batch", 10.0)
     close(jax.jacfwd(f)(q, v, u[0]), d.v_dot.q[0], 1e-12, "jacfwd", 10.0)
+
+
+def test_without_pytorch_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModelError, match=r"torch_function needs the package torch: run `pip install torch`"):
+        pf.bridges.torch_function(five_bar(), "forward_dynamics", backend="numpy")

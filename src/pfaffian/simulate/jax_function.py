@@ -57,8 +57,8 @@ def jax_function(
         >>> print(jax.jacobian(f)(jax.numpy.zeros(1), jax.numpy.zeros(1)).round(2))  # -g / l
         [[-9.81]]
     """
-    pair = pair_of(m, what, step, scheme, backend, "jax_function")
     jax = _need_jax()
+    pair = pair_of(m, what, step, scheme, backend, "jax_function")
     f = _differentiable(jax, pair, threads)
     return lambda *arrays: f(*[jax.numpy.asarray(x, dtype=float) for x in pair.whole(arrays, m.name)])
 
