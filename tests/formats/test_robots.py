@@ -14,6 +14,7 @@ from pfaffian.formats import RunSettings, read, read_urdf
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import symbols
+from pfaffian.viewer import zoo
 from tests.tolerance import close
 
 pin = pytest.importorskip("pinocchio")
@@ -81,16 +82,18 @@ def test_unphysical_bodies_are_named():
         read_urdf(path, strict=True)
 
 
-def closures(m: Mechanism, settings: RunSettings) -> np.ndarray:
+def closures(m: Mechanism, q: np.ndarray, p: np.ndarray) -> np.ndarray:
     t = symbols(m)
-    q, _, _, p = settings.arrays(m)
     return np.array(ca.Function("phi", [t.q, t.t, m.p_symbols], [t.rows.phi])(q, 0, p))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_start_closed(path):
+    """What is named stays where it is."""
     m, settings = read(path)
-    assert np.abs(closures(m, settings)).max(initial=0.0) < CLOSED
+    at = zoo.start(m, settings).q
+    assert {name: at[name] for name in settings.q} == settings.q
+    assert np.abs(closures(m, np.array(list(at.values())), settings.arrays(m)[3])).max(initial=0.0) < CLOSED
 
 
 def placed(robot: str, settings: RunSettings):

@@ -106,6 +106,8 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 def kind_of(path: Path) -> str:
     """A key of FORMATS. Raises ModelError: the file is none of these."""
     where, suffix = printable(str(path)), path.suffix.lower()
+    if suffix == ".xacro":  # its reader says what that is
+        return "robot"
     if suffix not in TEXTS and path.is_file():
         with path.open("rb") as stream:
             first = stream.read(8)

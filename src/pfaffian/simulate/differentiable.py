@@ -12,7 +12,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, one_of
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.remember import remembered as by_key
-from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.casadi_functions import motion_with_matrices
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
@@ -53,7 +53,6 @@ class Pair(NamedTuple):
 
 def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, backend: Backend, name: str) -> Pair:
     """The kernels of "forward_dynamics" or "step". Raises ModelError, in the name of a function: arguments that do not fit."""
-    as_mechanism(m)
     one_of(what, KINDS, f"{name}: what")
     if what == "forward_dynamics":
         if step is not None or scheme is not None:

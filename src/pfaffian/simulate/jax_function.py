@@ -13,7 +13,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, install
 from pfaffian.kernel.call.kernel import Backend
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.differentiable import Pair, pair_of
 from pfaffian.simulate.step import Scheme
 
@@ -57,6 +57,7 @@ def jax_function(
         >>> print(jax.jacobian(f)(jax.numpy.zeros(1), jax.numpy.zeros(1)).round(2))  # -g / l
         [[-9.81]]
     """
+    as_mechanism(m)
     jax = _need_jax()
     pair = pair_of(m, what, step, scheme, backend, "jax_function")
     f = _differentiable(jax, pair, threads)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, install
 from pfaffian.kernel.call.kernel import Backend
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.differentiable import Pair, pair_of
 from pfaffian.simulate.step import Scheme
 
@@ -58,6 +58,7 @@ def torch_function(
         ...     f(q, torch.zeros(1, dtype=torch.float64)).backward()
         ...     assert round(float(q.grad), 6) == -9.81  # -g / l
     """
+    as_mechanism(m)
     try:
         import torch
     except ImportError:
