@@ -219,21 +219,40 @@ def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = IT
 
 
 def _there(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
-    """The State at q, v as they are."""
-    everything = np.ones((len(q), problem.m.nv), dtype=bool)
-    return _step(problem._replace(held=problem.held._replace(q=everything, v=everything)), q, v)
+    """The State at q, v as they are, with no rank: everything is held."""
+    phi, eta, inverse, speed = _called(_residuals(problem.m, problem.backend, len(q) <= FEW), q, v, problem.p, problem.t)
+    q, v = np.array(q, order="F"), np.array(v, order="F")
+    return State(q, v, phi, eta, np.zeros(len(q)), inverse, speed)
 
 
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     m, p, t, held, backend = problem
     iteration = _iteration(m, backend, len(q) <= FEW)
-    given = [q, v, 1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, np.array([t])]
+    found = _called(iteration, q, v, 1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, t)
+    *there, rank, inverse, speed = found
+    return State(there[0], there[1], there[2], there[3], rank[:, 0], inverse, speed)
+
+
+def _called(of: kernel.Kernel, q: np.ndarray, *given: Any) -> list[np.ndarray]:
+    """What a kernel gives for q and the other arguments, the last of which is t."""
+    arrays = [q, *given[:-1], np.array([given[-1]])]
     if len(q) == 1:  # at a third of the cost
-        result = [x[None] for x in iteration(*[x.reshape(-1) for x in given])]
-    else:
-        result = list(iteration(*given, threads=threads_for(len(q), SHARE)))
-    q, v, phi, eta, rank, inverse, pace = result
-    return State(q, v, phi, eta, rank[:, 0], inverse, pace)
+        return [x[None] for x in of(*[x.reshape(-1) for x in arrays])]
+    return list(of(*arrays, threads=threads_for(len(q), SHARE)))
+
+
+@remembered(64)
+def _residuals(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
+    """Kernel of what is left of the constraints: (q, v, p, t) -> phi, eta and their scales. A start that satisfies them needs
+    no other."""
+
+    def build() -> ca.Function:
+        T = shared(m)
+        T.check_mass()
+        found = T.rows.phi, T.rows.eta, T.inverse_scales(ACCEPTED), pace(T.kinematics, ACCEPTED)
+        return ca.Function("residuals", [T.q, T.v, m.p_symbols, T.t], [ca.densify(x) for x in found])
+
+    return kernel.compile(build, backend=backend, lanes=1 if few else 8, key=f"residuals {digest(m)}")
 
 
 @remembered(64)
