@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -297,6 +298,30 @@ def check_jax(jax, m, q, v) -> None:
     d = pf.derivatives(m, [q, q + 0.1], v, u[0], **CALLS)
     close(many, d.motion.v_dot, 1e-12, "a batch", 10.0)
     close(jax.jacfwd(f)(q, v, u[0]), d.v_dot.q[0], 1e-12, "jacfwd", 10.0)
+
+
+def test_a_policy_learns_through_a_four_bar_in_jax():
+    """Feedback of a motor that turns eight cranks to a goal, by gradients through 40 steps of the machine."""
+    jax = pytest.importorskip("jax")
+    m = pf.read(Path(__file__).parents[2] / "examples" / "four_bar.yaml")[0]
+    m = m.with_(actuators=[pf.actuator("motor", "crank")], gravity=(0, 0, 0))
+    at = pf.assemble(m, {"crank": np.linspace(0.6, 1.0, 8)}, backend="interpreter").q
+    start, goal = np.hstack([at, np.zeros((8, m.nv))]), 1.2
+    with jax.enable_x64(True):
+        step = jax.vmap(pf.bridges.jax_function(m, step=0.02, **CALLS))
+
+        def cost(gains):
+            def closed(x, _):
+                return step(x, gains[0] * (x[:, :1] - goal) + gains[1] * x[:, m.nq : m.nq + 1]), None
+
+            x = jax.lax.scan(closed, start, None, length=40)[0]
+            return ((x[:, 0] - goal) ** 2 + 0.1 * x[:, m.nq] ** 2).mean()
+
+        slope, gains, costs = jax.jit(jax.value_and_grad(cost)), np.zeros(2), []
+        for _ in range(25):
+            now, by_gains = slope(gains)
+            gains, costs = gains - 4.0 * by_gains, [*costs, float(now)]
+    assert costs[-1] < 0.05 * costs[0] and gains[0] < 0 and gains[1] < 0
 
 
 def test_without_pytorch_it_is_named(monkeypatch):
