@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pfaffian.errors import ModelError, PfaffianError, nearest, plural
+from pfaffian.errors import ModelError, PfaffianError, nearest, optional, plural
 from pfaffian.output.plain import lines, stem, table, text
 
 # Everything else is imported where it is used, so that --help answers at once.
@@ -319,14 +319,9 @@ def _cluster(address: str | None) -> Any:
 
     if address is None:
         return nullcontext()
+    distributed = optional("distributed", "distributed", "--scheduler needs")
     try:
-        from distributed import Client
-    except ImportError:
-        from pfaffian.errors import install
-
-        raise ModelError(f"--scheduler needs the package distributed: run {install('distributed')}") from None
-    try:
-        return Client(address, timeout=20)
+        return distributed.Client(address, timeout=20)
     except (OSError, ValueError) as error:
         raise ModelError(f"--scheduler {text(address, 60)!r}: no Dask scheduler answers: {text(error, 200)}") from None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, install
+from pfaffian.errors import ModelError, optional
 from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.number import printable
 from pfaffian.formats.place import beside
@@ -60,11 +60,9 @@ def open_stage(path: Path) -> Stage:
 
     Raises ModelError: usd-core is not installed; another kind of file; layers elsewhere, or too many or too large.
     """
-    try:
-        from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics
-    except ImportError:
-        raise ModelError(f"{path.name}: USD needs the package usd-core; run {install('usd-core')}") from None
     source = printable(path.name)[1:-1]
+    names = ("Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics")
+    Sdf, Tf, Usd, UsdGeom, UsdPhysics = (optional(f"pxr.{n}", "usd-core", f"{source}: USD needs") for n in names)
     _check_size(path, source)
     try:
         layer = Sdf.Layer.FindOrOpen(str(path))

@@ -6,7 +6,7 @@ import contextlib
 import io
 from pathlib import Path
 
-from pfaffian.errors import ModelError, install
+from pfaffian.errors import ModelError, optional
 from pfaffian.formats.number import printable
 
 WAY_OUT = (
@@ -20,10 +20,7 @@ def expanded(path: Path) -> str:
 
     Raises ModelError: xacro is not installed, or what it finds.
     """
-    try:
-        import xacro
-    except ImportError:
-        raise ModelError(f"{path.name}: xacro files need the package xacro; run {install('xacro')}") from None
+    xacro = optional("xacro", "xacro", f"{printable(path.name)[1:-1]}: xacro files need")
     words = io.StringIO()
     try:
         with contextlib.redirect_stderr(words):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, install
+from pfaffian.errors import ModelError, optional
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.differentiable import Pair, pair_of
@@ -65,10 +65,7 @@ def jax_function(
 
 
 def _need_jax() -> Any:
-    try:
-        import jax
-    except ImportError:
-        raise ModelError(f"jax_function needs the package jax: run {install('jax')}") from None
+    jax = optional("jax", "jax", "jax_function needs")
     if jax.numpy.zeros(0).dtype != np.float64:
         raise ModelError('jax_function computes in double precision: call jax.config.update("jax_enable_x64", True) first')
     return jax

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, install
+from pfaffian.errors import ModelError, optional
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.differentiable import Pair, pair_of
@@ -59,10 +59,7 @@ def torch_function(
         ...     assert round(float(q.grad), 6) == -9.81  # -g / l
     """
     as_mechanism(m)
-    try:
-        import torch
-    except ImportError:
-        raise ModelError(f"torch_function needs the package torch: run {install('torch')}") from None
+    torch = optional("torch", "torch", "torch_function needs")
     pair = pair_of(m, what, step, scheme, backend, "torch_function")
     rule = _rule(torch, pair, threads)
 

@@ -16,7 +16,7 @@ import casadi as ca
 import xarray as xr
 from tqdm import tqdm
 
-from pfaffian.errors import ModelError, RunWarning, brief, install, notice, plural
+from pfaffian.errors import ModelError, RunWarning, brief, notice, optional, plural
 from pfaffian.evaluate.arrays import as_flag, as_whole
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
@@ -251,14 +251,11 @@ def on_worker(k: int, payload: bytes) -> tuple[int, list[str]]:
 
 def _on_cluster(planned: Sweep, left: list[int], client: Any) -> Iterator[tuple[int, list[str]]]:
     """The blocks as tasks of Dask, which starts those of a lost worker again."""
-    try:
-        from distributed import as_completed
-    except ImportError:
-        raise ModelError(f"client= needs the package distributed: run {install('distributed')}") from None
+    distributed = optional("distributed", "distributed", "client= needs")
     if not (hasattr(client, "map") and hasattr(client, "scatter")):
         raise ModelError(f"client: a dask.distributed.Client is needed, got {brief(client)}")
     payload = client.scatter(sent(planned), broadcast=True)
     futures = client.map(on_worker, left, payload=payload, pure=False, retries=RETRIES)
-    for future in as_completed(futures):
+    for future in distributed.as_completed(futures):
         yield future.result()
         future.release()

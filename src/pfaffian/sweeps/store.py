@@ -13,7 +13,6 @@ import shutil
 import time
 from collections.abc import Iterator
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,7 +20,7 @@ from uuid import uuid4
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import ModelError, RunError, install
+from pfaffian.errors import ModelError, RunError, optional
 from pfaffian.formats.file import as_path
 from pfaffian.sweeps.plan import IDENTITY, Sweep, stored_identity
 
@@ -34,14 +33,8 @@ OLD = 3600.0
 
 def need_zarr() -> Any:
     """The package zarr. Raises ModelError: it, or Dask, is not installed, and how to install it."""
-    found = {}
-    for name in ("zarr", "dask.array"):
-        try:
-            found[name] = import_module(name)
-        except ImportError:
-            package = name.partition(".")[0]
-            raise ModelError(f"a sweep's store needs the package {package}: run {install(package)}") from None
-    return found["zarr"]
+    zarr, _ = (optional(m, m.partition(".")[0], "a sweep's store needs") for m in ("zarr", "dask.array"))
+    return zarr
 
 
 def create(sweep: Sweep) -> None:
@@ -66,7 +59,6 @@ def _made(sweep: Sweep) -> None:
     """An empty store, which has its name when it is whole: of several workers the first one gives it."""
     import dask.array as da
 
-    need_zarr()
     sweep.store.parent.mkdir(parents=True, exist_ok=True)
     aside = sweep.store.with_name(f".{sweep.store.name}-{uuid4().hex}.partial")
     runs, t = sweep.space.runs, sweep.template
