@@ -26,6 +26,7 @@ from pfaffian.model.joint import UNLIMITED
 from pfaffian.model.known import Known
 from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
+from pfaffian.model.rolling import velocity_at
 from pfaffian.model.shape import Shape
 
 CREEP = 1e-2
@@ -67,12 +68,7 @@ class Surfaces:
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
         """(3, 1) velocity of body_a relative to body_b at the point x of the world, world axes [m/s]."""
-        return _velocity(k, self.body_a, x) - _velocity(k, self.body_b, x)
-
-
-def _velocity(k: Any, body: str, x: ca.SX) -> ca.SX:
-    V = k.twist(body, "LOCAL_WORLD_ALIGNED")
-    return V[:3] + ca.cross(V[3:], x - k.pose(body).p)
+        return velocity_at(k, self.body_a, x) - velocity_at(k, self.body_b, x)
 
 
 def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:

@@ -42,11 +42,12 @@ class Plane:
         turning = self.rate
         if callable(turning):
             turning = scalar(answer(turning, "rate", k.t), "rate")
-        surface = _velocity(k, self.on, x) + turning * ca.cross(self.normal(k), x - k.position(self.on, self.through))
-        return _velocity(k, body, x) - surface
+        surface = velocity_at(k, self.on, x) + turning * ca.cross(self.normal(k), x - k.position(self.on, self.through))
+        return velocity_at(k, body, x) - surface
 
 
-def _velocity(k: Any, body: str, x: ca.SX) -> ca.SX:
+def velocity_at(k: Any, body: str, x: ca.SX) -> ca.SX:
+    """(3, 1) velocity of the body at a point x (3, 1), world axes [m/s]."""
     V = k.twist(body, "LOCAL_WORLD_ALIGNED")
     return V[:3] + ca.cross(V[3:], x - k.pose(body).p)
 
