@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pfaffian.errors import ModelWarning, notice
 from pfaffian.formats.number import printable
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.unphysical import unphysical
 
 LeftOut = dict[str, list[str]]
 """What was left out or changed, in words -> the elements, where it has some."""
@@ -19,11 +22,15 @@ def leave(lost: LeftOut, what: str, *elements: str) -> None:
     lost.setdefault(what, []).extend(elements)
 
 
-def say(source: str, lost: LeftOut) -> None:
-    """Warn ModelWarning: all that was left out or changed, in one message; nothing where there is none."""
+def said(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
+    """The mechanism, lenient only where it must be. Warns ModelWarning: all that was left out or changed, in one message."""
+    wrong = unphysical(m)
+    if wrong:
+        leave(lost, "inertias that no body can have are used as they are", *wrong)
     if lost:
         parts = [what + (f": {_listed(elements)}" if elements else "") for what, elements in lost.items()]
         notice(f"{source}: {'; '.join(parts)}", ModelWarning)
+    return replace(m, lenient=bool(wrong))
 
 
 def _listed(elements: Iterable[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.left_out import LeftOut, leave, say
+from pfaffian.formats.left_out import said
 from pfaffian.formats.mesh_file import places
 from pfaffian.formats.mjcf_actuator import read_actuators
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
@@ -21,7 +20,6 @@ from pfaffian.formats.mjcf_text import prepare
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.unphysical import unphysical
 from pfaffian.output.plain import text as plain
 
 FRICTION = ("smooth", "none")
@@ -119,16 +117,7 @@ def parse_mjcf(
         lenient=True,
     )
     settings = _settings(c, made, start)
-    return _said(made, found.root.source, lost), settings
-
-
-def _said(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
-    """The mechanism, lenient only where it must be; warns of all that was left out or changed."""
-    wrong = unphysical(m)
-    if wrong:
-        leave(lost, "inertias that no body can have are used as they are", *wrong)
-    say(source, lost)
-    return replace(m, lenient=bool(wrong))
+    return said(made, found.root.source, lost), settings
 
 
 def _start(c: Compiled, keyframe: str | int | None) -> int | None:

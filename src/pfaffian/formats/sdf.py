@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.coupling import Lifted
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.left_out import LeftOut, leave, say
+from pfaffian.formats.left_out import LeftOut, leave, said
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import numbers, printable
 from pfaffian.formats.run_settings import RunSettings
@@ -26,7 +25,6 @@ from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import Body, body
 from pfaffian.model.force import Actuator, Potential, actuator
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.unphysical import unphysical
 
 MAX_PARTS = 10_000
 GRAVITY = (0.0, 0.0, -9.81)
@@ -133,7 +131,7 @@ def parse_sdf(
         gravity=_gravity(world),
         lenient=True,
     )
-    return _said(made, sdf.source, lost), _settings(world, made, made_tree.start)
+    return said(made, sdf.source, lost), _settings(world, made, made_tree.start)
 
 
 def _model(sdf: Element, name: str | None) -> tuple[Element, Element | None]:
@@ -226,15 +224,6 @@ def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[
         if n not in single:
             raise ModelError(f"actuated: {printable(n)} is no joint of the tree with one velocity; {nearest(n, list(single))}")
     return [actuator(n, n, limits=(-single[n].effort, single[n].effort)) for n in names]
-
-
-def _said(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
-    """The mechanism, lenient only where it must be; warns of all that was left out or changed."""
-    wrong = unphysical(m)
-    if wrong:
-        leave(lost, "inertias that no body can have are used as they are", *wrong)
-    say(source, lost)
-    return replace(m, lenient=bool(wrong))
 
 
 def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray]) -> RunSettings:
