@@ -11,6 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.left_out import as_they_are
 from pfaffian.formats.loop import KINDS as CLOSING
 from pfaffian.formats.loop import Loop, close, past_massless, zero_places
 from pfaffian.formats.mesh_file import Places, places
@@ -332,9 +333,7 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
         # Only the root link "world" has been renamed.
         raise (links[name] if name in links else links[WORLD]).element.error(f"{reason}; correct it")
     if wrong:
-        reasons = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
-        more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
-        _notice(f"{source}: inertias that no body can have are used as they are: {reasons}{more}")
+        _notice(f"{source}: {as_they_are(wrong)}")
     return bool(wrong)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, ModelWarning, notice
 from pfaffian.formats.file import as_path
+from pfaffian.formats.left_out import as_they_are
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.usd_body import read_body, rigid_bodies
@@ -88,8 +89,7 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
     _tell(s, joints, closing)
     wrong = unphysical(m)
     if wrong:
-        listed = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
-        notice(f"{s.source}: inertias that no body can have are used as they are: {listed}", ModelWarning)
+        notice(f"{s.source}: {as_they_are(wrong)}", ModelWarning)
     return replace(m, lenient=bool(wrong)), RunSettings(guess=_start(s, m, tree, named))
 
 
