@@ -17,7 +17,7 @@ from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_pa
 from pfaffian.formats.mjcf_model import Compiled, compiled
 from pfaffian.formats.mjcf_part import disabled, m_type, read_closures, read_lifts, read_tree
 from pfaffian.formats.mjcf_text import prepare
-from pfaffian.formats.number import printable
+from pfaffian.formats.number import check_choice, printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.output.plain import text as plain
@@ -94,8 +94,7 @@ def parse_mjcf(
         >>> m, settings.step
         (<Mechanism 'arm': 1 body, 1 joint (nq 1, nv 1), inputs motor>, 0.002)
     """
-    if friction not in FRICTION:
-        raise ModelError(f"friction={printable(friction)}: one of {', '.join(FRICTION)} is needed")
+    check_choice(friction, FRICTION, "friction")
     base = None if folder is None else Path(folder)
     found = prepare(text, source, base)
     c = compiled(found, places(base, meshes))

@@ -1,9 +1,10 @@
-"""Numbers from untrusted text; refuses what `float` accepts but a model file must not contain."""
+"""Numbers and words from untrusted text; refuses what `float` accepts but a model file must not contain."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 from pfaffian.errors import ModelError
 
@@ -37,6 +38,12 @@ def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
     if len(words) != count:
         raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {printable(text)}")
     return tuple(number(word, where) for word in words)
+
+
+def check_choice(value: object, choices: Sequence[str], what: str) -> None:
+    """Raise ModelError: an argument is none of its choices."""
+    if value not in choices:
+        raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
 
 
 def printable(text: object) -> str:

@@ -14,7 +14,7 @@ from pfaffian.formats.coupling import Lifted
 from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.left_out import LeftOut, leave, said
 from pfaffian.formats.mesh_file import Places, places
-from pfaffian.formats.number import numbers, printable
+from pfaffian.formats.number import check_choice, numbers, printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.sdf_frame import Frames, read_frames
 from pfaffian.formats.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
@@ -107,9 +107,8 @@ def parse_sdf(
         >>> m
         <Mechanism 'pendulum': 1 body, 1 joint (nq 1, nv 1), inputs hinge>
     """
-    for chosen, choices, what in ((base, BASES, "base"), (friction, FRICTION, "friction")):
-        if chosen not in choices:
-            raise ModelError(f"{what}={printable(chosen)}: one of {', '.join(choices)} is needed")
+    check_choice(base, BASES, "base")
+    check_choice(friction, FRICTION, "friction")
     sdf, lost = parse_xml(text, source, words=True), dict[str, list[str]]()
     chosen_model, world = _model(sdf, model)
     links, joints, frames = _parts(chosen_model, _version(sdf), lost)

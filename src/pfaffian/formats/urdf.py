@@ -15,7 +15,7 @@ from pfaffian.formats.left_out import as_they_are
 from pfaffian.formats.loop import KINDS as CLOSING
 from pfaffian.formats.loop import Loop, close, past_massless, zero_places
 from pfaffian.formats.mesh_file import Places, places
-from pfaffian.formats.number import printable
+from pfaffian.formats.number import check_choice, printable
 from pfaffian.formats.urdf_drake import read_drake_joint, rotors
 from pfaffian.formats.urdf_loops import Beside, check_names, coupled, on_parent, read_beside
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
@@ -129,9 +129,8 @@ def parse_urdf(
         >>> pf.formats.parse_urdf(f'<robot name="pendulum">{links}{hinge}</robot>')
         <Mechanism 'pendulum': 2 bodies, 2 joints (nq 1, nv 1), inputs hinge>
     """
-    for value, choices, what in ((base, ("fixed", "free"), "base"), (mimic, ("free", "follow"), "mimic")):
-        if value not in choices:
-            raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
+    check_choice(base, ("fixed", "free"), "base")
+    check_choice(mimic, ("free", "follow"), "mimic")
     robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
     links, joints, cut, also = _parts(robot, side)
