@@ -17,8 +17,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE
-from pfaffian.errors import ModelError, RunError, brief
-from pfaffian.evaluate.arrays import as_number, as_whole, parameter_values, runs, some_runs
+from pfaffian.errors import ModelError, RunError
+from pfaffian.evaluate.arrays import as_flag, as_number, as_whole, parameter_values, runs, some_runs
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.simulate.assemble import APART, assemble, held_by_name
@@ -193,8 +193,7 @@ def equilibrium(
     refuse_distributions(m, "equilibrium")
     _refuse(m)
     many, t = as_whole(branches, "branches", most=STARTS), as_number(t, "t")
-    if not isinstance(stable, (bool, np.bool_)):
-        raise ModelError(f"stable must be True or False, got {brief(stable)}")
+    stable = as_flag(stable, "stable")
     closed, p = assemble(m, q, parameters=parameters, t=t, hold=hold).q, parameter_values(m, parameters)
     begin = np.atleast_2d(closed)
     inputs = runs(u, m.u_names, np.zeros(m.nu), "u")
