@@ -15,10 +15,9 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, one_of
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
-from pfaffian.simulate.simulation import Simulation, arguments
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.step_slopes import check_differentiable, with_matrices, with_products
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.step_slopes import differentiable, with_matrices, with_products
 from pfaffian.terms.terms import Terms, symbols
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "constraints", "rate", "step")
@@ -73,8 +72,7 @@ def casadi_function(
     if what == "step":
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
-        chosen, _ = arguments(scheme, control, None)
-        s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
+        s = differentiable(m, control, scheme, "casadi_function")
         f = step_function(s, as_number(step, "step", above=0), bool(len(wrt)))
     else:
         if not (step is None and scheme is None and control is None):
@@ -85,7 +83,6 @@ def casadi_function(
 
 def step_function(s: Simulation, h: float, matrices: bool) -> ca.Function:
     """(x, u, p, t) -> x_next.   matrices: whether all derivatives are wanted, so that stages compute theirs once."""
-    check_differentiable(s, "casadi_function")
     (x, w, p, t, length), there = (with_matrices if matrices else with_products)(s).step(s)
     whole = ca.Function("step_of_length", [x, w, p, t, length], [there])
     return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(("x", "u", "p", "t"), ("x_next",)))

@@ -16,8 +16,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.casadi_functions import motion_with_matrices
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.step_slopes import check_differentiable, with_matrices
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.step_slopes import differentiable, with_matrices
 from pfaffian.terms.digest import digest
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
@@ -61,8 +60,7 @@ def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, 
     else:
         if step is None:
             raise ModelError(f"{name}: give the length of a step too, such as step=0.01 [s]")
-        s = Simulation(as_system(m), scheme or Scheme(), None, (), ("q", "v"), ())
-        check_differentiable(s, name)
+        s = differentiable(m, None, scheme, name)
         kernels, states = _step(s, as_number(step, "step", above=0), backend), 1
     value, slopes = kernels
     return Pair(value, slopes, states, (np.zeros(m.nu), np.asarray(m.p_defaults)))

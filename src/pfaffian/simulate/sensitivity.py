@@ -33,11 +33,10 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.entrance import REGULAR, entrances
 from pfaffian.simulate.result import causes_of
 from pfaffian.simulate.roll import first_state
-from pfaffian.simulate.simulation import Simulation, arguments
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.step_slopes import check_differentiable, with_matrices, with_products
-from pfaffian.simulate.system import as_system
+from pfaffian.simulate.step_slopes import differentiable, with_matrices, with_products
 from pfaffian.terms.connection import left_inverse
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
@@ -108,7 +107,7 @@ def step_derivatives(
         >>> pf.calculus.step_derivatives(m, [0.1], step=0.5, backend="numpy").A.round(3)  # a turn by 2 rad/s * 0.5 s
         array([[ 0.542,  0.417], [-1.687,  0.542]])
     """
-    s = _simulation(m, control, scheme, "step_derivatives")
+    s = differentiable(m, control, scheme, "step_derivatives")
     m, names, zs = s.mechanism, s.w_names, np.array(s.z, dtype=float)
     at = given(
         q=(q, configurations(m, q)),
@@ -123,13 +122,6 @@ def step_derivatives(
     times = np.array([as_number(t, "t")]), np.array([as_number(step, "step", above=0)])
     found = matrices(lambda *x: f(*x, threads=count), at, shapes, *times)
     return StepDerivatives(*[x[..., 0] for x in found[:3]], *found[3:])
-
-
-def _simulation(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
-    chosen, _ = arguments(scheme, control, None)
-    s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
-    check_differentiable(s, what)
-    return s
 
 
 @by_key(64)
@@ -361,7 +353,7 @@ def rollout(
         >>> r.vjp(v=[[0.0], [1.0]]).u.ravel().round(3)[:3]
         array([0.05, 0.05, 0.05])
     """
-    s = _simulation(m, control, scheme, "rollout")
+    s = differentiable(m, control, scheme, "rollout")
     m, begin, count = s.mechanism, as_number(t, "t"), as_whole(steps, "steps")
     start = start_of(m, q, v, parameters, begin, backend)
     begun = start_state(start, q, v, False)

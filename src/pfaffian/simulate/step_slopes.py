@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.law import Control
 from pfaffian.dynamics.response import Factors, HeldMotion, Response, Slopes, gradient, response, slopes
 from pfaffian.errors import ModelError
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import refuse
-from pfaffian.simulate.simulation import Simulation
-from pfaffian.simulate.step import Functions, time_step
+from pfaffian.simulate.simulation import Simulation, arguments
+from pfaffian.simulate.step import Functions, Scheme, time_step
+from pfaffian.simulate.system import as_system
 from pfaffian.simulate.tracing import correction, rate_with
 from pfaffian.simulate.variables import q_dot
 from pfaffian.terms.connection import refuse_distributions
@@ -32,7 +34,15 @@ EXPLICIT = ("rk4", "euler")
 STAY = {"never_inline": True}
 
 
-def check_differentiable(s: Simulation, what: str) -> None:
+def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
+    """A mechanism under a law, whose step has a derivative. Raises ModelError: it has none; arguments of another type."""
+    chosen, _ = arguments(scheme, control, None)
+    s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
+    _check(s, what)
+    return s
+
+
+def _check(s: Simulation, what: str) -> None:
     """Raise ModelError where a step has no derivative, or none that is written here, and name the way out."""
     m = s.mechanism
     refuse_distributions(m, what)
