@@ -11,6 +11,7 @@ import numpy as np
 
 import pfaffian as pf
 from pfaffian import statistics
+from tests.sweeps.test_sweep import files
 
 
 def machine() -> pf.Mechanism:
@@ -18,10 +19,6 @@ def machine() -> pf.Mechanism:
     pull = pf.generalised_force("pull", lambda k: -k.q[0], joint="hinge")
     hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
     return pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -1), inertia=0.1)], [hinge], forces=[pull])
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.suffix != ".partial"}
 
 
 class Killer(distributed.WorkerPlugin):
