@@ -80,6 +80,14 @@ def test_an_attitude_loop_turns_a_craft_through_lagging_motors():
     assert np.abs(r.v[-1]).max() < 1e-3
 
 
+def test_a_moment_makes_up_for_the_turning_of_its_axes():
+    """Euler's equations of a craft that turns about a skew axis: its acceleration is gain (wanted - w) and nothing else."""
+    w, wanted = np.array([1.0, -2.0, 3.0]), np.array([0.5, 1.0, -1.0])
+    moment = reg.rate_torque(ca.DM(w), ca.DM(wanted), ca.DM(np.diag([0.02, 0.03, 0.05])), 4.0)
+    found = pf.forward_dynamics(body(), {}, w, np.array(moment).ravel())
+    close(found.v_dot, 4.0 * (wanted - w), 1e-12, "acceleration")
+
+
 def test_a_battery_sags_and_empties():
     given = {"full": 16.8, "empty": 13.2, "resistance": 0.05}
     assert reg.battery_voltage(1.0, 0.0, **given) == 16.8
