@@ -335,3 +335,14 @@ def test_what_is_wrong_is_named(what):
     wrong, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         wrong()
+
+
+def test_friction_acts_midway_in_the_overlap_of_two_balls():
+    """Balls of 0.2 m and 0.3 m that overlap by 0.1 m: 0.15 m below the centre of the smaller one is the arm of its moment."""
+    small, large = (pf.shape("sphere", radius=r) for r in (0.2, 0.3))
+    touch = pf.forces.contact("touch", "ball", shape_a=small, shape_b=large, stiffness=1e4, friction=0.5)
+    joint = pf.joint("ball", "free", "world", "ball")
+    m = pf.mechanism("ball", [pf.body("ball", 1.0, inertia=0.1)], [joint], forces=[*touch], gravity=(0, 0, 0))
+    v = [1.0, 0, 0, 0, 0, 0]
+    f = pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0, 0, 0.4, 0, 0, 0, 1], v)["f"]
+    assert f[0] < 0 and f[4] == pytest.approx(-0.15 * f[0])
