@@ -258,8 +258,11 @@ def test_limits_effort_and_dynamics():
     numbers = (m.value(x).item() for x in (j.damping, j.stiffness, j.rest))
     assert (j.limits, j.effort, tuple(numbers), m.u_limits.tolist()) == (((-1, 2),), 5, (0.5, 3, 0.2), [[-5, 5]])
     assert "dry friction is smooth below 0.001 rad/s or m/s: 'j'" in said and len(m.forces) == 1
+    rubbed = float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.2], [1.0])["f"])
     m, _, said = read(text, friction="none")
     assert "dry friction is left out: 'j'" in said and not m.forces
+    free = float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.2], [1.0])["f"])
+    assert rubbed - free == pytest.approx(-0.7, abs=1e-5)
     for none in ("1e16", "inf", "-1"):
         m, _, _ = read(
             text.replace("<effort>5", f"<effort>{none}").replace("<upper>2", "<upper>1e16").replace("<lower>-1", "<lower>-inf")

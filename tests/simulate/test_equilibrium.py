@@ -298,3 +298,12 @@ def test_accelerations_that_break_rows_or_leave_motions_free():
     loose = TWO.with_(constraints=[])
     with pytest.raises(pf.RunError, match=r"1 motion\(s\) stay free, of B"):
         COMPLETE(loose, [0, 0], [0, 0], {"A": 1.0})
+
+
+def test_branches_hold_what_forces_lead_away_from():
+    """A pendulum hangs or stands; the forces lead to the first alone."""
+    hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
+    m = pf.mechanism("pendulum", [pf.body("rod", 2.0, com=(0, 0, -1))], [hinge])
+    found = pf.equilibrium(m, {"hinge": 0.5}, branches=3)
+    assert found.stable.tolist() == [True, False]
+    assert np.cos(found.q[:, 0]) == pytest.approx([1, -1])

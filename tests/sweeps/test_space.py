@@ -54,6 +54,12 @@ def test_samples_are_scipy_s_in_any_pieces(method):
     assert len(digests) == 4
 
 
+@pytest.mark.parametrize("label", ["q:a", "v:y", "w:x", "x"])
+def test_a_label_of_nothing_is_refused(label):
+    with pytest.raises(ModelError, match=f"space: there is no '{label}': a parameter, q:NAME, v:NAME, u:NAME or seed"):
+        as_space({label: [0.0, 1.0]}, M)
+
+
 WRONG = {
     "a method": ({"method": "random"}, "samples: method 'random' is unknown; one of sobol, halton, latin"),
     "a range": ({"ranges": {"a": (1.0, 1.0)}}, r"samples: 'a': \(lowest, highest\)"),
