@@ -60,7 +60,8 @@ def compare(c: Case, o: Options) -> Iterator[Comparison]:
         agree(f"{c.what}, acceleration", ours["forward dynamics"]()[None], peer.forward()[None])
         for name in ("pf.run", "stepper"):
             agree(f"{c.what}, {name}", ours[name]()[None], peer.step()[None], SAME_STEP)
-    times = interleaved(ours | {"mujoco mj_step": peer.step, "mujoco mj_forward": peer.forward}, 1, o)
+    alone = {"stepper": going(c), "mujoco mj_step": peer.go, "mujoco mj_forward": peer.forward}
+    times = interleaved(ours | alone, 1, o)
     for name, beside in (("pf.run", "mj_step"), ("stepper", "mj_step"), ("forward dynamics", "mj_forward")):
         yield Comparison(f"{c.what}, {name}", "a call", times[name], times[f"mujoco {beside}"])
 
@@ -89,6 +90,13 @@ def stepped(c: Case) -> Callable[[], np.ndarray]:
     return call
 
 
+def going(c: Case) -> Callable[[], object]:
+    """One step of a stepper after another."""
+    s = pf.stepper(c.mechanism, step=STEP, backend="c")
+    s.reset(c.q, c.v, correct_start=False)
+    return s.step
+
+
 class Peer:
     """MuJoCo's machine; what is computed comes back in our order."""
 
@@ -99,6 +107,10 @@ class Peer:
     def start(self) -> None:
         w = self.case.twin
         self.data.qpos[:], self.data.qvel[:] = self.case.q[w.q_order], self.case.v[w.v_order]
+
+    def go(self) -> None:
+        """One step after another."""
+        mujoco.mj_step(self.model, self.data)
 
     def step(self) -> np.ndarray:
         """[q, v] after a step from the start."""

@@ -13,7 +13,7 @@ from tests.simulate.machines import four_bar
 from tests.simulate.test_entrance import ALONG, FLAT
 from tests.simulate.test_stepper import SWITCHED, cart, noisy, regulating, sprung
 
-RUNS, STEP = 130, 2e-3
+RUNS, STEP, START = 130, 2e-3, 0.5
 CASES = {
     "a loop": (four_bar(), {}),
     "noise and latency": (cart(), {"control": noisy(), "seed": 5}),
@@ -29,7 +29,7 @@ def device(monkeypatch, tmp_path):
 def made(m, options):
     s = pf.stepper(m, step=STEP, runs=RUNS, **options)
     random = np.random.default_rng(3)
-    s.reset(q=0.02 * random.normal(size=(RUNS, m.nq)) + m.neutral(), v=random.normal(size=(RUNS, m.nv)))
+    s.reset(q=0.02 * random.normal(size=(RUNS, m.nq)) + m.neutral(), v=random.normal(size=(RUNS, m.nv)), t=START)
     return s
 
 
@@ -47,7 +47,7 @@ def test_bits_of_the_processor(name, device):
     d.wait()
     assert sys.modules["cupy"].waited == [1]
     d.back()
-    assert there.t == d.t == here.t == 23 * STEP
+    assert there.t == d.t == here.t == START + 23 * STEP
     for a, b in ((here, there), (here.save(), there.save())):
         assert np.array_equal(a.status, b.status)
         for part in ("q", "v") if a is here else ("x", "u", "p", "stopped"):
