@@ -307,3 +307,16 @@ def test_branches_hold_what_forces_lead_away_from():
     found = pf.equilibrium(m, {"hinge": 0.5}, branches=3)
     assert found.stable.tolist() == [True, False]
     assert np.cos(found.q[:, 0]) == pytest.approx([1, -1])
+
+
+def test_motions_come_in_order_of_their_stiffness():
+    """Two carts on springs, the stiffer one first in the mechanism."""
+    slides = [
+        pf.joint("stiff", "prismatic", "world", "light", axis=(1, 0, 0), stiffness=900.0),
+        pf.joint("soft", "prismatic", "world", "heavy", axis=(1, 0, 0), stiffness=100.0),
+    ]
+    m = pf.mechanism("carts", [pf.body("light", mass=1.0), pf.body("heavy", mass=4.0)], slides)
+    found = pf.equilibrium(m)
+    close(found.stiffness, [25.0, 900.0], MATCH, "stiffness per mass")
+    close(found.hertz, np.array([5.0, 30.0]) / (2 * np.pi), MATCH, "frequencies")
+    close(np.abs(found.modes), [[0.0, 1.0], [0.5, 0.0]], MATCH, "modes of unit v M v")
