@@ -39,9 +39,6 @@ class Array:
     def __setitem__(self, where, value):
         self.host[where] = value
 
-    def reshape(self, *shape):
-        return Array(self.host.reshape(*shape))
-
     def swapaxes(self, *axes):
         return Array(self.host.swapaxes(*axes))
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.kernel.call.rollout import Held, Rollout, task_of
-from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span
+from pfaffian.kernel.call.rollout import Held, Rollout, task_in_place
+from pfaffian.kernel.program.loop import LARGEST, Span, as_span
 from pfaffian.kernel.text.cuda import OPTIONS, cuda_text
 
 THREADS = 128
@@ -35,14 +35,8 @@ class OnDevice:
     """
 
     def __init__(self, rollout: Rollout, device: Device, arrays: Held, span: Span) -> None:
-        self.device, self.arrays = device, arrays
-        span = as_span(span._replace(every=LARGEST))
-        new, self.runs = device.cupy.empty, len(arrays.status)
-        record = new((self.runs * sum(rollout.shapes[1].outputs),)).reshape(1, -1, self.runs).swapaxes(1, 2)
-        sampling = device.cupy.asarray(np.array(span.sampling, dtype=np.int64).reshape(-1))
-        self._kept = record, sampling
-        result = RolloutResult(arrays.x, record, arrays.status, arrays.stopped)
-        self._task = task_of(arrays.x, arrays.u, arrays.p, span, result, sampling)
+        self.device, self.runs = device, len(arrays.status)
+        self._task, self._kept = task_in_place(rollout, as_span(span._replace(every=LARGEST)), arrays, device.cupy)
 
     def advance(self, first: int, steps: int) -> None:
         """Steps first ... first + steps - 1."""

@@ -184,7 +184,7 @@ class Rollout:
         self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
     ) -> None:
         sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        task = task_of(x0, u, p, span, result, sampling)
+        task = _task(x0, u, p, span, result, sampling)
 
         def work(begin: int, end: int) -> None:
             tier.call(ctypes.byref(task), begin, end, memory.WORKSPACES.get(tier.doubles))
@@ -192,7 +192,7 @@ class Rollout:
         memory.in_blocks(work, len(result.status), self.code.recipe.lanes, threads)
 
 
-def task_of(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _Task:
+def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _Task:
     """The struct of a call; the arrays, all of NumPy or all of one device, must outlive it."""
 
     def port(array: Any, axis: int | None = 0) -> _Port:
@@ -226,12 +226,8 @@ class InPlace:
 
     def __init__(self, rollout: Rollout, span: Span, arrays: Held, threads: int) -> None:
         self.rollout, self.arrays, self.threads = rollout, arrays, threads
-        self.span = span = as_span(span._replace(every=LARGEST))
-        x, u, p, status, stopped = arrays
-        self.runs = len(status)
-        self._record = np.empty((1, sum(rollout.shapes[1].outputs), self.runs)).swapaxes(1, 2)  # the loop records step 0
-        self._sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
-        self._task = task_of(x, u, p, span, RolloutResult(x, self._record, status, stopped), self._sampling)
+        self.span, self.runs = as_span(span._replace(every=LARGEST)), len(arrays.status)
+        self._task, self._kept = task_in_place(rollout, self.span, arrays, np)
         self._at = ctypes.addressof(self._task)
 
     def advance(self, first: int, steps: int) -> None:
@@ -254,6 +250,14 @@ class InPlace:
         x, u, p, status, stopped = self.arrays
         r = self.rollout(x, u, p, self.span._replace(first=first, steps=steps), status=status, stopped=stopped)
         x[...], status[...], stopped[...] = r.x, r.status, r.stopped
+
+
+def task_in_place(rollout: Rollout, span: Span, arrays: Held, module: Any) -> tuple[_Task, tuple[Any, Any]]:
+    """The struct of calls that go on in these arrays, of NumPy or another `module` like it; and what has to outlive it too."""
+    x, u, p, status, stopped = arrays
+    record = module.empty((1, sum(rollout.shapes[1].outputs), len(status))).swapaxes(1, 2)  # the loop records step 0
+    sampling = module.asarray(np.array(span.sampling, dtype=np.int64).reshape(-1))
+    return _task(x, u, p, span, RolloutResult(x, record, status, stopped), sampling), (record, sampling)
 
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
