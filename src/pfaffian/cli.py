@@ -153,7 +153,12 @@ class _Version(argparse.Action):
 
 def _file_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", type=Path, metavar="FILE", help="a .urdf, .xml, .yaml or .yml file, or a machine of the zoo, such as four_bar")
+    add(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a file of URDF, MJCF, SDF, USD or YAML, or a machine of the zoo, such as four_bar",
+    )
     add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
     add("--mimic", choices=("free", "follow"), help="URDF only: let mimic joints move freely, or follow")
     words = "a parameter; or q:NAME, v:NAME, u:NAME for a start value or an input (may be repeated)"
