@@ -1,6 +1,6 @@
 """A machine in the state that its symmetries and wheels leave, beside the same machine in [q; v], at the same accuracy.
 
-A satellite with a UR5 by all six momenta, with and without a chart of their orbit, and a rover with an arm by its wheels
+A satellite with a UR5 by all six momenta, in the space of all momenta and in that of one, and a rover with an arm by its wheels
 [chhabra14 example 4.6.1]. RK4, 4096 runs from other starts of one momentum, one thread; nothing drives them. First a step of
 each. Then a second of motion of each, at the step at which its joints are as far off after 10 s as those of the other: some of
 the runs at three steps, beside runs of the full machine at steps so short that their errors do not count, and between two steps
@@ -36,7 +36,7 @@ FEW = 32
 @dataclass(frozen=True)
 class Case:
     """q, v: what starts lie about.   steps: at which errors are measured, and a last one for what they are measured against,
-    all [s].   off: how far joints may be off after SOON [rad].   chart: whether the space of one momentum is asked too."""
+    all [s].   off: how far joints may be off after SOON [rad].   at_mu: whether the space of one momentum is asked too."""
 
     name: str
     m: pf.Mechanism
@@ -44,11 +44,10 @@ class Case:
     v: np.ndarray
     steps: tuple[float, ...]
     off: float
-    chart: bool
+    at_mu: bool
 
 
 def run(o: Options) -> Iterator[Comparison]:
-    # The hull spins about the axis along which it drifts, so that the momentum stays within its chart.
     m, v = satellite(), np.r_[0.02, -0.01, 0.1, 0.01, 0.02, -0.08, 0.3, -0.2, 0.4, 0.5, -0.3, 0.6]
     q = np.array([*m.neutral()[:7], 0.4, -1.2, 1.4, -0.5, 0.6, 0.3])
     yield from beside(Case("satellite with a UR5", m, q, v, (0.08, 0.04, 0.02, 0.005), 1e-6, True), o)
@@ -68,8 +67,8 @@ def beside(case: Case, o: Options) -> Iterator[Comparison]:
     """Each reduced machine beside the full one: a step, then a second at the same accuracy."""
     m, (q, v) = case.m, starts(case, max(o.runs, FEW))
     sides: dict[str, pf.Mechanism | pf.System] = {"reduced": pf.reduce(m)}
-    if case.chart:
-        sides["reduced, in a chart"] = pf.reduce(m, momentum=pf.reduction.momentum_map(m, case.q, case.v))
+    if case.at_mu:
+        sides["reduced, at one momentum"] = pf.reduce(m, momentum=pf.reduction.momentum_map(m, case.q, case.v))
     sides["full"] = m
     calls, operations = {}, {}
     for side, x in sides.items():

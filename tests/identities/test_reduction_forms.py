@@ -10,6 +10,7 @@ import pytest
 from scipy.linalg import null_space
 
 import pfaffian as pf
+from pfaffian.dynamics.motion import Motion
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
@@ -119,6 +120,46 @@ def test_the_two_form_by_curvature(base, mu):
     whole[d:, d:] += pf.reduction.connection_curvature(m, q) @ (Ad.T @ orbit.mu)
     assert along.shape == (6, d) and k == len(orbit.mu)
     close(Xi, whole, 1e3 * ALGEBRA, "Xi")
+
+
+@pytest.mark.parametrize(("base", "mu"), CASES, ids=NAMES)
+def test_a_run_at_one_momentum_follows_the_two_form(base, mu):
+    """iota_X (Omega - Xi_mu) = dH, H = p~^T M^^-1 p~ / 2 + mu_b^T K11^-1 mu_b / 2 with p~ = p_s - A^T mu_b: the state holds
+    p_s, and changes by momenta of bodies. [chhabra14 (3.3.42), (3.3.44)]"""
+    m = machine(base)
+    j, T = m.joints[0], symbols(m)
+    orbit, K, rest = orbit_of(group_of(j), np.array(mu, dtype=float)), blocks(T, j.name), list(range(j.nv, m.nv))
+    d, k = len(orbit.names), j.nv
+    o, p = ca.SX.sym("o", d), ca.SX.sym("p", len(rest))
+    mu_b = body_momentum(group_of(j), orbit, o)
+    theta, y = K.A.T @ mu_b, solve_definite(K.shape, p)
+    H = (ca.dot(p, y) + ca.dot(mu_b, solve_definite(K.K11, mu_b))) / 2
+    # The axes of rotors that joints drive do not turn with them.
+    rotors = ca.vertcat(*[link.armature for link in T.kinematics.tree.links])[rest]
+    turned = ca.vertcat(*[y.T @ commutation_coefficients(T.kinematics)[i][rest, rest] @ (p - rotors * y) for i in rest])
+    slope = ca.vertcat(ca.gradient(H, o), directional_derivative(T.kinematics, H)[:, rest].T + turned)
+    system, x = pf.reduce(m, momentum=mu), ca.SX.sym("x", m.nq + m.nv)
+    at_rest = Motion(ca.SX(m.nv, 1), ca.SX(m.nv, 1), ca.SX(0))
+    moving = ca.Function("moving", [T.q, T.v, T.u, x], [system.rated(x, T, at_rest), T.generalised_input[rest]])
+    shown = ca.Function("shown", [x, T.t], [system.shown(x, T.t)[1]])
+    q_dot, mu_dot = ca.SX.sym("q_dot", m.nq), ca.SX.sym("mu_dot", k)
+    seen = [x, y, mu_b, theta, slope, two_form(T, j.name, orbit, o), ca.jacobian(mu_b, o)]
+    seen[0] = ca.jtimes(theta, T.q, q_dot) + K.A.T @ mu_dot
+    f = ca.Function("f", [T.q, o, p, q_dot, mu_dot], seen)
+    (q, _), random = start(m), np.random.default_rng(5)
+    at = [q, np.linspace(0.2, 0.7, d), random.normal(size=len(rest))]
+    _, y_at, mu_at, theta_at, *_ = f(*at, 0, 0)
+    state = ca.vertcat(ca.DM(q), mu_at, ca.DM(at[2]) + theta_at)
+    v = shown(state, 0)
+    rate, pushed = (np.array(a).ravel() for a in moving(q, v, 0, state))
+    theta_dot, _, _, _, slope, Xi, J = (np.array(a) for a in f(*at, rate[: m.nq], rate[m.nq : m.nq + k]))
+    close(np.array(v)[k:], np.array(y_at), 1e3 * ALGEBRA, "y")
+    o_dot, *_ = np.linalg.lstsq(J, rate[m.nq : m.nq + k], rcond=None)
+    close(J @ o_dot, rate[m.nq : m.nq + k], 1e3 * ALGEBRA, "mu_b stays on its orbit", scale=1.0)
+    p_dot = rate[m.nq + k :] - pushed - theta_dot.ravel()
+    by_form = Xi @ np.r_[o_dot, np.array(y_at).ravel()] - slope.ravel()
+    assert np.abs(Xi[d:, d:]).max() > 1e-2 and np.abs(theta_dot).max() > 1e-2
+    close(by_form, np.r_[np.zeros(d), p_dot], 1e4 * ALGEBRA, "p_dot", scale=np.abs(slope).max())
 
 
 def test_the_two_form_in_the_printed_chart():

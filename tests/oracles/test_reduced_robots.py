@@ -19,7 +19,7 @@ except PackageNotFoundError:
 TIMES = np.linspace(0, 10, 11)
 SAME, KEPT = 1e-9, 1e-12
 """Bounds on states after 10 s, and on momenta [N s, N m s], kept to rounding. Joints move at some 0.1 rad/s, light wrists
-faster: an error of the start grows up to some thousand times in 10 s, and the chart loses two digits more in them."""
+faster: an error of the start grows up to some thousand times in 10 s, and the state of one momentum loses two digits more."""
 OWN = 5e-11
 """What the arm as it is errs at most: how much it changes with steps of a fraction, of at most 0.02 s."""
 
@@ -43,11 +43,11 @@ def test_an_arm_that_floats_with_all_six_momenta(name, seed):
     keep = {"times": TIMES, "u": random.uniform(-0.005, 0.005, m.nu), "tolerance": 1e-13}
     plain, finer = pf.run_adaptive(m, q, v, **keep), pf.run_adaptive(m, q, v, **keep, max_step=0.02)
     other = pf.run_adaptive(pf.reduce(m), q, v, **keep)
-    in_chart = pf.run_adaptive(pf.reduce(m, momentum=mu), q, v, **keep)
+    at_mu = pf.run_adaptive(pf.reduce(m, momentum=mu), q, v, **keep)
     for what in ("q", "v"):
         close(finer[what], plain[what], OWN, f"{what} by smaller steps", scale=1.0)
         close(other[what], plain[what], SAME, what, scale=1.0)
-        close(in_chart[what], plain[what], SAME, f"{what} in the chart", scale=1.0)
+        close(at_mu[what], plain[what], SAME, f"{what} at one momentum", scale=1.0)
     close(other["momentum"].values[0, :6], about_mass_centre(m, q, v), 1e-14, "momentum of the state")
     assert float(np.abs(other["momentum_drift"]).max()) < KEPT
     # Motors move what is not kept.

@@ -89,6 +89,8 @@ def test_the_space_of_one_momentum(base):
     close(said.get("orbit", mu), seen, 100 * DERIVATIVE, "momentum in the body", scale=1.0)
     assert ("orbit" in said) == (base in ORBITS)
     close(said["momentum_drift"], np.zeros(len(mu)), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+    shape = np.linalg.inv(np.linalg.inv(said["M"].reshape(m.nv, m.nv))[len(mu) :, len(mu) :])
+    close(said["shape_momentum"], shape @ v[len(mu) :], 1e3 * DERIVATIVE, "M^ s")
 
 
 @pytest.mark.parametrize(

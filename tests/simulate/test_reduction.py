@@ -299,6 +299,23 @@ def test_what_is_said_beside_the_state_has_names_and_units():
         assert r.shape_momentum_unit.values.tolist() == ["N m s"] * 2
 
 
+@pytest.mark.parametrize("base", ["free", "spherical", "planar", "schoenflies"])
+def test_the_space_of_one_momentum_costs_no_more_than_that_of_all(base):
+    """Operations of a step of RK4 on the orbit of one momentum, beside those of `reduce(m)`."""
+    from tests.simulate.test_reduced_rates import machine
+
+    m = satellite(actuators=[]) if base == "free" else machine(np.random.default_rng(3), base)
+    mu = np.arange(1.0, m.joints[0].nv + 1)
+    all_momenta, one = (pf.stepper(x, backend="numpy").operations["step"] for x in (pf.reduce(m), pf.reduce(m, momentum=mu)))
+    assert one < 1.05 * all_momenta
+
+
+def test_operations_of_the_spacecraft_of_the_thesis():
+    m = study.mechanism()
+    full, one = (pf.stepper(x, backend="numpy").operations["step"] for x in (m, pf.reduce(m, momentum=study.MU)))
+    assert one < 0.85 * full and one < 4800
+
+
 def test_another_momentum_is_not_taken_silently():
     m = satellite()
     with pytest.raises(pf.ModelError, match="show does not undo enter: v"):

@@ -109,11 +109,11 @@ def reduce(
             taken beside wheels or blades, as constraints like these.
         by: under constraints on velocities, names of the joints whose velocities they determine; found if None.
         momentum: (k,) spatial momentum of the first joint that every run has [N s, N m s], of a machine that nothing pushes
-            from outside. The state is then of the reduced space itself, [q; orbit; shape_momentum], orbit being the momentum
-            as the body sees it, on its coadjoint orbit. The momentum is about the frame, so far from it few digits are left of
-            what turns the machine, of which a run warns: place the frame near. Of several first joints: the momentum of all
-            bodies as `momentum_map` gives it, and the state [q; momentum] of the others. None: a state that takes any
-            momentum, wherever the machine is.
+            from outside. The state is then of the reduced space itself, [q; orbit; momentum], orbit being the momentum as the
+            body sees it, on its coadjoint orbit, and momentum that of the other joints. The given one is about the frame, so
+            far from it few digits are left of what turns the machine, of which a run warns: place the frame near. Of several
+            first joints: the momentum of all bodies as `momentum_map` gives it, and the state [q; momentum] of the others.
+            None: a state that takes any momentum, wherever the machine is.
         along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p, sigma>
             is a constant of motion. It takes that velocity's place in the state, and is conserved. [chhabra14 thm. 4.2.17] Its
             unit is that of sigma, whose entry for that velocity is nowhere zero.

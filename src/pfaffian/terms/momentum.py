@@ -135,11 +135,6 @@ def _along_links(k: Kinematics, h: list[Wrench]) -> ca.SX:
     return _stacked(k, parts)
 
 
-def rotors(k: Kinematics) -> ca.SX:
-    """(ns, 1) inertia of the rotors that joints drive, along the link rates [kg, kg m^2]."""
-    return _stacked(k, [link.armature for link in k.tree.links])
-
-
 def _stacked(k: Kinematics, parts: list[ca.SX]) -> ca.SX:
     out = ca.SX.zeros(k.tree.ns, 1)
     for link, part in zip(k.tree.links, parts, strict=True):
