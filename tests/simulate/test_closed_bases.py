@@ -137,8 +137,12 @@ def test_a_closure_to_what_is_fixed_on_the_world_takes_momentum():
         pf.reduce(held)
 
 
+SIDES = {"left": 0.2, "right": -0.2}
+"""Across a base, of its shoulders [m]; on one axis both would turn as one."""
+
+
 def test_a_robot_whose_base_is_fixed_is_told_to_let_it_float():
-    arms = [pf.body(n, 1.0, inertia=1.0) for n in ("left", "right")]
-    m = pf.mechanism("robot", arms, [pf.joint(n, "revolute", "world", n) for n in ("left", "right")])
+    arms = [pf.body(n, 1.0, inertia=1.0) for n in SIDES]
+    m = pf.mechanism("robot", arms, [pf.joint(n, "revolute", "world", n, placement=(0, y, 0)) for n, y in SIDES.items()])
     with pytest.raises(pf.ModelError, match=r"by 'left', 'right'; .* let the body that carries them float, .*base='free'"):
         pf.reduction.generalised_jacobian(m, "left")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
+from pfaffian.maths import se3
 from pfaffian.reduction import locked_inertia, mechanical_connection, momentum_map, shape_inertia
 from tests.random_mechanisms import random_body
 from tests.simulate.machines import summed
@@ -108,6 +110,83 @@ def test_states_with_and_without_the_momentum_move_as_the_machine_does(name):
         close(found, np.tile(J, (len(run.q), 1)), 1e-12, "momentum", scale=1 + np.abs(J).max())
     assert "momentum" not in run or run["momentum"].shape[-1] == m.nv - len(J)
     assert f"{J[0]:.6g}" in str(system)
+
+
+def as_one_tree(constraints=()):
+    """Two satellites, the other on the first one by a free joint; and the same by joints of their own on the world."""
+    two = pair(["free", "free"], forces=[], constraints=list(constraints))
+    chain = [two.joints[0], pf.joint("on other", "free", "one", "other")]
+    return two.with_(joints=chain), two
+
+
+def in_turn(m):
+    """A translation and a ball in the place of the first joint, with a body of no mass between them."""
+    slide, ball = pf.joint("slide", "translation", "world", "carriage"), pf.joint("ball", "spherical", "carriage", "one")
+    return m.with_(bodies=[pf.body("carriage"), *m.bodies], joints=[slide, ball, *m.joints[1:]])
+
+
+def twins(case):
+    """The tree on one free joint and its q, v; the machine that several joints carry and its q, v; and the pose of the base."""
+    tree, two = as_one_tree([GRIP] if case == "that hold each other" else [])
+    q, v = start(tree)
+    at = pf.forward_kinematics(tree, q)
+    Ad, R = ad_of(at["one"]), at["one"].rotation
+    if case == "in turn":
+        m = in_turn(tree)
+        # The slide's velocity is along the world's axes.
+        return tree, q, v, m, q, np.r_[R @ v[:3], v[3:]], Ad
+    other = at["other"]
+    there = np.r_[q[:7], other.position, Rotation.from_matrix(other.rotation).as_quat()]
+    return tree, q, v, two, there, np.r_[v[:6], pf.jacobian(tree, "other", q) @ v], Ad
+
+
+@pytest.mark.parametrize("case", ["on no spring", "that hold each other", "in turn"])
+def test_satellites_by_joints_together_and_as_one_tree(case):
+    """A tree on one free joint is the same machine: connections and curvatures are those of its base, seen from the world, and
+    what joints do to bodies is the same. [chhabra14 (3.2.24), theorem 3.2.7]"""
+    tree, q, v, m, there, v_there, Ad = twins(case)
+    close(momentum_map(m, there, v_there), momentum_map(tree, q, v), 1e-12, "J", scale=1.0)
+    close(locked_inertia(m, there), locked_inertia(tree, q), 1e-12, "I")
+    close(mechanical_connection(m, there), Ad @ mechanical_connection(tree, q), 1e-10, "A", scale=1.0)
+    close(shape_inertia(m, there), shape_inertia(tree, q), 1e-10, "M^", scale=1.0)
+    B = pf.reduction.connection_curvature(tree, q)
+    assert np.abs(B).max() > 0.01
+    close(pf.reduction.connection_curvature(m, there), B @ Ad.T, 1e-9, "B", scale=1.0)
+    for mu in (np.arange(1.0, 7.0), np.r_[0, 0, 0, 1.0, 2.0, 3.0]):
+        close(pf.reduction.isotropy_inertia(m, mu, there), pf.reduction.isotropy_inertia(tree, mu, q), 1e-11, "I^mu", scale=1.0)
+        along = pf.reduction.isotropy_connection(m, mu, there) @ v_there
+        close(along, pf.reduction.isotropy_connection(tree, mu, q) @ v, 1e-11, "A^mu v", scale=1.0)
+    for body in ("one", "other"):
+        how = {"frame": "LOCAL_WORLD_ALIGNED", "point": (0.1, 0.2, 0.3)}
+        for f in (pf.reduction.generalised_jacobian, lambda *a, **b: pf.reduction.momentum_twist(*a[:2], *a[2], **b)):
+            at = (there, q) if f is pf.reduction.generalised_jacobian else ((there, v_there), (q, v))
+            close(f(m, body, at[0], **how), f(tree, body, at[1], **how), 1e-10, body, scale=1.0)
+    for keep in ("pose", "attitude"):
+        found = pf.reduction.reaction_null_space(m, there, keep=keep)
+        close(found, pf.reduction.reaction_null_space(tree, q, keep=keep), 1e-9, keep, scale=1.0)
+    T = pf.symbols(m)
+    given = np.arange(1.0, 7.0)
+    told = ca.Function("told", [T.q], [pf.reduction.floating_base(T).momentum_twist("other", momentum=given)])(there)
+    carried = np.linalg.solve(locked_inertia(m, there), given)
+    seen = np.linalg.solve(ad_of(pf.forward_kinematics(m, there)["other"]), carried)
+    close(np.array(told).ravel(), seen, 1e-11, "by mu", scale=1.0)
+
+
+def ad_of(pose):
+    return np.array(ca.DM(se3.Ad(ca.DM(pose.rotation), ca.DM(pose.position))))
+
+
+@pytest.mark.parametrize("case", ["side by side", "in turn"])
+def test_what_belongs_to_one_joint_is_refused_of_several_by_name(case):
+    m = pair(["free", "free"]) if case == "side by side" else in_turn(as_one_tree()[0])
+    names = "'on one', 'on other'" if case == "side by side" else "'slide', 'ball'"
+    words = f"{names} carry .* together.* let one joint, .* carry all"
+    with pytest.raises(pf.ModelError, match=f"reduced_two_form: {words}"):
+        pf.reduction.reduced_two_form(m, np.ones(6))
+    with pytest.raises(pf.ModelError, match=f"holonomy: {words}"):
+        pf.reduction.holonomy(m, lambda x: [x] * 7)
+    with pytest.raises(pf.ModelError, match=r"6 numbers are needed .* got 2"):
+        pf.reduction.isotropy_inertia(m, [1.0, 2.0])
 
 
 def test_two_carts_on_a_spring_are_an_oscillator():

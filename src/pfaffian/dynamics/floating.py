@@ -31,9 +31,9 @@ from pfaffian.model import shown
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
-from pfaffian.terms.common_motion import several_together
+from pfaffian.terms.common_motion import CommonMotion, carried_together
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others, still
+from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint, indices, others, split, still
 from pfaffian.terms.terms import Terms, as_terms
 
 RESTING = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
@@ -58,8 +58,20 @@ def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
 
 def carrying(m: Mechanism) -> str:
     """What carries all, in words. Raises ModelError: nothing does."""
-    common = several_together(m)
+    common = carried_together(m)
     return common.name if common else first_joint(m).name
+
+
+def one_joint(m: Mechanism, what: str) -> Mechanism:
+    """The machine. Raises ModelError: several joints carry it together, and `what` is that of one joint."""
+    if common := carried_together(m):
+        names = ", ".join(map(repr, common.joints))
+        raise ModelError(
+            f"{what}: {names} carry {m.name!r} together, and it is that of one joint: let one joint, as of kind 'free', "
+            "carry all, and what else stands on the world stand on its body; mechanical_connection, connection_curvature and "
+            "reduce(m, momentum=...) take joints together"
+        )
+    return m
 
 
 def _with_loops(m: Mechanism, what: str) -> Mechanism:
@@ -92,8 +104,9 @@ def permitted(T: Terms, free: ca.SX) -> ca.SX:
 class FloatingBase:
     """Terms of a machine split into base and joints, as expressions for laws, outputs and `compile_terms`.
 
-    Closures between its bodies take part in it, other constraints do not.
-    terms: of the machine, at symbols.   joint: name of the first joint, that of the base.
+    Closures between its bodies take part in it, other constraints do not. Where several joints carry the machine together, tau
+    are speeds along the motions that they share, in the world, and s the velocities that other joints have besides.
+    terms: of the machine, at symbols.   joint: name of the first joint, that of the base, or of those that carry all together.
     """
 
     terms: Terms
@@ -103,14 +116,30 @@ class FloatingBase:
         return shown.words(self, f"of {self.terms.mechanism.name!r}", f"joint {self.joint!r}", f"s ({len(self.s)}, 1)")
 
     @cached_property
+    def common(self) -> CommonMotion | None:
+        """The motions of several joints that carry all together."""
+        return carried_together(self.terms.mechanism)
+
+    @cached_property
+    def X(self) -> ca.SX:
+        """(nv, nv) v = X [tau; s], each in the place of its entries."""
+        return self.common.lift(self.terms.kinematics) if self.common else ca.SX.eye(self.terms.mechanism.nv)
+
+    @cached_property
+    def M(self) -> ca.SX:
+        """(nv, nv) X^T M X."""
+        return self.X.T @ self.terms.M @ self.X if self.common else self.terms.M
+
+    @cached_property
     def blocks(self) -> Blocks:
         """K11 (k, k), K1s (k, n), A (k, n) = K11^-1 K1s and M^ (n, n) = Kss - K1s^T A of the mass matrix."""
-        return blocks(self.terms, self.joint)
+        return split(self.M, self.b)
 
     @cached_property
     def b(self) -> list[int]:
         """Entries of v of the base."""
-        return indices(self.terms.mechanism, (self.joint,))
+        m = self.terms.mechanism
+        return self.common.entries(self.terms.kinematics.tree) if self.common else indices(m, (self.joint,))
 
     @cached_property
     def s(self) -> list[int]:
@@ -126,7 +155,7 @@ class FloatingBase:
     @cached_property
     def lift(self) -> ca.SX:
         """H (nv, n): without momentum v = H s, s put onto the closures."""
-        return without_momentum(self.closed, self.joint)
+        return permitted(self.closed, self.X[:, self.s] - self.X[:, self.b] @ self.blocks.A)
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
         """(6, n) J_g = J H, J_s - J_b A without closures; body, frame and point (3,) [m] as in `Kinematics.jacobian`."""
@@ -138,12 +167,14 @@ class FloatingBase:
         momentum: (k, 1) spatial momentum that is conserved, as `momentum_map` returns it [N s, N m s], which makes the result
         independent of velocities; if None that of v.
         """
-        T, J = self.terms, self.terms.kinematics.jacobian(body, frame, point)[:, self.b]
+        T, Y = self.terms, self.X[:, self.b]
+        J = T.kinematics.jacobian(body, frame, point) @ Y
         if momentum is None:
-            return J @ (T.v[self.b, 0] + self.blocks.A @ T.v[self.s, 0])
-        m = T.mechanism
-        to_body = adjoint(m.joint(self.joint), T.q[m.q_slices[self.joint], 0]).T
-        return J @ solve_symmetric(self.blocks.K11, to_body @ vector(momentum, len(self.b), "momentum"))
+            return J @ solve_symmetric(self.blocks.K11, Y.T @ (T.M @ T.v))
+        m, mu = T.mechanism, vector(momentum, len(self.b), "momentum")
+        if self.common is None:
+            mu = adjoint(m.joint(self.joint), T.q[m.q_slices[self.joint], 0]).T @ mu
+        return J @ solve_symmetric(self.blocks.K11, mu)
 
     def reaction_free(self, keep: str = "pose") -> ca.SX:
         """P (n, n): orthogonal projector onto the s of the closures with A_r s = 0, A_r all rows of A or those of the base's
@@ -159,18 +190,25 @@ class FloatingBase:
         """Q (r, n): rows orthogonal to all such s, P = 1 - Q^T Q; orthonormal, or zero where A_r is short of rank."""
         if keep not in RESTING:
             raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
-        units, T = self.terms.mechanism.v_units, self.closed
-        rows = [row for row, i in enumerate(self.b) if units[i] in RESTING[keep]]
+        T = self.closed
+        rows = [row for row, unit in enumerate(self._units) if unit in RESTING[keep]]
         held, tolerance, left = ca.SX(0, len(self.s)), RANK, self.blocks.A
         if T.mechanism.ideal:
-            held = orthogonalise(T.A[:, self.s], ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups).Q
+            held = orthogonalise(T.A @ self.X[:, self.s], ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups).Q
             left, tolerance = left - (left @ held.T) @ held, RANK_TOLERANCE
         size = self._felt(left) / ca.fmax(ca.mmax(self._felt(self.blocks.A)), NOTHING)
         return ca.vertcat(held, orthogonalise(left[rows, :], ca.SX(len(rows), 0), tolerance, size[rows, 0]).Q)
 
+    @property
+    def _units(self) -> list[str]:
+        """Of the velocities of the base."""
+        if self.common:
+            return ["rad/s" if any(twist[3:]) else "m/s" for twist in self.common.twists]
+        return [self.terms.mechanism.v_units[i] for i in self.b]
+
     def _felt(self, A: ca.SX) -> ca.SX:
         """(k, 1) squared lengths of rows A (k, n), each by the inertia that the base has along it, and the joints."""
-        joints, base = ca.diag(ca.densify(self.terms.M)[self.s, self.s]), ca.diag(self.blocks.K11)
+        joints, base = ca.diag(ca.densify(self.M)[self.s, self.s]), ca.diag(self.blocks.K11)
         return base * (A * A @ (1 / joints))
 
 
@@ -184,7 +222,7 @@ def floating_base(T: Terms | Kinematics) -> FloatingBase:
         an object with `jacobian(body, frame, point)` (6, n), `momentum_twist(body, ..., momentum)` (6, 1),
         `reaction_free(keep)` (n, n), the `blocks` K11, K1s, A and M^ of the mass matrix, and the entries `b` and `s` of v of
         the base and the joints.
-    Raises ModelError: T is neither; no first joint that carries all and is a group.
+    Raises ModelError: T is neither; nothing carries all: no first joint that is a group, nor several together.
 
     Example:
         >>> import pfaffian as pf
@@ -198,4 +236,4 @@ def floating_base(T: Terms | Kinematics) -> FloatingBase:
     """
     if isinstance(T, Kinematics):
         T = Terms(T.mechanism, T.q, T.v, ca.SX.zeros(T.mechanism.nu, 1), T.t)
-    return FloatingBase(as_terms(T), first_joint(T.mechanism).name)
+    return FloatingBase(as_terms(T), carrying(T.mechanism))

@@ -14,7 +14,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.dynamics.floating import loops, without_momentum
+from pfaffian.dynamics.floating import carrying, loops, one_joint, without_momentum
 from pfaffian.dynamics.floating import permitted as put_onto_closures
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, ask
@@ -24,7 +24,8 @@ from pfaffian.maths.subgroups import isotropy
 from pfaffian.model.constraint import AccelerationConstraint, Nonholonomic
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
-from pfaffian.terms.common_motion import common_motion, several_together
+from pfaffian.terms.common_motion import carried_together, common_motion
+from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.momentum import total_momentum
 from pfaffian.terms.orbit import orbit_of, two_form
 from pfaffian.terms.present import remembered
@@ -60,7 +61,7 @@ def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any 
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         J (..., k) [N s, N m s], one for each velocity of the first joint; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+    Raises ModelError: nothing that carries all; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -87,7 +88,7 @@ def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         I_q (..., k, k) [kg, kg m, kg m^2], k velocities of the first joint; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; wrong names, shapes or numbers.
+    Raises ModelError: nothing that carries all; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -116,7 +117,7 @@ def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         A (..., k, n) [unit of tau by that of s]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a closure that ties the machine to the world, or holds for a while; wrong
+    Raises ModelError: nothing that carries all; a closure that ties the machine to the world, or holds for a while; wrong
     names, shapes or numbers.
 
     Example:
@@ -144,7 +145,7 @@ def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         M^ (..., n, n) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a closure that ties the machine to the world, or holds for a while; wrong
+    Raises ModelError: nothing that carries all; a closure that ties the machine to the world, or holds for a while; wrong
     names, shapes or numbers.
 
     Example:
@@ -173,7 +174,7 @@ def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None)
     Returns:
         B (..., n, n, k) with B[i, j] = B_ij [unit of tau by those of s_i and s_j, per second], tau being the k velocities of
         the first joint and s the n others; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a closure that ties the machine to the world, or holds for a while; a
+    Raises ModelError: nothing that carries all; a closure that ties the machine to the world, or holds for a while; a
     joint has a distribution; wrong names, shapes or numbers.
 
     Example:
@@ -202,7 +203,7 @@ def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         I^mu (..., d, d) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a momentum of another size; wrong names, shapes or numbers.
+    Raises ModelError: nothing that carries all; a momentum of another size; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -211,7 +212,7 @@ def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         >>> pf.reduction.isotropy_inertia(m, [0.0, 0.0, 5.0])  # about z, the axis of the momentum
         array([[3.]])
     """
-    return of_first_joint(m, Quantity("isotropy inertia", _isotropy_inertia, _momentum(m, momentum)), q, None, parameters)
+    return of_carrier(m, Quantity("isotropy inertia", _isotropy_inertia, _momentum(m, momentum)), q, None, parameters)
 
 
 def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -229,7 +230,7 @@ def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameter
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         A^mu (..., d, nv) [unit of i's columns by that of v]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a momentum of another size; wrong names, shapes or numbers.
+    Raises ModelError: nothing that carries all; a momentum of another size; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -238,7 +239,7 @@ def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameter
         >>> pf.reduction.isotropy_connection(m, [0.0, 0.0, 5.0])
         array([[0., 0., 1.]])
     """
-    return of_first_joint(m, Quantity("isotropy connection", _isotropy_connection, _momentum(m, momentum)), q, None, parameters)
+    return of_carrier(m, Quantity("isotropy connection", _isotropy_connection, _momentum(m, momentum)), q, None, parameters)
 
 
 def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
@@ -256,7 +257,7 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         Xi_mu (..., d + n, d + n) [N m s by the units of the two coordinates]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a momentum of another size; a closure that ties the machine to the world,
+    Raises ModelError: no first joint that is a group and carries all; a momentum of another size; a closure that ties the machine to the world,
     or holds for a while; a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
@@ -269,6 +270,7 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         >>> round(float(Xi[0, 1]), 3)  # 5 N m s by the curvature -0.08
         -0.4
     """
+    one_joint(replace(as_mechanism(m), constraints=()), "reduced_two_form")
     what = Quantity("reduced two-form", _two_form, _momentum(m, momentum), constrained=True)
     return of_first_joint(loops(m, "reduced_two_form", FREE), what, q, None, parameters)
 
@@ -285,31 +287,37 @@ def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
 
 
 def _momentum(m: Mechanism, momentum: Any) -> tuple[float, ...]:
-    first = first_joint(replace(as_mechanism(m), constraints=()))
-    mu = floats(momentum, f"momentum of joint {first.name!r}")
-    if mu.shape != (first.nv,):
-        raise ModelError(f"momentum: {first.nv} numbers are needed for joint {first.name!r}, got {mu.size}")
+    m = replace(as_mechanism(m), constraints=())
+    name, common = carrying(m), carried_together(m)
+    mu, k = floats(momentum, f"momentum of joint {name!r}"), common.basis.shape[1] if common else first_joint(m).nv
+    if mu.shape != (k,):
+        raise ModelError(f"momentum: {k} numbers are needed for joint {name!r}, got {mu.size}")
     return tuple(mu.tolist())
 
 
 def _along_isotropy(T: Terms, joint: str, mu: tuple[float, ...]) -> ca.SX:
-    """(k, d) Ad_g^-1 i: the motions that leave mu unchanged, as velocities of the first joint."""
+    """(nv, d) velocities of the motions that leave mu unchanged."""
+    if common := carried_together(T.mechanism):
+        return common.fields(T.kinematics) @ ca.SX(ca.DM(isotropy(common.basis, np.array(mu))))
     j = T.mechanism.joint(joint)
     group = group_of(j)
     assert group is not None
     S = ca.DM(T.mechanism.value(group.S))
-    return adjoint_inverse(j, T.q[T.mechanism.q_slices[joint], 0]) @ ca.SX(ca.DM(isotropy(S, np.array(mu))))
+    along = ca.SX(T.mechanism.nv, isotropy(S, np.array(mu)).shape[1])
+    back = adjoint_inverse(j, T.q[T.mechanism.q_slices[joint], 0])
+    along[indices(T.mechanism, (joint,)), :] = back @ ca.SX(ca.DM(isotropy(S, np.array(mu))))
+    return along
 
 
 def _isotropy_inertia(T: Terms, joint: str, *mu: float) -> ca.SX:
     along = _along_isotropy(T, joint, mu)
-    return along.T @ blocks(T, joint).K11 @ along
+    return along.T @ T.M @ along
 
 
 def _isotropy_connection(T: Terms, joint: str, *mu: float) -> ca.SX:
-    base, along = indices(T.mechanism, (joint,)), _along_isotropy(T, joint, mu)
-    M = ca.densify(T.M)
-    return solve_definite(along.T @ M[base, base] @ along, along.T @ M[base, :])
+    along = _along_isotropy(T, joint, mu)
+    felt = along.T @ ca.densify(T.M)
+    return solve_definite(felt @ along, felt)
 
 
 def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
@@ -416,12 +424,14 @@ def _shape(T: Terms, joint: str) -> ca.SX:
 
 
 def _connection_curvature(T: Terms, joint: str) -> ca.SX:
-    k, P = T.mechanism.joint(joint).nv, permitted(T, joint)
-    B = curvature(T, blocks(T, joint).A, (joint,))
-    n = P.shape[0]
-    out = ca.SX(*B.shape)
-    for a in range(k):
-        rows = slice(n * a, n * (a + 1))
+    return _over_closures(curvature(T, blocks(T, joint).A, (joint,)), permitted(T, joint))
+
+
+def _over_closures(B: ca.SX, P: ca.SX) -> ca.SX:
+    """P^T B P for each of the k blocks of B (k n, n)."""
+    n, out = P.shape[0], ca.SX(*B.shape)
+    for first in range(0, B.shape[0], n):
+        rows = slice(first, first + n)
         out[rows, :] = P.T @ B[rows, :] @ P
     return out
 
@@ -462,6 +472,23 @@ def _connection_together(T: Terms) -> ca.SX:
     return K.A @ P
 
 
+def _curvature_together(T: Terms) -> ca.SX:
+    """(k n, n) in the layout of `curvature`: -A([H_i, H_j]) of the motions H without momentum, A being 0 along these."""
+    common, k = common_motion(T.mechanism), T.kinematics
+    assert common is not None
+    b, X, (K, P) = common.entries(k.tree), common.lift(k), _together(T)
+    H = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
+    along, gamma, (nv, n) = directional_derivative(k, ca.vec(ca.densify(H))), commutation_coefficients(k), H.shape
+    speeds = solve_symmetric(K.K11, X[:, b].T @ ca.densify(T.M))
+    slope = [along[nv * i : nv * (i + 1), :] for i in range(n)]  # [a, b]: d_b H_i^a
+    turned = [sum((H[a, i] * g.T for a, g in enumerate(gamma)), ca.SX(nv, nv)) for i in range(n)]
+    B = ca.SX(len(b) * n, n)
+    for i in range(n):
+        for j in range(n):
+            B[i::n, j] = -speeds @ (slope[j] @ H[:, i] - slope[i] @ H[:, j] + turned[i] @ H[:, j])
+    return _over_closures(B, P)
+
+
 def _shape_together(T: Terms) -> ca.SX:
     K, P = _together(T)
     return P.T @ K.shape @ P
@@ -472,6 +499,7 @@ _OF_SEVERAL: dict[str, Callable[[Terms], ca.SX]] = {
     "locked": lambda T: _together(T)[0].K11,
     "connection": _connection_together,
     "shape": _shape_together,
+    "curvature": _curvature_together,
 }
 """Quantity -> its expression in Terms, of a machine that several joints carry together."""
 
@@ -479,10 +507,17 @@ _OF_SEVERAL: dict[str, Callable[[Terms], ca.SX]] = {
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
     closed, f = _QUANTITIES[what]
     m = loops(as_mechanism(m), closed, FREE) if closed else as_mechanism(m)
-    if what in _OF_SEVERAL and several_together(m):
+    if what in _OF_SEVERAL and carried_together(m):
         of_all = Quantity(f"{what} of several joints", _OF_SEVERAL[what], constrained=bool(closed))
         return ask(m, of_all, q, v, parameters=parameters)
     return of_first_joint(m, Quantity(what, f, constrained=bool(closed)), q, v, parameters)
+
+
+def of_carrier(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:
+    """(..., rows, columns) of f(Terms, name of what carries all, *arguments) of a quantity."""
+    name = carrying(what.seen_by(as_mechanism(m)))
+    named = what._replace(name=f"{what.name} of what carries all", arguments=(name, *what.arguments))
+    return ask(m, named, q, v, parameters=parameters)
 
 
 def of_first_joint(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.dynamics.floating import FloatingBase, loops
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity
-from pfaffian.evaluate.connections import of_first_joint
+from pfaffian.evaluate.connections import of_carrier
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats
@@ -34,7 +34,7 @@ def generalised_jacobian(
     is nearest in the metric of M.
 
     Args:
-        m: the mechanism; its first joint is that of the base.
+        m: the mechanism; its first joint, or those that carry all together, are that of the base.
         body: its name.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
         frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
@@ -43,7 +43,7 @@ def generalised_jacobian(
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         J_g (..., 6, n) [m or rad per unit of s]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a constraint that is no closure between bodies of the machine; unknown
+    Raises ModelError: nothing that carries all; a constraint that is no closure between bodies of the machine; unknown
     names or frame, wrong shapes.
 
     Example:
@@ -57,7 +57,7 @@ def generalised_jacobian(
         array([0. , 0.8])
     """
     what = Quantity("generalised jacobian", _jacobian, _of_body(m, body, frame, point), constrained=True)
-    return of_first_joint(loops(m, "generalised_jacobian"), what, q, None, parameters)
+    return of_carrier(loops(m, "generalised_jacobian"), what, q, None, parameters)
 
 
 def momentum_twist(
@@ -75,7 +75,7 @@ def momentum_twist(
     It is J_b K11^-1 mu_b, mu_b being the momentum of the first joint in the body and K11 its block of the mass matrix.
 
     Args:
-        m: the mechanism; its first joint is that of the base.
+        m: the mechanism; its first joint, or those that carry all together, are that of the base.
         body: its name.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
         v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
@@ -85,7 +85,7 @@ def momentum_twist(
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         (..., 6) [m/s, rad/s]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group; a constraint that is no closure between bodies of the machine; unknown
+    Raises ModelError: nothing that carries all; a constraint that is no closure between bodies of the machine; unknown
     names or frame, wrong shapes.
 
     Example:
@@ -99,7 +99,7 @@ def momentum_twist(
         2.2
     """
     what = Quantity("momentum twist", _drift, _of_body(m, body, frame, point))
-    return of_first_joint(loops(m, "momentum_twist"), what, q, v, parameters)[..., 0]
+    return of_carrier(loops(m, "momentum_twist"), what, q, v, parameters)[..., 0]
 
 
 def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", parameters: Any = None) -> np.ndarray:
@@ -109,14 +109,14 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
     only motions that the closures permit are among them.
 
     Args:
-        m: the mechanism; its first joint is that of the base.
+        m: the mechanism; its first joint, or those that carry all together, are that of the base.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
         keep: pose, or attitude: then only the rows of A that turn the base count, the linear part being eliminated.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         P (..., n, n), orthogonal, on the velocities s of all joints but the base's; the axis of runs is there if several were
         given.
-    Raises ModelError: no first joint that is a group; a constraint that is no closure between bodies of the machine; another
+    Raises ModelError: nothing that carries all; a constraint that is no closure between bodies of the machine; another
     word for keep; wrong names, shapes or numbers.
 
     Example:
@@ -130,7 +130,7 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
     """
     # n^2 numbers from r n: computed here, because their kernel for a machine of 100 joints would compile for long.
     what = Quantity("reacting", _reacting, (keep,), constrained=True)
-    Q = of_first_joint(loops(as_mechanism(m), "reaction_null_space"), what, q, None, parameters)
+    Q = of_carrier(loops(as_mechanism(m), "reaction_null_space"), what, q, None, parameters)
     return np.eye(Q.shape[-1]) - Q.swapaxes(-1, -2) @ Q
 
 

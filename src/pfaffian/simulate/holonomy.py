@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.dynamics.floating import loops
+from pfaffian.dynamics.floating import loops, one_joint
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_whole, configurations, parameter_values, unknown
 from pfaffian.evaluate.connections import mechanical_connection
@@ -45,7 +45,7 @@ def holonomy(
         parameters: {name: value} or a (np,) array, one set; defaults where left out.
     Returns:
         g (steps + 1, 4, 4), poses of the base seen from its start.
-    Raises ModelError: no first joint that is a group; a path of another size, or one that fails; a constraint that is no
+    Raises ModelError: no first joint that is a group and carries all; a path of another size, or one that fails; a constraint that is no
     closure between bodies of the machine; a place on the path where the closures do not close.
 
     Example:
@@ -59,7 +59,7 @@ def holonomy(
         >>> round(float(np.degrees(np.arctan2(g[-1, 1, 0], g[-1, 0, 0]))), 3)  # turns the hub back by 360 / 5 degrees
         -72.0
     """
-    m = loops(as_mechanism(m), "holonomy")
+    m = one_joint(loops(as_mechanism(m), "holonomy"), "holonomy")
     group = group_of(first_joint(m))
     assert group is not None
     n = as_whole(steps, "steps")

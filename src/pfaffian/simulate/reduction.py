@@ -59,7 +59,7 @@ from pfaffian.simulate.one_momentum import at_momentum, checked_momentum
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
 from pfaffian.simulate.variables import normalise
-from pfaffian.terms.common_motion import CommonMotion, several_together
+from pfaffian.terms.common_motion import CommonMotion, carried_together
 from pfaffian.terms.digest import digest, of_function
 from pfaffian.terms.directions import Directions, directions, labels, left_by
 from pfaffian.terms.kinematics import Kinematics
@@ -148,7 +148,7 @@ def reduce(
                 "constraints, along= for a state that takes any momentum"
             )
         m = as_mechanism(m)
-        common = several_together(m)
+        common = carried_together(m)
         return _at_momentum(m, common, momentum) if common else reduced_space(m, momentum)
     fields = {} if along is None else along
     if not isinstance(fields, Mapping) or not all(isinstance(n, str) and callable(f) for n, f in fields.items()):

@@ -181,10 +181,12 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
     return CommonMotion(tuple(roots), base, twists, slides, beside)
 
 
-def several_together(m: Mechanism) -> CommonMotion | None:
-    """The motions of a machine that several joints on the world carry together; None where there is one, or no such motion."""
+def carried_together(m: Mechanism) -> CommonMotion | None:
+    """The motions of a machine that several joints carry together, side by side or in turn; None where one joint does, or
+    nothing.
+    """
     found = common_motion(m)
-    return found if found and len(found.roots) > 1 and found.base >= 0 else None
+    return found if found and found.base >= 0 else None
 
 
 def _kinematics(m: Mechanism) -> Kinematics:
