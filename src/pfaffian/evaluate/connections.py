@@ -1,6 +1,7 @@
 """The parts of a reduction as numbers: momentum map, locked inertia, connections and their curvature, inertia of the shape.
 
-They belong to the first joint: tau are its velocities in the body, s all other velocities, those of the shape. In a closed
+They belong to the first joint: tau are its velocities in the body, s all other velocities, those of the shape. Where several
+joints carry the machine together, tau are speeds along the motions that these share, in the world. In a closed
 chain what depends on s is that of the s that the closures permit.
 q and v are (n,) or (runs, n) arrays or {name: number}; None is neutral, and at rest. parameters: {name: value} or an array.
 """
@@ -165,7 +166,8 @@ def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None)
 
     B_ij = d_i A_j - d_j A_i - gamma_ij^l A_l - [A_i, A_j]. When the shape goes round a small rectangle of i and j without
     momentum, the first joint moves by -B_ij times its area. With closures between bodies both directions are put onto them, as
-    in `mechanical_connection`: the curvature of the closed chain. Constraints on velocities take no part.
+    in `mechanical_connection`: the curvature of the closed chain. Constraints on velocities take no part. Where several joints
+    carry the machine together, it is that of their connection, tau in the world.
 
     Args:
         m: the mechanism.
@@ -194,7 +196,8 @@ def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
     """Locked inertia along the motions of the first joint that leave a spatial momentum unchanged. [chhabra14 theorem 3.2.7]
 
     I^mu = i^T I_q i, I_q being the locked inertia; the columns of i span the isotropy algebra of mu, as
-    `maths.subgroups.isotropy(S, mu)` returns them for the basis S of the joint's group. Constraints take no part.
+    `maths.subgroups.isotropy(S, mu)` returns them for the basis S of the joint's group, or of the motions that
+    several joints share. Constraints take no part.
 
     Args:
         m: the mechanism.
@@ -257,8 +260,8 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         Xi_mu (..., d + n, d + n) [N m s by the units of the two coordinates]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group and carries all; a momentum of another size; a closure that ties the machine to the world,
-    or holds for a while; a joint has a distribution; wrong names, shapes or numbers.
+    Raises ModelError: no first joint that is a group and carries all; a momentum of another size; a closure that ties the
+    machine to the world, or holds for a while; a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf

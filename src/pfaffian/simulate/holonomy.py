@@ -45,8 +45,8 @@ def holonomy(
         parameters: {name: value} or a (np,) array, one set; defaults where left out.
     Returns:
         g (steps + 1, 4, 4), poses of the base seen from its start.
-    Raises ModelError: no first joint that is a group and carries all; a path of another size, or one that fails; a constraint that is no
-    closure between bodies of the machine; a place on the path where the closures do not close.
+    Raises ModelError: no first joint that is a group and carries all; a path of another size, or one that fails; a constraint
+    that is no closure between bodies of the machine; a place on the path where the closures do not close.
 
     Example:
         >>> import numpy as np
