@@ -809,13 +809,11 @@ def _sixteen(r: xr.Dataset) -> Figure:
         momenta.plot(r["time"], r["state"][:, 10 + i])
     orbit.set(ylabel="[m], [rad]", title="place on the orbit")
     shape.set(ylabel="[rad]", title="shape")
-    momenta.set(ylabel="[N m s]", title="its momenta")
+    momenta.set(ylabel="[N m s]", title="its momenta, colours as there")
     for ax in (orbit, shape, momenta):
         ax.set(xlabel="time [s]")
     orbit.legend(loc="upper left", ncols=2)
-    orbit.set(ylim=(-0.8, 1.5))
     shape.legend(loc="upper left", ncols=3)
-    shape.set(ylim=(-1.5, 3.0))
     return figure
 
 

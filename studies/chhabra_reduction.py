@@ -319,7 +319,7 @@ def _spacecraft(result: dict[str, xr.Dataset]) -> Figure:
         phase.plot(at_mu["q"][:, 7 + i], at_mu["shape_momentum"][:, i], color=f"C{i}")
     shape.set(ylabel="hinge [rad]", title="shape")
     shape.legend(ncols=2)
-    phase.set(xlabel="hinge [rad]", ylabel="its momentum [N m s]", title="reduced phase space: shape")
+    phase.set(xlabel="hinge [rad]", ylabel="its momentum [N m s]", title="reduced phase space: shape, colours as there")
     x, z, a, b = in_section(full).T
     orbit.plot(x, z, label="x, z [m]")
     orbit.plot(a, b, label="theta_X, theta_Z [rad]")
@@ -329,7 +329,7 @@ def _spacecraft(result: dict[str, xr.Dataset]) -> Figure:
     for i, axis in enumerate("xyz"):
         momentum.plot(t, body[:, 3 + i], color=f"C{i}", label=f"about {axis}")
         momentum.axhline(MU[3 + i], color=f"C{i}", linestyle=":")
-    momentum.set(ylabel="momentum [N m s]", title="in the body; dotted: spatial")
+    momentum.set(ylabel="momentum [N m s]", title="in the body; dotted: spatial, about y and z both 0")
     momentum.legend()
     for label, r in (("as it is", full), ("at one momentum", at_mu), ("bundle", bundle)):
         off = np.abs(pf.reduction.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max(axis=1)
@@ -353,9 +353,9 @@ def _rover(result: dict[str, xr.Dataset]) -> Figure:
     names = list(r["momentum_entry"].values)
     for i, name in enumerate(names):
         if i < 2:
-            wheels.plot(t, r["momentum"][:, i], label=name)
+            wheels.plot(t, r["momentum"][:, i], color=f"C{i}", label=name)
         else:
-            phase.plot(r["q"][:, 3 + i], r["momentum"][:, i], label=name)
+            phase.plot(r["q"][:, 3 + i], r["momentum"][:, i], color=f"C{i}", label=name)
     wheels.set(ylabel="momentum [N m s]", title="wheels: no force, and not kept")
     wheels.legend()
     phase.set(xlabel="hinge [rad]", ylabel="momentum [N m s]", title="reduced phase space: arm")
@@ -402,7 +402,7 @@ def _car(result: dict[str, xr.Dataset]) -> Figure:
     for i, name in ((0, "psi1"), (2, "phi2")):
         values = six["shifted"].values[:, i]
         angle = six["q"].sel(entry=name).values
-        phase.plot(angle - angle[0], values - values[0], label=name)
+        phase.plot(angle - angle[0], values - values[0], color=f"C{MOMENTA.index(name)}", label=name)
     phase.set(xlabel="angle less that at 0 [rad]", ylabel="shifted momentum, likewise [N m s]", title="phase space of six")
     phase.legend()
     curvature.plot(t, six["curvature"], label="Upsilon")

@@ -256,13 +256,11 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("nine motors: joints of the arm turn by at most [rad/s]", fastest, 0.2, 0, "", "at most")
     stopped, told = ~np.isnan(every.stopped.values), np.array(pf.causes(every))
     yield Claim("share of random starts that stays feasible", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
-    # A few grow beyond bounds between two steps, before the law ends them: the arm is then on its way to stretch.
+    # Those that grow beyond bounds between two steps, before the law ends them, are told what they were near.
     mute = np.array(["because of" not in x for x in told[stopped]])
-    yield Claim("share of the stops that no joint is named for", float(mute.mean()), 0.08, 0, "of those of 4096", "at most")
+    yield Claim("stops that no joint is named for", float(mute.sum()), 0, 0, "of those of 4096")
     named = np.mean(["because of arm_4_joint" in x for x in told[stopped]])
-    yield Claim(
-        "share of the stops that the elbow is named for", float(named), 0.9, 0, "others grow beyond bounds first", "at least"
-    )
+    yield Claim("share of the stops that the elbow is named for", float(named), 0.95, 0, "it stretches", "at least")
     ran = [every.isel(run=i) for i in np.flatnonzero(~stopped)]
     off = max(np.abs(x.output_error.values - designed(x, DRIVE)).max() for x in ran)
     yield Claim("the others' errors off critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step")
@@ -295,8 +293,8 @@ def _spacecraft(r: xr.Dataset) -> Figure:
         carried.plot(t, SPIN * r.v[:, 6 + i], color=f"C{i}", label=f"wheel {axis}")
         carried.plot(t, total[:, i], ":", color=f"C{i}")
     carried.set(xlabel="time [s]", ylabel="momentum [N m s]", title="what wheels carry of it, dotted all there is")
-    rates.plot(t, np.abs(r.v[:, 9:16]).max(axis=1), label="left arm's fastest joint [rad/s]")
-    rates.plot(t, np.abs(r.v[:, 16:]).max(axis=1), label="right arm's [rad/s]")
+    rates.plot(t, np.abs(r.v[:, 9:16]).max(axis=1), color="C1", label="left arm's fastest joint [rad/s]")
+    rates.plot(t, np.abs(r.v[:, 16:]).max(axis=1), color="C3", label="right arm's [rad/s]")
     rates.plot(t, 50 * r.sigma_min, "k--", label="50 $\\sigma_{min}$ [1]")
     rates.set(xlabel="time [s]", ylim=(0, 0.38), title="arms stay calm and bent")
     for ax in (error, fall, carried, rates):
@@ -320,7 +318,7 @@ def _tiago(result: dict[str, xr.Dataset]) -> Figure:
     for i, name in enumerate(("ahead x", "ahead y", "hand x", "hand y", "hand z")):
         error.semilogy(t, np.maximum(np.abs(few.output_error[:, i]), 1e-13), color=f"C{i}", label=name)
         error.semilogy(t[::250], np.maximum(np.abs(designed(few, DRIVE)[::250, i]), 1e-13), "o", color=f"C{i}", markersize=3)
-    path.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="Tiago from above")
+    path.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="Tiago from above, the point ahead alike with both")
     error.set(xlabel="time [s]", ylabel="error [m]", title="errors, 5 motors, dots critically damped")
     turn.set(xlabel="time [s]", ylim=(0, None), title="the arm")
     stopped, q = ~np.isnan(every.stopped.values), every.q.values[:, 0]
