@@ -300,7 +300,7 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
         except BuildError as error:
             assert "miscompiles" in str(error)
             continue
-        compiled = tiers.compiled(ctypes.CDLL(str(built)), "pfaffian_rollout", made.source.doubles, {})
+        compiled = tiers.compiled(ctypes.CDLL(str(built)), "pfaffian_rollout", made.source.doubles, {}, made.numbers)
         shapes = tuple(map(shape, made.programs))
         wrong = rollout.Rollout(Code(made, shapes, "", tiers.Tiers(compiled)))
         good = rollout.Rollout(Code(made, shapes, ""))
