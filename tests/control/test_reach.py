@@ -210,7 +210,7 @@ def test_a_run_that_jumps_over_a_loss_of_rank_says_how_near_it_was(craft):
     assert all(fine.reason.values[np.isfinite(fine.stopped.values)])
     jumped = np.flatnonzero(coarse.status.values == 1)
     assert jumped.size
-    assert all("lost rank" in pf.causes(fine)[i] for i in jumped)
+    assert all("lost rank" in pf.results.causes(fine)[i] for i in jumped)
     assert (coarse.stopped.values[jumped] - fine.stopped.values[jumped]).max() < 0.02
     for i in jumped:
         at, _, gain, *_ = WORDS.match(coarse.reason.values[i]).groups()
