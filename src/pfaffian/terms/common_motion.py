@@ -18,7 +18,7 @@ from pfaffian.maths.span import null_space, reduced
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.present import remembered
-from pfaffian.terms.rates import some_parameters
+from pfaffian.terms.rates import moving, some_parameters
 from pfaffian.terms.tree import Link, Tree
 
 STATES = 8
@@ -183,9 +183,9 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
 
 def carried_together(m: Mechanism) -> CommonMotion | None:
     """The motions of a machine that several joints carry together, side by side or in turn; None where one joint does, or
-    nothing.
+    nothing. It follows from joints alone, so that functions of constraints may ask for it.
     """
-    found = common_motion(m)
+    found = common_motion(moving(m)) if m.velocities is None else None
     return found if found and found.base >= 0 else None
 
 
