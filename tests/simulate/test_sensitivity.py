@@ -19,6 +19,8 @@ from tests.tolerance import close
 CALLS = {"backend": "interpreter"}
 """Nothing is compiled here."""
 
+EXPRESSION = {"backend": "casadi"}
+
 H = 2e-3
 BY_DIFFERENCES = 1e-8
 """Differences of order four of a step of 2 ms; what the held factors leave out is below."""
@@ -204,31 +206,31 @@ def test_casadi_functions_give_casadi_these_derivatives(bar):
     m, q, v = bar
     u, p, x = np.array([0.4, -0.2]), m.p_defaults, np.concatenate([q, v])
     d = pf.derivatives(m, q, v, u, backend="numpy")
-    f = pf.casadi_function(m, "forward_dynamics", wrt=["q", "v", "u", "p"])(q=q, v=v, u=u, p=p)
+    f = pf.casadi_function(m, "forward_dynamics", wrt=["q", "v", "u", "p"], **EXPRESSION)(q=q, v=v, u=u, p=p)
     for of in ("v_dot", "reaction", "multipliers"):
         for by, there in zip(("q", "v", "u", "p"), ("q", "v", "u", "parameters"), strict=True):
             expected = getattr(getattr(d, of), there)
             close(f[f"{of}_by_{by}"], expected, 1e-11, f"{of} by {by}", max(1.0, np.abs(expected).max()))
     Q = ca.MX.sym("q", 4)
-    rate = pf.casadi_function(m, "rate")(ca.vertcat(Q, v), u, p, 0)
+    rate = pf.casadi_function(m, "rate", **EXPRESSION)(ca.vertcat(Q, v), u, p, 0)
     slopes = ca.Function("slopes", [Q], [ca.jacobian(rate, Q), ca.jtimes(rate, Q, ca.DM.ones(8), True), ca.jtimes(rate, Q, q)])
     J, back, ahead = (np.array(y) for y in slopes(q))
     close(J[4:], d.v_dot.q, 1e-11, "rate by q", np.abs(J).max())
     close(back.ravel(), J.sum(axis=0), 1e-11, "back", np.abs(J).max())
     close(ahead.ravel(), J @ q, 1e-11, "ahead", np.abs(J).max())
-    step = pf.casadi_function(m, "step", step=H, wrt=["x", "u"])(x=x, u=u, p=p)
+    step = pf.casadi_function(m, "step", step=H, wrt=["x", "u"], **EXPRESSION)(x=x, u=u, p=p)
     s = pf.calculus.step_derivatives(m, q, v, u, step=H, **CALLS)
     close(step["x_next_by_x"], s.A, 1e-12, "A")
     close(step["x_next_by_u"], s.B, 1e-12, "B")
-    on = pf.casadi_function(m, "constraints")(q=q, v=v, p=p)
+    on = pf.casadi_function(m, "constraints", **EXPRESSION)(q=q, v=v, p=p)
     assert np.abs(np.array(on["phi"])).max() < 1e-9 and np.abs(np.array(on["eta"])).max() < 1e-9
-    smallest = pf.casadi_function(m, "inverse_dynamics")(q=q, v=v, v_dot=d.motion.v_dot, p=p)["u"]
+    smallest = pf.casadi_function(m, "inverse_dynamics", **EXPRESSION)(q=q, v=v, v_dot=d.motion.v_dot, p=p)["u"]
     close(smallest, u[:, None], 1e-9, "u")
 
 
 def test_casadi_asks_the_library_and_does_not_differentiate_the_text(bar):
     """The derivative of a square root's value is not there: no factorisation is differentiated."""
-    f = pf.casadi_function(bar[0], "forward_dynamics")
+    f = pf.casadi_function(bar[0], "forward_dynamics", **EXPRESSION)
     for asked in (f.forward(1), f.reverse(1)):
         roots = [i for i in range(asked.n_instructions()) if asked.instruction_id(i) == ca.OP_SQRT]
         values = [i for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_SQRT]
@@ -241,7 +243,7 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
     x, u, p = np.concatenate([q, v]), [0.4, -0.2], m.p_defaults
     model = pf.bridges.acados_model(m, step=0.01, name="five_bar")
     f = ca.Function("f", [model.x, model.u, model.p, model.t, model.xdot], [model.f_impl_expr, model.disc_dyn_expr])
-    rate = np.array(pf.casadi_function(m, "rate")(x=x, u=u, p=p)["x_dot"])
+    rate = np.array(pf.casadi_function(m, "rate", **EXPRESSION)(x=x, u=u, p=p)["x_dot"])
     rest, after = f(x, u, p, 0, rate)
     d = pf.calculus.step_derivatives(m, q, v, u, step=0.01, **CALLS)
     assert np.abs(np.array(rest)).max() < 1e-12 and model.x_names[4] == "v left" and model.p_values == (0.5,)
@@ -260,13 +262,13 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
 def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
-        pf.casadi_function(m, "step")
+        pf.casadi_function(m, "step", **EXPRESSION)
     with pytest.raises(ModelError, match="'rate' takes no step"):
         pf.casadi_function(m, "rate", step=0.1)
     with pytest.raises(ModelError, match="what 'stepp' is unknown"):
-        pf.casadi_function(m, "stepp")
+        pf.casadi_function(m, "stepp", **EXPRESSION)
     with pytest.raises(ModelError, match="wrt 'w' is unknown"):
-        pf.casadi_function(m, "rate", wrt=["w"])
+        pf.casadi_function(m, "rate", wrt=["w"], **EXPRESSION)
 
 
 def test_jax(bar):
