@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import casadi as ca
@@ -144,6 +145,56 @@ def test_a_rollout_forwards_and_backwards(bar, motion):
 
     only_u = r.jvp(du=du).q[-1]
     close(only_u, difference(end), BY_DIFFERENCES, "by the inputs", np.abs(only_u).max())
+
+
+SIZES = 0.02 / 2.0 ** np.arange(3)
+"""Of the changes whose differences are taken: order six, one batch of runs."""
+
+
+def gradient_and_differences(m, start, way, steps: int, step: float) -> tuple[float, float]:
+    """Of a sum of numbers of the end, along a change (dq, dv, du, dp) of (q, v, u, p): by vjp and by differences of runs."""
+    e = np.array([0, *[sign * size for size in SIZES for sign in (1, -1)]])[:, None]
+    q, v, p = (x + e * dx for x, dx in zip((start[0], start[1], start[3]), (way[0], way[1], way[3]), strict=True))
+    u = start[2][:, None] + e * way[2][:, None]
+    r = pf.calculus.rollout(m, q, v, u, steps=steps, step=step, every=100, parameters=p, **CALLS)
+    weights = np.zeros(r.q.shape), np.zeros(r.v.shape)
+    of = np.cos(np.arange(m.nq)), np.sin(1 + np.arange(m.nv))
+    weights[0][-1, 0], weights[1][-1, 0] = of
+    back = r.vjp(q=weights[0], v=weights[1])
+    found = back.q[0] @ way[0] + back.v[0] @ way[1] + (back.u[:, 0] * way[2]).sum() + back.parameters[0] @ way[3]
+    ends = r.q[-1] @ of[0] + r.v[-1] @ of[1]
+    table = [(ends[1 + 2 * k] - ends[2 + 2 * k]) / (2 * size) for k, size in enumerate(SIZES)]
+    for power in (4, 16):
+        table = [(power * b - a) / (power - 1) for a, b in pairwise(table)]
+    return found, table[0]
+
+
+def test_a_gradient_through_a_thousand_steps_of_a_tree_beside_differences():
+    """A crane with a load on a rod of any length, by all it starts with: to what differences can tell."""
+    length = pf.Parameter("length", 0.7, "m")
+    bodies = [pf.body("cart", 1.0), pf.body("load", 0.5, com=(0, 0, -length), inertia=0.01)]
+    rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    joints = [rail, pf.joint("swing", "revolute", "cart", "load", axis=(0, 1, 0))]
+    m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")], parameters=[length])
+    t, random = 2e-3 * np.arange(1000), np.random.default_rng(0)
+    start = np.array([0.1, 0.6]), np.array([0.2, -0.5]), np.sin(3 * t)[:, None], np.array([0.7])
+    way = random.normal(size=2), random.normal(size=2), np.cos(2 * t)[:, None], np.array([0.5])
+    found, expected = gradient_and_differences(m, start, way, 1000, 2e-3)
+    close(found, expected, 1e-10, "the gradient", abs(expected))
+
+
+def test_a_gradient_through_a_thousand_steps_of_a_loop_beside_differences(bar):
+    """A swinging five-bar, by speeds and torques: what held factors leave out of each step, h^5, is h^4 of the motion."""
+    m, q, v = bar
+    A = pf.compile_terms(m, {"A": lambda T: T.A}, backend="numpy")(q)["A"]
+    change = np.random.default_rng(0).normal(size=4)
+    dv = change - np.linalg.pinv(A, rcond=1e-8) @ (A @ change)
+    for steps, bound in ((1000, 2e-8), (2000, 1.5e-9)):
+        t = np.linspace(0.0, 1.0, steps, endpoint=False)
+        start = q, v, 2 * np.sin(np.outer(3 * t, [1, 1.3]) + [0, 1]), m.p_defaults
+        way = np.zeros(4), dv, np.outer(np.cos(10 * t), [0.7, -1.1]), np.zeros(1)
+        found, expected = gradient_and_differences(m, start, way, steps, 1.0 / steps)
+        close(found, expected, bound, "the gradient", abs(expected))
 
 
 def test_checkpoints_change_nothing(bar, motion):
