@@ -352,6 +352,9 @@ def check_jax(jax, m, q, v) -> None:
     d = pf.derivatives(m, [q, q + 0.1], v, u[0], **CALLS)
     close(many, d.motion.v_dot, 1e-12, "a batch", 10.0)
     close(jax.jacfwd(f)(q, v, u[0]), d.v_dot.q[0], 1e-12, "jacfwd", 10.0)
+    assert np.array_equal(f(np.ones(4), np.zeros(4, int), [0, 1]), f(np.ones(4), np.zeros(4), np.array([0.0, 1.0])))
+    with pytest.raises(ModelError, match="double precision, got an array of float32"):
+        f(jax.numpy.asarray(q, dtype="float32"), v, u[0])
 
 
 def test_a_policy_learns_through_a_four_bar_in_jax():
