@@ -74,13 +74,18 @@ def graph(seed: int) -> Case:
 
 
 def servo(seed: int) -> Case:
-    """A motor that holds a coordinate of a point on a path in time; every other one beside a row that rolls, written twice."""
+    """A motor that holds a coordinate of a point on a path in time; every other one beside a row that rolls, written twice,
+    once by a factor that moves."""
     random = np.random.default_rng(seed)
     m = random_forces(random, random_tree(random, *tree(random, [kind for kind in JOINTS if kind != "fixed"])))
     body, x, t = moving(m)[-1], random.normal(size=3), 0.2
     path = pf.holonomic("path", lambda k: k.position(body, x)[seed % 3] - 0.3 * ca.sin(k.t))
-    held, across = pf.servo(path, [m.actuators[-1].name], stiffness=9.0, damping=2.0), (seed + 1) % 3
-    rows = [pf.nonholonomic(n, lambda k: k.velocity(body, x)[across] - 0.2 * ca.cos(k.t)) for n in ("rolling", "again")]
+    held, across = pf.servo(path, [m.actuators[0].name], stiffness=9.0, damping=2.0), (seed + 1) % 3
+
+    def rolling(k: pf.Kinematics) -> ca.SX:
+        return k.velocity(body, x)[across] - 0.2 * ca.cos(k.t)
+
+    rows = [pf.nonholonomic("rolling", rolling), pf.nonholonomic("again", lambda k: (2 + ca.sin(k.q[0])) * rolling(k))]
     rows = rows if seed % 2 and m.nv > 2 else []
     q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
     v = on_velocity(m.with_(constraints=rows), q, v, t)
