@@ -17,7 +17,7 @@ from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
 from pfaffian.kernel.build.trial import RUNS, Answers, Trial, in_rounds, one_after_another
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
-from pfaffian.kernel.call.recipe import Recipe, shape
+from pfaffian.kernel.call.recipe import Recipe
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
@@ -58,7 +58,7 @@ def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> 
     tell("deriving the equations")
     programs = plan.programs
     library, meta = load(plan.source.text, plan.mode, Trial(lambda: _answers(programs), plan.source.doubles, True), compiler)
-    keyed.remember(key, plan, meta, tuple(map(shape, programs)))
+    keyed.remember(key, plan, meta, plan.source.doubles)
     return Path(library._name)
 
 

@@ -8,7 +8,7 @@ static INLINE int call_external(Program *program, const int *in_sizes, int n_in,
     for (int j = 0; j < in_sizes[i]; j++) *to++ = arg[i] ? arg[i][j] : 0.0;
   V *const results = to, *from = results;
   for (int i = 0; i < n_out; i++) to += out_sizes[i];
-  program(w, results, to, FRAME);
+  program(w, results, to, 0, FRAME); /* no table: all numbers are in the text */
   for (int i = 0; i < n_out; from += out_sizes[i++])
     if (res[i]) __builtin_memcpy(res[i], from, sizeof(double) * (size_t)out_sizes[i]);
   FP_LEAVE;

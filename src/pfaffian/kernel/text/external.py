@@ -19,10 +19,10 @@ def external_text(functions: Sequence[ca.Function], programs: Sequence[Program],
     names = [f"F{i}" for i in range(len(programs))]
     tables = [_tables(name, f) for name, f in zip(names, functions, strict=True)]
     entries = [f"EXTERNAL({_checked(f.name())}, {name})" for name, f in zip(names, functions, strict=True)]
-    trial = ["void pfaffian_trial(double *in, double *out, V *w) {", "  FP_ENTER;"]
-    trial += [*[f"  TRY({name}, &in, &out, w);" for name in names], "  FP_LEAVE;", "}", ""]
+    trial = ["void pfaffian_trial(const double *c, double *in, double *out, V *w) {", "  FP_ENTER;"]
+    trial += [*[f"  TRY({name}, c, &in, &out, w);" for name in names], "  FP_LEAVE;", "}", ""]
     loops = "\n".join(["#include <stddef.h>", file_text("external.h"), *tables, *entries, *trial])
-    return source_of(programs, names, loops, 1, part_size, most=1)
+    return source_of(programs, names, loops, 1, part_size, most=1, table=False)
 
 
 def _tables(name: str, f: ca.Function) -> str:
