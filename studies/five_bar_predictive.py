@@ -44,16 +44,15 @@ def mechanism() -> pf.Mechanism:
     return pf.mechanism("five-bar", bodies, joints, constraints=[tip], actuators=motors)
 
 
-def solver(m: pf.Mechanism) -> ca.Function:
-    """(x0 of the plan, p = [x now; goal]) -> the plan [u; x], column by column."""
+def solver(m: pf.Mechanism, backend: str = "auto") -> ca.Function:
+    """(x0 of the plan, p = [x now; goal]) -> the plan [u; x], column by column.   backend: of `casadi_function`."""
     n, now, goal = m.nq + m.nv, ca.MX.sym("now", m.nq + m.nv), ca.MX.sym("goal", m.nq)
     u, x = ca.MX.sym("u", m.nu, AHEAD), ca.MX.sym("x", n, AHEAD)
     before = ca.horzcat(now, x[:, :-1])
     times = ca.DM.zeros(1, AHEAD), ca.DM(0, AHEAD)
-    step = pf.casadi_function(m, "step", step=STEP).map(AHEAD)
-    slopes = pf.casadi_function(m, "step", step=STEP, wrt=["x", "u"]).map(AHEAD)
-    gaps = ca.vec(x - step(before, u, times[1], times[0]))
-    _, A, B = slopes(before, u, times[1], times[0])
+    step = pf.casadi_function(m, "step", step=STEP, hessian=False, backend=backend)
+    gaps = ca.vec(x - step.map(AHEAD)(before, u, times[1], times[0]))
+    A, B, _, _ = step.jacobian().map(AHEAD)(before, u, times[1], times[0], ca.DM(n, AHEAD))
     by_x = [ca.horzcat(ca.MX(n, n * (k - 1)), A[:, n * k : n * (k + 1)], ca.MX(n, n * (AHEAD - k))) for k in range(1, AHEAD)]
     by_u = ca.diagcat(*[-B[:, m.nu * k : m.nu * (k + 1)] for k in range(AHEAD)])
     J = ca.horzcat(by_u, ca.MX.eye(n * AHEAD) - ca.vertcat(ca.MX(n, n * AHEAD), *by_x))
@@ -91,7 +90,7 @@ def run() -> xr.Dataset:
         rows.append([*machine.q, *u, solve.stats()["iter_count"], solve.stats()["success"]])
         machine.step(u, steps=EVERY)
     table = np.array(rows)
-    on = pf.casadi_function(m, "constraints")(q=machine.q, v=machine.v)
+    on = pf.casadi_function(m, "constraints", backend="casadi")(q=machine.q, v=machine.v)
     return xr.Dataset(
         {
             "q": (("time", "joint"), table[:, :4]), "u": (("time", "input"), table[:, 4:6]),

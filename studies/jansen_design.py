@@ -72,7 +72,7 @@ def turned(m: pf.Mechanism, angles: np.ndarray, lengths: Any = None) -> np.ndarr
 def designed(m: pf.Mechanism) -> tuple[dict[str, float], int]:
     """The lengths, and how many iterations ipopt took."""
     angles = np.concatenate([ON_GROUND, IN_AIR])
-    start, where, phi = turned(m, angles), foot(m), pf.casadi_function(m, "constraints")
+    start, where, phi = turned(m, angles), foot(m), pf.casadi_function(m, "constraints", backend="casadi")
     p, others = ca.MX.sym("p", len(LENGTHS)), ca.MX.sym("q", m.nq - 1, len(angles))
     q = ca.vertcat(ca.DM(angles).T, others)
     at, known = where.map(len(angles))(q, ca.repmat(p, 1, len(angles))), np.array(where.map(len(angles))(start.T, m.p_defaults))
@@ -99,7 +99,9 @@ def designed(m: pf.Mechanism) -> tuple[dict[str, float], int]:
 def _by_q(m: pf.Mechanism) -> ca.Function:
     """(q, p) -> derivative of the constraints by q: rows without entries, those normal to the plane, are not the solver's."""
     q, p = ca.MX.sym("q", m.nq), ca.MX.sym("p", len(LENGTHS))
-    return ca.Function("by_q", [q, p], [ca.jacobian(pf.casadi_function(m, "constraints")(q, ca.DM.zeros(m.nv), p, 0)[0], q)])
+    return ca.Function(
+        "by_q", [q, p], [ca.jacobian(pf.casadi_function(m, "constraints", backend="casadi")(q, ca.DM.zeros(m.nv), p, 0)[0], q)]
+    )
 
 
 def run() -> dict[str, Any]:

@@ -3,20 +3,27 @@
     python -m tools.device [runs]
 
 For a slider-crank, a UR5 and a Panda whose hand is welded to the world: some runs step by step beside the processor, then many.
+Where the package mujoco-warp is installed, the robots also beside it: its steps are in single precision, by RK4 too, and its
+weld is a stiff spring.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import pfaffian as pf
+from benchmarks.peers import mjcf, twin
 from benchmarks.robots import closed_states, panda_arm, random_states, ready, robot, welded
 
 STEP, COMPARED, RUNS, STEPS = 1e-3, 1000, 1 << 20, 100
+BESIDE = ("UR5", "Panda, hand welded")
+"""Machines that are stepped by mujoco_warp too."""
 
 
 def machines() -> dict[str, tuple[pf.Mechanism, np.ndarray, np.ndarray]]:
@@ -32,27 +39,67 @@ def machines() -> dict[str, tuple[pf.Mechanism, np.ndarray, np.ndarray]]:
     }
 
 
+def rate(step: Callable[[], Any], wait: Callable[[], Any], runs: int) -> float:
+    """Steps a second of so many runs.   step: STEPS of them."""
+    step()  # what is done once
+    wait()
+    begun = time.perf_counter()
+    step()
+    wait()
+    return runs * STEPS / (time.perf_counter() - begun)
+
+
+def warp_rate(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> float | None:
+    """Steps a second of mujoco_warp from these states (runs, n); None where it is not installed."""
+    try:
+        import mujoco_warp
+        import warp
+    except ImportError:
+        return None
+    import mujoco
+
+    there = twin(m.with_(actuators=()))
+    model = mujoco.MjModel.from_xml_string(mjcf(there, step=STEP))
+    own, data = mujoco_warp.put_model(model), mujoco_warp.make_data(model, nworld=len(q))
+    data.qpos.assign(q[:, there.q_order].astype(np.float32))
+    data.qvel.assign(v[:, there.v_order].astype(np.float32))
+
+    def plain() -> None:
+        for _ in range(STEPS):
+            mujoco_warp.step(own, data)
+
+    if not warp.get_device().is_cuda:
+        return rate(plain, warp.synchronize, len(q))
+    mujoco_warp.step(own, data)  # compiled before it is recorded
+    with warp.ScopedCapture() as recorded:
+        mujoco_warp.step(own, data)
+    return rate(lambda: [warp.capture_launch(recorded.graph) for _ in range(STEPS)], warp.synchronize, len(q))
+
+
+def same_bits(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> bool:
+    """Whether STEPS on the device give the bits of the processor."""
+    here, there = (pf.stepper(m, step=STEP, runs=len(q)) for _ in range(2))
+    for s in (here, there):
+        s.reset(q, v)
+    d = pf.cuda.on_device(there)
+    here.step(steps=STEPS)
+    d.step(STEPS)
+    d.back()
+    return np.array_equal(here.save().x.view(np.int64), there.save().x.view(np.int64))
+
+
 def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     for name, (m, q, v) in machines().items():
-        here, there = (pf.stepper(m, step=STEP, runs=COMPARED) for _ in range(2))
-        for s in (here, there):
-            s.reset(q, v)
-        d = pf.cuda.on_device(there)
-        here.step(steps=STEPS)
-        d.step(STEPS)
-        d.back()
-        same = np.array_equal(here.save().x.view(np.int64), there.save().x.view(np.int64))
+        many_q, many_v = np.resize(q, (runs, m.nq)), np.resize(v, (runs, m.nv))
         many = pf.stepper(m, step=STEP, runs=runs)
-        many.reset(np.resize(q, (runs, m.nq)), np.resize(v, (runs, m.nv)), correct_start=False)
+        many.reset(many_q, many_v, correct_start=False)
         d = pf.cuda.on_device(many)
-        d.step(1)
-        d.wait()
-        begun = time.perf_counter()
-        d.step(STEPS)
-        d.wait()
-        rate = runs * STEPS / (time.perf_counter() - begun)
-        print(f"{name:20} {'same bits' if same else 'OTHER BITS'}   {rate:.3g} steps a second, {runs} runs at once")
+        ours = rate(lambda d=d: d.step(STEPS), d.wait, runs)
+        bits = "same bits" if same_bits(m, q, v) else "OTHER BITS"
+        print(f"{name:20} {bits}   {ours:.3g} steps a second, {runs} runs at once", end="")
+        theirs = warp_rate(m, many_q, many_v) if name in BESIDE else None
+        print("" if theirs is None else f"; mujoco_warp {theirs:.3g} in single precision", flush=True)
 
 
 if __name__ == "__main__":

@@ -162,6 +162,17 @@ def test_servo_forces():
     later = (f(case.q, case.v, case.u, case.t + 1e-5)["v_dot"] - f(case.q, case.v, case.u, case.t - 1e-5)["v_dot"]) / 2e-5
     close(d.v_dot.t, later.ravel(), 1e-8, "v_dot by t", 10.0)
     assert np.abs(d.v_dot.u).max() < SAME  # what the servo takes back
+    assert d.regular
+
+
+def test_a_servo_without_authority_has_no_derivative():
+    """A motor that pushes along one axis, and a path across it."""
+    plane = pf.joint("bead", "planar-translation", "world", "bead")
+    path = pf.holonomic("path", lambda k: k.q[1] + k.q[0] ** 2 - 0.1 * k.t)
+    held = pf.servo(path, ["push"], stiffness=9.0, damping=2.0)
+    motor = pf.actuator("push", "bead", component=0)
+    m = pf.mechanism("bead", [pf.body("bead", mass=1.0)], [plane], actuators=[motor], constraints=[held])
+    assert pf.derivatives(m, [[0.0, 0.0], [0.5, 0.0]], backend="numpy").regular.tolist() == [False, True]
 
 
 def test_products_are_those_with_the_matrices(every_kind, found):

@@ -53,15 +53,15 @@ def cupy(place: Path) -> types.ModuleType:
         def __init__(self, code, options):
             head = file_text("cuda.h")
             assert options == OPTIONS and code.startswith(head)
-            (place / "text.c").write_text(SHIM + code[len(head) :] + THREADS)
-            compiler = find_compiler()
+            self.text = place / f"{len(list(place.glob('*.c')))}.c"  # what is loaded stays, so each has a name of its own
+            self.text.write_text(SHIM + code[len(head) :] + THREADS)
+            compiler, library = find_compiler(), self.text.with_suffix(".so")
             assert compiler is not None
-            command = [*compiler.argv, *compiler.flags("strict"), place / "text.c", "-o", place / "text.so", "-lm"]
-            subprocess.run(command, check=True)
-            self.library = ctypes.CDLL(str(place / "text.so"))
+            subprocess.run([*compiler.argv, *compiler.flags("strict"), self.text, "-o", library, "-lm"], check=True)
+            self.library = ctypes.CDLL(str(library))
 
         def get_function(self, name):
-            assert f"KERNEL void {name}(" in (place / "text.c").read_text()
+            assert f"KERNEL void {name}(" in self.text.read_text()
             call = self.library.all_threads
             call.argtypes, call.restype = [ctypes.c_void_p, ctypes.c_int64], None
             return lambda grid, block, given: call(given[0].data.ptr, grid[0] * block[0])

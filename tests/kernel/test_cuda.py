@@ -1,6 +1,9 @@
 """The text for a device: compiled by NVRTC, and run on the processor to the bits of everything else."""
 
+import contextlib
+import re
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -88,16 +91,46 @@ def test_the_compiler_of_a_device_takes_it():
         pf.cuda.compiled("", "sm_10")
 
 
+def warp(monkeypatch) -> list[str]:
+    """What is used of mujoco_warp and warp, on a device that records graphs; what was called."""
+    called: list[str] = []
+    array = types.SimpleNamespace(assign=lambda x: called.append(f"{x.shape} {x.dtype}"))
+    theirs = types.ModuleType("mujoco_warp")
+    theirs.put_model = lambda model: model
+    theirs.make_data = lambda model, nworld: types.SimpleNamespace(qpos=array, qvel=array)
+    theirs.step = lambda model, data: called.append("step")
+    module = types.ModuleType("warp")
+    module.get_device = lambda: types.SimpleNamespace(is_cuda=True)
+    module.ScopedCapture = lambda: contextlib.nullcontext(types.SimpleNamespace(graph="graph"))
+    module.capture_launch = called.append
+    module.synchronize = lambda: called.append("wait")
+    monkeypatch.setitem(sys.modules, "mujoco_warp", theirs)
+    monkeypatch.setitem(sys.modules, "warp", module)
+    return called
+
+
 def test_the_check_on_a_device(device, capsys, monkeypatch):
-    """The script that is run where there is one."""
+    """The script that is run where there is one: bits and rates, and those of mujoco_warp where that is installed."""
     from tools import device as tool
 
     monkeypatch.setattr(sys, "argv", ["device", "40"])
     monkeypatch.setattr(tool, "COMPARED", 20)
-    monkeypatch.setattr(tool, "machines", lambda of=tool.machines: {"slider-crank": of()["slider-crank"]})
+    monkeypatch.setattr(tool, "STEPS", 3)
+    of = {name: tool.machines()[name] for name in ("slider-crank", "UR5")}
+    monkeypatch.setattr(tool, "machines", lambda: of)
+    called = warp(monkeypatch)
+    tool.main()
+    crank, arm = capsys.readouterr().out.splitlines()
+    for line, name in ((crank, "slider-crank"), (arm, "UR5")):
+        assert line.startswith(name) and "same bits" in line and "40 runs at once" in line
+    assert "mujoco_warp" not in crank and re.search(r"; mujoco_warp \S+ in single precision", arm)
+    assert called == [*["(40, 6) float32"] * 2, "step", "step", *["graph"] * 3, "wait", *["graph"] * 3, "wait"]
+    monkeypatch.setitem(sys.modules, "mujoco_warp", None)
+    monkeypatch.setattr(tool, "machines", lambda: {"UR5": of["UR5"]})
+    monkeypatch.setattr(tool, "same_bits", lambda *machine: False)
     tool.main()
     said = capsys.readouterr().out
-    assert "slider-crank" in said and "same bits" in said and "40 runs at once" in said
+    assert "OTHER BITS" in said and "mujoco_warp" not in said
 
 
 def test_refusals(monkeypatch, device):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import casadi as ca
@@ -18,6 +19,8 @@ from tests.tolerance import close
 
 CALLS = {"backend": "interpreter"}
 """Nothing is compiled here."""
+
+EXPRESSION = {"backend": "casadi"}
 
 H = 2e-3
 BY_DIFFERENCES = 1e-8
@@ -144,6 +147,56 @@ def test_a_rollout_forwards_and_backwards(bar, motion):
     close(only_u, difference(end), BY_DIFFERENCES, "by the inputs", np.abs(only_u).max())
 
 
+SIZES = 0.02 / 2.0 ** np.arange(3)
+"""Of the changes whose differences are taken: order six, one batch of runs."""
+
+
+def gradient_and_differences(m, start, way, steps: int, step: float) -> tuple[float, float]:
+    """Of a sum of numbers of the end, along a change (dq, dv, du, dp) of (q, v, u, p): by vjp and by differences of runs."""
+    e = np.array([0, *[sign * size for size in SIZES for sign in (1, -1)]])[:, None]
+    q, v, p = (x + e * dx for x, dx in zip((start[0], start[1], start[3]), (way[0], way[1], way[3]), strict=True))
+    u = start[2][:, None] + e * way[2][:, None]
+    r = pf.calculus.rollout(m, q, v, u, steps=steps, step=step, every=100, parameters=p, **CALLS)
+    weights = np.zeros(r.q.shape), np.zeros(r.v.shape)
+    of = np.cos(np.arange(m.nq)), np.sin(1 + np.arange(m.nv))
+    weights[0][-1, 0], weights[1][-1, 0] = of
+    back = r.vjp(q=weights[0], v=weights[1])
+    found = back.q[0] @ way[0] + back.v[0] @ way[1] + (back.u[:, 0] * way[2]).sum() + back.parameters[0] @ way[3]
+    ends = r.q[-1] @ of[0] + r.v[-1] @ of[1]
+    table = [(ends[1 + 2 * k] - ends[2 + 2 * k]) / (2 * size) for k, size in enumerate(SIZES)]
+    for power in (4, 16):
+        table = [(power * b - a) / (power - 1) for a, b in pairwise(table)]
+    return found, table[0]
+
+
+def test_a_gradient_through_a_thousand_steps_of_a_tree_beside_differences():
+    """A crane with a load on a rod of any length, by all it starts with: to what differences can tell."""
+    length = pf.Parameter("length", 0.7, "m")
+    bodies = [pf.body("cart", 1.0), pf.body("load", 0.5, com=(0, 0, -length), inertia=0.01)]
+    rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    joints = [rail, pf.joint("swing", "revolute", "cart", "load", axis=(0, 1, 0))]
+    m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")], parameters=[length])
+    t, random = 2e-3 * np.arange(1000), np.random.default_rng(0)
+    start = np.array([0.1, 0.6]), np.array([0.2, -0.5]), np.sin(3 * t)[:, None], np.array([0.7])
+    way = random.normal(size=2), random.normal(size=2), np.cos(2 * t)[:, None], np.array([0.5])
+    found, expected = gradient_and_differences(m, start, way, 1000, 2e-3)
+    close(found, expected, 1e-10, "the gradient", abs(expected))
+
+
+def test_a_gradient_through_a_thousand_steps_of_a_loop_beside_differences(bar):
+    """A swinging five-bar, by speeds and torques: what held factors leave out of each step, h^5, is h^4 of the motion."""
+    m, q, v = bar
+    A = pf.compile_terms(m, {"A": lambda T: T.A}, backend="numpy")(q)["A"]
+    change = np.random.default_rng(0).normal(size=4)
+    dv = change - np.linalg.pinv(A, rcond=1e-8) @ (A @ change)
+    for steps, bound in ((1000, 2e-8), (2000, 1.5e-9)):
+        t = np.linspace(0.0, 1.0, steps, endpoint=False)
+        start = q, v, 2 * np.sin(np.outer(3 * t, [1, 1.3]) + [0, 1]), m.p_defaults
+        way = np.zeros(4), dv, np.outer(np.cos(10 * t), [0.7, -1.1]), np.zeros(1)
+        found, expected = gradient_and_differences(m, start, way, steps, 1.0 / steps)
+        close(found, expected, bound, "the gradient", abs(expected))
+
+
 def test_checkpoints_change_nothing(bar, motion):
     m, q, v = bar
     r, u = motion
@@ -204,31 +257,31 @@ def test_casadi_functions_give_casadi_these_derivatives(bar):
     m, q, v = bar
     u, p, x = np.array([0.4, -0.2]), m.p_defaults, np.concatenate([q, v])
     d = pf.derivatives(m, q, v, u, backend="numpy")
-    f = pf.casadi_function(m, "forward_dynamics", wrt=["q", "v", "u", "p"])(q=q, v=v, u=u, p=p)
+    f = pf.casadi_function(m, "forward_dynamics", wrt=["q", "v", "u", "p"], **EXPRESSION)(q=q, v=v, u=u, p=p)
     for of in ("v_dot", "reaction", "multipliers"):
         for by, there in zip(("q", "v", "u", "p"), ("q", "v", "u", "parameters"), strict=True):
             expected = getattr(getattr(d, of), there)
             close(f[f"{of}_by_{by}"], expected, 1e-11, f"{of} by {by}", max(1.0, np.abs(expected).max()))
     Q = ca.MX.sym("q", 4)
-    rate = pf.casadi_function(m, "rate")(ca.vertcat(Q, v), u, p, 0)
+    rate = pf.casadi_function(m, "rate", **EXPRESSION)(ca.vertcat(Q, v), u, p, 0)
     slopes = ca.Function("slopes", [Q], [ca.jacobian(rate, Q), ca.jtimes(rate, Q, ca.DM.ones(8), True), ca.jtimes(rate, Q, q)])
     J, back, ahead = (np.array(y) for y in slopes(q))
     close(J[4:], d.v_dot.q, 1e-11, "rate by q", np.abs(J).max())
     close(back.ravel(), J.sum(axis=0), 1e-11, "back", np.abs(J).max())
     close(ahead.ravel(), J @ q, 1e-11, "ahead", np.abs(J).max())
-    step = pf.casadi_function(m, "step", step=H, wrt=["x", "u"])(x=x, u=u, p=p)
+    step = pf.casadi_function(m, "step", step=H, wrt=["x", "u"], **EXPRESSION)(x=x, u=u, p=p)
     s = pf.calculus.step_derivatives(m, q, v, u, step=H, **CALLS)
     close(step["x_next_by_x"], s.A, 1e-12, "A")
     close(step["x_next_by_u"], s.B, 1e-12, "B")
-    on = pf.casadi_function(m, "constraints")(q=q, v=v, p=p)
+    on = pf.casadi_function(m, "constraints", **EXPRESSION)(q=q, v=v, p=p)
     assert np.abs(np.array(on["phi"])).max() < 1e-9 and np.abs(np.array(on["eta"])).max() < 1e-9
-    smallest = pf.casadi_function(m, "inverse_dynamics")(q=q, v=v, v_dot=d.motion.v_dot, p=p)["u"]
+    smallest = pf.casadi_function(m, "inverse_dynamics", **EXPRESSION)(q=q, v=v, v_dot=d.motion.v_dot, p=p)["u"]
     close(smallest, u[:, None], 1e-9, "u")
 
 
 def test_casadi_asks_the_library_and_does_not_differentiate_the_text(bar):
     """The derivative of a square root's value is not there: no factorisation is differentiated."""
-    f = pf.casadi_function(bar[0], "forward_dynamics")
+    f = pf.casadi_function(bar[0], "forward_dynamics", **EXPRESSION)
     for asked in (f.forward(1), f.reverse(1)):
         roots = [i for i in range(asked.n_instructions()) if asked.instruction_id(i) == ca.OP_SQRT]
         values = [i for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_SQRT]
@@ -241,7 +294,7 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
     x, u, p = np.concatenate([q, v]), [0.4, -0.2], m.p_defaults
     model = pf.bridges.acados_model(m, step=0.01, name="five_bar")
     f = ca.Function("f", [model.x, model.u, model.p, model.t, model.xdot], [model.f_impl_expr, model.disc_dyn_expr])
-    rate = np.array(pf.casadi_function(m, "rate")(x=x, u=u, p=p)["x_dot"])
+    rate = np.array(pf.casadi_function(m, "rate", **EXPRESSION)(x=x, u=u, p=p)["x_dot"])
     rest, after = f(x, u, p, 0, rate)
     d = pf.calculus.step_derivatives(m, q, v, u, step=0.01, **CALLS)
     assert np.abs(np.array(rest)).max() < 1e-12 and model.x_names[4] == "v left" and model.p_values == (0.5,)
@@ -260,13 +313,13 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
 def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
-        pf.casadi_function(m, "step")
+        pf.casadi_function(m, "step", **EXPRESSION)
     with pytest.raises(ModelError, match="'rate' takes no step"):
         pf.casadi_function(m, "rate", step=0.1)
     with pytest.raises(ModelError, match="what 'stepp' is unknown"):
-        pf.casadi_function(m, "stepp")
+        pf.casadi_function(m, "stepp", **EXPRESSION)
     with pytest.raises(ModelError, match="wrt 'w' is unknown"):
-        pf.casadi_function(m, "rate", wrt=["w"])
+        pf.casadi_function(m, "rate", wrt=["w"], **EXPRESSION)
 
 
 def test_jax(bar):
@@ -299,6 +352,9 @@ def check_jax(jax, m, q, v) -> None:
     d = pf.derivatives(m, [q, q + 0.1], v, u[0], **CALLS)
     close(many, d.motion.v_dot, 1e-12, "a batch", 10.0)
     close(jax.jacfwd(f)(q, v, u[0]), d.v_dot.q[0], 1e-12, "jacfwd", 10.0)
+    assert np.array_equal(f(np.ones(4), np.zeros(4, int), [0, 1]), f(np.ones(4), np.zeros(4), np.array([0.0, 1.0])))
+    with pytest.raises(ModelError, match="double precision, got an array of float32"):
+        f(jax.numpy.asarray(q, dtype="float32"), v, u[0])
 
 
 def test_a_policy_learns_through_a_four_bar_in_jax():

@@ -10,6 +10,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, listed, nearest
 from pfaffian.evaluate.light_inertia import check_light
 from pfaffian.formats.run_settings import RunSettings
+from pfaffian.kernel.call.memory import on_processor
 from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.model.number import floats
 
@@ -46,7 +47,7 @@ def by_label(value: Any, what: str, *, series: bool = False) -> Any:
     if hasattr(value, "data_vars"):
         raise ModelError(f"{what}: one variable of the Dataset is needed, such as result['q'].isel(time=-1)")
     if not (hasattr(value, "dims") and hasattr(value, "coords")):
-        return value
+        return on_processor(value, what)
     if "time" in value.dims and series:
         value = value.transpose("time", ...)
     elif "time" in value.dims:
@@ -125,6 +126,7 @@ def without_lost(value: Any, names: Sequence[str], default: np.ndarray, what: st
     """A batch with the default in place of rows of nothing but NaN, and which rows these are (runs,); (0,) for one state."""
     value = by_label(value, what)
     if isinstance(value, Mapping):
+        value = {n: on_processor(x, f"{what}[{n!r}]") for n, x in value.items()}
         columns = {n: np.asarray(x, dtype=float) for n, x in value.items() if np.ndim(x) == 1 and _numeric(x)}
         if not columns or len({len(x) for x in columns.values()}) > 1 or not set(columns) <= set(names):
             return value, np.zeros(0, dtype=bool)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.call.memory import in_double, on_processor
 
 COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
@@ -311,6 +312,7 @@ def interval(value: Any, what: str) -> tuple[float, float]:
 
 def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
     """The value as a float64 array. names: of its last axis. Raises ModelError: it contains other than finite real numbers."""
+    value = on_processor(value, what)
     try:
         given = np.asarray(value)
         if given.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in given.flat):
@@ -318,7 +320,7 @@ def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
         if given.dtype.kind not in "fiu":
             raise TypeError
         with np.errstate(over="ignore"):
-            array = given.astype(np.float64, copy=False)
+            array = in_double(given, what)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what}: {brief(value)} is no array of real numbers") from None
     if not np.isfinite(array).all():

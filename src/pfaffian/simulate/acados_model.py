@@ -102,13 +102,16 @@ def acados_model(m: Mechanism, *, step: float, name: str = "model", scheme: Sche
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
         raise ModelError(f"acados_model: name: lower-case letters, digits and _ are needed, a letter first, got {brief(name)}")
     h = as_number(step, "step", above=0)
-    rate = casadi_function(m, "rate")
-    after = casadi_function(m, "step", step=h, scheme=scheme)
+    rate = casadi_function(m, "rate", backend="casadi")
+    after = casadi_function(m, "step", step=h, scheme=scheme, backend="casadi")
     x, u, p, t = given = [ca.SX.sym(n, rate.size1_in(i)) for i, n in enumerate(rate.name_in())]
     xdot, f = ca.SX.sym("xdot", x.numel()), rate(*given)
     both = ("x", "u")
-    functions = [casadi_function(m, "rate", wrt=both), casadi_function(m, "step", step=h, scheme=scheme, wrt=both)]
-    functions.append(casadi_function(m, "constraints"))
+    functions = [
+        casadi_function(m, "rate", wrt=both, backend="casadi"),
+        casadi_function(m, "step", step=h, scheme=scheme, wrt=both, backend="casadi"),
+        casadi_function(m, "constraints", backend="casadi"),
+    ]
     states = [*[f"q {n}" for n in m.q_names], *[f"v {n}" for n in m.v_names]]
     return AcadosModel(
         name, x, u, p, t, xdot, f, xdot - f, after(*given), tuple(states), m.u_names, m.p_names, m.q_units + m.v_units,

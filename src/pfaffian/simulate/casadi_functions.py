@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import casadi as ca
 import numpy as np
@@ -11,17 +12,24 @@ import numpy as np
 from pfaffian.control.allocation import allocate, weights
 from pfaffian.control.law import Control
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
-from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_number, one_of
+from pfaffian.errors import BuildError, ModelError
+from pfaffian.evaluate.arrays import as_flag, as_number, one_of
 from pfaffian.evaluate.inverse import actuated_by
+from pfaffian.evaluate.progress import progress_line
+from pfaffian.kernel.build.library import warn_once
+from pfaffian.kernel.call.external import compile_external
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.step_slopes import differentiable, with_matrices, with_products
+from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms, symbols
 
 FUNCTIONS = ("forward_dynamics", "inverse_dynamics", "constraints", "rate", "step")
 """What `casadi_function` makes."""
+
+By = Literal["auto", "c", "casadi"]
+"""Who evaluates what it makes."""
 
 
 def casadi_function(
@@ -32,6 +40,8 @@ def casadi_function(
     step: float | None = None,
     scheme: Scheme | None = None,
     control: Control | None = None,
+    hessian: bool = True,
+    backend: By = "auto",
 ) -> ca.Function:
     """A CasADi function of a mechanism, with named inputs and outputs, to build optimisations of.
 
@@ -43,8 +53,12 @@ def casadi_function(
 
     CasADi gets the derivatives of forward_dynamics, rate and step from the library: those of inverse dynamics and rows at
     constant accelerations and multipliers, answered by one factorisation, see `derivatives`. They are by the numbers in q, not
-    along velocities, and hold wherever jacobian, jtimes or a solver asks for them. A function that was written to a file and
-    read again has lost them, and CasADi differentiates the text itself: to the same numbers, at a higher price.
+    along velocities, and hold wherever jacobian, jtimes or a solver asks for them.
+
+    Compiled, the function is one of a shared library in the library's cache, beside its Jacobian, its products with a
+    direction, forwards and back, and the derivatives of the latter, for exact Hessians; with `wrt` it stands alone. A file that
+    CasADi writes of it holds the path of that library, for this machine. As an expression it has derivatives of any order; read
+    again from a file it has lost ours, and CasADi differentiates the text itself: to the same numbers, at a higher price.
 
     Args:
         m: the mechanism.
@@ -53,15 +67,21 @@ def casadi_function(
         step: length of the step [s], needed for "step".
         scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
         control: a law in continuous time in the loop of "step", whose inputs u then are; None by default.
+        hessian: whether second derivatives are compiled too, which doubles the text; without them solvers must approximate
+            Hessians. True by default.
+        backend: "auto" compiled now, or, after a warning, evaluated by CasADi where there is no compiler; "c" compiled;
+            "casadi" an expression of SX that CasADi evaluates. The numbers agree to rounding.
     Returns:
-        a casadi.Function of SX. p are the mechanism's parameters, in the order of `p_names`; m.p_defaults are their values.
+        a casadi.Function, for symbols of SX and MX. p are the mechanism's parameters, in the order of `p_names`; m.p_defaults
+        are their values.
     Raises ModelError: another name, a step without length, or what `step_derivatives` refuses.
+    Raises BuildError: backend "c" without a compiler.
 
     Example:
         >>> import pfaffian as pf
         >>> bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
         >>> m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
-        >>> f = pf.casadi_function(m, "forward_dynamics", wrt=["q"])
+        >>> f = pf.casadi_function(m, "forward_dynamics", wrt=["q"], backend="casadi")
         >>> f.name_in(), f.name_out()[3:]
         (['q', 'v', 'u', 'p', 't'], ['v_dot_by_q', 'reaction_by_q', 'multipliers_by_q'])
         >>> round(float(f(q=0.0)["v_dot_by_q"]), 2)  # -g / l
@@ -69,16 +89,86 @@ def casadi_function(
     """
     as_mechanism(m)
     one_of(what, FUNCTIONS, "casadi_function: what")
+    one_of(backend, get_args(By), "casadi_function: backend")
+    made = _Made(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
     if what == "step":
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
-        s = differentiable(m, control, scheme, "casadi_function")
-        f = step_function(s, as_number(step, "step", above=0), bool(len(wrt)))
-    else:
-        if not (step is None and scheme is None and control is None):
-            raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
-        f = _MAKE[what](symbols(m))
-    return _with_jacobians(f, as_names(wrt, "wrt")) if len(wrt) else f
+        h = as_number(step, "step", above=0)
+        made = replace(made, simulation=differentiable(m, control, scheme, "casadi_function"), h=h)
+    elif not (step is None and scheme is None and control is None):
+        raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
+    for name in made.wrt:
+        one_of(name, INPUTS[what], "casadi_function: wrt")
+    if backend == "casadi":
+        return made.expression()
+    try:
+        with progress_line(m.name, False):
+            path = compile_external(made.library, made.key)
+    except BuildError as error:
+        if backend == "c":
+            raise
+        warn_once(f"casadi_function: evaluated by CasADi, some ten times slower than compiled: {error}")
+        return made.expression()
+    f = ca.external(what, str(path))
+    penalty = MATRIX / max(1, min(f.nnz_in(), f.nnz_out()))
+    products = {"jac_penalty": -1}  # they have no Jacobian in the library, for which CasADi would search without end
+    return ca.external(what, str(path), {"jac_penalty": penalty, "ad_weight": 0.5, "reverse_options": products})
+
+
+MATRIX = 1.5
+"""For more directions than this CasADi takes the Jacobian, which costs some two of them, instead of one after another."""
+
+INPUTS = {
+    "forward_dynamics": ("q", "v", "u", "p", "t"),
+    "inverse_dynamics": ("q", "v", "v_dot", "p", "t"),
+    "constraints": ("q", "v", "p", "t"),
+    "rate": ("x", "u", "p", "t"),
+    "step": ("x", "u", "p", "t"),
+}
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What is asked for.   hessian: with second derivatives.   simulation, h: of a step."""
+
+    mechanism: Mechanism
+    what: str
+    wrt: tuple[str, ...]
+    hessian: bool
+    simulation: Simulation | None = None
+    h: float = 0.0
+
+    @property
+    def key(self) -> str:
+        of = f"step {self.h.hex()} {self.simulation.key}" if self.simulation else f"{self.what} {digest(self.mechanism)}"
+        return f"casadi {of} by {self.wrt} {self.hessian}"
+
+    def expression(self) -> ca.Function:
+        """The Function of SX."""
+        if self.simulation is None:
+            f = _MAKE[self.what](symbols(self.mechanism))
+        else:
+            f = step_function(self.simulation, self.h, bool(self.wrt))
+        return _with_jacobians(f, self.wrt) if self.wrt else f
+
+    def library(self) -> tuple[ca.Function, ...]:
+        """It, and what CasADi asks for to differentiate it."""
+        f = self.expression()
+        if self.wrt:
+            return (f,)
+        J = f.jacobian() if self.simulation is None else _jacobian(step_function(self.simulation, self.h, True))
+        back = f.reverse(1)
+        more = (back.forward(1), back.reverse(1)) if self.hessian else ()
+        return (f, J, f.forward(1), back, *more)
+
+
+def _jacobian(f: ca.Function) -> ca.Function:
+    """The Jacobian of a function of one output, under the name by which CasADi asks for it."""
+    given = [ca.SX.sym(name, f.size1_in(i)) for i, name in enumerate(f.name_in())]
+    (value,) = f.call(given)
+    unused = ca.SX.sym("out", ca.Sparsity(value.numel(), 1))
+    return ca.Function(f"jac_{f.name()}", [*given, unused], [ca.jacobian(value, x) for x in given])
 
 
 def step_function(s: Simulation, h: float, matrices: bool) -> ca.Function:
@@ -93,8 +183,6 @@ def _named(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], li
 
 
 def _with_jacobians(f: ca.Function, wrt: Sequence[str]) -> ca.Function:
-    for name in wrt:
-        one_of(name, f.name_in(), "casadi_function: wrt")
     given = [ca.SX.sym(name, f.size1_in(i)) for i, name in enumerate(f.name_in())]
     values = f.call(given)
     pairs = [(o, i) for o in f.name_out() for i in wrt]
@@ -164,7 +252,7 @@ def _differentiated(
 ) -> ca.Function:
     """A Function with its derivatives along a direction, back, and as matrices, under the names by which CasADi asks."""
     by = ca.vertcat(*inputs)
-    there = [ca.SX.sym(f"out_{n}", x.numel()) for n, x in zip(outputs, values, strict=True)]
+    there = [ca.SX.sym(f"out_{n}", ca.Sparsity(x.numel(), 1)) for n, x in zip(outputs, values, strict=True)]  # not needed
     seeds = [ca.SX.sym(f"fwd_{n}", x.numel()) for n, x in zip(named, inputs, strict=True)]
     weights_back = [ca.SX.sym(f"adj_{n}", x.numel()) for n, x in zip(outputs, values, strict=True)]
     ends = np.cumsum([0, *[x.numel() for x in inputs]]).tolist()

@@ -46,7 +46,8 @@ def jax_function(
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         the function; p may be left out, and is then that of the mechanism's defaults, as may u of a mechanism without inputs.
-    Raises ModelError: jax is not installed, or has no double precision switched on; what `step_derivatives` refuses.
+    Raises ModelError: jax is not installed, or has no double precision switched on; an array of another precision; what
+        `step_derivatives` refuses.
 
     Example:
         >>> import jax, pfaffian as pf
@@ -61,7 +62,14 @@ def jax_function(
     jax = _need_jax()
     pair = pair_of(m, what, step, scheme, backend, "jax_function")
     f = _differentiable(jax, pair, threads)
-    return lambda *arrays: f(*[jax.numpy.asarray(x, dtype=float) for x in pair.whole(arrays, m.name)])
+    return lambda *arrays: f(*[_in_double(jax, x) for x in pair.whole(arrays, m.name)])
+
+
+def _in_double(jax: Any, x: Any) -> Any:
+    array = jax.numpy.asarray(x)
+    if array.dtype != np.float64 and jax.numpy.issubdtype(array.dtype, jax.numpy.floating):
+        raise ModelError(f'jax_function computes in double precision, got an array of {array.dtype}; call x.astype("float64")')
+    return array.astype(float)
 
 
 def _need_jax() -> Any:

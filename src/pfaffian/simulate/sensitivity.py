@@ -26,6 +26,7 @@ from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.kernel import Span
 from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.memory import on_processor
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
@@ -382,6 +383,7 @@ def rollout(
 
 def _series(u: Any, names: Sequence[str], steps: int, count: int | None, what: str) -> np.ndarray:
     """(samples, nu) or (samples, runs, nu), samples 1 or `steps`; always the latter of so many runs if `count` is given."""
+    u = on_processor(u, what)
     array = floats(u, what) if isinstance(u, (np.ndarray, list, tuple)) else np.zeros(0)
     if array.ndim > 1:
         if (

@@ -77,7 +77,7 @@ class _Rate(NamedTuple):
 
     @property
     def by(self) -> ca.SX:
-        return ca.vertcat(self.x, self.w, self.p)
+        return ca.vertcat(self.x, self.w, self.p, self.t)
 
     def inputs(self) -> list[ca.SX]:
         return [self.x, self.w, self.p, self.t, self.v_dot, self.numbers]
@@ -88,7 +88,7 @@ class _Rate(NamedTuple):
         return ca.densify(ca.vertcat(along(q_dot(self.T.kinematics)), moved.v_dot, along(self.z_dot)))
 
     def back(self, seed: ca.SX) -> ca.SX:
-        """The derivative of x_dot . seed by x, w and p."""
+        """The derivative of x_dot . seed by x, w, p and t."""
         m, none = self.T.mechanism, ca.SX(0, 0)
         first, second, third = ca.vertsplit(seed, [0, m.nq, m.nq + m.nv, seed.numel()])
         found = gradient(self.at, self.held, Slopes(second, none, none, none), self.by)
@@ -137,33 +137,33 @@ def with_matrices(s: Simulation) -> StepParts:
     given = rate.sx_in()
     *values, _ = rate(*given)
     results = [*values, ca.vec(slope(*given, *_handed_on(s, values)))]
-    rhs = _Extended("rhs_with_slopes", given, results, 4, (0, 1, 2))
+    rhs = _Extended("rhs_with_slopes", given, results, 4, (0, 1, 2, 3))
     inputs, (moved, violation) = _correction(s)
-    J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:2]))))
-    project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1))
+    J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:3]))))
+    project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1, 2))
     return _parts(f, rhs.by_matrix(), project.by_matrix())
 
 
 def with_products(s: Simulation) -> StepParts:
     """The functions of a step, with products of their derivatives along a direction, and back."""
     f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
-    dx, dw, dp = (ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p)))
-    way, seed = ca.vertcat(dx, dw, dp), ca.SX.sym("seed", r.x.numel())
-    ahead = ca.Function("rate_ahead", [*r.inputs(), dx, dw, dp], [r.along(lambda y: ca.jtimes(y, r.by, way))], STAY)
-    sizes = np.cumsum([0, *[y.numel() for y in (r.x, r.w, r.p)]]).tolist()
+    changes = [ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p), ("t", r.t))]
+    way, seed = ca.vertcat(*changes), ca.SX.sym("seed", r.x.numel())
+    ahead = ca.Function("rate_ahead", [*r.inputs(), *changes], [r.along(lambda y: ca.jtimes(y, r.by, way))], STAY)
+    sizes = np.cumsum([0, *[y.numel() for y in changes]]).tolist()
     back = ca.Function("rate_back", [*r.inputs(), seed], list(ca.vertsplit(r.back(seed), sizes)), STAY)
     given = rate.sx_in()
-    rhs = _Extended("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2))
+    rhs = _Extended("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2, 3))
     rates = rhs.by_products(
         lambda values, seeds: ahead(*given, *_handed_on(s, values), *seeds),
         lambda values, bar: list(back(*given, *_handed_on(s, values), bar)),
     )
     inputs, (moved, violation) = _correction(s)
-    both = ca.vertcat(*inputs[:2])
-    project = _Extended("project_with_products", inputs, [moved, violation], 1, (0, 1))
+    moving, ends = ca.vertcat(*inputs[:3]), np.cumsum([0, *[y.numel() for y in inputs[:3]]]).tolist()
+    project = _Extended("project_with_products", inputs, [moved, violation], 1, (0, 1, 2))
     corrections = project.by_products(
-        lambda values, seeds: ca.jtimes(moved, both, ca.vertcat(*seeds)),
-        lambda values, bar: list(ca.vertsplit(ca.jtimes(moved, both, bar, True), [0, f.project.size1_in(0), both.numel()])),
+        lambda values, seeds: ca.jtimes(moved, moving, ca.vertcat(*seeds)),
+        lambda values, bar: list(ca.vertsplit(ca.jtimes(moved, moving, bar, True), ends)),
     )
     return _parts(f, rates, corrections)
 

@@ -65,8 +65,7 @@ def _build(
 
 
 def warn_once(message: str) -> None:
-    """Say once in each process why NumPy interprets."""
+    """Say once in each process who computes instead of compiled code, and why."""
     if message not in _warned:
         _warned.add(message)
-        text = f"running by NumPy, some 100 times slower: {message}"
-        warnings.warn(text, RuntimeWarning, stacklevel=6)
+        warnings.warn(message, RuntimeWarning, stacklevel=6)

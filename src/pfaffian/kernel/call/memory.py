@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, RunWarning, notice
 
 FLOAT = np.dtype(np.float64)
 
@@ -20,13 +20,37 @@ def as_float(value: Any, name: str) -> np.ndarray:
     """A real array or sequence as a float64 array; the same object, whatever its strides, if it is one already."""
     if type(value) is np.ndarray and value.dtype is FLOAT:
         return value
+    given = on_processor(value, name)
     try:
-        array = np.asarray(value)
+        array = np.asarray(given)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"its type is {array.dtype}")
-        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name}: not an array of real numbers: {error}") from error
+    return in_double(array, name)
+
+
+def on_processor(value: Any, name: str) -> Any:
+    """An array of another library that follows the array API standard, as NumPy sees it where it lies, by DLPack; anything
+    else unchanged. Raises ModelError: NumPy cannot see it, because it is on a device or part of a computation of gradients.
+    """
+    if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__dlpack__"):
+        return value
+    try:
+        return np.from_dlpack(value)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+        raise ModelError(
+            f"{name}: NumPy cannot read this {kind}: give a copy in the processor's memory, without gradients ({error})"
+        ) from error
+
+
+def in_double(array: np.ndarray, name: str) -> np.ndarray:
+    """The array in double precision, not copied where it is; what comes in less is said."""
+    if array.dtype.kind == "f" and array.dtype.itemsize < FLOAT.itemsize:
+        digits = np.finfo(array.dtype).precision
+        notice(f"{name} is in {array.dtype}, which holds {digits} digits; it is computed with in double precision", RunWarning)
+    return array.astype(np.float64, copy=False)
 
 
 def addressable(array: np.ndarray) -> np.ndarray:

@@ -106,7 +106,7 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     except (BuildError, OSError) as error:
         if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
-        warn_once(str(error))
+        warn_once(f"running by NumPy, some 100 times slower: {error}")
         return None
     given = encoded(*recipe.programs)
     first = interpreted(library, function, recipe.lanes * given.frame, Words(given))

@@ -18,14 +18,14 @@ _CALL = re.compile(r"= (\w+)\(")
 _LOCK = threading.Lock()  # CasADi's symbols are not thread-safe.
 
 
-def trace(function: ca.Function, passes: Passes = PYTHON) -> Program:
-    """The Program of an SX Function. Inputs and outputs become dense columns, matrices column by column.
+def trace(function: ca.Function, passes: Passes = PYTHON, dense: bool = True) -> Program:
+    """The Program of an SX Function. Inputs and outputs become dense columns, matrices column by column; or their nonzeros.
 
     Functions with the option never_inline stay calls. Raises BuildError: a Function that is not of SX, an operation without a
     printer, a constant that is not finite, two different callees of one name.
     """
     with _LOCK:
-        return _Tracer({}, passes).program(function, dense=True)
+        return _Tracer({}, passes).program(function, dense)
 
 
 class _Tracer:

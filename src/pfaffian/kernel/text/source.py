@@ -57,20 +57,20 @@ class Source:
 
 def kernel_source(program: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
     """C of one Program and of the loop over a batch around it (driver.h)."""
-    return _source([program], ["PROGRAM"], "driver.h", lanes, part_size)
+    return source_of([program], ["PROGRAM"], file_text("driver.h"), lanes, part_size)
 
 
 def rollout_source(step: Program, observe: Program, *samplers: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
     """C of a step, an observation and samplers, and of the time loop around them (rollout.h)."""
-    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", lanes, part_size, samplers)
+    return source_of([step, observe], ["STEP", "OBSERVE"], file_text("rollout.h"), lanes, part_size, samplers)
 
 
 def single_source(step: Program, observe: Program, *samplers: Program, part_size: int = PART_SIZE) -> Source:
     """The same for one run at a time, with all numbers in the text."""
-    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", 1, part_size, samplers, most=1, table=False)
+    return source_of([step, observe], ["STEP", "OBSERVE"], file_text("rollout.h"), 1, part_size, samplers, most=1, table=False)
 
 
-def _source(
+def source_of(
     programs: Sequence[Program],
     names: Sequence[str],
     driver: str,
@@ -80,6 +80,10 @@ def _source(
     most: int = TILE,
     table: bool = True,
 ) -> Source:
+    """C of Programs, and of the loops around them (driver), which call them by these names.
+
+    most: blocks of a tile.   table: whether constants come from a table instead of standing in the text.
+    """
     order = callees_first([*programs, *samplers])
     index = {program.digest(): i for i, program in enumerate(order)}
     uses = Counter(s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS)
@@ -102,7 +106,7 @@ def _source(
     if steps < LONG_TEXT:
         tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
-    loops = of_unit(0, *ports, file_text("transpose.h"), file_text("ports.h"), file_text(driver))
+    loops = of_unit(0, *ports, file_text("transpose.h"), file_text("ports.h"), driver)
     text = "\n".join([sizes, file_text("prelude.h"), reduction_text(), file_text("huge.h"), *functions, *bodies, *loops])
     return Source(text, lanes, max(1, frame), tile)
 

@@ -1,0 +1,71 @@
+"""compile_external(functions) -> the path of a library that `casadi.external` loads: CasADi calls our compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import casadi as ca
+
+from pfaffian.errors import BuildError
+from pfaffian.kernel.build.exercise import exercise
+from pfaffian.kernel.build.interpreter import Interpreted
+from pfaffian.kernel.build.library import load
+from pfaffian.kernel.build.passes import passes
+from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
+from pfaffian.kernel.build.trial import RUNS, Answers, Trial, in_rounds, one_after_another
+from pfaffian.kernel.build.waiting import tell
+from pfaffian.kernel.call import keyed
+from pfaffian.kernel.call.recipe import Recipe
+from pfaffian.kernel.program.passes import optimise
+from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.trace import trace
+from pfaffian.kernel.remember import checking, compare
+from pfaffian.kernel.text.external import external_text
+from pfaffian.kernel.text.source import Source
+
+
+def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> Path:
+    """Compile Functions of SX into one library, strictly, so that CasADi gets the bits of the interpreter.
+
+    CasADi takes a function's derivatives from the same library where they have the names by which it asks: jac_f, fwd1_f,
+    adj1_f, and fwd1_adj1_f for the derivative of a derivative.
+
+    Args:
+        build: returns the Functions, each under its name in the library.
+        key: identifies them permanently; a library that was compiled under it is used, and `build` is not called.
+    Raises BuildError: no compiler, or it fails.
+    """
+    keyed.check_key(key)
+    made = cache(build)
+
+    def external(*programs: Program, lanes: int) -> Source:
+        return external_text(made(), programs)
+
+    def traced() -> tuple[Program, ...]:
+        how = passes()
+        return tuple(optimise(trace(f, how, dense=False), how) for f in made())
+
+    plan = Recipe(traced, external, 1, "strict")
+    if found := keyed.recall(key, plan):
+        if checking():
+            compare(f"the library of {key}", found.digest, plan.digest)
+        return Path(found.library._name)
+    compiler = find_compiler()
+    if compiler is None:
+        raise BuildError(NO_COMPILER)
+    tell("deriving the equations")
+    programs = plan.programs
+    library, meta = load(plan.source.text, plan.mode, Trial(lambda: _answers(programs), plan.source.doubles, True), compiler)
+    keyed.remember(key, plan, meta, plan.source.doubles)
+    return Path(library._name)
+
+
+def _answers(programs: tuple[Program, ...]) -> Answers:
+    """Rounds for pfaffian_trial of the library: one function after another."""
+    each = []
+    for program in programs:
+        inputs = in_rounds(exercise(program))
+        each.append((inputs, Interpreted(program).trial(inputs, program.n_out * RUNS, loop=False)))
+    return Answers(*(one_after_another(rows) for rows in zip(*each, strict=True)))
