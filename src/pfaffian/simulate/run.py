@@ -107,7 +107,7 @@ def run(
         hold: "zero" or "linear" between samples; the last sample is held to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
         guess: {name: number or (runs,)} from where coordinates that the dict q does not name move onto the constraints, such as
-            the angle that chooses the branch of a loop; None: neutral.
+            the angle that chooses the branch of a loop, or a part of a quaternion; None: neutral.
         control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
         switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. All are
             evaluated at the start of each step, before any law. A mode that latches is {"landed": lambda k:
