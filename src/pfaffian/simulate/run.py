@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from pfaffian.simulate.signals import Output, Signal, as_record
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.statistics import as_wanted, tally_of
-from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.step import Scheme, settings_of
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
@@ -223,9 +222,8 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     loop, begun = watch.loop, departure.start
     s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
     state, end_attributes = end_state(s, done.x, when)
-    provenance = (
-        machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
-    )
+    provenance = machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()}
+    provenance |= settings_of(scheme, s.mechanism) | {"state": s.system.name}
     provenance["kernel_backend"] = ", then ".join(done.tiers)
     provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
