@@ -59,7 +59,7 @@ def test_a_sweep_starts_where_a_run_does(cli, here):
     for run, k in enumerate(("30000", "20000")):
         said = cli("run", "suspension.yaml", "--no-figure", "--set", f"k={k}")
         assert said.status == 0 and said.err == ""
-        np.testing.assert_array_equal(swept[run], pf.read_netcdf(here / "out" / "suspension.nc")["q"].values)
+        np.testing.assert_array_equal(swept[run], pf.results.read_netcdf(here / "out" / "suspension.nc")["q"].values)
 
 
 def test_commands_that_do_not_fit_are_refused(cli, here):
