@@ -281,8 +281,8 @@ THROWN = {"fly.z": 0.13}, {"fly.vx": 2.0, "fly.wy": -10.0, "fly.vz": -1.0}
 
 
 def test_within_its_bounds_the_stiff_integrator_converges_and_hardly_gains_energy():
-    """Springs of up to 0.7 per step, creep of up to half of what weight stops in a step, any damping: as many iterations as the
-    library takes by itself, and no warning. Energy rises by less than a part of 1e-2 in a step, and not without a bounce."""
+    """Springs of up to 0.7 per step, weight that stops at most half of the creep in a step, any damping: as many iterations as
+    the library takes by itself, and no warning. Energy rises by less than a part of 1e-2 in a step."""
     grid = np.array(np.meshgrid([1e3, 1e4, 1e5, 1e6], [0.0, 0.3, 3.0, 30.0], [0.01, 0.1])).reshape(3, -1)
     p = dict(zip(("k", "c", "creep"), grid, strict=True))
     with warnings.catch_warnings():
