@@ -6,12 +6,13 @@ MOBILITY has the degrees of freedom. The function of a machine's name takes the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import asin, atan2, cos, hypot, sin, sqrt, tan
 from typing import Any
 
 import casadi as ca
 import numpy as np
+from scipy.optimize import root
 
 import pfaffian as pf
 
@@ -21,8 +22,8 @@ MOBILITY = {
     "andrews": 1, "bennett": 1, "bicopter": 8, "bicycle": 3, "bricard": 1, "cardan": 1, "chaplygin_sphere": 3, "coin": 3,
     "crane": 2, "delta": 3, "drones_with_bar": 16, "engine": 1, "excavator_arm": 3, "exoskeleton_leg": 3, "five_bar": 2,
     "four_bar": 1, "goldberg": 1, "governor": 2, "gripper": 1, "gyroscope": 3, "hexarotor": 6, "jansen_leg": 1,
-    "peaucellier": 1, "quadcopter": 12, "rattleback": 3, "roller_racer": 2, "rover_with_trailer": 2, "sarrus": 1,
-    "satellite": 11, "schatz": 1, "scissor_lift": 1, "scotch_yoke": 1, "screw_press": 1, "segway": 3, "sleigh": 2,
+    "peaucellier": 1, "quadcopter": 12, "quarter_car": 13, "rattleback": 3, "roller_racer": 2, "rover_with_trailer": 2,
+    "sarrus": 1, "satellite": 11, "schatz": 1, "scissor_lift": 1, "scotch_yoke": 1, "screw_press": 1, "segway": 3, "sleigh": 2,
     "slider_crank": 1, "snakeboard": 4, "spatial_parallelograms": 2, "stewart": 6, "suspension": 2, "three_rrr": 3,
     "tippe_top": 5, "two_arm_spacecraft": 9, "walker": 3, "watt": 1, "wheel_set": 2, "windmill": 2,
 }  # fmt: skip
@@ -173,6 +174,41 @@ def crane(m: pf.Mechanism, s: Any) -> Number:
 def suspension(m: pf.Mechanism, s: Any) -> Number:
     """Way of the wheel inwards [m]. Equal parallel arms: arm (1 - cos)."""
     return s.p["arm"] - point(m, s, "upright", (0, 0, 0))[1], s.p["arm"] * (1 - cos(s.q["lower"])), 1e-9
+
+
+def quarter_car(m: pf.Mechanism, s: Any) -> Number:
+    """Height at which the car comes to rest, from where nothing is loaded [m]. SciPy's root in the plane, `_car_at_rest`."""
+    found = pf.equilibrium(m, parameters=s.p).named["ride"]
+    return float(found), _car_at_rest(s.p), 1e-6
+
+
+def _car_at_rest(p: Mapping[str, float]) -> float:
+    """By the slopes of the energy of car, arms and upright in the plane (y, z), with multipliers for the upper ball.
+
+    Seen from the front no force turns the wheel about the line between its balls, so the tie rod carries nothing.
+    """
+    low, arm, tall, seat = p["wheel"] - p["tall"] / 2, p["arm"], p["tall"], p["seat"]
+
+    def at(x: Any, y: Any, z: float) -> Any:
+        return np.array([y * np.cos(x) - z * np.sin(x), y * np.sin(x) + z * np.cos(x)])
+
+    def lagrangian(x: np.ndarray) -> Any:
+        ride, y1, z1, lower, y2, z2, upper, turn = x[:8]
+        foot, top = np.array([y1, low + ride + z1]), np.array([y2, low + ride + z2 + tall])
+        ball = foot + at(lower, arm, 0)
+        hub = ball + at(turn, 0.12, tall / 2)
+        coil = np.array([seat, low + ride + 0.5]) - foot - at(lower, seat, 0)
+        weight = p["sprung"] * ride + 4 * (foot + ball)[1] / 2 + 3 * (top + at(upper, arm / 2, 0))[1]
+        weight += 12 * (ball + at(turn, 0, tall / 2))[1] + 16 * hub[1]
+        rubber = p["radial"] * (y1**2 + z1**2 + y2**2 + z2**2) + 2 * p["twist"] * (2 - np.cos(lower) - np.cos(upper))
+        sunk = p["side"] * (hub[0] - arm - 0.12) ** 2 + p["tyre"] * (hub[1] - p["wheel"]) ** 2
+        loaded = p["k"] * (np.sqrt(coil @ coil) - 0.5 - p["preload"] / p["k"]) ** 2
+        return G * weight + rubber + (sunk + loaded) / 2 + 1e6 * x[8:] @ (ball + at(turn, 0, tall) - top - at(upper, arm, 0))
+
+    def slopes(x: np.ndarray) -> np.ndarray:
+        return np.array([lagrangian(x + 1e-30j * way).imag / 1e-30 for way in np.eye(10)])
+
+    return float(root(slopes, np.zeros(10), tol=1e-13).x[0])
 
 
 # -- linkages in space ----------------------------------------------------------------------------------------------------

@@ -213,6 +213,8 @@ def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> Run
             raise ModelError(f"--set: there is no {what} {text(name_there, 60)!r}; {_hint(name_there, known, where)}")
         values = {**getattr(settings, where), name_there: number(value, f"--set {text(name, 60)}")}
         changed: dict[str, Any] = {where: values}
+        if where == "q":  # what is kept is no guess any more
+            changed["guess"] = {n: x for n, x in settings.guess.items() if n != name_there}
         settings = replace(settings, **changed)
     return settings
 
@@ -253,13 +255,13 @@ def _run(chosen: argparse.Namespace) -> int:
     """pfaffian run"""
     m, settings = _read(chosen)
     settings = _overridden(chosen, settings)
-    scheme = _scheme(settings)
+    given = _of_run(settings)
     _check_pictures(chosen.view, chosen.animate)
     from pfaffian.output.folder import prepare
 
     out = prepare(chosen.out)
     begun = time.perf_counter()
-    result = _result(chosen, m, settings, scheme)
+    result = _result(chosen, _system(m, settings.state), given)
     seconds = time.perf_counter() - begun
     files = _write(chosen, result, out)
     if chosen.animate is not None:
@@ -373,19 +375,14 @@ def _system(m: Mechanism, state: str) -> Mechanism | System:
     return pf.reduce(m) if state == "reduced" else pf.reduction.hamiltonian(m) if state == "hamiltonian" else m
 
 
-def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, scheme: Scheme) -> Any:
+def _result(chosen: argparse.Namespace, system: Any, given: dict[str, Any]) -> Any:
     """The run, with the file and settings that it came from."""
     import hashlib
 
     import pfaffian as pf
 
-    q, _, u, p = settings.arrays(m)
-    begun = pf.assemble(m, q, dict(settings.v), parameters=p, hold=settings.q)
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
-    times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
-    result = pf.run(_system(m, settings.state), begun.q, begun.v, u=u, parameters=p, **times, scheme=scheme, progress=bar)
-    if "moved" in result:
-        result["moved"].values[:], result["moved_rate"].values[:] = begun.moved, begun.moved_rate
+    result = pf.run(system, **given, progress=bar)
     digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()
     result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest}
     return result

@@ -9,6 +9,7 @@ import pfaffian as pf
 from pfaffian import statistics
 from pfaffian.errors import ModelError
 from tests.cli.conftest import PENDULUM
+from tests.cli.test_run import EXAMPLES
 
 SWEEP = """
 sweep:
@@ -45,6 +46,20 @@ def test_what_the_command_line_changes_is_another_sweep(cli, here):
     assert cli("sweep", "pendulum.yaml", "--store", "a.zarr", "--set", "v:hinge=1").status == 0
     said = cli("sweep", "pendulum.yaml", "--store", "a.zarr", "--set", "mass=9", "--set", "u:motor=3")
     assert said.status == 2 and "is of another sweep: arguments of run differ" in said.err
+
+
+def test_a_sweep_starts_where_a_run_does(cli, here):
+    text = (EXAMPLES / "suspension.yaml").read_text(encoding="utf-8").replace("duration: 1", "duration: 0.002")
+    assert "guess: {upper: 0.1, ball.qx: -0.05}" in text, "a part of a quaternion"
+    sweep = "sweep:\n  axes: {k: {values: [30000, 20000]}}\n  keep: {q: true, fastest: {maximum: v}}\n"
+    (here / "suspension.yaml").write_text(text.replace("record_every: 5", "record_every: 1") + sweep)
+    said = cli("sweep", "suspension.yaml")
+    assert said.status == 0, said.err
+    swept = pf.sweeps.open_store(here / "out" / "suspension.zarr").load()["q"].values
+    for run, k in enumerate(("30000", "20000")):
+        said = cli("run", "suspension.yaml", "--no-figure", "--set", f"k={k}")
+        assert said.status == 0 and said.err == ""
+        np.testing.assert_array_equal(swept[run], pf.results.read_netcdf(here / "out" / "suspension.nc")["q"].values)
 
 
 def test_commands_that_do_not_fit_are_refused(cli, here):

@@ -519,9 +519,6 @@ WRONG = {
         lambda: control.several(a=control.Control(lambda *_: 0), b=control.Control(lambda *_: 0)), "a and b are in continuous"
     ),
     "python with others": (lambda: control.several(a=LAW, b=control.python_law(feedback, 0.01)), "runs alone"),
-    "python of a batch": (
-        lambda: run(control.python_law(lambda t, q, v: [0, 0], 0.01), x=np.tile(X0, (2, 1))), "drives one run, and these are 2"
-    ),
     "seed": (lambda: run(LAW, seed=-1), "seed must be a whole number"),
     "adaptive": (lambda: pf.run_adaptive(M, X0[:3], times=[0, 1], control=LAW), "sampled once a period: use run"),
     "linearise": (lambda: pf.linearise(M, X0[:3], control=LAW), "sampled once a period"),

@@ -78,6 +78,8 @@ FORCES = """
   blade: {kind: propeller, body: rod, speed: -30*m, thrust: 1e-3, torque: 1e-4, handed: left, axis: [0, 1, 0], point: [l, 0, 0]}
   rotor: {kind: rotor, body: rod, joint: pivot, thrust: 1e-3}
   pull: {kind: wrench, body: rod, by: world, value: [1, 0, 0, 0, 0, l]}
+  rubber: {kind: bushing, body_a: world, body_b: rod, stiffness: {diagonal: [9, 8*m, 7, 2*l, 3, 4]}, rest: {xyz: [0, 0.1, 0]},
+           damping: {weight: 2, moments: 0.1}}
 """
 
 
@@ -94,7 +96,9 @@ def test_forces_are_those_of_their_functions():
         pf.forces.propeller("blade", "rod", -30 * w, thrust=1e-3, torque=1e-4, handed="left", axis=(0, 1, 0), point=(l, 0, 0)),
         pf.forces.propeller("rotor", "rod", "pivot", thrust=1e-3),
         pf.wrench("pull", "rod", (1, 0, 0, 0, 0, l), by="world"),
-    ]
+        *pf.forces.bushing("rubber", "world", "rod", stiffness=ca.diag(ca.vertcat(9, 8 * w, 7, 2 * l, 3, 4)),
+                           damping=pf.forces.pseudo_matrix(2, moments=0.1), rest=(0, 0.1, 0)),
+    ]  # fmt: skip
     assert [f.name for f in m.forces] == [f.name for f in known]
     for f, g in zip(m.forces, known, strict=True):
         one, two = (m.with_(forces=[x]) for x in (f, g))
@@ -320,6 +324,20 @@ BAD = {
     "spring of no spring": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, -2]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -2",
+    ),
+    "bushing of five numbers": (
+        PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rod, damping: {weight: 1},"
+        " stiffness: {diagonal: [1, 2, 3, 4, 5]}}}",
+        "forces.f.stiffness.diagonal: a list of 6 is needed",
+    ),
+    "bushing that pushes away": (
+        PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rod, damping: {weight: 1},"
+        " stiffness: {diagonal: [1, 2, 3, 4, 5, -6]}}}",
+        "line 10: forces.f: .*lowest eigenvalue is -6",
+    ),
+    "bushing to no body": (
+        PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rot, damping: {weight: 1}, stiffness: {weight: 1}}}",
+        "line 10: forces.f: force 'f spring': there is no body 'rot'",
     ),
     "spring to no body": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rot, stiffness: {weight: 1}}}",

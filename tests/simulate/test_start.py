@@ -311,6 +311,19 @@ def test_a_guess_chooses_the_branch_and_what_q_names_is_kept():
             pf.run(m, q, guess=guess, **how)
 
 
+def test_a_guess_may_name_a_part_of_a_quaternion_and_q_not():
+    post, ball = pf.body("post", 1.0, inertia=0.1), pf.joint("ball", "spherical", "world", "post")
+    tip = pf.closure("tip", "point-on-plane", "world", "post", placement_b=(1, 0, 0))
+    m, how = pf.mechanism("post", [post], [ball], constraints=[tip]), {"duration": 0.0, "backend": "numpy"}
+    half = np.hypot(1, 0.2)
+    r = pf.run(m, guess={"ball.qz": 0.2}, **how)  # about the plane's own axis: nothing has to move
+    close(r.q.values[0], [0, 0, 0.2 / half, 1 / half], MET, "the rest is neutral, and the whole of unit length")
+    r = pf.run(m, guess={"ball.qy": [0.2, -0.1], "ball.qz": 0.3}, **how)
+    assert r.violation.max() < 1e-12 and (np.abs(r.moved.sel(coordinate="ball.qy").values) > 0.05).all()
+    with pytest.raises(pf.ModelError, match="q names a part of the quaternion of joint 'ball'"):
+        pf.run(m, {"ball.qy": 0.2}, guess={"ball.qz": 0.3}, **how)
+
+
 def test_branches_without_end_are_refused():
     with pytest.raises(pf.ModelError, match=r"1 motion\(s\) stay free"):
         pf.assemble(four_bar(), branches=2, **QUICK)

@@ -88,7 +88,8 @@ class Part:
     state: start values of its discrete state by name.   start: (nu,) inputs until its first take effect, zero if empty.
     inputs: of the run, or of a part before it, that it reads.   gives: names of its signals that later parts read as inputs.
     faults: what each means.   units, entries: of its signals.   random: whether it draws random numbers.
-    python: instead of `call`, (t, q, v) -> u between compiled steps.   sensor: its name, if it is one of the law's.
+    python: instead of `call`, (t, q, v) -> u between compiled steps, or (t, q, v, y) -> u if it `measures`.   sensor: its name,
+    if it is one of the law's.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Part:
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     random: bool = False
     python: Callable[..., Any] | None = None
+    measures: bool = False
     sensor: str = ""
     hold: str = HOLDS[0]
 
@@ -346,29 +348,35 @@ def _labelled(law: str, faults: Sequence[Fault]) -> tuple[Fault, ...]:
 
 
 def python_law(
-    function: Callable[[float, np.ndarray, np.ndarray], Any],
+    function: Callable[..., Any],
     period: float,
     *,
     phase: float = 0.0,
     latency: int = 0,
+    hold: Literal["zero", "first"] = "zero",
+    measure: Mapping[str, Sensor] | None = None,
     start: Any = None,
 ) -> Control:
-    """A law in plain Python for a single run, called with numbers once a period; slow.
+    """A law in plain Python, called with numbers once a period; slow.
 
-    The compiled steps stop for each call: some 0.2 ms a period beside the function's own time, and one run at a time. For more,
-    write the law with CasADi's functions, see `discrete`. Modes that switch at the same instant (`switches` of `run`) do so
-    after the call.
+    Sensors, their noise, latency and modes are those of `discrete`: the same equations give the same motion, to the bit where
+    NumPy's arithmetic is that of CasADi. The compiled steps stop at each instant of the law, of its sensors and of switches:
+    some 0.2 ms an instant beside the function's own time. For more, write the law with CasADi's functions, see `discrete`.
 
     Args:
-        function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]. It may keep a state of its own, and is called with times that
-            grow.
+        function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]; with `measure` (t, q, v, y) -> u, where y is {name: (n,) what
+            the sensor measured}. In a batch it is called once for all runs: but for t, all these have an axis of runs in front.
+            It may keep a state of its own, and is called with times that grow.
         period: [s], a whole number of steps of the run.
         phase: [s] from the start of the run to the first call, below the period; default 0.
         latency: whole periods until its inputs take effect; default 0.
+        hold: "zero" keeps u in between; "first" extrapolates it, see `discrete`.
+        measure: {name: sensor(...)}; none by default.
         start: (nu,) inputs until the first take effect [N, N m]; zero if None.
     Returns:
         Control.
-    Stops a run: the function raises, or returns no such u; `reason` in the result says what.
+    Stops a run: the function raises or returns no such u, which stops all runs, or numbers that are not finite; `reason` in the
+    result says what, and when.
     Raises ModelError: an argument that is none of these.
 
     Example:
@@ -376,17 +384,21 @@ def python_law(
         >>> from pfaffian import control
         >>> rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
         >>> m = pf.mechanism("cart", [pf.body("cart", 2.0)], [rail], actuators=[pf.actuator("motor", "rail")])
-        >>> law = control.python_law(lambda t, q, v: [-8.0 * q[0] - 8.0 * v[0]], period=0.1)
+        >>> late = control.sensor(lambda k: k.q, latency=1)
+        >>> law = control.python_law(lambda t, q, v, y: -8.0 * y["x"] - 8.0 * v, period=0.1, measure={"x": late})
         >>> run = pf.run(m, q=[1.0], duration=0.2, step=0.05, control=law, backend="numpy")
         >>> run["u"].values.ravel().round(2)
-        array([-8.  , -8.  , -4.64, -4.64, -2.37])
+        array([ 0.  ,  0.  , -8.  , -8.  , -4.64])
     """
     if not callable(function):
         raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
     period, phase = _when(period, phase, "python_law")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
-    part = Part("law", _silent, period, phase, _late(latency, "python_law"), start=first, python=function)
-    return Control(_nothing, parts=(part,))
+    if hold not in HOLDS:
+        raise ModelError(f"python_law: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
+    sensors, late = _sensors(measure), _late(latency, "python_law")
+    part = Part("law", _silent, period, phase, late, start=first, python=function, measures=bool(sensors), hold=hold)
+    return Control(_nothing, parts=(*[_sensing(name, s, part) for name, s in sensors], part))
 
 
 def in_continuous_time(control: Control) -> bool:

@@ -176,11 +176,18 @@ def configurations(m: Mechanism, q: Any) -> np.ndarray:
 
     Raises ModelError: as `runs`; a quaternion of zero length, or only a part of one named.
     """
-    array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
+    given = named(q, m.q_names)
     for name, turn in m.quaternions.items():
         if given[turn].any() and not given[turn].all():
             parts = ", ".join(m.q_names[turn])
             raise ModelError(f"q names a part of the quaternion of joint {name!r}: give all of {parts}, or none")
+    return guessed_configurations(m, q)
+
+
+def guessed_configurations(m: Mechanism, q: Any) -> np.ndarray:
+    """As `configurations`, of a q that only says where to begin: it may name a part of a quaternion, the rest of which is
+    neutral before it gets unit length."""
+    array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
     fixed = np.zeros(m.nq, dtype=bool)
     for c in m.coordinates:
         at = m.q_slices[c.name]

@@ -183,10 +183,11 @@ def _check_written(m: Mechanism) -> None:
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:
-    """An error of the whole mechanism, with the line of the element that it names."""
+    """An error of the whole mechanism, with the line of the element that it names, or of which that is a part."""
     message = str(error)
-    for key, (what, _) in _PARTS.items():
-        for name, node in _entries(f, key).items():
-            if message.startswith(f"{what} {name!r}"):
-                return node.error(message)
+    for end in ("'", " "):  # a part of an entry has its name and a word more
+        for key, (what, _) in _PARTS.items():
+            for name, node in _entries(f, key).items():
+                if message.startswith(f"{what} {name!r}"[:-1] + end):
+                    return node.error(message)
     return root.error(message)

@@ -18,7 +18,7 @@ from pfaffian.formats.yaml_tree import Node
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.body import Body, body
 from pfaffian.model.constraint import Constraint, closure, coincide, holonomic, nonholonomic, servo
-from pfaffian.model.elastic import pose_damper, pose_inertia, pose_spring, pseudo_matrix
+from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
 from pfaffian.model.fluid import drag, propeller
 from pfaffian.model.force import (
     Actuator,
@@ -250,7 +250,7 @@ def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any
 # -- forces and contacts, one reader per kind ------------------------------------------------------------------------------
 
 
-def read_force(name: str, node: Node, names: Names) -> Force:
+def read_force(name: str, node: Node, names: Names) -> Force | tuple[Force, ...]:
     """`rope: {kind: spring, body_a: ..., stiffness: k}`: a kind, with the arguments of the function that makes it."""
     kind = node.fields([*node.map()], required=("kind",))["kind"].choice(_FORCES)
     return _FORCES[kind](name, node, names)
@@ -270,9 +270,11 @@ def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callab
 
 
 def _pseudo(node: Node, names: Names) -> ca.SX:
-    """`{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`, or the rows of a matrix."""
+    """`{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`, `{diagonal: [six numbers]}`, or the rows of a matrix."""
     if isinstance(node.value, list):
         return ca.vertcat(*[ca.horzcat(*[x.number(names) for x in row.items(len(node.value))]) for row in node.value])
+    if "diagonal" in node.map():
+        return ca.densify(ca.diag(ca.vertcat(*[x.number(names) for x in node.fields(("diagonal",))["diagonal"].items(6)])))
     f = node.fields(("weight", "centre", "moments"), required=("weight",))
     given = _take(f, weight=lambda n: n.number(names), centre=lambda n: n.numbers(3, names),
                   moments=lambda n: _moments(n, names))  # fmt: skip
@@ -319,7 +321,7 @@ _BY_TEXT: dict[str, tuple[Callable[..., Any], str]] = {"holonomic": (holonomic, 
 _DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
 _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
 
-_FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
+_FORCES: dict[str, Callable[[str, Node, Names], Force | tuple[Force, ...]]] = {
     "spring": _reader(spring, "body_a", "body_b", point_a="point", point_b="point", stiffness="number", rest="number",
                       damping="number"),
     "wrench": _reader(wrench, "body", value="wrench", point="point", axes="axes", by="text"),
@@ -329,6 +331,7 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force]] = {
     "generalised-force": _reader(generalised_force, f="function!", joint="text"),
     "pose-spring": _reader(pose_spring, "body_a", "body_b", stiffness="pseudo!", rest="pose"),
     "pose-damper": _reader(pose_damper, "body_a", "body_b", damping="pseudo!"),
+    "bushing": _reader(bushing, "body_a", "body_b", stiffness="pseudo!", damping="pseudo!", rest="pose"),
     "pose-inertia": _reader(pose_inertia, "body_a", "body_b", inertia="pseudo!"),
     "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),
     "contact-friction": _reader(contact_friction, "body", "on", normal="direction!", load="number!", coefficient="number!",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -25,7 +24,7 @@ from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.start import start_state
-from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.step import Scheme, settings_of
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, as_system, enter
 from pfaffian.simulate.transport import tell_transport
@@ -105,7 +104,7 @@ def run_adaptive(
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
-        | asdict(scheme)
+        | settings_of(scheme, m)
         | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
     course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)

@@ -11,7 +11,7 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.model.contact import compliant
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.balance import Cost
-from pfaffian.simulate.fastest import Fastest, fastest, springs_and_dampers
+from pfaffian.simulate.fastest import Fastest, fastest, kinks, springs_and_dampers
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
@@ -32,9 +32,6 @@ LASTING = 5.0
 
 LOOKED_AT = 4
 """Runs of a batch whose springs and dampers are examined."""
-
-KINKS = ", with iterations=16 where they touch"
-"""What `tr-bdf2` needs besides for contacts and stops."""
 
 MOST_NAMED = 6
 """Springs and dampers that are named."""
@@ -64,27 +61,41 @@ def tell_start(watch: Watch) -> bool:
 
 def tell_stiff(watch: Watch, x: np.ndarray, told: bool) -> None:
     """Warn RunWarning before a run of springs and dampers whose time constants are shorter than its steps, which the scheme
-    cannot follow; by name, at the start x (runs, nx) of some of its runs.   told: whether the fastest has been named already.
+    cannot follow, and of contacts and stops that `tr-bdf2` may not solve; by name, at the start x (runs, nx) of some of its
+    runs.   told: whether the fastest has been named already.
     """
     s, when = watch.loop.simulation, watch.loop.when
-    if s.scheme.integrator == "tr-bdf2":
+    soft = s.scheme.integrator == "tr-bdf2"
+    if soft and not compliant(s.mechanism):
         return
     found: dict[str, Fastest] = {}
     for run in np.unique(np.linspace(0, len(x) - 1, LOOKED_AT).astype(int)):
         p = s.parameters(watch.loop.p[[run]], x[[run]])
         q, v = show(s.system, x[[run]], p, when.start)
-        for part in springs_and_dampers(s.mechanism, q[0], v[0], when.start, p[0]):
+        parts = springs_and_dampers(s.mechanism, q[0], v[0], when.start, p[0])
+        for part in kinks(s.mechanism, parts, p[0]) if soft else parts:
             if abs(part.rate) * when.step > FOLLOWED and abs(part.rate) >= abs(found.get(part.name, part).rate):
                 found[part.name] = part
     fast = sorted(found.values(), key=lambda part: -abs(part.rate))
-    if len(fast) > told:
-        more = f" and {len(fast) - MOST_NAMED} more" if len(fast) > MOST_NAMED else ""
+    if soft and fast:
         notice(
-            f"{', '.join(map(str, fast[:MOST_NAMED]))}{more} of {s.mechanism.name!r}: time constants shorter than the step of "
-            f"{when.step:g} s, which {s.scheme.integrator} cannot follow; scheme=pf.Scheme(integrator='tr-bdf2') goes over "
-            f"them{KINKS if compliant(s.mechanism) else ''}, a step of {FOLLOWED / 2 / abs(fast[0].rate):.1g} s follows them",
+            f"{_listed(fast)} of {s.mechanism.name!r}: faster than the step of {when.step:g} s, in which tr-bdf2 may not "
+            "converge where they touch, or gain energy; take softer surfaces, a larger creep, or a step of "
+            f"{FOLLOWED / 2 / abs(fast[0].rate):.1g} s",
             RunWarning,
         )
+    elif len(fast) > told:
+        notice(
+            f"{_listed(fast)} of {s.mechanism.name!r}: time constants shorter than the step of "
+            f"{when.step:g} s, which {s.scheme.integrator} cannot follow; scheme=pf.Scheme(integrator='tr-bdf2') goes over "
+            f"them, a step of {FOLLOWED / 2 / abs(fast[0].rate):.1g} s follows them",
+            RunWarning,
+        )
+
+
+def _listed(fast: list[Fastest]) -> str:
+    more = f" and {len(fast) - MOST_NAMED} more" if len(fast) > MOST_NAMED else ""
+    return f"{', '.join(map(str, fast[:MOST_NAMED]))}{more}"
 
 
 def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:

@@ -13,6 +13,7 @@ from pfaffian.evaluate.arrays import (
     as_number,
     as_whole,
     configurations,
+    guessed_configurations,
     named,
     parameter_values,
     runs,
@@ -184,7 +185,8 @@ def guessed_start(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: 
         raise ModelError("guess: {name: number} is needed beside q as a dict, which names what is kept")
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q has {both[0]!r} too: what it names is kept, and does not move from a guess")
-    start = configurations(as_mechanism(m), {**guess, **(q or {})})
+    configurations(as_mechanism(m), q)  # what is kept may not be a part of a quaternion
+    start = guessed_configurations(m, {**guess, **(q or {})})
     return start_of(m, start, v, parameters, t, backend, hold=tuple(q or ()))
 
 

@@ -24,7 +24,7 @@ from pfaffian.terms.forces import named_forces
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
-OF_JOINT, MOTION = "spring or damper of ", "the motion of "
+OF_JOINT, MOTION, TOUCHING = "spring or damper of ", "the motion of ", " once it touches"
 
 
 class Fastest(NamedTuple):
@@ -98,6 +98,21 @@ def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p:
     return sorted(found, key=lambda x: -abs(x.rate))
 
 
+def kinks(m: Mechanism, parts: list[Fastest], p: np.ndarray) -> list[Fastest]:
+    """Of the parts at a state the springs of contacts and stops, and how fast weight alone brings each contact from sliding to
+    sticking, mu g / s_0: an implicit step is solved where both take longer than the step."""
+    springs = [part for part in parts if TOUCHING in part.name and part.name.startswith("the spring")]
+    rates = np.array(_braking(m)(p)).ravel().tolist()
+    frictions = [Fastest(f"the friction of contact {n!r}", -r) for n, r in zip(compliant(m), rates, strict=True)]
+    return springs + frictions
+
+
+@remembered(16)
+def _braking(m: Mechanism) -> ca.Function:
+    rates = [c.friction * ca.norm_2(m.gravity) for c in compliant(m).values()]
+    return ca.Function("braking", [m.p_symbols], [ca.densify(ca.vertcat(*rates))])
+
+
 def _named(m: Mechanism, names: list[str], S: list, D: list, rate: complex, mode: np.ndarray, Z: np.ndarray) -> Fastest:
     parts = [(abs(mode.conj() @ s @ mode), abs(rate * (mode.conj() @ d @ mode))) for s, d in zip(S, D, strict=True)]
     i = int(np.argmax([sum(part) for part in parts]))
@@ -144,7 +159,7 @@ def _touching(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
             g, G = ca.jacobian(gap, T.q) @ k.kinematic_matrix, ca.jacobian(sliding, T.v)
             hold -= press.slope(depth) * (g.T @ g)
             damp -= N * press.damping * (g.T @ g) + weight * friction * (G.T @ G)
-        found[f"contact {name!r} once it touches"] = hold, damp
+        found[f"contact {name!r}{TOUCHING}"] = hold, damp
     return found
 
 

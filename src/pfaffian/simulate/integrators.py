@@ -299,7 +299,10 @@ GAMMA = 1 - 2**-0.5
 
 NEWTON = 4
 """Iterations of a stage unless a Scheme says otherwise, each with the stiffness at its iterate: a stiff direction that turns by
-an angle leaves its square. Forces with kinks, as of contact, take more."""
+an angle leaves its square."""
+
+KINKED = 16
+"""The same of machines with contacts or stops, whose forces have kinks where they touch."""
 
 
 def _tr_bdf2(s: Step) -> Moved:

@@ -11,7 +11,7 @@ from pfaffian import kernel
 from pfaffian.kernel.call.rollout import RolloutResult
 from pfaffian.kernel.program.loop import Hold
 from pfaffian.simulate.inputs import Times
-from pfaffian.simulate.sampling import parts_of
+from pfaffian.simulate.sampling import in_python
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.statistics import Tally
 from pfaffian.simulate.system import show
@@ -43,7 +43,7 @@ class Loop:
     @property
     def python(self) -> bool:
         """Whether a law in Python is evaluated between the steps."""
-        return any(part.python for part in parts_of(self.simulation.control))
+        return in_python(self.simulation.control) is not None
 
     def span(self, first: int, steps: int, last: bool = False) -> kernel.Span:
         """Some steps of the run.   last: whether the last state is recorded."""

@@ -15,8 +15,8 @@ from pfaffian.simulate.advice import tell_start, tell_stiff
 from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.interrupt import interrupts
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.result import INTERRUPTED, causes_of, status_of
-from pfaffian.simulate.sampling import InPython
+from pfaffian.simulate.python_law import PythonLaw
+from pfaffian.simulate.result import INTERRUPTED, causes_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import enter
@@ -65,7 +65,7 @@ class _Runs:
     """Runs on their way, after `done` steps and with `filled` records; the others as in Departure and Rolled."""
 
     watch: Watch
-    python: InPython | None
+    python: PythonLaw | None
     kinds: np.ndarray
     x: np.ndarray
     status: np.ndarray
@@ -86,14 +86,9 @@ class _Runs:
         return self.loop.when.first + self.done
 
     def ask(self) -> None:
-        """Let the law in Python answer, if it is due; a failure stops the run."""
-        if self.python is None or self.status.any() or not self.python.due(self.k):
-            return
-        loop = self.loop
-        p = loop.simulation.parameters(loop.p[0], self.x[0])[None]
-        self.x = self.python.answered(self.x, p, loop.when.start + self.k * loop.when.step)
-        if self.python.failure:
-            self.status[:], self.stopped[:] = status_of(loop.simulation, "python"), self.k
+        """Let the law in Python and its sensors answer, if they are due; runs in which it fails stop."""
+        if self.python is not None and self.python.is_due(self.k):
+            self.x, self.status, self.stopped = self.python.answered(self.x, self.k, self.status, self.stopped)
 
     def look(self) -> None:
         """Compare the next step with its halves, if that is due; warn of the first one, and of what no step can follow."""
@@ -140,7 +135,7 @@ class _Runs:
         self.x[at], self.status[at], self.stopped[at] = own.x, own.status, own.stopped
 
 
-def roll(watch: Watch, departure: Departure, python: InPython | None, progress: bool) -> Rolled:
+def roll(watch: Watch, departure: Departure, python: PythonLaw | None, progress: bool) -> Rolled:
     """All steps.   watch: compares some of them on the way.   python: the law that runs between compiled steps."""
     loop, when, width = watch.loop, watch.loop.when, watch.loop.simulation.width
     runs, count = _begun(watch, departure, python), len(departure.kinds)
@@ -154,14 +149,16 @@ def roll(watch: Watch, departure: Departure, python: InPython | None, progress: 
     bar = tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name)
     with bar, interrupts() as interrupted:
         while True:
-            clock = time.perf_counter()
+            clock, before = time.perf_counter(), runs.x
             runs.ask()
             runs.look()
             n = min(n, most, when.steps - runs.done, max(1, watch.until(runs.k)))
             n = min(n, python.until(runs.k)) if python else n
             # A law that is due at the end answers for the last record.
-            last = runs.done + n == when.steps and not (python and n and python.due(when.end))
+            last = runs.done + n == when.steps and not (python and n and python.is_due(when.end))
             runs.advance(n, last)
+            if last and not n:
+                runs.x = before  # what is sampled at the end is for its record: a run that goes on samples it again
             bar.update(n)
             if last or interrupted():
                 return runs.end(not last)
@@ -198,7 +195,7 @@ def shut_out(s: Simulation, begun: Start, runs: int, k: int) -> tuple[np.ndarray
     return np.where(out, len(causes_of(s)) - 1, 0).astype(np.int32), np.where(out, k, -1).astype(np.int64)
 
 
-def _begun(watch: Watch, departure: Departure, python: InPython | None) -> _Runs:
+def _begun(watch: Watch, departure: Departure, python: PythonLaw | None) -> _Runs:
     """Before the first step."""
     loop, count = watch.loop, len(departure.kinds)
     status, stopped = shut_out(loop.simulation, departure.start, count, loop.when.first)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -30,17 +29,18 @@ from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.provenance import machine
+from pfaffian.simulate.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.record_memory import check_memory
 from pfaffian.simulate.result import DIVERGED, Course, drafted, kept_signals, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
-from pfaffian.simulate.sampling import InPython, check_seeds, in_python, instants
+from pfaffian.simulate.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record, entries_of
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
-from pfaffian.simulate.start import start_state
+from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.statistics import as_wanted, tally_of
-from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.step import Scheme, settings_of
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
@@ -108,7 +108,7 @@ def run(
         hold: "zero" or "linear" between samples; the last sample is held to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
         guess: {name: number or (runs,)} from where coordinates that the dict q does not name move onto the constraints, such as
-            the angle that chooses the branch of a loop; None: neutral.
+            the angle that chooses the branch of a loop, or a part of a quaternion; None: neutral.
         control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
         switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. All are
             evaluated at the start of each step, before any law. A mode that latches is {"landed": lambda k:
@@ -181,7 +181,7 @@ def run(
     seeds = check_seeds(seed)
     bound = as_bound(error_bound)
     changing = as_switches(m, switches)
-    due = instants(control, changing, when.step)
+    due = compiled_instants(control, changing, when.step)
     with progress_line(m.name, progress):
         given_start = None if end else guessed_start(m, q, guess, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
@@ -208,24 +208,23 @@ def run(
     if not correct_start and not end:
         tell_restart(simulation, when.start)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
-    python = in_python(system, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
     loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers, tally)
     watch, departure = Watch(loop, entries_of(simulation.signals).get("energy", NOTHING), bound), Departure(x, begun, kinds)
+    python = python_law_of(loop, backend, strict)
     done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
     return result.labelled(squeeze and count == 1)
 
 
-def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: InPython | None, seed: Any) -> Draft:
+def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: PythonLaw | None, seed: Any) -> Draft:
     """The result of the runs; warns of whatever there is to warn of."""
     loop, begun = watch.loop, departure.start
     s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
     state, end_attributes = end_state(s, done.x, when)
-    provenance = (
-        machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()} | asdict(scheme) | {"state": s.system.name}
-    )
+    provenance = machine() | {f"kernel_{k}": x for k, x in loop.rollout.provenance.items()}
+    provenance |= settings_of(scheme, s.mechanism) | {"state": s.system.name}
     provenance["kernel_backend"] = ", then ".join(done.tiers)
     provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
@@ -240,7 +239,7 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     result = drafted(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
     blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
-    tell_stops(result, s, done.x, begun._replace(messages=(python.failure,)) if python else begun, blamed)
+    tell_stops(result, s, done.x, _with_messages(begun, python, len(done.status)), blamed)
     tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
     tell_transport(result)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
@@ -248,3 +247,11 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
         tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)
     tell_entrances(result, s.mechanism, departure.kinds)
     return result
+
+
+def _with_messages(begun: Start, python: PythonLaw | None, runs: int) -> Start:
+    """The start, its messages with those of a law in Python."""
+    if python is None:
+        return begun
+    messages = np.broadcast_to(np.array(begun.messages, dtype=object), runs)
+    return begun._replace(messages=tuple(python.messages.get(run, words) for run, words in enumerate(messages.tolist())))

@@ -1,10 +1,9 @@
-"""Laws in discrete time in a run: which parts are sampled when, as functions of the state; laws in Python between the steps."""
+"""Laws in discrete time in a run: which parts are sampled when, as functions of the state."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -15,21 +14,17 @@ from pfaffian import kernel
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.discrete import Part
 from pfaffian.control.law import Command, Control
-from pfaffian.control.layout import Answer, Layout, Placed, Slots, answers, layout, sizes
+from pfaffian.control.layout import Answer, Layout, Slots, answers, layout, sizes
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.random import WORD
-from pfaffian.model.caller import ask
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.model.number import floats
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.switches import Switches
-from pfaffian.simulate.system import System, show
+from pfaffian.simulate.system import System
 from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms
-
-PYTHON_FAULT = "the law in Python failed"
 
 WHOLE = 1e-9
 """Part of a period by which it may differ from a whole number of steps."""
@@ -59,6 +54,11 @@ def refuse(control: Control | None, what: str) -> None:
     """Raise ModelError if the law is one in discrete time, where `what` needs continuous time."""
     if parts_of(control):
         raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: use run")
+
+
+def in_python(control: Control | None) -> Part | None:
+    """The part that is called between the steps, and its sensors and all modes with it; None where all is compiled."""
+    return next((part for part in parts_of(control) if part.python), None)
 
 
 def rates(control: Control | None) -> list[list[Part]]:
@@ -126,7 +126,7 @@ def evaluate_parts(
         state, count = d[slots.state, 0], d[slots.drawn, 0] if answer.part.random else ca.SX(0)
         known = [T.q, T.v, T.t, m.p_symbols, w, u, every, F, _stream(at, d), at.earlier(answer.part, d), state, count]
         given, next_state, fault = answer.function.call([ca.densify(x) for x in known], True, False)
-        _pass_on(slots, d, given, T.t)
+        pass_on(slots, d, given, T.t)
         d[slots.state] = next_state
         d[slots.drawn] = d[slots.drawn, 0] + 1
         faults.append(fault)
@@ -144,8 +144,8 @@ def _stream(at: Layout, d: ca.SX) -> ca.SX:
     return stream if stream.numel() else ca.SX.zeros(3, 1)
 
 
-def _pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
-    """Push `given` onto the delay line in d, and make its oldest entry current; of expressions (n, 1) or numbers."""
+def pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
+    """Push `given` onto the delay line in d, and make its oldest entry current; of expressions (n, 1) or numbers (n, runs)."""
     n, expressions = slots.given.stop - slots.given.start, not isinstance(d, np.ndarray)
     of = (lambda s: (s, 0)) if expressions else (lambda s: s)  # a column of one, indexed without the 0, gives a row
     line = ca.vertcat(d[of(slots.ring)], given) if expressions else np.concatenate([d[slots.ring], given])
@@ -158,6 +158,12 @@ def _pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
 def instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
     """Period and phase of each sampler in steps of `step` [s]: parameters are switched at every step, before any law."""
     return [(1, 0)] * bool(switches.names) + sampling([group[0] for group in rates(control)], step)
+
+
+def compiled_instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
+    """Those of the samplers in the compiled loop: none beside a law in Python. Raises ModelError: as `sampling`."""
+    found = [*instants(control, switches, step), *sampling([part for part in parts_of(control) if part.python], step)]
+    return [] if in_python(control) else found
 
 
 def sampling(parts: Sequence[Part], step: float) -> list[tuple[int, int]]:
@@ -207,51 +213,3 @@ def provenance(control: Control | None, switches: Switches, seed: Any) -> dict[s
         | {"sampling": json.dumps(parts)}
         | ({"seed": np.asarray(seed).tolist()} if any(p.random for p in parts_of(control)) else {})
     )
-
-
-@dataclass
-class InPython:
-    """A law in Python within a run.   at: where d begins in the state.   period, phase: in steps.   failure: its message."""
-
-    law: Placed
-    system: System
-    at: int
-    period: int
-    phase: int
-    failure: str = ""
-
-    def due(self, k: int) -> bool:
-        return k >= self.phase and (k - self.phase) % self.period == 0
-
-    def until(self, k: int) -> int:
-        """Steps from k to the next one at which it is due."""
-        return self.phase - k if k < self.phase else self.period - (k - self.phase) % self.period
-
-    def answered(self, x: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
-        """The state (1, nx) after the law has answered; unchanged if the law fails, with its message in `failure`."""
-        m, what = self.system.mechanism, "the law in Python"
-        assert self.law.part.python is not None
-        try:
-            q, v = (np.array(a[0]) for a in show(self.system, x, p, t))
-            u = floats(ask(self.law.part.python, what, t, q, v), f"{what}: u")
-            if u.shape != (m.nu,):
-                raise ModelError(f"{what} gives u of shape {u.shape}: ({m.nu},) is needed")
-        except ModelError as error:
-            self.failure = str(error)
-            return x
-        x = x.copy(order="F")
-        d = x[0, self.at :]
-        _pass_on(self.law.slots, d, u, t)
-        return x
-
-
-def in_python(system: System, at: Layout, where: int, step: float, runs: int) -> InPython | None:
-    """The law in Python, if there is one. Raises ModelError: there are several runs."""
-    found = next((placed for placed in at.parts if placed.part.python), None)
-    if found is None:
-        return None
-    if runs > 1:
-        raise ModelError(
-            f"a law in Python drives one run, and these are {runs}: write it with CasADi's functions, see discrete"
-        )
-    return InPython(found, system, where, *sampling([found.part], step)[0])

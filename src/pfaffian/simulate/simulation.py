@@ -23,7 +23,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate import activation
 from pfaffian.simulate.faults import Faults
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
-from pfaffian.simulate.sampling import PYTHON_FAULT, layout_of, parts_of
+from pfaffian.simulate.sampling import in_python, layout_of, parts_of
 from pfaffian.simulate.signals import (
     MotionOutput,
     Output,
@@ -78,6 +78,9 @@ def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: in
     labels = (f"{name}_component", named) if named else (None, ())
     dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, labels)
     return Signal(unit, dim, names) if len(names) == size else Signal(unit)
+
+
+PYTHON_FAULT = "the law in Python failed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +159,7 @@ class Simulation:
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS[self.scheme.integrator].faults),
             arriving=self.arriving,
             sampled=tuple(fault for part in parts for fault in part.faults),
-            python=(Fault(PYTHON_FAULT),) if any(part.python for part in parts) else (),
+            python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
         )
 
     @cached_property

@@ -6,7 +6,7 @@ The state x is that of a System, [q; v] or another, followed by what a law integ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,9 +17,10 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.minimum_norm import MinimumNorm
 from pfaffian.maths.pack import unpack
 from pfaffian.maths.tree_factor import TreeFactor, solve_WT
+from pfaffian.model.contact import compliant
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
-from pfaffian.simulate.integrators import INTEGRATORS, NEWTON, Stage, Step, Tangent
+from pfaffian.simulate.integrators import INTEGRATORS, KINKED, NEWTON, Stage, Step, Tangent
 from pfaffian.simulate.variables import Variables, normalise
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.terms import Terms
@@ -44,8 +45,8 @@ class Scheme:
         saturate: cut the inputs at their limits (`actuator`, a joint's effort) within the step. `u` in the result is what was
             applied, `u_cut` what was cut off. Refused where forces are not a function of the inputs alone: with servo
             constraints in the mechanism, and under a law that measures reactions.
-        iterations: of Newton's method in each stage of `tr-bdf2`, 2 to 40. The 4 of the default do for springs and dampers;
-            contact, stops and dry friction, whose forces have kinks, take some 16 at steps longer than their time constants.
+        iterations: of Newton's method in each stage of `tr-bdf2`, 2 to 40. None, the default: 4, which do for springs and
+            dampers, and 16 of machines with contacts or stops, whose forces have kinks; the result says which.
     Raises ModelError: a name, number or bound out of these ranges.
 
     Example:
@@ -66,7 +67,7 @@ class Scheme:
     tolerance: float = 0.0
     violation_limit: float = 1e-6
     saturate: bool = False
-    iterations: int = NEWTON
+    iterations: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.formulation, str):
@@ -77,9 +78,10 @@ class Scheme:
             raise ModelError(f"corrections must be a whole number from 0 to 20, got {self.corrections!r}")
         if not isinstance(self.saturate, bool):
             raise ModelError(f"saturate must be True or False, got {self.saturate!r}")
-        if isinstance(self.iterations, bool) or not (isinstance(self.iterations, int) and 2 <= self.iterations <= 40):
+        n = NEWTON if self.iterations is None else self.iterations
+        if isinstance(n, bool) or not (isinstance(n, int) and 2 <= n <= 40):
             raise ModelError(f"iterations must be a whole number from 2 to 40, got {self.iterations!r}")
-        if self.iterations != NEWTON and self.integrator != "tr-bdf2":
+        if self.iterations is not None and self.integrator != "tr-bdf2":
             raise ModelError(f"iterations: {self.integrator} takes none of its own; integrator='tr-bdf2' does")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
@@ -88,6 +90,12 @@ class Scheme:
                 f"tolerance must lie between 0 and violation_limit {self.violation_limit!r}, got {self.tolerance!r}: beyond "
                 "that a run would stop before it is corrected"
             )
+
+
+def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
+    """The fields of a scheme, as it integrates this mechanism."""
+    usual = KINKED if compliant(m) else NEWTON
+    return asdict(scheme) | {"iterations": usual if scheme.iterations is None else scheme.iterations}
 
 
 class Functions(NamedTuple):
@@ -151,7 +159,7 @@ def time_step(
             u1,
             t,
             h,
-            scheme.iterations,
+            settings_of(scheme, m)["iterations"],
         )
     )
     corrected, violation = project(moved.x, p, t + h, moved.near)

@@ -27,7 +27,7 @@ from pfaffian.simulate.result import causes_of
 from pfaffian.simulate.resume import identity
 from pfaffian.simulate.roll import entered, first_state, shut_out
 from pfaffian.simulate.run import compiled
-from pfaffian.simulate.sampling import check_seed, instants, parts_of
+from pfaffian.simulate.sampling import check_seed, in_python, instants
 from pfaffian.simulate.signals import Output, as_record, entries_of
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import start_state
@@ -359,7 +359,7 @@ def stepper(
         backend,
         as_flag(strict, "strict"),
     )
-    if any(part.python for part in parts_of(control)):
+    if in_python(control):
         raise ModelError(
             "stepper: a law in Python needs no stepper to call it: call it in your loop, and give s.step its inputs"
         )

@@ -16,7 +16,7 @@ from pfaffian.maths.pack import pack, unpack
 from pfaffian.simulate import activation
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.limits import saturated
-from pfaffian.simulate.sampling import in_force, samplers
+from pfaffian.simulate.sampling import in_force, in_python, samplers
 from pfaffian.simulate.signals import columns
 from pfaffian.simulate.step import Along, Functions, along, correct, time_step
 from pfaffian.simulate.system import At
@@ -35,7 +35,8 @@ class Traced(NamedTuple):
     """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).
     carried: what the correction after a step needs from its last stage, and the integrator from all stages.
     step, observe, samplers: arguments of the kernel's rollout; the first two call rhs, so that what they share is one text.
-    sizes: entries of each signal.   functions: what the step calls."""
+    sizes: entries of each signal.   functions: what the step calls.   between: what is sampled between the steps instead, by
+    the arguments of a rollout whose steps change nothing."""
 
     rhs: ca.Function
     project: ca.Function
@@ -43,7 +44,8 @@ class Traced(NamedTuple):
     observe: ca.Function
     sizes: Mapping[str, int]
     functions: Functions
-    samplers: tuple[ca.Function, ...] = ()
+    samplers: tuple[ca.Function, ...]
+    between: tuple[ca.Function, ...]
 
 
 def trace(sim: Simulation) -> Traced:
@@ -57,7 +59,15 @@ def trace(sim: Simulation) -> Traced:
     functions = Functions(
         rhs, project, _energy(sim, here, z), terms, partial(_settled, sim), tangent(sim.system, _corrects(sim))
     )
-    return Traced(rhs, project, _step(sim, functions), observe, sizes, functions, _samplers(sim))
+    sampled, python = _samplers(sim), in_python(sim.control)
+    between = (*_standstill(x, w, p, t), *sampled) if python else ()
+    return Traced(rhs, project, _step(sim, functions), observe, sizes, functions, () if python else sampled, between)
+
+
+def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca.Function]:
+    """A step that leaves the state as it is, and an observation of nothing but the time."""
+    end = [ca.SX.sym("w", w.numel()), p, t, ca.SX.sym("h")]
+    return ca.Function("step", [x, w, *end], [x[:1, 0], ca.SX(0, 1)]), ca.Function("observe", [x, w, p, t], [t])
 
 
 def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:

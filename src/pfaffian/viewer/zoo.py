@@ -13,15 +13,15 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
 import xarray as xr
 
 from pfaffian.errors import ModelError
 from pfaffian.formats import RunSettings, read
 from pfaffian.formats.shelf import ZOO, example, examples, shelf
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.assemble import assemble
+from pfaffian.simulate.assemble import guessed_start
 from pfaffian.simulate.run import run
+from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
 from pfaffian.viewer.study import Claim
 
@@ -66,11 +66,11 @@ def animal(name: str) -> Animal:
 
 def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
     """The start of its run, on its constraints."""
-    q, v, u, p = settings.arrays(m)
-    a = assemble(m, q, dict(settings.v), parameters=p, hold=tuple(settings.q), backend=backend) if m.constraints else None
-    q, v = (q, v) if a is None else (a.q, a.v)
+    _, _, u, p = settings.arrays(m)
+    given = guessed_start(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
+    begun = start_state(given, {}, {}, correct=True)
     names = (m.q_names, m.v_names, m.u_names, m.p_names)
-    return Start(*[dict(zip(n, np.asarray(x).tolist(), strict=True)) for n, x in zip(names, (q, v, u, p), strict=True)])
+    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (begun.q[0], begun.v[0], u, p), strict=True)])
 
 
 def mobility(name: str) -> int:

@@ -1,0 +1,133 @@
+"""A law in plain Python within runs: it is called between the compiled steps, after its sensors and all modes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pfaffian import kernel
+from pfaffian.control.discrete import Part
+from pfaffian.errors import ModelError, brief
+from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.remember import remembered
+from pfaffian.model import shown
+from pfaffian.model.caller import ask
+from pfaffian.simulate.loop import Loop
+from pfaffian.simulate.result import status_of
+from pfaffian.simulate.sampling import in_python, instants, pass_on, sampling
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.system import show
+
+
+@remembered(64)
+def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+    """What is compiled of the instants: a loop whose steps change nothing, with the samplers that would be in the run's."""
+    return kernel.compile_rollout(
+        lambda: s.traced.between, backend=backend, lanes=lanes, strict=strict, key=f"{s.key} between the steps"
+    )
+
+
+@dataclass(eq=False)
+class PythonLaw:
+    """A law in Python, with all that is sampled, and the messages of the runs in which it failed.
+
+    due: period and phase in steps of each sampler.   own: the same of the law.   messages: run -> why it stopped.
+    """
+
+    loop: Loop
+    part: Part
+    rollout: kernel.Rollout
+    due: list[tuple[int, int]]
+    own: tuple[int, int]
+    messages: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def what(self) -> str:
+        """The law's name in messages."""
+        assert self.part.python is not None
+        return f"the law in Python, {shown.function(self.part.python)}"
+
+    def until(self, k: int) -> int:
+        """Steps from k to the next one at which something is sampled or the law is due."""
+        return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.own))
+
+    def is_due(self, k: int) -> bool:
+        return any(_is_due(when, k) for when in (*self.due, self.own))
+
+    def answered(
+        self, x: np.ndarray, k: int, status: np.ndarray, stopped: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """States (runs, nx), status and stopped after the samplers and the law at step k, as far as these are due.
+
+        Runs in which the law fails stop, with their message in `messages`.
+        """
+        if any(_is_due(when, k) for when in self.due):
+            loop = self.loop
+            span = loop.span(k, 1)._replace(every=1, sampling=self.due)
+            r = self.rollout(x, loop.series, loop.p, span, threads=loop.threads, status=status, stopped=stopped)
+            x, status, stopped = r.x, r.status, r.stopped
+        if not _is_due(self.own, k) or status.all():
+            return x, status, stopped
+        u = self._asked(x, k, status)
+        failed = (status == 0) & np.array([run in self.messages for run in range(len(x))])
+        s, x = self.loop.simulation, x.copy(order="F")
+        status, stopped = np.where(failed, status_of(s, "python"), status), np.where(failed, k, stopped)
+        d = x[:, s.nx - s.layout.size :]
+        going = d[status == 0].T.copy()
+        pass_on(s.layout.of(self.part).slots, going, u[status == 0].T, self._time(k))
+        d[status == 0] = going.T
+        return x, status, stopped
+
+    def _time(self, k: int) -> float:
+        return self.loop.when.start + k * self.loop.when.step
+
+    def _asked(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
+        """(runs, nu) what the law answers. A call that fails stops all runs, a number that is not finite its own run."""
+        s, t = self.loop.simulation, self._time(k)
+        p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
+        own = s.layout.of(self.part).slots.given.start
+        signals = {n: d[:, where] for n, where in s.layout.signals.items() if where.stop <= own}
+        given = [*show(s.system, x, p, t), *([signals] if self.part.measures else [])]
+        try:
+            u = self._called(t, given, (len(x), s.mechanism.nu))
+        except ModelError as error:
+            self.messages |= dict.fromkeys(np.flatnonzero(status == 0).tolist(), f"{error} at t = {t:.6g} s")
+            return np.zeros((len(x), s.mechanism.nu))
+        for run, i in np.argwhere(~np.isfinite(u)).tolist():
+            words = f"{self.what}: u is not finite: {s.mechanism.u_names[i]!r} is {u[run, i]} at t = {t:.6g} s"
+            self.messages.setdefault(run, words)
+        return u
+
+    def _called(self, t: float, given: list[Any], shape: tuple[int, int]) -> np.ndarray:
+        """The function's answer. Of a single run nothing has an axis of runs."""
+        one = shape[0] == 1
+        of_run = lambda a: np.array(a[0] if one else a)  # noqa: E731
+        arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
+        assert self.part.python is not None
+        answer = ask(self.part.python, self.what, t, *arguments)
+        try:
+            u = np.asarray(answer, dtype=float)
+        except (TypeError, ValueError):
+            raise ModelError(f"{self.what} gives {brief(answer)}: numbers are needed") from None
+        if u.shape != shape[one:]:
+            each = "" if one else ", a row for each run"
+            raise ModelError(f"{self.what} gives u of shape {u.shape}: {shape[one:]} is needed{each}")
+        return u.reshape(shape)
+
+
+def _is_due(when: tuple[int, int], k: int) -> bool:
+    period, phase = when
+    return k >= phase and (k - phase) % period == 0
+
+
+def python_law_of(loop: Loop, backend: Backend, strict: bool) -> PythonLaw | None:
+    """The law in Python, if there is one."""
+    s = loop.simulation
+    part = in_python(s.control)
+    if part is None:
+        return None
+    rollout = _sampled(s, backend, 8 if len(loop.p) > 1 else 1, strict)
+    step = loop.when.step
+    return PythonLaw(loop, part, rollout, instants(s.control, s.changing, step), sampling([part], step)[0])

@@ -1,0 +1,164 @@
+"""Laws in plain Python beside compiled laws of the same equations: sensors, noise, latency, holds, modes, batches, resumed."""
+
+from __future__ import annotations
+
+import json
+
+import casadi as ca
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control import Command
+from pfaffian.errors import RunWarning
+from tests.control.test_discrete import X0, M, run
+from tests.simulate.machines import FOUR_BAR_START, four_bar
+
+STARTS = np.array([[1.0], [0.5], [2.0]]) * X0
+PLACES = {"period": 0.008, "phase": 0.002, "start": [0.1, 0.2]}
+
+
+def sensors():
+    """One slow and late, one fast, one of the motion under the inputs held until then."""
+    return {
+        "place": control.sensor(lambda k: k.q, std=[0.1, 0.02, 0.3], period=0.004, latency=1),
+        "speed": control.sensor(lambda k: k.v, std=0.2, period=0.002),
+        "felt": control.sensor(lambda T, motion: motion.v_dot, std=0.01, moving=True),
+    }
+
+
+def equations(s):
+    pulled = -2 * s["place"][0] - s["speed"][1] * s["felt"][2]
+    return Command(ca.vertcat(pulled, -0.5 * s["place"][2] + s["felt"][0]))
+
+
+def numbers(t, q, v, y):
+    place, speed, felt = (np.moveaxis(y[name], -1, 0) for name in ("place", "speed", "felt"))
+    return np.stack([-2 * place[0] - speed[1] * felt[2], -0.5 * place[2] + felt[0]], axis=-1)
+
+
+def same(a, b) -> None:
+    assert set(a.data_vars) == set(b.data_vars)
+    for name in a.data_vars:
+        np.testing.assert_array_equal(a[name].values, b[name].values, err_msg=str(name))
+
+
+@pytest.mark.parametrize(("latency", "hold"), [(0, "zero"), (2, "first")])
+@pytest.mark.parametrize("x", [X0, STARTS], ids=["one run", "three runs"])
+def test_sensors_noise_and_latency_are_those_of_the_compiled_law(latency, hold, x):
+    """Every signal to the bit, what the sensors measured and all they put out of place included."""
+    how = {**PLACES, "latency": latency, "hold": hold, "measure": sensors()}
+    plan = {"seconds": 0.04, "x": x, "seed": [5, 6, 9] if x.ndim == 2 else 5, "record": "all", "backend": "interpreter"}
+    compiled, called = run(control.discrete(equations, **how), **plan), run(control.python_law(numbers, **how), **plan)
+    same(compiled, called)
+    assert np.ptp(called.place.values) > 0.1 and np.ptp(called.u.values) > 0.1
+    parts = json.loads(called.attrs["sampling"])
+    assert [(p["name"], p["latency"], "python" in p) for p in parts] == [
+        ("place", 1, False), ("speed", 0, False), ("felt", 0, False), ("law", latency, True)]  # fmt: skip
+
+
+def test_loops_of_a_mechanism_and_a_mode_beside_a_noisy_sensor():
+    """A four-bar on a spring that stiffens as it turns and then halves in every step: modes change before sensors and law."""
+    k = pf.Parameter("k", 0.3)
+    spring = pf.potential("coil", lambda kin: k * kin.q[0] ** 2)
+    m = four_bar().with_(forces=(spring,), parameters=(k,), actuators=(pf.actuator("motor", "a"),))
+    rate = control.sensor(lambda kin: kin.v[0], std=0.05)
+    switches = {"k": lambda kin: ca.if_else(kin.t > 0.029, 0.5 * k, 0.3 + 0.1 * kin.v[0] ** 2)}
+    how = {"duration": 0.045, "step": 1e-3, "seed": 3, "switches": switches, "backend": "interpreter"}
+    laws = (
+        control.discrete(lambda s: Command(-0.2 * s["rate"] + 0.1 * s.terms.q[1]), 0.006, latency=1, measure={"rate": rate}),
+        control.python_law(lambda t, q, v, y: -0.2 * y["rate"] + 0.1 * q[1:2], 0.006, latency=1, measure={"rate": rate}),
+    )
+    compiled, called = (pf.run(m, FOUR_BAR_START, {"a": 1.0}, control=law, **how) for law in laws)
+    same(compiled, called)
+    assert compiled.k.values[0] > 0.39 and compiled.k.values[-1] < 1e-4
+
+
+def test_a_turning_body_and_sines_of_numpy():
+    """NumPy's elementary functions are not the kernel's to the last bit: 1e-12 remains of 50 calls."""
+    craft = pf.body("craft", 5.0, inertia=(0.2, 0.3, 0.4))
+    motors = [pf.actuator(f"t{i}", "turn", component=i) for i in range(3)]
+    m = pf.mechanism("craft", [craft], [pf.joint("turn", "spherical", "world", "craft")], actuators=motors)
+    gyro = control.sensor(lambda k: k.v, std=0.01, latency=1, unit="rad/s")
+    answer = lambda s: Command(-ca.sin(3 * s["gyro"]) - s.terms.q[:3] * ca.exp(-s.terms.t))  # noqa: E731
+    laws = (
+        control.discrete(answer, 0.01, measure={"gyro": gyro}),
+        control.python_law(lambda t, q, v, y: -np.sin(3 * y["gyro"]) - q[:3] * np.exp(-t), 0.01, measure={"gyro": gyro}),
+    )
+    compiled, called = (
+        pf.run(m, [0.1, 0.2, 0.3, 0.9], [1, -2, 0.5], duration=0.5, step=5e-3, control=law, seed=4, backend="interpreter")
+        for law in laws
+    )
+    for name in ("q", "v", "u", "gyro"):
+        np.testing.assert_allclose(called[name].values, compiled[name].values, rtol=0, atol=1e-12)
+    assert called.gyro.attrs["units"] == "rad/s"
+
+
+@pytest.mark.parametrize("half", [0.02, 0.026], ids=["at a sample", "at an instant of the law"])
+def test_it_goes_on_with_its_sensors_and_what_is_under_way(half):
+    law = control.python_law(numbers, **PLACES, latency=2, measure=sensors())
+    plan = {"seed": 7, "backend": "interpreter"}
+    whole, first = run(law, 0.05, **plan), run(law, half, **plan)
+    step = {"step": 1e-3, "control": law, "backend": "interpreter"}
+    rest = pf.run(M, start_from=first, duration=0.05 - half, **step)
+    for name in ("q", "v", "u", "place", "speed", "felt"):
+        np.testing.assert_array_equal(rest[name].values, whole[name].values[round(half / 1e-3) :], err_msg=name)
+
+
+def test_a_number_that_is_not_finite_stops_its_run_and_an_error_all():
+    def wild(t, q, v):
+        u = -np.ones((3, 2)) * q[:, :1]
+        u[1] += np.nan if t > 0.015 else 0
+        return u
+
+    words = r"1 of 3 runs stopped.*the law in Python, wild: u is not finite: 'first' is nan at t = 0.02 s"
+    with pytest.warns(RunWarning, match=words):
+        r = run(control.python_law(wild, 0.01), seconds=0.04, x=STARTS)
+    assert r.status.values.astype(bool).tolist() == [False, True, False] and r.stopped.values[1] == pytest.approx(0.02)
+    alone = run(control.python_law(lambda t, q, v: -np.ones(2) * q[0], 0.01), seconds=0.04, x=STARTS[2])
+    np.testing.assert_array_equal(r.q.values[2], alone.q.values)
+
+    def breaks(t, q, v):
+        return {}["gain"] if t > 0.015 else np.zeros((3, 2))
+
+    words = r"3 of 3 runs stopped.*the law in Python, breaks in test_python_law.py line \d+.*KeyError: 'gain' at t = 0.02 s"
+    with pytest.warns(RunWarning, match=words):
+        r = run(control.python_law(breaks, 0.01), seconds=0.04, x=STARTS)
+    assert (r.stopped.values == pytest.approx(0.02)) and "breaks" in r.reason.values[2]
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear"])
+def test_what_is_sampled_feels_a_push_from_outside(hold):
+    """A wrench under an input of the run, of a series that is held or linear in between, for two runs."""
+    gust = pf.wrench("gust", "c")
+    m = pf.mechanism("cart", [pf.body("c", 2.0, inertia=0.1)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
+                     actuators=[pf.actuator("motor", "x")], forces=[gust], gravity=(0, 0, 0))  # fmt: skip
+    felt = {"felt": control.sensor(lambda T, motion: motion.v_dot, moving=True, period=0.002)}
+    laws = (
+        control.discrete(lambda s: Command(ca.vertcat(-s["felt"], ca.SX(6, 1))), 0.004, measure=felt),
+        control.python_law(lambda t, q, v, y: np.pad(-y["felt"], ((0, 0), (0, 6))), 0.004, measure=felt),
+    )
+    u = {"gust.fx": np.array([[1.0, 3.0, -2.0], [0.5, 0.1, 4.0]]).T}
+    how = {"duration": 0.006, "u": u, "u_step": 0.003, "hold": hold, "backend": "interpreter", "record": "all"}
+    compiled, called = (pf.run(m, np.zeros((2, 1)), control=law, **how) for law in laws)
+    same(compiled, called)
+    assert compiled.felt.values[:, 0] == pytest.approx([0.5, 0.25]) and np.ptp(compiled.felt.values) > 1
+
+
+WRONG = {
+    "hold": (lambda: control.python_law(numbers, 0.01, hold="second"), "hold 'second' is unknown; one of zero, first"),
+    "sensors": (lambda: control.python_law(numbers, 0.01, measure={"y": 3}), r"measure: \{name: sensor\(...\)\} is needed"),
+    "no steps": (lambda: run(control.python_law(numbers, 0.0105), 0.02), r"0.0105 s of 'law' must be a whole number of steps"),
+    "sensor's steps": (
+        lambda: run(control.python_law(numbers, 0.01, measure={"y": control.sensor(lambda k: k.q, period=0.0015)}), 0.02),
+        "0.0015 s of 'y' must be a whole number of steps",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(name):
+    call, words = WRONG[name]
+    with pytest.raises(pf.ModelError, match=words):
+        call()
