@@ -185,6 +185,12 @@ def start_of(
     return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))
 
 
+def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
+    """As `start_of`, of a start whose q names what is kept, and `guess` from where the rest moves; None: neutral."""
+    start, hold = from_guess(m, q, guess)
+    return start_of(m, start, v, parameters, t, backend, hold)
+
+
 def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
     """The configuration and the names to hold of a start whose q names what is kept, and `guess` from where the rest moves."""
     if guess is None:

@@ -210,7 +210,10 @@ def _culprits(what: str, found: list[tuple[str, Any, str, str]], held: Sequence[
     if len(parts) == 1:
         near, others = found[0][3], [name for name in held if name != found[0][0]]
         beside = f" beside {listed(others, NAMED_MOST)}" if others else ""
-        return f"the {what} {parts[0]} cannot be kept{beside}, the constraints do not allow it; the nearest possible value is {near}"
+        return (
+            f"the {what} {parts[0]} cannot be kept{beside}, the constraints do not allow it; the nearest possible value is "
+            + near
+        )
     each = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
     more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
     return f"these {what}s cannot all be kept, one of them has to move: {', '.join(each)}{more}"
