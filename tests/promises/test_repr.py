@@ -49,6 +49,10 @@ T = pf.symbols(M)
 HOLD = pf.holonomic("h", still)
 AIM = {"stiffness": 1, "damping": 1}
 HEADING = control.output("A", "attitude", np.eye(3), **AIM)
+CLOSED = pf.assemble(M, {"A": 0.5}, guess={"B": -0.2, "D": 1.0}, backend="numpy")
+SPRUNG = {"axis": (0, 0, 1), "stiffness": 10.0, "rest": 0.2}
+ROD = pf.mechanism("rod", [pf.body("rod", 1.0, inertia=0.1)], [pf.joint("hinge", "revolute", "world", "rod", **SPRUNG)])
+GRASP = pf.impact(M, CLOSED.q, {"A": 1.0}, backend="numpy")
 COMPILED = pf.compile_terms(M, {"M": lambda T: T.M, "angle": lambda T: T.q[0]}, backend="numpy", lanes=1)
 
 SAID = {
@@ -133,6 +137,13 @@ SAID = {
     "<Reference: set_point of 1 coordinate>": control.set_point([1]),
     "<Reference: sampled of 2 coordinates, inputs a, b, a', b', a'', b''>": control.sampled(["a", "b"]),
     "<Compiled: of 'four-bar', M (3, 3), angle (1, 1)>": COMPILED,
+    "<Assembly: A = 0.5, B = 0.3468, D = 1.72>": CLOSED,
+    "<Assembly: 2 times A, B, D>": pf.assemble(M, {"A": [0.5, 0.6]}, backend="numpy"),
+    "<Impact: v, impulse (3,), loss 1.35107 J>": GRASP,
+    "<Equilibrium: hinge = 0.2, stable>": pf.equilibrium(ROD, {"hinge": 0.5}),
+    "<Singularities: input 0.5234, output 0.116, constraint 0.4586, mobility 1, rank 2, jacobian (6, 1)>": (
+        pf.constraints.singularities(M, CLOSED.q, "rocker", length=1.0)
+    ),
     "<Kernel: inputs of (3, 3, 1, 1, 1), outputs of (9, 1) numbers, backend numpy, lanes 1, strict True>": COMPILED.kernel,
 }
 

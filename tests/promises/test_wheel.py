@@ -1,6 +1,7 @@
 """An ordinary install, in a folder of its own, has all that the source has: headers, studies, examples."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("src", "studies", "examples", "pyproject.toml", "README.md", "LICENSE")
+PARTS = ("src", "studies", "examples", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def _said(*command, **options):
@@ -40,6 +41,16 @@ def test_the_wheel_has_every_file(wheel):
     for kind in ("studies", "examples"):
         wanted |= {f"pfaffian/_{kind}/{p.name}" for p in (ROOT / kind).iterdir() if p.suffix in (".py", ".yaml", ".md")}
     assert wanted <= set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_a_page_of_metadata_shows_all_that_it_links_to(wheel):
+    files = zipfile.ZipFile(wheel)
+    told = files.read(next(n for n in files.namelist() if n.endswith("/METADATA"))).decode()
+    assert "Description-Content-Type: text/markdown" in told.split("\n\n")[0]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(line in told for line in re.findall("^## .*$", readme, re.M)) and "result = pf.run(four_bar" in told
+    links = re.findall(r"\]\(([^)]*)\)|<(?:img|a)[^>]*(?:src|href)=[\"']?([^\"' >]+)", told)
+    assert [x for x in map("".join, links) if not x.startswith(("https://", "#"))] == []
 
 
 @pytest.fixture(scope="module")

@@ -309,6 +309,25 @@ def test_a_guess_chooses_the_branch_and_what_q_names_is_kept():
                             ({"a": 0.4}, {"a": 1, "b": 1}, "q has 'a' too"), ({"a": 0.4}, {"bb": 1}, "no 'bb'")):  # fmt: skip
         with pytest.raises(pf.ModelError, match=words):
             pf.run(m, q, guess=guess, **how)
+        with pytest.raises(pf.ModelError, match=words):
+            pf.assemble(m, q, guess=guess, **QUICK)
+    for k in (0, 1):
+        one = {n: float(x[k]) for n, x in near.items()}
+        again = pf.assemble(m, {"a": 0.4}, guess=one, **QUICK)
+        np.testing.assert_allclose(again.q, found.q[k], atol=1e-9)
+        assert again.named["a"] == 0.4 and type(again.named["b"]) is float
+        held = pf.assemble(m, guess={"a": 0.4, **one}, hold=["a"], **QUICK)
+        np.testing.assert_array_equal(held.q, again.q)
+    with pytest.raises(pf.ModelError, match=r"write hold=\['a'\]"):
+        pf.assemble(m, guess={"a": 0.4}, hold="a", **QUICK)
+
+
+def test_an_error_names_what_is_held_beside_the_culprit():
+    rails = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("x", "y", "z")]
+    sum_of_squares = pf.holonomic("sum", lambda k: [k.q[0] - k.q[1] ** 2 - k.q[2] ** 2])
+    m = pf.mechanism("bowl", [pf.body(n, 1.0) for n in ("x", "y", "z")], rails, constraints=[sum_of_squares])
+    with pytest.raises(pf.RunError, match=r"'x' = -1 m cannot be kept beside y, z, the .* possible value is 0\.5$"):
+        pf.assemble(m, {"x": -1.0, "y": 0.5, "z": 0.5}, **QUICK)
 
 
 def test_a_guess_may_name_a_part_of_a_quaternion_and_q_not():

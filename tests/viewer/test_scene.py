@@ -169,7 +169,8 @@ def test_a_grid_lies_below_the_motion_and_only_where_gravity_has_a_direction() -
     assert made.floor and not made.floor.real
     below = min((p.solid.vertices @ made.rotations[0, p.body].T)[:, 2].min() for p in made.parts if p.body >= 0)
     assert made.floor.point[2] < below
-    assert of(four_bar().with_(gravity=(0, 0, 0))).floor is None
+    floating = of(four_bar().with_(gravity=(0, 0, 0)))
+    assert floating.floor is None and "floor" not in floating.layers and made.layers["floor"], "no switch for what is not there"
     tilted = of(four_bar().with_(gravity=(0, -9.81, 0)))
     assert tilted.floor is not None and tilted.floor.normal.tolist() == tilted.up.tolist() == [0, 1, 0]
 

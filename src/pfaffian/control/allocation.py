@@ -31,7 +31,7 @@ set aside for a moment, is no loss of actuators.
 
 UNCONTROLLABLE = (
     "uncontrollable with these actuators at this configuration: some motion that the constraints leave free has no actuator; "
-    "actuate another joint or keep away from this configuration"
+    "actuate another joint or keep away from this configuration; control.concurrent steers a machine that floats"
 )
 BEYOND_LIMITS = (
     "the requested motion is beyond the limits of the actuators, however they share it: request a slower one, widen the "

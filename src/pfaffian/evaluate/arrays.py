@@ -115,6 +115,18 @@ def unknown(name: Any, names: Sequence[str], what: str) -> ModelError:
     return ModelError(f"{what}: there is no {brief(name)}; {nearest(name, names)}")
 
 
+def by_name(values: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+    """{name: its number, or its (runs,) numbers} of (..., n) values."""
+    return {name: values[..., i] if values.ndim > 1 else float(values[i]) for i, name in enumerate(names)}
+
+
+def one_or_many(values: np.ndarray, names: Sequence[str]) -> str:
+    """What a result says of its (n,) numbers, or of (runs, n): the first of them by name, or how many there are."""
+    if values.ndim > 1:
+        return f"{len(values)} times {listed(names)}"
+    return listed([f"{name} = {value:.4g}" for name, value in by_name(values, names).items()])
+
+
 def named(value: Any, names: Sequence[str]) -> np.ndarray:
     """(n,) of bool: which of the names a caller's dict contains; none of an array, nor of labels that contain them all."""
     labelled = by_label(value, "names")

@@ -14,8 +14,9 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
 
 import casadi as ca
 
@@ -26,6 +27,24 @@ SURE = 0.01
 """Part of the largest remaining squared length from which on a row may come first. Rows keep their order as long as this is
 safe, so that in every metric the same ones are kept of rows that contradict each other.
 """
+
+
+def largest(sizes: Iterable[ca.SX]) -> ca.SX:
+    """The largest of numbers (1, 1) that are not negative, 0 of none. Zeros are left out, and what is written twice.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> x = ca.SX.sym("x")
+        >>> print(linear.largest([ca.fabs(x), ca.SX(0), ca.fabs(x)]))
+        fabs(x)
+    """
+    found: dict[Any, ca.SX] = {}
+    for x in sizes:
+        if not x.is_zero():
+            key = float(x) if x.is_constant() else (x.op(), *[x.dep(i).element_hash() for i in range(x.n_dep())])
+            found.setdefault(key if x.is_constant() or x.n_dep() else x.element_hash(), x)
+    return reduce(ca.fmax, found.values()) if found else ca.SX(0)
 
 
 class Step(NamedTuple):

@@ -12,9 +12,11 @@ from pfaffian.evaluate.arrays import (
     as_flag,
     as_number,
     as_whole,
+    by_name,
     configurations,
     guessed_configurations,
     named,
+    one_or_many,
     parameter_values,
     runs,
     some_runs,
@@ -77,7 +79,10 @@ class Assembly(NamedTuple):
     @property
     def named(self) -> dict[str, Any]:
         """Coordinate name -> its value, or (runs,) or (branches,) values."""
-        return {name: self.q[..., i] for i, name in enumerate(self.q_names)}
+        return by_name(self.q, self.q_names)
+
+    def __repr__(self) -> str:
+        return f"<Assembly: {one_or_many(self.q, self.q_names)}>"
 
 
 def assemble(
@@ -85,6 +90,7 @@ def assemble(
     q: Any = None,
     v: Any = None,
     *,
+    guess: Any = None,
     parameters: Any = None,
     t: float = 0.0,
     hold: Iterable[str] = (),
@@ -104,6 +110,8 @@ def assemble(
         m: the mechanism.
         q, v: a state: None (neutral, at rest), an array (n,) or (runs, n) as a guess that moves as a whole, or {name: number or
             (runs,)}, whose entries are held.
+        guess: {name: number or (runs,)} from where coordinates that the dict q does not name move onto the constraints; neutral
+            where neither names them, as in `run`.
         parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
         t: time [s].
         hold: names of coordinates or joints to hold as well, at their values in q, and in v if that is an array.
@@ -135,7 +143,8 @@ def assemble(
         >>> pf.assemble(m, [0.6, -0.9], hold=["bob.x"], backend="numpy").q.round(6)
         array([ 0.6, -0.8])
     """
-    given, search = start_of(m, q, v, parameters, as_number(t, "t"), backend, hold, weight), as_flag(search, "search")
+    search, (start, hold) = as_flag(search, "search"), from_guess(m, q, guess, hold)
+    given = start_of(m, start, v, parameters, as_number(t, "t"), backend, hold, weight)
     if as_whole(branches, "branches", most=TRIED) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
@@ -177,17 +186,24 @@ def start_of(
     return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))
 
 
-def guessed_start(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
-    """The same of a start whose q names what is kept, and `guess` from where the other coordinates move; None: neutral."""
+def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
+    """As `start_of`, of a start whose q names what is kept, and `guess` from where the rest moves; None: neutral."""
+    start, hold = from_guess(m, q, guess)
+    return start_of(m, start, v, parameters, t, backend, hold)
+
+
+def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
+    """The configuration and the names to hold of a start whose q names what is kept, and `guess` from where the rest moves."""
     if guess is None:
-        return start_of(m, q, v, parameters, t, backend)
+        return q, hold
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
         raise ModelError("guess: {name: number} is needed beside q as a dict, which names what is kept")
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q has {both[0]!r} too: what it names is kept, and does not move from a guess")
+    if isinstance(hold, str):
+        held_by_name(m, hold)  # refuses it
     configurations(as_mechanism(m), q)  # what is kept may not be a part of a quaternion
-    start = guessed_configurations(m, {**guess, **(q or {})})
-    return start_of(m, start, v, parameters, t, backend, hold=tuple(q or ()))
+    return guessed_configurations(m, {**guess, **(q or {})}), (*hold, *(q or ()))
 
 
 def held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunError
-from pfaffian.evaluate.arrays import as_flag, as_number, as_whole, parameter_values, runs, some_runs
+from pfaffian.evaluate.arrays import as_flag, as_number, as_whole, by_name, one_or_many, parameter_values, runs, some_runs
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.simulate.assemble import APART, assemble, held_by_name
@@ -74,7 +74,11 @@ class Equilibrium(NamedTuple):
     @property
     def named(self) -> dict[str, Any]:
         """Coordinate name -> its value, or (runs,) or (branches,) values."""
-        return {name: self.q[..., i] for i, name in enumerate(self.q_names)}
+        return by_name(self.q, self.q_names)
+
+    def __repr__(self) -> str:
+        stable = "stable" if np.all(self.stable) else "unstable" if not np.any(self.stable) else "some stable"
+        return f"<Equilibrium: {one_or_many(self.q, self.q_names)}, {stable}>"
 
     @property
     def hertz(self) -> np.ndarray:

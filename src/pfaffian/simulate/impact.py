@@ -27,6 +27,10 @@ class Impact(NamedTuple):
     impulse: np.ndarray
     loss: np.ndarray
 
+    def __repr__(self) -> str:
+        lost = f"loss {self.loss:.6g} J" if self.loss.ndim == 0 else f"loss {self.loss.shape}"
+        return f"<Impact: v, impulse {self.v.shape}, {lost}>"
+
 
 def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0.0, backend: Backend = "auto") -> Impact:
     """Velocities after a plastic impact, by which the constraints of a mechanism begin: a grasp, a landing, a stop.

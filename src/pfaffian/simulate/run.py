@@ -20,7 +20,7 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
 from pfaffian.simulate.advice import tell_accuracy, too_fast
-from pfaffian.simulate.assemble import guessed_start
+from pfaffian.simulate.assemble import start_from_guess
 from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.drift import tell_drift
@@ -183,7 +183,7 @@ def run(
     changing = as_switches(m, switches)
     due = compiled_instants(control, changing, when.step)
     with progress_line(m.name, progress):
-        given_start = None if end else guessed_start(m, q, guess, v, parameters, when.start, backend)
+        given_start = None if end else start_from_guess(m, q, guess, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
     check_parameters(control, m, values)
     series = constant_or_series(u, input_names(m, control), u_step is not None, runs)

@@ -47,6 +47,10 @@ class Singularities(NamedTuple):
     rank: int
     jacobian: np.ndarray
 
+    def __repr__(self) -> str:
+        measures = f"input {self.input:.4g}, output {self.output:.4g}, constraint {self.constraint:.4g}"
+        return f"<Singularities: {measures}, mobility {self.mobility}, rank {self.rank}, jacobian {self.jacobian.shape}>"
+
 
 def singularities(
     m: Mechanism, q: Any, body: str, *, length: float, inputs: Sequence[str] | None = None, point: Any = (0, 0, 0),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pfaffian.control.reason import foremost
+from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, held_entries, hopeful, settle
 from pfaffian.terms.lengths import default_length, scales
@@ -151,7 +152,7 @@ def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     size = scales(m, one.p, q, m.v_units)[0]
     found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
              if each.satisfied[k]]  # fmt: skip
-    return _culprits("rate", found)
+    return _culprits("rate", found, [m.v_names[i] for i in free])
 
 
 def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
@@ -168,7 +169,7 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
         values = ", ".join(map(_near, there.q[0, entries], size[entries]))
         given = q[0, entries]
         found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
-    return _culprits("coordinate", found) or _together(one, q, v)
+    return _culprits("coordinate", found, [name for name, _ in _held_groups(one)]) or _together(one, q, v)
 
 
 def _held_groups(one: Problem) -> list[tuple[str, list[int]]]:
@@ -201,17 +202,21 @@ def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     return f"the named coordinates cannot all be kept; near them it closes with {', '.join(parts)}{more}" if parts else ""
 
 
-def _culprits(what: str, found: list[tuple[str, Any, str, str]]) -> str:
-    """The message for culprits `found`: name, given value, its unit, nearest possible value."""
+def _culprits(what: str, found: list[tuple[str, Any, str, str]], held: Sequence[str]) -> str:
+    """The message for culprits `found`, name, given value, its unit, nearest possible value, of all that is held."""
     parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
     if not parts:
         return ""
     if len(parts) == 1:
-        near = found[0][3]
-        return f"the {what} {parts[0]} cannot be kept, the constraints do not allow it; the nearest possible value is {near}"
-    listed = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
+        near, others = found[0][3], [name for name in held if name != found[0][0]]
+        beside = f" beside {listed(others, NAMED_MOST)}" if others else ""
+        return (
+            f"the {what} {parts[0]} cannot be kept{beside}, the constraints do not allow it; the nearest possible value is "
+            + near
+        )
+    each = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
     more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
-    return f"these {what}s cannot all be kept, one of them has to move: {', '.join(listed)}{more}"
+    return f"these {what}s cannot all be kept, one of them has to move: {', '.join(each)}{more}"
 
 
 def _near(value: float, size: float) -> str:

@@ -14,6 +14,7 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import shortest_change
 from pfaffian.errors import ModelError, brief
+from pfaffian.maths import linear
 from pfaffian.maths.minimum_norm import MinimumNorm
 from pfaffian.maths.pack import unpack
 from pfaffian.maths.tree_factor import TreeFactor, solve_WT
@@ -218,4 +219,5 @@ def _off(T: Terms, inverse: ca.SX) -> ca.SX:
 
 def largest(x: ca.SX) -> ca.SX:
     """max |x_i|, 0 of nothing."""
-    return ca.mmax(ca.fabs(ca.densify(x))) if x.numel() else ca.SX(0)
+    sizes = ca.fabs(ca.sparsify(x))
+    return linear.largest([sizes[i] for i in sizes.sparsity().find()])

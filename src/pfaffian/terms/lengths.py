@@ -8,13 +8,12 @@ that slide mark no point, since any parallel axis is the same joint.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import reduce
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING
+from pfaffian.maths.linear import NOTHING, largest
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics
@@ -45,7 +44,7 @@ def machine_length(m: Mechanism, *, closed: bool = True) -> ca.SX:
 def _machine_length(m: Mechanism, closed: bool) -> ca.SX:
     closures = [c for c in m.ideal if isinstance(c, Closure) and closed]
     ends = [end for c in closures for end in _ends(m, c)]
-    return _largest([*_spans(m, range(len(tree(m).links)), ends), *[ca.fabs(c.number) for c in closures]])
+    return largest([*_spans(m, range(len(tree(m).links)), ends), *[ca.fabs(c.number) for c in closures]])
 
 
 @remembered(1024, quick=True)
@@ -53,7 +52,7 @@ def loop_length(m: Mechanism, c: Closure) -> ca.SX:
     """The same for the bodies in the loop that a closure closes."""
     (a, _), (b, _) = ends = _ends(m, c)
     loop = set(tree(m).path(a)) ^ set(tree(m).path(b))
-    return _largest([*_spans(m, sorted(loop), ends), ca.fabs(c.number)])
+    return largest([*_spans(m, sorted(loop), ends), ca.fabs(c.number)])
 
 
 def default_length(m: Mechanism) -> float:
@@ -138,7 +137,7 @@ def pace(k: Kinematics, limit: float) -> ca.SX:
     """[1/s] factor by which the limit of rates exceeds that of phi: 1, and what rounding of the fastest rate adds."""
     long = _above(reach(k).long)
     rates = [ca.fabs(k.v[i]) / long if yes else ca.fabs(k.v[i]) for i, yes in enumerate(slides(k.mechanism))]
-    return 1 + ROUNDING / limit * _largest(rates)
+    return 1 + ROUNDING / limit * largest(rates)
 
 
 # -- of rows ------------------------------------------------------------------------------------------------------
@@ -216,10 +215,6 @@ def _spans(m: Mechanism, links: Collection[int], ends: Iterable[tuple[int, ca.SX
 def _turns(link: Link) -> bool:
     """Whether the joint has a point or an axis of its own, about which it turns."""
     return link.subgroup is not None and not set(link.subgroup.axes) & {0, 1, 2}
-
-
-def _largest(x: list[ca.SX]) -> ca.SX:
-    return reduce(ca.fmax, x, ca.SX(0))
 
 
 def _or(x: ca.SX, other: ca.SX) -> ca.SX:

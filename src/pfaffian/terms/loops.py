@@ -15,14 +15,13 @@ place of their B_j, so that a joint's motion counts by its twist, whatever it fo
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import NOTHING, connected, orthogonalise
+from pfaffian.maths.linear import NOTHING, connected, largest, orthogonalise
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism
@@ -302,7 +301,7 @@ def _length(k: Kinematics, pieces: dict[int, list[int]], closures: list[Closure]
         if link.parent in used:
             arms += _arm(link.subgroup, link.placement, _centre(k, pieces[link.parent], link.parent))
     arms += [_radius(k, piece) for piece in {tuple(pieces[i]) for i in used} if _centre(k, list(piece), -1) is not None]
-    return reduce(ca.fmax, arms, ca.SX(0))
+    return largest(arms)
 
 
 def _spread(found: list[Joint]) -> ca.SX:

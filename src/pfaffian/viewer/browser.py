@@ -27,6 +27,8 @@ from pfaffian.viewer.solids import towards
 
 FRAMES_PER_SECOND = 30
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
+ASPECT = 1.0
+"""Width over height of what the panel leaves of a window: taken as narrow, so that nothing is cut off."""
 STILL = "still camera"
 Rerun = Callable[[dict[str, float]], xr.Dataset]
 """From {parameter: value} to the result of a run."""
@@ -322,7 +324,7 @@ class View:
     # -- the camera
 
     def _camera(self) -> None:
-        camera, first = framing(self.drawn), self.server.initial_camera
+        camera, first = framing(self.drawn, ASPECT), self.server.initial_camera
         self.server.scene.set_up_direction(tuple(camera.up))
         first.position, first.look_at, first.up = tuple(camera.eye), tuple(camera.target), tuple(camera.up)
         first.fov = 2 * float(np.arctan(VIEW / 2))

@@ -44,8 +44,9 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
     up = 0.0 - g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
     centres = np.array([k.value(b.com).ravel() for b in m.bodies]).reshape(-1, 3)
     made = Scene(
-        m.name, states.time, tuple(k.bodies), k.x, k.R, centres, parts, moving, k.size, up, None, _layers(k, parts, moving)
-    )
+        m.name, states.time, tuple(k.bodies), k.x, k.R, centres, parts, moving, k.size, up, None,
+        _layers(k, parts, moving, bool(g.any())),
+    )  # fmt: skip
     return made._replace(floor=fittings.floor(k, made) if g.any() else None)
 
 
@@ -55,9 +56,9 @@ def stretching(k: Placed, reactions: bool = False) -> tuple[Moving, ...]:
     return (*fittings.stretched(k), *fittings.forces(k), *held, *fittings.trails(k))
 
 
-def _layers(k: Placed, parts: tuple[Part, ...], moving: tuple[Moving, ...]) -> dict[str, bool]:
+def _layers(k: Placed, parts: tuple[Part, ...], moving: tuple[Moving, ...], floor: bool) -> dict[str, bool]:
     """Layers of a scene; joint axes are hidden at first where bodies have shapes of their own."""
-    used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames", "floor"}
+    used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"} | ({"floor"} if floor else set())
     plain = not any(b.shapes for b in k.m.bodies)
     return {name: shown and (plain or name != "joints") for name, shown in LAYERS.items() if name in used}
 
