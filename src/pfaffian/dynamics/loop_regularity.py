@@ -24,6 +24,7 @@ import numpy as np
 
 from pfaffian.maths.linear import NOTHING, connected, orthogonalise
 from pfaffian.maths.selected_inverse import Factor, entries, factor
+from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.dependence import DEPENDENT
 from pfaffian.terms.lengths import default_length
@@ -66,7 +67,7 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
     S, random = loops(T.kinematics).S, np.random.default_rng(22)
     f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
     at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(FEW)]
-    found = [f(q, m.p_defaults).full() for q in at]
+    found = [values(f, q, m.p_defaults)[0] for q in at]
     entered = [i for i, own in enumerate(_supports(S)) if own]
     together = [set[int]() for _ in entered]
     for x in found:
@@ -138,7 +139,7 @@ def _neighbours(T: ca.SX) -> list[set[int]]:
 def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
     """|X_j|^2 of each joint, by two sparse factors: Y = H^-1 - W D^-1 W^T with D = W^T G W, H = S S^T + G W D^-1 W^T G."""
     rows = [i for i, own in enumerate(zip(_supports(at.S), _supports(W), strict=True)) if any(own)]
-    n, d = len(rows), W.shape[1]
+    n = len(rows)
     open_ones = ca.diag(ca.vertcat(*[1 - at.on[i // 6] for i in rows]))
     T, S, W = at.T[rows, :], at.S[rows, :], W[rows, :]
     G = ca.sparsify(T @ T.T) + open_ones
