@@ -231,7 +231,7 @@ def causes(result: xr.Dataset) -> list[str]:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
-        >>> pf.causes(pf.run(m, v=[[1.0], [2.0]], duration=0.1, step=0.01, backend="numpy"))
+        >>> pf.results.causes(pf.run(m, v=[[1.0], [2.0]], duration=0.1, step=0.01, backend="numpy"))
         ['finished', 'finished']
     """
     meaning = json.loads(as_result(result)["status"].attrs["meaning"])
@@ -283,7 +283,7 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
         >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
         >>> result = pf.run(m, {"x": 1.0}, duration=2.5, step=0.01, backend="numpy")
-        >>> found = pf.sign_changes(result, "q", "x")
+        >>> found = pf.results.sign_changes(result, "q", "x")
         >>> found.times.round(4), found.rising
         (array([0.7854, 2.3562]), array([False,  True]))
     """

@@ -323,7 +323,7 @@ def stepper(
     """A machine, or many of one kind, that your own loop moves step by step, with the bits that `run` gives.
 
     Args:
-        m: the mechanism, or a System such as `pf.hamiltonian(m)`.
+        m: the mechanism, or a System such as `pf.reduction.hamiltonian(m)`.
         step: [s] length of a step, 1e-3 by default.
         runs: how many machines; None (default): one, without an axis of runs.
         control: a control law; its inputs replace those of the mechanism. None by default.
