@@ -17,15 +17,16 @@ def values(f: ca.Function, *arguments: Any) -> list[np.ndarray]:
         [[1. 2.]
          [2. 4.]]
     """
-    buffer, evaluate = f.buffer()
+    bound: tuple[Any, Any] = f.buffer()
+    buffer, evaluate = bound
     given = [np.array(x, dtype=float, order="F").ravel(order="F") for x in arguments]
     found = [np.empty(f.numel_out(i)) for i in range(f.n_out())]
     for i, x in enumerate(given):
         if len(x) != f.nnz_in(i):
             raise ValueError(f"argument {i} of {f.name()!r} has {f.nnz_in(i)} numbers, got {len(x)}")
-        buffer.set_arg(i, memoryview(x))
+        buffer.set_arg(i, x.data)
     for i, x in enumerate(found):
         assert f.sparsity_out(i).is_dense()
-        buffer.set_res(i, memoryview(x))
+        buffer.set_res(i, x.data)
     evaluate()
     return [np.ascontiguousarray(x.reshape(f.size_out(i), order="F")) for i, x in enumerate(found)]
