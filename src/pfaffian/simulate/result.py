@@ -15,7 +15,7 @@ from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.faults import Kind
 from pfaffian.simulate.limits import excesses
-from pfaffian.simulate.signals import Signal, standard
+from pfaffian.simulate.signals import Signal, entries_of, standard
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.start_search import BLOCKED
@@ -73,11 +73,10 @@ def drafted(s: Simulation, course: Course, provenance: dict[str, Any]) -> Draft:
     }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
-    at, recorded = 0, dict[str, np.ndarray]()
-    for name, (signal, size) in kept_signals(s, course.tally).items():
-        recorded[name] = records[:, :, at : at + size]
+    kept = kept_signals(s, course.tally)
+    recorded = {name: records[:, :, at] for name, at in entries_of(kept).items()}
+    for name, (signal, size) in kept.items():
         values = recorded[name].transpose(1, 0, 2)
-        at += size
         if signal.dim is None and size == 1:
             data[name] = (("run", "time"), values[:, :, 0], {"units": signal.unit})
             continue

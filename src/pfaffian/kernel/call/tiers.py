@@ -21,7 +21,7 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.build import processes
 from pfaffian.kernel.build.interpreter import Words
 
-WORTH = 400_000
+WORTH = 550_000
 """Operations of the interpreter, for each step of the text, from which on compiling is worth it: a third of what it costs."""
 
 
