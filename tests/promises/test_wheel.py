@@ -1,8 +1,8 @@
 """An ordinary install, in a folder of its own, has all that the source has: headers, studies, examples."""
 
 import os
+import platform
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from pfaffian.kernel.build.carried import LEVELS
+from tools import wheel as wheels
+
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("src", "studies", "examples", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 
 
 def _said(*command, **options):
@@ -23,16 +25,8 @@ def _said(*command, **options):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Built aside, so that the checkout stays as it is; nothing is fetched."""
-    place = tmp_path_factory.mktemp("wheel")
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        else:
-            shutil.copy(ROOT / part, place)
-    build = ("wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "-w", place)
-    _said(sys.executable, "-m", "pip", *build, place)
-    return next(place.glob("*.whl"))
+    """A binary wheel with objects that any processor of this architecture runs."""
+    return wheels.build(tmp_path_factory.mktemp("wheel"), tuple(LEVELS[platform.machine()])[-1:])
 
 
 def test_the_wheel_has_every_file(wheel):
@@ -70,7 +64,7 @@ def installed(wheel):
 def call(installed, tmp_path):
     """Run a program of that environment in an empty folder, and give what it says."""
     bare = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    return lambda program, *arguments: _said(installed / program, *arguments, cwd=tmp_path, env=bare)
+    return lambda program, *arguments, **more: _said(installed / program, *arguments, cwd=tmp_path, env=bare | more)
 
 
 def test_studies_are_listed_and_load_anywhere(call, installed):
@@ -84,3 +78,19 @@ def test_studies_are_listed_and_load_anywhere(call, installed):
 def test_examples_are_found_by_name(call):
     assert call("pfaffian", "info", "four-bar").startswith("four-bar: 3 bodies")
     assert int(call("python", "-c", "from pfaffian.viewer import zoo; print(len(zoo.machines()))")) >= 40
+
+
+RUN = """
+import numpy as np, pfaffian as pf
+from pfaffian.kernel.build.passes import PYTHON, passes
+bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
+m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
+one, two = (pf.run(m, [1.0], duration=0.1, backend=backend) for backend in ("auto", "numpy"))
+print(one.attrs["kernel_backend"], passes() is not PYTHON, one["q"].values.tobytes() == two["q"].values.tobytes())
+"""
+
+
+def test_runs_need_no_compiler(call, tmp_path):
+    """Nothing that compiles is found, and the store is empty."""
+    nothing = {"PATH": str(tmp_path), "PFAFFIAN_CC": str(tmp_path / "none"), "PFAFFIAN_CACHE": str(tmp_path / "cache")}
+    assert call("python", "-W", "error", "-c", RUN, **nothing).split() == ["interpreter", "True", "True"]

@@ -24,6 +24,7 @@ import numpy as np
 
 from pfaffian.maths.linear import NOTHING, connected, orthogonalise
 from pfaffian.maths.selected_inverse import Factor, entries, factor
+from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.dependence import DEPENDENT
 from pfaffian.terms.lengths import default_length
@@ -66,8 +67,8 @@ def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
     S, random = loops(T.kinematics).S, np.random.default_rng(22)
     f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
     at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(FEW)]
-    found = [f(q, m.p_defaults).full() for q in at]
-    entered = [i for i in range(S.shape[0]) if S[i, :].nnz()]
+    found = [values(f, q, m.p_defaults)[0] for q in at]
+    entered = [i for i, own in enumerate(_supports(S)) if own]
     together = [set[int]() for _ in entered]
     for x in found:
         U, rank = _rank(x[entered])
@@ -119,6 +120,14 @@ def _best(rows: ca.SX, size: ca.SX | None = None, passes: int = 2) -> ca.SX:
     return orthogonalise(rows, ca.SX(m, 0), LEAST, size, passes=passes, groups=[[*range(m)]]).Q
 
 
+def _supports(x: ca.SX) -> list[list[int]]:
+    """For each row the columns where it has entries, in order."""
+    found: list[list[int]] = [[] for _ in range(x.shape[0])]
+    for i, j in zip(*x.sparsity().get_triplet(), strict=True):
+        found[i].append(j)
+    return found
+
+
 def _neighbours(T: ca.SX) -> list[set[int]]:
     """For each row of T itself and those that share an entry of T T^T with it."""
     found = [{i} for i in range(T.shape[0])]
@@ -129,15 +138,15 @@ def _neighbours(T: ca.SX) -> list[set[int]]:
 
 def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
     """|X_j|^2 of each joint, by two sparse factors: Y = H^-1 - W D^-1 W^T with D = W^T G W, H = S S^T + G W D^-1 W^T G."""
-    rows = [i for i in range(W.shape[0]) if at.S[i, :].nnz() or W[i, :].nnz()]
-    n, d = len(rows), W.shape[1]
+    rows = [i for i, own in enumerate(zip(_supports(at.S), _supports(W), strict=True)) if any(own)]
+    n = len(rows)
     open_ones = ca.diag(ca.vertcat(*[1 - at.on[i // 6] for i in rows]))
     T, S, W = at.T[rows, :], at.S[rows, :], W[rows, :]
     G = ca.sparsify(T @ T.T) + open_ones
     GW = ca.sparsify(G @ W)
     D = ca.sparsify(W.T @ GW)
     H = ca.sparsify(ca.blockcat([[S @ S.T + open_ones, GW], [GW.T, -D]]))
-    first = {i: {n + z for z in range(d) if W[i, z].nnz()} for i in range(n)}
+    first = {i: {n + z for z in used} for i, used in enumerate(_supports(W))}
 
     def invert(i: int, pivot: ca.SX) -> ca.SX:
         return 1 / ca.fmax(pivot, LEAST**2 * G[i, i]) if i < n else -1 / ca.fmax(-pivot, NOTHING)
@@ -149,7 +158,7 @@ def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
 def _quotient(H: Factor, D: Factor, W: ca.SX) -> Callable[[int, int], ca.SX]:
     """(i, j) -> an entry of H^-1 - W D^-1 W^T."""
     of_H, of_D = entries(H), entries(D)
-    used = [[z for z in range(W.shape[1]) if W[i, z].nnz()] for i in range(W.shape[0])]
+    used = _supports(W)
 
     @cache
     def right(z: int, j: int) -> ca.SX:

@@ -42,7 +42,15 @@ def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE, rows: list[
     """solve(rhs): the y (nv, k) shortest in the metric of M with Lam y = rhs (m, k): the effect of constraints on a motion.
 
     It serves accelerations (Gauss), and positions or velocities that have drifted off. A may be redundant or lose rank. rows:
-    only some of them.
+    only some of them. Written once for these Terms.
     """
+    made = vars(terms).setdefault("shortest_changes", {})
+    which = tolerance, None if rows is None else tuple(rows)
+    if which not in made:
+        made[which] = _shortest_change(terms, tolerance, rows)
+    return made[which]
+
+
+def _shortest_change(terms: Terms, tolerance: float, rows: list[int] | None) -> MinimumNorm:
     Lam, size = (terms.Lam, terms.row_size) if rows is None else (terms.Lam[rows, :], terms.row_size[rows, 0])
     return minimum_norm(Lam, tolerance, size, terms.counted, terms.row_blocks(rows))

@@ -17,6 +17,7 @@ import numpy as np
 from pfaffian.dynamics.loop_regularity import of_loops
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.maths.linear import NOTHING, connected, orthogonalise, solve_symmetric
+from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import machine_length, slides
 from pfaffian.terms.loops import Loops, loops
@@ -120,7 +121,7 @@ def samples(m: Mechanism) -> tuple[ca.DM, ...]:
     found = []
     for _ in range(SAMPLES):
         q, v = random_configuration(m, random, long), each * random.normal(size=m.nv)
-        M, A = (x.full() for x in terms(q, v, 0, m.p_defaults))
+        M, A = values(terms, q, v, 0, m.p_defaults)
         Lam = mass_weighted(A, M)
         found.append(np.split((A if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
     return tuple(_root([W[i] for W in found]) for i in range(len(T.rows.counts)))

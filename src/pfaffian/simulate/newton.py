@@ -246,13 +246,16 @@ def _residuals(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
     """Kernel of what is left of the constraints: (q, v, p, t) -> phi, eta and their scales. A start that satisfies them needs
     no other."""
 
-    def build() -> ca.Function:
-        T = shared(m)
-        T.check_mass()
-        found = T.rows.phi, T.rows.eta, T.inverse_scales(ACCEPTED), pace(T.kinematics, ACCEPTED)
-        return ca.Function("residuals", [T.q, T.v, m.p_symbols, T.t], [ca.densify(x) for x in found])
+    return kernel.compile(lambda: _left(m), backend=backend, lanes=1 if few else 8, key=f"residuals {digest(m)}")
 
-    return kernel.compile(build, backend=backend, lanes=1 if few else 8, key=f"residuals {digest(m)}")
+
+@remembered(64)
+def _left(m: Mechanism) -> ca.Function:
+    """(q, v, p, t) -> phi, eta and their scales."""
+    T = shared(m)
+    T.check_mass()
+    found = T.rows.phi, T.rows.eta, T.inverse_scales(ACCEPTED), pace(T.kinematics, ACCEPTED)
+    return ca.Function("residuals", [T.q, T.v, m.p_symbols, T.t], [ca.densify(x) for x in found])
 
 
 @remembered(64)
@@ -271,10 +274,9 @@ def _newton(m: Mechanism) -> ca.Function:
     there = Terms(m, q, T.v, T.u, T.t)
     moving = T.rows.at(POSITION, VELOCITY)
     v = T.v - _shortest(there, there.A[moving, :], there.M, there.rows.eta[moving], moving, free_v, stiffness)[0]
-    end = Terms(m, q, v, T.u, T.t)
-    scales = end.inverse_scales(ACCEPTED), pace(end.kinematics, ACCEPTED)
+    phi, eta, *scales = _left(m)(q, v, m.p_symbols, T.t)
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
-    found = q, v, end.rows.phi, end.rows.eta, rank, *scales
+    found = q, v, phi, eta, rank, *scales
     return ca.Function("newton", inputs, [ca.densify(x) for x in found])
 
 
@@ -286,8 +288,8 @@ def _positions(m: Mechanism, backend: Backend, held: tuple[bool, ...]) -> kernel
     def build() -> ca.Function:
         T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
         q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in held]), stiffness)
-        end = Terms(m, q, T.v, T.u, T.t)
-        found = q, end.rows.phi * end.inverse_scales(ACCEPTED)
+        phi, _, inverse, _ = _left(m)(q, T.v, m.p_symbols, T.t)
+        found = q, phi * inverse
         return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in found], {"cse": True})
 
     return kernel.compile(build, backend=backend, key=f"positions {held!r} {digest(m)}")

@@ -23,8 +23,9 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
 from pfaffian.simulate.integrators import INTEGRATORS, KINKED, NEWTON, Stage, Step, Tangent
 from pfaffian.simulate.variables import Variables, normalise
-from pfaffian.terms.pfaffian import POSITION, VELOCITY
-from pfaffian.terms.terms import Terms
+from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
+from pfaffian.terms.present import remembered
+from pfaffian.terms.terms import Terms, shared
 
 FAULTS = ("constraint violation above the limit after correction: take a shorter step, or look for rows that contradict",)
 """What each fault of the step means, in order; status 2 is the first."""
@@ -197,24 +198,32 @@ def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX,
     q, v = normalise(m, T.q), T.v
     if not m.ideal:
         return q, v, ca.SX(0)
-    here = Terms(m, q, v, T.u, T.t)
-    metric, rows = near or along(here)
-    inverse, corrected = here.inverse_scales(scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
+    left, corrected = _left(m, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
+    phi, eta, K, inverse = left(q, v, m.p_symbols, T.t)
+    metric, rows = near or along(Terms(m, q, v, T.u, T.t))
     for _ in range(scheme.corrections):
-        off = ca.horzcat(here.rows.phi, here.rows.eta)[corrected, :]
+        off = ca.horzcat(phi, eta)[corrected, :]
         if scheme.tolerance:
-            off *= _off(here, inverse) > scheme.tolerance
+            off *= _off(T.rows, phi, eta, inverse) > scheme.tolerance
         move = solve_WT(metric, rows.solve(off))
-        q = normalise(m, q - here.kinematics.kinematic_matrix @ move[:, 0])
+        q = normalise(m, q - K @ move[:, 0])
         v = v - move[:, 1]
-        here = Terms(m, q, v, T.u, T.t)
-    return q, v, _off(here, inverse)
+        phi, eta, K, _ = left(q, v, m.p_symbols, T.t)
+    return q, v, _off(T.rows, phi, eta, inverse)
 
 
-def _off(T: Terms, inverse: ca.SX) -> ca.SX:
-    """The largest relative residual: |phi|, or |eta| of rows without phi."""
-    positions, velocities = T.rows.at(POSITION), T.rows.at(VELOCITY)
-    return largest(ca.vertcat(T.rows.phi[positions, 0], T.rows.eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
+@remembered(64)
+def _left(m: Mechanism, limit: float) -> ca.Function:
+    """(q, v, p, t) -> phi, eta, the kinematic matrix, and 1 / s of each row for this limit."""
+    T = shared(m)
+    found = [T.rows.phi, T.rows.eta, T.kinematics.kinematic_matrix, T.inverse_scales(limit)]
+    return ca.Function("left", [T.q, T.v, m.p_symbols, T.t], found)
+
+
+def _off(rows: Rows, phi: ca.SX, eta: ca.SX, inverse: ca.SX) -> ca.SX:
+    """The largest relative residual: |phi|, or |eta| of rows without phi.   inverse: 1 / s of each row."""
+    positions, velocities = rows.at(POSITION), rows.at(VELOCITY)
+    return largest(ca.vertcat(phi[positions, 0], eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
 
 
 def largest(x: ca.SX) -> ca.SX:

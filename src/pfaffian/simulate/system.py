@@ -22,7 +22,7 @@ from pfaffian.model.number import column
 from pfaffian.simulate.signals import Signal
 from pfaffian.simulate.variables import AS_THEY_ARE, Variables, normalise, of_joints, q_dot
 from pfaffian.terms.present import present, remembered
-from pfaffian.terms.terms import Terms, symbols
+from pfaffian.terms.terms import Terms, shared, symbols
 
 RETURNS = 1e-6
 """Difference that a coordinate or velocity may have, relative to 1 plus the largest, after it went into a state and back."""
@@ -182,6 +182,15 @@ class System:
         if q.is_valid_input() and v.is_valid_input():
             return At(Terms(m, q, v, u, t), x, None)
         return At(Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), u, t), x, (q, v))
+
+    def at_shared(self) -> At:
+        """The state [q; v] at the symbols of `terms.shared`, whose kinematics and rows are written once for all; another state
+        at new ones.
+        """
+        if self.own_state:
+            return self.at()
+        T = shared(self.mechanism)
+        return At(T.anew(), ca.vertcat(T.q, T.v), None)
 
     def shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         """(q, v) of a state x, as expressions."""

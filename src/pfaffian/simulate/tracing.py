@@ -50,7 +50,7 @@ class Traced(NamedTuple):
 
 def trace(sim: Simulation) -> Traced:
     """All functions of a run but its entrance. Raises ModelError: the integrator, the law or an output does not fit."""
-    here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
+    here, z = sim.system.at_shared(), ca.SX.sym("z", len(sim.z))
     inputs, corrected, needed = correction(sim, here, z)
     project = ca.Function("project", inputs, corrected, SHARED)
     rhs, sizes, terms = _rate(sim, "rhs", here, z, None, needed)

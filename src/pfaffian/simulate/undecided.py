@@ -16,6 +16,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import RunWarning, listed, notice
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.maths.linear import NOTHING, SURE
+from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.newton import free_problem, rank_at
@@ -94,7 +95,7 @@ class Numbers(NamedTuple):
 
     def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
         """(m,) squared lengths left of the dropped rows at a state, relative to their typical ones; nan without inertia."""
-        A, M, size = (x.full() for x in self.rows(q, v, t, p))
+        A, M, size = values(self.rows, q, v, t, p)
         Lam = mass_weighted(A, M)
         if Lam is None:
             return np.full(len(A), np.nan)
@@ -105,7 +106,7 @@ class Numbers(NamedTuple):
 @remembered(64)
 def _numbers(m: Mechanism) -> Numbers:
     T = shared(m)
-    rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [T.A, T.M, T.row_size])
+    rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.A, T.M, T.row_size)])
     counted = None if T.counted is None else T.counted.full()[0]
     return Numbers(rows, row_names(T.kinematics), T.groups, counted)
 

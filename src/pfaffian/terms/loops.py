@@ -59,7 +59,14 @@ class Loops(NamedTuple):
 
 
 def loops(k: Kinematics) -> Loops:
-    """The loops of closures, see `closed`, without those that only repeat another."""
+    """The loops of closures, see `closed`, without those that only repeat another; written once for these Kinematics."""
+    built = vars(k)
+    if "loops" not in built:
+        built["loops"] = _loops(k)
+    return built["loops"]
+
+
+def _loops(k: Kinematics) -> Loops:
     m = k.mechanism
     original = closed(m)
     first = [i for i in original if i == original[i]]

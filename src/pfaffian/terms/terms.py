@@ -15,6 +15,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
+from pfaffian.maths.values import values
 from pfaffian.model import shown
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
@@ -61,6 +62,12 @@ class Terms:
         """The same terms under other inputs u (nu, 1), with all that has been built and does not depend on them."""
         other = Terms(self.mechanism, self.q, self.v, u, self.t)
         vars(other).update({name: x for name, x in vars(self).items() if name not in ("u", "force", "generalised_input")})
+        return other
+
+    def anew(self) -> Terms:
+        """New Terms at the same symbols, of which only kinematics and constraint rows have been built."""
+        other = Terms(self.mechanism, self.q, self.v, self.u, self.t)
+        vars(other).update(kinematics=self.kinematics, rows=self.rows)
         return other
 
     def built(self, name: str) -> bool:
@@ -294,7 +301,7 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        A, M, phi, K = (x.full() for x in terms(q, each * v, 0, p))
+        A, M, phi, K = values(terms, q, each * v, 0, p)
         return A * each / units, M * np.outer(each, each), phi / units, K * each
 
     def sample(q: np.ndarray) -> RowSample:

@@ -19,7 +19,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats import RunSettings, read
 from pfaffian.formats.shelf import ZOO, example, examples, shelf
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.assemble import guessed_start
+from pfaffian.simulate.assemble import start_from_guess
 from pfaffian.simulate.run import run
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
@@ -67,7 +67,7 @@ def animal(name: str) -> Animal:
 def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
     """The start of its run, on its constraints."""
     _, _, u, p = settings.arrays(m)
-    given = guessed_start(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
+    given = start_from_guess(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
     begun = start_state(given, {}, {}, correct=True)
     names = (m.q_names, m.v_names, m.u_names, m.p_names)
     return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (begun.q[0], begun.v[0], u, p), strict=True)])

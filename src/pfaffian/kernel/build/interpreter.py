@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import BuildError
 from pfaffian.kernel.build import library, toolchain
 from pfaffian.kernel.build.loop_trial import loop_answers
 from pfaffian.kernel.build.passes import encoded
@@ -59,17 +58,14 @@ def _two(sizes: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
 
 def interpreter(lanes: int) -> ctypes.CDLL:
     """The library of the interpreter for so many lanes; built and tried now if the store has none. BuildError: it cannot be."""
-    compiler = toolchain.find_compiler()
-    if compiler is None:
-        raise BuildError(toolchain.NO_COMPILER)
-    return _built(lanes, compiler)
+    return _built(lanes, toolchain.find_compiler())
 
 
 @lru_cache(maxsize=8)
-def _built(lanes: int, compiler: Compiler) -> ctypes.CDLL:
+def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
     programs = tried()
     trial = Trial(lambda: loop_answers(programs), lanes * encode(*programs).frame, True)
-    built = library.load(interpreter_text(lanes), "interpreter", trial, compiler)[0]
+    built = library.ready(interpreter_text(lanes), "interpreter", trial, compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     arguments = {
         "pfaffian_interpret": [pointer] * 3 + [number] * 3 + [pointer],

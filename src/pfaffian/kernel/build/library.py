@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build import store, toolchain
+from pfaffian.kernel.build.carried import carried
 from pfaffian.kernel.build.toolchain import Compiler, Mode
 from pfaffian.kernel.build.trial import Trial, check
 from pfaffian.kernel.build.waiting import tell
@@ -37,6 +40,35 @@ def key_of(text: str, mode: Mode, compiler: Compiler) -> str:
     return hashlib.sha256("\0".join([text, *compiler.argv, *compiler.flags(mode), compiler.identity]).encode()).hexdigest()
 
 
+def ready(text: str, mode: Mode, trial: Trial, compiler: Compiler | None) -> ctypes.CDLL:
+    """The library of one of the library's own texts: the object that the package carries, else compiled as by `load`.
+
+    A carried object is tried too, once on a machine, as this processor runs it. Raises BuildError: there is neither.
+    """
+    object_ = carried(text, mode)
+    if object_ is not None:
+        try:
+            return _adopted(object_, text, trial)
+        except (BuildError, OSError):
+            if compiler is None:
+                raise
+    if compiler is None:
+        raise BuildError(toolchain.NO_COMPILER)
+    return load(text, mode, trial, compiler)[0]
+
+
+def _adopted(object_: Path, text: str, trial: Trial) -> ctypes.CDLL:
+    """The library of a carried object, tried and copied into the store."""
+    place = store.directory()
+    key = hashlib.sha256(b"carried\0" + object_.read_bytes()).hexdigest()
+
+    def copy(source: Path, built: Path) -> None:
+        shutil.copyfile(object_, built)
+
+    found = open_entry(store.get(place, key))
+    return (found or _publish(place, key, text, trial, {"carried": object_.name}, copy))[0]
+
+
 def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
     """The library of an entry of the store; None if there is no entry or it does not load."""
     if entry is None:
@@ -50,18 +82,30 @@ def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, 
 def _build(
     place: Path, key: str, text: str, mode: Mode, trial: Trial, compiler: Compiler
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
-    meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode)), "key": key}
+    meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode))}
+
+    def compiled(source: Path, built: Path) -> None:
+        toolchain.compile_source(compiler, source, built, mode)
+
+    return _publish(place, key, text, trial, meta, compiled)
+
+
+def _publish(
+    place: Path, key: str, text: str, trial: Trial, meta: dict[str, Any], make: Callable[[Path, Path], None]
+) -> tuple[ctypes.CDLL, dict[str, Any]]:
+    """The library of an object that make(source, object) writes, tried.   meta: of its sidecar."""
+    meta = meta | {"key": key}
     with store.building(place) as folder:
         source, built = folder / "kernel.c", folder / "kernel.so"
         source.write_text(text, encoding="utf-8")
-        toolchain.compile_source(compiler, source, built, mode)
+        make(source, built)
         tell("trying what was compiled")
         meta["trial"] = check(trial, built, source)
         target = store.publish(place, key, built, meta)
     try:
         return ctypes.CDLL(str(target)), meta
     except OSError as error:
-        raise BuildError(f"{compiler.argv[0]} wrote an object that does not load: {error}") from error
+        raise BuildError(f"the object that was tried does not load: {error}") from error
 
 
 def warn_once(message: str) -> None:

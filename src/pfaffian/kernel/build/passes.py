@@ -33,8 +33,7 @@ _MEANING[[ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_CALL]] = -3, -4, -5, -6
 
 def passes() -> Passes:
     """The passes in C, and `placed` of the encoding; those in Python where nothing can be compiled."""
-    compiler = toolchain.find_compiler()
-    return PYTHON if compiler is None else _found(compiler)
+    return _found(toolchain.find_compiler())
 
 
 def encoded(*programs: Program) -> encode.Encoded:
@@ -43,14 +42,14 @@ def encoded(*programs: Program) -> encode.Encoded:
 
 
 @lru_cache(maxsize=8)
-def _found(compiler: Compiler) -> Passes:
+def _found(compiler: Compiler | None) -> Passes:
     with suppress(BuildError, OSError):
         return _built(compiler)
     return PYTHON
 
 
-def _built(compiler: Compiler) -> Passes:
-    built = library.load(passes_text(), "strict", Trial(_answers, 0, True), compiler)[0]
+def _built(compiler: Compiler | None) -> Passes:
+    built = library.ready(passes_text(), "strict", Trial(_answers, 0, True), compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     for name, types in {
         "pfaffian_pass": [number, pointer, pointer],

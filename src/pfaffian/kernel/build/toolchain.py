@@ -47,9 +47,11 @@ class Compiler:
     version: str
     identity: str
 
-    def flags(self, mode: Mode) -> tuple[str, ...]:
-        """Flags of one compilation."""
+    def flags(self, mode: Mode, level: str | None = None) -> tuple[str, ...]:
+        """Flags of one compilation, for this processor or for a level of `carried`."""
         native: tuple[str, ...] = ("-mcpu=native",) if self.kind == "zig" else (NATIVE,)
+        if level is not None:
+            native = (f"-march={level}",)
         # gcc 12's tuning for a processor with AVX-512 makes one lane slower by 7 %, and eight no faster.
         if self.kind == "gcc" and NATIVE == "-march=native":
             native += ("-mtune=generic",)
@@ -114,10 +116,10 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
     return Compiler(argv, kind, version, identity)
 
 
-def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode) -> None:
+def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode, level: str | None = None) -> None:
     """Compile one file to a shared object, its units at once. BuildError with the end of the compiler's messages."""
     units = units_of(source.read_text(encoding="utf-8"))
-    flags = compiler.flags(mode)
+    flags = compiler.flags(mode, level)
     link = [*compiler.argv, *flags, "-o", str(target)]
     if len(units) == 1:
         _compile([[*link, str(source), "-lm"]], source)
