@@ -24,13 +24,14 @@ from pfaffian.kernel.remember import checking, compare
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """The parts of a Kernel or a Rollout.   tiers: None if NumPy interprets it.   work: operations of one evaluation."""
+    """The parts of a Kernel or a Rollout.   tiers: None if NumPy interprets it.   work: operations of one evaluation
+    of each part."""
 
     recipe: Recipe
     shapes: tuple[Shape, ...]
     digest: str
     tiers: Tiers | None = None
-    work: int = 0
+    work: tuple[int, ...] = ()
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
         compare(f"the Programs of {key}", known.digest, recipe.digest)
     tiers = _tiers(known, function, lambda: trial(known), backend, key)
     shapes = tuple(map(shape, known.programs))
-    return Code(recipe.expecting(known.digest), shapes, known.digest, tiers, known.programs[0].n_ops)
+    return Code(recipe.expecting(known.digest), shapes, known.digest, tiers, tuple(program.n_ops for program in known.programs))
 
 
 def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:
