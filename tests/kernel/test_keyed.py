@@ -34,7 +34,8 @@ class BuildRollout(Build):
         self.calls += 1
         x, none, t, h = ca.SX.sym("x", 2), [ca.SX.sym(n, 0) for n in ("u", "w", "p")], ca.SX.sym("t"), ca.SX.sym("h")
         step = ca.Function("step", [x, *none, t, h], [x + self.factor * h * ca.cos(t), ca.SX(0, 1)])
-        return step, ca.Function("observe", [x, *none[1:], t], [x * t])
+        law = ca.Function("law", [x, *none[1:], t], [0.5 * x, ca.SX(0, 1)])
+        return step, ca.Function("observe", [x, *none[1:], t], [x * t]), law
 
 
 @pytest.fixture
@@ -77,12 +78,16 @@ def test_what_was_compiled_is_loaded_and_not_interpreted(place):
     assert again.calls == 0
 
 
-def test_a_rollout_by_key(place):
+@pytest.mark.parametrize("backend", ["auto", "c"])
+def test_a_rollout_by_key(place, backend):
+    """Interpreted and compiled, with a sampler."""
+
     def run(r):
-        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), kernel.Span(0.5, 0.25, 6, 2, last=True))
+        span = kernel.Span(0.5, 0.25, 6, 2, last=True, sampling=((3, 1),))
+        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), span)
 
     first, again = BuildRollout(), BuildRollout()
-    fresh, known = (kernel.compile_rollout(b, key="model") for b in (first, again))
+    fresh, known = (kernel.compile_rollout(b, key="model", backend=backend) for b in (first, again))
     assert (first.calls, again.calls) == (1, 0)
     for a, b in zip(run(fresh), run(known), strict=True):
         assert np.array_equal(a, b)

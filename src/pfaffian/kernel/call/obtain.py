@@ -67,7 +67,7 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
         if checking():
             compare(f"the kernel of {key}", found.digest, recipe.digest)
         tier = compiled(found.library, function, found.doubles, found.meta)
-        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier))
+        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier), (0,) * len(found.shapes))
     tell("deriving the equations")
     if backend == "numpy":
         return Code(recipe, tuple(map(shape, recipe.programs)), recipe.digest)
