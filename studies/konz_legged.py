@@ -53,7 +53,7 @@ PUSH = {"push.fy": 60.0, "push.nz": 4.0}
 """For 0.1 s [N, N m]."""
 SHARES = {"walk": 1.0, "tight": 0.24, "weak": 0.22}
 """Part of their torques that motors have."""
-STEP, EVERY = 1e-3, 5
+DURATION, STEP, EVERY = 2.5, 2.5e-3, 2
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 GO = pf.Parameter("go", 0.0)
 """How much of the motion of "walk" the reference makes."""
@@ -158,17 +158,26 @@ def outputs() -> dict:
 
 
 def run() -> dict[str, xr.Dataset]:
+    """All motions as one batch: three walks from a start that is off, and from the stance a short push and six lasting ones."""
     m, q = mechanism(), stance()
     off = q.copy()
     off[:3], off[3:7] = q[:3] + OFF, Rotation.from_rotvec(OFF_TURN).as_quat()
     off = pf.assemble(m, off, hold=("root_joint", *(f"{FREE}_{part}_joint" for part in BEND))).q
-    how = {"step": STEP, "every": EVERY, "control": law(), "outputs": outputs(), "record": "all"}
-    shares = {name: {"go": 1.0, "strength": x} for name, x in SHARES.items()}
-    results = {name: pf.run(m, off, duration=2.5, parameters=x, **how) for name, x in shares.items()}
-    short = (np.arange(1500) * STEP < 0.1).astype(float)
-    results["pushed"] = pf.run(m, q, duration=1.5, u={n: x * short for n, x in PUSH.items()}, u_step=STEP, **how)
+    names = [*SHARES, "pushed", *(f"held {name}" for name in WRENCH)]
+    steps = round(DURATION / STEP)
+    pushes = {f"push.{name}": np.zeros((steps, len(names))) for name in WRENCH}
+    for name, most in PUSH.items():
+        pushes[name][: round(0.1 / STEP), names.index("pushed")] = most
     for name, force in zip(WRENCH, FORCES, strict=True):
-        results[f"held {name}"] = pf.run(m, q, duration=3.0, u={f"push.{name}": force}, **how)
+        pushes[f"push.{name}"][:, names.index(f"held {name}")] = force
+    walks = np.array([name in SHARES for name in names])
+    parameters = {"go": walks.astype(float), "strength": np.array([SHARES.get(name, 1.0) for name in names])}
+    r = pf.run(
+        m, np.where(walks[:, None], off, q), duration=DURATION, step=STEP, every=EVERY, u=pushes, u_step=STEP,
+        parameters=parameters, control=law(), outputs=outputs(), record="all",
+    )  # fmt: skip
+    results = {name: r.isel(run=i) for i, name in enumerate(names)}
+    results["pushed"] = results["pushed"].sel(time=slice(0, 1.5))
     return results | {"alone": alone(results["walk"])}
 
 

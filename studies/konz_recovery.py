@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -53,19 +54,43 @@ def mechanism() -> pf.Mechanism:
     )  # fmt: skip
 
 
-def machines() -> dict[str, tuple]:
-    """Mechanism, lean, limits W u <= l, and the inputs of hover."""
+class Machine(NamedTuple):
+    """A mechanism with its lean, limits W u <= l, and the inputs of hover."""
+
+    mechanism: pf.Mechanism
+    lean: Any
+    limits: tuple[np.ndarray, np.ndarray]
+    hover: list[float]
+
+
+def machines() -> dict[str, Machine]:
     box = np.kron(np.eye(4), [[-1.0], [1.0]]), np.tile([0.0, LARGEST], 4)
     polygon = pf.multicopters.thrust_polygon(2.0, 14.0, np.radians(30), propellers=2)
     up = BICOPTER["mass"] * GRAVITY / 2 / np.cos(BICOPTER["lean"])
-    quadcopter = mechanism(), 0.0, box, [pf.multicopters.QUADCOPTER["mass"] * GRAVITY / 4] * 4
-    bicopter = (
-        pf.multicopters.bicopter("bicopter", **BICOPTER),
-        pf.multicopters.bicopter_lean(**BICOPTER),
-        polygon,
-        [0, up, 0, up],
-    )
-    return {"quadcopter": quadcopter, "bicopter": bicopter}
+    bicopter = pf.multicopters.bicopter("bicopter", **BICOPTER)
+    return {
+        "quadcopter": Machine(mechanism(), 0.0, box, [pf.multicopters.QUADCOPTER["mass"] * GRAVITY / 4] * 4),
+        "bicopter": Machine(bicopter, pf.multicopters.bicopter_lean(**BICOPTER), polygon, [0, up, 0, up]),
+    }
+
+
+def prototype(lean: Any) -> tuple[control.Pair, list[pf.Parameter], dict[str, dict[str, float]]]:
+    """A pair in whose matrices entries that depend on the poles are parameters, these, and their values for each choice."""
+    pairs = {}
+    for poles, p in POLES.items():
+        four = [p, p, p * np.exp(0.4j), p * np.exp(-0.4j)]
+        pairs[poles] = control.quadcopter_pair("body", four, heading=HEADING[poles], lean=lean, share=0.1)
+    matrices, found, numbers = {}, dict[str, pf.Parameter](), {poles: dict[str, float]() for poles in POLES}
+    for of in ("inertia", "damping", "stiffness"):
+        each = {poles: np.array(ca.DM(getattr(pair, of))) for poles, pair in pairs.items()}
+        M = ca.SX(ca.DM(each["slow"]))
+        for i, j in zip(*np.nonzero(each["slow"] != each["fast"]), strict=True):
+            name = f"{of} {min(i, j)} {max(i, j)}"
+            M[i, j] = found.setdefault(name, pf.Parameter(name, float(each["slow"][i, j]))).symbol
+            for poles, values in each.items():
+                numbers[poles][name] = float(values[i, j])
+        matrices[of] = M
+    return control.pair("body", **matrices), list(found.values()), numbers
 
 
 def starts(runs: int = RUNS) -> tuple[np.ndarray, np.ndarray]:
@@ -88,20 +113,19 @@ def watching(W: np.ndarray, l: np.ndarray) -> control.Control:
     return control.discrete(watch, PERIOD, state={"far": [0.0], "over": [-LARGEST]})
 
 
-def flown(machine: str, poles: str, runs: int = RUNS) -> xr.Dataset:
-    m, lean, limits, hover = machines()[machine]
-    p = POLES[poles]
-    four = [p, p, p * np.exp(0.4j), p * np.exp(-0.4j)]
-    own = control.quadcopter_pair("body", four, heading=HEADING[poles], lean=lean, share=0.1)
-    law = control.prototype_tracking([own], control.set_point(GOAL), approach="body", limits=limits)
-    both = control.several(law=control.discrete(law, PERIOD, start=hover), watch=watching(*limits))
-    q, v = starts(runs)
-    signals = ["q", "v", "farthest", "beyond"]
-    return pf.run(m, q, v, duration=DURATION[poles], step=PERIOD, every=EVERY, control=both, record=signals)
+def flown(machine: Machine, runs: int = RUNS) -> dict[str, xr.Dataset]:
+    """The flights with all poles, by one kernel."""
+    own, parameters, numbers = prototype(machine.lean)
+    m = machine.mechanism.with_(parameters=parameters)
+    law = control.prototype_tracking([own], control.set_point(GOAL), approach="body", limits=machine.limits)
+    sampled = control.discrete(law, PERIOD, start=machine.hover)
+    how = {"step": PERIOD, "every": EVERY, "record": ["q", "v", "farthest", "beyond"]}
+    how["control"] = control.several(law=sampled, watch=watching(*machine.limits))
+    return {poles: pf.run(m, *starts(runs), duration=DURATION[poles], parameters=numbers[poles], **how) for poles in POLES}
 
 
 def run() -> dict[str, xr.Dataset]:
-    return {f"{machine} {poles}": flown(machine, poles) for machine in machines() for poles in POLES}
+    return {f"{name} {poles}": r for name, machine in machines().items() for poles, r in flown(machine).items()}
 
 
 def tilt(q: np.ndarray) -> np.ndarray:

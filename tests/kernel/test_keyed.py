@@ -40,6 +40,12 @@ class BuildRollout(Build):
         return step, ca.Function("observe", [x, *none[1:], t], [x * t])
 
 
+class BuildSampled(BuildRollout):
+    def __call__(self):
+        x, none, t = ca.SX.sym("x", 2), [ca.SX.sym(n, 0) for n in ("u", "p")], ca.SX.sym("t")
+        return *super().__call__(), ca.Function("law", [x, *none, t], [0.5 * x, ca.SX(0, 1)])
+
+
 @pytest.fixture
 def place(monkeypatch, tmp_path):
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
@@ -80,12 +86,16 @@ def test_what_was_compiled_is_loaded_and_not_interpreted(place):
     assert again.calls == 0
 
 
-def test_a_rollout_by_key(place):
-    def run(r):
-        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), kernel.Span(0.5, 0.25, 6, 2, last=True))
+@pytest.mark.parametrize("backend", ["auto", "c"])
+def test_a_rollout_by_key(place, backend):
+    """Interpreted and compiled, with a sampler."""
 
-    first, again = BuildRollout(), BuildRollout()
-    fresh, known = (kernel.compile_rollout(b, key="model") for b in (first, again))
+    def run(r):
+        span = kernel.Span(0.5, 0.25, 6, 2, last=True, sampling=((3, 1),))
+        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), span)
+
+    first, again = BuildSampled(), BuildSampled()
+    fresh, known = (kernel.compile_rollout(b, key="model", backend=backend) for b in (first, again))
     assert (first.calls, again.calls) == (1, 0)
     for a, b in zip(run(fresh), run(known), strict=True):
         assert np.array_equal(a, b)

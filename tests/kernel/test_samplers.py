@@ -6,6 +6,7 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel.call import tiers
 
 N, PHASE, SLOW = 4, 1, 6
 WHEN = [(N, PHASE), (SLOW, 0)]
@@ -69,6 +70,16 @@ def test_same_bits(rollouts, batch):
     assert all(equal(results[0], r) for r in results[1:])
     one = rollouts[1](x0[-1], u[:, -1], p[-1], SPAN)
     assert np.array_equal(one.records[:, 0], results[0].records[:, -1], equal_nan=True)
+
+
+def test_compiling_pays_by_what_samplers_do_too(monkeypatch):
+    """Three blocks of 17 runs: a law of many operations beside a small machine decides when the compiler starts."""
+    counted = []
+    monkeypatch.setattr(tiers.Tiers, "take", lambda self, work: counted.append(work) or self.now)
+    r = kernel.compile_rollout(*held(), backend="interpreter")
+    r(*inputs(17), SPAN)
+    step, fast, slow = (program.n_ops for program in (r.step, *r.samplers))
+    assert counted == [pytest.approx(3 * 40 * (step + fast / N + slow / SLOW))]
 
 
 @pytest.mark.parametrize("cuts", [(17, 40), (1, 4, 6, 40), (0, 5, 12, 40)])

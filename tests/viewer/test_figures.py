@@ -353,6 +353,24 @@ def test_axes_with_a_title_say_there_what_they_cut_off_and_one_legend_serves_all
     assert legend(left) == ["a", "band"] and right.get_legend() is None and complaints(figure) == []
 
 
+def test_axes_side_by_side_have_their_legends_above() -> None:
+    """Nothing comes between columns; what a legend of the figure says is said once; axes keep their heights."""
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.set_title("left")
+    for ax, names in ((left, "ab"), (right, "ac")):
+        for i, name in enumerate(names):
+            ax.plot([0, 1], [i, 1], label=name)
+    figure.legend(*[x[:1] for x in left.get_legend_handles_labels()], loc="outside lower center")
+    drawing.finish(figure)
+    assert legend(left) == ["b"] and legend(right) == ["c"] and complaints(figure) == []
+    (width, height), boxes = figure.get_size_inches(), [ax.get_window_extent() for ax in (left, right)]
+    assert width == 6 and height > 3
+    assert all(ax.get_legend().get_window_extent().y0 >= box.y1 for ax, box in zip((left, right), boxes, strict=True))
+    assert left.title.get_window_extent().y0 >= left.get_legend().get_window_extent().y0
+    assert boxes[1].x0 - boxes[0].x1 < 0.15 * figure.dpi * width
+
+
 def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> None:
     figure = Figure(figsize=(6, 3))
     left, right = figure.subplots(1, 2)

@@ -13,6 +13,10 @@ zero, as if A were larger than it is, and no interval says so: with one column o
 1 / (1 + (e / a)^2) of the number is left. Two things help: smoother measurements (a longer window of `derivatives`), and
 `instruments`, the same equations made from another measurement of the same motion, or from a simulation of it.
 
+Neither helps against what a window rounds off: products of smoothed signals are not the smoothed product. That is small while
+the machine moves slowly beside the window, and a bias of its own where it does not, as at a start in which servos jump: leave
+such moments out. Rows that miss by many times the deviation of their kind tell where they are.
+
 Example:
     >>> import numpy as np
     >>> from pfaffian.control import identification

@@ -1,4 +1,4 @@
-"""How every figure looks: colours, legends beside the axes, notes where axes cut lines off; files written whole."""
+"""How every figure looks: colours, legends beside or above the axes, notes where axes cut lines off; files written whole."""
 
 from __future__ import annotations
 
@@ -65,30 +65,42 @@ def save(figure: Any, path: Path) -> Path:
 
 
 def finish(figure: Any) -> Any:
-    """Put legends beside the axes of a figure, of the artists that have data, and a note above axes that cut a line off.
+    """Put legends beside the axes of a figure, or above axes that stand side by side, and note where axes cut a line off.
 
-    Axes with the same entries as earlier axes get none. The figure becomes wider by its legends.
+    Legends are of the artists that have data. Entries of a legend of the figure itself are not given again, nor are those of
+    earlier axes with the same entries. The figure grows by its legends, so that axes keep their size.
     """
     legends = set[tuple[Any, ...]]()
+    common = {text.get_text() for shared in figure.legends for text in shared.get_texts()}
     for ax in figure.axes:
         handles, names = ax.get_legend_handles_labels()
-        filled = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h)]
+        filled = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h) and n not in common]
         if ax.get_legend() is not None:
             ax.get_legend().remove()
         entries = tuple((n, _look(h)) for h, n in filled)
         if entries not in legends:
-            legend(ax, [h for h, _ in filled], [n for _, n in filled])
+            draw = legend_above if _side_by_side(ax) else legend
+            draw(ax, [h for h, _ in filled], [n for _, n in filled])
+            if ax.get_title():
+                put_title(ax, ax.get_title())
         legends.add(entries)
         say_cut(ax)
     figure.draw_without_rendering()
-    widths: dict[int, float] = {}
+    wider, higher = dict[int, float](), dict[int, float]()
     for ax in figure.axes:
-        if ax.get_legend() is not None and ax.get_subplotspec() is not None:
-            column = ax.get_subplotspec().colspan.stop
-            widths[column] = max(widths.get(column, 0.0), ax.get_legend().get_window_extent().width / figure.dpi)
+        if ax.get_legend() is None or ax.get_subplotspec() is None:
+            continue
+        box, at = ax.get_legend().get_window_extent(), ax.get_subplotspec()
+        room, line, size = (higher, at.rowspan.start, box.height) if _side_by_side(ax) else (wider, at.colspan.stop, box.width)
+        room[line] = max(room.get(line, 0.0), size / figure.dpi)
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width + sum(widths.values()), height)
+    figure.set_size_inches(width + sum(wider.values()), height + sum(higher.values()))
     return figure
+
+
+def _side_by_side(ax: Any) -> bool:
+    """Whether axes stand beside others, so that a legend at their side would come between them."""
+    return ax.get_subplotspec() is not None and ax.get_gridspec().ncols > 1
 
 
 def _look(artist: Any) -> tuple[Any, ...]:

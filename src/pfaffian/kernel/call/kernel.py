@@ -55,7 +55,7 @@ def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8,
 
 def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:
     code = obtain(plan, "pfaffian_evaluate", _trial, backend, key)
-    native = Native(code.tiers, code.shapes[0], plan.lanes, code.work) if code.tiers else None
+    native = Native(code.tiers, code.shapes[0], plan.lanes, code.work[0]) if code.tiers else None
     return Kernel(code, native)
 
 

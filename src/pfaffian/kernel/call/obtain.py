@@ -25,13 +25,14 @@ from pfaffian.kernel.remember import checking, compare
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """The parts of a Kernel or a Rollout.   tiers: None if NumPy interprets it.   work: operations of one evaluation."""
+    """The parts of a Kernel or a Rollout.   tiers: None if NumPy interprets it.   work: operations of one evaluation
+    of each part."""
 
     recipe: Recipe
     shapes: tuple[Shape, ...]
     digest: str
     tiers: Tiers | None = None
-    work: int = 0
+    work: tuple[int, ...] = ()
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -67,7 +68,7 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
         if checking():
             compare(f"the kernel of {key}", found.digest, recipe.digest)
         tier = compiled(found.library, function, found.doubles, found.meta, found.numbers)
-        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier))
+        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier), (0,) * len(found.shapes))
     tell("deriving the equations")
     if backend == "numpy":
         return Code(recipe, recipe.shapes, recipe.digest)
@@ -75,7 +76,8 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
     if checking():
         compare(f"the Programs of {key}", known.digest, recipe.digest)
     tiers = _tiers(known, function, lambda: trial(known), backend, key)
-    return Code(recipe.expecting(known.digest), known.shapes, known.digest, tiers, known.programs[0].n_ops)
+    work = tuple(program.n_ops for program in known.programs)
+    return Code(recipe.expecting(known.digest), known.shapes, known.digest, tiers, work)
 
 
 def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:

@@ -161,7 +161,7 @@ class Rollout:
         if len(set(runs)) > 1:
             raise ModelError(f"x0, u and p have different numbers of runs: {sorted(set(runs))}")
         batch = runs[0] if runs else 1
-        tier = self.tier(batch, span.steps)
+        tier = self.tier(batch, span.steps, span.sampling)
         result = RolloutResult(
             np.empty((nx, batch)).T,
             np.empty((len(span.recorded()), sum(self.shapes[1].outputs), batch)).swapaxes(1, 2),
@@ -175,10 +175,13 @@ class Rollout:
             run_loop(self.step, self.observe, self.samplers, x0, u, p, span, result)
         return result
 
-    def tier(self, batch: int, steps: int) -> Tier | None:
-        """What computes so many steps; None: NumPy."""
-        blocks = -(-batch // self.code.recipe.lanes)
-        return self.code.tiers.take(self.code.work * blocks * steps) if self.code.tiers else None
+    def tier(self, batch: int, steps: int, sampling: Sequence[tuple[int, int]]) -> Tier | None:
+        """What computes so many steps and the samplers that they call; None: NumPy."""
+        if not self.code.tiers:
+            return None
+        blocks, (step, _, *samplers) = -(-batch // self.code.recipe.lanes), self.code.work
+        a_step = step + sum(n / period for n, (period, _) in zip(samplers, sampling, strict=True))
+        return self.code.tiers.take(blocks * a_step * steps)
 
     def _run(
         self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
@@ -232,7 +235,7 @@ class InPlace:
 
     def advance(self, first: int, steps: int) -> None:
         """Steps first ... first + steps - 1."""
-        tier = self.rollout.tier(self.runs, steps)
+        tier = self.rollout.tier(self.runs, steps, self.span.sampling)
         if tier is None:
             self._by_numpy(first, steps)
             return

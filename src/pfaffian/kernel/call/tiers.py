@@ -67,7 +67,7 @@ class Tiers:
         self.now = first
         self._better, self._left = better, worth
 
-    def take(self, work: int) -> Tier:
+    def take(self, work: float) -> Tier:
         """The tier for a call of so many operations. From some number on, the compiler starts in the background."""
         if self._better is not None:
             self._left -= work
