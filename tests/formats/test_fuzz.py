@@ -54,7 +54,10 @@ SDF = b"""<?xml version="1.0"?><sdf version="1.9"><model name="m"><pose>0 0 1 0 
   <xyz expressed_in="f">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>.1</damping></dynamics>
   </axis></joint>
  <joint name="2" type="universal"><parent>b</parent><child>c</child><axis/><axis2><xyz>1 0 0</xyz></axis2></joint>
- <joint name="3" type="ball"><parent>a</parent><child>c</child></joint></model></sdf>"""
+ <joint name="3" type="ball"><parent>a</parent><child>c</child></joint>
+ <model name="n" placement_frame="g" canonical_link="d"><pose relative_to="f">0 1 0 0 0 0</pose>
+  <link name="d"/><frame name="g" attached_to="d"><pose>1 0 0 0 0 1</pose></frame></model>
+ <joint name="4" type="revolute"><parent>c</parent><child>n::d</child></joint></model></sdf>"""
 YAMLS = [
     p.read_bytes() for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")) if b"urdf:" not in p.read_bytes()
 ]
