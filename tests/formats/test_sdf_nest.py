@@ -54,7 +54,8 @@ def hand(name="hand", at="", **words):
     bend = joint("bend", "revolute", "palm", "tip", pose(JOINT) + FINGER)
     return (
         f'<model name="{name}"{given}>{at or pose(HAND)}{link("palm", pose(PALM))}{link("tip", pose(TIP, "palm"))}'
-        f'<frame name="rest">{pose(JOINT)}</frame>{link("thumb", pose("0 0 0 0 0 0", "rest"))}<frame name="mark" attached_to="palm">{pose(MARK)}</frame>{bend}'
+        f'<frame name="rest">{pose(JOINT)}</frame>{link("thumb", pose("0 0 0 0 0 0", "rest"))}'
+        f'<frame name="mark" attached_to="palm">{pose(MARK)}</frame>{bend}'
         f"{joint('follow', 'revolute', 'palm', 'thumb', FOLLOWER)}</model>"
     )
 
