@@ -148,7 +148,8 @@ def test_yaml_says_all_to_the_last_digit(tmp_path, made):
     m = made()
     found, settings = again(m, tmp_path)
     assert found == m and settings == RunSettings()
-    assert pickle.loads(pickle.dumps(m)) == m and again(found, tmp_path)[0] == m
+    copy = pickle.loads(pickle.dumps(m))
+    assert copy == m and again(copy, tmp_path)[0] == m
 
 
 def kinds_in(item):
@@ -236,6 +237,10 @@ WRONG_LAWS = {
     "half a component": (STOP.replace("component: 0", "component: 0.5"), "a whole number from 0 to 999999 is needed"),
     "an unknown joint": (STOP.replace("joint: h", "joint: k"), "force 'f': there is no joint 'k'; there are h"),
     "an unknown body": ("potential, V: {law: lifted, body: b, com: [0, 0, 0], force: [0, 0, 1]}", "there is no body 'b'"),
+    "an unknown pulley": (
+        "potential, V: {law: belt, driven: h, by: k, radii: [1, 2], weight: 1, rates: true}",
+        "force 'f': there is no joint 'k'",
+    ),
     "a form": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
     "a mesh": (
         "potential, V: {law: contact-energy, surfaces: {law: surfaces, body_a: a, body_b: world, "
