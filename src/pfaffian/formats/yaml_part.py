@@ -38,7 +38,7 @@ from pfaffian.model.force import (
 )
 from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
-from pfaffian.model.number import Parameter
+from pfaffian.model.number import Parameter, at_defaults
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.rolling import disk, ellipsoid, knife_edge, sphere, wheel
 from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
@@ -233,12 +233,10 @@ def read_pose(node: Node, names: Names) -> Pose:
 
 
 def _turned(f: Mapping[str, Node], R: ca.SX, names: Names) -> Pose:
-    """A pose whose rotation depends on parameters: a rotation at random values of them."""
+    """A pose whose rotation depends on parameters: a rotation at their defaults."""
     if "rpy" in f or "quaternion" in f:
         raise f["rotation"].error("rotation, rpy and quaternion say the same; give one of them")
-    used = ca.symvar(R)
-    at = np.random.default_rng(1).uniform(0.5, 1.5, len(used)).tolist()
-    _made(f["rotation"], pose, rotation=np.array(ca.Function("R", used, [R]).call(at)[0]))
+    _made(f["rotation"], pose, rotation=at_defaults(R))
     return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
 
 
