@@ -41,13 +41,13 @@ def run(o: Options) -> Iterator[Comparison]:
     random = np.random.default_rng(7)
     q = np.array(two_pandas.READY * 2) + SPREAD * random.uniform(-1, 1, (o.runs, m.nq))
     q, v = pf.assemble(m, q)[:2]
-    closed, operations = loop(m, law, q, v)
-    opened, without = loop(m, None, q, v)
+    closed, operations = loop(m, law, q, v, backend=o.backend)
+    opened, without = loop(m, None, q, v, backend=o.backend)
     python = Python.of(m)
     few = min(o.runs, 2)
     ends = np.array([python.run(q[i], v[i]) for i in range(few)])
     off = agree("two Pandas, the law in Python", closed()[:few, : ends.shape[1]], ends, SAME_END)
-    one, _ = loop(m, law, q[:1], v[:1])
+    one, _ = loop(m, law, q[:1], v[:1], backend=o.backend)
     calls = {"": closed, "open loop": opened}
     times = interleaved(calls, o.runs * STEPS, o)
     what = f"two Pandas, hybrid force, {o.runs} runs"
@@ -66,8 +66,8 @@ def at_a_rate(o: Options) -> Comparison:
     joints = control.joints(*(j.name for j in m.joints if j.nv))
     law = control.computed_torque(joints, control.set_point([0.3] * m.nv), stiffness=100.0, damping=20.0)
     q = np.random.default_rng(7).uniform(-0.5, 0.5, (o.runs, m.nq))
-    sampled, operations = loop(m, control.discrete(law, PERIOD), q, np.zeros_like(q))
-    flowing, always = loop(m, law, q, np.zeros_like(q))
+    sampled, operations = loop(m, control.discrete(law, PERIOD), q, np.zeros_like(q), backend=o.backend)
+    flowing, always = loop(m, law, q, np.zeros_like(q), backend=o.backend)
     times = interleaved({"": sampled, "at every stage": flowing}, o.runs * STEPS, o)
     notes = {"operations of a right-hand side": operations, "with the law in it": always}
     what = f"UR5, computed torque at 200 Hz, {o.runs} runs"
@@ -81,9 +81,10 @@ def loop(
     v: np.ndarray,
     u: Mapping[str, float] | None = None,
     scheme: pf.Scheme | None = None,
+    backend: str = "c",
 ) -> tuple[Callable[[], np.ndarray], int]:
     """Steps alone: the last states, [q, v, z]; and the operations of the right-hand side.   u: held inputs."""
-    call, operations = again(m, q, v, STEPS, u, step=STEP, control=law, scheme=scheme)
+    call, operations = again(m, q, v, STEPS, u, backend, step=STEP, control=law, scheme=scheme)
     return call, operations["rate"]
 
 

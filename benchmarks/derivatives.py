@@ -87,7 +87,7 @@ def compare(
 def compiled(m: pf.Mechanism, which: tuple[str, ...], o: Options) -> Any:
     """Kernel (q, v, u, p, t) -> derivatives of `which` by q, v and u, column by column."""
     slopes = {"slopes": lambda T: pf.calculus.motion_derivatives(T, by=BY, of=which)}
-    return pf.compile_terms(m, slopes, backend="interpreter" if o.quick else "c").kernel
+    return pf.compile_terms(m, slopes, backend=o.backend).kernel
 
 
 def prepared(kernel: Any, m: pf.Mechanism, states: tuple[np.ndarray, ...]) -> tuple[partial, np.ndarray]:
@@ -132,12 +132,12 @@ def sweep(o: Options) -> Comparison:
     m = welded(panda, "world", "panda_hand", ready(panda))
     q, v, _ = closed_states(m, ready(panda), RUNS, SPREAD)
     steps = 10 if o.quick else STEPS
-    r = pf.calculus.rollout(m, q, v, steps=steps, backend="interpreter" if o.quick else "c")
+    r = pf.calculus.rollout(m, q, v, steps=steps, backend=o.backend)
     weights = np.zeros(r.q.shape)
     weights[-1] = 1.0
     calls = {"": lambda: r.vjp(q=weights)}
     if not o.quick:
-        calls["rollout"], _ = again(m, q, v, steps)
+        calls["rollout"], _ = again(m, q, v, steps, backend=o.backend)
     times = interleaved(calls, RUNS * steps, o)
     peer = times.get("rollout", times[""])
     notes = {"rollouts": times[""].median / peer.median}

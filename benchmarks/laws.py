@@ -94,10 +94,10 @@ def machine(name: str, m: pf.Mechanism, laws: Mapping[str, Control], q: np.ndarr
         laws = dict([*laws.items()][:: len(laws) - 1])
     v, operations = np.zeros((len(q), m.nv)), dict[str, int]()
     calls: dict[str, Callable[[], Any]] = {}
-    calls["plant"], plant = loop(m, None, q, v)
+    calls["plant"], plant = loop(m, None, q, v, backend=o.backend)
     for title, law in laws.items():
-        calls[title], operations[title] = loop(m, law, q, v)
-        calls[f"{title}, at a rate"], _ = loop(m, control.discrete(law, PERIOD), q, v)
+        calls[title], operations[title] = loop(m, law, q, v, backend=o.backend)
+        calls[f"{title}, at a rate"], _ = loop(m, control.discrete(law, PERIOD), q, v, backend=o.backend)
     for title, call in calls.items():
         if not np.isfinite(call()).all():
             raise CheckFailed(f"{name}, {title}: not all numbers are finite")

@@ -58,7 +58,7 @@ def run(o: Options) -> Iterator[Comparison]:
     v, command = random.normal(size=(o.runs, 6)), 1.02 * speed_of(MASS * G / 4)
     what = f"Crazyflie, {{}}, {o.runs} runs"
     for ours, theirs in (("rk4", "rk4"), ("euler", "symplectic_euler")):
-        call, operations = loop(m, rotors(), q, v, dict.fromkeys(COMMANDS, command), pf.Scheme(integrator=ours))
+        call, operations = loop(m, rotors(), q, v, dict.fromkeys(COMMANDS, command), pf.Scheme(integrator=ours), o.backend)
         peers = [
             crazyflow("Crazyflow", q, v, theirs, command),
             crazyflow("float32", q, v, theirs, command, wide=False),
@@ -70,7 +70,7 @@ def run(o: Options) -> Iterator[Comparison]:
         yield beside(what.format(f"open loop, {ours}"), call, peers, notes, o)
     q[:, :7] = np.array(GOAL) + np.hstack([0.1 * random.normal(size=(o.runs, 3)), np.zeros((o.runs, 4))])
     v = 0.1 * random.normal(size=(o.runs, 6))
-    call, operations = loop(m, tracked(), q, v)
+    call, operations = loop(m, tracked(), q, v, backend=o.backend)
     peers = [crazyflow("Crazyflow", q, v, "rk4"), crazyflow("float32", q, v, "rk4", wide=False)]
     yield beside(what.format("under a law at 200 Hz, rk4"), call, peers, {"operations of a right-hand side": operations}, o)
 

@@ -18,13 +18,13 @@ def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True) -> Any:
 
 
 def again(
-    m: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, steps: int, u: Any = None, **how: Any
+    m: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, steps: int, u: Any = None, backend: str = "c", **how: Any
 ) -> tuple[Callable[[], np.ndarray], dict[str, int]]:
     """A call that makes so many steps from q, v (runs, n) and returns the last states, [q, v, ...]; and its operations.
 
     u: held inputs.   how: options of `pf.stepper`.
     """
-    s = pf.stepper(m, runs=len(q), backend="c", **how)
+    s = pf.stepper(m, runs=len(q), backend=backend, **how)
     s.reset(q, v)
     start = s.save()
 

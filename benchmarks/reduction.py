@@ -73,7 +73,7 @@ def beside(case: Case, o: Options) -> Iterator[Comparison]:
     sides["full"] = m
     calls, operations = {}, {}
     for side, x in sides.items():
-        calls[side], counted = again(x, q, v, STEPS, step=STEP)
+        calls[side], counted = again(x, q, v, STEPS, backend=o.backend, step=STEP)
         operations[side] = counted["step"]
         if not np.isfinite(calls[side]()).all():
             raise CheckFailed(f"{case.name}, {side}: not all numbers are finite")

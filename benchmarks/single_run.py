@@ -59,9 +59,9 @@ def run(o: Options) -> Iterator[Comparison]:
 
 def compare(c: Case, o: Options) -> Iterator[Comparison]:
     peers = {"mujoco mj_step": stepped(c), "mujoco rollout": rolled(c), "pin loop": by_hand(c)}
-    wanted = ours(c, CHECKED)
+    wanted = ours(c, CHECKED, o.backend)
     found = {name: check(c, name, wanted, call(CHECKED)) for name, call in peers.items()}
-    calls = {"": lambda: ours(c, c.steps)} | {name: lambda f=call: f(c.steps) for name, call in peers.items()}
+    calls = {"": lambda: ours(c, c.steps, o.backend)} | {name: lambda f=call: f(c.steps) for name, call in peers.items()}
     times = interleaved(calls, c.steps, o)
     for name in peers:
         notes = {f"difference of q after {CHECKED} steps": found[name]}
@@ -121,8 +121,9 @@ def baxter(steps: int) -> Case:
 # -- the four sides: steps -> last q ------------------------------------------------------------------------------------
 
 
-def ours(c: Case, steps: int) -> np.ndarray:
-    r = pf.run(c.mechanism, c.q, u=c.u, duration=steps * STEP, step=STEP, every=EVERY, correct_start=False, backend="c")
+def ours(c: Case, steps: int, backend: str) -> np.ndarray:
+    how = {"duration": steps * STEP, "step": STEP, "every": EVERY, "correct_start": False, "backend": backend}
+    r = pf.run(c.mechanism, c.q, u=c.u, **how)
     return r["q"].values[-1]
 
 

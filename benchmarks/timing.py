@@ -36,6 +36,11 @@ class Options:
         """States in a batch."""
         return 64 if self.quick else self.batch
 
+    @property
+    def backend(self) -> str:
+        """What computes: quickly, nothing is compiled."""
+        return "interpreter" if self.quick else "c"
+
 
 def pin_to_one_core() -> int | None:
     """Keep this process and its children on the last core it may use; which one, None where that cannot be done."""

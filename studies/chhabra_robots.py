@@ -254,7 +254,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{name}: wheels slip by [m/s]", float(slip), 0, 1e-12, "radius and track of the file")
     fastest = float(np.abs(result["nine motors"].v[:, 5:]).max())
     yield Claim("nine motors: joints of the arm turn by at most [rad/s]", fastest, 0.2, 0, "", "at most")
-    stopped, told = ~np.isnan(every.stopped.values), np.array(pf.causes(every))
+    stopped, told = ~np.isnan(every.stopped.values), np.array(pf.results.causes(every))
     yield Claim("share of random starts that stays feasible", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
     # A few grow beyond bounds between two steps, before the law ends them: the arm is then on its way to stretch.
     mute = np.array(["because of" not in x for x in told[stopped]])

@@ -221,10 +221,10 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("normal forces at the end, of the weight", ground / (mass * G), 1, 1e-4, "Newton")
     least = min(normal(r, sole).min() for sole in SOLES)
     yield Claim("least normal force, standing [N]", least, 0, 0, "unilateral contact", "at least")
-    changes = sum(len(pf.sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
+    changes = sum(len(pf.results.sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
     yield Claim("changes of sign of the normal forces, standing", changes, 0, 0, "unilateral contact")
     for sole in SOLES:
-        pulls = pf.sign_changes(lean, "multiplier", f"{sole}.vz")
+        pulls = pf.results.sign_changes(lean, "multiplier", f"{sole}.vz")
         side = sole.split("_")[0]
         yield Claim(f"times the {side} sole begins to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
         forces = lean["multiplier"].sel(row=f"{sole}.vz").interp(time=pulls.times).values

@@ -193,7 +193,7 @@ def singular(m: pf.Mechanism) -> list[str]:
         warnings.simplefilter("ignore", pf.RunWarning)
         for q, _ in SINGULAR.values():
             r = pf.run(m, q, duration=STEP, step=STEP, every=EVERY, control=law, outputs=PLACE)
-            said += pf.causes(r)
+            said += pf.results.causes(r)
     return said
 
 

@@ -244,7 +244,7 @@ ROWS = {
     "sphere": pf.holonomic("sphere", sphere),
     "line": pf.nonholonomic("line", line),
     "speed": pf.nonholonomic("speed", speed),
-    "coupled": pf.acceleration_constraint("coupled", coupled),
+    "coupled": pf.constraints.acceleration_constraint("coupled", coupled),
 }
 SOLVED = ("multipliers", "nullspace", "gauss")
 """Formulations of the library."""
@@ -296,7 +296,7 @@ def stabilised(name: str) -> Any:
             return Z, z - gains[0] * (Z @ k.v) - gains[1] * sphere(k)
         return Z, z - gains[0] * {"line": line, "speed": speed}[name](k)
 
-    return pf.acceleration_constraint(name, rows)
+    return pf.constraints.acceleration_constraint(name, rows)
 
 
 def held(name: str) -> Any:

@@ -290,7 +290,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     kinetic = r["energy"].values[-1] - r["energy"].values[0]
     yield Claim("M1: its energy less the work of the torque [J]", kinetic - power, 0, 1e-7, "energy")
     yield Claim("M1: |R^T R - 1|", _largest(np.einsum("nji,njk->nik", *[attitude(r)] * 2) - np.eye(3)), 0, 1e-12)
-    said = pf.causes(e)[0]
+    said = pf.results.causes(e)[0]
     yield Claim("M1: the run by angles says that it diverged", float("diverged" in said), 1, 0, "[konz25 1.2]")
     yield Claim("M1: when it did [s]", float(e["stopped"]), POLE_AT, 0.002, "[konz25 1.2]")
     yield from _circle(s, result["circle"])

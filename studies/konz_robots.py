@@ -160,7 +160,7 @@ def run() -> dict[str, Any]:
             outputs=outputs(robot),
             parameters=none,
         )
-    return results | {"no spare": pf.causes(r)[0]}
+    return results | {"no spare": pf.results.causes(r)[0]}
 
 
 def outputs(robot: Robot) -> dict[str, Any]:

@@ -444,7 +444,7 @@ def of_reach(out: xr.Dataset, still: xr.Dataset) -> Iterator[Claim]:
     yield Claim("tool sent outwards obeys until it would leave the reach, [s]", lasted, leaves, 2e-4, "[konz25 4.7.6]")
     yield Claim("and the run ends, status", float(out.status), 1, 0, "ours", "at least")
     yield Claim("stretched out it does not begin: runs that stopped", float((still.status != 0).sum()), 1, 0, "[konz25 4.7.6]")
-    named = "no inertia" in pf.causes(still)[0] and "elbow, shoulder" in pf.causes(still)[0]
+    named = "no inertia" in pf.results.causes(still)[0] and "elbow, shoulder" in pf.results.causes(still)[0]
     yield Claim("and the motion is named", float(named), 1, 0, "ours")
     size = np.abs(still.u.values[1:, 0]).max(axis=1) * np.sin(STRETCHED[1:])
     yield Claim("effort times sin theta_2, a tenth nearer [1]", size[0] / size[1], 1, 0.05, "[konz25 (4.111)]")

@@ -217,7 +217,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
             called = {"numpy": "NumPy's", "inverse": "those of pf.inverse_dynamics"}[what]
             yield Claim(f"{name}: torques off {called}, of the largest", off, 0, 1e-8, "[aghili05 (57)-(60)]")
         yield Claim(f"{name}: loops off [m]", float(r["violation"].max()), 0, 1e-10)
-        cause = pf.causes(result[f"{name}, wrong motors"])[0]
+        cause = pf.results.causes(result[f"{name}, wrong motors"])[0]
         yield Claim(
             f"{name}: wrong motors end the run as uncontrollable", float("uncontrollable" in cause), 1, 0, "[aghili05 (62)]"
         )

@@ -205,7 +205,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{name}, passing: tracking error [rad]", _largest(r["error"]), 0, 1e-6, source)
         yield Claim(f"{name}, passing: |2 q1 + q2 - 2 pi| [rad]", _largest(r["q"].values @ [2, 1] - 2 * np.pi), 0, 1e-8, source)
     stopped = result["one motor, upright at a step"]
-    uncontrollable = "uncontrollable" in pf.causes(stopped)[0]
+    uncontrollable = "uncontrollable" in pf.results.causes(stopped)[0]
     yield Claim("one motor, upright at a step: uncontrollable", float(uncontrollable), 1, 0, "[aghili05 (62)]")
     yield Claim("one motor, upright at a step: stopped at [s]", float(stopped["stopped"]), 1, 1e-9, "[aghili05 (62)]")
 

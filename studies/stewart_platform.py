@@ -266,7 +266,9 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     )
     yield Claim("the same at 90 degrees", float(at["measure"]), 0, 1e-14, "[ider (17)]")
     yield Claim("realisable at 90 degrees", float(at["realisable"]), 0, 0, "[ider (17)]")
-    yield Claim("turned to 90 degrees, the run says that", float("not realisable" in pf.causes(turned)[0]), 1, 0, "[ider (17)]")
+    yield Claim(
+        "turned to 90 degrees, the run says that", float("not realisable" in pf.results.causes(turned)[0]), 1, 0, "[ider (17)]"
+    )
     s = turned["q"].values[np.isfinite(turned["q"].values).all(axis=1)]
     angle = np.degrees(2 * np.arctan2(s[-1, 5], s[-1, 6]))
     yield Claim("platform then turned by [degree]", angle, 90, 0.05, "geometry")
@@ -278,4 +280,4 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         0,
         "[ider (17)]",
     )
-    yield Claim("and say why", float("not realisable" in pf.causes(result["batch"])[2]), 1, 0, "[ider (17)]")
+    yield Claim("and say why", float("not realisable" in pf.results.causes(result["batch"])[2]), 1, 0, "[ider (17)]")

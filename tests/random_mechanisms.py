@@ -176,7 +176,7 @@ def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, a
         return [pf.nonholonomic(name, lambda k: ca.sumsqr(k.velocity(body, x)) - 0.5 - 0.1 * ca.sin(3 * k.t))]
     if kind == "pushed":  # of accelerations, by rows that turn with q, v and t
         mix = random.normal(size=(2, m.nv))
-        return [pf.acceleration_constraint(name, lambda k: _pushed(k, mix))]
+        return [pf.constraints.acceleration_constraint(name, lambda k: _pushed(k, mix))]
     if kind == "squared":  # beside the plain row, one whose gradient vanishes wherever the plain one is met
         return [
             pf.holonomic(name, lambda k: k.position(body, x)[i] - here),

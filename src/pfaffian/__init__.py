@@ -2,16 +2,16 @@
 
     describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
                           read and write for files (URDF, MJCF, SDF, USD, YAML); Parameter for a number that varies
-    run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce, hamiltonian for
-                          other states
+    run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce for fewer states
     evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
-                          derivatives, reaction_wrench, equilibrium, linearise, symmetry; compile_terms for anything else;
+                          derivatives, reaction_wrench, equilibrium, linearise; compile_terms for anything else;
                           casadi_function for optimisers
-    use a result          causes, sign_changes, singular_passages, overview, animate, view, write_netcdf; export for laws as C99
+    use a result          overview, plot, animate, view; results.causes, results.write_netcdf; export for laws as C99
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
-rotations, screws (products of exponentials), reduction, calculus, constraints, statistics (along a run), sweeps,
-learning, formats (options of the readers), maths (so3, se3), cuda, study, bridges (acados, JAX).
+rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints, results (causes, files),
+statistics (along a run), sweeps, learning, formats (options of the readers), maths (so3, se3), cuda, study, bridges (acados,
+JAX).
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _HOME = {
     "pfaffian.model.joint": ["Joint", "edge", "joint", "locked", "mimic"],
     "pfaffian.model.coordinates": ["Coordinates", "coordinates", "velocities"],
     "pfaffian.model.constraint": [
-        "acceleration_constraint",
         "active_while",
         "closure",
         "coincide",
@@ -51,17 +50,12 @@ _HOME = {
     "pfaffian.simulate.adaptive": ["run_adaptive"],
     "pfaffian.simulate.step": ["Scheme"],
     "pfaffian.simulate.system": ["System"],
-    "pfaffian.simulate.states": ["hamiltonian"],
     "pfaffian.simulate.reduction": ["reduce"],
     "pfaffian.simulate.impact": ["impact"],
-    "pfaffian.evaluate.symmetry": ["symmetry"],
     "pfaffian.simulate.assemble": ["assemble"],
     "pfaffian.simulate.signals": ["of_motion"],
     "pfaffian.evaluate.reactions": ["reaction_wrench"],
     "pfaffian.simulate.reaction_output": ["reaction"],
-    "pfaffian.simulate.result": ["causes", "sign_changes"],
-    "pfaffian.simulate.passages": ["singular_passages"],
-    "pfaffian.simulate.netcdf": ["read_netcdf", "write_netcdf"],
     "pfaffian.evaluate.compiled": ["compile_terms", "forward_dynamics"],
     "pfaffian.evaluate.quantities": [
         "bias_force",
@@ -92,7 +86,7 @@ _FROM = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
     "bridges", "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters",
     "reduction",
-    "rolling", "rotations", "screws", "statistics", "study", "sweeps",
+    "results", "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
 __all__ = sorted([*_FROM, *_ROOMS])

@@ -370,7 +370,7 @@ def _system(m: Mechanism, state: str) -> Mechanism | System:
 
     if state not in STATES:
         raise ModelError(f"--state: {text(state, 40)!r} is unknown; {nearest(state, STATES)}")
-    return pf.reduce(m) if state == "reduced" else pf.hamiltonian(m) if state == "hamiltonian" else m
+    return pf.reduce(m) if state == "reduced" else pf.reduction.hamiltonian(m) if state == "hamiltonian" else m
 
 
 def _result(chosen: argparse.Namespace, m: Mechanism, settings: RunSettings, scheme: Scheme) -> Any:

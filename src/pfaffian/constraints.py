@@ -5,6 +5,7 @@ minimum_norm_multipliers, unique_multipliers                  forces of redundan
 control_force, realisability                                  whether chosen forces can hold chosen motions, and which forces
 quasi_velocity, reduced_quasi_velocity, FACTORS               velocities in which kinetic energy is |y|^2 / 2
 normalise                                                     coordinates corrected to satisfy their own definitions
+acceleration_constraint                                       a constraint on accelerations
 stabilised                                                    constraints that a run draws back to, at a rate
 transport_basis                                               a smooth basis of the null space along a motion
 complete_acceleration                                         accelerations of which some components are given
@@ -18,12 +19,14 @@ from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_qua
 from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.realisability import realisability
 from pfaffian.evaluate.transported_basis import transport_basis
+from pfaffian.model.constraint import acceleration_constraint
 from pfaffian.simulate.singularities import singularities
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.stabilised import stabilised
 
 __all__ = [
     "FACTORS",
+    "acceleration_constraint",
     "complete_acceleration",
     "control_force",
     "coupling",

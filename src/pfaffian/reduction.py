@@ -1,10 +1,11 @@
-"""Reduction by symmetry and constraints, as numbers; `pf.symmetry` finds symmetries, and `pf.reduce` integrates without them.
+"""Symmetries, and reduction by them and by constraints, as numbers; `pf.reduce` integrates what is left.
 
 momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_curvature     of the first joint
 isotropy_inertia, isotropy_connection, reduced_two_form                                       of one value of its momentum
 constraint_connection, constraint_curvature                                                   of constraints on velocities
 floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines with a floating base
-StatePart, chosen_velocities                                                                  of a System in another state
+symmetry                                                                                      finds symmetries
+StatePart, chosen_velocities, hamiltonian                                                     of a System in another state
 """
 
 from pfaffian.dynamics.floating import floating_base
@@ -21,8 +22,9 @@ from pfaffian.evaluate.connections import (
     shape_inertia,
 )
 from pfaffian.evaluate.floating import generalised_jacobian, momentum_twist, reaction_null_space
+from pfaffian.evaluate.symmetry import symmetry
 from pfaffian.simulate.holonomy import holonomy
-from pfaffian.simulate.states import chosen_velocities
+from pfaffian.simulate.states import chosen_velocities, hamiltonian
 from pfaffian.simulate.system import StatePart
 
 __all__ = [
@@ -33,6 +35,7 @@ __all__ = [
     "constraint_curvature",
     "floating_base",
     "generalised_jacobian",
+    "hamiltonian",
     "holonomy",
     "isotropy_connection",
     "isotropy_inertia",
@@ -43,4 +46,5 @@ __all__ = [
     "reaction_null_space",
     "reduced_two_form",
     "shape_inertia",
+    "symmetry",
 ]

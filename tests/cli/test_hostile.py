@@ -43,7 +43,7 @@ def test_names(cli, here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> N
     run = cli("run", "m.yaml")
     assert run.status == 0, run.err
     assert files(here) == {"pendulum.yaml", "m.yaml", "out", "out/m.nc", "out/m.png"}
-    result = pf.read_netcdf(here / "out" / "m.nc")
+    result = pf.results.read_netcdf(here / "out" / "m.nc")
     assert result["coordinate"].values[0] == name and result.attrs["mechanism"] == name
     for line in (said.out + run.out + said.err + run.err).split("\n"):
         assert line.isprintable()

@@ -36,7 +36,7 @@ def test_run_writes_a_result_and_a_figure(cli, here: Path) -> None:
     assert sorted(p.name for p in (here / "out").iterdir()) == ["pendulum.nc", "pendulum.png"]
     for word in ("pendulum", "finished", "J at the start", "0.1 s in 10 steps", "wrote"):
         assert word in said.out
-    result = pf.read_netcdf(here / "out" / "pendulum.nc")
+    result = pf.results.read_netcdf(here / "out" / "pendulum.nc")
     assert result.sizes["time"] == 11
     assert len(result.attrs["file_sha256"]) == 64 and result["parameters"].sel(parameter="mass") == 2
 
@@ -54,7 +54,7 @@ def test_options_take_the_place_of_the_file(cli, here: Path) -> None:
     sets = ("--set", "mass=3", "--set", "q:hinge=0.25", "--set", "v:hinge=1", "--set", "u:motor=-4")
     said = cli("run", "pendulum.yaml", *options, *sets, "--out", "a/b", "--no-figure")
     assert said.status == 0 and [p.name for p in (here / "a" / "b").iterdir()] == ["pendulum.nc"]
-    result = pf.read_netcdf(here / "a" / "b" / "pendulum.nc")
+    result = pf.results.read_netcdf(here / "a" / "b" / "pendulum.nc")
     np.testing.assert_allclose(result["time"], np.arange(6) * 0.04)
     assert result["q"].values[0] == 0.25 and result["v"].values[0] == 1 and (result["u"].values == -4).all()
     assert result.attrs["integrator"] == "euler" and result.attrs["formulation"] == "gauss"
@@ -75,10 +75,10 @@ def test_a_file_or_the_command_says_which_state_is_integrated(cli, here: Path) -
     """With momentum 2 (3 + 1) + 1 in the result; in [q; v] there is none."""
     (here / "floating.yaml").write_text(FLOATING)
     assert cli("run", "floating.yaml", "--no-figure").status == 0
-    kept = pf.read_netcdf(here / "out" / "floating.nc")["momentum"].sel(momentum_entry="base.wz").values
+    kept = pf.results.read_netcdf(here / "out" / "floating.nc")["momentum"].sel(momentum_entry="base.wz").values
     assert np.abs(kept - 9).max() < 1e-12
     assert cli("run", "floating.yaml", "--no-figure", "--state", "standard").status == 0
-    assert "momentum" not in pf.read_netcdf(here / "out" / "floating.nc")
+    assert "momentum" not in pf.results.read_netcdf(here / "out" / "floating.nc")
     assert cli("run", "floating.yaml", "--no-figure", "--state", "hamiltonian").status == 0
     said = cli("run", "floating.yaml", "--state", "reducd")
     assert said.status == 2 and "--state: 'reducd' is unknown; did you mean 'reduced'" in said.err
@@ -114,7 +114,7 @@ def test_inputs_are_cut_where_the_file_or_the_command_says(cli, here: Path) -> N
     strong = ("run", "m.yaml", "--no-figure", "--set", "u:motor=5")
     assert "input 'motor' is outside at the start, by up to 2 N m" in cli(*strong).err
     assert cli(*strong, "--saturate").err == ""
-    assert float(pf.read_netcdf(here / "out" / "m.nc")["u"][-1, 0]) == 3
+    assert float(pf.results.read_netcdf(here / "out" / "m.nc")["u"][-1, 0]) == 3
     (here / "m.yaml").write_text((here / "m.yaml").read_text().replace("run: {", "run: {saturate: true, "))
     assert cli(*strong).err == ""
     assert "by up to 2 N m" in cli(*strong, "--no-saturate").err
@@ -135,7 +135,7 @@ def test_forces_of_a_file(cli, here: Path) -> None:
     said = cli("info", "b.yaml").out
     assert "JointFriction: sliding 1, static 1, viscous 0, on 'x'" in said and "Written: 5*x^2" in said
     assert cli("run", "b.yaml", "--out", "o").status == 0
-    result = pf.read_netcdf(here / "o" / "b.nc")
+    result = pf.results.read_netcdf(here / "o" / "b.nc")
     assert 0 < float(result["energy"][0] - result["energy"][-1]) < 0.1 and float(result["energy"][0]) == pytest.approx(1.25)
 
 
@@ -251,7 +251,7 @@ def test_a_run_says_its_numbers(cli, here: Path) -> None:
 
 def test_a_run_says_its_largest_violation(cli, here: Path) -> None:
     said = facts(cli("run", str(EXAMPLES / "four_bar.yaml"), "--duration", "0.2", "--no-figure").out)
-    result = pf.read_netcdf(here / "out" / "four_bar.nc")
+    result = pf.results.read_netcdf(here / "out" / "four_bar.nc")
     worst, rate = (float(result[name].max()) for name in ("violation", "velocity_violation"))
     assert float(result["violation"].min()) < 0.5 * worst
     assert said["violation"] == f"at most {worst:.2g} of position, {rate:.2g} of velocity"
@@ -366,7 +366,7 @@ def test_a_file_keeps_what_it_names_and_moves_what_it_guesses(cli, here: Path) -
     path, settings = str(EXAMPLES / "four_bar.yaml"), ("--duration", "0.01", "--no-figure")
     said = cli("run", path, *settings, "--set", "a=0.45", "--set", "v:crank=2")
     assert said.status == 0 and said.err == ""
-    result = pf.read_netcdf(here / "out" / "four_bar.nc")
+    result = pf.results.read_netcdf(here / "out" / "four_bar.nc")
     assert result["q"].values[0, 0] == np.pi / 2 and result["v"].values[0, 0] == 2
     assert result["moved"].values[0] == 0 and np.abs(result["moved"].values[1:]).min() > 1e-3
     assert result["violation"].values[0] < 1e-12

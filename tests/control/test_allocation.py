@@ -115,10 +115,10 @@ def test_tasks_that_the_constraints_forbid_are_infeasible(count):
 def test_sign_changes():
     m = pf.mechanism("mass", [pf.body("b", 1.0)], [pf.joint("z", "prismatic", "world", "b")])
     r = pf.run(m, {"z": 0.0}, {"z": 9.81}, duration=3.0, step=0.01)
-    up = pf.sign_changes(r, "v", "z")
+    up = pf.results.sign_changes(r, "v", "z")
     np.testing.assert_allclose(up.times, [1.0], atol=1e-9)
     assert up.rising.tolist() == [False]
     with pytest.raises(pf.RunError, match="no entry"):
-        pf.sign_changes(r, "v", "y")
+        pf.results.sign_changes(r, "v", "y")
     with pytest.raises(pf.RunError, match="no 'force'"):
-        pf.sign_changes(r, "force")
+        pf.results.sign_changes(r, "force")

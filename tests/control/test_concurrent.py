@@ -522,7 +522,7 @@ def test_a_second_hand_that_cannot_balance_ends_the_run():
         r = pf.run(m, q, v, duration=1, step=1e-3, every=10, control=law, parameters=np.array(given), record=["lyapunov"])
     stopped = r.stopped.values
     assert abs(stopped[0] - 0.264) < 1e-9 and 0.2 < stopped.min() < 0.272 < stopped.max() < 0.75
-    assert "because of J5 = 1.5" in r.reason.values[0] and all(pf.causes(r))
+    assert "because of J5 = 1.5" in r.reason.values[0] and all(pf.results.causes(r))
 
 
 # -- what a run gives that no law can have ------------------------------------------------------------------------

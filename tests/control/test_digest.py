@@ -240,7 +240,7 @@ def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
     )
     with pytest.warns(pf.RunWarning, match="beyond"):
         r = pf.run(m, duration=0.1, step=0.01, control=law, backend="interpreter")
-    assert pf.causes(r) == ["beyond (at t = 0.02 s)"]
+    assert pf.results.causes(r) == ["beyond (at t = 0.02 s)"]
     with pytest.raises(pf.ModelError, match="gives 2 sides where 1 are declared"):
         pf.run(m, duration=0.1, control=replace(law, law=lambda T, z, w, y: control.Command(
             ca.SX.zeros(2, 1), faults=ca.SX(0), sides=ca.SX.ones(2, 1))))  # fmt: skip

@@ -562,7 +562,7 @@ def test_what_is_held_does_not_care_for_the_integrator(integrator):
 
 
 def test_another_state_of_the_same_mechanism_gives_the_same_motion():
-    r, momenta = run(control.discrete(feedback, 0.01), seconds=0.1), {"seconds": 0.1, "m": pf.hamiltonian(M)}
+    r, momenta = run(control.discrete(feedback, 0.01), seconds=0.1), {"seconds": 0.1, "m": pf.reduction.hamiltonian(M)}
     for law in (control.discrete(feedback, 0.01), control.python_law(lambda t, q, v: -GAIN @ [*q, *v], 0.01)):
         np.testing.assert_allclose(states(r), states(run(law, **momenta)), rtol=0, atol=EXACT)
 

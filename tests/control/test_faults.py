@@ -139,17 +139,17 @@ def test_a_law_stops_where_it_cannot_go_on(name):
     (m, law, q, said), beside = STOPS[name]
     r = pf.run(m, q, control=law, **SETTINGS)
     assert int(r.status) >= 2 and float(r.stopped) == 0
-    assert pf.causes(r)[0].startswith(said)
+    assert pf.results.causes(r)[0].startswith(said)
     m, law, q = beside
     r = pf.run(m, q, control=law, **SETTINGS)
-    assert pf.causes(r) == ["finished"]
+    assert pf.results.causes(r) == ["finished"]
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_hybrid_law_is_uncontrollable_where_a_free_motion_has_no_motor():
     """Upright the crank may turn or fold and has one motor; bent, that motor moves it but has no say in the force."""
     r = pf.run(ONE, [UPRIGHT, BENT], control=hybrid(force=0.0), **SETTINGS)
-    assert [c.split(" ")[0] for c in pf.causes(r)] == ["uncontrollable", "the"]
+    assert [c.split(" ")[0] for c in pf.results.causes(r)] == ["uncontrollable", "the"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -179,7 +179,7 @@ def test_violation_above_the_limit_is_status_two():
     m, limit = pushed_off(1.0), 1e-3
     r = pf.run(m, duration=0.1, step=1e-3, scheme=pf.Scheme(violation_limit=limit), backend="interpreter")
     assert int(r.status) == 2
-    assert pf.causes(r)[0].startswith("constraint violation above the limit")
+    assert pf.results.causes(r)[0].startswith("constraint violation above the limit")
     left = float(r.violation.sel(time=r.time < r.stopped).max())
     assert 0.5 * limit < left <= limit
     wider = pf.run(m, duration=0.03, step=1e-3, scheme=pf.Scheme(violation_limit=1.0), backend="interpreter")

@@ -112,7 +112,7 @@ def test_a_gear_that_is_zero_by_default_may_be_another_in_a_run():
     gear = pf.Parameter("gear", 0.0)
     m = arm().with_(actuators=[pf.actuator("a", "shoulder"), pf.actuator("b", "elbow", gear=gear)], parameters=[gear])
     settings = {"duration": 2e-3, "step": 1e-3, "control": laws(m)["computed torque"], "backend": "interpreter"}
-    assert pf.causes(pf.run(m, [0.5, 0.8], parameters={"gear": 2.0}, **settings)) == ["finished"]
+    assert pf.results.causes(pf.run(m, [0.5, 0.8], parameters={"gear": 2.0}, **settings)) == ["finished"]
     with pytest.warns(pf.RunWarning, match="drive every velocity"):
         r = pf.run(m, [0.5, 0.8], **settings)
-    assert pf.causes(r)[0].endswith("the motion without an actuator moves elbow; the actuators are a, b")
+    assert pf.results.causes(r)[0].endswith("the motion without an actuator moves elbow; the actuators are a, b")

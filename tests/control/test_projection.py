@@ -374,7 +374,7 @@ def test_through_singular_configurations() -> None:
         (("q1", "q2"), control.hybrid_force(task, turn, none, ["slider"], **gains, force_gain=1.0, integral_gain=5.0)),
     ):
         r = pf.run(slider_crank(motors), q, v, duration=3.0, control=law)
-        assert pf.causes(r) == ["finished"] and r["q"].values[-1, 0] > 4 * np.pi
+        assert pf.results.causes(r) == ["finished"] and r["q"].values[-1, 0] > 4 * np.pi
         assert np.abs(r["error"]).max() < 1e-4
         assert np.abs(r["q"].values @ [2, 1] - 2 * np.pi).max() < 1e-7
 
@@ -434,8 +434,8 @@ def test_only_the_affected_run_stops_uncontrollable() -> None:
     with pytest.warns(pf.RunWarning, match=r"1 of 9 runs stopped: 1 uncontrollable.*run 4 first, at t = 0 s"):
         r = pf.run(m, q, duration=0.5, control=law)
     assert (r["status"].values != 0).tolist() == [i == 4 for i in range(9)]
-    assert pf.causes(r)[4].startswith("uncontrollable") and float(r["stopped"][4]) == 0
-    assert pf.causes(r)[4].endswith("the motion without an actuator moves q1, q2; the actuators are q1")
+    assert pf.results.causes(r)[4].startswith("uncontrollable") and float(r["stopped"][4]) == 0
+    assert pf.results.causes(r)[4].endswith("the motion without an actuator moves q1, q2; the actuators are q1")
     for i in (0, 3, 8):
         alone = pf.run(m, q[i], duration=0.5, control=law)
         np.testing.assert_array_equal(alone["q"].values, r["q"].values[i])
@@ -448,9 +448,9 @@ def test_only_the_affected_run_stops_infeasible() -> None:
     task = control.stack(control.joints("q1"), control.point("rod", (1, 0, 0), (2,)))
     law = control.projected(task, control.set_point([1.2, height]), stiffness=25.0, damping=10.0)
     r = pf.run(m, [1.0, 2 * np.pi - 2], duration=0.2, control=law, parameters={"height": np.array([0.0, 0.1, 0.0])})
-    assert [c.split(":")[0] for c in pf.causes(r)] == ["finished", "infeasible", "finished"]
-    assert pf.causes(r)[1].endswith("the constraints leave task coordinate 1 the least motion, 0 where 1 is free")
-    assert pf.causes(r.isel(run=slice(1, 3)))[0] == pf.causes(r)[1]
+    assert [c.split(":")[0] for c in pf.results.causes(r)] == ["finished", "infeasible", "finished"]
+    assert pf.results.causes(r)[1].endswith("the constraints leave task coordinate 1 the least motion, 0 where 1 is free")
+    assert pf.results.causes(r.isel(run=slice(1, 3)))[0] == pf.results.causes(r)[1]
     assert float(r["stopped"][1]) == 0 and np.abs(r["error"].values[0, :, 1]).max() < 1e-10
 
 
@@ -460,7 +460,7 @@ def test_force_out_of_reach() -> None:
         control.joints("q1"), control.set_point([1.2]), control.set_point([1.0]), ["slider"], stiffness=25.0, damping=10.0
     )
     r = pf.run(slider_crank(("q1",)), [1.0, 2 * np.pi - 2], duration=0.2, control=law)
-    assert "out of reach" in pf.causes(r)[0] and float(r["stopped"]) == 0
+    assert "out of reach" in pf.results.causes(r)[0] and float(r["stopped"]) == 0
 
 
 def test_no_actuators_at_all() -> None:

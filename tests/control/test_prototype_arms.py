@@ -149,7 +149,7 @@ def test_poles_of_joints_are_where_they_were_placed():
 def stopped(m: pf.Mechanism, pairs: list[control.Pair], q: np.ndarray) -> str:
     with pytest.warns(pf.RunWarning, match="the prototype has no inertia"):
         r = pf.run(m, q, duration=1e-3, control=control.prototype_tracking(pairs, control.set_point(q)))
-    return pf.causes(r)[0].rpartition("against a motion of ")[2]
+    return pf.results.causes(r)[0].rpartition("against a motion of ")[2]
 
 
 def test_joints_without_a_pair_are_named():

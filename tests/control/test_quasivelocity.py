@@ -286,7 +286,7 @@ def test_tracking_error_is_exponential(constraint, factor):
     m = arm() if constraint == "free" else tip_on_plane(arm(), twice=constraint == "redundant", driven=constraint == "driven")
     law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, factor=factor)
     r = pf.run(m, **START, duration=0.5, step=1e-3, every=10, control=law)
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     eps = length(r, "eps")
     assert eps[0] > 0.1
     close(eps, eps[0] * np.exp(-4.0 * r.time.values), ROLLOUT, f"|eps|, {constraint}, {factor}", scale=eps[0])
@@ -339,7 +339,7 @@ def test_force_law_holds_the_multiplier(factor):
     wanted = control.function_of_time(lambda t: [20 + 5 * ca.sin(4 * t)], 1)
     law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=wanted, rows=("plane",), factor=factor)
     r = pf.run(m, **START, duration=0.5, step=1e-3, every=10, control=law)
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     close(r.multiplier.values[:, 0], 20 + 5 * np.sin(4 * r.time.values), 1e-10, "lambda")
     without = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, factor=factor)
     same = pf.run(m, **START, duration=0.5, step=1e-3, every=10, control=without)
@@ -352,7 +352,7 @@ def test_force_of_redundant_rows():
     force = control.set_point([4.0, 8.0])
     law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=force, rows=("plane", "again"))
     r = pf.run(m, **START, duration=0.3, step=1e-3, every=10, control=law)
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     close(r.multiplier.values, np.tile([4.0, 8.0], (len(r.time), 1)), 1e-9, "lambda of the smallest norm is the one wanted")
 
 
@@ -375,7 +375,7 @@ def test_regulation_loses_its_lyapunov_function(constraint):
     target, K_p = np.array([0.5, 0.1, 0.2, 0.4]), np.array([30.0, 20.0, 50.0, 10.0])
     law = control.regulation(control.set_point(target), velocity_gain=3.0, position_gain=list(K_p))
     r = pf.run(m, **START, duration=1.0, step=1e-3, control=law)
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     e = r.q.values - target
     V = r.kinetic_energy.values + (e * K_p * e).sum(-1) / 2
     lost = 3.0 * 2 * r.kinetic_energy.values
@@ -409,7 +409,7 @@ def test_tracking_through_a_singular_configuration():
     twice = once.with_(constraints=[*once.constraints, pf.holonomic("again", lambda k: k.position("rod", (1, 0, 0))[1])])
     for m in (once, twice):
         r = pf.run(m, [0.8, -1.6], [0.5, -1.0], duration=1.5, step=1e-3, control=law)
-        assert r.status == 0, pf.causes(r)
+        assert r.status == 0, pf.results.causes(r)
         assert r.q.values[-1, 0] > 2.5
         eps = length(r, "eps")
         assert (eps <= eps[0] * np.exp(-4.0 * r.time.values) + 1e-4 * eps[0]).all()

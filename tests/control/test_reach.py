@@ -121,7 +121,7 @@ def test_a_run_that_jumps_over_a_loss_of_rank_says_how_near_it_was():
         assert all(reason for reason, stopped in zip(r.reason.values, r.stopped.values, strict=True) if np.isfinite(stopped))
     jumped = np.flatnonzero(coarse.status.values == 1)
     assert jumped.size
-    assert all("lost rank" in pf.causes(fine)[i] for i in jumped)
+    assert all("lost rank" in pf.results.causes(fine)[i] for i in jumped)
     assert (coarse.stopped.values[jumped] - fine.stopped.values[jumped]).max() < 0.02
     for i in jumped:
         words = r"at t = (\S+) s .* hardly move, by (\S+) for a unit of .* take shorter steps"

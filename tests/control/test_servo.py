@@ -157,7 +157,7 @@ def test_servo_as_a_control_law():
     target = pf.servo(path(), ["m1", "m2"])
     held = pf.run(arm(target), Q0, on_path(), duration=1.0, step=1e-3)
     law = pf.run(arm(), Q0, on_path(), duration=1.0, step=1e-3, control=control.servo_control(target))
-    assert law.status == 0, pf.causes(law)
+    assert law.status == 0, pf.results.causes(law)
     close(law.q.values, held.q.values, ROLLOUT, "q")
     close(law.u.values[:, 1:], held.servo_force.values, ROLLOUT, "moments")
     assert (law.u.values[:, 0] == 0).all()
@@ -170,7 +170,7 @@ def test_servo_law_beside_a_servo_constraint():
     level = pf.servo(pf.holonomic("level", lambda k: k.position("l2", (1, 0, 0))[1] - y), ["m2"])
     both = pf.run(arm(along, level), Q0, on_path(), duration=0.5, step=1e-3)
     law = pf.run(arm(along), Q0, on_path(), duration=0.5, step=1e-3, control=control.servo_control(level))
-    assert law.status == 0, pf.causes(law)
+    assert law.status == 0, pf.results.causes(law)
     close(law.q.values, both.q.values, ROLLOUT, "q")
     close(law.u.values[:, 2], both.servo_force.values[:, 1], ROLLOUT, "moment of the law")
 
@@ -185,7 +185,7 @@ def test_errors_stay_bounded_and_a_wrong_start_is_pulled_in():
     circle = pf.holonomic("circle", lambda k: k.position("l2", (1, 0, 0))[:2] - around(k.t))
     held = pf.servo(circle, lambda k: ca.jacobian(circle.phi(k), k.q))
     r = pf.run(arm(held), Q0 + [0.02, 0, 0], np.zeros(3), duration=20.0, step=2e-3, every=10)
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     off, rate = np.abs(r.servo_error.values).max(-1), np.abs(r.servo_rate.values).max(-1)
     assert off[0] > 5e-3
     assert off[r.time > 2].max() < 1e-8
@@ -202,7 +202,7 @@ def test_unrealisable_at_the_start():
     m = arm(pf.servo(angle, ["m2"]), pf.servo(path_x, ["m2"]))
     r = pf.run(m, Q0, duration=0.1, step=1e-3)
     assert r.status >= 2 and r.stopped == 0
-    (cause,) = pf.causes(r)
+    (cause,) = pf.results.causes(r)
     assert "servo constraint not realisable" in cause and "m2" in cause and "angle" in cause and "at t = 0 s" in cause
     found = realisability(m, Q0)
     assert not found.realisable and found.rank == 1 and found.smallest < 1e-12
@@ -261,7 +261,7 @@ def test_unrealisable_in_one_run_of_a_batch():
     starts = stretched(np.array([0.7, 0.0, -0.9]))
     r = pf.run(m, starts, duration=0.2, step=1e-3)
     assert r.status.values.tolist() == [0, r.status.values[1], 0] and r.status.values[1] >= 2
-    assert "not realisable" in pf.causes(r)[1] and r.stopped.values[1] == 0
+    assert "not realisable" in pf.results.causes(r)[1] and r.stopped.values[1] == 0
     assert np.isfinite(r.q.values[[0, 2]]).all()
     alone = pf.run(m, starts[0], duration=0.2, step=1e-3)
     assert (alone.q.values == r.q.values[0]).all()
@@ -285,7 +285,7 @@ def test_loses_its_hold_on_the_way(integrator, as_law, motors):
     v = np.linalg.pinv(_rows(q, np.eye(2))) @ [c, s]
     wish = pf.servo(out, motors)
     r = run_by(integrator, arm(), q, v, control=control.servo_control(wish)) if as_law else run_by(integrator, arm(wish), q, v)
-    assert "servo constraint not realisable" in pf.causes(r)[0]
+    assert "servo constraint not realisable" in pf.results.causes(r)[0]
     assert 0.04 < float(r.stopped) < 3.0 - np.hypot(x, y)
     before = r.time < r.stopped
     assert np.isfinite(r.q.values[before]).all()
@@ -299,7 +299,7 @@ def test_what_diverges_while_held_has_diverged():
     wish = pf.servo(pf.holonomic("angle", lambda k: k.q[0]), ["m"])
     m = pf.mechanism("two rods", rods, joints, constraints=[wish], actuators=[pf.actuator("m", "held")])
     r = pf.run(m, v={"wild": 1.0}, duration=10.0, step=1e-3, backend="interpreter", every=100)
-    assert "diverged" in pf.causes(r)[0]
+    assert "diverged" in pf.results.causes(r)[0]
 
 
 def test_units_of_the_directions_do_not_matter():
@@ -308,7 +308,7 @@ def test_units_of_the_directions_do_not_matter():
     same = [pf.actuator(n, f"j{i}", gear=g) for i, (n, g) in enumerate([("m0", 1.0), ("m1", 1e-3), ("m2", 1e3)])]
     plain, geared = arm(pf.servo(wish, ["m1", "m2"])), arm().with_(actuators=same, constraints=[pf.servo(wish, ["m1", "m2"])])
     a, b = (pf.run(m, Q0, on_path(), duration=0.5, step=1e-3) for m in (plain, geared))
-    assert b.status == 0, pf.causes(b)
+    assert b.status == 0, pf.results.causes(b)
     close(b.q.values, a.q.values, ROLLOUT, "q")
     close(b.servo_force.values * [1e-3, 1e3], a.servo_force.values, ROLLOUT, "moments")
     close(realisability(geared, Q0).smallest, realisability(plain, Q0).smallest, ALGEBRA, "smallest singular value")
@@ -358,7 +358,7 @@ def test_crank_prescribed_through_a_distant_slider():
     x = pf.compile_terms(by_push, {"A": lambda T: T.servo.A, "Z": lambda T: T.servo.Z}, backend="numpy", lanes=1)(closed(1.0))
     assert float(x["A"].ravel() @ x["Z"].ravel()) == 0
     r, motor = (pf.run(m, closed(np.pi / 3), duration=3.0, step=1e-3, every=10) for m in (by_push, by_motor))
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     close(r.q.values[:, 0], np.pi / 2 - np.pi / 6 * np.cos(2 * r.time.values), ROLLOUT, "the crank follows")
     assert r.violation.max() < 1e-9
     assert np.abs(r.servo_rate.values).max() < 1e-7
@@ -371,7 +371,7 @@ def test_inertia_coupling_alone():
     wish = pf.holonomic("first", lambda k: k.q[0] - Q0[0] - 0.1 * (1 - ca.cos(3 * k.t)))
     m = arm(pf.servo(wish, ["m2"]))
     r = pf.run(m, Q0, duration=0.5, step=5e-4, every=10)
-    assert r.status == 0, pf.causes(r)
+    assert r.status == 0, pf.results.causes(r)
     close(r.q.values[:, 0], Q0[0] + 0.1 * (1 - np.cos(3 * r.time.values)), ROLLOUT, "the first joint follows")
     assert 0 < realisability(m, Q0).smallest < 1
 
@@ -384,4 +384,4 @@ def test_push_at_the_dead_centre_has_no_hold():
     assert "'turning'" in str(found) and "'push'" in str(found)
     assert realisability(m, closed(np.pi / 3)).realisable
     r = pf.run(m, closed(0.0), duration=0.01, step=1e-3)
-    assert r.status >= 2 and "push" in pf.causes(r)[0] and "turning" in pf.causes(r)[0]
+    assert r.status >= 2 and "push" in pf.results.causes(r)[0] and "turning" in pf.results.causes(r)[0]

@@ -96,7 +96,7 @@ def test_integral_and_gain_of_the_force_loop():
     case, z, G_F, G_I = chain(), 0.7, 2.0, 20.0
     law = control.hybrid_force(TASK, wave(2), PULL, [ROW], **GAINS, force_gain=G_F, integral_gain=G_I, integral_start=[z])
     r = pf.run(case.m, case.q, case.v, duration=0.03, step=1e-3, start=case.t, control=law, backend="interpreter")
-    assert int(r.status) == 0, pf.causes(r)
+    assert int(r.status) == 0, pf.results.causes(r)
     e = r.force_error.values.ravel()
     # e = (lambda_d - lambda) and lambda = lambda_d + G_F e + G_I z: e = -G_I z / (1 + G_F).
     close(e[0], -G_I * z / (1 + G_F), DESIGNED, "force error at the start")

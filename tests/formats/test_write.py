@@ -438,7 +438,7 @@ REFUSED = {
     ),
     "acceleration": (
         ".yaml",
-        lambda: machine(constraints=[pf.acceleration_constraint("c", lambda k: ([[1]], [0]))]),
+        lambda: machine(constraints=[pf.constraints.acceleration_constraint("c", lambda k: ([[1]], [0]))]),
         "'c' gives its rows",
     ),
     "active": (

@@ -346,8 +346,8 @@ def test_laws_tasks_servos_and_figures_take_a_graph_as_it_is(tmp_path):
         assert int(there.status) == 0
         close(there.u.values, here.u.values, INTEGRATED, "u")
         close(there.energy.values, here.energy.values, INTEGRATED, "energy")
-        pf.write_netcdf(there, tmp_path / "graph.nc")
-        assert pf.read_netcdf(tmp_path / "graph.nc").v.equals(there.v)
+        pf.results.write_netcdf(there, tmp_path / "graph.nc")
+        assert pf.results.read_netcdf(tmp_path / "graph.nc").v.equals(there.v)
         assert len(pf.overview(there).axes) > 1
     held = pf.servo(pf.holonomic("hold", lambda k: k.position(tip)[2] - 0.1 * k.t), ["j0"])
     pushed = [x.with_(constraints=[held], actuators=[pf.actuator("j0", "j0")]) for x in (m, twin.m, new)]

@@ -71,7 +71,7 @@ def test_every_formulation():
 def test_motion_and_linearised_motion():
     case = chain()
     said = said_by_energies(case.m)
-    one, *others = (pf.run(m, case.q, case.v, duration=0.05, **QUICK) for m in (case.m, said, pf.hamiltonian(said)))
+    one, *others = (pf.run(m, case.q, case.v, duration=0.05, **QUICK) for m in (case.m, said, pf.reduction.hamiltonian(said)))
     for two in others:
         close(two["q"].values, one["q"].values, INTEGRATED, "motion")
         close(two["energy"].values, one["energy"].values, INTEGRATED, "energy")
@@ -89,7 +89,7 @@ def bare(T, nq=2, *forces) -> pf.Mechanism:
 def test_a_charge_in_a_field():
     """T = |v|^2 / 2 + (x vy - y vx): a circle, turned at twice the field over the mass; the linear term has no energy."""
     m = bare(lambda k: ca.sumsqr(k.v) / 2 + k.q[0] * k.v[1] - k.q[1] * k.v[0])
-    for system in (m, pf.hamiltonian(m)):
+    for system in (m, pf.reduction.hamiltonian(m)):
         r = pf.run(system, [0, 0], [1, 0], duration=1.0, every=10, **QUICK)
         t = r["time"].values
         close(r["q"].values, np.column_stack([np.sin(2 * t), np.cos(2 * t) - 1]) / 2, INTEGRATED, "circle")

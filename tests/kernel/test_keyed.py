@@ -11,8 +11,11 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel import remember
 from pfaffian.kernel.build import toolchain
 from pfaffian.kernel.call import keyed
+from pfaffian.kernel.call.recipe import recipe
+from pfaffian.kernel.text.source import kernel_source
 
 X = np.linspace(0.1, 2.0, 30).reshape(10, 3)
 
@@ -90,13 +93,78 @@ def test_a_rollout_by_key(place):
     assert known.step == fresh.step and known.observe == fresh.observe and known.source == fresh.source
 
 
+def objects(place):
+    return {path.name for path in place.glob("*.so")}
+
+
+@pytest.mark.parametrize("options", [{}, {"lanes": 1}, {"strict": False}])
+def test_numbers_alone_compile_nothing(place, options):
+    """The same structure with another number is found by its skeleton, with any key and without; its own number is used."""
+    get(Build(), **options)
+    once = objects(place)
+    for factor, key in ((8.0, "heavier"), (-0.25, None), (8.0, "heavier"), (7.0, "model"), (1e-300, "tiny")):
+        found = get(Build(factor), key=key, **options)
+        wanted = kernel.compile(Build(factor), backend="numpy")
+        assert found.provenance["digest"] == wanted.provenance["digest"]
+        assert np.array_equal(values(found), values(wanted)), factor
+        assert np.array_equal(found(X[0])[0], wanted(X[0])[0])
+    assert objects(place) == once
+
+
+def test_what_a_skeleton_found_is_found_by_its_key(place):
+    get(Build())
+    get(Build(8.0), key="heavier")
+    for again in (Build(8.0), Build(8.0)):
+        assert np.array_equal(values(get(again, key="heavier")), values(kernel.compile(Build(8.0), backend="numpy")))
+        assert again.calls == 0
+
+
+@pytest.mark.parametrize("factor", [1.0, -1.0])
+def test_zero_and_one_are_structure(place, factor):
+    """CasADi leaves such products out, and the compiler may."""
+    get(Build())
+    once = objects(place)
+    assert np.array_equal(values(get(Build(factor), key="plain")), values(kernel.compile(Build(factor), backend="numpy")))
+    assert objects(place) > once
+
+
+def test_numbers_of_a_loop_compile_nothing(place):
+    def run(r):
+        return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), kernel.Span(0.5, 0.25, 6, 2, last=True))
+
+    kernel.compile_rollout(BuildRollout(), backend="c")
+    once = objects(place)
+    found, wanted = (kernel.compile_rollout(BuildRollout(3.0), backend=backend) for backend in ("c", "numpy"))
+    for a, b in zip(run(found)[:4], run(wanted)[:4], strict=True):
+        assert np.array_equal(a, b)
+    assert objects(place) == once
+
+
+def test_kernels_of_one_text_at_once(place):
+    """Each has its own numbers, whichever is called first."""
+    kernels = [get(Build(factor), key=None) for factor in (2.0, 3.0, 5.0)]
+    for factor, k in [*zip((2.0, 3.0, 5.0), kernels, strict=True)] * 2:
+        assert np.array_equal(values(k)[:, :3], factor * values(kernels[0])[:, :3] / 2)
+
+
+def test_a_skeleton_of_another_text_is_found_out(place, monkeypatch):
+    get(Build())
+    monkeypatch.setattr(remember, "CHECKING", True)
+    get(Build(8.0), key=None)
+    monkeypatch.setattr(keyed, "skeleton", lambda programs: "the same")
+    get(Build(), key=None)
+    with pytest.raises(BuildError, match="the text of a skeleton"):
+        kernel.compile(lambda: ca.Function("g", [x := ca.SX.sym("x", 3)], [ca.cos(x) * 7]), backend="c")
+
+
 def test_what_makes_a_difference(place):
     get(Build())
     for options, calls in (({"lanes": 1}, 0), ({"strict": False}, 0), ({"backend": "auto"}, 0), ({"key": "another"}, 1)):
         build = Build()
         get(build, **options)
         assert build.calls == calls, options
-    assert len(list(place.glob("*.alias"))) == 4 and len(list(place.glob("*.programs"))) == 2
+    # One for each of four keys and for each of three ways to compile.
+    assert len(list(place.glob("*.alias"))) == 4 + 3 and len(list(place.glob("*.programs"))) == 2
     with pytest.raises(ModelError):  # the same key for a rollout is another thing
         kernel.compile_rollout(Build(), key="model")
 
@@ -106,7 +174,7 @@ def test_a_changed_library_compiles_anew(place, monkeypatch):
     monkeypatch.setattr(keyed, "sources", lambda: "changed")
     build = Build(8.0)
     assert np.array_equal(values(get(build)), values(kernel.compile(Build(8.0), backend="numpy")))
-    assert build.calls == 1 and len(list(place.glob("*.alias"))) == 2
+    assert build.calls == 1 and len(list(place.glob("*.alias"))) == 2 + 2
 
 
 def test_the_digest_of_the_library_is_of_all_its_files(tmp_path, monkeypatch):
@@ -128,7 +196,13 @@ def test_another_compiler_does_not_share(place, monkeypatch):
     monkeypatch.setattr(toolchain, "find_compiler", lambda: other)
     build = Build()
     get(build)
-    assert build.calls == 0 and len(list(place.glob("*.alias"))) == 2
+    assert build.calls == 0 and len(list(place.glob("*.alias"))) == 2 + 2
+
+
+def note_of(place, key="model"):
+    """The note that points from the key to an object."""
+    plan = recipe(Build(), kernel_source, "c", 8, "strict")
+    return place / f"{keyed._name(key, plan)}.alias"
 
 
 def damages(text):
@@ -140,7 +214,7 @@ def damages(text):
 
 def test_a_damaged_note_is_mended(place):
     wanted = values(get(Build()))
-    (note,) = place.glob("*.alias")
+    note = note_of(place)
     whole = note.read_text()
     for text in damages(whole):
         note.write_text(text)
@@ -153,10 +227,8 @@ def test_a_damaged_note_is_mended(place):
 
 def test_a_note_of_another_key_does_not_count(place):
     get(Build())
-    (note,) = place.glob("*.alias")
     get(Build(9.0), key="another")
-    (other,) = set(place.glob("*.alias")) - {note}
-    other.write_text(note.read_text())
+    note_of(place, "another").write_text(note_of(place).read_text())
     build = Build(9.0)
     assert values(get(build, key="another"))[0, 0] == values(get(Build(9.0), key=None))[0, 0]
 
@@ -204,7 +276,7 @@ assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
 def test_processes_at_once(place):
     children = [subprocess.Popen([sys.executable, "-c", SCRIPT]) for _ in range(4)]
     assert [c.wait(60) for c in children] == [0] * 4
-    counts = {"so": 3, "json": 3, "alias": 1, "programs": 1}  # of the objects two are the interpreter and the passes
+    counts = {"so": 3, "json": 3, "alias": 2, "programs": 1}  # of the objects two are the interpreter and the passes
     assert {kind: len(list(place.glob(f"*.{kind}"))) for kind in counts} == counts
     assert not list(place.glob("tmp*"))
 
@@ -262,7 +334,9 @@ def test_strange_keys_are_only_names(place):
 
 def test_a_plain_function_may_have_a_key(place):
     f = Build()()
-    assert np.array_equal(values(get(f)), values(get(f))) and len(list(place.glob("*.alias"))) == 1
+    assert (
+        np.array_equal(values(get(f)), values(get(f))) and len(list(place.glob("*.alias"))) == 2
+    )  # of the key and of the skeleton
     assert np.array_equal(values(kernel.compile(Build(), backend="c")), values(get(f)))
 
 

@@ -15,7 +15,7 @@ from pfaffian import kernel
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.decisions import SIDE, _comparisons
 from pfaffian.kernel.build.interpreter import Interpreted
-from pfaffian.kernel.call import obtain, tiers
+from pfaffian.kernel.call import keyed, obtain, tiers
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.program.encode import DECIDING, encode, groups_of
 from pfaffian.kernel.program.interpret import evaluate
@@ -42,7 +42,8 @@ def loop():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Whatever pays is compiled before the next call, in this thread."""
+    """Whatever pays is compiled before the next call, in this thread, and nothing was compiled before."""
+    monkeypatch.setattr(keyed, "recall", lambda key, recipe: None)
     monkeypatch.setattr(tiers._BACKGROUND, "start", lambda work: work())
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.constraints import acceleration_constraint
 
 BODIES = [pf.body("arm", 1.0, (0.5, 0, 0), 0.1), pf.body("hand", 0.5, inertia=0.05)]
 JOINTS = [
@@ -37,14 +38,14 @@ WRONG = {
         lambda: rows(pf.holonomic("c", lambda k: k.v[0])), r"'c': phi depends on velocities; use nonholonomic"),
     "eta without velocity": (lambda: rows(pf.nonholonomic("c", lambda k: k.q[0])), r"'c': eta has no velocity in it"),
     "no pair": (
-        lambda: rows(pf.acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must return a pair \(Z, z\)"),
+        lambda: rows(acceleration_constraint("c", lambda k: [[1.0]])), r"'c': its function must return a pair \(Z, z\)"),
     "rows and right sides": (
-        lambda: rows(pf.acceleration_constraint("c", lambda k: ([1, 1], 0))), r"'c': Z 2 x 1 and z 1 given; a row"),
+        lambda: rows(acceleration_constraint("c", lambda k: ([1, 1], 0))), r"'c': Z 2 x 1 and z 1 given; a row"),
     "no acceleration in a row": (
-        lambda: rows(pf.acceleration_constraint("c", lambda k: (ca.SX(1, k.v.numel()), k.v[0]))),
+        lambda: rows(acceleration_constraint("c", lambda k: (ca.SX(1, k.v.numel()), k.v[0]))),
         r"'c': row 0 of Z has no entry"),
     "unlisted symbol of Z": (
-        lambda: rows(pf.acceleration_constraint("c", lambda k: (k.v.T * STRANGER, 0))), r"'c': Z uses symbols.*parameters"),
+        lambda: rows(acceleration_constraint("c", lambda k: (k.v.T * STRANGER, 0))), r"'c': Z uses symbols.*parameters"),
     "no rows": (lambda: rows(pf.holonomic("c", lambda k: ca.SX(0, 1))), r"'c' gives no rows"),
     "unlisted symbol of phi": (
         lambda: rows(pf.holonomic("c", lambda k: k.joint("turn") - STRANGER)), r"'c' uses symbols.*list them as parameters"),

@@ -1,4 +1,4 @@
-"""Which motions of a joint the kinetic energy does not notice, by the conditions of [chhabra14 4.4], beside `pf.symmetry`.
+"""Which motions of a joint the kinetic energy does not notice, by [chhabra14 4.4], beside `pf.reduction.symmetry`.
 
 All is in ground axes at home: a joint's motion is conjugated there, h' are spatial inertias of bodies at home. Conditions are
 linear in the motion and hold for all configurations and twists, so what meets them is a null space over random ones."""
@@ -129,8 +129,8 @@ WANTED = {
 
 
 def found(m: pf.Mechanism, off: float, joint: str, sides: tuple[str, ...]) -> int:
-    """Motions that pf.symmetry has of this joint alone, from these sides."""
-    s = pf.symmetry(m, parameters={"off": off})
+    """Motions that pf.reduction.symmetry has of this joint alone, from these sides."""
+    s = pf.reduction.symmetry(m, parameters={"off": off})
     return sum(all(x.joint == joint and x.side in sides for _, x in parts) for parts in s.further)
 
 

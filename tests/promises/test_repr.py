@@ -64,7 +64,7 @@ SAID = {
     "<Holonomic 'h': phi(q, t) = 0 by still>": HOLD,
     "<Holonomic 'h': phi(q, t) = 0 by still, while early>": pf.active_while(HOLD, early),
     "<Nonholonomic 'n': eta(q, v, t) = 0 by a lambda>": pf.nonholonomic("n", lambda k: k.v[0]),
-    "<AccelerationConstraint 'a': Z v_dot = z by a lambda>": pf.acceleration_constraint("a", lambda k: ([[1]], 0)),
+    "<AccelerationConstraint 'a': Z v_dot = z by a lambda>": pf.constraints.acceleration_constraint("a", lambda k: ([[1]], 0)),
     "<Servo 'h': holds <Holonomic 'h': phi(q, t) = 0 by still> by forces along motor>": pf.servo(HOLD, ["motor"]),
     "<Spring 's': 'world' to 'crank', stiffness f(coupler) N/m, rest 0.5 m, damping 0 N s/m>": pf.spring(
         "s", "world", "crank", stiffness=2 * L, rest=0.5
@@ -102,7 +102,7 @@ SAID = {
     "<Pose: at (coupler, 0, 0) m>": pf.pose((L, 0, 0)),
     "<Pose: at (0, 0, 0) m, turned by parameters>": pf.pose(rpy=(L, 0, 0)),
     "<System: of 'four-bar', state '[q; v]': q (3), v (3)>": as_system(M),
-    "<System: of 'four-bar', state '[q; p]': q (3), momentum (3)>": pf.hamiltonian(M),
+    "<System: of 'four-bar', state '[q; p]': q (3), momentum (3)>": pf.reduction.hamiltonian(M),
     "<Constellation: weight 2 N/m, energy 0 J, other poses too at rest, <Pose: at (0, 0, 1) m>>": forces.spring_constellation(
         [2.0], [[0, 0, 1]], [[0, 0, 0]]
     ),

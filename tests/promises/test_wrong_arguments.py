@@ -99,7 +99,7 @@ WRONG = {
     "a state's own signal named as another": (
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
-        lambda: pf.run(pf.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
+        lambda: pf.run(pf.reduction.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
         r"goes with the state .* goes with rk4, midpoint, tr-bdf2$"),
     "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
     "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
@@ -129,8 +129,8 @@ WRONG = {
     "holonomy: samples": (lambda: reduction.holonomy(ARM, [0.0, 1.0]), "path: a function x -> coordinates is needed"),
     "holonomy: no steps": (lambda: reduction.holonomy(ARM, lambda x: [x], steps=0), "steps must be a whole number"),
     "impact of a name": (lambda: pf.impact("arm", [0, 0], [0, 0]), "a Mechanism is needed"),
-    "symmetry of a name": (lambda: pf.symmetry("arm"), "a Mechanism is needed"),
-    "hamiltonian of a name": (lambda: pf.hamiltonian("arm"), "a Mechanism is needed"),
+    "symmetry of a name": (lambda: pf.reduction.symmetry("arm"), "a Mechanism is needed"),
+    "hamiltonian of a name": (lambda: pf.reduction.hamiltonian("arm"), "a Mechanism is needed"),
     "chosen velocities by a function": (lambda: pf.reduction.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
     "velocities chosen twice": (
         lambda: pf.reduction.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "a choice of velocities already"),
@@ -184,9 +184,9 @@ WRONG = {
         "constraint 'c'.*if_else",
     ),
     "acceleration_constraint: rows at once": (
-        lambda: pf.acceleration_constraint("c", ([[1, 0]], [0])), "'c': rows must be a function of the kinematics"),
+        lambda: pf.constraints.acceleration_constraint("c", ([[1, 0]], [0])), "'c': rows must be a function of the kinematics"),
     "acceleration_constraint: if": (
-        lambda: pf.run(arm([pf.acceleration_constraint("c", lambda k: ([[1, 0]], 1 if k.t > 0 else 0))]), **QUICK),
+        lambda: pf.run(arm([pf.constraints.acceleration_constraint("c", lambda k: ([[1, 0]], 1 if k.t > 0 else 0))]), **QUICK),
         "constraint 'c'.*if_else",
     ),
     "active_while: and": (
@@ -347,13 +347,13 @@ WRONG = {
     "poses of one name": (lambda: pf.forward_kinematics(ARM, bodies="tip"), "bodies: a list of names"),
     "reactions of a body": (lambda: pf.reaction_wrench(ARM, "tip"), "tip"),
     "of_motion by name": (lambda: pf.of_motion("v_dot"), "of_motion: a function"),
-    "causes of a mechanism": (lambda: pf.causes(ARM), "no result of a run"),
+    "causes of a mechanism": (lambda: pf.results.causes(ARM), "no result of a run"),
     "figure of a mechanism": (lambda: pf.overview(ARM), "no result of a run"),
     "figure of an instant": (lambda: pf.overview(RESULT.isel(time=0)), "a result over time"),
     "view of a result alone": (lambda: pf.view(RESULT), "a Mechanism is needed"),
-    "passages of a mechanism": (lambda: pf.singular_passages(ARM), "no result of a run"),
-    "write: swapped": (lambda: pf.write_netcdf("x.nc", RESULT), "a Dataset is needed"),
-    "write: nowhere": (lambda: pf.write_netcdf(RESULT, None), "given by a path, got None"),
+    "passages of a mechanism": (lambda: pf.results.singular_passages(ARM), "no result of a run"),
+    "write: swapped": (lambda: pf.results.write_netcdf("x.nc", RESULT), "a Dataset is needed"),
+    "write: nowhere": (lambda: pf.results.write_netcdf(RESULT, None), "given by a path, got None"),
     "projector of a mechanism": (lambda: pf.constraints.projector(ARM), "Terms are needed"),
     "multipliers of a mechanism": (lambda: pf.constraints.unique_multipliers(ARM), "Terms are needed"),
     "random: a seed": (lambda: pf.random_configuration(ARM, 1), "default_rng"),

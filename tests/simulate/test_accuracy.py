@@ -162,7 +162,7 @@ def test_iterations_that_do_not_converge_name_the_spring_and_a_step():
     assert (
         float(pf.run(m, [0.1], duration=0.1, step=3e-4, scheme=scheme, backend="interpreter", error_bound=np.inf).status) == 0
     )
-    assert "potential 'cubic'" in pf.causes(r)[0]
+    assert "potential 'cubic'" in pf.results.causes(r)[0]
 
 
 @pytest.mark.parametrize("damping", [5e3, 1e9])
@@ -171,11 +171,11 @@ def test_a_damper_too_fast_for_the_step(damping):
     words = f"the fastest is damper of joint 'x', {damping:.3g} 1/s"
     assert (
         words in found[-1]
-        and words in pf.causes(r)[0]
+        and words in pf.results.causes(r)[0]
         and "integrator='tr-bdf2') goes over what is damped so fast" in found[-1]
     )
     assert len(found) == 2, "said before the run, and of its stop"
-    assert pf.causes(r)[0].startswith("diverged")
+    assert pf.results.causes(r)[0].startswith("diverged")
     quiet = {"backend": "numpy", "error_bound": np.inf}  # its first steps do not follow how the block stops
     over = pf.run(block(damping=damping), [0.1], [1.0], duration=1.0, scheme=pf.Scheme(integrator="tr-bdf2"), **quiet)
     close(over.q.values[-1, 0], 0.1 + 1 / damping, 0.01 / damping, "comes to rest")
@@ -228,7 +228,7 @@ def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
         (pendulum(), None, None),
         (four_bar(), FOUR_BAR_START, {"a": 2.0}),
         (block(coil(100.0), damping=3.0), [0.5], None),
-        (pf.hamiltonian(pendulum()), [2.0], [1.0]),
+        (pf.reduction.hamiltonian(pendulum()), [2.0], [1.0]),
     ],
 )
 def test_what_is_accurate_says_nothing(m, q, v):

@@ -77,7 +77,7 @@ def test_a_constraint_that_is_on_all_the_time_may_drift():
 def test_another_kind_stays_out_of_it():
     """Velocities are projected, accelerations are held, wherever they come on."""
     skate = pf.active_while(pf.nonholonomic("skate", lambda k: k.v[1]), late)
-    law = pf.active_while(pf.acceleration_constraint("law", lambda k: ([[1.0, 0.0]], 0)), late)
+    law = pf.active_while(pf.constraints.acceleration_constraint("law", lambda k: ([[1.0, 0.0]], 0)), late)
     r = pf.run(slide([skate, law]), None, [1.0, 1.0], **QUICK)
     assert float(r["status"]) == 0
     close(r["v"].values[-1, 1], 0.0, MET, "stopped")

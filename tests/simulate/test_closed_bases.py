@@ -46,7 +46,7 @@ def test_rows_across_a_planar_loop_are_rounding_wherever_the_hull_turns(kind):
     v = pf.assemble(m, q, np.random.default_rng(1).normal(size=m.nv) / 2).v
     full, reduced, two = (pf.run(x, q, v, **KEEP) for x in (m, pf.reduce(m), plain))
     for run in (full, reduced, two):
-        assert pf.causes(run) == ["finished"]
+        assert pf.results.causes(run) == ["finished"]
         assert (run["rank"] == 2).all()
     for what in ("q", "v"):
         close(full[what], two[what], 1e-11, what)
@@ -106,7 +106,7 @@ def test_a_grasp_as_a_joint_is_the_same_machine_in_one_tree(kind):
     there = dict(zip([n for n in two.q_names if n.startswith("drift.")], place, strict=True)) | known[0]
     moving = dict(zip([n for n in two.v_names if n.startswith("drift.")], twist, strict=True)) | known[1]
     plain = pf.run(two, there, moving, **KEEP)
-    assert pf.causes(plain) == pf.causes(held) == ["finished"]
+    assert pf.results.causes(plain) == pf.results.causes(held) == ["finished"]
     for n in known[0]:
         close(held["q"].sel(coordinate=n), plain["q"].sel(coordinate=n), 1e-9, n)
     parts = pf.momentum(one, held["q"].values, held["v"].values)

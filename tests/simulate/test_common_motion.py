@@ -55,7 +55,7 @@ SEVERAL = {
 @pytest.mark.parametrize("m, group, k", SEVERAL.values(), ids=SEVERAL)
 def test_what_several_joints_carry_together(m, group, k):
     """The group, the momentum by its rate against the machine as it is, and that it is the bodies'; weight and inputs too."""
-    s = pf.symmetry(m)
+    s = pf.reduction.symmetry(m)
     assert (s.group, s.basis.shape) == (group, (6, k)) and not s.further
     assert s.joint == ", ".join(j.name for j in m.joints[:-1])
     random = np.random.default_rng(3)
@@ -98,12 +98,12 @@ def test_a_closure_between_free_bodies_pushes_back():
 def test_a_spring_to_the_world_leaves_turns_about_its_end():
     m = several(["free", "free"])
     tether = pf.spring("tether", "world", "b1", point_a=(0.3, 0.2, 5.0), point_b=(0.1, 0, 0), stiffness=3.0)
-    s = pf.symmetry(m.with_(forces=[*m.forces, tether]))
+    s = pf.reduction.symmetry(m.with_(forces=[*m.forces, tether]))
     assert s.group == "SO(3)"
     # Velocities of the end of the spring.
     for x in s.basis.T:
         close(x[:3] + np.cross(x[3:], [0.3, 0.2, 5.0]), np.zeros(3), 1e-9, "point", scale=1.0)
-    down = pf.symmetry(m.with_(forces=[*m.forces, tether], gravity=(0, 0, -1)))
+    down = pf.reduction.symmetry(m.with_(forces=[*m.forces, tether], gravity=(0, 0, -1)))
     assert down.group == "SO(2)"
     close(np.cross(down.basis[3:, 0], [0, 0, 1]), np.zeros(3), 1e-9, "vertical", scale=1.0)
 
@@ -112,7 +112,7 @@ def test_what_holds_at_the_default_of_a_parameter_alone_is_none():
     """Two rails, parallel while a parameter is zero."""
     tilt = pf.Parameter("tilt", 0.0, "rad")
     m = several(["prismatic", "prismatic"], {1: pf.pose((1, 0, 0), rpy=(tilt, 0, 0))}, parameters=[tilt])
-    assert pf.symmetry(m).group == "none"
+    assert pf.reduction.symmetry(m).group == "none"
     with pytest.raises(pf.ModelError, match="none of these moves as all do together"):
         pf.reduce(m)
 
@@ -151,7 +151,7 @@ IN_TURN = {
 
 @pytest.mark.parametrize("m, group, k", IN_TURN.values(), ids=IN_TURN)
 def test_joints_in_turn_are_one(m, group, k):
-    s = pf.symmetry(m)
+    s = pf.reduction.symmetry(m)
     assert (s.group, s.joint) == (group, ", ".join(j.name for j in m.joints[:-1]))
     assert s.basis.shape == (6, k)
     system = pf.reduce(m)
@@ -166,7 +166,7 @@ def test_joints_in_turn_are_one(m, group, k):
 def test_a_slide_with_mass_is_no_part_of_a_group():
     """Where x carries y with a mass, turns are none of all that moves; the momenta along x and y are kept still."""
     m = in_turn([("prismatic", X), ("prismatic", Y), ("revolute", Z)], masses=(0.5, 0.2))
-    s = pf.symmetry(m)
+    s = pf.reduction.symmetry(m)
     assert (s.group, s.joint) == ("R", "j0") and further(s) == ["moving along z of 'j1'"]
 
 

@@ -114,7 +114,7 @@ def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
     m = slider_crank()
     skate, floor = pf.body("skate", 1.0, (0.1, 0, 0), 0.1), pf.joint("floor", "planar", "world", "skate")
     edge = pf.rolling.knife_edge("edge", "skate", (1, 0, 0))
-    law = pf.acceleration_constraint("law", lambda k: (np.eye(5)[4:].tolist(), 0))
+    law = pf.constraints.acceleration_constraint("law", lambda k: (np.eye(5)[4:].tolist(), 0))
     m = m.with_(bodies=[*m.bodies, skate], joints=[*m.joints, floor], constraints=[edge, *m.constraints, law])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)

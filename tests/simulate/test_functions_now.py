@@ -94,7 +94,7 @@ MECHANISMS = {
     "wind": (lambda f: rod(forces=[pf.forces.drag("D", "rod", coefficient=1.0, area=1.0, wind=lambda K: [f(), 0, 0])]), moves),
     "phi": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: tip(K)[2] - f() * K.q[0])]), moves),
     "eta": (lambda f: rod(constraints=[pf.nonholonomic("c", lambda K: K.v[0] - f() * K.v[1])]), moves),
-    "rows": (lambda f: rod(constraints=[pf.acceleration_constraint("c", lambda K: ([[1, -1]], [f()]))]), moves),
+    "rows": (lambda f: rod(constraints=[pf.constraints.acceleration_constraint("c", lambda K: ([[1, -1]], [f()]))]), moves),
     "condition": (
         lambda f: rod(constraints=[pf.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: K.t < f() - 2)]),
         moves),
@@ -116,7 +116,7 @@ MECHANISMS = {
     "inverse": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]),
                 lambda m: pf.inverse_dynamics(m, Q, V, V).u),
     "momentum's state": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]),
-                         lambda m: rates(Simulation(pf.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
+                         lambda m: rates(Simulation(pf.reduction.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
 }  # fmt: skip
 """What is made of a function -> (f() -> mechanism, mechanism -> what it answers)."""
 

@@ -43,8 +43,8 @@ def by_angles(nutation, rates, times):
 
 def test_lagranges_top_keeps_its_spin_and_what_is_about_the_vertical():
     m, axis = top()
-    assert pf.symmetry(m).group == "SO(2)" and len(pf.symmetry(m).further) == 1
-    assert [x.side for _, x in pf.symmetry(m).further[0]] == ["right"] * 3
+    assert pf.reduction.symmetry(m).group == "SO(2)" and len(pf.reduction.symmetry(m).further) == 1
+    assert [x.side for _, x in pf.reduction.symmetry(m).further[0]] == ["right"] * 3
     body = Rotation.align_vectors([axis, [1, 0, 0]], [[0, 0, 1], [1, 0, 0]], weights=[np.inf, 1])[
         0
     ]  # z of the top along its axis
@@ -63,7 +63,7 @@ def test_lagranges_top_keeps_its_spin_and_what_is_about_the_vertical():
     close(np.einsum("ti,tij,j->t", L, R, axis), np.full(len(L), p_psi), 1e-12, "spin")
     close(L[:, 2], np.full(len(L), p_phi), 1e-12, "about the vertical")
     close(
-        r.held_momentum.values[:, 0] * np.linalg.norm(axis) / _along(pf.symmetry(m), axis),
+        r.held_momentum.values[:, 0] * np.linalg.norm(axis) / _along(pf.reduction.symmetry(m), axis),
         np.full(len(L), p_psi),
         1e-12,
         "held",
@@ -88,7 +88,7 @@ def test_an_even_body_that_flies_keeps_all_of_it(alike):
     else:
         m, axis = top("free", gravity=(0, 1.0, -9.0))
         axes = axis[None]
-    assert len(further(pf.symmetry(m))) == len(axes)
+    assert len(further(pf.reduction.symmetry(m))) == len(axes)
     v = np.r_[0.1, 7.5, -3.0, 0.4, -1.1, 2.0]
     r = pf.run(pf.reduce(m), v=v, duration=3.0, step=2e-2, every=15, error_bound=1.0)
     w = r.v.values[:, 3:] @ axes.T

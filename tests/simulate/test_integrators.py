@@ -82,8 +82,8 @@ def test_energy_is_kept_in_coordinates_of_the_callers_own():
 
 def test_energy_is_kept_in_another_state():
     m = double_pendulum()
-    r = pf.run(pf.hamiltonian(m), {"A": -2.0, "B": 1.0}, duration=1.0, step=0.01, scheme=MIDPOINT, backend="interpreter")
-    plain = pf.run(m, {"A": -2.0, "B": 1.0}, duration=1.0, step=0.01, scheme=MIDPOINT, backend="interpreter")
+    how = {"duration": 1.0, "step": 0.01, "scheme": MIDPOINT, "backend": "interpreter"}
+    r, plain = (pf.run(x, {"A": -2.0, "B": 1.0}, **how) for x in (pf.reduction.hamiltonian(m), m))
     assert drift(r) < KEPT
     close(r.q, plain.q, 0.02, "q: both rules err by h^2, in their own way")
     assert float(abs(r.q - plain.q).max()) > 1e-6
@@ -119,7 +119,7 @@ def test_iterations_arrive_where_plain_ones_do_not(scheme, step, speed):
 def test_a_step_too_long_is_a_fault():
     with pytest.warns(pf.RunWarning, match="did not converge: take a shorter step"):
         r = pf.run(double_pendulum(), {"A": -2.0}, {"B": 40.0}, duration=1.0, step=0.1, scheme=MIDPOINT, backend="interpreter")
-    assert pf.causes(r)[0].startswith(UNCONVERGED)
+    assert pf.results.causes(r)[0].startswith(UNCONVERGED)
 
 
 def test_constraints_that_come_and_go_are_refused():
@@ -312,7 +312,7 @@ def test_a_law_in_discrete_time(integrator):
     for v, words in ({"B": 0.0}, "too late"), ({"B": 60.0}, UNCONVERGED):
         with pytest.warns(pf.RunWarning, match=words):
             r = pf.run(m, {"A": 0.2}, v, duration=1.2, step=0.02, scheme=pf.Scheme(integrator=integrator), **keep)
-        assert pf.causes(r)[0].startswith(words)
+        assert pf.results.causes(r)[0].startswith(words)
 
 
 @pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])

@@ -44,7 +44,7 @@ def everything() -> pf.Mechanism:
             pf.closure("loop", "point-on-plane", "world", "rod", placement_a=pf.pose((0, 0, -l)), axis=(0, 0.1, 1)),
             pf.active_while(pf.holonomic("phi", lambda K: K.q[0] - 0.1), lambda K: K.t < 1),
             pf.nonholonomic("eta", lambda K: K.v[0]),
-            pf.acceleration_constraint("rows", lambda K: ([[1, -1]], [0])),
+            pf.constraints.acceleration_constraint("rows", lambda K: ([[1, -1]], [0])),
             pf.servo(pf.holonomic("held", lambda K: K.q[1]), ["push"], stiffness=3.0, damping=2.0),
         ],
         forces=[
@@ -313,15 +313,15 @@ def pendulum(**more) -> pf.Mechanism:
     ids=lambda change: next(iter(change)),
 )
 def test_a_system_with_a_part_replaced_is_another(change):
-    plain = pf.hamiltonian(pendulum())
+    plain = pf.reduction.hamiltonian(pendulum())
     key = lambda s: Simulation(as_system(s), pf.Scheme()).key  # noqa: E731
     was = key(plain)
     assert key(replace(plain, **change)) != was
-    assert key(plain) == was == key(pf.hamiltonian(pendulum()))
+    assert key(plain) == was == key(pf.reduction.hamiltonian(pendulum()))
 
 
 def test_a_replaced_system_does_not_poison_the_plain_one():
-    plain = pf.hamiltonian(pendulum())
+    plain = pf.reduction.hamiltonian(pendulum())
     fast = replace(plain, rate=lambda T, motion, x: 2 * plain.rate(T, motion, x))
     found = [pf.run(s, [0.3], duration=0.1, step=0.01)["q"].values[-1, 0] for s in (fast, plain, pendulum())]
     assert abs(found[0] - found[1]) > 0.03 and found[1] == pytest.approx(found[2], abs=1e-7)
@@ -355,7 +355,7 @@ def test_a_reduction_whose_symmetry_is_gone_is_refused():
     assert pf.run(s, **start).drop_attrs().equals(first.drop_attrs())
 
 
-@pytest.mark.parametrize("make", [pf.hamiltonian, pf.reduce, lambda m: m], ids=["hamiltonian", "reduce", "mechanism"])
+@pytest.mark.parametrize("make", [pf.reduction.hamiltonian, pf.reduce, lambda m: m], ids=["hamiltonian", "reduce", "mechanism"])
 def test_a_cell_of_a_notebook_run_twice(make):
     """Each time with a Parameter of its own: of one name, and none of the other's."""
 

@@ -33,8 +33,8 @@ def test_diverging_run_leaves_the_others_alone(where):
     others = [i for i in range(11) if i != where]
     assert mixed.status.values[where] == 1
     assert 0 < mixed.stopped.values[where] < SETTINGS["duration"]
-    assert "diverged" in pf.causes(mixed)[where]
-    assert f"at t = {mixed.stopped.values[where]:.6g}" in pf.causes(mixed)[where]
+    assert "diverged" in pf.results.causes(mixed)[where]
+    assert f"at t = {mixed.stopped.values[where]:.6g}" in pf.results.causes(mixed)[where]
     assert (mixed.status.values[others] == 0).all()
     assert np.isnan(mixed.stopped.values[others]).all()
     late = mixed.time.values > mixed.stopped.values[where]
@@ -51,7 +51,7 @@ def test_broken_loop_stops_with_its_cause():
     assert r.status.values[1] > 0
     assert (r.status.values[[0, 2]] == 0).all()
     assert r.stopped.values[1] <= 0.2
-    assert pf.causes(r)[0] == "finished"
+    assert pf.results.causes(r)[0] == "finished"
 
 
 @pytest.mark.parametrize("backend", ["auto", "numpy"])

@@ -34,7 +34,7 @@ def result():
 @pytest.fixture
 def written(result, tmp_path):
     path = tmp_path / "run.nc"
-    pf.write_netcdf(result, path)
+    pf.results.write_netcdf(result, path)
     return path
 
 
@@ -43,7 +43,7 @@ LOST = r"filter returned failure|Fletcher32"
 
 
 def test_round_trip(result, written):
-    back = pf.read_netcdf(written)
+    back = pf.results.read_netcdf(written)
     xr.testing.assert_identical(back, result)
     with xr.open_dataset(written, engine="h5netcdf") as other:
         xr.testing.assert_identical(other.load(), result)
@@ -63,14 +63,14 @@ def test_every_damage_is_found(written):
     for data in damaged:
         written.write_bytes(data)
         with pytest.raises(pf.RunError, match=r"run\.nc as a result: it is damaged"):
-            pf.read_netcdf(written)
+            pf.results.read_netcdf(written)
 
 
 def test_rubbish_under_a_right_seal(written):
     for stored in (b"", b"\x89HDF\r\n\x1a\n" + bytes(500), b"CDF\x01" + bytes(90), os.urandom(3000)):
         written.write_bytes(stored + SEAL + hashlib.sha256(stored).hexdigest().encode())
         with pytest.raises(pf.RunError, match=r"run\.nc"):
-            pf.read_netcdf(written)
+            pf.results.read_netcdf(written)
 
 
 def test_other_readers_find_flipped_numbers(result, written):
@@ -93,7 +93,7 @@ from pfaffian.viewer.drawing import save
 from matplotlib.figure import Figure
 folder = Path(sys.argv[1])
 r = xr.Dataset({"q": (("time", "coordinate"), np.random.default_rng(0).normal(size=(5000, 8)))})
-pf.write_netcdf(r.isel(time=slice(10)), folder / "run.nc")
+pf.results.write_netcdf(r.isel(time=slice(10)), folder / "run.nc")
 resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
 for write in (lambda: write_netcdf(r, folder / "run.nc"), lambda: save(Figure(), folder / "figure.png")):
     try:
@@ -101,7 +101,7 @@ for write in (lambda: write_netcdf(r, folder / "run.nc"), lambda: save(Figure(),
     except pf.RunError as error:
         print(error)
 assert r["q"].shape == (5000, 8)
-assert pf.read_netcdf(folder / "run.nc")["q"].shape == (10, 8)
+assert pf.results.read_netcdf(folder / "run.nc")["q"].shape == (10, 8)
 """
 
 
@@ -125,7 +125,7 @@ def test_orphans_are_swept(result, tmp_path):
         os.chown(others, 12345, -1)
     else:
         others.unlink()
-    pf.write_netcdf(result, tmp_path / "run.nc")
+    pf.results.write_netcdf(result, tmp_path / "run.nc")
     assert {p for p in (old, young, named) if p.exists()} == {young, named}
     assert others.exists() == (os.getuid() == 0)
 

@@ -34,7 +34,7 @@ def craft(off=0.0, across=0.0, **more):
 
 
 def causes(m):
-    return {motion.label: ", ".join(why) for motion, why in pf.symmetry(m).broken}
+    return {motion.label: ", ".join(why) for motion, why in pf.reduction.symmetry(m).broken}
 
 
 UNEVEN = {

@@ -19,8 +19,8 @@ HERE = Path(__file__).parents[2]
 def test_every_result_has_it(tmp_path):
     by_steps = pf.run(pendulum(), duration=0.01)
     adaptive = pf.run_adaptive(pendulum(), times=np.linspace(0, 0.01, 3))
-    pf.write_netcdf(by_steps, tmp_path / "run.nc")
-    for result in (by_steps, adaptive, pf.read_netcdf(tmp_path / "run.nc")):
+    pf.results.write_netcdf(by_steps, tmp_path / "run.nc")
+    for result in (by_steps, adaptive, pf.results.read_netcdf(tmp_path / "run.nc")):
         assert machine().items() <= result.attrs.items()
         assert all(re.fullmatch(r"[0-9a-f]{64}", part) for part in result.attrs["kernel_digest"].split(":"))
         assert re.fullmatch(r"[0-9a-f]{64}", result.attrs["source_sha256"])

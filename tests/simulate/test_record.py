@@ -93,9 +93,9 @@ def test_readers_say_what_to_record():
     r = pf.run(four_bar(), FOUR_BAR_START, record=["rank", "energy"], **RUN)
     assert pf.overview(r).axes
     with pytest.raises(pf.ModelError, match=r"no 'regularity': run with record=\['regularity', 'rank'\]"):
-        pf.singular_passages(r)
+        pf.results.singular_passages(r)
     with pytest.raises(pf.RunError, match=r"no 'multiplier': run with record=\['multiplier'\]"):
-        pf.sign_changes(r, "multiplier")
+        pf.results.sign_changes(r, "multiplier")
     with pytest.raises(pf.ModelError, match=r"no 'q': run with record=\['q'\]"):
         states_of(four_bar(), r)
     assert "not recorded; record=['energy']" in summary(
@@ -122,8 +122,8 @@ def test_parameters_of_every_run_are_in_the_result_and_the_file(tmp_path):
     np.testing.assert_array_equal(r.parameters.sel(parameter="mass"), masses)
     np.testing.assert_array_equal(r.parameters.sel(parameter="length"), 0.5)
     assert list(r.p_unit.values) == ["kg", "m"]
-    pf.write_netcdf(r, tmp_path / "r.nc")
-    xr.testing.assert_identical(pf.read_netcdf(tmp_path / "r.nc"), r)
+    pf.results.write_netcdf(r, tmp_path / "r.nc")
+    xr.testing.assert_identical(pf.results.read_netcdf(tmp_path / "r.nc"), r)
     assert pf.run(weighed(), **RUN).parameters.values.tolist() == [1.0, 0.5]
     assert pf.run_adaptive(weighed(), times=[0, 0.01], parameters={"mass": 2.0}).parameters.values.tolist() == [2.0, 0.5]
     assert "parameters" not in pf.run(pendulum(), **RUN)
@@ -139,8 +139,8 @@ def test_inputs_of_every_run_are_in_the_result_and_the_file(tmp_path):
     np.testing.assert_array_equal(r.inputs.values, series)
     np.testing.assert_allclose(r.sample_time.values, 1 + 0.004 * np.arange(6))
     assert r.sample_time.attrs["units"] == "s"
-    pf.write_netcdf(r, tmp_path / "r.nc")
-    xr.testing.assert_identical(pf.read_netcdf(tmp_path / "r.nc"), r)
+    pf.results.write_netcdf(r, tmp_path / "r.nc")
+    xr.testing.assert_identical(pf.results.read_netcdf(tmp_path / "r.nc"), r)
     one = pf.run(weighed(), u=series[:, 0], u_step=0.004, **RUN)
     np.testing.assert_array_equal(one.inputs.values, series[:, 0])
     again = pf.run(weighed(), u=one.inputs.values, u_step=0.004, **RUN)

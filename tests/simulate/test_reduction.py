@@ -443,14 +443,14 @@ SPIN = "turning about z of 'spin'"
 
 def test_a_rotor_is_a_symmetry_while_its_mass_is_on_the_axis():
     """[chhabra14 4.4] with its errata; and whatever a parameter is, unless it is said."""
-    s = pf.symmetry(ROTOR, parameters={"off": 0.0})
+    s = pf.reduction.symmetry(ROTOR, parameters={"off": 0.0})
     assert s.group == "SE(2)" and further(s)[1:] == [SPIN]
     # All of it also turns from inside about the mass centre that both have.
     ((x, *_), (y, *_), (turn, _)) = s.further[0]
     close([x, y, turn], [(2 * 0.1) / 10, -(8 * 0.05 + 2 * 0.2) / 10, 1], 1e3 * ALGEBRA, "weights")
-    s = pf.symmetry(ROTOR, parameters={"off": 0.2})
+    s = pf.reduction.symmetry(ROTOR, parameters={"off": 0.2})
     assert not s.further and causes(s)[SPIN] == "the centre of mass of 'rotor' lies 0.2 m off the axis"
-    s = pf.symmetry(ROTOR)
+    s = pf.reduction.symmetry(ROTOR)
     assert not s.further and causes(s)[SPIN] == "the inertia of 'rotor' with other parameters"
     # What a run's parameters may break is not taken for kept.
     q, v = np.r_[0, 0, 0, 0], np.r_[0.1, 0.2, 1.0, 2.0]
@@ -460,20 +460,20 @@ def test_a_rotor_is_a_symmetry_while_its_mass_is_on_the_axis():
 
 def test_gravity_springs_and_motors_are_named():
     m = satellite((0, 0, -9.81), forces=[pf.spring("tether", "world", "hull", point_a=(0, 0, 2), stiffness=3.0)])
-    s = pf.symmetry(m)
+    s = pf.reduction.symmetry(m)
     assert s.group == "SO(2)"
     said = causes(s)
     assert "spring 'tether'" in said["moving along x of 'flight'"] and "gravity" not in said["moving along x of 'flight'"]
     assert "gravity" in said["moving along z of 'flight'"] and "spring 'tether'" in said["moving along z of 'flight'"]
-    driven = pf.symmetry(satellite(actuators=[pf.forces.thruster("jet", "hull", axis=(1, 0, 0))])).driven
+    driven = pf.reduction.symmetry(satellite(actuators=[pf.forces.thruster("jet", "hull", axis=(1, 0, 0))])).driven
     assert list(driven) == ["jet"] and "moving along x of 'flight'" in [x.label for x in driven["jet"]]
-    assert "SE(2) by 'flight'" in repr(pf.symmetry(satellite((0, 0, -9.81))))
+    assert "SE(2) by 'flight'" in repr(pf.reduction.symmetry(satellite((0, 0, -9.81))))
 
 
 def test_rover_on_a_disc_and_joints_alike():
     """Only turns about the disc's axis, of what is done on the disc; in the world the rover may be moved as it likes."""
     disc, cart = pf.body("disc", 20.0, inertia=2.5), pf.body("cart", 4.0, com=(0.15, 0, 0), inertia=0.1)
-    s = pf.symmetry(
+    s = pf.reduction.symmetry(
         machine([disc, cart], [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "cart")])
     )
     assert s.group == "SO(2)" and "turning about z of 'plane'" in further(s)
@@ -484,10 +484,11 @@ def test_rover_on_a_disc_and_joints_alike():
 def test_slides_commute_and_balls_turn_from_inside():
     box, arm = pf.body("box", 3.0, inertia=0.2), pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.05)
     slide, hinge = pf.joint("slide", "prismatic", "world", "box"), pf.joint("hinge", "revolute", "box", "arm")
-    s = pf.symmetry(machine([box, arm], [slide, hinge]))
+    s = pf.reduction.symmetry(machine([box, arm], [slide, hinge]))
     assert s.group == "R" and further(s) == ["turning about z of 'hinge'"]
     ball = pf.joint("ball", "spherical", "box", "ball", placement=(0.1, 0, 0))
-    s = pf.symmetry(machine([box, pf.body("ball", 1.0, inertia=0.05)], [pf.joint("fly", "free", "world", "box"), ball]))
+    bodies = [box, pf.body("ball", 1.0, inertia=0.05)]
+    s = pf.reduction.symmetry(machine(bodies, [pf.joint("fly", "free", "world", "box"), ball]))
     inside = [f"turning about {axis} of 'ball' from the child's side" for axis in "xyz"]
     assert s.group == "SE(3)" and further(s)[1:] == inside
     # The box is even about the line through both centres: it turns there, and the ball does not.
@@ -555,4 +556,4 @@ def test_a_system_says_what_it_is_reduced_by():
         pf.run(chart, duration=2e-3, backend="interpreter")
     with pytest.raises(pf.ModelError, match=r"a Mechanism is needed.*; take its \.mechanism"):
         pf.mass_matrix(falling)
-    assert len({pf.symmetry(satellite()), pf.symmetry(satellite())}) == 1
+    assert len({pf.reduction.symmetry(satellite()), pf.reduction.symmetry(satellite())}) == 1

@@ -43,8 +43,8 @@ def test_single_run_loses_the_run_axis():
 def test_netcdf_round_trip(tmp_path):
     r = pf.run(four_bar(), FOUR_BAR_START, np.zeros((2, 3)), duration=0.05, record="all")
     path = tmp_path / "run.nc"
-    pf.write_netcdf(r, path)
-    xr.testing.assert_identical(pf.read_netcdf(path), r)
+    pf.results.write_netcdf(r, path)
+    xr.testing.assert_identical(pf.results.read_netcdf(path), r)
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
 
 
@@ -53,9 +53,9 @@ def test_what_is_no_result_is_refused(tmp_path):
     broken.write_bytes(b"\x89HDF\r\n not so")
     for path in (broken, tmp_path / "absent.nc"):
         with pytest.raises(pf.RunError, match=path.name):
-            pf.read_netcdf(path)
+            pf.results.read_netcdf(path)
     with pytest.raises((pf.RunError, OSError)):
-        pf.write_netcdf(pf.run(pendulum(), duration=0.01), tmp_path / "no folder" / "run.nc")
+        pf.results.write_netcdf(pf.run(pendulum(), duration=0.01), tmp_path / "no folder" / "run.nc")
 
 
 @pytest.mark.parametrize("make, q", [(four_bar, FOUR_BAR_START), (ball_and_plane, None)])
@@ -87,4 +87,4 @@ def test_adaptive_run_reports_divergence():
     assert r.status == 1
     assert 0 < float(r.stopped) < 100
     assert np.isnan(r.q.values[-1]).all()
-    assert "diverged" in pf.causes(r)[0]
+    assert "diverged" in pf.results.causes(r)[0]

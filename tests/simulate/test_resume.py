@@ -90,8 +90,8 @@ def test_a_batch_goes_on_in_three_parts_by_way_of_a_file(tmp_path):
     whole = pf.run(cart(), q, duration=0.06, seed=3, record="all", **keep)
     part = pf.run(cart(), q, duration=0.02, seed=3, **keep)
     for seconds in (0.016, 0.024):
-        pf.write_netcdf(part, tmp_path / "part.nc")
-        part = pf.run(cart(), start_from=pf.read_netcdf(tmp_path / "part.nc"), duration=seconds, record="all", **keep)
+        pf.results.write_netcdf(part, tmp_path / "part.nc")
+        part = pf.run(cart(), start_from=pf.results.read_netcdf(tmp_path / "part.nc"), duration=seconds, record="all", **keep)
     same(part, whole, 9)
     some = pf.run(cart(), start_from=part.isel(run=[1, 4]), duration=0.01, **keep | {"every": 1})
     every = pf.run(cart(), start_from=part, duration=0.01, **keep | {"every": 1})
@@ -107,7 +107,7 @@ def test_a_series_of_inputs_goes_on(hold):
     same(pf.run(cart(), start_from=half, duration=0.04, u=u[10:], **keep), whole, 40)
 
 
-@pytest.mark.parametrize("make", [four_bar, lambda: pf.hamiltonian(four_bar())], ids=["[q; v]", "[q; p]"])
+@pytest.mark.parametrize("make", [four_bar, lambda: pf.reduction.hamiltonian(four_bar())], ids=["[q; v]", "[q; p]"])
 def test_constraints_and_other_states_go_on(make):
     keep = {"step": 0.01, "backend": "interpreter"}
     whole = pf.run(make(), FOUR_BAR_START, {"a": 1.0}, duration=0.2, **keep)
@@ -154,7 +154,7 @@ REFUSED = {
     "another law": ({"control": law()}, "of another mechanism, state, law or switches"),
     "other switches": ({"switches": SWITCH}, "of another mechanism, state, law or switches"),
     "another mechanism": ({"m": pendulum()}, "of another mechanism, state, law or switches"),
-    "another state": ({"m": pf.hamiltonian(cart())}, "of another mechanism, state, law or switches"),
+    "another state": ({"m": pf.reduction.hamiltonian(cart())}, "of another mechanism, state, law or switches"),
     "runs by u": ({"u": np.zeros((2, 3, 1)), "u_step": STEP}, "different numbers of runs|has 1 runs and u 3"),
     "no result": ({"start_from": 3}, "this is no result of a run"),
     "no end": ({"start_from": lambda: result().drop_vars("end_state")}, "does not contain its end state"),

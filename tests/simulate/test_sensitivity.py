@@ -178,7 +178,7 @@ def test_refusals(bar):
         with pytest.raises(ModelError, match=f"'{name}' iterates to a tolerance"):
             pf.calculus.rollout(m, q, v, steps=2, scheme=pf.Scheme(integrator=name))
     with pytest.raises(ModelError, match="give its mechanism"):
-        pf.calculus.step_derivatives(pf.hamiltonian(m), q, v)
+        pf.calculus.step_derivatives(pf.reduction.hamiltonian(m), q, v)
     with pytest.raises(ModelError, match="off the constraints"):
         pf.calculus.rollout(m, q + 0.1, v, steps=2, **CALLS)
     with pytest.raises(ModelError, match=r"u has shape \(3, 2\)"):

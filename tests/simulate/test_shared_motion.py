@@ -76,7 +76,7 @@ def test_momentum_and_energy_split_by_the_connection(name):
     """J = I (w + A s), T = s^T M^ s / 2 + J^T I^-1 J / 2 of v = Y w + E s within closures. [chhabra14 (3.3.37), (3.3.42)]"""
     m = MACHINES[name]
     q, v = start(m)
-    basis, J = pf.symmetry(m).basis, momentum_map(m, q, v)
+    basis, J = pf.reduction.symmetry(m).basis, momentum_map(m, q, v)
     close(J, basis.T @ of_bodies(m, q, v), 1e-12, "momentum of the bodies", scale=1.0)
     Y, I = carried(m, q, basis), locked_inertia(m, q)
     M = pf.mass_matrix(m, q)
@@ -133,7 +133,7 @@ def test_two_carts_on_a_spring_are_an_oscillator():
 def test_joints_that_share_a_part_of_their_motion(name, shared):
     """A spring to the ground breaks all but that part, or all of it; an input along it changes the momentum."""
     m = MACHINES[name]
-    s = pf.symmetry(m)
+    s = pf.reduction.symmetry(m)
     assert s.basis.shape == (6, shared)
     system = pf.reduce(m)
     assert "in the world" in str(system) and "taken as one that carries all" in str(system)

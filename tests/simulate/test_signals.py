@@ -159,18 +159,18 @@ def recorded(regularity: list, rank: list) -> xr.Dataset:
 
 def test_passages_are_dips_and_changes_of_rank():
     r = recorded([1, 0.5, 0.01, 0.4, 0.015, 0.015, 0.5, 0.001, 0.002, 1], [2, 2, 2, 2, 2, 2, 2, 1, 2, 2])
-    found = pf.singular_passages(r)
+    found = pf.results.singular_passages(r)
     assert [round(p.time, 9) for p in found] == [0.2, 0.5, 0.7, 0.8]
     assert [p.regularity for p in found] == [0.01, 0.015, 0.001, 0.002]
     assert [p.ranks for p in found] == [(2, 2, 2), (2, 2, 2), (2, 1, 2), (1, 2, 2)]
-    assert [round(p.time, 9) for p in pf.singular_passages(r, near=0.005)] == [0.7, 0.8]
-    assert pf.singular_passages(recorded([0.001, 1, 0.001], [2, 2, 2])) == []  # at an end nobody knows
+    assert [round(p.time, 9) for p in pf.results.singular_passages(r, near=0.005)] == [0.7, 0.8]
+    assert pf.results.singular_passages(recorded([0.001, 1, 0.001], [2, 2, 2])) == []  # at an end nobody knows
 
 
 def test_passages_of_a_run_are_where_the_crank_stands_upright():
     m = slider_crank()
     r = pf.run(m, [0.3, -0.6], [8.0, -16.0], duration=1.0, step=1e-3)
-    found = pf.singular_passages(r)
+    found = pf.results.singular_passages(r)
     turns = r.q.values[:, 0] / np.pi - 0.5
     assert len(found) == int(np.floor(turns[-1]) - np.floor(turns[0])) >= 2
     for p in found:
@@ -183,8 +183,8 @@ def test_passages_want_one_run_with_constraints():
     two = pf.run(four_bar(), FOUR_BAR_START, np.zeros((2, 3)), duration=2e-3, **NUMPY)
     for result in (two, pf.run(pendulum(), duration=2e-3, **NUMPY)):
         with pytest.raises(pf.ModelError, match="one run of a mechanism with constraints"):
-            pf.singular_passages(result)
-    assert pf.singular_passages(two.isel(run=1)) == []
+            pf.results.singular_passages(result)
+    assert pf.results.singular_passages(two.isel(run=1)) == []
 
 
 # Where time begins.

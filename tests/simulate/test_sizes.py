@@ -50,7 +50,7 @@ def test_run(case, runs, steps, states, faults, inputs, integrator):
     w = np.ones(inputs + m.nu - motors if control else m.nu)  # wrenches from outside stay inputs of the run under a law
     r = pf.run(m, q, v, duration=steps * STEP, step=STEP, u=w, control=control, backend="numpy", squeeze=False, record="all",
                scheme=pf.Scheme(integrator=integrator))  # fmt: skip
-    assert set(pf.causes(r)) == {"finished"}
+    assert set(pf.results.causes(r)) == {"finished"}
     for name, size in {"q": m.nq, "v": m.nv, "u": m.nu, "clock": states}.items():
         shape = (runs, steps + 1, size) if name != "clock" or size != 1 else (runs, steps + 1)
         assert r[name].shape == shape if size else name not in r
@@ -141,5 +141,5 @@ def test_hybrid_force_on_one_row():
     control = hybrid_force(joints("j0"), set_point([0.3]), set_point([2.0]), ["stop"], stiffness=4.0, damping=4.0)
     case = Case(m, np.array([0.3, 0.2]), np.zeros(2), np.zeros(2), 0.0)
     r = pf.run(m, case.q, case.v, duration=2 * STEP, step=STEP, control=control, backend="numpy")
-    assert pf.causes(r) == ["finished"]
+    assert pf.results.causes(r) == ["finished"]
     close(r["multiplier"].values.ravel(), np.full(3, 2.0), INVERTED, "the wanted force")

@@ -81,7 +81,7 @@ def quaternion(**how) -> pf.Mechanism:
     return pf.mechanism("top", [], [], coordinates=[soft(c, **how) if how else c], forces=[T])
 
 
-@pytest.mark.parametrize("state", [lambda m: m, pf.hamiltonian])
+@pytest.mark.parametrize("state", [lambda m: m, pf.reduction.hamiltonian])
 def test_coordinates_return_to_their_condition(state):
     """|q|^2 - 1 falls as exp(-Lambda t), the direction of q and the velocities are those of the unit quaternion's run."""
     start = np.array([0.1, -0.3, 0.2, 0.9])
@@ -101,7 +101,7 @@ def test_what_steps_leave_off_does_not_add_up():
     """Rows that are only integrated drift away over a minute; stabilised ones stay where a step's error keeps them."""
     ring = pf.holonomic("ring", lambda k: ca.sumsqr(k.q) - 1)
     body, joint = pf.body("bead", 1.0), pf.joint("xy", "planar-translation", "world", "bead")
-    bare = pf.acceleration_constraint("ring", lambda k: (2 * k.q.T, -2 * ca.sumsqr(k.v)))
+    bare = pf.constraints.acceleration_constraint("ring", lambda k: (2 * k.q.T, -2 * ca.sumsqr(k.v)))
     worst = {}
     for name, c in {"bare": bare, "soft": soft(ring, damping=10.0)}.items():
         m = pf.mechanism("bead", [body], [joint], constraints=[c], gravity=(0, -9.81, 0))

@@ -396,7 +396,7 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
     m = variants()
     r = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS}, **SHORT)
     bad, good = [1, 3], [0, 2]
-    causes = pf.causes(r)
+    causes = pf.results.causes(r)
     assert [causes[i] for i in good] == ["finished", "finished"]
     for i in bad:
         assert "not assembled" in causes[i]
@@ -411,9 +411,9 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
         alone = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS[i]}, **SHORT)
         np.testing.assert_array_equal(alone.q.values, r.q.values[i])
         np.testing.assert_array_equal(alone.moved.values, r.moved.values[i])
-    pf.write_netcdf(r, tmp_path / "r.nc")
-    assert pf.causes(pf.read_netcdf(tmp_path / "r.nc")) == causes
-    assert pf.causes(r.isel(run=1)) == [causes[1]]
+    pf.results.write_netcdf(r, tmp_path / "r.nc")
+    assert pf.results.causes(pf.results.read_netcdf(tmp_path / "r.nc")) == causes
+    assert pf.results.causes(r.isel(run=1)) == [causes[1]]
     found = pf.assemble(m, {"a": -0.6}, parameters={"coupler": LENGTHS})
     assert np.isnan(found.q[bad]).all()
     np.testing.assert_array_equal(found.q[good], r.q.values[good, 0])

@@ -37,7 +37,7 @@ def chosen(m):
     return pf.reduction.chosen_velocities(m, spun(m))
 
 
-STATES = {"Hamilton's": pf.hamiltonian, "chosen velocities": chosen}
+STATES = {"Hamilton's": pf.reduction.hamiltonian, "chosen velocities": chosen}
 MACHINES = {
     "pendulum": (pendulum(), None, {"pivot": 2.0}),
     "ball and plane": (ball_and_plane(), None, None),
@@ -63,7 +63,8 @@ MACHINES |= {"free held": on_slides("free"), "tube pushed": on_slides("cylindric
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_motion_is_that_of_q_and_v(machine, state):
     m, q, v = MACHINES[machine]
-    assert state != "Hamilton's" or (pf.hamiltonian(m).parts[-1].name == "centred_momentum") == machine.startswith(SLIDING)
+    if state == "Hamilton's":
+        assert (pf.reduction.hamiltonian(m).parts[-1].name == "centred_momentum") == machine.startswith(SLIDING)
     q, v = on_constraints(m, q, v)
     plain, other = pf.run(m, q, v, **KEEP), pf.run(STATES[state](m), q, v, **KEEP)
     assert other.status == 0 and plain.attrs["state"] == "[q; v]" != other.attrs["state"]
@@ -112,11 +113,11 @@ def momenta_change(m, random):
 def test_the_state_is_in_the_result():
     m = flying_pair()
     q, v = on_constraints(m)
-    r = pf.run(pf.hamiltonian(m), q, v, **KEEP)
+    r = pf.run(pf.reduction.hamiltonian(m), q, v, **KEEP)
     M = pf.mass_matrix(m, r.q.values)
     close(r.momentum, np.einsum("tij,tj->ti", M, r.v.values), 1e3 * ALGEBRA, "p = M v")
     assert list(r.momentum_entry.values) == list(m.v_names) and list(r.momentum_unit.values[[0, 3]]) == ["N s", "N m s"]
-    lean = pf.run(pf.hamiltonian(m), q, v, record=["q", "momentum"], **KEEP)
+    lean = pf.run(pf.reduction.hamiltonian(m), q, v, record=["q", "momentum"], **KEEP)
     assert "v" not in lean and np.array_equal(lean.momentum, r.momentum)
 
 
@@ -130,7 +131,7 @@ def test_hamiltons_state_is_as_good_far_away_and_at_any_speed():
     m, ends = pf.mechanism("satellite", bodies, joints, gravity=(0, 0, 0)), []
     for far, speed in ((0, 0), (7e6, 7500)):
         v = {"f.vx": 0.6 * speed, "f.vy": 0.8 * speed, "f.wx": 1.2, "f.wy": 0.9, "f.wz": -0.7, "h": 2.0}
-        ends.append(pf.run(pf.hamiltonian(m), {"f.x": far}, v, duration=0.5, every=500))
+        ends.append(pf.run(pf.reduction.hamiltonian(m), {"f.x": far}, v, duration=0.5, every=500))
     close(ends[1].q[-1, 3:], ends[0].q[-1, 3:], 1e3 * ALGEBRA, "attitude and joint")
     start, end = ends[1].centred_momentum.values[[0, -1], :3]
     assert np.array_equal(start, end) and np.linalg.norm(start) > 7e5
@@ -141,11 +142,11 @@ def test_same_bits_in_a_batch_and_compiled(tmp_path):
     q, v = on_constraints(m)
     qs, vs = np.array([q] * 5), np.array([v] * 5) * np.linspace(0.5, 1, 5)[:, None]
     keep = KEEP | {"record": ["q", "v", "momentum"]}
-    plain, fast = (pf.run(pf.hamiltonian(m), qs, vs, **keep | {"backend": b}) for b in ("numpy", "c"))
+    plain, fast = (pf.run(pf.reduction.hamiltonian(m), qs, vs, **keep | {"backend": b}) for b in ("numpy", "c"))
     for name in keep["record"]:
         assert np.array_equal(plain[name], fast[name]), name
-    pf.write_netcdf(plain, tmp_path / "r.nc")
-    assert pf.read_netcdf(tmp_path / "r.nc").equals(plain)
+    pf.results.write_netcdf(plain, tmp_path / "r.nc")
+    assert pf.results.read_netcdf(tmp_path / "r.nc").equals(plain)
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -178,7 +179,7 @@ def test_laws_inputs_and_parameters_are_the_mechanisms(state):
 def test_an_accurate_run_takes_a_system():
     m = flying_pair()
     q, v = on_constraints(m)
-    ends = [pf.run_adaptive(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.hamiltonian(m), chosen(m))]
+    ends = [pf.run_adaptive(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.reduction.hamiltonian(m), chosen(m))]
     for other in ends[1:]:
         close(other.q, ends[0].q, SAME, "q")
         close(other.v, ends[0].v, SAME, "v")
@@ -195,7 +196,7 @@ def test_a_singular_start_is_left_along_its_branch():
     close_it = pf.closure("c", "revolute", "coupler", "rocker", axis=(0, 1, 0), placement_a=(2, 0, 0), placement_b=(1, 0, 0))
     m = pf.mechanism("parallelogram", bodies, joints, constraints=[close_it])
     v = {"a": 3.0, "b": -3.0, "d": 3.0}
-    plain, other = pf.run(m, {}, v, **KEEP), pf.run(pf.hamiltonian(m), {}, v, **KEEP)
+    plain, other = pf.run(m, {}, v, **KEEP), pf.run(pf.reduction.hamiltonian(m), {}, v, **KEEP)
     assert plain.entrance == other.entrance == 1
     close(other.q, plain.q, 1e3 * SAME, "q")
     # Its energy is as it was: the first step was no step without rows.

@@ -168,7 +168,7 @@ def test_an_interrupted_run_gives_back_what_it_computed(monkeypatch):
     with pytest.warns(RunWarning, match="interrupted"):
         part = pf.run(pendulum(), [0.3], **RUN)
     assert part.attrs["interrupted"] == 1 and "interrupted" not in whole.attrs
-    assert pf.causes(part)[0].startswith("interrupted: ") and float(part.stopped) == pytest.approx(0.06)
+    assert pf.results.causes(part)[0].startswith("interrupted: ") and float(part.stopped) == pytest.approx(0.06)
     np.testing.assert_array_equal(part.q[:6], whole.q[:6])
     assert np.isnan(part.q[6:]).all() and np.isfinite(part.end_state).all()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

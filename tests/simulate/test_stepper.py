@@ -46,7 +46,7 @@ CASES = {
     "a law": (cart(), {"control": regulating()}),
     "a law with noise and latency": (cart(), {"control": noisy(), "seed": 5}),
     "a switch": (sprung(), {"switches": SWITCHED}),
-    "Hamilton": (pf.hamiltonian(cart()), {}),
+    "Hamilton": (pf.reduction.hamiltonian(cart()), {}),
     "a loop": (four_bar(), {}),
 }
 

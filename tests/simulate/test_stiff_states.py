@@ -31,7 +31,7 @@ def turbine(stiffness=0.0, damping=0.0, base="planar", tip=(0.0, 0.0), **more) -
     return pf.mechanism("turbine", bodies, joints, actuators=[pf.actuator("motor", "shaft")], gravity=(0, 0, 0), **more)
 
 
-STATES = {"[q; v]": lambda m: m, "reduced": pf.reduce, "hamiltonian": pf.hamiltonian}
+STATES = {"[q; v]": lambda m: m, "reduced": pf.reduce, "hamiltonian": pf.reduction.hamiltonian}
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -65,7 +65,7 @@ def test_a_stiff_hinge_in_a_closed_chain_and_beside_wheels():
         off = []
         for h in (4e-3, 2e-3):
             reduced = pf.run(pf.reduce(machine), at, moving, step=h, **given | {"every": round(0.2 / h)})
-            assert pf.causes(reduced) == ["finished"]
+            assert pf.results.causes(reduced) == ["finished"]
             off.append(np.abs(reduced.q[-1].values - fine).max())
         assert off[1] < min(1e-5, off[0] / 2.5)
         assert float(np.abs(reduced.momentum_drift).max() if "momentum_drift" in reduced else 0) < 1e-10
@@ -96,7 +96,7 @@ def test_near_a_state_of_momenta():
 
 def test_energy_of_a_system_is_that_of_its_machine():
     m = turbine(stiffness=7.0)
-    for system in (pf.reduce(m), pf.hamiltonian(m)):
+    for system in (pf.reduce(m), pf.reduction.hamiltonian(m)):
         E = pf.energy(system, {"shaft": 0.3}, {"base.wz": 2.0})
         close([E.kinetic, E.potential], [(HUB + DISC + TIP) * 2, 7 * 0.3**2 / 2], PEER, "E")
     with pytest.raises(pf.ModelError, match="a Mechanism is needed"):

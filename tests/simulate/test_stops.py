@@ -42,7 +42,7 @@ def said(**arguments) -> tuple[list[str], object]:
 
 def test_what_finishes_says_nothing() -> None:
     found, r = said(v={"wild": 1.0})
-    assert found == [] and pf.causes(r) == ["finished"] and "reason" not in r
+    assert found == [] and pf.results.causes(r) == ["finished"] and "reason" not in r
 
 
 def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
@@ -55,12 +55,12 @@ def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
     assert f"(run 3 first, at t = {float(r['stopped'][3]):.6g} s); the fastest is damper of joint 'wild', " in words
     assert "; 2 servo constraint not realisable: " in words
     assert "(run 2 first, at t = 0 s); its last state is not realisable: rank 0 of 1" in words
-    assert pf.causes(r)[0] == "finished" and pf.causes(r.isel(run=4)) == [pf.causes(r)[2]]
+    assert pf.results.causes(r)[0] == "finished" and pf.results.causes(r.isel(run=4)) == [pf.results.causes(r)[2]]
 
 
 def test_one_run_says_its_cause() -> None:
     found, r = said(v={"wild": 1.0}, parameters={"gain": 1e5})
-    assert found[1:] == [f"the run stopped: {pf.causes(r)[0]}"] and "diverged" in found[1]
+    assert found[1:] == [f"the run stopped: {pf.results.causes(r)[0]}"] and "diverged" in found[1]
     assert "time constants shorter than the step" in found[0], "named before the run"
 
 
@@ -77,10 +77,12 @@ def test_laws_that_ignore_the_constraints_blame_the_joints(law) -> None:
     m = pf.actuate_all(rods(pf.holonomic("hold", lambda k: k.q[0])))
     steer = law(task, control.set_point([0.5, 0.0]), stiffness=1.0, damping=2.0)
     _, r = said(m=m, q=np.zeros(2), control=steer)
-    assert pf.causes(r)[0].endswith("the joints leave task coordinate 0 the least motion, 0 where 1 is free"), pf.causes(r)
+    assert pf.results.causes(r)[0].endswith("the joints leave task coordinate 0 the least motion, 0 where 1 is free"), (
+        pf.results.causes(r)
+    )
 
 
-@pytest.mark.parametrize("state", [lambda m: m, pf.hamiltonian], ids=["[q; v]", "[q; p]"])
+@pytest.mark.parametrize("state", [lambda m: m, pf.reduction.hamiltonian], ids=["[q; v]", "[q; p]"])
 def test_each_run_without_a_hold_says_whose_it_is(tmp_path, state) -> None:
     """Also after a round trip through a file, and from a last state that is another than q and v."""
     found, r = said(m=state(rods(OUT)), q=np.zeros((2, 2)))
@@ -88,9 +90,9 @@ def test_each_run_without_a_hold_says_whose_it_is(tmp_path, state) -> None:
     words = "its last state is not realisable: rank 0 of 1, smallest singular value 0"
     words += "; the directions leave 'out' without a force"
     assert [str(w) for w in r["reason"].values] == [f"{words}, and 'motor' have nothing to move"] * 2
-    assert all("'out' without a force" in cause for cause in pf.causes(r))
-    pf.write_netcdf(r, tmp_path / "r.nc")
-    assert pf.causes(pf.read_netcdf(tmp_path / "r.nc")) == pf.causes(r)
+    assert all("'out' without a force" in cause for cause in pf.results.causes(r))
+    pf.results.write_netcdf(r, tmp_path / "r.nc")
+    assert pf.results.causes(pf.results.read_netcdf(tmp_path / "r.nc")) == pf.results.causes(r)
 
 
 def test_every_run_of_a_large_batch_says_its_reason() -> None:
@@ -123,7 +125,7 @@ def test_a_reference_that_ends_is_named(often, backend) -> None:
     _, r = said(
         m=m, v={"wild": 1.0}, control=law, parameters={"end": [0.094, 0.194, 9.0, 9.0], "gain": [0, 0, 0, 9e4]}, backend=backend
     )
-    first, second, third, fourth = pf.causes(r)
+    first, second, third, fourth = pf.results.causes(r)
     late = 0.005 if often else 0.0
     words = "the value of the reference 'reference' is no number at t = {:g} s"
     assert first.startswith("diverged") and first.endswith(words.format(0.095 + late))
@@ -138,7 +140,7 @@ def test_a_reference_of_an_output_that_ends_is_named() -> None:
         for body, goal in zip(("held", "wild"), (lambda t: [0.1 * t], lambda t: [0.2 + 0.01 * np.sqrt(0.054 - t)]), strict=True)
     ]
     _, r = said(m=pf.actuate_all(rods()), q=[0.3, 0.3], control=control.concurrent(outputs), duration=0.2)
-    assert "the value of the reference of <Output: position of 'wild'> is no number at t = 0.055 s" in pf.causes(r)[0]
+    assert "the value of the reference of <Output: position of 'wild'> is no number at t = 0.055 s" in pf.results.causes(r)[0]
 
 
 def test_a_fault_is_known_by_its_place_whatever_it_says():

@@ -152,7 +152,7 @@ def test_a_mode_of_the_masses_is_known_in_another_state():
     grows = {"load": lambda k: ca.if_else(k.t > 0.0185, 3, load)}
     equations = control.discrete(lambda s: control.Command(s.terms.v), 0.01)
     for law in (equations, control.python_law(lambda t, q, v: v, 0.01)):
-        r = run(pf.hamiltonian(m), 0.0, 1.5, grows, duration=0.03, control=law)
+        r = run(pf.reduction.hamiltonian(m), 0.0, 1.5, grows, duration=0.03, control=law)
         at, p = np.arange(0, 30, 10), r.momentum.values[:-1:10, 0]
         np.testing.assert_allclose(r.u.values[at, 0], p / [1, 1, 3], rtol=1e-12)
 
@@ -189,8 +189,8 @@ def test_a_file_keeps_what_was_switched_and_sampled(tmp_path):
     law = control.discrete(lambda s: control.Command(s.u, d_next={"n": s["n"] + 1}), 0.01, state={"n": 0},
                            measure={"speed": control.sensor(lambda k: k.v, 0.1)})  # fmt: skip
     r = run(control=law, seed=7)
-    pf.write_netcdf(r, tmp_path / "run.nc")
-    back = pf.read_netcdf(tmp_path / "run.nc")
+    pf.results.write_netcdf(r, tmp_path / "run.nc")
+    back = pf.results.read_netcdf(tmp_path / "run.nc")
     assert back.attrs["seed"] == 7 and json.loads(back.attrs["sampling"])[0]["name"] == "speed"
     for name in ("landed", "speed", "n"):
         np.testing.assert_array_equal(back[name].values, r[name].values)

@@ -21,22 +21,22 @@ def sliders(**more) -> pf.Mechanism:
 
 
 def test_what_is_said():
-    assert str(pf.symmetry(ROTOR, parameters={"off": 0.2})).splitlines() == [
+    assert str(pf.reduction.symmetry(ROTOR, parameters={"off": 0.2})).splitlines() == [
         "machine: joint 'base' can be moved by SE(2) and nothing changes",
         "  not by turning about z of 'spin': the centre of mass of 'rotor' lies 0.2 m off the axis",
     ]
     of_base = [f"{what} of 'base' from the child's side" for what in ("moving along x", "moving along y", "turning about z")]
-    assert str(pf.symmetry(ROTOR, parameters={"off": 0.0})).splitlines()[1:] == [
+    assert str(pf.reduction.symmetry(ROTOR, parameters={"off": 0.0})).splitlines()[1:] == [
         f"  so can: +0.02 {of_base[0]} and -0.08 {of_base[1]} and {of_base[2]}",
         f"  so can: {SPIN}",
     ]
-    assert repr(pf.symmetry(ROTOR, parameters={"off": 0.0})) == "<Symmetry: of 'machine', SE(2) by 'base', 2 more>"
-    assert repr(pf.symmetry(ROTOR)) == "<Symmetry: of 'machine', SE(2) by 'base'>"
+    assert repr(pf.reduction.symmetry(ROTOR, parameters={"off": 0.0})) == "<Symmetry: of 'machine', SE(2) by 'base', 2 more>"
+    assert repr(pf.reduction.symmetry(ROTOR)) == "<Symmetry: of 'machine', SE(2) by 'base'>"
 
 
 def test_gravity_leaves_what_is_across_it():
     """Of a body that flies, by name."""
-    s = pf.symmetry(machine([HULL], [pf.joint("flight", "free", "world", "hull")], gravity=(0, 0, -1)))
+    s = pf.reduction.symmetry(machine([HULL], [pf.joint("flight", "free", "world", "hull")], gravity=(0, 0, -1)))
     weight = "gravity, [ 0.  0. -1.] m/s^2"
     assert s.group == "SE(2)" and causes(s) == {
         f"{motion} of 'flight'": weight for motion in ("moving along z", "turning about x", "turning about y")
@@ -50,7 +50,7 @@ def test_motions_of_several_joints_at_once():
         pf.forces.thruster("jet", "b", axis=(0, 0, 1)),
         pf.forces.thruster("push", "a", axis=(0, 0, 1)),
     ]
-    s = pf.symmetry(sliders(actuators=motors))
+    s = pf.reduction.symmetry(sliders(actuators=motors))
     both = "moving along z of 'first'", "moving along z of 'second'"
     assert str(s).splitlines() == [
         "machine: no motion of joint 'first' leaves all as it is",
@@ -64,7 +64,7 @@ def test_motions_of_several_joints_at_once():
 def test_motions_are_twists_of_joints():
     disc, cart = pf.body("disc", 20.0, inertia=2.5), pf.body("cart", 4.0, com=(0.15, 0, 0), inertia=0.1)
     joints = [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "cart")]
-    s = pf.symmetry(machine([disc, cart], joints))
+    s = pf.reduction.symmetry(machine([disc, cart], joints))
     found = {x.label: (x.joint, x.side, x.twist) for parts in s.further for _, x in parts}
     x, y, *_, turn = (tuple(e) for e in np.eye(6))
     # The last one turns the cart about its mass centre.
@@ -82,7 +82,7 @@ def test_motions_are_twists_of_joints():
 def test_constraints_break_and_make_them():
     """A wheel turns with its mass off its axis while what carries it is held: seen where constraints let velocities be."""
     on = ROTOR.with_(constraints=[pf.nonholonomic("held", lambda k: k.joint_rate("base"))])
-    s = pf.symmetry(on, parameters={"off": 0.2})
+    s = pf.reduction.symmetry(on, parameters={"off": 0.2})
     assert s.group == "none" and further(s) == [SPIN]
     assert causes(s) == {
         "moving along x of 'base'": "constraints", "moving along y of 'base'": "constraints",
@@ -96,7 +96,7 @@ def test_what_a_joint_that_rolls_cannot_do():
     way = {"distribution": [[gear, 0], [0, 1], [0, 0]], "speeds": ["ahead", "aside"]}
     m = machine([pf.body("cart", 3.0, com=(0.1, 0, 0), inertia=0.2)], [pf.joint("base", "planar", "world", "cart", **way)],
                 parameters=[gear])  # fmt: skip
-    for s in (pf.symmetry(m), pf.symmetry(m, parameters={"gear": 0.5})):
+    for s in (pf.reduction.symmetry(m), pf.reduction.symmetry(m, parameters={"gear": 0.5})):
         assert s.group == "R^2" and causes(s) == {"turning about z of 'base'": "the joint cannot do it alone"}
 
 
@@ -106,8 +106,8 @@ def test_forces_are_judged_by_their_own_size(stiffness):
     weak, strong = (
         pf.spring("s", on, "rotor", point_a=(0, 0, 1), point_b=(0.3, 0, 0), stiffness=stiffness) for on in ("world", "hull")
     )
-    assert causes(pf.symmetry(ROTOR.with_(forces=[weak])))["moving along x of 'base'"] == "spring 's'"
-    assert pf.symmetry(ROTOR.with_(forces=[strong])).group == "SE(2)"
+    assert causes(pf.reduction.symmetry(ROTOR.with_(forces=[weak])))["moving along x of 'base'"] == "spring 's'"
+    assert pf.reduction.symmetry(ROTOR.with_(forces=[strong])).group == "SE(2)"
 
 
 def test_weight_across_a_plane_is_rounding():
@@ -116,7 +116,7 @@ def test_weight_across_a_plane_is_rounding():
     base = pf.joint("base", "planar", "world", "hull", placement=slope)
     down = -9.81 * np.array(ca.DM(slope.R))[:, 2]
     m = machine([pf.body("hull", 1e4, com=(0.1, 0, 0), inertia=1e3)], [base], gravity=down)
-    assert pf.symmetry(m).group == "SE(2)"
+    assert pf.reduction.symmetry(m).group == "SE(2)"
 
 
 def test_long_chains_have_no_more_than_short_ones(monkeypatch):
@@ -129,7 +129,7 @@ def test_long_chains_have_no_more_than_short_ones(monkeypatch):
                  placement=pf.pose(random.normal(size=3), rotation=random_rotation(random)))
         for i in range(1, n + 1)
     ]  # fmt: skip
-    s = pf.symmetry(machine(bodies, joints))
+    s = pf.reduction.symmetry(machine(bodies, joints))
     assert s.group == "SE(3)" and not s.further
 
 
@@ -138,11 +138,11 @@ def test_parameters_shape_twists_and_words():
     pitch, fall = pf.Parameter("pitch", 0.1, "m/rad"), pf.Parameter("fall", 9.80665, "m/s^2")
     m = machine([pf.body("nut", 1.0, inertia=0.1)], [pf.joint("screw", "helical", "world", "nut", pitch=pitch)],
                 parameters=[pitch, fall], gravity=(0, 0, -fall))  # fmt: skip
-    s = pf.symmetry(m, parameters={"pitch": 0.3, "fall": 0})
+    s = pf.reduction.symmetry(m, parameters={"pitch": 0.3, "fall": 0})
     assert s.group == "H"
     close(s.basis[:, 0], [0, 0, 0.3, 0, 0, 1], ALGEBRA, "twist")
-    close(pf.symmetry(m.with_(gravity=(fall, 0, 0))).basis[:, 0], [0, 0, 0.1, 0, 0, 1], ALGEBRA, "twist")
-    said = {p: causes(pf.symmetry(m, parameters=p and {"fall": p})) for p in (None, 2.5)}
+    close(pf.reduction.symmetry(m.with_(gravity=(fall, 0, 0))).basis[:, 0], [0, 0, 0.1, 0, 0, 1], ALGEBRA, "twist")
+    said = {p: causes(pf.reduction.symmetry(m, parameters=p and {"fall": p})) for p in (None, 2.5)}
     assert said[None] == {"turning about z of 'screw'": "gravity, [ 0.      0.     -9.8066] m/s^2"}
     assert said[2.5] == {"turning about z of 'screw'": "gravity, [ 0.   0.  -2.5] m/s^2"}
 
@@ -160,17 +160,17 @@ def test_what_of_an_inertia_stands_in_the_way(changed, why):
     """A rotor of a hull that flies."""
     joints = [pf.joint("base", "free", "world", "hull"), ROTOR.joints[1]]
     m = ROTOR.with_(bodies=[ROTOR.bodies[0], pf.body("rotor", 2.0, **ROUND | changed)], joints=joints)
-    assert causes(pf.symmetry(m)).get(SPIN) == why
+    assert causes(pf.reduction.symmetry(m)).get(SPIN) == why
 
 
 def test_inertia_of_what_a_joint_carries():
     """Nothing is known of one body alone where others hang on it; a slide across gravity-free space is stopped by no mass."""
     arm = pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)
     m = ROTOR.with_(bodies=[*ROTOR.bodies, arm], joints=[*ROTOR.joints, pf.joint("arm", "revolute", "rotor", "arm")])
-    assert causes(pf.symmetry(m))[SPIN] == "the inertia of what it carries"
+    assert causes(pf.reduction.symmetry(m))[SPIN] == "the inertia of what it carries"
     rail = pf.joint("rail", "prismatic", "hull", "cart", axis=(1, 0, 0))
     slides = machine([ROTOR.bodies[0], pf.body("cart", 1.0, inertia=0.1)], [ROTOR.joints[0], rail])
-    assert causes(pf.symmetry(slides)) == {"moving along z of 'rail'": "the mass of 'cart'"}
+    assert causes(pf.reduction.symmetry(slides)) == {"moving along z of 'rail'": "the mass of 'cart'"}
 
 
 def test_joints_that_are_no_group_are_passed_over():
@@ -178,5 +178,5 @@ def test_joints_that_are_no_group_are_passed_over():
     joints = [ROTOR.joints[0], pf.joint("wrist", "universal", "hull", "rotor"), pf.joint("hinge", "revolute", "hull", "arm"),
               pf.joint("follows", "revolute", "arm", "tip", mimic=pf.mimic({"hinge": 2.0}))]  # fmt: skip
     bodies = [*ROTOR.bodies, pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01), pf.body("tip", 0.2, inertia=0.01)]
-    s = pf.symmetry(ROTOR.with_(bodies=bodies, joints=joints))
+    s = pf.reduction.symmetry(ROTOR.with_(bodies=bodies, joints=joints))
     assert s.group == "SE(2)" and {x.joint for x, _ in s.broken} == {"hinge"}

@@ -204,8 +204,8 @@ KINDS = {
     "mass matrix": lambda: of_terms(flying_pair(), lambda T: T.M),
     "a sampler with noise": lambda: of_system(noisy(four_bar()), "sampler"),
     "a step with cut inputs": lambda: of_system(Simulation(as_system(four_bar()), pf.Scheme(saturate=True)), "step"),
-    "Hamilton's observation": lambda: of_system(Simulation(pf.hamiltonian(flying_pair()), pf.Scheme()), "observe"),
-    "Hamilton's step": lambda: of_system(Simulation(pf.hamiltonian(flying_pair()), pf.Scheme()), "step"),
+    "Hamilton's observation": lambda: of_system(Simulation(pf.reduction.hamiltonian(flying_pair()), pf.Scheme()), "observe"),
+    "Hamilton's step": lambda: of_system(Simulation(pf.reduction.hamiltonian(flying_pair()), pf.Scheme()), "step"),
 }
 
 FEWEST = {"a projected law within limits": 30}
@@ -300,7 +300,7 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
         except BuildError as error:
             assert "miscompiles" in str(error)
             continue
-        compiled = tiers.compiled(ctypes.CDLL(str(built)), "pfaffian_rollout", made.source.doubles, {})
+        compiled = tiers.compiled(ctypes.CDLL(str(built)), "pfaffian_rollout", made.source.doubles, {}, made.numbers)
         shapes = tuple(map(shape, made.programs))
         wrong = rollout.Rollout(Code(made, shapes, "", tiers.Tiers(compiled)))
         good = rollout.Rollout(Code(made, shapes, ""))

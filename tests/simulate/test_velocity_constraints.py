@@ -108,7 +108,7 @@ def push(k):
     return [[1.0, 2.0]], ca.sin(3 * k.t) - k.v[0]
 
 
-PUSHED = pf.acceleration_constraint("push", push)
+PUSHED = pf.constraints.acceleration_constraint("push", push)
 
 
 def test_an_acceleration_constraint_to_its_closed_form():
@@ -127,7 +127,7 @@ def test_an_acceleration_constraint_to_its_closed_form():
 def test_starts_and_corrections_do_not_keep_to_accelerations():
     """A row of accelerations before others that say the same of velocities does not take their place."""
     tie = pf.holonomic("tie", lambda k: k.q[0] + 2 * k.q[1] - ca.sin(k.t))
-    law = pf.acceleration_constraint("law", lambda k: ([[1.0, 2.0]], -ca.sin(k.t)))
+    law = pf.constraints.acceleration_constraint("law", lambda k: ([[1.0, 2.0]], -ca.sin(k.t)))
     m = slide([law, tie])
     with pytest.warns(pf.RunWarning, match=r"moved"):
         r = pf.run(m, [0.3, 0.1], [1.0, 1.0], duration=1.0, step=0.02, backend="interpreter")
@@ -163,7 +163,7 @@ def test_linearised_against_differences(constraint):
 
 
 def test_redundant_rows_of_accelerations_linearise():
-    twice = pf.acceleration_constraint("twice", lambda k: ([[2.0, 4.0]], 2 * push(k)[1]))
+    twice = pf.constraints.acceleration_constraint("twice", lambda k: ([[2.0, 4.0]], 2 * push(k)[1]))
     one, two = (pf.linearise(slide(c), [0, 0], [0.1, 0.2]) for c in ([PUSHED], [PUSHED, twice]))
     close(two.A, one.A, ALGEBRA, "A", 1)
 
@@ -210,10 +210,10 @@ def test_a_singular_start_that_such_a_row_shares():
 
 
 def test_results_of_other_functions_are_not_found_again():
-    one = pf.acceleration_constraint("a", lambda k: ([[1.0, 2.0]], 0))
+    one = pf.constraints.acceleration_constraint("a", lambda k: ([[1.0, 2.0]], 0))
     for other in (lambda k: ([[1.0, 3.0]], 0), lambda k: ([[1.0, 2.0]], 1), lambda k: ([[1.0, 2.0]], k.t)):
-        assert digest(slide([one])) != digest(slide([pf.acceleration_constraint("a", other)]))
-    assert digest(slide([one])) == digest(slide([pf.acceleration_constraint("a", lambda k: ([[1.0, 2.0]], 0))]))
+        assert digest(slide([one])) != digest(slide([pf.constraints.acceleration_constraint("a", other)]))
+    assert digest(slide([one])) == digest(slide([pf.constraints.acceleration_constraint("a", lambda k: ([[1.0, 2.0]], 0))]))
     assert digest(slide([one])) != digest(slide([pf.active_while(one, lambda k: k.t < 1)]))
 
 

@@ -23,7 +23,7 @@ def test_parameters_that_no_body_can_have():
     m = pf.mechanism("pendulum", [bob], [PIVOT], parameters=[mass])
     with pytest.raises(pf.ModelError, match=r"body 'bob' in run 1 \(mass = -2\): the mass is negative"):
         pf.run(m, duration=0.1, parameters={"mass": [1.0, -2.0, 3.0]})
-    assert pf.causes(pf.run(m, duration=0.1, parameters={"mass": np.linspace(1, 2, 50)})) == ["finished"] * 50
+    assert pf.results.causes(pf.run(m, duration=0.1, parameters={"mass": np.linspace(1, 2, 50)})) == ["finished"] * 50
 
 
 @pytest.mark.parametrize("what", ["constraints", "forces", "actuators"])

@@ -228,7 +228,7 @@ def test_runs_that_cannot_start_or_stop_have_their_status(tmp_path):
     with pytest.warns(RunWarning, match=r"2 blocks of 2 computed now had warnings; runs 0 to 3: .*not assembled"):
         found = pf.sweep(m, space, store=tmp_path / "runs.zarr", **how).load()
     assert (found["status"].values[[0, 2]] == 0).all() and (found["status"].values[[1, 3, 4, 5, 6, 7]] > 0).all()
-    assert "not assembled" in pf.causes(found.assign_coords(time=0.0))[7]
+    assert "not assembled" in pf.results.causes(found.assign_coords(time=0.0))[7]
     alone = pf.run(m, {"a": 1.2}, parameters={"rod": 3.0}, record=KEEP, duration=0.05, step=0.01, backend="interpreter")
     np.testing.assert_array_equal(found["fastest"].values[2], alone["fastest"].values)
     with pytest.raises(RunError, match=r"the coordinate 'a' = 1.2 rad cannot be kept"):

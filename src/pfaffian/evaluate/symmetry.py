@@ -128,7 +128,7 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
         >>> import pfaffian as pf
         >>> bodies = [pf.body("hub", mass=3.0, inertia=3.0), pf.body("wheel", mass=1.0, inertia=1.0)]
         >>> joints = [pf.joint("turn", "revolute", "world", "hub"), pf.joint("spin", "revolute", "hub", "wheel")]
-        >>> print(pf.symmetry(pf.mechanism("satellite", bodies, joints)))
+        >>> print(pf.reduction.symmetry(pf.mechanism("satellite", bodies, joints)))
         satellite: joint 'turn' can be moved by SO(2) and nothing changes
           so can: turning about z of 'spin'
     """

@@ -61,7 +61,7 @@ NO_MODEL = {
 
 BEGINNINGS = {
     b"PK\x03\x04": "it is a zip archive; unpack it",
-    b"\x89HDF": "it is a NetCDF or HDF5 file; pf.read_netcdf reads results",
+    b"\x89HDF": "it is a NetCDF or HDF5 file; pf.results.read_netcdf reads results",
     b"solid ": "it is a mesh (STL), which a machine's file names",
     b"\x7fELF": "it is a program",
 }

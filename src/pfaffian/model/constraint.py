@@ -341,7 +341,7 @@ def acceleration_constraint(name: str, rows: Callable[[Any], tuple[Any, Any]]) -
 
     Example:
         >>> import pfaffian as pf
-        >>> lift = pf.acceleration_constraint("lift", lambda k: ([[1]], [0.5]))
+        >>> lift = pf.constraints.acceleration_constraint("lift", lambda k: ([[1]], [0.5]))
         >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
         >>> m = pf.mechanism("mass", [ball], [z], constraints=[lift])
         >>> found = pf.forward_dynamics(m, [0.0])

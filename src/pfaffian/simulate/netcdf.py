@@ -39,8 +39,8 @@ def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
         >>> result = pf.run(m, v=[3.0], duration=0.1, step=0.01, backend="numpy")
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     pf.write_netcdf(result, f"{folder}/block.nc")
-        ...     pf.read_netcdf(f"{folder}/block.nc").identical(result)
+        ...     pf.results.write_netcdf(result, f"{folder}/block.nc")
+        ...     pf.results.read_netcdf(f"{folder}/block.nc").identical(result)
         True
     """
     if not isinstance(result, xr.Dataset):
@@ -81,8 +81,8 @@ def read_netcdf(path: str | Path) -> xr.Dataset:
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     pf.write_netcdf(pf.run(m, v=[3.0], duration=0.1, step=0.01, backend="numpy"), f"{folder}/block.nc")
-        ...     pf.causes(pf.read_netcdf(f"{folder}/block.nc"))
+        ...     pf.results.write_netcdf(pf.run(m, v=[3.0], duration=0.1, step=0.01, backend="numpy"), f"{folder}/block.nc")
+        ...     pf.results.causes(pf.results.read_netcdf(f"{folder}/block.nc"))
         ['finished']
     """
     place = as_path(path)

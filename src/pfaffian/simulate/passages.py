@@ -41,7 +41,7 @@ def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
         >>> wires = pf.holonomic("wires", lambda k: k.q[0] * k.q[1])
         >>> m = pf.mechanism("crossing", [pf.body("bead", mass=1.0)], [plane], constraints=[wires])
         >>> result = pf.run(m, [-0.5, 0.0], [1.0, 0.0], duration=1.0, step=0.01, backend="numpy")
-        >>> [round(passage.time, 6) for passage in pf.singular_passages(result)]
+        >>> [round(passage.time, 6) for passage in pf.results.singular_passages(result)]
         [0.5]
     """
     near = named_float(near, "near")

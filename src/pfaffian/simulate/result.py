@@ -15,7 +15,7 @@ from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.faults import Kind
 from pfaffian.simulate.limits import excesses
-from pfaffian.simulate.signals import Signal, standard
+from pfaffian.simulate.signals import Signal, entries_of, standard
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.start import Start
 from pfaffian.simulate.start_search import BLOCKED
@@ -73,11 +73,10 @@ def drafted(s: Simulation, course: Course, provenance: dict[str, Any]) -> Draft:
     }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
-    at, recorded = 0, dict[str, np.ndarray]()
-    for name, (signal, size) in kept_signals(s, course.tally).items():
-        recorded[name] = records[:, :, at : at + size]
+    kept = kept_signals(s, course.tally)
+    recorded = {name: records[:, :, at] for name, at in entries_of(kept).items()}
+    for name, (signal, size) in kept.items():
         values = recorded[name].transpose(1, 0, 2)
-        at += size
         if signal.dim is None and size == 1:
             data[name] = (("run", "time"), values[:, :, 0], {"units": signal.unit})
             continue
@@ -231,7 +230,7 @@ def causes(result: xr.Dataset) -> list[str]:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
-        >>> pf.causes(pf.run(m, v=[[1.0], [2.0]], duration=0.1, step=0.01, backend="numpy"))
+        >>> pf.results.causes(pf.run(m, v=[[1.0], [2.0]], duration=0.1, step=0.01, backend="numpy"))
         ['finished', 'finished']
     """
     meaning = json.loads(as_result(result)["status"].attrs["meaning"])
@@ -283,7 +282,7 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
         >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
         >>> result = pf.run(m, {"x": 1.0}, duration=2.5, step=0.01, backend="numpy")
-        >>> found = pf.sign_changes(result, "q", "x")
+        >>> found = pf.results.sign_changes(result, "q", "x")
         >>> found.times.round(4), found.rising
         (array([0.7854, 2.3562]), array([False,  True]))
     """

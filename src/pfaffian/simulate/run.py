@@ -36,7 +36,7 @@ from pfaffian.simulate.resume import end_of, end_state, following, resumed, sinc
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import InPython, check_seeds, in_python, instants
 from pfaffian.simulate.sampling import provenance as sampled
-from pfaffian.simulate.signals import Output, Signal, as_record
+from pfaffian.simulate.signals import Output, as_record, entries_of
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.statistics import as_wanted, tally_of
@@ -47,6 +47,7 @@ from pfaffian.simulate.system import System, as_system
 from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
 
+NOTHING = slice(0, 0)
 SHARE = 64
 """Runs of each thread."""
 
@@ -210,7 +211,7 @@ def run(
     python = in_python(system, simulation.layout, simulation.nx - simulation.layout.size, when.step, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
     loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers, tally)
-    watch, departure = Watch(loop, _columns(simulation.signals, "energy"), bound), Departure(x, begun, kinds)
+    watch, departure = Watch(loop, entries_of(simulation.signals).get("energy", NOTHING), bound), Departure(x, begun, kinds)
     done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
     tell_undecided(result, m, begun, when.start, backend)
@@ -230,8 +231,8 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    kept = kept_signals(s, loop.tally)
-    E, T, v = (done.records[:, :, _columns(kept, name)] for name in ("energy", "kinetic_energy", "v"))
+    kept = entries_of(kept_signals(s, loop.tally))
+    E, T, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
     course = Course(
         recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
@@ -247,13 +248,3 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
         tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)
     tell_entrances(result, s.mechanism, departure.kinds)
     return result
-
-
-def _columns(signals: Mapping[str, tuple[Signal, int]], name: str) -> slice:
-    """The entries of a signal in a record of these; an empty slice if it is not recorded."""
-    start = 0
-    for signal, (_, size) in signals.items():
-        if signal == name:
-            return slice(start, start + size)
-        start += size
-    return slice(0, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import casadi as ca
@@ -36,6 +37,12 @@ class Signal(NamedTuple):
     @property
     def size(self) -> int:
         return len(self.names) if self.dim else 1
+
+
+def entries_of(signals: Mapping[str, tuple[Signal, int]]) -> dict[str, slice]:
+    """Where each signal stands in a record of these, which are given with their numbers of entries."""
+    ends = accumulate(size for _, size in signals.values())
+    return {name: slice(end - size, end) for (name, (_, size)), end in zip(signals.items(), ends, strict=True)}
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def hamiltonian(m: Mechanism) -> System:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
         >>> m = pf.mechanism("block", [pf.body("box", mass=2.0)], [slide])
-        >>> result = pf.run(pf.hamiltonian(m), v={"x": 3.0}, duration=0.1, step=0.01, backend="numpy")
+        >>> result = pf.run(pf.reduction.hamiltonian(m), v={"x": 3.0}, duration=0.1, step=0.01, backend="numpy")
         >>> result["momentum"].values[-1].round(9)
         array([6.])
     """

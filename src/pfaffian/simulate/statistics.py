@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_number, one_of
 from pfaffian.model.number import floats
-from pfaffian.simulate.signals import RESERVED, Signal
+from pfaffian.simulate.signals import RESERVED, Signal, entries_of
 
 Direction = Literal["rising", "falling", "either"]
 
@@ -277,8 +277,7 @@ class Tally:
     def __init__(
         self, wanted: Wanted, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
     ) -> None:
-        ends = np.cumsum([size for _, size in signals.values()]).tolist()
-        at = {name: slice(end - size, end) for end, (name, (_, size)) in zip(ends, signals.items(), strict=True)}
+        at = entries_of(signals)
         self.wanted, self.every, self.start, self.step = wanted, every, start, step
         self.columns = {x.signal: at[x.signal] for x in wanted.statistics.values()}
         kept = [range(where.start, where.stop) for name, where in at.items() if name in wanted.over_time]

@@ -28,7 +28,7 @@ from pfaffian.simulate.resume import identity
 from pfaffian.simulate.roll import entered, first_state, shut_out
 from pfaffian.simulate.run import compiled
 from pfaffian.simulate.sampling import check_seed, instants, parts_of
-from pfaffian.simulate.signals import Output, as_record
+from pfaffian.simulate.signals import Output, as_record, entries_of
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme
@@ -232,12 +232,8 @@ class Stepper:
         at = self._at
         span = Span(at.start, self._options.step, 0, first=self._k, last=True, sampling=self._due)
         r = self._rollout(at.x, at.u, at.p, span, status=at.status, stopped=at.stopped)
-        found, start = {}, 0
-        for name, (_, size) in self._s.signals.items():
-            values = r.records[0, :, start : start + size]
-            found[name] = values[0].copy() if self._options.runs is None else values.copy()
-            start += size
-        return found
+        seen = r.records[0, 0] if self._options.runs is None else r.records[0]
+        return {name: seen[..., where].copy() for name, where in entries_of(self._s.signals).items()}
 
     def save(self) -> Saved:
         """Where it stands now, with all that a law holds: see `restore`."""
@@ -323,7 +319,7 @@ def stepper(
     """A machine, or many of one kind, that your own loop moves step by step, with the bits that `run` gives.
 
     Args:
-        m: the mechanism, or a System such as `pf.hamiltonian(m)`.
+        m: the mechanism, or a System such as `pf.reduction.hamiltonian(m)`.
         step: [s] length of a step, 1e-3 by default.
         runs: how many machines; None (default): one, without an axis of runs.
         control: a control law; its inputs replace those of the mechanism. None by default.

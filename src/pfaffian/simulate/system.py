@@ -40,7 +40,7 @@ class StatePart(NamedTuple):
         >>> import pfaffian as pf
         >>> hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
         >>> m = pf.mechanism("pendulum", [pf.body("rod", mass=2.0, com=(0, 0, -1))], [hinge])
-        >>> pf.hamiltonian(m).parts[1]
+        >>> pf.reduction.hamiltonian(m).parts[1]
         StatePart(name='momentum', names=('hinge',), units=('N m s',))
         >>> pf.reduction.StatePart("p", names=("p_x", "p_y"), units=("N s", "N s")).units[0]
         'N s'

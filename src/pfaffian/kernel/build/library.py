@@ -23,15 +23,18 @@ def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctype
     A new object is tried against the interpreter before it is published. Raises BuildError with the compiler's message or
     the path of the source.
     """
-    place = store.directory()
-    flags = compiler.flags(mode)
-    key = hashlib.sha256("\0".join([text, *compiler.argv, *flags, compiler.identity]).encode()).hexdigest()
+    place, key = store.directory(), key_of(text, mode, compiler)
     found = open_entry(store.get(place, key))
     if found:
         return found
     with store.lock(place, key):
         found = open_entry(store.get(place, key))
         return found or _build(place, key, text, mode, trial, compiler)
+
+
+def key_of(text: str, mode: Mode, compiler: Compiler) -> str:
+    """Name of the entry of the store: a digest of everything that reaches the compiler."""
+    return hashlib.sha256("\0".join([text, *compiler.argv, *compiler.flags(mode), compiler.identity]).encode()).hexdigest()
 
 
 def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,16 +21,17 @@ TIMEOUT = 60.0
 _CHILD = """
 import ctypes, sys
 path = sys.argv[1]
-rounds, n_in, n_out, n_work = map(int, sys.argv[2:])
+rounds, n_in, n_out, n_work, n_numbers = map(int, sys.argv[2:])
 data = sys.stdin.buffer.read()
-given = (ctypes.c_double * (len(data) // 8 + 1)).from_buffer_copy(data + bytes(8))
+numbers = (ctypes.c_double * (n_numbers + 1)).from_buffer_copy(data[: 8 * n_numbers] + bytes(8))
+given = (ctypes.c_double * (len(data) // 8 - n_numbers + 1)).from_buffer_copy(data[8 * n_numbers :] + bytes(8))
 result = (ctypes.c_double * (rounds * n_out + 1))()
 work = (ctypes.c_double * (n_work + 8))()
 place = (ctypes.addressof(work) + 63) & ~63
 trial = ctypes.CDLL(path).pfaffian_trial
-trial.restype, trial.argtypes = None, [ctypes.c_void_p] * 3
+trial.restype, trial.argtypes = None, [ctypes.c_void_p] * 4
 for i in range(rounds):
-    trial(ctypes.addressof(given) + 8 * i * n_in, ctypes.addressof(result) + 8 * i * n_out, place)
+    trial(ctypes.addressof(numbers), ctypes.addressof(given) + 8 * i * n_in, ctypes.addressof(result) + 8 * i * n_out, place)
 sys.stdout.buffer.write(bytes(result)[: 8 * rounds * n_out])
 """
 
@@ -45,20 +46,22 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """answers: called only if something was compiled.   workspace: in doubles.   strict: whether all bits must agree."""
+    """answers: called only if something was compiled.   workspace: in doubles.   strict: whether all bits must agree.
+    numbers: the table of the text."""
 
     answers: Callable[[], Answers]
     workspace: int
     strict: bool
+    numbers: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 def check(trial: Trial, library: Path, source: Path) -> str:
     """A note of what was tried. BuildError unless the object computes what the interpreter does, bit for bit if strict."""
     inputs, expected = trial.answers()
-    sizes = [*inputs.shape, expected.shape[1], trial.workspace]
+    sizes = [*inputs.shape, expected.shape[1], trial.workspace, len(trial.numbers)]
     argv = [sys.executable, "-I", "-S", "-c", _CHILD, str(library), *map(str, sizes)]
     try:
-        (output,) = processes.run([argv], TIMEOUT, feed=inputs.tobytes(), most=expected.nbytes)
+        (output,) = processes.run([argv], TIMEOUT, feed=trial.numbers.tobytes() + inputs.tobytes(), most=expected.nbytes)
     except BuildError as error:
         raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
     result = np.frombuffer(output) if len(output) == expected.nbytes else np.empty(0)

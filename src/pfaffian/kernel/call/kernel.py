@@ -146,4 +146,4 @@ class Kernel:
 
 def _trial(plan: Recipe) -> Trial:
     """The same calls as pfaffian_trial of driver.h."""
-    return Trial(lambda: of_program(plan.programs[0]), plan.source.doubles, plan.mode != "fast")
+    return Trial(lambda: of_program(plan.programs[0]), plan.source.doubles, plan.mode != "fast", plan.numbers)

@@ -1,4 +1,4 @@
-"""Compiled objects and Programs by a key of the caller, without tracing.
+"""Compiled objects by a key of the caller, without tracing, or by their skeleton, without printing; Programs by a key.
 
 KEY.alias is a small note that points to an object and contains what is needed to call it, and the note's name and sha256: a
 note that is damaged or was renamed does not count. KEY.programs contains Programs, after the sha256 of name and bytes.
@@ -18,24 +18,30 @@ from pathlib import Path
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build import library, private_files, store, toolchain
 from pfaffian.kernel.call.recipe import Recipe, Shape
 from pfaffian.kernel.program.pack import pack, unpack
 from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.skeleton import skeleton
 from pfaffian.kernel.remember import checking, compare
+
+Key = str | tuple[str, str]
+"""Of a caller; or of what it is, and a digest."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A loaded library, and what is needed to call it."""
+    """A loaded library, and what is needed to call it.   numbers: the table of its text, of the Programs of this digest."""
 
     library: ctypes.CDLL
     meta: dict[str, Any]
     shapes: tuple[Shape, ...]
     doubles: int
     digest: str
+    numbers: np.ndarray
 
 
 def check_key(key: Any) -> None:
@@ -60,7 +66,7 @@ def sources() -> str:
 sources()
 
 
-def recall(key: str, recipe: Recipe) -> Found | None:
+def recall(key: Key, recipe: Recipe) -> Found | None:
     """The object that an earlier remember() noted under the key, or None."""
     try:
         name = _name(key, recipe)
@@ -68,19 +74,25 @@ def recall(key: str, recipe: Recipe) -> Found | None:
             return None
         note = _read(name)
         shapes = tuple(Shape(tuple(inputs), tuple(outputs)) for inputs, outputs in note["shapes"])
+        numbers = np.array(note["numbers"], float)
         loaded = library.open_entry(store.get(store.directory(), note["object"]))
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Found(*loaded, shapes, note["doubles"], note["digest"]) if loaded else None
+    return Found(*loaded, shapes, note["doubles"], note["digest"], numbers) if loaded else None
 
 
-def remember(key: str, recipe: Recipe, meta: dict[str, Any], shapes: tuple[Shape, ...]) -> None:
+def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> None:
     """Note where the object of the recipe is; without effect if the store cannot be written to."""
     with contextlib.suppress(OSError, BuildError, KeyError):
         name = _name(key, recipe)
-        note = {"object": meta["key"], "digest": recipe.digest, "shapes": shapes, "doubles": recipe.source.doubles}
+        note = {"object": meta["key"], "digest": recipe.digest, "shapes": recipe.shapes, "doubles": doubles}
         if name is not None:
-            _write(name, note)
+            _write(name, note | {"numbers": recipe.numbers.tolist()})
+
+
+def by_skeleton(recipe: Recipe) -> Key:
+    """The key that Programs which differ in numbers alone share."""
+    return "skeleton", skeleton(recipe.programs)
 
 
 def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
@@ -118,7 +130,7 @@ def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _name(key: str, recipe: Recipe) -> str | None:
+def _name(key: Key, recipe: Recipe) -> str | None:
     """Name of the note, a digest of everything that determines the object; None without a compiler."""
     compiler = toolchain.find_compiler()
     if compiler is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,13 +11,13 @@ from typing import Any
 
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build.interpreter import Words, interpreter
-from pfaffian.kernel.build.library import load, warn_once
+from pfaffian.kernel.build.library import key_of, load, warn_once
 from pfaffian.kernel.build.passes import encoded
-from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
+from pfaffian.kernel.build.toolchain import NO_COMPILER, Compiler, find_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
-from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, shape
+from pfaffian.kernel.call.recipe import Backend, Recipe, Shape
 from pfaffian.kernel.call.tiers import WORTH, Tier, Tiers, compiled, interpreted
 from pfaffian.kernel.program.program import callees_first
 from pfaffian.kernel.remember import checking, compare
@@ -56,7 +57,7 @@ def _uncollected() -> Iterator[None]:
 
 @_uncollected()
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
-    """The code of the recipe. With a known key nothing is traced.
+    """The code of the recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
 
     function: of the compiled object.   trial: called only if something is compiled.
     """
@@ -65,17 +66,16 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
     if found:
         if checking():
             compare(f"the kernel of {key}", found.digest, recipe.digest)
-        tier = compiled(found.library, function, found.doubles, found.meta)
+        tier = compiled(found.library, function, found.doubles, found.meta, found.numbers)
         return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier))
     tell("deriving the equations")
     if backend == "numpy":
-        return Code(recipe, tuple(map(shape, recipe.programs)), recipe.digest)
+        return Code(recipe, recipe.shapes, recipe.digest)
     known = recipe.of(keyed.programs(key, recipe) if key is not None else recipe.programs)
     if checking():
         compare(f"the Programs of {key}", known.digest, recipe.digest)
     tiers = _tiers(known, function, lambda: trial(known), backend, key)
-    shapes = tuple(map(shape, known.programs))
-    return Code(recipe.expecting(known.digest), shapes, known.digest, tiers, known.programs[0].n_ops)
+    return Code(recipe.expecting(known.digest), known.shapes, known.digest, tiers, known.programs[0].n_ops)
 
 
 def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:
@@ -84,15 +84,21 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     if backend == "interpreter" and recipe.mode == "fast":
         raise BuildError("the interpreter gives strict bits only: leave out strict=False, or choose the backend c")
 
-    def build() -> Tier:
-        compiler = find_compiler()
-        if compiler is None:
-            raise BuildError(NO_COMPILER)
-        library, meta = load(recipe.source.text, recipe.mode, trial(), compiler)
+    def tier(library: ctypes.CDLL, meta: dict[str, Any], doubles: int) -> Tier:
         if key is not None:
-            keyed.remember(key, recipe, meta, tuple(map(shape, recipe.programs)))
-        return compiled(library, function, recipe.source.doubles, meta)
+            keyed.remember(key, recipe, meta, doubles)
+        return compiled(library, function, doubles, meta, recipe.numbers)
 
+    def build() -> Tier:
+        library, meta = load(recipe.source.text, recipe.mode, trial(), _compiler())
+        keyed.remember(keyed.by_skeleton(recipe), recipe, meta, recipe.source.doubles)
+        return tier(library, meta, recipe.source.doubles)
+
+    found = keyed.recall(keyed.by_skeleton(recipe), recipe) if backend in ("auto", "c") else None
+    if found:
+        if checking():
+            compare("the text of a skeleton", found.meta["key"], key_of(recipe.source.text, recipe.mode, _compiler()))
+        return Tiers(tier(found.library, found.meta, found.doubles))
     try:
         if backend == "c" or recipe.mode == "fast":
             return Tiers(build())
@@ -107,3 +113,10 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     if backend == "interpreter":
         return Tiers(first)
     return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))
+
+
+def _compiler() -> Compiler:
+    compiler = find_compiler()
+    if compiler is None:
+        raise BuildError(NO_COMPILER)
+    return compiler

@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 import casadi as ca
+import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import Mode
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
+from pfaffian.kernel.program.skeleton import in_order_of_use, numbers
 from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.text.source import Source
 
@@ -48,6 +50,15 @@ class Recipe:
     @cached_property
     def source(self) -> Source:
         return self.printer(*self.programs, lanes=self.lanes)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """The table of the text."""
+        return numbers(self.programs)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple(map(shape, self.programs))
 
     @property
     def digest(self) -> str:
@@ -89,7 +100,7 @@ def recipe(
             if not isinstance(f, ca.Function):
                 raise ModelError(f"a casadi.Function is needed, got {type(f).__name__}")
         how = passes()
-        return together(*[optimise(trace(f, how), how) for f in functions])
+        return in_order_of_use(together(*[optimise(trace(f, how), how) for f in functions]))
 
     return Recipe(make, printer, lanes, mode)
 

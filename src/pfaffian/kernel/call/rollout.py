@@ -279,4 +279,4 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
 
 def _trial(plan: Recipe) -> Trial:
     """The same calls as pfaffian_trial of rollout.h."""
-    return Trial(lambda: of_loop(plan.programs), plan.source.doubles, plan.mode != "fast")
+    return Trial(lambda: of_loop(plan.programs), plan.source.doubles, plan.mode != "fast", plan.numbers)

@@ -15,31 +15,33 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pfaffian.errors import BuildError
 from pfaffian.kernel.build import processes
 from pfaffian.kernel.build.interpreter import Words
 
-WORTH = 400_000
+WORTH = 550_000
 """Operations of the interpreter, for each step of the text, from which on compiling is worth it: a third of what it costs."""
 
 
 @dataclass(frozen=True)
 class Tier:
     """One way to run Programs.   name: in the provenance.   call: the C function.   doubles: size of its workspace.
-    meta: how it was compiled.   words: what the interpreter runs, kept here because it has their address only."""
+    meta: how it was compiled.   data: what it computes with, kept here because C has its address only."""
 
     name: str
     call: Callable[..., None]
     doubles: int
     meta: dict[str, Any] = field(default_factory=dict)
-    words: Words | None = None
+    data: Words | np.ndarray | None = None
 
 
-def compiled(library: ctypes.CDLL, function: str, doubles: int, meta: dict[str, Any]) -> Tier:
-    """The tier of a compiled object."""
+def compiled(library: ctypes.CDLL, function: str, doubles: int, meta: dict[str, Any], numbers: np.ndarray) -> Tier:
+    """The tier of a compiled object, with the numbers of its table."""
     call = getattr(library, function)
-    call.argtypes, call.restype = ARGUMENTS[function], None
-    return Tier("c", call, doubles, meta)
+    call.argtypes, call.restype = [ctypes.c_void_p, *ARGUMENTS[function]], None
+    return Tier("c", partial(call, numbers.ctypes.data), doubles, meta, numbers)
 
 
 def interpreted(library: ctypes.CDLL, function: str, doubles: int, words: Words) -> Tier:
@@ -48,7 +50,7 @@ def interpreted(library: ctypes.CDLL, function: str, doubles: int, words: Words)
     return Tier("interpreter", partial(call, words.address), doubles, {}, words)
 
 
-ARGUMENTS = {
+ARGUMENTS: dict[str, list[Any]] = {
     "pfaffian_evaluate": [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 3 + [ctypes.c_void_p],
     "pfaffian_rollout": [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p],
 }

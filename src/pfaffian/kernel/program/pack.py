@@ -11,7 +11,13 @@ from pfaffian.kernel.program.program import Program, WordSteps, callees_first
 
 
 def pack(programs: Sequence[Program]) -> bytes:
-    """The Programs and all that they call: the count of whole numbers, these, and the constants."""
+    """The Programs and all that they call: their structure, and the constants."""
+    constants = [c for p in callees_first(programs) for c in p.constants]
+    return structure(programs) + np.array(constants, float).tobytes()
+
+
+def structure(programs: Sequence[Program]) -> bytes:
+    """All but the constants: the count of whole numbers, and these."""
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
     numbers = [len(order), len(programs), *(index[program.digest()] for program in programs)]
@@ -23,8 +29,7 @@ def pack(programs: Sequence[Program]) -> bytes:
         numbers += [v for output in p.outputs for v in output]
         words.append(p.words)
     whole = np.concatenate([np.array([len(numbers), *numbers], np.int32), *words])
-    constants = [c for p in order for c in p.constants]
-    return np.int64(len(whole)).tobytes() + whole.tobytes() + np.array(constants, float).tobytes()
+    return np.int64(len(whole)).tobytes() + whole.tobytes()
 
 
 def unpack(data: bytes) -> tuple[Program, ...]:

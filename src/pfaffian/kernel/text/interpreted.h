@@ -2,35 +2,35 @@
 void pfaffian_interpret(const Code *given, const Port *in, const Port *out, int64_t batch, int64_t first, int64_t end, V *w) {
   FP_ENTER;
   begin(given, 0);
-  evaluate(PROGRAM, PROGRAM_IN, PROGRAM_N_IN, PROGRAM_OUT, PROGRAM_N_OUT, in, out, batch, first, end, w);
+  evaluate(PROGRAM, 0, PROGRAM_IN, PROGRAM_N_IN, PROGRAM_OUT, PROGRAM_N_OUT, in, out, batch, first, end, w);
   FP_LEAVE;
 }
 
 void pfaffian_interpret_rollout(const Code *given, const Rollout *r, int64_t first, int64_t end, V *w) {
   begin(given, 0);
-  pfaffian_rollout(r, first, end, w);
+  pfaffian_rollout(0, r, first, end, w);
 }
 
 /* The trials of compiled kernels: what these must give. */
 void pfaffian_interpret_trial(const Code *given, double *in, double *out, V *w) {
   FP_ENTER;
   begin(given, 0);
-  TRY(PROGRAM, &in, &out, w);
+  TRY(PROGRAM, 0, &in, &out, w);
   FP_LEAVE;
 }
 
 void pfaffian_interpret_rollout_trial(const Code *given, double *in, double *out, V *w) {
   begin(given, 0);
-  try_loops(in, out, w);
+  try_loops(0, in, out, w);
 }
 
 /* A batch, and what is decided in it. */
 void pfaffian_interpret_noting(const Code *given, const Port *in, const Port *out, int64_t batch, Log *log, V *w) {
   FP_ENTER;
   begin(given, log);
-  evaluate(PROGRAM, PROGRAM_IN, PROGRAM_N_IN, PROGRAM_OUT, PROGRAM_N_OUT, in, out, batch, 0, batch, w);
+  evaluate(PROGRAM, 0, PROGRAM_IN, PROGRAM_N_IN, PROGRAM_OUT, PROGRAM_N_OUT, in, out, batch, 0, batch, w);
   FP_LEAVE;
 }
 
 #undef pfaffian_trial
-void pfaffian_trial(double *in, double *out, V *w) { pfaffian_interpret_rollout_trial(&TRIED, in, out, w); }
+void pfaffian_trial(const double *c, double *in, double *out, V *w) { (void)c, pfaffian_interpret_rollout_trial(&TRIED, in, out, w); }

@@ -119,9 +119,9 @@ static NOINLINE void interpret(int top, const V *in, V *out, V *w) {
   if (book) book->block++;
 }
 
-static void first_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(0, in, out, w); }
-static void second_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(1, in, out, w); }
-static void sampler_program(const V *in, V *out, V *w, int64_t n) { (void)n, interpret(sampler, in, out, w); }
+static void first_program(const V *in, V *out, V *w, const double *c, int64_t n) { (void)c, (void)n, interpret(0, in, out, w); }
+static void second_program(const V *in, V *out, V *w, const double *c, int64_t n) { (void)c, (void)n, interpret(1, in, out, w); }
+static void sampler_program(const V *in, V *out, V *w, const double *c, int64_t n) { (void)c, (void)n, interpret(sampler, in, out, w); }
 
 static void begin(const Code *given, Log *log) { code = given, book = log, home = 0; }
 

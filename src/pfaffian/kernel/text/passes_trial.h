@@ -2,8 +2,8 @@
    follows in `out`: how many words, the words and the outputs, and what else there is. */
 enum { WHICH, SIZES, WORDS_IN, OUTPUTS, RECORDS, MEANING, IN_PORTS, OUT_PORTS, CONSTANTS, CALLS, PLACES, ROWS, ARRAYS };
 
-void pfaffian_trial(const double *in, double *out, void *unused) {
-  (void)unused;
+void pfaffian_trial(const double *table, const double *in, double *out, void *work) {
+  (void)table, (void)work;
   int32_t *a[ARRAYS];
   const double *from = in + ARRAYS;
   for (int i = 0; i < ARRAYS; i++) {

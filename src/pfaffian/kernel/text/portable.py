@@ -147,8 +147,9 @@ def _prelude(*texts: str) -> str:
 def _function(program: Program, index: int, order: dict[str, int], of: Precision, pieces: Stages) -> tuple[str, int]:
     """C of one Program without its callees, and the bytes of its largest stage on the stack."""
     V, text, body, most, size = f"V{of.suffix}", [], [], 0, np.dtype(of.kind).itemsize
+    literals = [literal(of, c) for c in program.constants]
     for j, stage in enumerate(pieces.stages):
-        lines = stage_lines(program, stage, V, partial(literal, of), partial(_statement, of), in_place=True)
+        lines = stage_lines(program, stage, literals, V, partial(_statement, of), in_place=True)
         if lines:
             words = "\n".join(lines)
             most = max(most, sum(size * line.startswith(f"  const {V} ") + (size + 16) * ("V d" in line) for line in lines))

@@ -72,10 +72,10 @@ static inline void write_port(const Port *p, int64_t n, int64_t b, int64_t block
 }
 
 /* A Program over the runs [begin, end) of a batch, a tile of blocks at a time; begin is a multiple of W. One port for each of
-   its inputs and outputs, of these sizes. w: TILE frames of inputs, outputs, slots. */
-typedef void Program(const V *in, V *out, V *w, int64_t n);
-static INLINE void evaluate(Program *program, const int *in_sizes, int n_in, const int *out_sizes, int n_out, const Port *in,
-                            const Port *out, int64_t batch, int64_t begin, int64_t end, V *w) {
+   its inputs and outputs, of these sizes. w: TILE frames of inputs, outputs, slots. c: the numbers of the text. */
+typedef void Program(const V *in, V *out, V *w, const double *c, int64_t n);
+static INLINE void evaluate(Program *program, const double *c, const int *in_sizes, int n_in, const int *out_sizes, int n_out,
+                            const Port *in, const Port *out, int64_t batch, int64_t begin, int64_t end, V *w) {
   V *results = w;
   for (int i = 0; i < n_in; i++) results += in_sizes[i];
   V *slots = results;
@@ -86,7 +86,7 @@ static INLINE void evaluate(Program *program, const int *in_sizes, int n_in, con
     V *to = w;
     for (int i = 0; i < n_in; to += in_sizes[i++])
       if (done == 0 || in[i].run != 0) read_port(in + i, in_sizes[i], b, n, batch, to);
-    program(w, results, slots, n * FRAME);
+    program(w, results, slots, c, n * FRAME);
     const V *from = results;
     for (int i = 0; i < n_out; from += out_sizes[i++]) write_port(out + i, out_sizes[i], b, n, batch, from);
   }
@@ -94,14 +94,14 @@ static INLINE void evaluate(Program *program, const int *in_sizes, int n_in, con
 
 #ifndef __CUDACC__
 /* A Program as a plain function of its arrays, which lie one after another: what a trial compares. */
-static void try_program(Program *program, const int *in_sizes, int n_in, const int *out_sizes, int n_out, double **in,
-                        double **out, V *w) {
+static void try_program(Program *program, const double *c, const int *in_sizes, int n_in, const int *out_sizes, int n_out,
+                        double **in, double **out, V *w) {
   Port from[n_in + 1], to[n_out + 1];
   for (int i = 0; i < n_in; i++) from[i] = trial_port(in, in_sizes[i]);
   for (int i = 0; i < n_out; i++) to[i] = trial_port(out, out_sizes[i]);
-  evaluate(program, in_sizes, n_in, out_sizes, n_out, from, to, TRIAL_RUNS, 0, TRIAL_RUNS, w);
+  evaluate(program, c, in_sizes, n_in, out_sizes, n_out, from, to, TRIAL_RUNS, 0, TRIAL_RUNS, w);
 }
-#define TRY(name, in, out, w) try_program(name, name##_IN, name##_N_IN, name##_OUT, name##_N_OUT, in, out, w)
+#define TRY(name, c, in, out, w) try_program(name, c, name##_IN, name##_N_IN, name##_OUT, name##_N_OUT, in, out, w)
 #endif
 
 /* Same bits whatever another library did to the rounding mode or to denormals. */

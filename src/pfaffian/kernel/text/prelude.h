@@ -33,6 +33,10 @@ typedef int64_t I __attribute__((vector_size(8 * W)));
 #define REAL(i) ((V)(i))
 #endif
 
+/* A number of the text, which stands in a table: another machine of the same structure has other numbers. */
+static inline V all_lanes(double x) { return K(x); }
+#define C(i) all_lanes(c[i])
+
 #define SHR(i, n) ((i) >> (n))
 #define INFINITE __builtin_inf()
 #define NOT_A_NUMBER __builtin_nan("")

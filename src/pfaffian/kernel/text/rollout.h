@@ -112,7 +112,7 @@ static inline void look(V *seen, const V *x, const V *u, const V *p) {
   __builtin_memcpy(seen + NX + NU, p, (NP + 1) * sizeof(V)); /* t comes after p */
 }
 
-static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
+static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V *w) {
   /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, those of a sampler, x, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
   V *const next = h + 1, *const seen = next + MOVING + NF, *const y = seen + NX + NU + NP + 1;
@@ -144,13 +144,13 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       const int64_t period = r->sampling[2 * j], phase = r->sampling[2 * j + 1];
       if (k < phase || (k - phase) % period != 0) continue;
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
-      SAMPLER(j)(seen, sampled, slots, n * FRAME);
+      SAMPLER(j)(seen, sampled, slots, c, n * FRAME);
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME)
         settle(r, blocks + i, k, x + f, sampled + f, NX, SAMPLER_NF[j], first);
     }
     if (recorded) {
       for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) look(seen + f, x + f, u0 + f, p + f);
-      OBSERVE(seen, y, slots, n * FRAME);
+      OBSERVE(seen, y, slots, c, n * FRAME);
       if (n == entered) record(r, blocks, n, index, y);
       else for (int64_t i = 0; i < n; i++) record(r, blocks + i, 1, index, y + i * FRAME);
       index++;
@@ -163,30 +163,30 @@ static void run_tile(const Rollout *r, int64_t b, int64_t n, V *w) {
       if (r->linear) input_at(r, k + 1, blocks[i].run, u1 + f, seen + f);
       else __builtin_memcpy(u1 + f, u0 + f, NU * sizeof(V));
     }
-    STEP(x, next, slots, n * FRAME);
+    STEP(x, next, slots, c, n * FRAME);
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) settle(r, blocks + i, k, x + f, next + f, MOVING, NF, 2);
   }
   for (int64_t i = 0; i < n; i++) leave(r, blocks + i, index, x + i * FRAME, y + i * FRAME);
 }
 
 #ifndef __CUDACC__
-void pfaffian_rollout(const Rollout *r, int64_t begin, int64_t end, V *w) {
+void pfaffian_rollout(const double *c, const Rollout *r, int64_t begin, int64_t end, V *w) {
   const int64_t blocks = (end - begin + W - 1) / W, tile = tile_size(blocks);
   FP_ENTER;
   for (int64_t done = 0; done < blocks; done += tile)
-    run_tile(r, begin + done * W, blocks - done < tile ? blocks - done : tile, w);
+    run_tile(c, r, begin + done * W, blocks - done < tile ? blocks - done : tile, w);
   FP_LEAVE;
 }
 
 /* The step, the observation, the samplers, and one step of the loop with two records, in which all is sampled each step. */
-void pfaffian_trial(double *in, double *out, V *w) {
+void pfaffian_trial(const double *c, double *in, double *out, V *w) {
   FP_ENTER;
-  TRY(STEP, &in, &out, w);
-  TRY(OBSERVE, &in, &out, w);
+  TRY(STEP, c, &in, &out, w);
+  TRY(OBSERVE, c, &in, &out, w);
   int64_t sampling[2 * N_SAMPLERS + 1];
   for (int j = 0; j < N_SAMPLERS; j++) {
     const int sizes[] = {NX, SAMPLER_NF[j]};
-    try_program(SAMPLER(j), OBSERVE_IN, OBSERVE_N_IN, sizes, 2, &in, &out, w);
+    try_program(SAMPLER(j), c, OBSERVE_IN, OBSERVE_N_IN, sizes, 2, &in, &out, w);
     sampling[2 * j] = 1, sampling[2 * j + 1] = 0;
   }
   FP_LEAVE;
@@ -197,7 +197,7 @@ void pfaffian_trial(double *in, double *out, V *w) {
   r.u_sample = NU * TRIAL_RUNS, r.record = NY * TRIAL_RUNS;
   r.x0 = trial_port(&in, NX), r.u = trial_port(&in, 2 * NU), r.p = trial_port(&in, NP);
   r.x = trial_port(&out, NX), r.records = trial_port(&out, 2 * NY);
-  pfaffian_rollout(&r, 0, TRIAL_RUNS, w);
+  pfaffian_rollout(c, &r, 0, TRIAL_RUNS, w);
   for (int i = 0; i < TRIAL_RUNS; i++) out[i] = status[i];
 }
 #endif

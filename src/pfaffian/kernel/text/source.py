@@ -1,4 +1,4 @@
-"""Program -> C. Only numbers and names of operations enter the text."""
+"""Program -> C. Only numbers and names of operations enter the text; most numbers stand in a table beside it (skeleton.py)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from importlib.resources import files
 from pfaffian.kernel.functions import elementary, reduction
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, callees_first
+from pfaffian.kernel.program.skeleton import places
 from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
 
@@ -65,8 +66,8 @@ def rollout_source(step: Program, observe: Program, *samplers: Program, lanes: i
 
 
 def single_source(step: Program, observe: Program, *samplers: Program, part_size: int = PART_SIZE) -> Source:
-    """The same for one run at a time."""
-    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", 1, part_size, samplers, most=1)
+    """The same for one run at a time, with all numbers in the text."""
+    return _source([step, observe], ["STEP", "OBSERVE"], "rollout.h", 1, part_size, samplers, most=1, table=False)
 
 
 def _source(
@@ -77,17 +78,20 @@ def _source(
     part_size: int,
     samplers: Sequence[Program] = (),
     most: int = TILE,
+    table: bool = True,
 ) -> Source:
     order = callees_first([*programs, *samplers])
     index = {program.digest(): i for i, program in enumerate(order)}
     uses = Counter(s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS)
     functions = [_elementary(name, name in CIRCULAR and uses[name] <= FEW) for name in sorted(uses)]
     slots: dict[str, int] = {}
-    bodies = []
+    bodies, numbers = [], 0
     units = min(MOST_UNITS, 1 + sum(len(program.steps) for program in order) // UNIT_STEPS)
     for i, program in enumerate(order):
         pieces = cut(program, part_size)
-        bodies.append(_function(program, i, index, pieces, units))
+        literals = _literals(program, numbers if table else None)
+        bodies.append(_function(program, i, index, pieces, units, literals))
+        numbers += len(places(program))
         slots[program.digest()] = pieces.slots + max((slots[c.digest()] for c in program.callees), default=0)
     ports = [_ports(name, program, index[program.digest()]) for name, program in zip(names, programs, strict=True)]
     ports.append(_table(samplers, [index[s.digest()] for s in samplers]))
@@ -123,22 +127,29 @@ def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
     return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most}, KEPT = {kept} }};", ""])
 
 
-def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int) -> str:
+def _literals(program: Program, begin: int | None) -> list[str]:
+    """C of each constant.   begin: of the Program's numbers in the table; None: all stand in the text."""
+    tabled = {} if begin is None else {i: begin + place for i, place in places(program).items()}
+    return [f"C({tabled[i]})" if i in tabled else f"K({c.hex()})" for i, c in enumerate(program.constants)]
+
+
+def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int, literals: Sequence[str]) -> str:
     """C of one Program without its callees: each stage over all frames of a tile, then its call.
 
     Stage j of Program i belongs to unit (i + j) mod units, the loop over the stages to unit 0.
     """
     text, body = [], []
     for j, stage in enumerate(pieces.stages):
-        lines = stage_lines(program, stage)
+        lines = stage_lines(program, stage, literals)
         if lines:
-            signature = f"STAGE void p{index}_{j}(const V *restrict in, V *restrict out, V *restrict w)"
+            given = "const V *restrict in, V *restrict out, V *restrict w, const double *restrict c"
+            signature = f"STAGE void p{index}_{j}({given})"
             text += [f"{signature};", *of_unit((index + j) % units, f"{signature} {{", *lines, "}")]
-            body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i);")
+            body.append(f"  for (int64_t i = 0; i < n; i += FRAME) p{index}_{j}(in + i, out + i, w + i, c);")
         if stage.call:
             assert stage.called
             body.append(_call(order, program.callees[stage.call.callee], stage.call, stage.called.times, pieces.slots))
-    signature = f"static void p{index}(const V *in, V *out, V *w, int64_t n) {{"
+    signature = f"static void p{index}(const V *in, V *out, V *w, const double *c, int64_t n) {{"
     return "\n".join([*text, *of_unit(0, signature, *body, "}"), ""])
 
 
@@ -146,13 +157,13 @@ def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots:
     """C of a call: over all frames of a tile; a repeated one frame by frame, on its own results until they stop changing."""
     name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
     if times == 1:
-        return f"  {name}({x}, {y}, {w}, n);"
+        return f"  {name}({x}, {y}, {w}, c, n);"
     rest, size = callee.n_out, callee.n_in
     return (
         f"  for (int64_t i = 0; i < n; i += FRAME) {{\n"
         f"    V *x = {x} + i, *y = {y} + i;\n"
         f"    for (int k = 1;; k++) {{\n"
-        f"      {name}(x, y, {w} + i, FRAME);\n"
+        f"      {name}(x, y, {w} + i, c, FRAME);\n"
         f"      if (k == {times} || pf_same(x, y, {rest})) break;\n"
         f"      if (k == 1) pf_copy(y + {rest}, x + {rest}, {size - rest});\n"
         f"      V *z = x; x = y; y = z;\n"
@@ -160,10 +171,6 @@ def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots:
         f"    if (y != {y} + i) pf_copy({y} + i, y, {rest});\n"
         f"  }}"
     )
-
-
-def _literal(c: float) -> str:
-    return f"K({c.hex()})"
 
 
 class _Lanes:
@@ -187,17 +194,17 @@ class _Lanes:
 def stage_lines(
     program: Program,
     stage: Stage,
+    literals: Sequence[str],
     V: str = "V",
-    literal: Callable[[float], str] = _literal,
     statement: Callable[[str, int, Sequence[str]], str] | None = None,
     in_place: bool = False,
 ) -> list[str]:
     """Statements of one stage, of values of type V. A value is stored as soon as it is known.
 
-    literal: writes a constant.   statement: writes an operation; None: in lanes.   in_place: read what is in memory where it is
-    used, instead of all of it first: nothing else is written to a place that the stage reads.
+    literals: C of each constant.   statement: writes an operation; None: in lanes.   in_place: read what is in memory where it
+    is used, instead of all of it first: nothing else is written to a place that the stage reads.
     """
-    names = {program.n_in + i: literal(c) for i, c in enumerate(program.constants)}
+    names = {program.n_in + i: text for i, text in enumerate(literals)}
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]
     places: dict[int, list[str]] = {}
     for v, place in stored:

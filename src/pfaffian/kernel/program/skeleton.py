@@ -1,0 +1,80 @@
+"""Programs apart from their numbers: those that differ in numbers alone have one text in C, and so one compiled object.
+
+Zero, one and minus one are part of the structure. All other constants stand in a table beside the text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+
+from pfaffian.kernel.program.ops import CALL, OPS
+from pfaffian.kernel.program.pack import structure
+from pfaffian.kernel.program.program import Program, WordSteps, callees_first
+
+PLAIN = frozenset(x.hex() for x in (0.0, 1.0, -1.0))
+"""Constants that the text contains."""
+
+
+def in_order_of_use(programs: Sequence[Program]) -> tuple[Program, ...]:
+    """The Programs and all that they call, their constants in the order of their first use, without those that nothing uses.
+
+    A piece of a Program has the constants of the whole, and their order tells which numbers of the whole were equal.
+    """
+    done: dict[str, Program] = {}
+    for program in callees_first(programs):
+        callees = tuple(done[callee.digest()] for callee in program.callees)
+        done[program.digest()] = _in_order(program, callees)
+    return tuple(done[program.digest()] for program in programs)
+
+
+def _in_order(program: Program, callees: tuple[Program, ...]) -> Program:
+    words, first, n = program.words, program.first_result, program.n_in
+    outputs = np.array([v for output in program.outputs for v in output], np.int32)
+    arguments = _arguments(program)
+    values = np.concatenate([words[arguments], outputs])
+    seen, where = np.unique(values[(values >= n) & (values < first)], return_index=True)
+    used = seen[np.argsort(where)]
+    number = np.arange(values.max(initial=first) + 1) - (first - n - len(used))
+    number[:n], number[used] = np.arange(n), n + np.arange(len(used))
+    words, given = words.copy(), iter(number[outputs].tolist())
+    words[arguments] = number[words[arguments]]
+    constants = tuple(program.constants[i - n] for i in used)
+    steps = WordSteps(words, len(program.steps), n + len(constants), program.sizes)
+    return Program(program.inputs, constants, steps, tuple(tuple(islice(given, len(o))) for o in program.outputs), callees)
+
+
+def _arguments(program: Program) -> np.ndarray:
+    """Whether each of the words is the number of a value."""
+    words, at, heads = program.words.tolist(), 0, []
+    sizes = [1 + op.arity for op in OPS.values()]
+    while at < len(words):
+        heads.append(at)
+        if words[at] == CALL:
+            heads += (at + 1, at + 2)
+            at += 3 + program.sizes[words[at + 1]][0]
+        else:
+            at += sizes[words[at]]
+    found = np.ones(len(words), bool)
+    found[heads] = False
+    return found
+
+
+def places(program: Program) -> dict[int, int]:
+    """Of each constant that is not plain, its place among these."""
+    chosen = [i for i, c in enumerate(program.constants) if c.hex() not in PLAIN]
+    return {i: place for place, i in enumerate(chosen)}
+
+
+def numbers(programs: Sequence[Program]) -> np.ndarray:
+    """The table: the constants that are not plain of the Programs and all that they call, callees before callers."""
+    return np.array([p.constants[i] for p in callees_first(programs) for i in places(p)], float)
+
+
+def skeleton(programs: Sequence[Program]) -> str:
+    """sha256 of the Programs without the numbers of their table."""
+    plain = [c.hex() if c.hex() in PLAIN else "" for p in callees_first(programs) for c in p.constants]
+    return hashlib.sha256(structure(programs) + ",".join(plain).encode()).hexdigest()
