@@ -122,7 +122,7 @@ def independent(path: Path) -> tuple[int, int, int]:
     return len(tree.residual(q)), -1, -1
 
 
-def left(path: Path, starts: int = 30) -> list[tuple[str, float]]:
+def left(path: Path, starts: int = 2) -> list[tuple[str, float]]:
     """Of each loop the residual at the best of the places that a damped least-squares search finds. [m, rad]"""
     tree, random = Tree(path), np.random.default_rng(0)
     begins = [random.normal(size=tree.count) * 0.5 * i / starts for i in range(starts)]
