@@ -48,6 +48,19 @@ def test_the_lines_before_a_file_and_its_docstring_say_what_it_is() -> None:
     assert claim.name == "Height of the plate [m]" and claim.source == "2 link sin(angle)"
 
 
+@pytest.mark.parametrize("name", zoo.machines())
+def test_a_machine_is_equal_when_written_and_read_again(name: str, tmp_path: Path) -> None:
+    """In YAML; the others refuse parameters, and say what keeps them."""
+    m, settings = animal(name).m, animal(name).settings
+    assert pf.read(pf.write(m, tmp_path / "again.yaml", settings)[0]) == (m, settings)
+    if name == "stewart":
+        for suffix in ("urdf", "xml"):
+            with pytest.raises(
+                pf.ModelError, match="it depends on a parameter, which only YAML keeps; write YAML, or make it of"
+            ):
+                pf.write(m, tmp_path / f"other.{suffix}")
+
+
 @pytest.mark.parametrize("path", ["zoo:bennett", "bennett", "bennett.yaml", "examples/bennett.yaml"])
 def test_a_machine_is_read_by_its_name(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

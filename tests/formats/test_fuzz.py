@@ -54,10 +54,29 @@ SDF = b"""<?xml version="1.0"?><sdf version="1.9"><model name="m"><pose>0 0 1 0 
   <xyz expressed_in="f">0 1 0</xyz><limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>.1</damping></dynamics>
   </axis></joint>
  <joint name="2" type="universal"><parent>b</parent><child>c</child><axis/><axis2><xyz>1 0 0</xyz></axis2></joint>
- <joint name="3" type="ball"><parent>a</parent><child>c</child></joint></model></sdf>"""
+ <joint name="3" type="ball"><parent>a</parent><child>c</child></joint>
+ <model name="n" placement_frame="g" canonical_link="d"><pose relative_to="f">0 1 0 0 0 0</pose>
+  <link name="d"/><frame name="g" attached_to="d"><pose>1 0 0 0 0 1</pose></frame></model>
+ <joint name="4" type="revolute"><parent>c</parent><child>n::d</child></joint></model></sdf>"""
 YAMLS = [
     p.read_bytes() for p in sorted((Path(__file__).parents[2] / "examples").glob("*.yaml")) if b"urdf:" not in p.read_bytes()
 ]
+LAWS = b"""bodies: {a: {mass: 1, inertia: 1}, b: {mass: 1, inertia: 1}}
+parameters: {l: 0.5}
+joints: {base: {kind: free, parent: world, child: a}, b: {kind: revolute, parent: a, child: b}}
+constraints: {c: {kind: holonomic, phi: {law: coupling, a: {law: sum, joints: [b], coefs: [1]},
+  coefs: [0, l, 1, 0, 0], starts: [1, 0]}}}
+forces:
+  p: {kind: potential, V: {law: contact-energy, press: {law: press, stiffness: l, exponent: 1.5, damping: 0},
+    surfaces: {law: surfaces, body_a: a, body_b: world, shape_a: {kind: sphere, size: l, role: visual},
+    shape_b: {pose: {xyz: [0, 0, l]}}}}}
+  t: {kind: potential, V: {law: spring-of-length, along: {law: path, bodies: [a, b], points: [[1, 2], [0, 1], [0, 0]],
+    spans: [[0, 1]], divisors: [1]}, stiffness: 2, low: 0, high: 1}}
+  r: {kind: potential, V: {law: belt, driven: b, by: b, radii: [1, l], weight: 1, rates: false}}
+  s: {kind: generalised-force, joint: b, f: {law: stop-loss, range: {law: range, joint: b, component: 0, low: -1},
+    press: {law: press, stiffness: l, exponent: 1.5, damping: 0}}}
+actuators: {t: {gears: [{joint: b, gear: 1}, {joint: base, component: 2, gear: l}]}}
+"""
 SMALL = YAMLS[-1].split(b"run:")[0]
 FUZZ = settings(derandomize=True, deadline=None, max_examples=400, database=None)
 SOME = settings(FUZZ, max_examples=150)
@@ -132,7 +151,7 @@ def test_damaged_files_of_loops(tmp_path_factory, data):
 
 
 @FUZZ
-@given(damaged([*YAMLS, SMALL]))
+@given(damaged([*YAMLS, SMALL, LAWS, LAWS]))
 def test_damaged_yaml(data):
     harmless(parse_yaml, data)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 
@@ -371,6 +372,82 @@ def test_includes_are_read_below_the_folder_and_nowhere_else(tmp_path):
         pf.formats.parse_mjcf(inside)
 
 
+BEND = HINGE.replace('"h"', '"bend"')
+HAND = mjcf(
+    CHAIN + '<frame name="mount" pos="0.1 0.2 0.3" quat="0.6 0 0.8 0">' + body("palm", BEND) + "</frame>",
+    '<actuator><motor name="u" joint="bend" gear="3"/></actuator>',
+    '<compiler angle="degree"/>',
+)
+HAND = re.sub("<mujoco[^>]*>", '<mujoco model="hand">', HAND)
+
+
+def attaching(folder):
+    """A file that attaches a frame of another one twice, and a body of a third, which does so itself."""
+    (folder / "parts").mkdir()
+    (folder / "hand.xml").write_text(HAND)
+    (folder / "parts" / "arm.xml").write_text(
+        mjcf(
+            ONE.replace("</body>", '<attach model="hand" body="palm" prefix="in_"/></body>'),
+            '<asset><model file="hand.xml"/></asset>',
+        )
+    )
+    (folder / "parts" / "hand.xml").write_text(HAND.replace('gear="3"', 'gear="-5"'))
+    places = '<frame pos="0 {} 1"><attach model="hand" frame="mount" prefix="p{}_"/></frame>'
+    text = mjcf(
+        "".join(places.format(i, i) for i in range(2)) + '<frame><attach model="arm" body="a" prefix="arm_"/></frame>',
+        '<asset><model file="hand.xml"/><model name="arm" file="parts/arm.xml"/></asset>',
+    )
+    (folder / "all.xml").write_text(text)
+    return folder / "all.xml"
+
+
+def test_attached_models_move_as_in_mujoco(tmp_path):
+    """The compiler, which reads the files itself, as oracle."""
+    path = attaching(tmp_path)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    m = read(path.read_text(), folder=tmp_path)
+    assert (m.nv, m.nu) == (model.nv, model.nu) and "p1_bend" in m.q_names and "arm_in_bend" in m.q_names
+    data, random = mujoco.MjData(model), np.random.default_rng(5)
+    q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+    data.qpos, data.qvel, turns = state_of(model, q, v)
+    data.ctrl = u
+    mujoco.mj_forward(model, data)
+    close(pf.forward_dynamics(m, q, v, u).v_dot, ours(data.qacc, data.qvel, turns), PEER, "accelerations")
+
+
+def test_attached_models_are_bounded_and_stay_in_their_folder(tmp_path):
+    path = attaching(tmp_path)
+    text, hand = path.read_text(), tmp_path / "hand.xml"
+    for old, new, words in (
+        ("parts/arm.xml", "../arm.xml", "is not a path below the file's own folder; move the file there$"),
+        ("parts/arm.xml", "/etc/hostname", "is not a path below the file's own folder"),
+        ("parts/arm.xml", "parts/foot.xml", "foot.xml"),
+        ('model="arm"', 'model="foot"', "foot"),
+        ('<frame><attach model="arm" body="a" prefix="arm_"/></frame>',
+         '<replicate count="9999"><attach model="arm" body="a" prefix="arm_"/></replicate>', "elements in all; make fewer"),
+    ):  # fmt: skip
+        with pytest.raises(ModelError, match=words):
+            read(text.replace(old, new), folder=tmp_path)
+    arm = tmp_path / "parts" / "arm.xml"
+    arm.write_text("\n\n" + (sound := arm.read_text()).replace('"h" type="hinge"', '"h" type="knee"'))
+    with pytest.raises(ModelError, match=r"^parts/arm\.xml line \d: <joint> 'h': invalid keyword: 'knee' \(said by"):
+        read(text, folder=tmp_path)
+    arm.write_text(sound)
+    hand.write_text(HAND.replace("</mujoco>", '<asset><model file="hand.xml"/></asset></mujoco>'))
+    with pytest.raises(ModelError, match=r"'hand\.xml' attaches itself"):
+        read(text, folder=tmp_path)
+    hand.write_text("<robot/>")
+    with pytest.raises(ModelError, match=r"hand\.xml line 1: <robot>: the root element of an MJCF file is <mujoco>"):
+        read(text, folder=tmp_path)
+
+
+def test_soft_bodies_are_left_out_by_name():
+    cloth = '<body name="z"><flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" dim="2"/></body>'
+    m, _, said = quiet(mjcf(ONE + cloth, '<equality><flex flex="cloth"/></equality><keyframe><key qpos="1 2"/></keyframe>'))
+    assert m.q_names == ("h",) and "soft bodies (flex) are left out: 'cloth'" in said
+    assert "keyframes of soft bodies are left out" in said
+
+
 def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch):
     """The compiler itself would open any file; it gets a text without names of files."""
     outside = tmp_path / "t.obj"
@@ -436,8 +513,15 @@ WRONG = {
         mjcf(ONE, '<keyframe><key qpos="1 2 3"/></keyframe>'),
         "keyframe '': invalid qpos size, expected 1",
     ),
-    "soft bodies": (mjcf('<flexcomp name="f" type="grid"/>'), "<flexcomp> 'f': soft bodies (flex) are no rigid bodies"),
-    "attached models": (mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'), "attached models are not read"),
+    "soft bodies": (
+        mjcf('<flexcomp name="f" type="grid"/>'),
+        "no joint moves; soft bodies (flex) are no rigid bodies",
+    ),
+    "attached models": (
+        mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'),
+        "<model> 'm': 'x.xml' cannot be found: the text has no folder",
+    ),
+    "attached parts of itself": (mjcf(ONE + '<attach frame="f" prefix="p"/>'), "parts of the file itself are not attached"),
     "too many copies": (mjcf(f'<replicate count="100001">{ONE}</replicate>'), "more than 10000 copies"),
     "copies of copies": (
         mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'),

@@ -404,16 +404,19 @@ WRONG = {
     "two models": ('<sdf version="1.9"><model name="m"/><model name="n"/></sdf>', "2 models: 'm', 'n'; pass model=name"),
     "an included world": (
         '<sdf version="1.9"><world name="w"><include><uri>model://cassie</uri></include></world></sdf>',
-        "included models are not read ('model://cassie'); read its own file",
+        "'model://cassie' is not below this file's folder; pass meshes=[the folder that holds 'cassie']",
     ),
-    "an included part": (
-        sdf(A, "<include><uri>model://hand</uri></include>"),
-        "included and nested models are not read ('model://hand')",
+    "a model placed in a world": (
+        sdf("<pose relative_to='table'>0 0 1 0 0 0</pose>", A),
+        "placed relative to 'table', and one model is read alone",
     ),
-    "a nested model": (sdf(A, '<model name="hand"/>'), "included and nested models are not read ('hand')"),
     "static": (sdf("<static>true</static>", A), "the model is static"),
-    "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="a"'), "placement_frame is not read"),
+    "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="f"'), "no link, joint or frame 'f'"),
     "no link": (sdf(), "a model needs 1 to 10000 links and joints"),
+    "an unknown canonical link": (
+        sdf(A, joint("j", "fixed", "world", "__model__", "")).replace('name="m"', 'name="m" canonical_link="b"'),
+        "there is no link",
+    ),
     "two links of a name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
     "a joint named as a link": (sdf(A, joint("a", "revolute", "world", "a")), "a <link> of this name"),
     "two joints of a name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),

@@ -1,6 +1,11 @@
 """What is written and read again is equal, or moves alike; what a kind of file cannot say is refused by name."""
 
+import importlib
+import inspect
+import pickle
+import pkgutil
 import warnings
+from dataclasses import fields
 
 import casadi as ca
 import numpy as np
@@ -8,9 +13,13 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
-from pfaffian.formats import RunSettings, parse_urdf, read, write
+from pfaffian.formats import RunSettings, coupling, parse_urdf, read, write
+from pfaffian.formats.law import LAWS
 from pfaffian.maths.closures import CLOSURES
+from pfaffian.model.data import is_data
 from pfaffian.model.joint import KINDS
+from pfaffian.model.multicopter import LinearDrag
+from pfaffian.model.shape import SIZES, Shape
 from tests.random_mechanisms import random_body, random_pose
 from tests.tolerance import PEER, close
 
@@ -67,6 +76,7 @@ def every_constraint():
         *pf.rolling.sphere("ball", "b", 0.3),
         pf.rolling.wheel("tyre", "a", 0.2, centre=(L, 0, 0)),
         pf.rolling.knife_edge("blade", "b", (1, 1, 0), on="a"),
+        *pf.rolling.ellipsoid("egg", "b", (L, 0.2, 0.3), centre=(0, 0, L), normal=(0, 1, 1), rate=0.5),
         pf.servo(pf.coincide("held", "world", (0, 0, 1), "a", (0, 0, 0)), ["fx", "fy", "fz"], stiffness=K),
     ]
     motors = [pf.forces.thruster(f"f{n}", "a", axis=np.eye(3)[i]) for i, n in enumerate("xyz")]
@@ -95,11 +105,78 @@ def every_force():
     return pf.mechanism("forces", bodies, joints, forces=forces, parameters=[L, K])
 
 
-@pytest.mark.parametrize("made", [every_joint, every_constraint, every_force], ids=lambda f: f.__name__)
+def every_law():
+    """Forces, constraints and actuators that functions of the library's own make, and those of MJCF and SDF files."""
+    round_ones = [pf.shape(kind, radius=L, length=0.2, density=K) for kind in ("cylinder", "cone")]
+    bodies = [*[random_body(DRAW, n) for n in "abc"], pf.body("d", shape=round_ones)]
+    joints = [pf.joint("base", "free", "world", "a")]
+    joints += [pf.joint(n, "revolute", p, n, axis=(0, 1, 1)) for n, p in (("b", "a"), ("c", "b"), ("d", "a"))]
+    points = coupling.Path(("a", "b", "world"), ca.SX(DRAW.normal(size=(3, 3))), ((0, 1), (1, 2)), ca.SX([1, 2]))
+    both = coupling.Sum(("b", "c"), ca.vertcat(K, 2))
+    forces = [
+        *pf.forces.contact("foot", "a", shape_a=(0, 0, L), stiffness=1e4 * K, damping=0.1, friction=0.5),
+        *pf.forces.contact("hip", "a", "c", shape_a=pf.shape("sphere", radius=L, colour="#102030"), stiffness=10.0,
+                           shape_b=pf.shape("capsule", radius=0.1, length=L, mass=2, placement=random_pose(DRAW))),
+        *pf.forces.contact("heel", "b", "world", shape_b=random_pose(DRAW), stiffness=10.0, static=0.5),
+        *pf.forces.stop("knee", "b", -1.0, K, stiffness=5.0, damping=0.1),
+        *pf.forces.stop("one side", "c", high=2 * L, stiffness=5.0),
+        *pf.forces.gear("teeth", "b", "c", ratio=2.0, stiffness=K, backlash=0.1, damping=0.2),
+        *pf.forces.cable("rope", "world", "b", point_a=(0, 0, L), length=2.0, stiffness=K, damping=0.2),
+        *pf.forces.belt("belt", "b", "d", radii=(L, 0.1), stiffness=K, damping=0.2),
+        pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
+        pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
+        pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
+        pf.potential("up", coupling.Lifted("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
+        pf.potential("pull", coupling.Pull(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
+        pf.dissipation("slow", coupling.Drag(both, ca.SX(0.25))),
+        pf.potential("bias", coupling.Bias(both, ca.SX(0.25), K.symbol)),
+        pf.kinetic_energy("rotor", coupling.Rotor(points, ca.SX(0.25))),
+        pf.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
+        pf.kinetic_energy("armature", coupling.Sphere("base", ca.SX(np.arange(1.0, 7.0)))),
+    ]  # fmt: skip
+    rows = [pf.holonomic("coupled", coupling.Coupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))),
+            pf.holonomic("kept", coupling.Coupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0])))]  # fmt: skip
+    motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
+    return pf.mechanism("laws", bodies, joints, constraints=rows, forces=forces, actuators=motors, parameters=[L, K])
+
+
+EVERYTHING = [every_joint, every_constraint, every_force, every_law]
+
+
+@pytest.mark.parametrize("made", EVERYTHING, ids=lambda f: f.__name__)
 def test_yaml_says_all_to_the_last_digit(tmp_path, made):
     m = made()
     found, settings = again(m, tmp_path)
     assert found == m and settings == RunSettings()
+    copy = pickle.loads(pickle.dumps(m))
+    assert copy == m and again(copy, tmp_path)[0] == m
+
+
+def kinds_in(item):
+    """The classes of all data in an item, and the words that tell one of them from another."""
+    if isinstance(item, (tuple, list)):
+        return {x for entry in item for x in kinds_in(entry)}
+    if not is_data(item):
+        return set()
+    words = {k for k in (getattr(item, "kind", None), getattr(getattr(item, "kind", None), "name", None)) if isinstance(k, str)}
+    return {type(item), *words, *(x for f in fields(item) for x in kinds_in(getattr(item, f.name)))}
+
+
+PYTHON = {"AccelerationConstraint", "Coordinates", "Velocities"}
+"""Data that holds a function of the caller's, which no file says."""
+
+
+def test_every_kind_that_a_model_has_is_written():
+    """Of each class of data in the rooms of models and of files, and each word of their tables, one is among the machines."""
+    rooms = [importlib.import_module(f"{room.__name__}.{found.name}")
+             for room in (pf.model, pf.formats) for found in pkgutil.iter_modules(room.__path__)]  # fmt: skip
+    classes = {c for room in rooms for c in vars(room).values() if inspect.isclass(c) and c.__module__ == room.__name__
+               and c.__eq__ is Shape.__eq__}  # fmt: skip
+    m, _ = pf.formats.parse_yaml(WRITTEN)
+    found = {x for made in (*[f() for f in EVERYTHING], m) for x in kinds_in(made)}
+    assert {c.__name__ for c in classes - found} == PYTHON
+    assert {*KINDS, *CLOSURES, *SIZES} <= found
+    assert set(LAWS.values()) <= found
 
 
 WRITTEN = """
@@ -144,6 +221,81 @@ def test_meshes_keep_their_name_and_place(tmp_path):
     elsewhere.mkdir()
     file = write(m, elsewhere / "machine.yaml")[0]
     assert read(file)[0].body("rod").shapes[0].file is None and read(file, allow=[tmp_path])[0] == m
+
+
+LAW = "{bodies: {a: {mass: 1, inertia: 1}}, joints: {h: {kind: revolute, parent: world, child: a}}, forces: {f: {kind: %s}}}"
+PRESS = "press: {law: press, stiffness: 1, exponent: 1, damping: 0}"
+STOP = "potential, V: {law: stop-energy, range: {law: range, joint: h, component: 0, low: -1}, " + PRESS + "}"
+WRONG_LAWS = {
+    "unknown": (STOP.replace("stop-energy", "stop"), "'stop' is unknown; did you mean 'stop-loss'? there are contact-energy, "),
+    "no name": (STOP.replace("law: stop-energy, ", ""), "the key 'law' is missing"),
+    "no law by itself": ("potential, V: {law: press, stiffness: 1, exponent: 1, damping: 0}", "'press' is unknown; "),
+    "not here": (STOP.replace("law: range", "law: teeth"), "'teeth' is unknown; there are range"),
+    "no law at all": (STOP.replace(PRESS, "press: 1"), "line 1: forces.f.V.press: press is needed here"),
+    "a missing key": (STOP.replace("component: 0, ", ""), "the key 'component' is missing"),
+    "another key": (STOP.replace("low", "lo"), "the key 'lo' is unknown; "),
+    "half a component": (STOP.replace("component: 0", "component: 0.5"), "a whole number from 0 to 999999 is needed"),
+    "an unknown joint": (STOP.replace("joint: h", "joint: k"), "force 'f': there is no joint 'k'; there are h"),
+    "an unknown body": ("potential, V: {law: lifted, body: b, com: [0, 0, 0], force: [0, 0, 1]}", "there is no body 'b'"),
+    "an unknown pulley": (
+        "potential, V: {law: belt, driven: h, by: k, radii: [1, 2], weight: 1, rates: true}",
+        "force 'f': there is no joint 'k'",
+    ),
+    "a form": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
+    "a mesh": (
+        "potential, V: {law: contact-energy, surfaces: {law: surfaces, body_a: a, body_b: world, "
+        "shape_a: {kind: mesh, file: a.stl, size: 1, role: visual}, shape_b: {}}, " + PRESS + "}",
+        "the key 'file' is unknown",
+    ),
+    "radii": ("potential, V: {law: belt, driven: h, by: h, radii: [1], weight: 1, rates: false}", "a list of 2 is needed"),
+    "a truth": ("potential, V: {law: belt, driven: h, by: h, radii: [1, 2], weight: 1, rates: 1}", "there are true, false"),
+    "a wind": ("drag, body: a, area: 1, wind: {law: press}", "'press' is unknown"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG_LAWS.values(), ids=WRONG_LAWS)
+def test_wrong_laws_are_refused_with_the_place(text, words):
+    with pytest.raises(ModelError) as error:
+        pf.formats.parse_yaml(LAW % text)
+    assert words in str(error.value) and "line 1: forces.f" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("gears", "words"),
+    [
+        ("[]", "gears must be a dict"),
+        ("[{joint: h}]", "the key 'gear' is missing"),
+        ("[{joint: h, gear: 1}, {joint: h, gear: 2}]", "a velocity is named twice; add its gears"),
+        ("[{joint: h, component: 7, gear: 1}]", "a whole number from 0 to 5 is needed"),
+        ("[{joint: k, gear: 1}]", "actuator 'm'"),
+    ],
+)
+def test_wrong_transmissions_are_refused_by_name(gears, words):
+    text = (LAW % STOP)[:-1] + ", actuators: {m: {gears: " + gears + "}}}"
+    with pytest.raises(ModelError) as error:
+        pf.formats.parse_yaml(text)
+    assert words in str(error.value)
+
+
+def test_what_an_mjcf_file_says_is_written_as_yaml(tmp_path):
+    pytest.importorskip("mujoco")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        m, settings = pf.formats.parse_mjcf(MACHINE)
+    found, same = again(m, tmp_path, settings=settings)
+    assert found == m and same == settings and len(m.forces) == 8 and len(m.constraints) == 3
+
+
+MACHINE = """<mujoco><worldbody><site name="o" pos="0 0 2"/>
+  <body name="a"><freejoint name="base"/><geom size=".1" mass="1"/><site name="s" pos=".1 0 0"/></body>
+  <body name="b" pos="1 0 0" gravcomp=".5"><joint name="h" axis="0 1 0" frictionloss=".1"/><geom size=".1" mass="1"/>
+   <body name="c"><joint name="g" type="ball" stiffness="2"/><geom size=".1" mass="1" pos="0 0 .1"/></body></body>
+  <body name="d"><joint name="i" type="slide"/><geom size=".1" mass="1"/></body></worldbody>
+ <tendon><spatial name="rope" stiffness="3" damping=".1"><site site="o"/><site site="s"/></spatial>
+  <fixed name="t" stiffness="1"><joint joint="h" coef=".5"/><joint joint="i" coef="2"/></fixed></tendon>
+ <equality><joint joint1="h" joint2="i" polycoef="0 1 2 0 0"/><connect body1="a" body2="d" anchor="0 0 0"/>
+  <tendon tendon1="t"/></equality>
+ <actuator><motor name="u" tendon="t"/><position name="p" joint="h" kp="3" kv="1"/></actuator></mujoco>"""
 
 
 # -- URDF and MJCF -----------------------------------------------------------------------------------------------------------

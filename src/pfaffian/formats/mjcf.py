@@ -16,7 +16,7 @@ from pfaffian.formats.mjcf_actuator import read_actuators
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
 from pfaffian.formats.mjcf_model import Compiled, compiled
 from pfaffian.formats.mjcf_part import disabled, m_type, read_closures, read_lifts, read_tree
-from pfaffian.formats.mjcf_text import prepare
+from pfaffian.formats.mjcf_text import FLEX, prepare
 from pfaffian.formats.number import check_choice, printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.mechanism import Mechanism, mechanism
@@ -70,7 +70,8 @@ def parse_mjcf(
     velocity of a free joint, which is along the body's axes. What MuJoCo holds by soft constraints is exact: <connect>, <weld>,
     and couplings of joints and tendons. Motors stay motors, gear and gain make one gear; the input of a position or velocity
     servo stays its target. Limits of joints and inputs are kept as data. What cannot be said is left out and named: contact,
-    tendons around shapes, muscles, activations, plugins, friction of tendons, air. Cameras, sensors and lights are ignored.
+    tendons around shapes, muscles, activations, plugins, friction of tendons, soft bodies (flex), air. Cameras, sensors and
+    lights are ignored. Attached models are read as files that are included.
 
     Args:
         text: of the file.
@@ -101,7 +102,8 @@ def parse_mjcf(
     lost = found.lost
     bodies, joints = read_tree(c, lost)
     if not any(j.nv for j in joints):
-        raise found.root.error("no joint moves; give a body a <joint> or a <freejoint>")
+        soft = "; soft bodies (flex) are no rigid bodies, replace them by bodies on joints" if FLEX in lost else ""
+        raise found.root.error(f"no joint moves{soft}; give a body a <joint> or a <freejoint>")
     lengths = tendon_lengths(c, lost)
     motors, biases = read_actuators(c, lengths, lost)
     start = _start(c, keyframe)

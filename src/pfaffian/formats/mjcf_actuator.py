@@ -12,9 +12,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Length, Sum, one
+from pfaffian.formats.coupling import Bias, Drag, Length, Path, Sum, one
 from pfaffian.formats.left_out import LeftOut, leave
-from pfaffian.formats.mjcf_force import FREE, SPHERICAL, Bias, Drag, Path
+from pfaffian.formats.mjcf_force import FREE, SPHERICAL
 from pfaffian.formats.mjcf_model import Compiled, among
 from pfaffian.formats.mjcf_part import disabled, frame, m_type
 from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thruster, Transmission, thruster, transmission

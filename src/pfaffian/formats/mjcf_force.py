@@ -7,15 +7,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Coupling, Length, Sum, one
+from pfaffian.formats.coupling import Coupling, Drag, Length, Path, Pull, Rotor, Sphere, Sum, TurnSpring, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import Compiled, among
 from pfaffian.formats.mjcf_part import disabled, equality_name, m_type
 from pfaffian.formats.mjcf_text import CONTACT
-from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
-from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Force, KineticEnergy, Potential
 from pfaffian.model.friction import joint_friction
 
@@ -24,31 +22,6 @@ SPHERICAL, FREE = 1, 0
 
 
 # -- lengths ----------------------------------------------------------------------------------------------------------
-
-
-@data
-class Path:
-    """The length of a tendon through points, sum of |b - a| / divisor.
-
-    bodies: of the points.   points: (3, n) in them.   spans: numbers of the points a and b.   divisors: (spans, 1).
-    """
-
-    bodies: tuple[str, ...]
-    points: ca.SX
-    spans: tuple[tuple[int, int], ...]
-    divisors: ca.SX
-
-    def length(self, k: Any) -> ca.SX:
-        return sum((ca.norm_2(d) / self.divisors[i] for i, (d, _) in enumerate(self._spans(k))), ca.SX(0))
-
-    def rate(self, k: Any) -> ca.SX:
-        return sum((ca.dot(d, s) / ca.norm_2(d) / self.divisors[i] for i, (d, s) in enumerate(self._spans(k))), ca.SX(0))
-
-    def _spans(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """Of each span b - a, and its rate."""
-        x = [k.position(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
-        v = [k.velocity(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
-        return [(x[b] - x[a], v[b] - v[a]) for a, b in self.spans]
 
 
 def tendon_lengths(c: Compiled, lost: LeftOut) -> dict[int, Length]:
@@ -81,107 +54,6 @@ def _path(c: Compiled, wraps: range) -> Path:
         before = True
     bodies = tuple(WORLD if m.site_bodyid[s] == 0 else c.bodies[m.site_bodyid[s]] for s in sites)
     return Path(bodies, ca.SX(ca.DM(np.array([m.site_pos[s] for s in sites]).T)), tuple(spans), ca.SX(ca.DM(divisors)))
-
-
-# -- functions of a length --------------------------------------------------------------------------------------------
-
-
-@data
-class Pull:
-    """V(k) of a spring on a length, free from `low` to `high`: k x^2 / 2 beyond them."""
-
-    along: Length
-    stiffness: ca.SX
-    low: ca.SX
-    high: ca.SX
-
-    def __repr__(self) -> str:
-        return "<Pull>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        x = self.along.length(k)
-        if (self.low.is_zero() and self.high.is_zero()) or ca.is_equal(self.low, self.high):
-            return self.stiffness * (x - self.low) ** 2 / 2
-        return self.stiffness * (ca.fmax(x - self.high, 0) ** 2 + ca.fmax(self.low - x, 0) ** 2) / 2
-
-
-@data
-class Drag:
-    """R(k) of a damper on a length, d rate^2 / 2."""
-
-    along: Length
-    damping: ca.SX
-
-    def __repr__(self) -> str:
-        return "<Drag>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        return self.damping * self.along.rate(k) ** 2 / 2
-
-
-@data
-class Bias:
-    """V(k) of the part of an actuator's force that is affine in its length: -(constant x + slope x^2 / 2)."""
-
-    along: Length
-    constant: ca.SX
-    slope: ca.SX
-
-    def __repr__(self) -> str:
-        return "<Bias>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        x = self.along.length(k)
-        return -(self.constant * x + self.slope * x**2 / 2)
-
-
-@data
-class Rotor:
-    """T(k) of an inertia along a length, a rate^2 / 2."""
-
-    along: Length
-    inertia: ca.SX
-
-    def __repr__(self) -> str:
-        return "<Rotor>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        return self.inertia * self.along.rate(k) ** 2 / 2
-
-
-@data
-class TurnSpring:
-    """V(k) of a spring on the orientation of a joint, k angle^2 / 2 from rest; on a free joint also on its place.
-
-    rest: quaternion (4, 1), or place and quaternion (7, 1).
-    """
-
-    joint: str
-    stiffness: ca.SX
-    rest: ca.SX
-
-    def __repr__(self) -> str:
-        return f"<TurnSpring: {self.joint!r}>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        q = k.joint(self.joint)
-        turn = so3.quat_log(so3.quat_mul(so3.quat_conj(self.rest[-4:]), q[-4:]))
-        away = q[:-4] - self.rest[:-4]
-        return self.stiffness * (ca.sumsqr(turn) + ca.sumsqr(away)) / 2
-
-
-@data
-class Sphere:
-    """T(k) of an armature on a free joint, a (v^2 + w^2) / 2."""
-
-    joint: str
-    inertia: ca.SX
-
-    def __repr__(self) -> str:
-        return f"<Sphere: {self.joint!r}>"
-
-    def __call__(self, k: Any) -> ca.SX:
-        return ca.dot(self.inertia, k.joint_rate(self.joint) ** 2) / 2
 
 
 # -- what the model holds ---------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def compiled(found: MjcfText, where: Places) -> Compiled:
     """
     mujoco = need_mujoco()
     try:
-        spec = mujoco.MjSpec.from_string(found.text)
+        spec = mujoco.MjSpec.from_string(found.text, include=found.models or None)
     except (ValueError, RuntimeError) as error:
         raise found.error(error) from None
     spec.compiler.LRopt.mode, spec.compiler.discardvisual = mujoco.mjtLRMode.mjLRMODE_NONE, False

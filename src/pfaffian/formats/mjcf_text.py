@@ -8,7 +8,7 @@ names of their own. The tree is then written again, one element a line, so that 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from xml.sax.saxutils import quoteattr
@@ -25,6 +25,9 @@ MAX_COPIES = 10_000
 """Bodies that <replicate> and <composite> may make."""
 
 MAX_INCLUDES = 100
+
+MAX_ATTACHED = 8
+"""Levels of models that attach models."""
 
 CONTACT = "contact between shapes is left out"
 
@@ -49,12 +52,10 @@ _DROPPED = frozenset(
 )
 """Elements without a part in the mechanics, or only in contact, which is named where shapes can touch."""
 
-_REFUSED = {
-    "flexcomp": "soft bodies (flex) are no rigid bodies; remove them, or replace them by bodies on joints",
-    "flex": "soft bodies (flex) are no rigid bodies; remove them, or replace them by bodies on joints",
-    "attach": "attached models are not read; write the model out in one file: mujoco.MjSpec.from_file(f).to_xml()",
-    "model": "attached models are not read; write the model out in one file: mujoco.MjSpec.from_file(f).to_xml()",
-}
+FLEX = "soft bodies (flex) are left out"
+
+_SOFT = ("flexcomp", "flex", "flexvert", "flexstrain")
+"""Elements of soft bodies, which are no rigid bodies."""
 
 _NAN = re.compile(r"(?:^|\s)[+-]?nan(?:\(\S*\))?(?:\s|$)", re.IGNORECASE)
 
@@ -63,43 +64,88 @@ _LINE = re.compile(r"\s*Element (?:name )?'.*', (?:id -?[0-9]+, )?line ([0-9]+)\
 
 @dataclass
 class MjcfText:
-    """text: for the compiler.   elements: the one on each of its lines.   meshes: file name in the text -> that in the file.
-    root: the whole file.   lost: what is left out."""
+    """text: for the compiler.   elements: the one on each line of all its texts.   meshes: file name in a text -> that in the
+    file.   root: the whole file.   models: file name in the text -> text of an attached model.   lost: what is left out."""
 
     text: str
     elements: list[Element]
     meshes: dict[str, str]
     root: Element
+    models: dict[str, bytes] = field(default_factory=dict)
     lost: LeftOut = field(default_factory=dict)
 
     def error(self, error: Exception) -> ModelError:
         """A compiler's error, with the element that it is about."""
-        said = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", str(error))).strip().split("\n")[0], 400)
+        said = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", _innermost(error))).strip().split("\n")[0], 400)
         return self.element(error).error(f"{said} (said by MuJoCo's compiler)")
 
     def element(self, error: Exception) -> Element:
         """The element that a compiler's error is about, the root where it does not say."""
-        found = _LINE.search(str(error))
+        found = _LINE.search(_innermost(error))
         line = int(found[1] or found[2]) if found else 0
         return self.elements[line - 1] if 0 < line <= len(self.elements) else self.root
+
+
+def _innermost(error: Exception) -> str:
+    """What a compiler's error says of the file itself, or of the attached one in which it is."""
+    *outer, text = str(error).split("could not parse model file with error: ")
+    return text.split("\n\n")[0] if outer else text
 
 
 def prepare(text: str, source: str, folder: Path | None) -> MjcfText:
     """The text of an MJCF file for MuJoCo's compiler.
 
-    Raises ModelError: no MJCF; an include that is not in the folder; soft bodies and attached models; too many copies.
+    Raises ModelError: no MJCF; an include or attached model that is not in the folder; too many copies.
     """
-    root = parse_xml(text, source)
+    whole = _whole(parse_xml(text, source), folder)
+    found = MjcfText("", [], {}, whole)
+    found.text = _prepared(whole, found, folder, ())[0]
+    return found
+
+
+def _whole(root: Element, folder: Path | None) -> Element:
+    """The <mujoco> with all that it includes."""
     if root.tag != "mujoco":
         raise root.error("the root element of an MJCF file is <mujoco>")
-    whole = _Includes(folder, root.source).resolve(root)
-    _check_copies(whole, 1, [0])
-    found = MjcfText("", [], {}, whole)
-    kept = _kept(whole, found, _mesh_folder(whole))
-    if kept is not None:
-        _strip_keys(kept, found)
-        found.text = "\n".join(_lines(kept, found.elements))
-    return found
+    return _Includes(folder, root.source).resolve(root)
+
+
+def _prepared(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> tuple[str, int]:
+    """The text of a file, and how many elements its copies and attached models make.   within: files that attach this one.
+
+    Its lines are numbered behind those of the texts before, so that the line of an error tells the element.
+    """
+    sizes, total = _attached(whole, found, folder, within), [0]
+    _check_copies(whole, 1, total, sizes)
+    meshes = _mesh_folder(whole)
+    if within and folder is not None and meshes != "/":
+        meshes = (within[-1].parent.relative_to(folder.resolve()) / meshes).as_posix()
+    kept = _kept(whole, found, "" if meshes == "." else meshes)
+    if kept is None:
+        return "", 0
+    _strip_keys(kept, found)
+    above = "\n" * len(found.elements)
+    return above + "\n".join(_lines(kept, found.elements)), total[0]
+
+
+def _attached(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> dict[str, int]:
+    """Name of each attached model -> how many elements it makes. Its text goes to `found.models`, under a name of its own."""
+    sizes = dict[str, int]()
+    for model in [m for asset in whole.all("asset") for m in asset.all("model")]:
+        name = model.text("file")
+        if folder is None:
+            raise model.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
+        here = within[-1].parent.relative_to(folder.resolve()) if within else PurePosixPath()
+        path = beside(folder, (here / name).as_posix(), None, model.where)
+        if len(within) >= MAX_ATTACHED or len(found.models) >= MAX_INCLUDES:
+            bounds = f"more than {MAX_ATTACHED} deep or {MAX_INCLUDES} in all"
+            raise model.error(f"{printable(name)} attaches itself, or models are attached {bounds}; write them out")
+        inner = _whole(parse_xml(read_text(path), name), path.parent)
+        text, size = _prepared(inner, found, folder, (*within, path))
+        own = f"model{len(found.models)}.xml"
+        found.models[own], model.attributes["file"] = text.encode(), own
+        sizes[model.attributes.get("name") or inner.attributes.get("model", "")] = size
+    return sizes
 
 
 class _Includes:
@@ -125,15 +171,19 @@ class _Includes:
         name = include.text("file")
         if self.folder is None:
             raise include.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
-        path = beside(self.folder, name, (), include.where)
+        path = beside(self.folder, name, None, include.where)
         if path in self.seen or len(self.seen) >= MAX_INCLUDES:
             raise include.error(f"{printable(name)} is included twice, or {MAX_INCLUDES} files are; include each file once")
         self.seen.add(path)
         return self.resolve(parse_xml(read_text(path), name)).children
 
 
-def _check_copies(element: Element, times: int, total: list[int]) -> None:
-    """Raise ModelError where copies of bodies are too many."""
+def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping[str, int]) -> None:
+    """Raise ModelError where copies of bodies are too many.   sizes: of attached models."""
+    if element.tag == "attach":
+        if "model" not in element.attributes:
+            raise element.error("parts of the file itself are not attached here; write them out, or put them into a file")
+        total[0] += times * sizes.get(element.attributes["model"], 1)
     if element.tag in ("replicate", "composite"):
         words = element.attributes.get("count", "1").split()[:3]
         for word in words:
@@ -144,7 +194,7 @@ def _check_copies(element: Element, times: int, total: list[int]) -> None:
     if times > MAX_COPIES or total[0] > MAX_ELEMENTS:
         raise element.error(f"more than {MAX_COPIES} copies, or {MAX_ELEMENTS} elements in all; make fewer")
     for child in element.children:
-        _check_copies(child, times, total)
+        _check_copies(child, times, total, sizes)
 
 
 def _mesh_folder(root: Element) -> str:
@@ -157,8 +207,9 @@ def _mesh_folder(root: Element) -> str:
 
 def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
     """The element without what has no part in the mechanics; None where nothing of it has."""
-    if element.tag in _REFUSED:
-        raise element.error(_REFUSED[element.tag])
+    if element.tag in _SOFT:
+        leave(found.lost, FLEX, element.attributes.get("name", element.attributes.get("flex", "?")))
+        return None
     if element.tag in _DROPPED:
         if element.tag == "contact" and element.all("pair"):
             leave(found.lost, CONTACT)
@@ -178,7 +229,7 @@ def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
         given.pop("texture", None)
     if element.tag == "mesh" and "file" in given:
         _rename(element, given, found, folder)
-    elif element.tag != "mesh":
+    elif element.tag not in ("mesh", "model"):
         for key in [k for k in given if k.startswith("file")]:
             del given[key]
     if element.tag == "mesh" and any(c.tag == "plugin" for c in element.children):
@@ -199,12 +250,16 @@ def _rename(mesh: Element, given: dict[str, str], found: MjcfText, folder: str) 
 
 
 def _strip_keys(root: Element, found: MjcfText) -> None:
-    """Inputs of keyframes count actuators; where some are dropped, their values do not fit any more."""
+    """Keyframes count actuators and coordinates; where some are dropped, their values do not fit any more."""
     if "plugins are left out" in found.lost:
         for frame in root.all("keyframe"):
             for key in frame.children:
                 key.attributes.pop("ctrl", None)
                 key.attributes.pop("act", None)
+    if FLEX in found.lost and (frames := root.all("keyframe")):
+        leave(found.lost, "keyframes of soft bodies are left out")
+        for frame in frames:
+            frame.children.clear()
 
 
 def _lines(element: Element, elements: list[Element]) -> Iterator[str]:

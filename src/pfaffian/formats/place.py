@@ -13,21 +13,21 @@ from pfaffian.formats.number import printable
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def beside(folder: Path, name: str, allow: Iterable[str | Path], where: str) -> Path:
-    """The file `name`, relative to the folder.
+def beside(folder: Path, name: str, allow: Iterable[str | Path] | None, where: str) -> Path:
+    """The file `name`, relative to the folder.   allow: None where the caller of the reader has no such choice.
 
     Raises ModelError: the file, links followed, lies neither under the folder nor under one of `allow`.
     """
-    allowed = [Path(a) for a in allow]
+    allowed, way = [Path(a) for a in allow or ()], "move the file there" if allow is None else WAY_OUT
     if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
-        raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {WAY_OUT}")
+        raise ModelError(f"{where}: {printable(name)} is not a path below the file's own folder; {way}")
     try:
         path = (folder / name).resolve()
         if any(path.is_relative_to(root.resolve()) for root in (folder, *allowed)):
             return path
     except (OSError, ValueError, RuntimeError):
         raise ModelError(f"{where}: {printable(name)} is not a usable path") from None
-    raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {WAY_OUT}")
+    raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {way}")
 
 
 WAY_OUT = "move the file there, or pass allow=[folder]"

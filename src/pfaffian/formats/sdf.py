@@ -16,8 +16,9 @@ from pfaffian.formats.left_out import LeftOut, leave, said
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import check_choice, numbers, printable
 from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.sdf_frame import Frames, read_frames
+from pfaffian.formats.sdf_frame import MODEL, Frames, read_frames
 from pfaffian.formats.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
+from pfaffian.formats.sdf_nest import Flat, Scope, check_placed_alone, flatten, include_name, open_include, read_version
 from pfaffian.formats.sdf_part import SdfJoint, SdfLink, own_pose, read_joint, read_link, value
 from pfaffian.formats.sdf_shape import read_shapes
 from pfaffian.formats.sdf_tree import Ends, span
@@ -25,6 +26,7 @@ from pfaffian.formats.xml import Element, parse_xml
 from pfaffian.model.body import Body, body
 from pfaffian.model.force import Actuator, Potential, actuator
 from pfaffian.model.mechanism import Mechanism, mechanism
+from pfaffian.model.pose import Pose
 
 MAX_PARTS = 10_000
 GRAVITY = (0.0, 0.0, -9.81)
@@ -34,7 +36,8 @@ FRICTION = ("smooth", "none")
 
 
 def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
-    """The model of an SDF file, with exact loops, and its start: (Mechanism, RunSettings). No other file is opened.
+    """The model of an SDF file, with exact loops, and its start: (Mechanism, RunSettings). Included models are opened below
+    its folder.
 
     Args:
         path: of the file.
@@ -76,7 +79,8 @@ def parse_sdf(
     """The model of an SDF text as a mechanism, and its start: (Mechanism, RunSettings).
 
     A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
-    become exact closures; a gearbox becomes a constraint on two angles. A joint with two axes becomes two joints, "name" and
+    become exact closures; a gearbox becomes a constraint on two angles. Nested and included models are part of theirs: what
+    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and
     "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry
     friction is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
 
@@ -91,10 +95,11 @@ def parse_sdf(
         model: name of the model, where the file has several; None, the default, where it has one.
         name: of the mechanism; None: the model's.
         source: what errors call the text, "SDF" by default.
-        folder: of the file, for the names of meshes; None, the default, finds none there.
-        meshes: more folders with meshes; none by default. A mesh that is not found is no error: pictures show a box instead.
+        folder: of the file, for the names of meshes and included models; None, the default, finds none there.
+        meshes: more folders with meshes and included models; none by default. A mesh that is not found is no error: pictures
+            show a box instead.
     Returns: the mechanism; settings with the time step of the file's world, if it has one, and the start as `guess`.
-    Raises ModelError: what is wrong with which element, on which line; included and nested models, which are not read.
+    Raises ModelError: what is wrong with which element, on which line; an included model that is not there.
     Warns ModelWarning: once, all that was left out or changed.
 
     Example:
@@ -110,19 +115,20 @@ def parse_sdf(
     check_choice(base, BASES, "base")
     check_choice(friction, FRICTION, "friction")
     sdf, lost = parse_xml(text, source, words=True), dict[str, list[str]]()
-    chosen_model, world = _model(sdf, model)
-    links, joints, frames = _parts(chosen_model, _version(sdf), lost)
+    where = places(None if folder is None else Path(folder), meshes)
+    given, scope, world = _model(sdf, model, where)
+    chosen_model, flat = flatten(given, scope.version, scope.where, lost)
+    links, joints, frames = _parts(chosen_model, flat, lost)
 
     ends = [Ends(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
     tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
     if base == "free" and not floating:
         raise chosen_model.error("base='free': a joint ties it to the world already; leave base out")
-    joined = Joined(joints, frames, own_pose(chosen_model.first("pose")), lost)
+    joined = Joined(joints, frames, _place(given, frames), lost)
     made_tree = read_tree(joined, tree, floating, base == "fixed")
-    where = places(None if folder is None else Path(folder), meshes)
     made = mechanism(
         name or chosen_model.attributes.get("name") or "model",
-        [*[_body(link, where, lost) for link in links.values()], *made_tree.between],
+        [*[_body(link, flat.meshes[link.name], lost) for link in links.values()], *made_tree.between],
         made_tree.joints,
         constraints=[*read_loops(joined, closed), *read_couplings(joined, tree)],
         forces=[*read_friction(joined, made_tree.joints, friction == "smooth"), *_lifts(links, _gravity(world))],
@@ -133,60 +139,45 @@ def parse_sdf(
     return said(made, sdf.source, lost), _settings(world, made, made_tree.start)
 
 
-def _model(sdf: Element, name: str | None) -> tuple[Element, Element | None]:
-    """The one model of the file, and its world, if it has one."""
+def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:
+    """The one model of the file, the scope of its file, and its world, if any; an included model where there is no other."""
     if sdf.tag != "sdf":
         raise sdf.error("the root element of an SDF file is <sdf>")
-    worlds = sdf.all("world")
-    found = [(m, w) for w in (None, *worlds) for m in (sdf if w is None else w).all("model")]
-    named = [(m, w) for m, w in found if name is None or m.attributes.get("name") == name]
-    if len(named) == 1:
-        return named[0]
-    if not found:
-        includes = [i for e in (sdf, *worlds) for i in e.all("include")]
-        if includes:
-            uri = includes[-1].first("uri")
-            raise includes[-1].error(
-                f"included models are not read ({printable(uri.content if uri else '?')}); read its own file"
-            )
+    scope, worlds = Scope("", MODEL, read_version(sdf), where), sdf.all("world")
+    held = [(m, w) for w in (None, *worlds) for m in (sdf if w is None else w).children]
+    models = {n: [(m, w) for m, w in held if m.tag == n] for n in ("model", "include")}
+    names = {id(m): m.attributes.get("name", "?") for m, _ in models["model"]}
+    names |= {id(m): include_name(m) for m, _ in models["include"]}
+    found = models["model"] or models["include"]
+    if name is not None:
+        found = [(m, w) for m, w in (*models["model"], *models["include"]) if names[id(m)] == name]
+    if len(found) == 1:
+        ((model, world),) = found
+        if model.tag == "include":
+            model, scope = open_include(model, where)
+        check_placed_alone(model)
+        return model, scope, world
+    if not names:
         raise sdf.error("there is no <model>")
-    names = [m.attributes.get("name", "?") for m, _ in found]
     if name is None:
-        raise sdf.error(f"there are {len(found)} models: {', '.join(map(printable, names[:8]))}; pass model=name")
-    raise ModelError(f"model={printable(name)}: {nearest(name, names)}")
+        listed = ", ".join(printable(names[id(m)]) for m, _ in found[:8])
+        raise sdf.error(f"there are {len(found)} models: {listed}; pass model=name")
+    raise ModelError(f"model={printable(name)}: {nearest(name, list(names.values()))}")
 
 
-def _version(sdf: Element) -> tuple[int, ...]:
-    said = sdf.attributes.get("version", "")
-    parts = said.split(".")
-    if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts):
-        raise sdf.error(f"version {printable(said)} is none, such as 1.9")
-    return tuple(map(int, parts))
+def _place(model: Element, frames: Frames) -> Pose:
+    """The place of the model in the world: the pose of the model, or of its placement_frame."""
+    at = model.attributes.get("placement_frame", "")
+    here = own_pose(model.first("pose"))
+    return here @ frames.at(at, model).inverse() if at else here
 
 
-_IGNORED = {
-    "plugin": "plugins are left out",
-    "gripper": "grippers are left out",
-}
-
-
-def _parts(model: Element, version: tuple[int, ...], lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
-    for element in model.children:
-        if element.tag in ("include", "model"):
-            uri = element.first("uri")
-            named = printable(uri.content if uri else element.attributes.get("name", "?"))
-            raise element.error(f"included and nested models are not read ({named}); write the model out in one file")
-        if element.tag in _IGNORED:
-            leave(lost, _IGNORED[element.tag], element.attributes.get("name", "?"))
-    if model.attributes.get("placement_frame"):
-        raise model.error("placement_frame is not read; place the model by its <pose>")
-    if model.first("static") is not None and model.first("static").content in ("true", "1"):  # type: ignore[union-attr]
-        raise model.error("the model is static, nothing of it moves")
+def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
     if not model.all("link") or len(model.all("link")) + len(model.all("joint")) > MAX_PARTS:
         raise model.error(f"a model needs 1 to {MAX_PARTS} links and joints, it has {len(model.all('link'))} links")
-    frames = read_frames(model, version)
+    frames = read_frames(model, flat.version, flat.after)
     links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
-    joints = {x.name: x for x in (read_joint(e, version, lost) for e in model.all("joint"))}
+    joints = {x.name: x for x in (read_joint(e, lost) for e in model.all("joint"))}
     for name in frames.defaults:
         frames.at(name, model)
     check_mimics(joints)

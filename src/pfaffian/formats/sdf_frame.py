@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pfaffian.formats.number import printable
@@ -16,10 +17,12 @@ MODEL = "__model__"
 class Frames:
     """Poses of named frames in the model, at the configuration of the file.
 
-    defaults: name -> its element and the frame that it is relative to where it says none.   known: those found so far.
+    defaults: name -> its element and the frame that it is relative to where it says none.   after: name -> what follows the
+    pose of its element.   known: those found so far.
     """
 
     defaults: dict[str, tuple[Element, str]]
+    after: Mapping[str, Pose] = field(default_factory=dict)
     known: dict[str, Pose] = field(default_factory=lambda: {MODEL: IDENTITY, "": IDENTITY})
 
     def at(self, name: str, asked: Element) -> Pose:
@@ -34,7 +37,8 @@ class Frames:
             name = self._base(name)
         while waiting:
             last = waiting.pop()
-            self.known[last] = self.known[self._base(last)] @ own_pose(self.defaults[last][0].first("pose"))
+            here = self.known[self._base(last)] @ own_pose(self.defaults[last][0].first("pose"))
+            self.known[last] = here @ self.after[last] if last in self.after else here
         return self.known[wanted]
 
     def link_of(self, name: str, asked: Element) -> str:
@@ -71,12 +75,14 @@ def _own(joint: str) -> str:
     return f"<joint> {joint}"
 
 
-def read_frames(model: Element, version: tuple[int, ...]) -> Frames:
-    """The frames of a model. Before SDF 1.7 a joint may have the name of a link, which then is what the name means.
+def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Pose]) -> Frames:
+    """The frames of a flat model, whose own frame belongs to its canonical link.
 
+    Before SDF 1.7 a joint may have the name of a link, which then is what the name means.   after: as that of `Frames`.
     Raises ModelError: two of one name.
     """
-    found: dict[str, tuple[Element, str]] = {}
+    links = [name_of(element) for element in model.all("link")]
+    found = {MODEL: (model, model.attributes.get("canonical_link") or links[0])}
     for element in model.children:
         if element.tag not in ("link", "joint", "frame"):
             continue
@@ -92,4 +98,4 @@ def read_frames(model: Element, version: tuple[int, ...]) -> Frames:
         if element.tag == "joint":
             found[_own(name)] = (element, base)
         found.setdefault(name, (element, base))
-    return Frames(found)
+    return Frames(found, after)

@@ -177,7 +177,7 @@ def _tensor(inertial: Element) -> np.ndarray:
 # -- joints -----------------------------------------------------------------------------------------------------------
 
 
-def read_joint(element: Element, version: tuple[int, ...], lost: LeftOut) -> SdfJoint:
+def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
     """<joint> of a model."""
     name, kind = name_of(element), element.text("type")
     if kind not in KINDS:
@@ -186,7 +186,7 @@ def read_joint(element: Element, version: tuple[int, ...], lost: LeftOut) -> Sdf
     if parent == child:
         raise element.error(f"parent and child are both {printable(parent)}")
     count = KINDS[kind][1]
-    axes = tuple(_axis(element, tag, version, lost) for tag in ("axis", "axis2")[:count])
+    axes = tuple(_axis(element, tag, lost) for tag in ("axis", "axis2")[:count])
     if kind == "ball" and (axis := element.first("axis")) and (dynamics := axis.first("dynamics")) and dynamics.children:
         leave(lost, "axes of ball joints, with their dampers, are left out", name)
     ratio = value(element, "gearbox_ratio", 1.0)
@@ -207,7 +207,7 @@ def _pitch(joint: Element) -> float:
     return found
 
 
-def _axis(joint: Element, tag: str, version: tuple[int, ...], lost: LeftOut) -> SdfAxis:
+def _axis(joint: Element, tag: str, lost: LeftOut) -> SdfAxis:
     axis = joint.first(tag)
     if axis is None:
         if tag == "axis2":
@@ -221,8 +221,6 @@ def _axis(joint: Element, tag: str, version: tuple[int, ...], lost: LeftOut) -> 
     if not 1e-9 < length < math.inf:
         raise axis.error(f"joint {printable(name_of(joint))}: the axis {xyz} has no direction")
     frame = direction.attributes.get("expressed_in", "") if direction is not None else ""
-    if version < (1, 5) or truth(axis, "use_parent_model_frame"):
-        frame = frame or "__model__"
     limit, dynamics = (axis.first(t) or Element(t, {}, axis.source, axis.line) for t in ("limit", "dynamics"))
     low, high = value(limit, "lower", -math.inf), value(limit, "upper", math.inf)
     if low > high:

@@ -101,7 +101,7 @@ def _check_layers(layer: Any, root: Path, source: str, Sdf: Any) -> None:
         here = waiting.pop()
         folder = Path(here.realPath).parent
         for name in here.GetCompositionAssetDependencies():
-            path = beside(folder, str(name), (), f"{source}: layer")
+            path = beside(folder, str(name), None, f"{source}: layer")
             if not path.is_relative_to(root):
                 raise ModelError(
                     f"{source}: the layer {printable(str(name))} leads out of the file's own folder; move it there"

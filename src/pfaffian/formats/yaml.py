@@ -12,6 +12,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.formats.file import as_path, read_text
+from pfaffian.formats.law import check_law
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
 from pfaffian.formats.place import beside, installed
@@ -175,11 +176,13 @@ def _check_written(m: Mechanism) -> None:
     for what, parts in (("force", m.forces), ("constraint", targets)):
         for part in parts:
             for function in vars(part).values():
-                if isinstance(function, Written):
-                    try:
+                try:
+                    if isinstance(function, Written):
                         function.check(m)
-                    except ModelError as error:
-                        raise ModelError(f"{what} {part.name!r}: {error}") from None
+                    else:
+                        check_law(function, m)
+                except ModelError as error:
+                    raise ModelError(f"{what} {part.name!r}: {error}") from None
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:

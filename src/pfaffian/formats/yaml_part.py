@@ -10,6 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
+from pfaffian.formats.law import read_law, whole
 from pfaffian.formats.mesh_file import MESHES, NOWHERE, Places
 from pfaffian.formats.number import printable
 from pfaffian.formats.place import WAY_OUT
@@ -24,6 +25,7 @@ from pfaffian.model.force import (
     Actuator,
     Force,
     Thruster,
+    Transmission,
     actuator,
     dissipation,
     generalised_force,
@@ -31,11 +33,12 @@ from pfaffian.model.force import (
     potential,
     spring,
     thruster,
+    transmission,
     wrench,
 )
 from pfaffian.model.friction import contact_friction, joint_friction
 from pfaffian.model.joint import KINDS, Joint, Mimic, joint, locked, mimic
-from pfaffian.model.number import Parameter
+from pfaffian.model.number import Parameter, at_defaults
 from pfaffian.model.pose import IDENTITY, Pose, pose
 from pfaffian.model.rolling import disk, ellipsoid, knife_edge, sphere, wheel
 from pfaffian.model.shape import ROLES, SIZES, Shape, mesh, shape
@@ -190,16 +193,28 @@ def _servo(name: str, node: Node, names: Names) -> Constraint:
     return _made(node, servo, target, [n.text() for n in f["directions"].items()], **given)
 
 
-def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster:
-    """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}` or `jet: {body: hull, axis: [1, 0, 0], limits: [0, 5]}`."""
+def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster | Transmission:
+    """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}`, `jet: {body: hull, axis: [1, 0, 0], limits: [0, 5]}`, or on several
+    velocities `tendon: {gears: [{joint: a, gear: 2}, {joint: b, component: 1, gear: -1}]}`."""
+    if "gears" in node.map():
+        f = node.fields(("gears", "limits"))
+        gears = dict(_gear(n, names) for n in f["gears"].items())
+        if len(gears) < len(f["gears"].items()):
+            raise f["gears"].error("a velocity is named twice; add its gears")
+        return _made(node, transmission, name, gears, **_take(f, limits=interval_of))
     if "body" in node.map():
         f = node.fields(("body", "axis", "point", "torque", "limits"))
         given = _take(f, axis=lambda n: n.constants(3), point=lambda n: n.numbers(3, names),
                       torque=lambda n: n.number(names), limits=interval_of)  # fmt: skip
         return _made(node, thruster, name, f["body"].text(), **given)
     f = node.fields(("joint", "component", "gear", "limits"), required=("joint",))
-    given = _take(f, component=_index, gear=lambda n: n.number(names), limits=interval_of)
+    given = _take(f, component=lambda n: whole(n, 6), gear=lambda n: n.number(names), limits=interval_of)
     return _made(node, actuator, name, f["joint"].text(), **given)
+
+
+def _gear(node: Node, names: Names) -> tuple[tuple[str, int], ca.SX]:
+    f = node.fields(("joint", "component", "gear"), required=("joint", "gear"))
+    return (f["joint"].text(), whole(f["component"], 6) if "component" in f else 0), f["gear"].number(names)
 
 
 def read_pose(node: Node, names: Names) -> Pose:
@@ -218,20 +233,11 @@ def read_pose(node: Node, names: Names) -> Pose:
 
 
 def _turned(f: Mapping[str, Node], R: ca.SX, names: Names) -> Pose:
-    """A pose whose rotation depends on parameters: a rotation at random values of them."""
+    """A pose whose rotation depends on parameters: a rotation at their defaults."""
     if "rpy" in f or "quaternion" in f:
         raise f["rotation"].error("rotation, rpy and quaternion say the same; give one of them")
-    used = ca.symvar(R)
-    at = np.random.default_rng(1).uniform(0.5, 1.5, len(used)).tolist()
-    _made(f["rotation"], pose, rotation=np.array(ca.Function("R", used, [R]).call(at)[0]))
+    _made(f["rotation"], pose, rotation=at_defaults(R))
     return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
-
-
-def _index(node: Node) -> int:
-    value = node.constant()
-    if value != int(value) or not 0 <= value < 6:
-        raise node.error("a whole number from 0 to 5 is needed")
-    return int(value)
 
 
 def _take(fields: Mapping[str, Node], **readers: Callable[[Node], Any]) -> dict[str, Any]:
@@ -289,15 +295,20 @@ def _written(texts: list[str], names: Names) -> Written:
     return Written(tuple(texts), tuple(names), ca.vertcat(ca.SX(0, 1), *names.values()))
 
 
-def _wrench(node: Node, names: Names) -> ca.SX | Written:
-    """Six numbers, or a function where their expressions contain more than parameters."""
+def _wrench(node: Node, names: Names) -> Any:
+    """Six numbers, a law, or a function where their expressions contain more than parameters."""
+    if isinstance(node.value, dict):
+        return read_law(node, names, read_pose)
     try:
         return node.numbers(6, names)
     except ModelError:
         return _written([n.text() for n in node.items(6)], names)
 
 
-def _column(node: Node, names: Names) -> Written:
+def _column(node: Node, names: Names) -> Any:
+    """Expressions, or a law."""
+    if isinstance(node.value, dict):
+        return read_law(node, names, read_pose)
     return _written([node.text()] if isinstance(node.value, str) else [n.text() for n in node.items()], names)
 
 
@@ -306,6 +317,7 @@ _FORMS: dict[str, Callable[[Node, Names], Any]] = {
     "point": lambda n, names: n.numbers(3, names),
     "wrench": _wrench,
     "function": _column,
+    "wind": lambda n, names: read_law(n, names, read_pose) if isinstance(n.value, dict) else n.numbers(3, names),
     "direction": lambda n, _: n.constants(3),
     "axes": lambda n, _: n.choice(("LOCAL", "WORLD")),
     "hand": lambda n, _: n.choice(("right", "left")),
@@ -336,7 +348,7 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force | tuple[Force, ...]]] = {
     "joint-friction": _reader(joint_friction, "joint", sliding="number!", **_DRY),
     "contact-friction": _reader(contact_friction, "body", "on", normal="direction!", load="number!", coefficient="number!",
                                 point="point", **_DRY),
-    "drag": _reader(drag, "body", area="number!", coefficient="number", density="number", point="point", wind="point"),
+    "drag": _reader(drag, "body", area="number!", coefficient="number", density="number", point="point", wind="wind"),
     "propeller": _reader(propeller, "body", speed="number!", **_BLADE),
     "rotor": _reader(propeller, "body", "joint", **_BLADE),
 }  # fmt: skip

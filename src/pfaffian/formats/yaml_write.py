@@ -13,12 +13,13 @@ import yaml
 from pfaffian.errors import ModelError
 from pfaffian.formats.expression import CONSTANTS, NAME
 from pfaffian.formats.formula import formula, formulas, rows
+from pfaffian.formats.law import Tree, placed
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.yaml_tree import MAX_CHARACTERS
-from pfaffian.formats.yaml_write_part import Tree, constraints_of, force_of, one, placed, some
+from pfaffian.formats.yaml_write_part import constraints_of, force_of, one, some
 from pfaffian.model.body import Body
-from pfaffian.model.force import Actuator, Thruster
+from pfaffian.model.force import Thruster, Transmission
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape, moments
@@ -155,13 +156,17 @@ def _actuator(a: Any) -> Tree:
     if isinstance(a, Thruster):
         tree: Tree = {"body": a.body, "axis": formulas(a.axis, what)}
         return tree | some(what, point=a.point) | one(what, torque=a.torque) | limits
-    if not isinstance(a, Actuator):
-        raise ModelError(f"{what}: a file has actuators of one velocity and thrusters")
+    if isinstance(a, Transmission):
+        return {"gears": [_end(*end, formula(a.gears[i], what)) for i, end in enumerate(a.ends)]} | limits
     tree = {"joint": a.joint}
     if a.component:
         tree["component"] = a.component
     gear = formula(a.gear, what)
     return tree | ({"gear": gear} if gear != 1.0 else {}) | limits
+
+
+def _end(joint: str, component: int, gear: float | str) -> Tree:
+    return {"joint": joint} | ({"component": component} if component else {}) | {"gear": gear}
 
 
 def run_of(s: RunSettings) -> Tree:

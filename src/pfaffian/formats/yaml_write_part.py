@@ -9,6 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.formula import formula, formulas, rows
+from pfaffian.formats.law import law_tree, placed
 from pfaffian.formats.written import Written
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Constraint, Holonomic, Nonholonomic, Servo
@@ -17,23 +18,19 @@ from pfaffian.model.fluid import Drag, Propeller
 from pfaffian.model.force import Dissipation, Force, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
 from pfaffian.model.friction import ContactFriction, JointFriction, Sliding
 from pfaffian.model.number import at_defaults
-from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.model.rolling import BallHeight, BallSlip, Disk, DiskHeight, DiskSlip, Plane, Sideways
+from pfaffian.model.rolling import (
+    BallHeight,
+    BallSlip,
+    Disk,
+    DiskHeight,
+    DiskSlip,
+    EllipsoidHeight,
+    EllipsoidSlip,
+    Plane,
+    Sideways,
+)
 
 Tree = dict[str, Any]
-
-
-def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
-    """An entry with a pose, its rotation as a matrix to the last digit; none where it is left out.
-
-    dense: whether the reader makes a full matrix of a rotation that is left out, as it does of frames with an axis.
-    """
-    tree = Tree()
-    if not X.p.is_zero():
-        tree["xyz"] = formulas(X.p, what)
-    if not (X.R - IDENTITY.R).is_zero() or (X.R.nnz() == 9) != dense:
-        tree["rotation"] = rows(X.R, what)
-    return {key: tree} if tree else {}
 
 
 def some(what: str, **vectors: ca.SX) -> Tree:
@@ -44,11 +41,9 @@ def one(what: str, **numbers: ca.SX) -> Tree:
     return {key: formula(x, what) for key, x in numbers.items() if not x.is_zero()}
 
 
-def function_texts(f: Callable[[Any], Any], what: str) -> list[str]:
-    """The expressions of a function that came from a file."""
-    if not isinstance(f, Written):
-        raise ModelError(f"{what} is a function in Python, which no file says")
-    return list(f.texts)
+def function_of(f: Callable[[Any], Any], what: str) -> list[str] | Tree:
+    """The expressions of a function that came from a file, or one of the library's own with its numbers."""
+    return list(f.texts) if isinstance(f, Written) else law_tree(f, what)
 
 
 def constraints_of(constraints: Sequence[Constraint]) -> Tree:
@@ -74,8 +69,9 @@ def rolling_pair(height: Constraint, slip: Constraint) -> str | None:
     ball = False
     if isinstance(h := height.phi, BallHeight):
         ball = slip.eta == BallSlip(h.body, h.radius, h.centre, h.plane)
+    egg = isinstance(height.phi, EllipsoidHeight) and slip.eta == EllipsoidSlip(height.phi.ellipsoid)
     stem = height.name.removesuffix(" height")
-    return stem if (disk or ball) and (height.name, slip.name) == (f"{stem} height", f"{stem} slip") else None
+    return stem if (disk or ball or egg) and (height.name, slip.name) == (f"{stem} height", f"{stem} slip") else None
 
 
 def _constraint(c: Constraint) -> Tree:
@@ -96,13 +92,13 @@ def _constraint(c: Constraint) -> Tree:
         tree |= {"axis_b": [0.0, 0.0, 1.0]} if c.kind == "universal" else {}
         return tree | ({c.holds.number: formula(c.number, what)} if c.holds.number else {})
     if isinstance(c, Holonomic):
-        if isinstance(c.phi, (DiskHeight, BallHeight)):
+        if isinstance(c.phi, (DiskHeight, BallHeight, EllipsoidHeight)):
             raise ModelError(f"{what} is the height of a contact without its slip, which no file says")
-        return {"kind": "holonomic", "phi": function_texts(c.phi, f"{what}: phi")}
+        return {"kind": "holonomic", "phi": function_of(c.phi, f"{what}: phi")}
     if isinstance(c, Nonholonomic):
         if isinstance(c.eta, (DiskSlip, Sideways)):
             return _rolling(c.eta, c.name, pair=False)
-        return {"kind": "nonholonomic", "eta": function_texts(c.eta, f"{what}: eta")}
+        return {"kind": "nonholonomic", "eta": function_of(c.eta, f"{what}: eta")}
     raise ModelError(f"{what} gives its rows by a function in Python, which no file says")
 
 
@@ -111,6 +107,10 @@ def _rolling(eta: Any, name: str, pair: bool) -> Tree:
     if isinstance(eta, Sideways):
         tree: Tree = {"kind": "knife-edge", "body": eta.body, "along": formulas(eta.along, what)}
         return tree | some(what, point=eta.point) | _plane(eta.plane, what)
+    if isinstance(eta, EllipsoidSlip):
+        egg = eta.ellipsoid
+        tree = {"kind": "rolling-ellipsoid", "body": egg.body, "semi_axes": formulas(egg.semi_axes, what)}
+        return tree | some(what, centre=egg.centre) | _plane(egg.plane, what)
     if isinstance(eta, BallSlip):
         tree = {"kind": "rolling-sphere", "body": eta.body, "radius": formula(eta.radius, what)}
         return tree | some(what, centre=eta.centre) | _plane(eta.plane, what)
@@ -145,7 +145,7 @@ def force_of(f: Force) -> Tree:
     if isinstance(law, JointFriction):
         return {"kind": "joint-friction", "joint": law.joint} | _sliding(law.law, what)
     kind, key = _WRITTEN[type(f)]
-    tree = {"kind": kind, key: function_texts(law, f"{what}: {key}")}
+    tree = {"kind": kind, key: function_of(law, f"{what}: {key}")}
     return tree | ({"joint": f.joint} if isinstance(f, GeneralisedForce) and f.joint is not None else {})
 
 
@@ -165,17 +165,16 @@ def _wrench(f: Wrench, what: str) -> Tree:
         numbers = _sliding(unit, what)
         return tree | {"load": 1.0, "coefficient": numbers.pop("sliding")} | numbers | some(what, point=law.point)
     if isinstance(law, Drag):
-        if callable(law.wind):
-            raise ModelError(f"{what}: wind is a function in Python, which no file says")
         tree = {"kind": "drag", "body": law.body, "area": formula(2 * law.factor, what), "density": 1.0}
-        return tree | some(what, point=law.point, wind=law.wind)
+        wind = {"wind": law_tree(law.wind, f"{what}: wind")} if callable(law.wind) else some(what, wind=law.wind)
+        return tree | some(what, point=law.point) | wind
     if isinstance(law, Propeller):
         return _propeller(f, law, what)
     tree = {"kind": "wrench", "body": f.body, "axes": f.axes} | some(what, point=f.point)
     tree |= {"by": f.by} if f.by is not None else {}
     if law is None:
         return tree
-    return tree | {"value": function_texts(law, f"{what}: value") if callable(law) else formulas(law, what)}
+    return tree | {"value": function_of(law, f"{what}: value") if callable(law) else formulas(law, what)}
 
 
 def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:

@@ -43,6 +43,12 @@ class _Number(NamedTuple):
     owners: tuple[Parameter | int, ...]
 
 
+class _Several(NamedTuple):
+    """A tuple of plain fields."""
+
+    items: tuple
+
+
 def _number(x: ca.SX) -> _Number:
     if x.is_constant():
         return _Number(x.serialize(), ())
@@ -62,8 +68,26 @@ def content(item: Any) -> tuple:
     cache = vars(item)
     if "_content" not in cache:
         values = (getattr(item, f.name) for f in fields(item))
-        cache["_content"] = tuple(_number(x) if isinstance(x, ca.SX) else x for x in values)
+        cache["_content"] = tuple(_plain(x) for x in values)
     return cache["_content"]
+
+
+def _plain(x: Any) -> Any:
+    """A field that can be compared: numbers, also those in a tuple, as `_Number`."""
+    if isinstance(x, tuple) and any(isinstance(item, ca.SX) for item in x):
+        return _Several(tuple(map(_plain, x)))
+    return _number(x) if isinstance(x, ca.SX) else x
+
+
+def _field(x: Any) -> Any:
+    """The field of which `_plain` gave x."""
+    return tuple(map(_field, x.items)) if isinstance(x, _Several) else _sx(x) if isinstance(x, _Number) else x
+
+
+def _owners(x: Any) -> Iterator[Parameter | int]:
+    """The owners of the symbols of a plain field."""
+    for item in x.items if isinstance(x, _Several) else (x,):
+        yield from item.owners if isinstance(item, _Number) else ()
 
 
 def _equal(self: Any, other: Any) -> bool:
@@ -88,7 +112,7 @@ def _itself(self: Any, memo: Any = None) -> Any:
 def _reduce(self: Any) -> tuple:
     what = f"{type(self).__name__.lower()} {getattr(self, 'name', '')!r}"
     for f, value in zip(fields(self), content(self), strict=True):
-        if isinstance(value, _Number) and not all(isinstance(p, Parameter) for p in value.owners):
+        if not all(isinstance(p, Parameter) for p in _owners(value)):
             raise ModelError(f"{what} cannot be pickled: its {f.name} uses a symbol of no Parameter")
         if callable(value) and not _BY_VALUE.get():
             _check_pickles(value, f"{what}: its function {f.name}")
@@ -109,7 +133,7 @@ def functions_by_value() -> Iterator[None]:
 
 
 def _restore(cls: type, values: tuple) -> Any:
-    made = cls(*[_sx(x) if isinstance(x, _Number) else x for x in values])
+    made = cls(*map(_field, values))
     vars(made)["_content"] = values  # which keeps the parameters alive for items that are unpickled later
     return made
 

@@ -1,0 +1,190 @@
+"""Functions of the library's own, with their numbers, as entries of a YAML file: `V: {law: spring-of-length, along: ...}`.
+
+A law is frozen data, so its fields say all of it. Which class a name means stands in LAWS, and what each field may be in the
+class itself: a text from a file chooses among these, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import casadi as ca
+
+from pfaffian.errors import ModelError, nearest
+from pfaffian.formats import coupling
+from pfaffian.formats.formula import formula, formulas, rows
+from pfaffian.formats.number import printable
+from pfaffian.formats.yaml_tree import Node
+from pfaffian.model import contact, drives
+from pfaffian.model.body import WORLD
+from pfaffian.model.friction import Sliding
+from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.multicopter import LinearDrag
+from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.model.rolling import Disk, Plane
+from pfaffian.model.shape import Shape
+from pfaffian.model.tyre import TyreForce
+
+Tree = dict[str, Any]
+Names = Mapping[str, ca.SX]
+
+LAWS: Mapping[str, type] = {
+    "contact-energy": contact.ContactEnergy, "contact-loss": contact.ContactLoss, "surfaces": contact.Surfaces,
+    "press": contact.Press, "stop-energy": contact.StopEnergy, "stop-loss": contact.StopLoss, "range": contact.Range,
+    "gap-energy": drives.GapEnergy, "gap-loss": drives.GapLoss, "teeth": drives.Teeth, "rope": drives.Rope,
+    "belt": drives.Stretch, "gust": drives.Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
+    "sliding": Sliding, "coupling": coupling.Coupling, "sum": coupling.Sum, "path": coupling.Path, "lifted": coupling.Lifted,
+    "spring-of-length": coupling.Pull, "damper-of-length": coupling.Drag, "bias-of-length": coupling.Bias,
+    "inertia-of-length": coupling.Rotor, "spring-of-turn": coupling.TurnSpring, "armature-of-base": coupling.Sphere,
+}  # fmt: skip
+"""Name in a file -> class of a law, or of a part of one."""
+
+LENGTHS = (coupling.Sum, coupling.Path)
+"""What a field of type Length may be."""
+
+_CALLED = {law: name for name, law in LAWS.items()}
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def law_tree(law: Any, what: str) -> Tree:
+    """The entry of a law. Raises ModelError: a function in Python, which `what` is."""
+    if type(law) not in _CALLED:
+        raise ModelError(f"{what} is a function in Python, which no file says")
+    given = {f.name: getattr(law, f.name) for f in fields(law)}
+    return {"law": _CALLED[type(law)]} | {k: _tree(x, f"{what}: {k}") for k, x in given.items() if x is not None}
+
+
+def _tree(x: Any, what: str) -> Any:
+    """What a field holds, as a tree."""
+    if isinstance(x, ca.SX):
+        return formula(x, what) if x.is_scalar() else formulas(x, what) if x.is_column() else rows(x, what)
+    if isinstance(x, Pose):
+        return placed("pose", x, what)
+    if isinstance(x, Shape):
+        if x.kind == "mesh":
+            raise ModelError(f"{what}: a mesh touches nothing here")
+        given = {k: getattr(x, k) for k in _SHAPE}
+        return {k: _tree(v, what) for k, v in given.items() if v is not None} | placed("placement", x.placement, what)
+    if isinstance(x, tuple):
+        return [_tree(item, what) for item in x]
+    return x if isinstance(x, (str, int, float)) else law_tree(x, what)
+
+
+def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
+    """An entry with a pose, its rotation as a matrix to the last digit; none where it is left out.
+
+    dense: whether the reader makes a full matrix of a rotation that is left out, as it does of frames with an axis.
+    """
+    tree = Tree()
+    if not X.p.is_zero():
+        tree["xyz"] = formulas(X.p, what)
+    if not (X.R - IDENTITY.R).is_zero() or (X.R.nnz() == 9) != dense:
+        tree["rotation"] = rows(X.R, what)
+    return {key: tree} if tree else {}
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_law(node: Node, names: Names, pose: Callable[[Node, Names], Pose], among: tuple[type, ...] | None = None) -> Any:
+    """The law of an entry.   pose: reads a pose.   among: the classes that it may be; None: those that can be called.
+
+    Raises ModelError: an unknown law, or one that has no place here; a key that is missing or of the wrong form.
+    """
+    called = node.fields([*node.map()], required=("law",))["law"]
+    may = [n for n, law in LAWS.items() if (law in among if among is not None else "__call__" in vars(law))]
+    law = LAWS[called.choice(may)]
+    hints = _hints(law)
+    needed = [n for n, hint in hints.items() if NoneType not in get_args(hint)]
+    f = node.fields(("law", *hints), required=("law", *needed))
+    return law(**{n: _field(hint, f[n], names, pose) if n in f else None for n, hint in hints.items()})
+
+
+_JOINTS, _BODIES = ("joint", "joints", "driven", "by"), ("body", "bodies", "body_a", "body_b", "on")
+"""Fields of laws that name joints, and those that name bodies."""
+
+
+def check_law(law: Any, m: Mechanism) -> None:
+    """Raise ModelError for a body or joint that a law names and the mechanism does not have."""
+    if type(law) not in _CALLED:
+        return
+    bodies, joints = [WORLD, *(b.name for b in m.bodies)], [j.name for j in m.joints]
+    for f in fields(law):
+        value = getattr(law, f.name)
+        for what, named, known in (("joint", _JOINTS, joints), ("body", _BODIES, bodies)):
+            for name in (value if isinstance(value, tuple) else (value,)) if f.name in named else ():
+                if name not in known:
+                    raise ModelError(f"there is no {what} {printable(name)}; {nearest(name, known)}")
+        check_law(value, m)
+
+
+@cache
+def _hints(law: type) -> dict[str, Any]:
+    found = get_type_hints(law)
+    return {f.name: found[f.name] for f in fields(law)}
+
+
+def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Any:
+    """The value of a field of that type."""
+    may = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if x in _CALLED)
+    if isinstance(node.value, dict):
+        if Shape in may and "kind" in node.map():
+            return _shape(node, names, pose)
+        if Pose in may:
+            f = node.fields(("pose",))
+            return pose(f["pose"], names) if "pose" in f else IDENTITY
+        if laws:
+            return read_law(node, names, pose, laws)
+    elif get_origin(hint) is tuple:
+        inner = get_args(hint)
+        items = node.items() if Ellipsis in inner else node.items(len(inner))
+        return tuple(_field(inner[0], item, names, pose) for item in items)
+    elif ca.SX in may and (str not in may or isinstance(node.value, list)):
+        return _numbers(node, names)
+    elif hint is str:
+        return node.text()
+    elif hint is bool:
+        return node.truth()
+    elif hint is int:
+        return whole(node)
+    raise node.error(f"{', '.join(_CALLED[x] for x in laws) or 'another form'} is needed here, as `pf.write` writes it")
+
+
+_SHAPE = ("kind", "size", "colour", "mass", "role")
+
+
+def _shape(node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Shape:
+    """A shape that touches; a point is a sphere of no size."""
+    f = node.fields((*_SHAPE, "placement"), required=("kind", "size", "role"))
+    kind, role = f["kind"].choice(("box", "sphere", "cylinder", "capsule", "cone")), f["role"].choice(("visual", "collision"))
+    colour = tuple(n.constant() for n in f["colour"].items(4)) if "colour" in f else None
+    mass = f["mass"].number(names) if "mass" in f else None
+    place = pose(f["placement"], names) if "placement" in f else IDENTITY
+    return Shape(kind, _numbers(f["size"], names), place, colour, mass, role)
+
+
+def _numbers(node: Node, names: Names) -> ca.SX:
+    """A number, a column, or the rows of a matrix."""
+    if isinstance(node.value, str):
+        return node.number(names)
+    columns = {len(n.items()) if isinstance(n.value, list) else 0 for n in node.items()}
+    if len(columns) != 1:
+        raise node.error("a number, a list of numbers, or rows of one length are needed")
+    if columns == {0}:
+        return node.numbers(len(node.items()), names)
+    return ca.vertcat(*[n.numbers(len(n.items()), names).T for n in node.items()])
+
+
+def whole(node: Node, end: int = 1_000_000) -> int:
+    """A whole number from 0, below `end`."""
+    value = node.constant()
+    if value != int(value) or not 0 <= value < end:
+        raise node.error(f"a whole number from 0 to {end - 1} is needed")
+    return int(value)

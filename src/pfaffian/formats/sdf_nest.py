@@ -1,0 +1,243 @@
+"""Nested and included models of an SDF model, written out as one flat model.
+
+What a nested model "hand" holds is called "hand::palm" outside of it; its own frame is "hand". A merged model keeps its names.
+An included file lies below the folder of the file that includes it, or in a folder that the caller names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pfaffian.formats.file import read_text
+from pfaffian.formats.left_out import LeftOut, leave
+from pfaffian.formats.mesh_file import Places
+from pfaffian.formats.number import printable
+from pfaffian.formats.sdf_frame import MODEL, read_frames, relative_to
+from pfaffian.formats.sdf_part import name_of, truth
+from pfaffian.formats.xml import MAX_ELEMENTS, Element, parse_xml
+from pfaffian.model.body import WORLD
+from pfaffian.model.pose import Pose
+
+MAX_NESTED = 16
+"""Levels of models in models."""
+
+MAX_INCLUDES = 100
+"""Models that one file may include, by way of others too."""
+
+_LEFT = {"plugin": "plugins are left out", "gripper": "grippers are left out"}
+_OF_INCLUDE = ("uri", "name", "pose", "static", "placement_frame", "plugin")
+_NAMES = {"pose": ("relative_to", "frame"), "xyz": ("expressed_in",), "frame": ("attached_to",), "mimic": ("joint",)}
+_WORDS = ("parent", "child", "gearbox_reference_body")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What names mean in a model.   prefix: before its names in the flat model.   frame: its own frame there.   version: of
+    its file.   where: its meshes; the models that it includes."""
+
+    prefix: str
+    frame: str
+    version: tuple[int, ...]
+    where: Places
+
+    def name(self, local: str) -> str:
+        """The name in the flat model of what a name means here."""
+        if local in ("", WORLD):
+            return local
+        return self.frame if local == MODEL else self.prefix + local.removesuffix(f"::{MODEL}")
+
+
+@dataclass
+class Flat:
+    """A model with all that is nested in it.   parts: its links, joints and frames.   after: frame -> what follows the pose of
+    its element.   meshes: link -> where its meshes lie.   version: the oldest of its files."""
+
+    lost: LeftOut
+    version: tuple[int, ...]
+    parts: list[Element] = field(default_factory=list)
+    after: dict[str, Pose] = field(default_factory=dict)
+    meshes: dict[str, Places] = field(default_factory=dict)
+    includes: int = 0
+    elements: int = 0
+
+
+def flatten(model: Element, version: tuple[int, ...], where: Places, lost: LeftOut) -> tuple[Element, Flat]:
+    """The model as one without models in it. Raises ModelError: an included file that is not there, too many, too deep."""
+    flat = Flat(lost, version)
+    _gather(model, Scope("", MODEL, version, where), flat, 0)
+    return Element(model.tag, model.attributes, model.source, model.line, flat.parts), flat
+
+
+def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
+    """Add the parts of a model and of those in it."""
+    if depth > MAX_NESTED:
+        raise model.error(f"models are nested more than {MAX_NESTED} deep; write them out")
+    if truth(model, "static"):
+        raise model.error("the model is static, nothing of it moves")
+    flat.version = min(flat.version, scope.version)
+    for element in model.children:
+        if element.tag in _LEFT:
+            leave(flat.lost, _LEFT[element.tag], element.attributes.get("name", "?"))
+        elif element.tag in ("link", "joint", "frame"):
+            flat.parts.append(_part(element, scope, flat))
+        elif element.tag == "model":
+            _nest(element, scope, replace(scope), flat, depth)
+        elif element.tag == "include":
+            flat.includes += 1
+            if flat.includes > MAX_INCLUDES:
+                raise element.error(f"more than {MAX_INCLUDES} models are included; write them out")
+            inner, own = open_include(element, scope.where)
+            flat.elements += _size(inner)
+            if flat.elements > MAX_ELEMENTS:
+                raise element.error(f"the included models have more than {MAX_ELEMENTS} elements; split them")
+            _nest(inner, scope, own, flat, depth, element.attributes.get("merge", "false") in ("true", "1"))
+
+
+def _nest(model: Element, outer: Scope, own: Scope, flat: Flat, depth: int, merge: bool = False) -> None:
+    """Add a model inside another one: its frame, then its parts.   own: version and places of its file."""
+    name, start = outer.prefix + name_of(model), len(flat.parts)
+    frame = f"{outer.prefix}_merged__{name_of(model)}__model__" if merge else name
+    scope = replace(own, prefix=outer.prefix if merge else f"{name}::", frame=frame)
+    _gather(model, scope, flat, depth + 1)
+    parts = flat.parts[start:]
+    links = [part.attributes["name"] for part in parts if part.tag == "link"]
+    if not links:
+        raise model.error("it has no <link>; give it one, or leave it out")
+    canonical = scope.name(model.attributes.get("canonical_link", "")) or links[0]
+    given = {"name": frame, "attached_to": canonical}
+    flat.parts.insert(start, Element("frame", given, model.source, model.line, [_pose(model, outer)]))
+    placed = scope.name(model.attributes.get("placement_frame", ""))
+    if placed:
+        inside = read_frames(replace(model, children=parts), scope.version, flat.after)
+        inside.known[frame] = inside.known[MODEL]
+        flat.after[frame] = inside.at(placed, model).inverse()
+
+
+def _part(element: Element, scope: Scope, flat: Flat) -> Element:
+    """A link, joint or frame with the names of the flat model."""
+    made = _renamed(element, scope)
+    name = made.attributes["name"] = scope.name(name_of(element))
+    if element.tag == "link":
+        flat.meshes[name] = scope.where
+        return replace(made, children=[_pose(element, scope), *(e for e in made.children if e.tag != "pose")])
+    if element.tag == "frame" and not made.attributes.get("attached_to"):
+        made.attributes["attached_to"] = scope.frame
+    return made
+
+
+def _pose(element: Element, scope: Scope) -> Element:
+    """The <pose> of a link or model, with what it is relative to."""
+    found = element.first("pose") or Element("pose", {}, element.source, element.line)
+    made = _renamed(found, scope)
+    if not any(made.attributes.get(k) for k in _NAMES["pose"]):
+        made.attributes["relative_to"] = scope.frame
+    return made
+
+
+def _renamed(element: Element, scope: Scope) -> Element:
+    """A copy in which names of frames, links and joints are those of the flat model."""
+    given, words = dict(element.attributes), element.words
+    for key in _NAMES.get(element.tag, ()):
+        if key in given:
+            given[key] = scope.name(given[key])
+    if element.tag in _WORDS:
+        words = [scope.name(element.content)]
+    children = [_renamed(e, scope) for e in element.children if e.tag not in _LEFT]
+    if element.tag in ("axis", "axis2") and (scope.version < (1, 5) or truth(element, "use_parent_model_frame")):
+        xyz = next((e for e in children if e.tag == "xyz"), None)
+        if xyz is None:
+            children.append(xyz := Element("xyz", {}, element.source, element.line, [], ["0 0 1"]))
+        xyz.attributes["expressed_in"] = xyz.attributes.get("expressed_in") or scope.frame
+    return Element(element.tag, given, element.source, element.line, children, words)
+
+
+def _size(element: Element) -> int:
+    return 1 + sum(map(_size, element.children))
+
+
+# -- included files ---------------------------------------------------------------------------------------------------
+
+
+def include_name(include: Element) -> str:
+    """The name of an included model where the <include> tells it: <name>, or the last part of its <uri>."""
+    name, uri = include.first("name"), include.first("uri")
+    return name.content if name is not None else uri.content.rstrip("/").split("/")[-1].removesuffix(".sdf") if uri else "?"
+
+
+def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
+    """The model of an <include>, with the name and the pose that it gets there, and the version and places of its file.
+
+    Raises ModelError: the file is not there, has no model or several; elements of an include that are not read.
+    """
+    for element in include.children:
+        if element.tag not in _OF_INCLUDE:
+            raise element.error(f"it is not read in an <include>; {', '.join(_OF_INCLUDE)} are")
+    path = _file(include, where)
+    sdf = parse_xml(read_text(path), path.name, words=True)
+    models = sdf.all("model") if sdf.tag == "sdf" else []
+    if len(models) != 1:
+        raise include.error(f"{printable(path.name)} must have one <model> in its <sdf>, it has {len(models)}")
+    model, given = models[0], dict(models[0].attributes)
+    name, placed = include.first("name"), include.first("placement_frame")
+    if name is not None:
+        given["name"] = name.content
+    if placed is not None:
+        given["placement_frame"] = placed.content
+    instead = [e for e in include.children if e.tag in ("pose", "static", "plugin")]
+    tags = {e.tag for e in instead} - {"plugin"}
+    children = [*instead, *(e for e in model.children if e.tag not in tags)]
+    scope = Scope("", MODEL, read_version(sdf), Places(path.parent, (*where.allow, *([where.folder] if where.folder else []))))
+    return replace(model, attributes=given, children=children), scope
+
+
+def _file(include: Element, where: Places) -> Path:
+    """The file of an included model, below the file's own folder or one that the caller allows."""
+    uri = include.first("uri")
+    name = "" if uri is None else uri.content
+    rest = name.split("://", 1)[-1].lstrip("/") if name.startswith(("model://", "package://", "file://")) else name
+    parts = rest.split("/")
+    if not rest or set(rest) & set("\\:\0") or ".." in parts or rest.startswith("/"):
+        raise include.error(f"<uri> {printable(name)} is no model below this file's folder; put the model there")
+    for root in [*([where.folder] if where.folder else []), *where.allow]:
+        found = _model_file(root / rest, root)
+        if found is not None:
+            return found
+    raise include.error(f"{printable(name)} is not below this file's folder; pass meshes=[the folder that holds {parts[0]!r}]")
+
+
+def _model_file(path: Path, root: Path) -> Path | None:
+    """The .sdf file at a path, or of the folder there, as its model.config says; None where it is not below the root."""
+    try:
+        path = path.resolve()
+        if path.is_dir():
+            config = path / "model.config"
+            named = _configured(config) if config.is_file() and config.resolve().is_relative_to(root.resolve()) else "model.sdf"
+            path = (path / named).resolve()
+        if path.is_file() and path.suffix == ".sdf" and path.is_relative_to(root.resolve()):
+            return path
+    except (OSError, ValueError, RuntimeError):
+        pass
+    return None
+
+
+def _configured(config: Path) -> str:
+    """Name of the last .sdf file that a model.config has."""
+    files = parse_xml(read_text(config), config.name, words=True).all("sdf")
+    return files[-1].content if files else "model.sdf"
+
+
+def read_version(sdf: Element) -> tuple[int, ...]:
+    """The version of an <sdf>. Raises ModelError: it is none."""
+    said = sdf.attributes.get("version", "")
+    parts = said.split(".")
+    if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts):
+        raise sdf.error(f"version {printable(said)} is none, such as 1.9")
+    return tuple(map(int, parts))
+
+
+def check_placed_alone(model: Element) -> None:
+    """Raise ModelError for a model whose pose is relative to another one of its world."""
+    other = relative_to(model)
+    if other not in ("", WORLD):
+        raise model.error(f"it is placed relative to {printable(other)}, and one model is read alone; place it in the world")
