@@ -80,7 +80,7 @@ def on_a_table() -> dict[str, Control]:
 
 
 def in_flight() -> dict[str, Control]:
-    return prototypes(control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), share=0.1), LEVEL)
+    return prototypes(control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1), LEVEL)
 
 
 def prototypes(pair: control.Pair, goal: np.ndarray) -> dict[str, Control]:

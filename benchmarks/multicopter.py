@@ -194,7 +194,7 @@ def rotors() -> Control:
 
 def tracked() -> Control:
     """The prototype law once a period, its thrusts as commands for the rotors."""
-    own = control.quadcopter_pair("body", POLES, heading=(1.5, 0.8), share=0.1)
+    own = control.quadcopter_pair("body", POLES, heading=(1.5, 0.8), inertia_ratio=0.1)
     law = control.prototype_tracking([own], control.set_point(GOAL), approach="body")
 
     def commands(s: Sample) -> Command:

@@ -32,7 +32,7 @@ from pfaffian import control
 from pfaffian.study import Claim
 
 MACHINE = {"mass": 1.0, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": np.radians(15)}
-LEAN = pf.multicopters.bicopter_lean(**MACHINE)
+LEAN = pf.multicopters.bicopter_coupling_length(**MACHINE)
 LEAST, MOST, TILT = 2.0, 14.0, np.radians(30)
 """Of each propeller [N], [rad]. [konz25 4.8.4]"""
 RADIUS, ROUND = 1.6, 2.0
@@ -59,7 +59,7 @@ def reference() -> control.Reference:
         a = 2 * np.pi * t / ROUND
         return ca.vertcat(RADIUS * ca.sin(a), RADIUS * (1 - ca.cos(a)))
 
-    return control.bicopter_reference(circle, lean=LEAN[1])
+    return control.bicopter_reference(circle, coupling_length=LEAN[1])
 
 
 POLYGONS = [
@@ -112,7 +112,7 @@ def on_the_reference() -> tuple[np.ndarray, np.ndarray]:
 
 
 def run() -> dict[str, xr.Dataset]:
-    own = control.quadcopter_pair("body", POLES, heading=HEADING, lean=LEAN)
+    own = control.quadcopter_pair("body", POLES, heading=HEADING, coupling_length=LEAN)
     q, v = on_the_reference()
     turned = Rotation.from_euler("z", 90, degrees=True)
     start = np.r_[q[:3] + 0.5, turned.as_quat()], np.r_[turned.inv().apply(v[:3]), 0, 0, 0]
@@ -199,7 +199,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    own = control.hover_placement(POLES, lean=LEAN[1])
+    own = control.hover_placement(POLES, coupling_length=LEAN[1])
     wide = own.mass * (own.h - own.s) * (own.s - LEAN[0])
     numbers = {
         "eps_x": (LEAN[0], -0.16), "eps_y": (LEAN[1], 0.016987), "k": (own.stiffness, 13.6628), "d": (own.damping, 6.56178),

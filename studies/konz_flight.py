@@ -101,7 +101,7 @@ class Craft(NamedTuple):
 
 
 def quadcopter() -> Craft:
-    poles = control.quadcopter_pair("body", [-11.0] * 4, heading=(10.0, 1.0), share=0.1)
+    poles = control.quadcopter_pair("body", [-11.0] * 4, heading=(10.0, 1.0), inertia_ratio=0.1)
     limits = np.vstack([-np.eye(4), np.eye(4)]), np.array([-LOW] * 4 + [HIGH] * 4)
     return craft("quadcopter", pf.multicopters.QUADCOPTER, (17.9e-3, 17.9e-3, 30.7e-3), poles, limits, quadcopter_drives)
 
@@ -183,7 +183,7 @@ def tricopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Drive
     def driven(s: Sample, u: ca.SX) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
         now = actuation.TiltDrives(x["thrust"] * s["goal"] ** 2, s["angle"], s["angle_rate"])
         then, goal = actuation.tricopter_forces(
-            now, ca.DM(B) @ u, PERIOD, B, share=SMOOTH, servo=SERVO, thrust=PUSH, angle=LEAN
+            now, ca.DM(B) @ u, PERIOD, B, forgetting=SMOOTH, servo=SERVO, thrust=PUSH, angle=LEAN
         )
         return {"angle": then.angle, "angle_rate": then.rate}, ca.sqrt(then.thrust / x["thrust"]), goal.angle
 

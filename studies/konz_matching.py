@@ -46,14 +46,14 @@ def machines() -> dict[str, tuple[pf.Mechanism, tuple[float, float], tuple[float
         "quadcopter", x["azimuths"], x["spins"], mass=x["mass"], inertia=QUADCOPTER_INERTIA, arm=x["arm"],
         thrust=x["thrust"], torque=x["torque"],
     )  # fmt: skip
-    lean = pf.multicopters.bicopter_lean(**BICOPTER)
+    lean = pf.multicopters.bicopter_coupling_length(**BICOPTER)
     return {"quadcopter": (quadcopter, (0.0, 0.0), QUADCOPTER_INERTIA), "bicopter": (mechanism(), lean, BICOPTER["inertia"])}
 
 
 def run() -> dict[str, xr.Dataset]:
     results = {}
     for machine, (m, lean, _) in machines().items():
-        own = control.quadcopter_pair("body", POLES, heading=HEADING, share=SHARE, lean=lean)
+        own = control.quadcopter_pair("body", POLES, heading=HEADING, inertia_ratio=SHARE, coupling_length=lean)
         law = control.prototype_tracking([own], control.set_point(GOAL), approach="body")
         for start, (place, turn, rates) in STARTS.items():
             q, v = np.r_[place, Rotation.from_rotvec(turn).as_quat()], np.r_[0, 0, 0, rates]
@@ -64,7 +64,7 @@ def run() -> dict[str, xr.Dataset]:
 def closed_form(machine: str, r: xr.Dataset) -> np.ndarray:
     """btilde along a run, (time, 6). [konz25 (4.149), (4.155), corrected]"""
     _, (ex, ey), (x, y, z) = machines()[machine]
-    own = control.hover_placement(POLES, lean=ey)
+    own = control.hover_placement(POLES, coupling_length=ey)
     a, Theta_z = own.h - own.s, SHARE * own.inertia
     Pi_z, E, w = Theta_z * HEADING[0] ** 2, Rotation.from_quat(r["q"].values[:, 3:]).as_matrix(), r["v"].values[:, 3:]
     b1 = (Theta_z - a * ((x - z) / y * ex - ey)) * w[:, 0] * w[:, 2] - Pi_z / 2 * (E[:, 0, 2] + E[:, 2, 0])

@@ -64,7 +64,7 @@ def paths():
 
 def law(hold: str = "zero") -> control.Control:
     """As `pfaffian export konz-quadcopter` writes it in C."""
-    own = control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), share=0.1)
+    own = control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1)
     tracking = control.prototype_tracking([own], control.sampled(NAMES), approach="body")
     return control.discrete(tracking, PERIOD, hold=hold)
 

@@ -70,7 +70,7 @@ def machines() -> dict[str, Machine]:
     bicopter = pf.multicopters.bicopter("bicopter", **BICOPTER)
     return {
         "quadcopter": Machine(mechanism(), 0.0, box, [pf.multicopters.QUADCOPTER["mass"] * GRAVITY / 4] * 4),
-        "bicopter": Machine(bicopter, pf.multicopters.bicopter_lean(**BICOPTER), polygon, [0, up, 0, up]),
+        "bicopter": Machine(bicopter, pf.multicopters.bicopter_coupling_length(**BICOPTER), polygon, [0, up, 0, up]),
     }
 
 
@@ -79,7 +79,7 @@ def prototype(lean: Any) -> tuple[control.Pair, list[pf.Parameter], dict[str, di
     pairs = {}
     for poles, p in POLES.items():
         four = [p, p, p * np.exp(0.4j), p * np.exp(-0.4j)]
-        pairs[poles] = control.quadcopter_pair("body", four, heading=HEADING[poles], lean=lean, share=0.1)
+        pairs[poles] = control.quadcopter_pair("body", four, heading=HEADING[poles], coupling_length=lean, inertia_ratio=0.1)
     matrices, found, numbers = {}, dict[str, pf.Parameter](), {poles: dict[str, float]() for poles in POLES}
     for of in ("inertia", "damping", "stiffness"):
         each = {poles: np.array(ca.DM(getattr(pair, of))) for poles, pair in pairs.items()}

@@ -93,7 +93,7 @@ def machine(name: str, mass: object, inertia: object, bias: object, parameters: 
 
 def tracking(model: pf.Mechanism) -> tuple[ca.Function, tuple[str, ...]]:
     """(q, v, reference, biases) -> u, faults of body-based tracking by the machine as it is known; and what faults mean."""
-    own = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), share=0.1)
+    own = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), inertia_ratio=0.1)
     limits = np.vstack([-np.eye(4), np.eye(4)]), np.array([-LOW] * 4 + [HIGH] * 4)
     own_law = control.prototype_tracking([own], control.sampled(NAMES), approach="body", limits=limits)
     S, w = pf.symbols(model), ca.SX.sym("w", len(WANTED))

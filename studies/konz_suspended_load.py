@@ -101,7 +101,9 @@ def pairs() -> list[control.Pair]:
 
 def alone() -> list[control.Pair]:
     """Of a quadcopter that hovers firmly, with poles at -8, and knows of no load."""
-    return [control.quadcopter_pair("body", [-8, -8, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)], heading=HEADING, share=0.1)]
+    return [
+        control.quadcopter_pair("body", [-8, -8, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)], heading=HEADING, inertia_ratio=0.1)
+    ]
 
 
 def in_a_plane() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -85,12 +85,12 @@ def looping() -> control.Reference:
     """The point eps above the PVTOL once round a vertical circle, upside down at its top."""
     angle = control.rest_to_rest([0.0], [2 * np.pi], LOOP)
     circle = control.along(lambda a: ca.vertcat(RADIUS * ca.sin(a), RADIUS * (1 - ca.cos(a))), angle)
-    return control.pvtol_reference(circle, lean=EPS)
+    return control.pvtol_reference(circle, coupling_length=EPS)
 
 
 def hovering(pole: float = -3.0) -> list[control.Pair]:
     """Four poles of the tilt in one place."""
-    x = control.hover_placement([pole] * 4, lean=EPS)
+    x = control.hover_placement([pole] * 4, coupling_length=EPS)
     pm = pf.forces.pseudo_matrix
     inertia, damping = pm(x.mass, (0, x.s, 0), x.inertia), pm(x.damping, (0, x.h, 0))
     return [control.pair("body", inertia=inertia, damping=damping, stiffness=pm(x.stiffness, (0, x.h, 0), x.moment))]
@@ -246,7 +246,7 @@ def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
 
 
 def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    found = control.hover_placement([-3.0] * 4, lean=EPS)
+    found = control.hover_placement([-3.0] * 4, coupling_length=EPS)
     for name, known in HOVER.items():
         yield Claim(f"PVTOL: {name}", getattr(found, name), known, 1e-12, "[konz25 (4.141)], corrected")
     x = pf.control.matching(mechanism(), hovering())

@@ -222,7 +222,7 @@ TESTS_OF = {
     "model/fluid.py": ["identities/test_ready_forces.py"],
     "model/friction.py": ["identities/test_ready_forces.py"],
     "model/graph.py": ["oracles/test_exponentials.py", "promises/test_repr.py"],
-    "model/known.py": ["simulate/test_keys.py", "simulate/test_functions_now.py"],
+    "model/traced_function.py": ["simulate/test_keys.py", "simulate/test_functions_now.py"],
     "model/mechanism.py": [
         "model/test_check.py",
         "model/test_data.py",

@@ -2,7 +2,8 @@
 
 multicopter, thrust_multicopter, bicopter      machines
 QUADCOPTER, TRICOPTER                          parameters of two that were built, for `multicopter`
-thrust_polygon, bicopter_lean                  limits of tilting propellers; how they push sideways as they turn the machine
+thrust_polygon                                 limits of propellers that tilt
+bicopter_coupling_length                       how far propellers push sideways as they turn a bicopter
 
 Example:
     >>> import pfaffian as pf
@@ -14,7 +15,7 @@ from pfaffian.model.multicopter import (
     QUADCOPTER,
     TRICOPTER,
     bicopter,
-    bicopter_lean,
+    bicopter_coupling_length,
     multicopter,
     thrust_multicopter,
     thrust_polygon,
@@ -24,7 +25,7 @@ __all__ = [
     "QUADCOPTER",
     "TRICOPTER",
     "bicopter",
-    "bicopter_lean",
+    "bicopter_coupling_length",
     "multicopter",
     "thrust_multicopter",
     "thrust_polygon",

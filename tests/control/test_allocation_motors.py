@@ -102,7 +102,7 @@ DRONES = {
 
 def pairs(m: pf.Mechanism) -> list[control.Pair]:
     if any(j.name == "body" for j in m.joints):
-        own = [control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), share=0.1)]
+        own = [control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1)]
         return own + [control.pair(b.name, inertia=pm(0.3, (0, 0, -0.8), 0.01)) for b in m.bodies if b.name == "load"]
     return [control.pair(b.name, inertia=pm(2, (0.1, 0, 0), 0.5), damping=pm(9, moments=2), stiffness=pm(20, moments=4))
             for b in m.bodies]  # fmt: skip

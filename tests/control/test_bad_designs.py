@@ -122,7 +122,7 @@ BAD = {  # what -> (call, error, words in order: who, and the way out)
         r"coupling has the sign of varpi p3 - p1 = 8",
     ),
     "poles of a bicopter": (
-        lambda: control.quadcopter_pair("b", [-3] * 4, heading=(1.0, 1.0), lean=(5.0, 0.0)),
+        lambda: control.quadcopter_pair("b", [-3] * 4, heading=(1.0, 1.0), coupling_length=(5.0, 0.0)),
         pf.ModelError,
         r"s > eps_x, but s = ",
     ),

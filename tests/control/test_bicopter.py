@@ -38,7 +38,7 @@ def test_what_the_propellers_do():
     side = l * c - h * s
     B = np.array([[1, 0, 1, 0], [0, s, 0, -s], [0, c, 0, c], [0, side, 0, -side], [h, 0, h, 0], [-l, 0, l, 0]])
     close(effect(bicopter()), B, EXACT, "B")
-    x, y = pf.multicopters.bicopter_lean(**BICOPTER)
+    x, y = pf.multicopters.bicopter_coupling_length(**BICOPTER)
     close([x, y], [-0.008 / (1.3 * h), 0.015 * s / (1.3 * side)], EXACT, "eps")
     M = np.diag([1.3, 1.3, 1.3, 0.015, 0.008, 0.018])
     acceleration = np.linalg.solve(M, B)
@@ -72,8 +72,11 @@ WRONG = {
     "a tilt of ninety degrees": (lambda: pf.multicopters.thrust_polygon(1.0, 14.0, np.pi / 2), "tilt between 0 and pi/2"),
     "nothing left": (lambda: pf.multicopters.thrust_polygon(13.9, 14.0, 0.5, chords=1), "no input is left .* use more chords"),
     "half a chord": (lambda: pf.multicopters.thrust_polygon(1.0, 14.0, 0.5, chords=1.5), "whole numbers above zero"),
-    "no height": (lambda: pf.multicopters.bicopter_lean(**BICOPTER | {"height": 0.0}), "height and l'y = .* not zero"),
-    "inertia of one": (lambda: pf.multicopters.bicopter_lean(**BICOPTER | {"inertia": 0.1}), "inertia"),
+    "no height": (
+        lambda: pf.multicopters.bicopter_coupling_length(**BICOPTER | {"height": 0.0}),
+        "height and l'y = .* not zero",
+    ),
+    "inertia of one": (lambda: pf.multicopters.bicopter_coupling_length(**BICOPTER | {"inertia": 0.1}), "inertia"),
     "a path of three": (lambda: control.bicopter_reference(lambda t: [t, t, t]).at(ca.SX.sym("t"), ca.SX(0, 1)), "2 numbers"),
 }
 
@@ -108,20 +111,24 @@ def circle(t):
     return [1.6 * ca.sin(np.pi * t), 1.6 * (1 - ca.cos(np.pi * t))]
 
 
-LEAN = pf.multicopters.bicopter_lean(**BICOPTER)
+LEAN = pf.multicopters.bicopter_coupling_length(**BICOPTER)
 FLAT = {
     "two masses": (
         two_masses(),
         control.function_of_time(lambda t: [(1 - 1.3**2 * 2.0 / 5.0) * ca.sin(1.3 * t), ca.sin(1.3 * t)], 2),
         control.function_of_time(lambda t: [(1 + 1.3**2 * 2.0 / 5.0) * ca.sin(1.3 * t), ca.sin(1.3 * t)], 2),
     ),
-    "PVTOL": (pvtol(), control.pvtol_reference(wave, lean=0.05), control.pvtol_reference(wave, lean=-0.05)),
+    "PVTOL": (
+        pvtol(),
+        control.pvtol_reference(wave, coupling_length=0.05),
+        control.pvtol_reference(wave, coupling_length=-0.05),
+    ),
     "quadcopter": (
         quadcopter(),
         control.quadcopter_reference(round_about, lambda t: 0.3 + 0.5 * ca.sin(t)),
         control.quadcopter_reference(round_about, gravity=9.0),
     ),
-    "bicopter": (bicopter(), control.bicopter_reference(circle, lean=LEAN[1]), control.bicopter_reference(circle)),
+    "bicopter": (bicopter(), control.bicopter_reference(circle, coupling_length=LEAN[1]), control.bicopter_reference(circle)),
 }
 
 
@@ -140,7 +147,7 @@ def test_the_inputs_of_a_reference_are_those_of_a_flight_along_it():
     u = control.check_reference(m, reference, 1.0, limits=pf.multicopters.thrust_polygon(2.0, 22.0, 0.5, propellers=2))
     start = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (np.array(ca.DM(ca.evalf(x))).ravel() for x in (start.value, start.rate))
-    law = control.prototype_tracking([control.quadcopter_pair("body", POLES, heading=HEADING, lean=LEAN)], reference)
+    law = control.prototype_tracking([control.quadcopter_pair("body", POLES, heading=HEADING, coupling_length=LEAN)], reference)
     r = pf.run(m, q, np.r_[rate[:3], 2 * rate[3:6]], duration=1.0, step=1 / 499, control=law)
     close(r.u.values, u, 1e-6, "u")
 
@@ -255,9 +262,9 @@ MASS, SHARE = 0.7, 0.3
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_matching_force_about_a_set_point(name, approach):
     m, lean, inertia = MACHINES[name]
-    own = control.hover_placement(POLES, lean=lean[1], mass=MASS)
+    own = control.hover_placement(POLES, coupling_length=lean[1], mass=MASS)
     pair = control.quadcopter_pair(
-        "body" if name == "bicopter" else "b", POLES, heading=HEADING, lean=lean, share=SHARE, mass=MASS
+        "body" if name == "bicopter" else "b", POLES, heading=HEADING, coupling_length=lean, inertia_ratio=SHARE, mass=MASS
     )
     goal = Rotation.from_rotvec([0, 0, 0.7]).as_quat()
     law = control.prototype_tracking([pair], control.set_point([0.2, -0.1, 0.3, *goal]), approach=approach)
@@ -272,7 +279,7 @@ def test_the_matching_force_about_a_set_point(name, approach):
 @pytest.mark.parametrize("approach", APPROACHES)
 def test_of_a_quadcopter_a_steady_flight_is_as_a_set_point(approach):
     own = control.hover_placement(POLES, mass=MASS)
-    pair = control.quadcopter_pair("b", POLES, heading=HEADING, share=SHARE, mass=MASS)
+    pair = control.quadcopter_pair("b", POLES, heading=HEADING, inertia_ratio=SHARE, mass=MASS)
     reference = control.function_of_time(lambda t: [0.7 * t, -t, 0.4 * t, 0, 0, 0, 1], 7)
     q, v = random_states(6, 3)
     found, _ = forces(quadcopter(), control.prototype_tracking([pair], reference, approach=approach), q, v)
@@ -283,8 +290,8 @@ def test_of_a_quadcopter_a_steady_flight_is_as_a_set_point(approach):
 def test_a_bicopter_has_its_poles_in_both_planes():
     """Tilt about x as placed; about y with the other eps (4.140), whose h and s are the same; and linear matching."""
     m, lean = bicopter(), LEAN
-    own = control.hover_placement(POLES, lean=lean[1])
-    pair = control.quadcopter_pair("body", POLES, heading=HEADING, lean=lean)
+    own = control.hover_placement(POLES, coupling_length=lean[1])
+    pair = control.quadcopter_pair("body", POLES, heading=HEADING, coupling_length=lean)
     law = control.prototype_tracking([pair], control.set_point(m.neutral()))
     found = np.poly(pf.linearise(m, m.neutral(), np.zeros(6), control=law).eigenvalues).real
     k, d, arm = own.stiffness, own.damping, own.s - lean[0]
@@ -299,7 +306,7 @@ def test_linear_matching_is_zero():
     random = np.random.default_rng(5)
     for name, (m, lean, _) in MACHINES.items():
         body = "body" if name == "bicopter" else "b"
-        law = control.prototype_tracking([control.quadcopter_pair(body, POLES, heading=HEADING, lean=lean)],
+        law = control.prototype_tracking([control.quadcopter_pair(body, POLES, heading=HEADING, coupling_length=lean)],
                                          control.set_point(m.neutral()))  # fmt: skip
         e, v = random.normal(size=(2, 6))
         sizes = []
@@ -311,15 +318,15 @@ def test_linear_matching_is_zero():
 
 def test_a_bicopter_without_lean_becomes_a_quadcopter():
     """beta = 0, and propellers ever higher so that eps_x vanishes: the quadcopter's motion, all the nearer."""
-    pair = control.quadcopter_pair("b", POLES, heading=HEADING, share=SHARE)
+    pair = control.quadcopter_pair("b", POLES, heading=HEADING, inertia_ratio=SHARE)
     goal = control.set_point([0, 0, 0, 0, 0, 0, 1.0])
     q, v = random_states(4, 6)
     _, wanted = forces(quadcopter(), control.prototype_tracking([pair], goal), q, v)
     off = []
     for height in (50.0, 500.0):
         same = {**BICOPTER, "mass": 1.2, "inertia": (0.015, 0.018, 0.03), "lean": 0.0, "height": height}
-        lean = pf.multicopters.bicopter_lean(**same)
-        own = control.quadcopter_pair("body", POLES, heading=HEADING, share=SHARE, lean=lean)
+        lean = pf.multicopters.bicopter_coupling_length(**same)
+        own = control.quadcopter_pair("body", POLES, heading=HEADING, inertia_ratio=SHARE, coupling_length=lean)
         _, found = forces(pf.multicopters.bicopter("b", **same), control.prototype_tracking([own], goal), q, v)
         off.append(np.abs(found - wanted).max() / np.abs(wanted).max())
     assert off[0] < 1e-1

@@ -91,7 +91,7 @@ def hexarotor() -> pf.Mechanism:
 
 def agent(start: np.ndarray) -> control.Control:
     """Goals (x, y, z, heading) come as inputs of the run; the course to them makes the reference of each instant."""
-    own = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), share=0.1)
+    own = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), inertia_ratio=0.1)
     names = ("x", "y", "z", "heading")
 
     def step(s) -> Command:

@@ -60,7 +60,7 @@ def test_a_quadcopter_can_follow_its_reference(heading, drag):
     """From a start on it the run stays on it, thrust as long as r'' + drag r' - a_G, and nothing is left to match."""
     r = lambda t: ca.vertcat(ca.sin(t), 0.5 * ca.cos(1.3 * t), 0.2 * t + 0.1 * ca.sin(2 * t))  # noqa: E731
     reference = control.quadcopter_reference(r, heading, drag=drag)
-    own = control.quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)
+    own = control.quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
     air = pf.wrench("air", "b", lambda k: ca.vertcat(-1.2 * drag * k.twist("b")[:3], 0, 0, 0), axes="LOCAL")
     m = quadcopter().with_(forces=[air])
     start = reference.at(ca.SX(0.0), ca.SX(0, 1))

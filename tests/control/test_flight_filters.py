@@ -109,7 +109,7 @@ def test_four_arms_that_tilt_share_a_wrench():
     close(np.array(x.thrust).ravel(), np.hypot(up, across), 1e-12, "thrusts")
     close(np.array(x.angle).ravel(), np.arctan2(across, up), 1e-12, "angles")
     drives = actuation.TiltDrives(x.thrust, x.angle, np.zeros(4))
-    after, _ = actuation.tricopter_forces(drives, f, T, B, share=SHARE, servo=SERVO)
+    after, _ = actuation.tricopter_forces(drives, f, T, B, forgetting=SHARE, servo=SERVO)
     close(
         np.array(ca.vertcat(*after)).ravel(), np.r_[np.array(ca.vertcat(x.thrust, x.angle)).ravel(), np.zeros(4)], 1e-12, "rest"
     )
@@ -129,7 +129,7 @@ def test_what_cannot_be_given_is_said(arms):
         close(missing, hard - B @ np.r_[F * np.cos(a), F * np.sin(a)], 1e-12, "what is missing", 10.0)
         assert np.abs(missing).max() > 1.0
     state = actuation.TiltDrives(np.full(B.shape[1] // 2, 4.0), np.zeros(B.shape[1] // 2), np.zeros(B.shape[1] // 2))
-    _, goal = actuation.tricopter_forces(state, hard, T, B, share=SHARE, servo=SERVO, thrust=(0.5, 6.0), angle=0.6)
+    _, goal = actuation.tricopter_forces(state, hard, T, B, forgetting=SHARE, servo=SERVO, thrust=(0.5, 6.0), angle=0.6)
     close(np.array(goal.missing).ravel(), missing, 1e-12, "by the filter", 10.0)
     with pytest.raises(pf.ModelError, match="three or more arms that tilt"):
         actuation.tilt_thrusts(easy, B[:, :4])
@@ -150,18 +150,18 @@ def test_the_tricopter_s_drives_are_their_transfer_function(angle):
         return actuation.TiltDrives(x[:3], x[3:6], x[6:])
 
     def step(x, u):
-        return ca.vertcat(*actuation.tricopter_forces(drives(x), u, T, B, share=SHARE, servo=SERVO)[0])
+        return ca.vertcat(*actuation.tricopter_forces(drives(x), u, T, B, forgetting=SHARE, servo=SERVO)[0])
 
     at = np.r_[F, angle, 0, 0, 0]
     y, A, b = linear(step, at, rest)
     close(y.ravel(), at, 1e-12, "at rest it stays")
-    _, goal = actuation.tricopter_forces(drives(ca.DM(at)), rest, T, B, share=SHARE, servo=SERVO)
+    _, goal = actuation.tricopter_forces(drives(ca.DM(at)), rest, T, B, forgetting=SHARE, servo=SERVO)
     close(np.array(goal.angle).ravel(), angle, 1e-12, "the servos' angles")
     C = linear(lambda x, u: actuation.tilt_wrench(actuation.TiltThrusts(*drives(x)[:2]), B), at, rest)[1]
     close(C[:, :6], actuation.tilt_jacobian(F, angle, B), EXACT, "(5.33)")
     for f in (0.3, 3.0, 30.0):
         z = np.exp(2j * np.pi * f * T)
-        G = actuation.tricopter_transfer(z, angle, B, T, share=SHARE, servo=SERVO)
+        G = actuation.tricopter_transfer(z, angle, B, T, forgetting=SHARE, servo=SERVO)
         close(np.abs(C @ np.linalg.solve(z * np.eye(9) - A, b) - G).max(), 0.0, 1e-8, "G")
         if not angle.any():
             own = [(1 - SHARE) / (z - SHARE), SERVO[0] / (((z - 1) / T) ** 2 + SERVO[1] * (z - 1) / T + SERVO[0])]

@@ -63,7 +63,7 @@ def test_an_arm_within_its_speeds():
 def test_a_pvtol_within_its_thrusts():
     """At the time that is found its thrusts reach a limit; a fiftieth sooner no thrust within limits will do."""
     m = pvtol()
-    move = lambda T: control.pvtol_reference(control.rest_to_rest([0, 0], [2.0, 0.5], T), lean=LEAN)  # noqa: E731
+    move = lambda T: control.pvtol_reference(control.rest_to_rest([0, 0], [2.0, 0.5], T), coupling_length=LEAN)  # noqa: E731
     bound = [(1.5, 8.0), (1.5, 8.0)]
     T = control.least_time(move, {"input": bound}, mechanism=m)
     rows = (np.vstack([np.eye(2), -np.eye(2)]), np.array([8.0, 8.0, -1.5, -1.5]))

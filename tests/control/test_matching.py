@@ -193,7 +193,7 @@ def test_lambda_without_error_is_the_model_along_the_reference():
 def test_flat_references_are_feasible_and_others_say_where_not():
     m, t = pvtol(), np.linspace(0, 4, 41)
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0, begin=0.5)
-    found = pf.control.feasibility(m, control.pvtol_reference(y, lean=LEAN), t)
+    found = pf.control.feasibility(m, control.pvtol_reference(y, coupling_length=LEAN), t)
     assert found.feasible and str(found).startswith("feasible")
     found.check()
     close(found.u[0], np.full(2, G / 2 / np.cos(0.2)), 1e-9, "thrust at rest")

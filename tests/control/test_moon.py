@@ -35,10 +35,10 @@ def test_references_lean_as_much_as_thrust_has_to(t):
     """Thrust along r'' - a_G."""
     a = bend(t)
     angle = np.arctan2(-a[0], a[1] + MOON)
-    flat = control.pvtol_reference(lambda s: path(s)[:2], lean=0.1, gravity=MOON)
+    flat = control.pvtol_reference(lambda s: path(s)[:2], coupling_length=0.1, gravity=MOON)
     place = np.array([0.4 * np.sin(1.3 * t) + 0.1 * np.sin(angle), 0.3 * np.cos(t) - 0.1 * np.cos(angle), angle])
     close(at(flat, t), place, 1e-12, "PVTOL")
-    beside = control.bicopter_reference(lambda s: path(s)[:2], lean=0.1, gravity=MOON)
+    beside = control.bicopter_reference(lambda s: path(s)[:2], coupling_length=0.1, gravity=MOON)
     close(at(beside, t), [0, *place[:2], np.sin(angle / 2), 0, 0, np.cos(angle / 2)], 1e-12, "bicopter")
     q = at(control.quadcopter_reference(path, 0.4, gravity=MOON), t)[3:]
     z = (a + UP) / np.linalg.norm(a + UP)

@@ -33,7 +33,7 @@ def quadcopter() -> pf.Mechanism:
 
 @pytest.mark.parametrize("approach", ["particle", "body", "energy"])
 def test_a_quadcopter_has_its_poles_in_both_planes_and_about_its_axis(approach):
-    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)
+    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
     m, q = quadcopter(), [0, 0, 0, 0, 0, 0, 1.0]
     found = polynomial(m, control.prototype_tracking([own], control.set_point(q), approach=approach), q, np.zeros(6))
     x, four = hover_placement(POLES), np.poly(POLES).real
@@ -42,7 +42,7 @@ def test_a_quadcopter_has_its_poles_in_both_planes_and_about_its_axis(approach):
 
 
 def test_what_leaves_hover_comes_back_upright():
-    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), share=0.1)
+    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
     law = control.prototype_tracking([own], control.set_point([0, 0, 0, 0, 0, 0, 1.0]), approach="body")
     turned = [1.0, -0.5, 0.3, 0.6, 0.0, 0.4, np.sqrt(1 - 0.52)]
     r = pf.run(quadcopter(), turned, np.zeros(6), duration=10.0, step=2e-3, every=1000, control=law)
@@ -86,7 +86,7 @@ def test_one_rule_gives_both_of_the_thesis_s():
     lean, m, Theta = 0.05, 1.3, 0.02
     b = [m * lean / Theta, 1.0]
     found = matched_placement(np.diag([m, Theta]), [[0, m * G], [0, 0]], b, POLES, first=0.8)
-    x = hover_placement(POLES, lean=lean, mass=0.8)
+    x = hover_placement(POLES, coupling_length=lean, mass=0.8)
     close(found.inertia, in_a_plane(x, x.mass, x.s, x.inertia), 1e-9, "inertia")
     close(found.damping, in_a_plane(x, x.damping, x.h, 0.0), 1e-9, "damping")
     close(found.stiffness, in_a_plane(x, x.stiffness, x.h, x.moment), 1e-9, "stiffness")
@@ -131,13 +131,13 @@ WRONG = {
     "half a pair": (lambda: hover_placement([-1, -2, -3, -3 + 1j]), "four poles"),
     "unstable": (lambda: hover_placement([1, -2, -3, -4]), "coefficient of their polynomial"),
     "no gravity": (lambda: hover_placement(POLES, gravity=0), "gravity must be above zero"),
-    "a lean that is none": (lambda: hover_placement(POLES, lean="much"), "^hover_placement: lean must|^hover_placement: lean"),
+    "a length that is none": (lambda: hover_placement(POLES, coupling_length="much"), "^hover_placement: coupling_length"),
     "a mass that is none": (lambda: hover_placement(POLES, mass="heavy"), "^hover_placement: mass"),
     "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed so that"),
     "a wrong coupling": (lambda: two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0), "coupling has the sign"),
     "no spring": (lambda: two_mass_placement([-2] * 4, ratio=0.0), "ratio > 0"),
-    "a heading": (lambda: quadcopter_pair("b", POLES, heading=(0.0, 1.0)), "w0, zeta and share"),
-    "a bicopter": (lambda: quadcopter_pair("b", POLES, heading=(1.0, 1.0), lean=(5.0, 0.0)), "s > eps_x"),
+    "a heading": (lambda: quadcopter_pair("b", POLES, heading=(0.0, 1.0)), "w0, zeta and inertia_ratio"),
+    "a bicopter": (lambda: quadcopter_pair("b", POLES, heading=(1.0, 1.0), coupling_length=(5.0, 0.0)), "s > eps_x"),
 }
 
 

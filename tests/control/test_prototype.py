@@ -253,7 +253,7 @@ G, BEAM = 9.81, 0.2
 """[m/s^2], and by how much each propeller of the PVTOL leans inwards [rad]."""
 LEAN = 0.05
 """eps of the PVTOL [m]."""
-HOVER = control.hover_placement([-3] * 4, lean=LEAN)
+HOVER = control.hover_placement([-3] * 4, coupling_length=LEAN)
 """Prototype with four poles at -3, and at m = 1 kg a pair at -1.2 +- 0.6 i; `konz-underactuated` claims its numbers."""
 
 

@@ -99,7 +99,7 @@ def cascade(noise=0.01):
 
 def limited():
     """Within limits: the quadratic program, a loop of turns in C."""
-    x = control.hover_placement([-3] * 4, lean=0.05)
+    x = control.hover_placement([-3] * 4, coupling_length=0.05)
     own = control.pair(
         "b",
         inertia=pm(x.mass, (0, x.s, 0), x.inertia),

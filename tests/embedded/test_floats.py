@@ -79,7 +79,7 @@ NAMES = ("x", "y", "z", "qx", "qy", "qz", "qw")
 
 
 def within_limits(study):
-    own = control.quadcopter_pair("body", study.POLES, heading=(5.0, 0.8), share=0.1)
+    own = control.quadcopter_pair("body", study.POLES, heading=(5.0, 0.8), inertia_ratio=0.1)
     law = control.prototype_tracking([own], control.sampled(NAMES), approach="body", limits=LIMITS)
     return control.discrete(law, 0.005)
 

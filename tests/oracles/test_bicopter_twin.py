@@ -143,14 +143,14 @@ def test_scipy_flies_the_same_flight(approach):
     start = np.r_[r_R + 0.5, turned.ravel(), turned.T @ R_R @ xi_R[:3], 0, 0, 0]
     theirs = solve_ivp(rate, (0, 1.0), start, args=(approach,), rtol=1e-7, atol=1e-9, dense_output=True).sol
     numbers = {"mass": MASS, "inertia": THETA, "arm": OUT, "height": UP, "lean": LEAN}
-    m, lean = pf.multicopters.bicopter("bicopter", **numbers), pf.multicopters.bicopter_lean(**numbers)
+    m, lean = pf.multicopters.bicopter("bicopter", **numbers), pf.multicopters.bicopter_coupling_length(**numbers)
 
     def circle(t):
         return RADIUS * ca.sin(RATE * t), RADIUS * (1 - ca.cos(RATE * t))
 
     law = control.prototype_tracking(
-        [control.quadcopter_pair("body", POLES, heading=HEADING, lean=lean)],
-        control.bicopter_reference(circle, lean=lean[1]),
+        [control.quadcopter_pair("body", POLES, heading=HEADING, coupling_length=lean)],
+        control.bicopter_reference(circle, coupling_length=lean[1]),
         approach=approach,
         limits=pf.multicopters.thrust_polygon(LEAST, MOST, TILT, propellers=2, chords=CHORDS),
     )

@@ -229,11 +229,11 @@ def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
     return _column(B) @ ca.vertcat(F * ca.cos(angle), F * ca.sin(angle))
 
 
-def low_pass(x: Number, wanted: Number, share: float) -> Number:
-    """Next x of a low pass of order one, share x + (1 - share) wanted, which smooths the tricopter's thrusts. [konz25 (5.29)]
+def low_pass(x: Number, wanted: Number, forgetting: float) -> Number:
+    """Next x of a low pass of order one, c x + (1 - c) wanted, which smooths the tricopter's thrusts. [konz25 (5.29)]
 
     Args:
-        x: its state.   wanted: its input.   share: of x that remains, 0 to 1.
+        x: its state.   wanted: its input.   forgetting: c, the part of x that remains, 0 to 1.
     Returns:
         next x.
 
@@ -242,7 +242,7 @@ def low_pass(x: Number, wanted: Number, share: float) -> Number:
         >>> actuation.low_pass(1.0, 2.0, 0.75)
         1.25
     """
-    return share * x + (1 - share) * wanted
+    return forgetting * x + (1 - forgetting) * wanted
 
 
 class TiltDrives(NamedTuple):
@@ -259,7 +259,7 @@ def tricopter_forces(
     period: float,
     B: Any,
     *,
-    share: float,
+    forgetting: float,
     servo: tuple[float, float],
     thrust: tuple[float, float] = (0.3, 7.0),
     angle: float = 0.7853981633974483,
@@ -274,7 +274,7 @@ def tricopter_forces(
         wanted: (6,) requested wrench [N, N m].
         period: [s].
         B: (6, 2 n), of a `thrust_multicopter` with n arms that tilt.
-        share: c_F of the thrusts that remains each period, 0 to 1.
+        forgetting: c_F of the thrusts that remains each period, 0 to 1.
         servo: (p0 [1/s^2], p1 [1/s]) of its servos.
         thrust: (lowest, highest) [N]; default the tricopter's of the thesis.
         angle: largest tilt [rad]; default pi/4, the tricopter's.
@@ -287,13 +287,13 @@ def tricopter_forces(
         >>> from pfaffian.control import actuation
         >>> x = actuation.TiltDrives([3.0, 3.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
         >>> wrench = [5.0, 5.0, 5.0, 0.0, 0.0, 0.0]
-        >>> x, goal = actuation.tricopter_forces(x, wrench, 0.005, np.eye(6), share=0.5, servo=(100.0, 20.0))
+        >>> x, goal = actuation.tricopter_forces(x, wrench, 0.005, np.eye(6), forgetting=0.5, servo=(100.0, 20.0))
         >>> print(x.thrust)  # half-way from 3 to 5
         [4, 4, 4]
     """
     goal = tilt_thrusts(wanted, B, thrust=thrust, angle=angle)
     turned, rate = servo_step(_column(x.angle), _column(x.rate), goal.angle, period, *servo)
-    return TiltDrives(low_pass(_column(x.thrust), goal.thrust, share), turned, rate), goal
+    return TiltDrives(low_pass(_column(x.thrust), goal.thrust, forgetting), turned, rate), goal
 
 
 def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
@@ -318,7 +318,7 @@ def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
 
 
 def tricopter_transfer(
-    z: complex, angle: Any, B: Any, period: float, *, share: float, servo: tuple[float, float]
+    z: complex, angle: Any, B: Any, period: float, *, forgetting: float, servo: tuple[float, float]
 ) -> np.ndarray:
     """Frequency response of `tricopter_forces` about given tilts, within its limits. [konz25 (5.31)-(5.33)]
 
@@ -331,7 +331,7 @@ def tricopter_transfer(
         angle: (3,) [rad].
         B: (6, 6), of a `thrust_multicopter` with arms that tilt.
         period: T [s].
-        share: c of the thrusts that remains each period, 0 to 1.
+        forgetting: c of the thrusts that remains each period, 0 to 1.
         servo: (p0 [1/s^2], p1 [1/s]) of its servos.
     Returns:
         G (6, 6), from the requested wrench to the actual one.
@@ -339,13 +339,13 @@ def tricopter_transfer(
     Example:
         >>> import numpy as np
         >>> from pfaffian.control import actuation
-        >>> G = actuation.tricopter_transfer(1.0, [0.0, 0.0, 0.0], np.eye(6), 0.005, share=0.5, servo=(100.0, 20.0))
+        >>> G = actuation.tricopter_transfer(1.0, [0.0, 0.0, 0.0], np.eye(6), 0.005, forgetting=0.5, servo=(100.0, 20.0))
         >>> bool(np.abs(G - np.eye(6)).max() < 1e-9)  # a constant wrench is reached
         True
     """
     J, q = tilt_jacobian(np.ones(3), angle, B), (z - 1) / period
     turned = servo[0] / (q**2 + servo[1] * q + servo[0])
-    return J @ np.diag([(1 - share) / (z - share)] * 3 + [turned] * 3) @ np.linalg.inv(J)
+    return J @ np.diag([(1 - forgetting) / (z - forgetting)] * 3 + [turned] * 3) @ np.linalg.inv(J)
 
 
 class QuadcopterFilter(NamedTuple):

@@ -46,7 +46,7 @@ from pfaffian.control.output import (
     servo,
 )
 from pfaffian.control.reach import check_reach
-from pfaffian.control.reason import ROUNDING, mainly, share, weakest
+from pfaffian.control.reason import ROUNDING, mainly, participation, weakest
 from pfaffian.control.undriven import Undriven, driven, inputs, undriven
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunWarning, brief, notice, plural
@@ -396,7 +396,7 @@ def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         jacobian = np.where(np.abs(x["jacobian"]) > ROUNDING * x["most"], x["jacobian"], 0.0)
         found = weakest(jacobian.T)
-        still, idle = mainly(share(found.inputs), names, 3), mainly(share(found.outputs), m.motor_names, 3)
+        still, idle = mainly(participation(found.inputs), names, 3), mainly(participation(found.outputs), m.motor_names, 3)
         steep, q = x["slope"].ravel(), x["q"].ravel()
         joints = [j.name for j in m.joints if j.nv]
         turns = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])

@@ -14,11 +14,11 @@ import numpy as np
 from pfaffian.control import law
 from pfaffian.control.discrete import Sensor
 from pfaffian.control.law import Control
-from pfaffian.control.layout import Answer, answers
+from pfaffian.control.layout import PartFunction, part_functions
 from pfaffian.control.output import Output
 from pfaffian.control.prototype import Pair
 from pfaffian.control.reference import Reference
-from pfaffian.model.caller import checked
+from pfaffian.model.caller import in_symbols
 from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import Parameter
@@ -61,11 +61,11 @@ def _identity(x: Any, m: Mechanism) -> Any:
     if isinstance(x, np.ndarray):
         return x.dtype.str, x.shape, x.tolist()
     if isinstance(x, (ca.SX, ca.DM, Parameter)):
-        return equations.graph([m.p_symbols], [checked(ca.SX(x), "a number of the control law", [m.p_symbols])])
+        return equations.graph([m.p_symbols], [in_symbols(ca.SX(x), "a number of the control law", [m.p_symbols])])
     if isinstance(x, Reference):
         t, w = ca.SX.sym("t"), ca.SX.sym("w", len(x.w_names))
         known = [t, w, m.p_symbols]
-        return x.size, x.w_names, equations.graph(known, [checked(y, "the reference", known) for y in x.at(t, w)])
+        return x.size, x.w_names, equations.graph(known, [in_symbols(y, "the reference", known) for y in x.at(t, w)])
     if isinstance(x, Servo):
         return equations.digest(m.with_(constraints=(*m.constraints, x)))
     if isinstance(x, Control):
@@ -96,12 +96,12 @@ def _traced(control: Control, m: Mechanism) -> str:
     command = law.command(control, idle, *inputs)
     names = list(command.signals)
     outputs = [y, *command[:3], command.sides, *command.signals.values()]
-    parts = [_of_part(a) for a in answers(control, m)]
+    parts = [_of_part(a) for a in part_functions(control, m)]
     graph = equations.graph([T.q, T.v, T.t, m.p_symbols, F, *inputs], outputs)
     return sha256(repr((names, control.takes, control.w_names, parts, graph)).encode()).hexdigest()
 
 
-def _of_part(a: Answer) -> tuple:
+def _of_part(a: PartFunction) -> tuple:
     """What shapes the equations of a part in discrete time."""
     x, inputs = a.part, a.function.sx_in()
     declared = (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, [fault.meaning for fault in x.faults], x.units)

@@ -16,7 +16,7 @@ from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import WORD, Stream, normals
 from pfaffian.model import shown
-from pfaffian.model.caller import answer, ask_column
+from pfaffian.model.caller import ask_column, ask_value
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
 from pfaffian.terms.terms import Terms
@@ -388,7 +388,7 @@ def python_law(
         >>> law = control.python_law(lambda t, q, v, y: -8.0 * y["x"] - 8.0 * v, period=0.1, measure={"x": late})
         >>> run = pf.run(m, q=[1.0], duration=0.2, step=0.05, control=law, backend="numpy")
         >>> run["u"].values.ravel().round(2)
-        array([ 0.  ,  0.  , -8.  , -8.  , -4.64])
+        array([-0. , -0. , -8. , -8. , -4.8])
     """
     if not callable(function):
         raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
@@ -454,7 +454,7 @@ def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
     if not s.moving:
         return ask_column(s.function, what, at.terms.kinematics)
     T = Terms(at.terms.mechanism, at.terms.q, at.terms.v, at.acting, at.terms.t)
-    return column(answer(s.function, what, T, gauss.motion(T)), what)
+    return column(ask_value(s.function, what, T, gauss.motion(T)), what)
 
 
 def _word(name: str) -> int:

@@ -366,10 +366,10 @@ class Clock(NamedTuple):
     delay: Any
 
 
-def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.034, share: float = 0.99) -> Clock:
+def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.034, forgetting: float = 0.99) -> Clock:
     """Offset of a sender's clock and the delay of its message, from the message's time stamp. [konz25 (5.53)-(5.54)]
 
-        T_PC' = share T_PC + (1 - share) (received - stamped - mean_delay),  T_D = received - stamped - T_PC'
+        T_PC' = c T_PC + (1 - c) (received - stamped - mean_delay),  T_D = received - stamped - T_PC'
 
     The first offset is received - stamped - mean_delay itself. Delays that vary are seen one by one; their mean is taken to be
     `mean_delay`, which `latency` finds.
@@ -379,7 +379,7 @@ def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.0
         received: by our clock [s].
         stamped: by the sender's clock [s].
         mean_delay: [s]; default 0.034.
-        share: of the offset that remains, 0 to 1; default 0.99.
+        forgetting: c, the part of the offset that remains, 0 to 1; default 0.99.
     Returns:
         Clock.
 
@@ -389,14 +389,14 @@ def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.0
         >>> round(x.offset, 6), round(x.delay, 6)
         (5.0001, 0.0439)
     """
-    apart = low_pass(offset, received - stamped - mean_delay, share)
+    apart = low_pass(offset, received - stamped - mean_delay, forgetting)
     return Clock(apart, received - stamped - apart)
 
 
 def force_bias_step(
-    bias: Any, acceleration: Any, v: Any, force: Any, *, mass: float, drag: float = 0.0, share: float = 0.98
+    bias: Any, acceleration: Any, v: Any, force: Any, *, mass: float, drag: float = 0.0, forgetting: float = 0.98
 ) -> Any:
-    """Next estimate of an unknown force, share F_B + (1 - share) (m a + d v - F), along the body's axes. [konz25 (5.67)]
+    """Next estimate of an unknown force, c F_B + (1 - c) (m a + d v - F), along the body's axes. [konz25 (5.67)]
 
     Args:
         bias: F_B (3,) [N].
@@ -405,7 +405,7 @@ def force_bias_step(
         force: F (3,) of the propellers [N].
         mass: m [kg].
         drag: d [kg/s]; default 0.
-        share: of the estimate that remains, 0 to 1; default 0.98.
+        forgetting: c, the part of the estimate that remains, 0 to 1; default 0.98.
     Returns:
         next F_B (3,) [N].
 
@@ -416,7 +416,7 @@ def force_bias_step(
         >>> estimation.force_bias_step(np.zeros(3), a, np.zeros(3), F, mass=1.0).round(6)
         array([0.  , 0.  , 0.02])
     """
-    return share * bias + (1 - share) * (mass * acceleration + drag * v - force)
+    return forgetting * bias + (1 - forgetting) * (mass * acceleration + drag * v - force)
 
 
 def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.control.reference import Reference, function_of_time
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.caller import answer
+from pfaffian.model.caller import ask_value
 from pfaffian.model.number import column, floats, named_float, vector
 
 
@@ -79,22 +79,22 @@ def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Cal
         raise ModelError(f"along: two functions are needed, got {brief(path)} and {brief(progress)}")
 
     def y(t: ca.SX) -> ca.SX:
-        where = column(answer(progress, "along: progress", t), "along: progress")
+        where = column(ask_value(progress, "along: progress", t), "along: progress")
         if where.numel() != 1:
             raise ModelError(f"along: progress must be one number, got {where.numel()}")
-        return column(answer(path, "along: path", where), "along: path")
+        return column(ask_value(path, "along: path", where), "along: path")
 
     return y
 
 
-def pvtol_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: float = 9.81) -> Reference:
+def pvtol_reference(y: Callable[[ca.SX], Any], *, coupling_length: float = 0.0, gravity: float = 9.81) -> Reference:
     """Reference (x, y, angle) of a machine in a vertical plane, from its flat output: the point eps above its mass centre.
 
         angle = atan2(-y1'', y2'' + g),  x = y1 + eps sin angle,  y = y2 - eps cos angle            [konz25 4.8.2, corrected]
 
     Args:
         y: function of t [s] that returns y1 along the horizon and y2 upwards [m], four times differentiable.
-        lean: eps [m], by which the inputs push sideways as they turn the machine, see `hover_placement`; default 0.
+        coupling_length: eps [m], by which the inputs push sideways as they turn the machine, see `hover_placement`; default 0.
         gravity: [m/s^2]; default 9.81.
     Returns:
         Reference of three coordinates [m, m, rad].
@@ -108,15 +108,15 @@ def pvtol_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: fl
         >>> print(ca.evalf(reference.at(0.0, []).value))  # 10 m/s^2 to the right: 45 degrees
         [0, 0, -0.785398]
     """
-    return function_of_time(_in_a_plane(y, lean, gravity, "pvtol_reference"), 3)
+    return function_of_time(_in_a_plane(y, coupling_length, gravity, "pvtol_reference"), 3)
 
 
-def bicopter_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity: float = 9.81) -> Reference:
+def bicopter_reference(y: Callable[[ca.SX], Any], *, coupling_length: float = 0.0, gravity: float = 9.81) -> Reference:
     """Reference (x, y, z, qx, qy, qz, qw) of a bicopter that stays in the yz-plane and tilts about x as a PVTOL. [konz25 4.8.4]
 
     Args:
         y: function of t [s] that returns y1 along the world's y and y2 along z [m], four times differentiable.
-        lean: eps_y [m], see `bicopter_lean`; default 0.
+        coupling_length: eps_y [m], see `bicopter_coupling_length`; default 0.
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
         Reference of seven coordinates, the configuration of a free joint.
@@ -129,7 +129,7 @@ def bicopter_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity:
         >>> print(ca.evalf(reference.at(0.0, []).value))
         [0, 2, 1, 0, 0, 0, 1]
     """
-    place = _in_a_plane(y, lean, gravity, "bicopter_reference")
+    place = _in_a_plane(y, coupling_length, gravity, "bicopter_reference")
 
     def whole(t: ca.SX) -> ca.SX:
         p = place(t)
@@ -138,9 +138,9 @@ def bicopter_reference(y: Callable[[ca.SX], Any], *, lean: float = 0.0, gravity:
     return function_of_time(whole, 7)
 
 
-def _in_a_plane(y: Callable[[ca.SX], Any], lean: float, gravity: float, what: str) -> Callable[[ca.SX], ca.SX]:
+def _in_a_plane(y: Callable[[ca.SX], Any], coupling_length: float, gravity: float, what: str) -> Callable[[ca.SX], ca.SX]:
     """t -> (x, y, angle). [konz25 4.8.2, corrected]"""
-    eps, g = named_float(lean, f"{what}: lean"), named_float(gravity, f"{what}: gravity")
+    eps, g = named_float(coupling_length, f"{what}: coupling_length"), named_float(gravity, f"{what}: gravity")
 
     def place(t: ca.SX) -> ca.SX:
         p, bend = _twice(y, t, 2, f"{what}: y")
@@ -186,7 +186,7 @@ def quadcopter_reference(
 
     def place(t: ca.SX) -> ca.SX:
         r, v, bend = moving(position, t, 3, "quadcopter_reference: position")
-        phi = column(answer(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
+        phi = column(ask_value(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
         force = bend + slowing * v + ca.DM([0, 0, g])
         _not_falling(force, "quadcopter_reference")
         return ca.vertcat(r, thrust_attitude(force, phi))
@@ -277,7 +277,7 @@ def moving(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str, order: int
     if not callable(y):
         raise ModelError(f"{what} must be a function of t, got {brief(y)}")
     s = ca.SX.sym("s")
-    parts = [ca.densify(column(answer(y, what, s), what))]
+    parts = [ca.densify(column(ask_value(y, what, s), what))]
     if parts[0].numel() != size:
         raise ModelError(f"{what} must give {size} numbers, got {parts[0].numel()}")
     for _ in range(order):

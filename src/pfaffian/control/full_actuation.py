@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import motor_matrix
-from pfaffian.control.reason import mainly, share, weakest
+from pfaffian.control.reason import mainly, participation, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite
@@ -67,4 +67,4 @@ def without_motor(m: Mechanism) -> str:
     sizes = np.linalg.norm(B, axis=0)
     unit = np.divide(B, sizes, out=np.zeros_like(B), where=sizes > 0)
     found = weakest(unit.T)
-    return mainly(share(found.inputs), m.v_names) if found.gain == 0 else ""
+    return mainly(participation(found.inputs), m.v_names) if found.gain == 0 else ""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import shown
-from pfaffian.model.caller import answer
+from pfaffian.model.caller import ask_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
 from pfaffian.terms.terms import Terms
@@ -236,7 +236,7 @@ def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
     """What the law answers, its fields as columns. Raises ModelError: it fails, or does not return a Command."""
     what = "the control law"
-    given = as_command(answer(control.law, what, terms, z, w, y), what)
+    given = as_command(ask_value(control.law, what, terms, z, w, y), what)
     if given.d_next:
         raise ModelError(f"{what} returns d_next, but only a law in discrete time has such a state: see control.discrete")
     return given
@@ -260,4 +260,4 @@ def as_command(given: Any, what: str) -> Command:
 def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:
     """(ny, 1) what the law measures of a reaction."""
     what = "what the control law measures"
-    return column(answer(control.measured, what, terms, reaction), what)
+    return column(ask_value(control.measured, what, terms, reaction), what)

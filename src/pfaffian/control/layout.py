@@ -14,7 +14,7 @@ from pfaffian.control.discrete import Part, Sample, entry_names
 from pfaffian.control.law import Command, Control, as_command
 from pfaffian.errors import ModelError, listed
 from pfaffian.maths.random import Stream, split_seed
-from pfaffian.model.caller import answer, checked
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms, symbols
 
@@ -22,7 +22,7 @@ STREAM = 3
 """Numbers of a Stream."""
 
 
-class Answer(NamedTuple):
+class PartFunction(NamedTuple):
     """What a part answers at an instant.
 
     function: (q, v, t, p, w, u, acting, F, stream, others, state, count) -> (given, next state, faults); u what laws in
@@ -40,8 +40,8 @@ class Answer(NamedTuple):
     reacts: bool
 
 
-def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
-    """The Answer of each part. Raises ModelError: a law fails, or does not fit the mechanism or its declaration."""
+def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
+    """The PartFunction of each part. Raises ModelError: a law fails, or does not fit the mechanism or its declaration."""
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     w = ca.SX.sym("w", len(control.w_names))
@@ -50,7 +50,7 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
     earlier: dict[str, ca.SX] = {}
     plain: dict[str, ca.SX] = {}
     passed_on: set[str] = set()
-    found: list[Answer] = []
+    found: list[PartFunction] = []
     for part in control.parts:
         what = f"the law {part.name!r} in discrete time" if part.name != "law" else "the law in discrete time"
         state = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
@@ -59,15 +59,15 @@ def answers(control: Control, m: Mechanism) -> tuple[Answer, ...]:
         read = {name: run[name] for name in part.inputs if name in run}
         known = {**earlier, **plain, **read, **state}
         numbers = Stream(*ca.vertsplit(stream))
-        command = as_command(answer(part.call, what, Sample(idle, u, known, acting, F, part.name, count, numbers)), what)
+        command = as_command(ask_value(part.call, what, Sample(idle, u, known, acting, F, part.name, count, numbers)), what)
         _check(command, part, m, what)
         next_state = ca.vertcat(ca.SX(0, 1), *[command.d_next[name] for name in state])
         given = ca.vertcat(command.u, *command.signals.values())
         inputs = [*common, others, ca.vertcat(ca.SX(0, 1), *state.values()), count]
-        outputs = [checked(x, what, inputs) for x in (given, next_state, command.faults)]
+        outputs = [in_symbols(x, what, inputs) for x in (given, next_state, command.faults)]
         sizes = tuple((name, x.numel()) for name, x in command.signals.items())
         f, every = ca.Function("answer", inputs, outputs), ca.veccat(*outputs)
-        found.append(Answer(part, f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
+        found.append(PartFunction(part, f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
         symbolic = {name: ca.SX.sym(name, n) for name, n in sizes}
         for name in symbolic:
             if f"{part.name}.{name}" in earlier:
@@ -213,7 +213,7 @@ Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
 """For each part, in order, how many inputs it gives, and its signals with their sizes: what is stored for the next run."""
 
 
-def sizes(of: Sequence[Answer]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
+def sizes(of: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
     return [(a.inputs, a.signals) for a in of]
 
 

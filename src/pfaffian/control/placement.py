@@ -84,7 +84,7 @@ class TwoMasses(NamedTuple):
     k02: float
 
 
-def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity: float = 9.81) -> Hover:
+def hover_placement(poles: Any, *, coupling_length: float = 0.0, mass: float = 1.0, gravity: float = 9.81) -> Hover:
     """Prototype with four chosen poles of tilt, of a PVTOL, a quadcopter in one plane or a bicopter. [konz25 (4.141)]
 
         k = m p0 p1 / q,  d = m p1^2 / q,  h = eps + g p3 / p1,  s = eps + g p1 / q,  q = p1 p2 - p0 p3
@@ -94,7 +94,7 @@ def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity
 
     Args:
         poles: four, complex ones in pairs [1/s].
-        lean: eps [m], by which the machine's inputs push sideways as they turn it, eps = Theta_z tan(beta) / (m l) of
+        coupling_length: eps [m], by which the machine's inputs push sideways as they turn it, Theta_z tan(beta) / (m l) of
             propellers whose thrusts lean outwards by beta at a distance l; default 0.
         mass: m of the prototype [kg]; default 1.
         gravity: [m/s^2], above zero; default 9.81.
@@ -111,7 +111,9 @@ def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity
     """
     what = "hover_placement"
     p0, p1, p2, p3 = _polynomial(poles, what)
-    m, g, eps = (named_float(x, f"{what}: {n}") for n, x in (("mass", mass), ("gravity", gravity), ("lean", lean)))
+    m, g, eps = (
+        named_float(x, f"{what}: {n}") for n, x in (("mass", mass), ("gravity", gravity), ("coupling_length", coupling_length))
+    )
     if not (m > 0 and g > 0):
         raise ModelError(f"{what}: mass and gravity must be above zero, got {m:g} and {g:g}")
     q = p1 * p2 - p0 * p3
@@ -124,8 +126,8 @@ def hover_placement(poles: Any, *, lean: float = 0.0, mass: float = 1.0, gravity
 
 
 def quadcopter_pair(
-    body: str, poles: Any, *, heading: tuple[float, float], lean: Any = 0.0, share: float = 1.0, mass: float = 1.0,
-    gravity: float = 9.81,
+    body: str, poles: Any, *, heading: tuple[float, float], coupling_length: Any = 0.0, inertia_ratio: float = 1.0,
+    mass: float = 1.0, gravity: float = 9.81,
 ) -> Pair:  # fmt: skip
     """Prototype of a multicopter that thrusts along its z axis: chosen poles of tilt and heading. [konz25 (4.147)]
 
@@ -133,15 +135,15 @@ def quadcopter_pair(
         body: name of the body, whose frame is at the mass centre with z along the thrust.
         poles: four of tilt, complex ones in pairs [1/s].
         heading: (w0 [rad/s], zeta) of the polynomial s^2 + 2 zeta w0 s + w0^2 of heading.
-        lean: eps [m], or (eps_x, eps_y) of a bicopter, by which inputs push along x and y as they turn about y and x (4.154);
-            the poles then are those of tilt about x, and h and s are the same for both. Default 0.
-        share: inertia about z as a part of that about x: the weight of heading beside tilt where inputs are short; default 1.
+        coupling_length: eps [m], or (eps_x, eps_y) of a bicopter, by which inputs push along x and y as they turn about y and
+            x (4.154); the poles then are those of tilt about x, and h and s are the same for both. Default 0.
+        inertia_ratio: inertia about z by that about x: the weight of heading beside tilt where inputs are short; default 1.
         mass: of the prototype [kg]; default 1.
         gravity: [m/s^2], above zero; default 9.81.
     Returns:
         Pair, for `prototype_tracking`.
-    Raises ModelError: not four poles in pairs; a mass, gravity, w0, zeta or share not above zero; poles for which the first
-    condition named cannot be satisfied, among them that s is above eps_x.
+    Raises ModelError: not four poles in pairs; a mass, gravity, w0, zeta or inertia_ratio not above zero; poles for which the
+    first condition named cannot be satisfied, among them that s is above eps_x.
 
     Example:
         >>> from pfaffian import control
@@ -152,11 +154,13 @@ def quadcopter_pair(
         0.2
     """
     what = "quadcopter_pair"
-    eps = np.broadcast_to(np.asarray(lean, dtype=float), 2)
-    w0, zeta, part = (named_float(x, f"{what}: {n}") for n, x in zip(("w0", "zeta", "share"), (*heading, share), strict=True))
+    eps = np.broadcast_to(np.asarray(coupling_length, dtype=float), 2)
+    w0, zeta, part = (
+        named_float(x, f"{what}: {n}") for n, x in zip(("w0", "zeta", "inertia_ratio"), (*heading, inertia_ratio), strict=True)
+    )
     if not (w0 > 0 and zeta > 0 and part > 0):
-        raise ModelError(f"{what}: w0, zeta and share must be above zero, got {w0:g}, {zeta:g} and {part:g}")
-    x = hover_placement(poles, lean=float(eps[1]), mass=mass, gravity=gravity)
+        raise ModelError(f"{what}: w0, zeta and inertia_ratio must be above zero, got {w0:g}, {zeta:g} and {part:g}")
+    x = hover_placement(poles, coupling_length=float(eps[1]), mass=mass, gravity=gravity)
     other = x.mass * (x.h - x.s) * (x.s - eps[0])
     _need(other > 0, what, f"s > eps_x, but s = {x.s:.4g} and eps_x = {eps[0]:.4g}")
     spin = part * x.inertia

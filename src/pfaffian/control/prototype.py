@@ -30,7 +30,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import at_values
-from pfaffian.control.reason import lowest, mainly, share
+from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.control.reference import NO_ENTRIES, Reference, of_configuration
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
@@ -38,7 +38,7 @@ from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.model import shown
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import answer, checked
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.data import data
 from pfaffian.model.elastic import check_parts, spatial, symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism, random_configuration
@@ -142,7 +142,7 @@ def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
     total = ca.SX(k.mechanism.nv, k.mechanism.nv)
     for p in pairs:
         label = f"pair {p.body!r} seen from {p.seen_from!r}: {what}"
-        J, X = motion_of(k, p).J, checked(getattr(p, what), label, [k.mechanism.p_symbols])
+        J, X = motion_of(k, p).J, in_symbols(getattr(p, what), label, [k.mechanism.p_symbols])
         total += J.T @ spatial(X) @ J
     return ca.densify(total)
 
@@ -360,7 +360,7 @@ def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transpo
     Q = (
         _transport(s, s_R, pairs)
         if transport is None
-        else ca.densify(matrix(answer(transport, "transport", s, s_R), "transport"))
+        else ca.densify(matrix(ask_value(transport, "transport", s, s_R), "transport"))
     )
     n = k.mechanism.nv
     if Q.shape != (n, n):
@@ -432,7 +432,7 @@ def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[
         raise ModelError(f"error_coordinates: a function of two kinematics is needed, got {brief(chi)}")
 
     def transport(k: Kinematics, k_R: Kinematics) -> ca.SX:
-        e = column(answer(chi, "error_coordinates", k, k_R), "error_coordinates")
+        e = column(ask_value(chi, "error_coordinates", k, k_R), "error_coordinates")
         here, there = (ca.jacobian(e, x.q) @ x.kinematic_matrix for x in (k, k_R))
         return -solve_semidefinite(ca.densify(here.T @ here), ca.densify(here.T @ there), RANK_TOLERANCE).x
 
@@ -491,7 +491,7 @@ def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None
                     motion = motions[:, 0]
                     raise ModelError(
                         f"{words}the prototype's {what} is negative, {motion @ X @ motion / (motion @ motion):.4g}, along a "
-                        f"motion of {mainly(share(motions), m.v_names)}; give it more between some pair of bodies"
+                        f"motion of {mainly(participation(motions), m.v_names)}; give it more between some pair of bodies"
                     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian.control.law import at_values
 from pfaffian.control.output import Output, check_moves, moving
-from pfaffian.control.reason import mainly, share
+from pfaffian.control.reason import mainly, participation
 from pfaffian.errors import ModelError, plural
 from pfaffian.maths.span import complement
 from pfaffian.model.constraint import Nonholonomic
@@ -65,6 +65,6 @@ def _message(m: Mechanism, outputs: Sequence[Output], still: np.ndarray, held: b
     return (
         f"concurrent: of the {plural(len(names), 'coordinate')} of the outputs only {len(names) - still.shape[1]} move "
         f"independently, at any configuration of {m.name!r}{f', because of {by}' if held else ''}; take one away of "
-        f"{mainly(share(still), names, len(names))}: two outputs that name one motion, joints too few, or a point on an axle, "
-        "which does not move across its wheels (take a point off the axle by at=...)"
+        f"{mainly(participation(still), names, len(names))}: two outputs that name one motion, joints too few, or a point on "
+        "an axle, which does not move across its wheels (take a point off the axle by at=...)"
     )

@@ -39,7 +39,7 @@ def undriven(constrained: bool = True) -> Reason:
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         N = null(x["A"])
-        lost = share(N @ weakest(x["B"].T @ N).inputs)
+        lost = participation(N @ weakest(x["B"].T @ N).inputs)
         motors = ", ".join(m.motor_names)
         return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
 
@@ -55,7 +55,7 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
         found = weakest((np.divide(J, sizes, out=np.zeros_like(J), where=sizes > 0) @ N).T)
         names = [f"task coordinate {i}" for i in range(len(J))]
         bound = "the constraints leave" if constrained and len(x["A"]) else "the joints leave"
-        return f"{bound} {mainly(share(found.inputs), names)} the least motion, {found.gain:.2g} where 1 is free"
+        return f"{bound} {mainly(participation(found.inputs), names)} the least motion, {found.gain:.2g} where 1 is free"
 
     return Reason({"A": lambda T: _rows(T, constrained), "J": lambda T: task_terms(T, task).J}, words)
 
@@ -141,7 +141,7 @@ def lowest(S: np.ndarray) -> np.ndarray:
     return vectors[:, values <= values[0] + ALIKE * np.abs(values).max()]
 
 
-def share(directions: np.ndarray) -> np.ndarray:
+def participation(directions: np.ndarray) -> np.ndarray:
     """(n,) part of each coordinate in the space of orthonormal directions (n, d), whatever the choice of these."""
     return np.linalg.norm(directions, axis=1)
 

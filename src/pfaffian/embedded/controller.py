@@ -18,7 +18,7 @@ import numpy as np
 
 from pfaffian.control.discrete import Part, discrete, in_continuous_time
 from pfaffian.control.law import Control
-from pfaffian.control.layout import Answer, answers, layout, sizes, units
+from pfaffian.control.layout import PartFunction, layout, part_functions, sizes, units
 from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import parameter_values
 from pfaffian.kernel.build.passes import passes
@@ -206,7 +206,7 @@ class _Pool:
 
     def __init__(self, law: Control, m: Mechanism) -> None:
         self.law, self.m = law, m
-        self.answers = answers(law, m)
+        self.answers = part_functions(law, m)
         self.at = layout(law.parts, sizes(self.answers))
         self.units = units(law)
         self.T = as_system(m).at().T
@@ -230,7 +230,7 @@ class _Pool:
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
-    def rate(self, group: Sequence[Answer], tick: float, saturate: bool) -> Rate:
+    def rate(self, group: Sequence[PartFunction], tick: float, saturate: bool) -> Rate:
         x = self.symbols
         loads = Loads(_unknown, lambda d: x["reaction"])
         after, faults = evaluate_parts(group, self.at, self.T, x["d"], x["w"], loads, saturate)

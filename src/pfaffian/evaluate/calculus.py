@@ -18,10 +18,10 @@ from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.compiled import Quantity, ask, given, matrices
-from pfaffian.model.caller import answer, ask_column, checked
-from pfaffian.model.known import Known, graph
+from pfaffian.model.caller import ask_column, ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
+from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.terms import connection
 from pfaffian.terms.digest import of_function
 from pfaffian.terms.present import remembered
@@ -211,7 +211,7 @@ def linearise_along(
 
 
 @remembered(64)
-def _along(m: Mechanism, f: Known | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
+def _along(m: Mechanism, f: TracedFunction | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
     """(q, v, v_dot, u, p, t) -> the parts of a LinearisedAlong."""
     T = symbols(replace(m, constraints=()))
     k, a = T.kinematics, ca.SX.sym("a", m.nv)
@@ -219,18 +219,18 @@ def _along(m: Mechanism, f: Known | None) -> tuple[kernel.Kernel, tuple[tuple[in
     if f is None:
         value = ca.densify(T.inertia_force(a) - T.generalised_input)
     else:
-        value = checked(column(answer(f, "f", k, a), "f"), "f", (T.q, T.v, a, m.p_symbols, T.t))
+        value = in_symbols(column(ask_value(f, "f", k, a), "f"), "f", (T.q, T.v, a, m.p_symbols, T.t))
     near = connection.deviation(k, value, a)
     parts = [value, *near, connection.velocity_of_deviation(k), ca.jacobian(value, T.u)]
     function = ca.Function("along", inputs, [ca.vec(ca.densify(x)) for x in parts])
     return kernel.compile(function), tuple(x.shape for x in parts)
 
 
-def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> Known:
+def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> TracedFunction:
     """f(k, v_dot), identified by what it returns now."""
     T, a = symbols(m), ca.SX.sym("a", m.nv)
     known = [T.q, T.v, a, T.t, m.p_symbols]
-    return Known(f, graph(known, [checked(column(answer(f, "f", T.kinematics, a), "f"), "f", known)]))
+    return TracedFunction(f, graph(known, [in_symbols(column(ask_value(f, "f", T.kinematics, a), "f"), "f", known)]))
 
 
 def _value(T: Terms, f: Function | None) -> ca.SX:
@@ -258,7 +258,7 @@ def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, 
     as_mechanism(m)
     if f is not None and not callable(f):
         raise ModelError("f: a function of Kinematics is needed, as holonomic's is, or None for the potential energy")
-    known = f and Known(f, of_function(f, "f", symbols(m).kinematics))
+    known = f and TracedFunction(f, of_function(f, "f", symbols(m).kinematics))
     return ask(m, Quantity(what, _QUANTITIES[what], (known,)), q, v, t=t, parameters=parameters)
 
 

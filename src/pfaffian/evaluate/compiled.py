@@ -29,10 +29,10 @@ from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.model import shown
-from pfaffian.model.caller import answer, checked
-from pfaffian.model.known import Known
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
+from pfaffian.model.traced_function import TracedFunction
 from pfaffian.terms.digest import digest
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
@@ -52,7 +52,7 @@ class Given(NamedTuple):
         """(size, n) of each."""
         return [np.broadcast_to(x, (self.size, x.shape[1])) for x in self.arrays]
 
-    def answer(self, x: np.ndarray) -> np.ndarray:
+    def shaped(self, x: np.ndarray) -> np.ndarray:
         """x (size, ...), without that axis if one state was given."""
         return x if self.many else x[0]
 
@@ -77,7 +77,7 @@ def matrices(
     """
     found = f(*[a if len(a) == of.size else a[0] for a in of.arrays], *shared)
     parts = (np.reshape(x, (of.size, b, a)).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
-    return [of.answer(x) for x in parts]
+    return [of.shaped(x) for x in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ def compile_terms(
 
 def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
     what = f"quantity {name!r}"
-    return checked(matrix(answer(f, what, T), what), what, (T.q, T.v, T.u, T.t, T.mechanism.p_symbols))
+    return in_symbols(matrix(ask_value(f, what, T), what), what, (T.q, T.v, T.u, T.t, T.mechanism.p_symbols))
 
 
 def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
@@ -252,7 +252,7 @@ def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
         value = what.f(T, *what.arguments)
         return function_of(T, {what.name: value}), value.shape
 
-    names = tuple(x.digest if isinstance(x, Known) else x for x in what.arguments)
+    names = tuple(x.digest if isinstance(x, TracedFunction) else x for x in what.arguments)
     with progress_line(m.name, False):
         found = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
     return Compiled(m, found, {what.name: what.shape or traced()[1]})

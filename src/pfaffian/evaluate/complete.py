@@ -58,7 +58,7 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     found = f.matrices(qs, vs, t=as_number(t, "t"), parameters=p)
     check_on_constraints(m, found["off"])
     done = [_completed(m, *row, known) for row in zip(found["A"], found["b"][:, :, 0], found["M"], accelerations, strict=True)]
-    return at.answer(np.array(done))
+    return at.shaped(np.array(done))
 
 
 def _off(T: Terms) -> Any:

@@ -76,7 +76,7 @@ def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
     for run, (here, p) in enumerate(zip(*at.spread, strict=True)):
         for b in found:
             s[run, b.s] = _logarithm(m, b, here[b.q], p, f" in run {run}" if at.size > 1 else "")
-    return at.answer(s)
+    return at.shaped(s)
 
 
 def _logarithm(m: Mechanism, b: Block, q: np.ndarray, p: np.ndarray, where: str) -> np.ndarray:

@@ -77,7 +77,7 @@ def position_gain_bound(
     c2 = max(_lipschitz(*x) for x in zip(P, W, W_rate, P_rate, strict=True))
     c4 = float(np.linalg.norm(vs, axis=1).max())
     local = np.array([_growth(P[i], W[i], np.einsum("k,kij->ij", vs[i], W_rate[i])) for i in range(count)])
-    return GainBound(c2 * c4 / np.sqrt(c1), c1, c2, c4, at.answer(local))
+    return GainBound(c2 * c4 / np.sqrt(c1), c1, c2, c4, at.shaped(local))
 
 
 @remembered(16)

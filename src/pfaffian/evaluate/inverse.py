@@ -104,7 +104,7 @@ def inverse_dynamics(
         run = int(np.argmax(uncontrollable[:, 0]))
         (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
         raise RunError(f"{UNCONTROLLABLE}; {why}{f' (run {run})' if count > 1 else ''}")
-    return Inverse(at.answer(u), at.answer(tau), at.answer(reaction), driven.u_names)
+    return Inverse(at.shaped(u), at.shaped(tau), at.shaped(reaction), driven.u_names)
 
 
 @remembered(64)

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Reason
-from pfaffian.control.reason import mainly, share, weakest
+from pfaffian.control.reason import mainly, participation, weakest
 from pfaffian.dynamics.controlforce import control_force, direction_names
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -92,7 +92,7 @@ def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Rea
         lengths = np.outer(rows, directions)
         unit = np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0)
         rank, hold = int((np.linalg.svd(unit, compute_uv=False) > RANK_TOLERANCE).sum()), weakest(unit)
-        by_row, by_motor = _shares(names, share(hold.outputs)), _shares(motors, share(hold.inputs))
+        by_row, by_motor = _shares(names, participation(hold.outputs)), _shares(motors, participation(hold.inputs))
         found.append(Realisability(bool(realisable), rank, size, hold.gain, by_row, by_motor, G))
     return found
 

@@ -62,9 +62,9 @@ def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
 
     Raises ModelError: as `ask`; the value is not a column of numbers, or contains symbols that the mechanism lacks.
     """
-    value = answer(function, what, k)
+    value = ask_value(function, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
-    return checked(column(value, what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+    return in_symbols(column(value, what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
 
 
 def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
@@ -72,18 +72,21 @@ def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
 
     Raises ModelError: as `ask`; the value is not such a pair.
     """
-    pair = answer(function, what, k)
+    pair = ask_value(function, what, k)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ModelError(f"{what}: its function must return a pair (Z, z) with Z v_dot = z, got {brief(pair)}")
     known, n = (k.q, k.v, k.t, k.mechanism.p_symbols), k.mechanism.nv
-    Z, z = checked(matrix(pair[0], f"{what}: Z"), f"{what}: Z", known), checked(column(pair[1], what), f"{what}: z", known)
+    Z, z = (
+        in_symbols(matrix(pair[0], f"{what}: Z"), f"{what}: Z", known),
+        in_symbols(column(pair[1], what), f"{what}: z", known),
+    )
     if Z.shape != (z.numel(), n) or not z.numel():
         given = f"Z {Z.shape[0]} x {Z.shape[1]} and z {z.numel()} given"
         raise ModelError(f"{what}: {given}; a row of {n} for each z is needed, [[...], ...] or a matrix (rows, {n})")
     return ca.sparsify(Z), z
 
 
-def answer(function: Callable, what: str, *arguments: Any) -> Any:
+def ask_value(function: Callable, what: str, *arguments: Any) -> Any:
     """As `ask`, for functions that must return an expression or a number."""
     value = ask(function, what, *arguments)
     if value is None:
@@ -95,7 +98,7 @@ def answer(function: Callable, what: str, *arguments: Any) -> Any:
     return value
 
 
-def checked(x: ca.SX, what: str, known: Iterable[ca.SX]) -> ca.SX:
+def in_symbols(x: ca.SX, what: str, known: Iterable[ca.SX]) -> ca.SX:
     """x, dense. Raises ModelError: it contains nan, or symbols that are not in `known`."""
     free = {s.element_hash() for part in known for s in ca.symvar(part)}
     if any(s.element_hash() not in free for s in ca.symvar(x)):

@@ -23,11 +23,11 @@ from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Potential, Wrench, generalised_force, wrench
 from pfaffian.model.friction import Sliding, sliding_law
 from pfaffian.model.joint import UNLIMITED
-from pfaffian.model.known import Known
 from pfaffian.model.number import Scalar, at_defaults, interval, not_negative, positive, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 from pfaffian.model.rolling import velocity_at
 from pfaffian.model.shape import Shape
+from pfaffian.model.traced_function import TracedFunction
 
 CREEP = 1e-2
 """[m/s] Speed below which friction grows with the speed instead of being complete."""
@@ -453,7 +453,7 @@ def compliant(m: Any) -> dict[str, Compliant]:
     found = {}
     for f in m.forces:
         law = f.value if isinstance(f, Wrench) else f.function if isinstance(f, GeneralisedForce) else None
-        law, name = law.function if isinstance(law, Known) else law, f.name.removesuffix(" loss")
+        law, name = law.function if isinstance(law, TracedFunction) else law, f.name.removesuffix(" loss")
         if isinstance(law, ContactLoss):
             found[name] = Compliant(
                 partial(_sliding_touches, law.surfaces), law.press, law.friction.static / law.friction.smooth

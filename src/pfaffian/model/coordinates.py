@@ -12,11 +12,11 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.kernel.remember import remembered
 from pfaffian.model import shown
-from pfaffian.model.caller import answer, checked
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.data import data
-from pfaffian.model.known import Known, graph
 from pfaffian.model.number import Parameter, column, floats, matrix, several
 from pfaffian.model.pose import Pose
+from pfaffian.model.traced_function import TracedFunction, graph
 
 RATE_UNITS = {"m": "m/s", "rad": "rad/s", "1": "1/s"}
 
@@ -140,7 +140,7 @@ def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
 def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     """K (nq, nv) at symbols q (nq, 1). Raises ModelError: the function fails, or gives something else."""
     what = f"coordinates {c.name!r}: K"
-    K = checked(matrix(answer(c.K, what, q), what), what, (q, p))
+    K = in_symbols(matrix(ask_value(c.K, what, q), what), what, (q, p))
     if K.shape != (c.nq, c.nv):
         raise ModelError(f"{what} must give ({c.nq}, {c.nv}) for {c.nq} coordinates and {c.nv} velocities, got {K.shape}")
     return ca.sparsify(K)
@@ -151,16 +151,16 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     if c.phi is None:
         return ca.SX(0, 1)
     what = f"coordinates {c.name!r}: phi"
-    return checked(column(answer(c.phi, what, q), what), what, (q, p))
+    return in_symbols(column(ask_value(c.phi, what, q), what), what, (q, p))
 
 
 def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
     """The coordinates with the digests of what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
-    if isinstance(c.K, Known):
+    if isinstance(c.K, TracedFunction):
         return c
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
-    K = Known(c.K, graph([q, p], [kinematic_block(c, q, p)]))
-    return replace(c, K=K, phi=c.phi and Known(c.phi, graph([q, p], [residual(c, q, p)])))
+    K = TracedFunction(c.K, graph([q, p], [kinematic_block(c, q, p)]))
+    return replace(c, K=K, phi=c.phi and TracedFunction(c.phi, graph([q, p], [residual(c, q, p)])))
 
 
 ITERATIONS, STARTS = 50, 5

@@ -9,9 +9,9 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.model.joint import JointKind
-from pfaffian.model.known import Known
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import Parameter
+from pfaffian.model.traced_function import TracedFunction
 
 UNSEEN = ("shapes",)
 """Fields that no equation contains."""
@@ -36,7 +36,7 @@ def _content(x: Any, numbers: list[ca.SX]) -> Any:
     if isinstance(x, ca.SX):
         numbers.append(x)
         return "number", x.shape
-    if isinstance(x, Known):
+    if isinstance(x, TracedFunction):
         return "function", x.digest
     if isinstance(x, JointKind):
         return "kind", x.name

@@ -231,7 +231,7 @@ def bicopter(
         Fx = [1 0 1 0],  Fy = sin beta [0 1 0 -1],  Fz = cos beta [0 1 0 1]
         tau_x = l'y [0 1 0 -1],  tau_y = l_z [1 0 1 0],  tau_z = l_y [-1 0 1 0],     l'y = l_y cos beta - l_z sin beta
 
-    A force along x comes with a moment about y, one along y with a moment about x: see `bicopter_lean`.
+    A force along x comes with a moment about y, one along y with a moment about x: see `bicopter_coupling_length`.
 
     Args:
         name: of the mechanism, whose body `body` is on the free joint `body`.
@@ -268,12 +268,12 @@ def bicopter(
     )  # fmt: skip
 
 
-def bicopter_lean(*, mass: float, inertia: Any, arm: float, height: float, lean: float = 0.0) -> tuple[float, float]:
+def bicopter_coupling_length(*, mass: float, inertia: Any, arm: float, height: float, lean: float = 0.0) -> tuple[float, float]:
     """(eps_x, eps_y) of a bicopter: by how much its inputs push sideways as they turn it. [konz25 4.8.4]
 
         eps_x = -Theta_y / (m l_z),    eps_y = Theta_x sin beta / (m l'y),    l'y = l_y cos beta - l_z sin beta
 
-    `quadcopter_pair` takes both as `lean`, `bicopter_reference` takes eps_y.
+    `quadcopter_pair` takes both as `coupling_length`, `bicopter_reference` takes eps_y.
 
     Args:
         mass: m [kg], above zero.
@@ -287,11 +287,12 @@ def bicopter_lean(*, mass: float, inertia: Any, arm: float, height: float, lean:
 
     Example:
         >>> import pfaffian as pf
-        >>> eps_x, eps_y = pf.multicopters.bicopter_lean(mass=1.0, inertia=(0.02, 0.01, 0.02), arm=0.2, height=0.1, lean=0.3)
+        >>> x = {"mass": 1.0, "inertia": (0.02, 0.01, 0.02), "arm": 0.2, "height": 0.1, "lean": 0.3}
+        >>> eps_x, eps_y = pf.multicopters.bicopter_coupling_length(**x)
         >>> round(eps_x, 6), round(eps_y, 6)
         (-0.1, 0.036593)
     """
-    what = "bicopter_lean"
+    what = "bicopter_coupling_length"
     given = {"mass": mass, "arm": arm, "height": height, "lean": lean}
     m, out, up, beta = (named_float(x, f"{what}: {n}") for n, x in given.items())
     Ix, Iy, _ = (float(x) for x in ca.vertsplit(ca.DM(vector(floats(inertia, f"{what}: inertia"), 3, f"{what}: inertia"))))

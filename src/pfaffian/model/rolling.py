@@ -13,7 +13,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import answer
+from pfaffian.model.caller import ask_value
 from pfaffian.model.constraint import Holonomic, Nonholonomic
 from pfaffian.model.data import data
 from pfaffian.model.joint import axis_frame
@@ -41,7 +41,7 @@ class Plane:
         """(3, 1) velocity of the body at x relative to the surface there, world axes [m/s]."""
         turning = self.rate
         if callable(turning):
-            turning = scalar(answer(turning, "rate", k.t), "rate")
+            turning = scalar(ask_value(turning, "rate", k.t), "rate")
         surface = velocity_at(k, self.on, x) + turning * ca.cross(self.normal(k), x - k.position(self.on, self.through))
         return velocity_at(k, body, x) - surface
 

@@ -13,7 +13,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_whole, configurations, parameter_values, unknown
 from pfaffian.evaluate.connections import mechanical_connection
 from pfaffian.maths import se3
-from pfaffian.model.caller import answer, checked
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import scalar, vector
 from pfaffian.simulate.newton import Held, Problem, held_velocities, settle
@@ -104,7 +104,7 @@ def _led(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Led:
     at, what = ca.SX.sym("x"), "the path"
     base = m.q_slices[first_joint(m).name]
     names = tuple(name for i, name in enumerate(m.q_names) if not base.start <= i < base.stop)
-    given = answer(path, what, at)
+    given = ask_value(path, what, at)
     if isinstance(given, Mapping):
         for name in given:
             if name not in names:
@@ -112,7 +112,7 @@ def _led(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Led:
         value, names = ca.vertcat(ca.SX(0, 1), *[scalar(x, f"{what}: {n}") for n, x in given.items()]), tuple(given)
     else:
         value = vector(given, len(names), what)
-    value = checked(ca.densify(value), what, (at,))
+    value = in_symbols(ca.densify(value), what, (at,))
     entries = [m.q_names.index(name) for name in names]
     moving = held_velocities(m, np.isin(np.arange(m.nq), entries))
     together = [m.q_names[i] for i in np.flatnonzero(_rows(m, moving)) if i not in entries]

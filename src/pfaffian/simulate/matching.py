@@ -14,7 +14,7 @@ import numpy as np
 
 from pfaffian.control.motors import accelerations
 from pfaffian.control.prototype import Pair, as_pairs, assembled, reference_motion
-from pfaffian.control.reason import lowest, mainly, share
+from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -111,7 +111,7 @@ def matching(
     inertia = Z_v.T @ Mbar @ Z_v
     values = np.linalg.eigvalsh(inertia)
     if not values[0] > RANK_TOLERANCE**2 * values[-1]:
-        weightless = mainly(share(Z_v @ lowest(inertia)), m.v_names)
+        weightless = mainly(participation(Z_v @ lowest(inertia)), m.v_names)
         raise ModelError(f"matching: the prototype has no inertia against {weightless}; give a pair of bodies more Mbar'")
     Bp = complement(B.T, RANK_TOLERANCE)
     inverse = np.linalg.inv(inertia)

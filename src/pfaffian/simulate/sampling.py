@@ -14,7 +14,7 @@ from pfaffian import kernel
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.discrete import Part
 from pfaffian.control.law import Command, Control
-from pfaffian.control.layout import Answer, Layout, Slots, answers, layout, sizes
+from pfaffian.control.layout import Layout, PartFunction, Slots, layout, part_functions, sizes
 from pfaffian.dynamics import formulation
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.random import WORD
@@ -42,7 +42,7 @@ def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str], la
         return layout((), (), switched)
     assert control is not None
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
-    return layout(parts, kernel.noted(key, lambda: {"sizes": sizes(answers(control, m))})["sizes"], switched)
+    return layout(parts, kernel.noted(key, lambda: {"sizes": sizes(part_functions(control, m))})["sizes"], switched)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
@@ -89,7 +89,7 @@ def samplers(
         return ()
     assert control is not None
     m = system.mechanism
-    answer_of = {answer.part: answer for answer in answers(control, m)}
+    answer_of = {answer.part: answer for answer in part_functions(control, m)}
 
     def sampler(group: Sequence[Part]) -> ca.Function:
         here = system.at()
@@ -110,7 +110,7 @@ def samplers(
 
 
 def evaluate_parts(
-    group: Sequence[Answer], at: Layout, T: Terms, d: ca.SX, w: ca.SX, loads: Loads, saturate: bool
+    group: Sequence[PartFunction], at: Layout, T: Terms, d: ca.SX, w: ca.SX, loads: Loads, saturate: bool
 ) -> tuple[ca.SX, ca.SX]:
     """d (size, 1) after the parts of the group were evaluated at T, one after another, and their faults (nf, 1).
 

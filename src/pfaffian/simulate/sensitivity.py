@@ -206,7 +206,7 @@ class DifferentiableRun:
         both = np.concatenate(np.broadcast_arrays(_whole(o.u, o.runs), change), axis=2)
         p = np.hstack([o.p, o.rows(runs(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
         r = _ahead(o.s, o.backend, o.lanes)(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
-        return RunTangent(*[o.answer(x) for x in _split(r.records[:, :, n:], m)])
+        return RunTangent(*[o.shaped(x) for x in _split(r.records[:, :, n:], m)])
 
     def vjp(self, *, q: Any = None, v: Any = None) -> RunGradient:
         """The derivative of sum(q * records of q) + sum(v * records of v), in one sweep back over all steps.
@@ -273,7 +273,7 @@ class _Motion(NamedTuple):
     def lanes(self) -> int:
         return 8 if self.runs > 1 else 1
 
-    def answer(self, x: np.ndarray) -> np.ndarray:
+    def shaped(self, x: np.ndarray) -> np.ndarray:
         return x if self.many else x[:, 0]
 
     def rows(self, x: np.ndarray, what: str) -> np.ndarray:
@@ -378,7 +378,7 @@ def rollout(
     of = _Motion(s, r.records, values, p, span, many, workers, backend)
     time = begin + span.h * np.array(span.recorded())
     qs, vs = _split(r.records, m)
-    return DifferentiableRun(time, of.answer(qs), of.answer(vs), of)
+    return DifferentiableRun(time, of.shaped(qs), of.shaped(vs), of)
 
 
 def _series(u: Any, names: Sequence[str], steps: int, count: int | None, what: str) -> np.ndarray:

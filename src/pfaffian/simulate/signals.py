@@ -16,10 +16,10 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model.caller import answer, ask_column, checked
-from pfaffian.model.known import graph
+from pfaffian.model.caller import ask_column, ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
+from pfaffian.model.traced_function import graph
 from pfaffian.simulate.step import largest
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
@@ -169,7 +169,7 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
     what = f"output {name!r}"
     if isinstance(output, MotionOutput):
         known = (T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction)
-        return checked(column(answer(output.column, what, T, motion), what), what, known)
+        return in_symbols(column(ask_value(output.column, what, T, motion), what), what, known)
     return ask_column(output, what, T.kinematics)
 
 
@@ -180,7 +180,8 @@ def output_digest(name: str, output: Output, m: Mechanism) -> str:
         return of_function(output, what, T.kinematics)
     motion = Motion(*[ca.SX.sym(part, n) for part, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))])
     known = [T.q, T.v, T.u, T.t, m.p_symbols, *motion]
-    return repr(output.signal) + graph(known, [checked(column(answer(output.column, what, T, motion), what), what, known)])
+    value = column(ask_value(output.column, what, T, motion), what)
+    return repr(output.signal) + graph(known, [in_symbols(value, what, known)])
 
 
 def as_record(record: Any, count: int) -> Record:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model.caller import answer, ask_column
+from pfaffian.model.caller import ask_column, ask_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.signals import MotionOutput, Output, output_digest
@@ -76,7 +76,7 @@ class Switches:
         """T, motion: the motion is needed by `of_motion` alone."""
         what = f"switch {name!r}"
         if isinstance(f, MotionOutput):
-            value = column(answer(f.column, what, T, motion), what)
+            value = column(ask_value(f.column, what, T, motion), what)
         else:
             value = ask_column(f, what, T.kinematics)
         if value.numel() != 1:

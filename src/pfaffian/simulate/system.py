@@ -15,10 +15,10 @@ from pfaffian.control.reason import foremost
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import shown
-from pfaffian.model.caller import answer, checked
-from pfaffian.model.known import graph
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
+from pfaffian.model.traced_function import graph
 from pfaffian.simulate.signals import Signal
 from pfaffian.simulate.variables import AS_THEY_ARE, Variables, normalise, of_joints, q_dot
 from pfaffian.terms.present import present, remembered
@@ -195,7 +195,7 @@ class System:
     def shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         """(q, v) of a state x, as expressions."""
         m, what = self.mechanism, f"{self.title}: show"
-        pair = answer(self.show, what, x, t)
+        pair = ask_value(self.show, what, x, t)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ModelError(f"{what}: (q, v) is needed, got {brief(pair)}")
         known = (x, t, m.p_symbols)
@@ -205,13 +205,13 @@ class System:
         """x of a state [q; v] at the instant T.t."""
         m, what = self.mechanism, f"{self.title}: enter"
         here = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), T.t)
-        x = sized(answer(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
+        x = sized(ask_value(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
         return ca.substitute(x, ca.vertcat(here.q, here.v), ca.densify(ca.vertcat(q, v)))
 
     def rated(self, x: ca.SX, closed: Terms, motion: Motion) -> ca.SX:
         """x_dot at a state x, in the symbols of x and of the Terms."""
         what = f"{self.title}: rate"
-        return sized(answer(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
+        return sized(ask_value(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
 
     def pushed(self, x: ca.SX, T: Terms, dq: ca.SX, dv: ca.SX) -> ca.SX:
         """The change of a state x for changes of q and v, in the symbols of the Terms there."""
@@ -223,7 +223,7 @@ class System:
         """x on the state's own manifold."""
         what = f"{self.title}: project"
         assert self.project is not None
-        return sized(answer(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
+        return sized(ask_value(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
 
     def settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x on the state's own manifold by `project`; of [q; v] with quaternions of unit length, of another state unchanged."""
@@ -238,7 +238,7 @@ class System:
         if self.limit is None:
             return ca.SX(0, 1)
         what = f"{self.title}: limit"
-        return sized(answer(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
+        return sized(ask_value(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
 
     def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
         """What the state adds to the record: its parts other than q and v, and its signals."""
@@ -248,12 +248,12 @@ class System:
         if self.signals is None:
             return signals
         what = f"{self.title}: signals"
-        more = answer(self.signals, what, closed, motion, x)
+        more = ask_value(self.signals, what, closed, motion, x)
         if not isinstance(more, Mapping):
             raise ModelError(f"{what}: {{name: column}} is needed, got {brief(more)}")
         known = _known(closed, x, motion)
         return signals | {
-            name: checked(column(value, f"{what}: {name}"), f"{what}: {name}", known) for name, value in more.items()
+            name: in_symbols(column(value, f"{what}: {name}"), f"{what}: {name}", known) for name, value in more.items()
         }
 
     @cached_property
@@ -310,7 +310,7 @@ def _known(T: Terms, x: ca.SX, motion: Motion) -> tuple[ca.SX, ...]:
 
 def sized(value: Any, size: int, what: str, known: tuple[ca.SX, ...]) -> ca.SX:
     """(size, 1) column from the value that a function of a System returned. Raises ModelError: it is none."""
-    x = checked(column(value, what), what, known)
+    x = in_symbols(column(value, what), what, known)
     if x.numel() != size:
         raise ModelError(f"{what}: {size} numbers are needed, got {x.numel()}")
     return x

@@ -15,7 +15,7 @@ import xarray as xr
 
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
-from pfaffian.control.reason import lowest, mainly, share
+from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.symmetry import conserved_fields
@@ -308,5 +308,5 @@ def _growth_message(x: ZeroDynamicsAlong) -> str:
         return f"what no output shows grows {x.growth.max(initial=0.0):.3g} times at most"
     k = int(np.argmax(x.growth))
     grown = lowest(-x.transition[k] @ x.transition[k].T)
-    moves = mainly(share(x.at[k].dq @ grown), x.at[k].q_names, 3)
+    moves = mainly(participation(x.at[k].dq @ grown), x.at[k].q_names, 3)
     return f"no output shows it, and a disturbance grows {x.growth[k]:.3g} times until t = {x.time[k]:.6g} s, mainly of {moves}"

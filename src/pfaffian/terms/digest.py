@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pfaffian.model.digest import structure
-from pfaffian.model.known import graph
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.traced_function import graph
 from pfaffian.terms.present import of_function, present
 
 __all__ = ["digest", "graph", "of_function"]

@@ -17,11 +17,11 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.model import shown
-from pfaffian.model.caller import answer, checked
-from pfaffian.model.known import Known, graph
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix, vector
 from pfaffian.model.pose import IDENTITY, Pose
+from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.terms.rates import (
     Rates,
     elimination_parents,
@@ -378,11 +378,11 @@ def _choice_now(m: Mechanism) -> Mechanism:
     now = moving(m)
     if m.velocities is None:
         return now
-    if isinstance(m.velocities.T, Known):
+    if isinstance(m.velocities.T, TracedFunction):
         return replace(now, velocities=m.velocities)
     q = ca.SX.sym("q", m.nq)
     digest = graph([q, m.p_symbols], [_returned_choice(replace(now, velocities=m.velocities), q)])
-    return replace(now, velocities=replace(m.velocities, T=Known(m.velocities.T, digest)))
+    return replace(now, velocities=replace(m.velocities, T=TracedFunction(m.velocities.T, digest)))
 
 
 @remembered(256)
@@ -401,7 +401,7 @@ def _returned_choice(m: Mechanism, q: ca.SX) -> ca.SX:
     assert m.velocities is not None
     what = "velocities: T"
     k = Kinematics(replace(m, velocities=None), q, ca.SX.sym("v", m.nv), ca.SX.sym("t"))
-    T = checked(matrix(answer(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
+    T = in_symbols(matrix(ask_value(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
     if T.shape != (m.nv, m.nv):
         raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
     if ca.depends_on(T, ca.vertcat(k.v, k.t)):

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.closures import rate
-from pfaffian.model.caller import answer, ask_column, ask_rows, checked
+from pfaffian.model.caller import ask_column, ask_rows, ask_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
@@ -81,7 +81,7 @@ def servo_rows(k: Kinematics, B: ca.SX) -> ServoRows:
 def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
     if callable(s.directions):
         what = f"servo constraint {s.name!r}: directions"
-        Z = checked(matrix(answer(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+        Z = in_symbols(matrix(ask_value(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
         if Z.shape[1] != k.mechanism.nv:
             raise ModelError(f"{what}: rows (count, {k.mechanism.nv}) are needed, got {Z.shape[0]} x {Z.shape[1]}")
         return Z

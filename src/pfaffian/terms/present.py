@@ -18,12 +18,12 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import remembered as memoised
-from pfaffian.model.caller import answer, ask_rows, checked
+from pfaffian.model.caller import ask_rows, ask_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
 from pfaffian.model.force import Dissipation, Force, Potential
-from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, matrix
+from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.terms.apart import Apart
 from pfaffian.terms.kinematics import Kinematics, moving_now
 
@@ -74,7 +74,7 @@ def _settled(m: Mechanism) -> bool:
     """Whether all functions of callers are known by what they return."""
     notes = vars(m)
     if "_settled" not in notes:
-        notes["_settled"] = all(isinstance(f, Known) for f in _functions(m))
+        notes["_settled"] = all(isinstance(f, TracedFunction) for f in _functions(m))
     return notes["_settled"]
 
 
@@ -116,7 +116,7 @@ def _constraint(c: Constraint, k: Kinematics) -> Any:
         return c
     if isinstance(c, AccelerationConstraint):
         Z, z = ask_rows(c.rows, what, k)
-        return replace(c, rows=Known(c.rows, graph(_letters(k), [Z, z])))
+        return replace(c, rows=TracedFunction(c.rows, graph(_letters(k), [Z, z])))
     if isinstance(c, Holonomic):
         return replace(c, phi=_known(c.phi, what, k, Apart(k, displaced=True)))
     return replace(c, eta=_known(c.eta, what, k, Apart(k, displaced=False)))
@@ -129,16 +129,16 @@ def _force(f: Force, k: Kinematics) -> Any:
     return replace(f, **now) if now else f
 
 
-def _known(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> Known:
-    if isinstance(f, Known):
+def _known(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> TracedFunction:
+    if isinstance(f, TracedFunction):
         f = f.function
-    return Known(f, of_function(f, what, k) + (_of_bodies(f, what, apart) if apart else ""))
+    return TracedFunction(f, of_function(f, what, k) + (_of_bodies(f, what, apart) if apart else ""))
 
 
 def _of_bodies(f: Callable, what: str, apart: Apart) -> str:
     """Digest of the bodies that a function acts on: two with one graph may push different ones."""
     with suppress(ModelError):
-        value = column(answer(f, what, apart), what)
+        value = column(ask_value(f, what, apart), what)
         return repr(list(apart.twists)) + graph([*_letters(apart), *apart.twists.values()], [value])
     return ""
 
@@ -152,6 +152,6 @@ def of_function(f: Callable[[Kinematics], Any], what: str, k: Kinematics) -> str
 
     what: its owner, for messages. Raises ModelError: it fails.
     """
-    value = answer(f, what, k)
+    value = ask_value(f, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
-    return graph(_letters(k), [checked(matrix(value, what), what, _letters(k))])
+    return graph(_letters(k), [in_symbols(matrix(value, what), what, _letters(k))])

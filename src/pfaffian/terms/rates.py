@@ -16,13 +16,13 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.caller import answer, checked
+from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
-from pfaffian.model.known import Known, graph
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
+from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.terms.tree import Layout, Tree, assemble_tree, layout
 
 SAMPLES = 6
@@ -83,7 +83,7 @@ def _is_now(m: Mechanism) -> bool:
     notes = vars(m)
     if "_is_now" not in notes:
         functions = [c.K for c in m.coordinates] + [j.pose for j in m.joints if j.pose]
-        notes["_is_now"] = all(isinstance(f, Known) for f in functions)
+        notes["_is_now"] = all(isinstance(f, TracedFunction) for f in functions)
     return notes["_is_now"]
 
 
@@ -91,7 +91,7 @@ def _now(m: Mechanism) -> Mechanism:
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _returned_pose(m, j, q, p) for j in m.joints if j.pose}
     gave = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
-    joints = [replace(j, pose=Known(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
+    joints = [replace(j, pose=TracedFunction(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
     return replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
 
 
@@ -177,10 +177,10 @@ def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
 def _returned_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     what = f"edge {j.name!r}: pose"
     assert j.pose is not None
-    G = answer(j.pose, what, Configuration(m, q))
+    G = ask_value(j.pose, what, Configuration(m, q))
     if not isinstance(G, Pose):
         raise ModelError(f"{what} must give a Pose(R, p), got {brief(G)}")
-    R, x = checked(G.R, f"{what}: R", (q, p)), checked(G.p, f"{what}: p", (q, p))
+    R, x = in_symbols(G.R, f"{what}: R", (q, p)), in_symbols(G.p, f"{what}: p", (q, p))
     if R.shape != (3, 3) or x.numel() != 3:
         raise ModelError(f"{what} must give R (3, 3) and p (3, 1), got {R.shape} and {x.shape}")
     return Pose(R, ca.vec(x))

@@ -13,7 +13,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.caller import answer
+from pfaffian.model.caller import ask_value
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
 from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
 from pfaffian.model.number import column
@@ -94,7 +94,7 @@ def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _Ends:
 
 def _down(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _Ends:
     what = f"force {force.name!r}"
-    value = column(answer(force.function, what, apart), what)
+    value = column(ask_value(force.function, what, apart), what)
     return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
 
 
@@ -135,7 +135,7 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
     else:
         apart = Apart(k, displaced=isinstance(c, Holonomic))
         what, f = f"constraint {c.name!r}", c.phi if isinstance(c, Holonomic) else c.eta
-        rate = column(answer(f, what, apart), what)
+        rate = column(ask_value(f, what, apart), what)
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
     if c.active is None:
         return found

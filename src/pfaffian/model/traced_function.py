@@ -12,7 +12,7 @@ import casadi as ca
 from pfaffian.model.data import is_data
 
 
-class Known:
+class TracedFunction:
     """A function, and the digest of the expressions that it gave when it was last traced.
 
     Two are equal if both function and digest are, since a function may give other expressions later.
@@ -27,7 +27,7 @@ class Known:
         return self.function(*arguments)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Known) and self.digest == other.digest and _same(self.function, other.function)
+        return isinstance(other, TracedFunction) and self.digest == other.digest and _same(self.function, other.function)
 
     def __hash__(self) -> int:
         return hash(self.digest)
