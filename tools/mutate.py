@@ -420,7 +420,18 @@ def covering_tests(path: str) -> list[str]:
         path = "__init__.py"
     key = max((k for k in TESTS_OF if path == k or path.startswith(f"{k}/")), key=len, default="")
     chosen = [f"tests/{t}" for t in TESTS_OF.get(key, [])]
+    if key != path and (ROOT / SOURCE / path).exists():
+        chosen = list(dict.fromkeys([*naming(path), *chosen]))
     return [t for t in chosen if (ROOT / t).exists()] + [f"tests/{t}" for t in COVERS_ALL] if chosen else ["tests"]
+
+
+def naming(path: str, most: int = 4) -> list[str]:
+    """The tests that name most of what a source file defines."""
+    names = set(re.findall(r"^(?:def|class) ([A-Za-z]\w{3,})", (ROOT / SOURCE / path).read_text(encoding="utf-8"), re.M))
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    counts = {t: len(names & set(re.findall(r"\w+", t.read_text(encoding="utf-8")))) for t in tests}
+    best = sorted((t for t in tests if counts[t]), key=lambda t: -counts[t])[:most]
+    return [t.relative_to(ROOT).as_posix() for t in best]
 
 
 def changes(only: list[str]) -> list[Change]:

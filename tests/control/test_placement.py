@@ -130,6 +130,11 @@ WRONG = {
     "three poles": (lambda: hover_placement([-1, -2, -3]), "four poles"),
     "half a pair": (lambda: hover_placement([-1, -2, -3, -3 + 1j]), "four poles"),
     "unstable": (lambda: hover_placement([1, -2, -3, -4]), "coefficient of their polynomial"),
+    "matched, unstable": (lambda: matched_placement([[1.0]], [[0.0]], [1.0], poles=[0.1 + 3j, 0.1 - 3j]), "they are stable$"),
+    "matched, hardly stable": (
+        lambda: matched_placement(np.eye(2), np.diag([1.0, 4.0]), [1.0, 1.0], [0.1 + 3j, 0.1 - 3j, -8, -9]),
+        "they are stable$",
+    ),
     "no gravity": (lambda: hover_placement(POLES, gravity=0), "gravity must be above zero"),
     "a length that is none": (lambda: hover_placement(POLES, coupling_length="much"), "^hover_placement: coupling_length"),
     "a mass that is none": (lambda: hover_placement(POLES, mass="heavy"), "^hover_placement: mass"),

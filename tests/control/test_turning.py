@@ -123,6 +123,8 @@ WRONG = {
     "samples of two": (lambda: control.turning_series(np.zeros((9, 2)), T, H), "samples .n, 3., 6 or more"),
     "falling samples": (lambda: control.turning_series(DROP, T, H, gravity=G), "free fall"),
     "two turnings": (lambda: control.turning_series(position, T, H, turning=lambda t: [t, t]), "must give 1 numbers"),
+    **{f"no {name}": (lambda name=name: control.turning_series(position, **{"duration": T, "step": H, name: "x"}),
+                     f"^turning_series: {name}: 'x' is not") for name in ("duration", "step", "gravity", "drag", "heading")},
     "no series": (lambda: control.path_end(np.zeros((3, 7)), H), "series .samples, 21."),
 }  # fmt: skip
 

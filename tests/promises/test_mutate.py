@@ -64,6 +64,11 @@ def test_every_module_has_tests_that_know_it():
     assert not missing
 
 
+def test_a_file_without_an_entry_has_the_tests_that_name_its_functions():
+    assert "control/regulators.py" not in TESTS_OF
+    assert covering_tests("control/regulators.py")[0] == "tests/control/test_regulators.py"
+
+
 def test_list_runs_nothing(capsys):
     assert main(["--list", "--count", "3", "--only", "errors.py", "model/number.py", "--seed", "4"]) == 0
     assert capsys.readouterr().out.count("src/pfaffian/") == 3
