@@ -277,7 +277,7 @@ WRONG = [
     (r"(const V v\d+ = \S+) \+ (\S+;)", r"\1 - \2"),
     (r"(const V v\d+ = \S+) \* (\S+;)", r"\1 + \2"),
     (r"(const V v\d+ = )(\S+) - (\S+);", r"\1\3 - \2;"),
-    (r"K\((0x1\.[0-9a-f]+p[+-]\d+)\)", r"K(2.5 * \1)"),
+    (r"\bC\((\d+)\)", r"(K(2.5) * C(\1))"),
     (r"^  (w|out)\[\d+\] = v\d+;", ""),
 ]
 
@@ -302,7 +302,8 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
             continue
         compiled = tiers.compiled(ctypes.CDLL(str(built)), "pfaffian_rollout", made.source.doubles, {}, made.numbers)
         shapes = tuple(map(shape, made.programs))
-        wrong = rollout.Rollout(Code(made, shapes, "", tiers.Tiers(compiled)))
+        work = tuple(p.n_ops for p in made.programs)
+        wrong = rollout.Rollout(Code(made, shapes, "", tiers.Tiers(compiled), work))
         good = rollout.Rollout(Code(made, shapes, ""))
         a, b = (f(x, u[:1], p, Span(0.0, 1e-3, 2, last=True)) for f in (wrong, good))
         assert same([a.x, a.records], [b.x, b.records]), text[at.start() - 200 : at.end() + 200]

@@ -127,9 +127,9 @@ def one_or_many(values: np.ndarray, names: Sequence[str]) -> str:
     return listed([f"{name} = {value:.4g}" for name, value in by_name(values, names).items()])
 
 
-def named(value: Any, names: Sequence[str]) -> np.ndarray:
+def named(value: Any, names: Sequence[str], what: str = "names") -> np.ndarray:
     """(n,) of bool: which of the names a caller's dict contains; none of an array, nor of labels that contain them all."""
-    labelled = by_label(value, "names")
+    labelled = by_label(value, what)
     chosen = isinstance(labelled, Mapping) and (labelled is value or len(labelled) < len(names))
     return np.array([chosen and n in labelled for n in names], dtype=bool)
 
@@ -188,7 +188,7 @@ def configurations(m: Mechanism, q: Any) -> np.ndarray:
 
     Raises ModelError: as `runs`; a quaternion of zero length, or only a part of one named.
     """
-    given = named(q, m.q_names)
+    given = named(q, m.q_names, "q")
     for name, turn in m.quaternions.items():
         if given[turn].any() and not given[turn].all():
             parts = ", ".join(m.q_names[turn])

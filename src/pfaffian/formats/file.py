@@ -29,7 +29,8 @@ def read_text(path: Path) -> str:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ModelError(f"{printable(str(path))} cannot be read: {reason}") from None
+        where = f"{printable(path.name)} in {printable(str(path.parent))}"
+        raise ModelError(f"{where} cannot be read: {reason}") from None
     return decode(data, path.name)
 
 

@@ -156,8 +156,7 @@ def orthogonalise(
     Q: list[ca.SX] = []
     steps: list[Step] = []
     for group, waiting in _turns(rows, groups):
-        alone = [(group[0], ca.SX(1))] if len(group) == 1 else []
-        picked = alone or _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
+        picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
         for j, q in enumerate(Q if passes > 1 else []):
             if overlap(q, r):
@@ -215,6 +214,8 @@ def connected(supports: Sequence[set[int]]) -> list[list[int]]:
 
 def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
     """(index, 1 or 0) of each: 1 for the first whose value is at least SURE times the largest."""
+    if len(values) == 1:
+        return [(values[0][0], ca.SX(1))]
     enough, found, picked = SURE * _most([x for _, x in values]), ca.SX(0), []
     for i, x in values:
         now = ca.fmax(found, x >= enough)
