@@ -97,7 +97,7 @@ def bode(
 
 
 def tricopter(tilts: tuple[float, ...], B: np.ndarray) -> xr.Dataset:
-    numbers = {"share": SHARE, "servo": SERVO}
+    numbers = {"forgetting": SHARE, "servo": SERVO}
     F, angle = np.full(3, THRUST), np.array(tilts)
     wide = {"thrust": (0.0, 20.0), "angle": 1.5}
     rest = np.array(actuation.tilt_wrench(actuation.TiltThrusts(F, angle), B)).ravel()

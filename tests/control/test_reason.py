@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.control.reason import foremost, lowest, mainly, share, undriven, weakest
+from pfaffian.control.reason import foremost, lowest, mainly, participation, undriven, weakest
 
 RANDOM = np.random.default_rng(7)
 NOISE = [1e-15 * RANDOM.normal(size=4) for _ in range(20)]
@@ -43,7 +43,7 @@ def test_what_gives_the_least_is_all_of_it(gains, dims, gain):
             for some, axes in ((found.outputs, left), (found.inputs, right)):
                 low = [i for i in range(len(axes)) if i >= k or gains[i] <= gain + 1e-9]
                 low = low if gain == 0 else [i for i in low if i < k]
-                assert np.abs(share(some) - share(axes[:, low])).max() < 1e-9
+                assert np.abs(participation(some) - participation(axes[:, low])).max() < 1e-9
 
 
 def test_of_several_motions_without_an_actuator_all_are_named():
@@ -64,4 +64,4 @@ def test_the_lowest_eigenvalue_has_all_its_axes():
     Q = turned(4)
     for values, count in (((-2, 1, 1, 3), 1), ((0, 1e-9, 1, 3), 2), ((1, 1, 1, 1), 4)):
         found = lowest(Q @ np.diag(values) @ Q.T)
-        assert found.shape == (4, count) and np.abs(share(found) - share(Q[:, :count])).max() < 1e-9
+        assert found.shape == (4, count) and np.abs(participation(found) - participation(Q[:, :count])).max() < 1e-9
