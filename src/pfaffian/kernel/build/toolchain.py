@@ -75,6 +75,14 @@ def find_compiler() -> Compiler | None:
     return None
 
 
+def needed_compiler() -> Compiler:
+    """What `find_compiler` finds. Raises BuildError: nothing."""
+    compiler = find_compiler()
+    if compiler is None:
+        raise BuildError(NO_COMPILER)
+    return compiler
+
+
 def _argv(name: str) -> tuple[str, ...] | None:
     if name == "zig":
         return (sys.executable, "-m", "ziglang", "cc") if importlib.util.find_spec("ziglang") else None

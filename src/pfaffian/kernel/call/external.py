@@ -8,12 +8,11 @@ from pathlib import Path
 
 import casadi as ca
 
-from pfaffian.errors import BuildError
 from pfaffian.kernel.build.exercise import exercise
 from pfaffian.kernel.build.interpreter import Interpreted
 from pfaffian.kernel.build.library import load
 from pfaffian.kernel.build.passes import passes
-from pfaffian.kernel.build.toolchain import NO_COMPILER, find_compiler
+from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import RUNS, Answers, Trial, in_rounds, one_after_another
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
@@ -52,9 +51,7 @@ def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> 
         if checking():
             compare(f"the library of {key}", found.digest, plan.digest)
         return Path(found.library._name)
-    compiler = find_compiler()
-    if compiler is None:
-        raise BuildError(NO_COMPILER)
+    compiler = needed_compiler()
     tell("deriving the equations")
     programs = plan.programs
     library, meta = load(plan.source.text, plan.mode, Trial(lambda: _answers(programs), plan.source.doubles, True), compiler)

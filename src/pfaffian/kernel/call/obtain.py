@@ -13,7 +13,7 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.build.interpreter import Words, interpreter
 from pfaffian.kernel.build.library import key_of, load, warn_once
 from pfaffian.kernel.build.passes import encoded
-from pfaffian.kernel.build.toolchain import NO_COMPILER, Compiler, find_compiler
+from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
@@ -92,14 +92,14 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
         return compiled(library, function, doubles, meta, recipe.numbers)
 
     def build() -> Tier:
-        library, meta = load(recipe.source.text, recipe.mode, trial(), _compiler())
+        library, meta = load(recipe.source.text, recipe.mode, trial(), needed_compiler())
         keyed.remember(keyed.by_skeleton(recipe), recipe, meta, recipe.source.doubles)
         return tier(library, meta, recipe.source.doubles)
 
     found = keyed.recall(keyed.by_skeleton(recipe), recipe) if backend in ("auto", "c") else None
     if found:
         if checking():
-            compare("the text of a skeleton", found.meta["key"], key_of(recipe.source.text, recipe.mode, _compiler()))
+            compare("the text of a skeleton", found.meta["key"], key_of(recipe.source.text, recipe.mode, needed_compiler()))
         return Tiers(tier(found.library, found.meta, found.doubles))
     try:
         if backend == "c" or recipe.mode == "fast":
@@ -115,10 +115,3 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     if backend == "interpreter":
         return Tiers(first)
     return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))
-
-
-def _compiler() -> Compiler:
-    compiler = find_compiler()
-    if compiler is None:
-        raise BuildError(NO_COMPILER)
-    return compiler
