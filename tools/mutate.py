@@ -47,7 +47,7 @@ COPIED += ("README.md", "CONTRIBUTING.md", "pyproject.toml")
 LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
 TESTS_OF = {
     "__init__.py": ["promises"],
-    "cli.py": ["cli/test_run.py", "cli/test_study.py", "cli/test_hostile.py"],
+    "cli.py": ["cli/test_run.py", "cli/test_sweep.py", "cli/test_study.py", "cli/test_hostile.py"],
     "control": [*LAWS, "control/test_designed.py"],
     "control/acceleration.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
     "control/actuation.py": ["control/test_flight_filters.py"],

@@ -475,6 +475,7 @@ WRONG = {
     "a phase beyond": (lambda: control.discrete(feedback, 0.01, phase=0.01), "below the period"),
     "early": (lambda: control.discrete(feedback, 0.01, latency=-1), "latency must be a whole number"),
     "no hold": (lambda: control.discrete(feedback, 0.01, hold="linear"), "hold 'linear' is unknown; one of zero, first"),
+    "later than there is room for": (lambda: control.discrete(feedback, 0.01, latency=1001), "from 0 to 1000, got 1001"),
     "half late": (lambda: control.discrete(feedback, 0.01, latency=0.5), "latency must be a whole number"),
     "no law": (lambda: control.discrete(3, 0.01), "a control law or a function"),
     "twice": (lambda: control.discrete(LAW, 0.01), "discrete time already"),
