@@ -393,7 +393,7 @@ TESTS_OF = {
 }
 """File or folder of the source -> tests that cover it, quickest first; the longest match counts."""
 COVERS_ALL = ["promises/test_defaults.py"]
-LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
+LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py", "tests/promises/test_pages.py")
 """Tests that are slower than others which detect the same, or that examine the checkout, which the copy is not."""
 
 
