@@ -163,3 +163,23 @@ def test_said_in_words():
 def test_described_by_what_moves_them():
     text = describe(two(mimic=pf.mimic({"one": 1})), RunSettings()) + describe(WHEELED, RunSettings())
     assert "revolute  follows one" in text and "x y [m], angle [rad] by vx, wz" in text
+
+
+WORDS = {
+    "revolute": ("continuous", "hinge", "pin", "rotational", "revolut"),
+    "prismatic": ("slide", "slider", "translational"),
+    "spherical": ("ball", "socket", "connect", "SOCKET"),
+    "universal": ("cardan", "hooke"),
+    "free": ("floating", "freejoint", "freeflyer"),
+    "fixed": ("rigid", "weld"),
+    "helical": ("screw",),
+}
+
+
+@pytest.mark.parametrize(("meant", "word"), [(kind, word) for kind, words in WORDS.items() for word in words])
+def test_words_of_other_libraries_are_understood(meant, word):
+    with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
+        pf.joint("j", word, "world", "a")
+    if meant != "free" and word != "weld":  # the one is no closure, the other is its name there
+        with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
+            pf.closure("c", word, "world", "a")
