@@ -183,3 +183,13 @@ def test_words_of_other_libraries_are_understood(meant, word):
     if meant != "free" and word != "weld":  # the one is no closure, the other is its name there
         with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
             pf.closure("c", word, "world", "a")
+
+
+def test_bodies_are_described_below_those_that_they_hang_on():
+    names = [f"link{i}" for i in range(30)]
+    bodies = [pf.body(n, 1.0) for n in (*names, "other")]
+    joints = [pf.joint(f"to {b}", "prismatic", a, b) for a, b in pairwise(("world", *names))]
+    m = pf.mechanism("two trees", bodies, [*joints, pf.joint("to other", "prismatic", "world", "other")])
+    lines = [line for line in describe(m, RunSettings()).splitlines() if " to " in line and "prismatic" in line]
+    assert [line.split()[0] for line in lines] == [*names, "other"]
+    assert [len(line) - len(line.lstrip()) for line in lines] == [2 + i for i in (*range(24), *[24] * 6, 0)]
