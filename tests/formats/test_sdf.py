@@ -375,6 +375,13 @@ def test_world_gravity_step_and_models():
     close(np.ravel(a(settings.arrays(m)[0], np.zeros(6))["a"]), np.zeros(6), MET, "without gravity", 1.0)
 
 
+@pytest.mark.parametrize("step", ["0", "-0.001", "1"])
+def test_a_step_that_is_none_is_refused_with_its_line(step):
+    text = f'<sdf version="1.9"><world name="w">\n<physics><max_step_size>{step}</max_step_size></physics>'
+    with pytest.raises(ModelError, match="line 2.*max_step_size .* is no time step"):
+        read(f"{text}<model name='n'><link name='x'/></model></world></sdf>")
+
+
 def test_shapes_and_masses():
     shapes = (
         "<visual name='v'><pose>0 0 1 0 0 0</pose><geometry><box><size>1 2 3</size></box></geometry>"
