@@ -378,7 +378,7 @@ def test_world_gravity_step_and_models():
 @pytest.mark.parametrize("step", ["0", "-0.001", "1"])
 def test_a_step_that_is_none_is_refused_with_its_line(step):
     text = f'<sdf version="1.9"><world name="w">\n<physics><max_step_size>{step}</max_step_size></physics>'
-    with pytest.raises(ModelError, match="line 2.*max_step_size .* is no time step"):
+    with pytest.raises(ModelError, match=r"line 2.*max_step_size .* is no time step"):
         read(f"{text}<model name='n'><link name='x'/></model></world></sdf>")
 
 
