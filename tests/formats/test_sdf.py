@@ -281,19 +281,21 @@ def test_mimic_joints_follow():
     assert math.atan2(R[0, 2], R[0, 0]) == pytest.approx(-2 * (0.4 - 0.1) + 0.3)
 
 
-def test_a_gearbox_couples_two_angles():
-    """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes."""
+@pytest.mark.parametrize("ends", [("frame", "in"), ("in", "frame")])
+def test_a_gearbox_couples_two_angles(ends):
+    """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes, whichever end of a joint it is."""
     gear = (
         "<gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>"
         "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>"
     )
     back = joint("slow", "revolute", "frame", "out", "<axis><xyz>0 0 -1</xyz></axis>")
-    fast = joint("fast", "revolute", "frame", "in", "<axis><xyz>0 0 1</xyz></axis>")
+    fast = joint("fast", "revolute", *ends, "<axis><xyz>0 0 1</xyz></axis>")
     m, _, _ = read(
         sdf(link("frame"), link("in"), link("out"), fast, back, joint("gear", "gearbox", "in", "out", gear)), base="fixed"
     )
     found = pf.assemble(m, {"fast": 0.8}, backend="interpreter")
-    assert found.named["slow"] == pytest.approx(0.2)  # about -z: the output turns by -0.2 about z
+    sign = 1 if ends[0] == "frame" else -1
+    assert found.named["slow"] == pytest.approx(sign * 0.2)  # about -z: the output turns by -0.2 about z
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
