@@ -175,7 +175,7 @@ def test_solids_have_the_unit_and_the_scale_of_their_stage(tmp_path):
     ball = rod(s, "ball", (0, 0, 0), 0.5, 1.0, metre=0.01)
     UsdPhysics.ArticulationRootAPI.Apply(ball)
     sizes = {"Cube": {"size": 10.0}, "Sphere": {"radius": 4.0}}
-    sizes |= dict.fromkeys(("Cylinder", "Capsule", "Cone"), {"radius": 4.0, "height": 20.0})
+    sizes |= {kind: {"radius": 4.0, "height": 20.0} for kind in ("Cylinder", "Capsule", "Cone")}
     for kind, given in sizes.items():
         solid = getattr(UsdGeom, kind).Define(s, f"/ball/{kind}")
         for name, x in given.items():
