@@ -248,6 +248,15 @@ def test_the_error_tells_when_no_single_one_is_to_blame():
         pf.run(four_bar(), {"a": -0.6, "b": -0.5, "d": -2.0}, **SHORT)
 
 
+def test_what_need_not_move_is_not_among_them():
+    m = four_bar()
+    aside = pf.joint("aside", "prismatic", "world", "aside")
+    m = m.with_(bodies=[*m.bodies, pf.body("aside", 1.0)], joints=[*m.joints, aside])
+    with pytest.raises(pf.RunError, match="near them it closes with 'a' = ") as said:
+        pf.run(m, {"a": -0.6, "b": -0.5, "d": -2.0, "aside": 0.7}, **SHORT)
+    assert "'aside'" not in str(said.value)
+
+
 def test_other_starts_are_tried_before_giving_up(monkeypatch):
     """The flat neutral state is singular: from there Newton does not get to a crank at 2.5 rad."""
     assert pf.assemble(four_bar(), {"a": 2.5}).q[0] == 2.5
