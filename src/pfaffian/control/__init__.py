@@ -12,7 +12,7 @@ rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_atti
     course, course_step, taylor
 discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time and their parts
     regulators
-nearest                                                                                  inputs within limits
+nearest, solve_qp                                                                        inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
     prototype_terms, error_coordinates, transport_error, APPROACHES
 matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
@@ -84,6 +84,7 @@ _ABOVE = {
     "feasibility": "pfaffian.simulate.matching",
     "matching": "pfaffian.simulate.matching",
     "position_gain_bound": "pfaffian.evaluate.gain_bound",
+    "solve_qp": "pfaffian.simulate.qp",
     "zero_dynamics": "pfaffian.simulate.zero_dynamics",
     "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
 }
@@ -155,6 +156,7 @@ __all__ = [
     "servo_control",
     "set_point",
     "several",
+    "solve_qp",
     "stack",
     "taylor",
     "thrust_attitude",

@@ -150,7 +150,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         W: (m, n), a row shorter than 1e-150 counts as zero.
         l: (m, 1).
     Returns:
-        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.solve_qp`), turns, error.
+        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), turns, error.
 
     Example:
         >>> import casadi as ca
