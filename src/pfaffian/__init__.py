@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 _HOME = {
@@ -73,14 +72,14 @@ _HOME = {
     "pfaffian.viewer.browser": ["view"],
     "pfaffian.embedded.export": ["export"],
 }
-_FROM = {name: module for module, names in _HOME.items() for name in names}
+_LATE = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
     "bridges", "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters",
     "reduction",
     "results", "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
-__all__ = sorted([*_FROM, *_ROOMS])
+__all__ = sorted([*_LATE, *_ROOMS])
 
 
 def __getattr__(name: str) -> Any:
@@ -88,10 +87,10 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"pfaffian.{name}")
     if name == "__version__":
-        return version("pfaffian")
-    if name not in _FROM:
+        return import_module("importlib.metadata").version("pfaffian")
+    if name not in _LATE:
         raise AttributeError(f"module 'pfaffian' has no attribute {name!r}")
-    value = getattr(import_module(_FROM[name]), name)
+    value = getattr(import_module(_LATE[name]), name)
     globals()[name] = value
     return value
 

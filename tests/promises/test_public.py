@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian.terms.exponentials import Exponentials
 from pfaffian.viewer.doctor import EXTRAS
 from tests.public_names import PUBLIC, ROOMS
+from tools import stubs
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
@@ -52,6 +53,11 @@ def test_every_public_name_is_documented(name):
                 p for p in inspect.signature(value).parameters if p not in text and p not in ("name", "m", "self", "options")
             ]
             assert not missing, f"{name}: the docstring does not mention {missing}"
+
+
+@pytest.mark.parametrize("module", stubs.MODULES)
+def test_type_checkers_see_every_public_name(module):
+    assert stubs.path(module).read_text(encoding="utf-8") == stubs.stub(module), "python -m tools.stubs"
 
 
 def test_import_loads_nothing_but_itself():

@@ -80,7 +80,7 @@ from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, sta
 from pfaffian.control.turning import PathEnd, path_end, turning_series
 from pfaffian.maths.qp import nearest
 
-_ABOVE = {
+_LATE = {
     "feasibility": "pfaffian.simulate.matching",
     "matching": "pfaffian.simulate.matching",
     "position_gain_bound": "pfaffian.evaluate.gain_bound",
@@ -172,9 +172,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ABOVE:
+    if name not in _LATE:
         raise AttributeError(f"module 'pfaffian.control' has no attribute {name!r}")
-    value = getattr(import_module(_ABOVE[name]), name)
+    value = getattr(import_module(_LATE[name]), name)
     globals()[name] = value
     return value
 

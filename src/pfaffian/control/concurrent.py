@@ -51,7 +51,8 @@ from pfaffian.control.undriven import Undriven, driven, inputs, undriven
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunWarning, brief, notice, plural
 from pfaffian.maths import so3
-from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
+from pfaffian.maths.linear import handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism

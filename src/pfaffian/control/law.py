@@ -95,8 +95,8 @@ class Made(NamedTuple):
 
     maker: str
     arguments: tuple[tuple[str, Any], ...]
-    law: Callable
-    measured: Callable
+    law: Callable[..., Any]
+    measured: Callable[..., Any]
     parts: tuple[Part, ...]
 
 

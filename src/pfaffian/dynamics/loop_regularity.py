@@ -22,7 +22,8 @@ from functools import cache, reduce
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING, connected, orthogonalise
+from pfaffian.maths.linear import connected, orthogonalise
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.selected_inverse import Factor, entries, factor
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -183,9 +184,9 @@ def _mimic(element: Element) -> Mimic | None:
     return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
 
 
-def unique(parts: list, what: str) -> dict:
+def unique(parts: list[Any], what: str) -> dict[str, Any]:
     """Name -> part. Raises ModelError at the second use of a name."""
-    named: dict = {}
+    named: dict[str, Any] = {}
     for part in parts:
         if part.name in named:
             first = named[part.name].element.line

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
-from pfaffian.maths.reflection import columns, own_columns
+from pfaffian.maths.linear import Orthogonal, orthogonalise, smallest
+from pfaffian.maths.reflection import NOTHING, columns, own_columns
 from pfaffian.maths.selected_inverse import Factor, entries, factor
 
 

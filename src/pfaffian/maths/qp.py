@@ -31,8 +31,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING
 from pfaffian.maths.pack import pack
+from pfaffian.maths.reflection import NOTHING
 
 SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
 

@@ -9,8 +9,9 @@ import casadi as ca
 
 from pfaffian.dynamics.controlforce import ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
-from pfaffian.maths.linear import NOTHING, solve_definite
+from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.pack import pack, unpack
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.variables import Variables, q_dot
@@ -104,7 +105,7 @@ def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
 NONE = ca.SX(0, 1)
 
 
-def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> tuple:
+def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> tuple[Any, ...]:
     return ()
 
 
@@ -122,7 +123,7 @@ def _rk4(s: Step) -> Moved:
     first = seen = s.start(s.x, s.u0, s.t)
     k1 = first.rate
     slopes, faults = [k1], first.faults
-    bends = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
+    bends: tuple[Callable[[], ca.SX], ...] = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
     for part, w, bend in zip((h / 2, h / 2, h), (u, u, s.u1), bends, strict=True):
         ahead = X + part * slopes[-1]
         ahead[at, 0] += h**2 * bend()[rate, 0]
@@ -390,7 +391,7 @@ class Integrator(NamedTuple):
 
     step: Callable[[Step], Moved]
     order: int
-    needs: Callable[[Terms, Motion, Callable[[ca.SX, ca.SX], ca.SX]], tuple] = _nothing
+    needs: Callable[[Terms, Motion, Callable[[ca.SX, ca.SX], ca.SX]], tuple[Any, ...]] = _nothing
     shares: bool = False
     faults: Sequence[str] = ()
     any_state: bool = True

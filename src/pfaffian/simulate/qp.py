@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError, brief, listed
 from pfaffian.evaluate.arrays import common_runs
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
 

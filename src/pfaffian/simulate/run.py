@@ -12,9 +12,8 @@ from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole, one_of, some_runs
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import threads_for
-from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism

@@ -21,7 +21,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import NOTHING, connected, largest, orthogonalise
+from pfaffian.maths.linear import connected, largest, orthogonalise
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism
