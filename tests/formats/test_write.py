@@ -128,14 +128,15 @@ def every_law():
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
         pf.forces.potential("up", coupling.Lifted("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
         pf.forces.potential("pull", coupling.Pull(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
-        pf.forces.dissipation("slow", coupling.Drag(both, ca.SX(0.25))),
+        pf.forces.dissipation("slow", coupling.LengthDamper(both, ca.SX(0.25))),
         pf.forces.potential("bias", coupling.Bias(both, ca.SX(0.25), K.symbol)),
         pf.forces.kinetic_energy("rotor", coupling.Rotor(points, ca.SX(0.25))),
         pf.forces.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
         pf.forces.kinetic_energy("armature", coupling.Sphere("base", ca.SX(np.arange(1.0, 7.0)))),
     ]  # fmt: skip
-    rows = [pf.holonomic("coupled", coupling.Coupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))),
-            pf.holonomic("kept", coupling.Coupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0])))]  # fmt: skip
+    ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
+    fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))
+    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed)]
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
     return pf.mechanism("laws", bodies, joints, constraints=rows, forces=forces, actuators=motors, parameters=[L, K])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.discrete import Part
+from pfaffian.control.discrete import LawPart
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
@@ -37,7 +37,7 @@ class PythonLaw:
     """
 
     loop: Loop
-    part: Part
+    part: LawPart
     rollout: kernel.Rollout
     due: list[tuple[int, int]]
     own: tuple[int, int]
