@@ -73,7 +73,7 @@ def mechanism() -> pf.Mechanism:
         a, ahead = k.joint("steer"), g["b"] * k.joint_rate("roll")
         return k.joint_rate("ground") - ca.vertcat(ahead * ca.cos(a), ahead * ca.sin(a))
 
-    cable = pf.potential("cable", lambda k: g["cable"] * (k.joint("x") - k.joint("steer")) ** 2 / 2)
+    cable = pf.forces.potential("cable", lambda k: g["cable"] * (k.joint("x") - k.joint("steer")) ** 2 / 2)
     return pf.mechanism(
         "gyroscope on a carriage", bodies, joints, constraints=[pf.nonholonomic("wheel", rolling)], forces=[cable],
         gravity=(0, 0, -9.81),

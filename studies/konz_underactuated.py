@@ -50,7 +50,7 @@ def mechanism(limits: tuple[float, float] = LIMITS) -> pf.Mechanism:
 def two_masses() -> pf.Mechanism:
     """A force on the first of two masses with a spring between them. [konz25 (4.117)]"""
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
-    spring = pf.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
+    spring = pf.forces.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
     bodies, motor = [pf.body("a", 1.0), pf.body("b", 1.0)], pf.actuator("F", "a")
     return pf.mechanism("two masses", bodies, joints, gravity=(0, 0, 0), actuators=[motor], forces=[spring])
 
