@@ -260,3 +260,9 @@ def test_the_file_of_a_picture_has_its_pixels():
 
     pixels = np.random.default_rng(3).integers(0, 256, (7, 5, 3), dtype=np.uint8)
     np.testing.assert_array_equal(np.asarray(Image.open(BytesIO(png(pixels)))), pixels)
+
+
+def test_pixels_are_drawn_in_the_order_of_their_depth():
+    z = np.random.default_rng(4).uniform(1e-30, 3.0, 2000).astype(np.float32)
+    z[::3] = z[0]
+    np.testing.assert_array_equal(render._ascending(z), np.argsort(z, kind="stable"))

@@ -49,7 +49,7 @@ def png(pixels: np.ndarray) -> bytes:
     above = np.full((height, 1), 2, dtype=np.uint8)
     body = np.hstack([above, np.diff(rows, axis=0, prepend=np.zeros_like(rows[:1]))])
     header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(body.tobytes(), 9)), (b"IEND", b""))
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(body.tobytes())), (b"IEND", b""))
     parts = (struct.pack(">I", len(x)) + kind + x + struct.pack(">I", zlib.crc32(kind + x)) for kind, x in chunks)
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
