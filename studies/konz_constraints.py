@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.linalg import expm, null_space
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MASS, DAMPING, SPRING, GRAVITY = 0.8, 0.6, 5.0, (0, 0, -9.8)
 REST, WIND = np.array([0.1, -0.2, 0.3]), np.array([1.0, 0.5, 0.0])
@@ -403,8 +402,8 @@ def stretch(r: xr.Dataset) -> np.ndarray:
     return R.swapaxes(1, 2) @ R - np.eye(3)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10, 6.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10, 6.2)
     (one, two), (back, drift) = figure.subplots(2, 2)
     r = result["particle"]
     e = r["q"].values - at(path(), r["time"].values)[0]
