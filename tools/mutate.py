@@ -8,16 +8,16 @@
     python -m tools.mutate --count 200 --jobs 2              two at a time
     python -m tools.mutate --keep                            add the score to tools/mutation_score.md
 
-Each mutant is run against the tests most likely to detect it, quickest first, and is killed by the first that fails. Survivors
-are printed as differences. Some are equivalent programs, or change only how soon something ends: the score need not reach 1,
-but must not fall. A mutant is unknown if it runs out of time, or if the test that failed also fails without it.
+Each mutant is run against the tests most likely to detect it, those that name the changed function first and then the
+quickest, and is killed by the first that fails. Survivors are printed as differences. Some are equivalent programs, or change
+only how soon something ends: the score need not reach 1, but must not fall. A mutant is unknown if it runs out of time, or if
+the test that failed also fails without it.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
-import os
 import random
 import re
 import shutil
@@ -34,8 +34,9 @@ from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
 from queue import Queue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tools import mutant_tests
 from tools.mutants import Mutant, candidates, differs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +47,7 @@ COPIED += ("README.md", "CONTRIBUTING.md", "pyproject.toml")
 LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
 TESTS_OF = {
     "__init__.py": ["promises"],
-    "cli.py": ["cli/test_run.py", "cli/test_study.py", "cli/test_hostile.py"],
+    "cli.py": ["cli/test_run.py", "cli/test_sweep.py", "cli/test_study.py", "cli/test_hostile.py"],
     "control": [*LAWS, "control/test_designed.py"],
     "control/acceleration.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
     "control/actuation.py": ["control/test_flight_filters.py"],
@@ -392,11 +393,8 @@ TESTS_OF = {
 }
 """File or folder of the source -> tests that cover it, quickest first; the longest match counts."""
 COVERS_ALL = ["promises/test_defaults.py"]
-LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
+LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py", "tests/promises/test_pages.py")
 """Tests that are slower than others which detect the same, or that examine the checkout, which the copy is not."""
-
-PATIENCE = 20
-"""Wall-clock limit as a multiple of the processor-time limit: for tests that wait, or a busy machine."""
 
 
 class Change(NamedTuple):
@@ -460,28 +458,10 @@ def draw(every: list[Change], count: int, seed: int) -> list[Change]:
     return sorted(islice((c for c in order if differs(c.source, c.mutant)), count))
 
 
-def run_tests(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[str, str]:
+def run_tests(tree: Path, tests: list[str], names: list[set[str]], limit: float, cache: Path) -> tuple[str, str]:
     """The tests' verdict on a tree, killed, survived or unknown; and the test that failed."""
-    command = ["sh", "-c", 'ulimit -t "$0"; exec "$@"', f"{limit:.0f}", sys.executable, "-m", "pytest", "-x", "-q", "-n", "0"]
-    command += ["--tb=no", "--assert=plain", "-p", "no:cacheprovider", *tests]
-    command += [f"--ignore={t}" for t in LEFT_OUT]
-    settings = {"PYTHONPATH": str(tree / "src"), "PFAFFIAN_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(
-        command, cwd=tree, env=os.environ | settings | {"COLUMNS": "999"}, start_new_session=True, **pipes
-    ) as child:
-        try:
-            output, _ = child.communicate(timeout=PATIENCE * limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            return "unknown", "out of time"
-        except BaseException:
-            os.killpg(child.pid, signal.SIGKILL)
-            raise
-    if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return "unknown", "out of time"
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.M)
-    return "killed" if child.returncode else "survived", failed[1] if failed else ""
+    options = ["-x", "-q", "-n", "0", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", *tests]
+    return mutant_tests.run(tree, options + [f"--ignore={t}" for t in LEFT_OUT], names, limit, cache)
 
 
 def copy_tree(folder: str) -> Path:
@@ -511,10 +491,11 @@ def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path 
         cache = shared if shared and not change.path.startswith("kernel/") else tree / "out" / "cache"
         target = tree / SOURCE / change.path
         target.write_bytes(change.mutant.apply(change.source))
-        verdict, test = run_tests(tree, covering_tests(change.path), limit, cache)
+        names = mutant_tests.names_at(change.source, change.mutant.line)
+        verdict, test = run_tests(tree, covering_tests(change.path), names, limit, cache)
         target.write_bytes(change.source)
         alone = [test] if "::" in test else [test, "--collect-only"]
-        if test not in sound and run_tests(tree, alone, 5 * limit, cache)[0] != "survived":
+        if test not in sound and run_tests(tree, alone, names, 5 * limit, cache)[0] != "survived":
             verdict, test = "unknown", f"{test} fails without it"
         else:
             sound.add(test)
