@@ -542,12 +542,12 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
     from pfaffian.viewer.drawing import save
     from pfaffian.viewer.study import datasets
 
-    files, taken = [], set[str]()
+    files, used = [], set[str]()
     for name, data in datasets(outcome.result):
         files.append(out / f"{name}.nc")
         write_netcdf(data, files[-1])
     for name, figure in outcome.figures.items():
-        files.append(save(figure, out / f"{unused(stem(name, 'figure'), taken)}.png"))
+        files.append(save(figure, out / f"{unused(stem(name, 'figure'), used)}.png"))
     return files
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.coupling import Lifted
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.left_out import LeftOut, leave, said
+from pfaffian.formats.left_out import LeftOut, leave, warned
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import check_choice, numbers, printable
 from pfaffian.formats.run_settings import RunSettings
@@ -136,7 +136,7 @@ def parse_sdf(
         gravity=_gravity(world),
         lenient=True,
     )
-    return said(made, sdf.source, lost), _settings(world, made, made_tree.start)
+    return warned(made, sdf.source, lost), _settings(world, made, made_tree.start)
 
 
 def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:

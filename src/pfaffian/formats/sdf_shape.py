@@ -54,8 +54,8 @@ def _shape(element: Element, role: str, where: Places) -> Shape | None:
 
 def _colour(element: Element) -> tuple[float, ...] | None:
     material = element.first("material")
-    said = None if material is None else material.first("diffuse") or material.first("ambient")
-    if said is None:
+    colour = None if material is None else material.first("diffuse") or material.first("ambient")
+    if colour is None:
         return None
-    count = len(said.content.split()[:5])
-    return tuple(min(max(x, 0.0), 1.0) for x in numbers(said.content, count, said.where)) if count in (3, 4) else None
+    count = len(colour.content.split()[:5])
+    return tuple(min(max(x, 0.0), 1.0) for x in numbers(colour.content, count, colour.where)) if count in (3, 4) else None

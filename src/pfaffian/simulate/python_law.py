@@ -70,7 +70,7 @@ class PythonLaw:
             x, status, stopped = r.x, r.status, r.stopped
         if not _is_due(self.own, k) or status.all():
             return x, status, stopped
-        u = self._asked(x, k, status)
+        u = self._inputs(x, k, status)
         failed = (status == 0) & np.array([run in self.messages for run in range(len(x))])
         s, x = self.loop.simulation, x.copy(order="F")
         status, stopped = np.where(failed, status_of(s, "python"), status), np.where(failed, k, stopped)
@@ -83,7 +83,7 @@ class PythonLaw:
     def _time(self, k: int) -> float:
         return self.loop.when.start + k * self.loop.when.step
 
-    def _asked(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
+    def _inputs(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
         """(runs, nu) what the law answers. A call that fails stops all runs, a number that is not finite its own run."""
         s, t = self.loop.simulation, self._time(k)
         p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
