@@ -15,10 +15,10 @@ parts or at their ends. Four chords give it and no others do: from the first sec
 * The solver: SciPy's six, at tolerances from 1e-3 to 1e-8, with turns as nine numbers or as a quaternion, give the same to
   0.5 mm (one of them: `tests/oracles/test_bicopter_twin.py`).
 * Inputs held between instants: 1 ms of it leaves 1.5 mm at 8 s by body, where the table has 0.3.
-* A number of the machine, the prototype, the limits, the circle or the start: each of 30, changed alone by as much as fits best (to
-  first order), leaves 3.5 mm somewhere in the first two seconds.
-* Another regular polygon: of the chords and tangents of 6 to 360 corners a round, and midway between both, those that come nearer
-  at 0.5 s miss by 6.9 mm and more afterwards.
+* A number of the machine, the prototype, the limits, the circle or the start: each of 30, changed alone by as much as fits best
+  (to first order), leaves 3.5 mm somewhere in the first two seconds.
+* Another regular polygon: of the chords and tangents of 6 to 360 corners a round, and midway between both, those that come
+  nearer at 0.5 s miss by 6.9 mm and more afterwards.
 
 All 21 values are those of this run, to the digits they are written with, at instants up to 4.5 ms beside those they are written
 for, another for each value, as the own steps of an adaptive solver would have it. Of 750 settings of SciPy's solvers none has
