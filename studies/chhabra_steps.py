@@ -457,7 +457,9 @@ def _cart(result: dict[str, xr.Dataset]) -> Figure:
     way.set(xlabel="x [m]", ylabel="y [m]", title="from above, y stretched")
     way.legend()
     kept.plot(full["time"], of_rolling(full), label="rolling [N m s]")
-    kept.plot(full["time"], reduced["momentum"].sel(momentum_entry="roll"), "--", label="constant along the field")
+    kept.plot(
+        full["time"], reduced["momentum"].sel(momentum_entry="roll"), "--", label="constant along the field [m kg^0.5 / s]"
+    )
     kept.plot(full["time"], reduced["momentum"].sel(momentum_entry="slide"), "--", label="load [N s]")
     kept.set(xlabel="time [s]", title="momenta", ylim=(0, None))
     kept.legend()
@@ -488,8 +490,8 @@ def _rover(result: dict[str, xr.Dataset]) -> Figure:
     way.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="axle's centre", xticks=(-0.1, 0, 0.1))
     for name, x in zip(WAYS, along_ways(full).T, strict=True):
         kept.plot(full["time"], x, label=name)
-    for i, name in enumerate(("first", "second")):
-        kept.plot(full["time"], reduced["momentum"][:, i], "--", label=f"{name} constant")
+    for i, (name, unit) in enumerate((("first", "N m s"), ("second", "N s"))):
+        kept.plot(full["time"], reduced["momentum"][:, i], "--", label=f"{name} constant [{unit}]")
     kept.set(xlabel="time [s]", title="momenta")
     kept.legend()
     phase.plot(full["q"][:, 5], full["v"][:, 5], label="as it is")
