@@ -84,7 +84,7 @@ def acados_model(m: Mechanism, *, step: float, name: str = "model", scheme: Sche
         m: the mechanism.
         step: length of the discrete step [s].
         name: of the model, lower-case letters, digits and _; "model" by default.
-        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
     Returns:
         an AcadosModel, with the expressions x, u, p, t, xdot, f_expl_expr, f_impl_expr, disc_dyn_expr, the names of their
         entries, and its method `write(folder)` for files.

@@ -65,7 +65,7 @@ def casadi_function(
         what: one of the names above.
         wrt: names of inputs by which each output is differentiated, as further outputs `<output>_by_<input>`; none by default.
         step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         control: a law in continuous time in the loop of "step", whose inputs u then are; None by default.
         hessian: whether second derivatives are compiled too, which doubles the text; without them solvers must approximate
             Hessians. True by default.

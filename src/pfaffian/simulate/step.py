@@ -108,6 +108,7 @@ class Functions(NamedTuple):
     energy: (x, way, p, t) -> T + V and its slope along way.
     terms: the structure of the rest of carried, which the integrator needs.
     settled: (x, t) -> x on the state's own manifold, inlined.   tangent: of the state.
+    solved: (k, base, g, u, p, t) -> k, see `Step`.
     """
 
     rhs: ca.Function
@@ -116,6 +117,7 @@ class Functions(NamedTuple):
     terms: Any
     settled: Callable[[ca.SX, ca.SX], ca.SX]
     tangent: Tangent
+    solved: Callable[..., ca.SX] = lambda k, *_: k
 
 
 def time_step(
@@ -162,6 +164,7 @@ def time_step(
             t,
             h,
             settings_of(scheme, m)["iterations"],
+            lambda k, base, g, u, t: functions.solved(k, base, g, u, p, t),
         )
     )
     corrected, violation = project(moved.x, p, t + h, moved.near)
