@@ -181,6 +181,10 @@ class Along(NamedTuple):
     metric: TreeFactor
     rows: MinimumNorm
 
+    def move(self, off: ca.SX) -> ca.SX:
+        """(nv, k) the shortest changes along the velocities that take residuals (m, k) away."""
+        return solve_WT(self.metric, self.rows.solve(off))
+
 
 def along(T: Terms) -> Along:
     """The factors at T. Rows of accelerations have no residual, and corrections need not satisfy them."""
@@ -188,14 +192,14 @@ def along(T: Terms) -> Along:
     return Along(T.factor, shortest_change(T, rows=with_residual if len(with_residual) < len(T.rows.level) else None))
 
 
-def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
+def correct(T: Terms, scheme: Scheme, move: Callable[[ca.SX], ca.SX] | None = None) -> tuple[ca.SX, ca.SX, ca.SX]:
     """(q, v) moved onto phi = 0 and eta = 0 along M^-1 A^T, and the largest relative residual left.
 
     The residual is |phi|, or |eta| of rows without phi, relative to the row's scale: see `inverse_scale`. The moves are the
-    shortest in the metric of M. All corrections share one factorisation: that of the state they start from, or of one `near`,
-    such as the last stage of the step, which is off by h^3. They are small, and each reduces the error by as much. Where the
-    residual is within the scheme's tolerance a move has length zero, so that all runs go through the same operations. [aghili05
-    section VI, with the metric of M]
+    shortest in the metric of M. All corrections share one factorisation: that of the state they start from, or `Along.move` of
+    one near it, such as the last stage of the step, which is off by h^3. They are small, and each reduces the error by as much.
+    Where the residual is within the scheme's tolerance a move has length zero, so that all runs go through the same operations.
+    [aghili05 section VI, with the metric of M]
     """
     m = T.mechanism
     q, v = normalise(m, T.q), T.v
@@ -203,14 +207,14 @@ def correct(T: Terms, scheme: Scheme, near: Along | None = None) -> tuple[ca.SX,
         return q, v, ca.SX(0)
     left, corrected = _left(m, scheme.violation_limit), T.rows.at(POSITION, VELOCITY)
     phi, eta, K, inverse = left(q, v, m.p_symbols, T.t)
-    metric, rows = near or along(Terms(m, q, v, T.u, T.t))
+    move = move or along(Terms(m, q, v, T.u, T.t)).move
     for _ in range(scheme.corrections):
         off = ca.horzcat(phi, eta)[corrected, :]
         if scheme.tolerance:
             off *= _off(T.rows, phi, eta, inverse) > scheme.tolerance
-        move = solve_WT(metric, rows.solve(off))
-        q = normalise(m, q - K @ move[:, 0])
-        v = v - move[:, 1]
+        change = move(off)
+        q = normalise(m, q - K @ change[:, 0])
+        v = v - change[:, 1]
         phi, eta, K, _ = left(q, v, m.p_symbols, T.t)
     return q, v, _off(T.rows, phi, eta, inverse)
 

@@ -37,7 +37,9 @@ DIFFERENTIATED = ("rk4", "euler", "tr-bdf2")
 IMPLICIT = ("tr-bdf2",)
 """Those of them whose stages solve equations."""
 
-STAY = {"never_inline": True}
+STAY: dict[str, Any] = {"never_inline": True, "max_num_dir": 1}
+"""CasADi differentiates such a function by the derivatives that it is given, one direction after another; those of several
+directions at once it would make of the text."""
 
 
 def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
@@ -112,18 +114,33 @@ def _factors(T: Terms) -> tuple[Factors, ca.SX, ca.SX]:
     return at.factors, held.multipliers, held.mu
 
 
+class ClosedLoop(NamedTuple):
+    """x, w: symbols of the state and the inputs.   T: under what the law makes of them.   z_dot: of the law."""
+
+    x: ca.SX
+    w: ca.SX
+    T: Terms
+    z_dot: ca.SX
+
+
+def closed_loop(s: Simulation) -> ClosedLoop:
+    """The machine under its law at symbols."""
+    here, m = s.system.at(), s.mechanism
+    w, z = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z))
+    command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
+    T = here.T.under(saturated(m, command.u) if s.scheme.saturate else command.u)
+    return ClosedLoop(ca.vertcat(here.x, z), w, T, ca.densify(command.z_dot))
+
+
 def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
     """The closed loop, and its right-hand side, which carries the integrator's terms and `_factors`."""
     rhs, structure = rate_with(s, name, lambda T, *rest: (s.integrator.needs(T, *rest), _factors(T)))
-    here, m = s.system.at(), s.mechanism
-    w, z, v_dot = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z)), ca.SX.sym("v_dot", m.nv)
-    command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
-    T = here.T.under(saturated(m, command.u) if s.scheme.saturate else command.u)
+    c, m = closed_loop(s), s.mechanism
+    v_dot = ca.SX.sym("v_dot", m.nv)
     numbers = ca.SX.sym("factors", pack(structure).numel())
     _, (factors, lam, mu) = unpack(structure, numbers)
-    at, held = Response(T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
-    x, z_dot = ca.vertcat(here.x, z), ca.densify(command.z_dot)
-    return _Rate(x, w, m.p_symbols, here.T.t, T, z_dot, v_dot, numbers, structure, at, held), rhs
+    at, held = Response(c.T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
+    return _Rate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, held), rhs
 
 
 class StepParts(NamedTuple):
