@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.maths import subgroups
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
@@ -298,13 +297,13 @@ def along_time(r: xr.Dataset, values: np.ndarray) -> np.ndarray:
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     names = ("spacecraft", "rover", "car", "matrices")
     return {name: draw(result) for name, draw in zip(names, (_spacecraft, _rover, _car, _matrices), strict=True)}
 
 
-def _spacecraft(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 6.0), layout="constrained")
+def _spacecraft(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 6.0)
     (place, shape, phase), (orbit, momentum, kept) = figure.subplots(2, 3)
     full, bundle, at_mu = (result[f"spacecraft{x}"] for x in ("", ", bundle", ", at mu"))
     t = full["time"]
@@ -341,8 +340,8 @@ def _spacecraft(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _rover(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 6.0), layout="constrained")
+def _rover(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 6.0)
     (way, wheels, phase), (ground, curvature, off) = figure.subplots(2, 3)
     full, r = result["rover"], result["rover, reduced"]
     t = r["time"]
@@ -380,8 +379,8 @@ def _rover(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _car(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 6.0), layout="constrained")
+def _car(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 6.0)
     (way, shape, phase), (kept, curvature, off) = figure.subplots(2, 3)
     full, r, six = result["car"], result["car, reduced"], result["car, two steps"]
     t = six["time"].values
@@ -417,8 +416,8 @@ def _car(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _matrices(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 5.2), layout="constrained")
+def _matrices(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 5.2)
     axes = figure.subplots(2, 2, width_ratios=(1, 1.2)).ravel()
     K = pf.mass_matrix(car(), car_start()[0])
     names = [n.removeprefix("base.") for n in car().v_names]
@@ -432,7 +431,7 @@ def _matrices(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def matrix(ax: Axes, M: np.ndarray, rows: list[str], columns: list[str], title: str) -> None:
+def matrix(ax: Any, M: np.ndarray, rows: list[str], columns: list[str], title: str) -> None:
     """Numbers in their places, what is not zero in the dark."""
     M = np.where(np.abs(M) < 1e-12 * np.abs(M).max(), 0, M)
     ax.imshow(M != 0, cmap="Blues", vmin=0, vmax=4, aspect="auto")

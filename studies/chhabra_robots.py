@@ -20,16 +20,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import se3, so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 SHOWN = ("q", "v", "output_error", "velocity_error", "lyapunov", "lyapunov_rate", "sigma_min")
 
@@ -266,12 +266,12 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("the others' errors off critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step")
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"spacecraft": _spacecraft(result["spacecraft"]), "tiago": _tiago(result)}
 
 
-def _spacecraft(r: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(11, 6.6), layout="constrained")
+def _spacecraft(r: xr.Dataset) -> Any:
+    figure = blank_figure(11, 6.6)
     (error, fall), (carried, rates) = figure.subplots(2, 2)
     t, dots = r.time.values, slice(None, None, 160)
     parts = {"hull [rad]": (0, 3), "left hand [m]": (3, 6), "left hand [rad]": (6, 9), "right hand [m]": (9, 12)}
@@ -302,8 +302,8 @@ def _spacecraft(r: xr.Dataset) -> Figure:
     return figure
 
 
-def _tiago(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(11, 6.6), layout="constrained")
+def _tiago(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(11, 6.6)
     (path, error), (turn, lost) = figure.subplots(2, 2)
     few, every = result["five motors"], result["random starts"]
     t = few.time.values

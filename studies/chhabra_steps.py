@@ -30,11 +30,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import subgroups
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
@@ -73,7 +72,7 @@ def mechanism() -> pf.Mechanism:
         a, ahead = k.joint("steer"), g["b"] * k.joint_rate("roll")
         return k.joint_rate("ground") - ca.vertcat(ahead * ca.cos(a), ahead * ca.sin(a))
 
-    cable = pf.potential("cable", lambda k: g["cable"] * (k.joint("x") - k.joint("steer")) ** 2 / 2)
+    cable = pf.forces.potential("cable", lambda k: g["cable"] * (k.joint("x") - k.joint("steer")) ** 2 / 2)
     return pf.mechanism(
         "gyroscope on a carriage", bodies, joints, constraints=[pf.nonholonomic("wheel", rolling)], forces=[cable],
         gravity=(0, 0, -9.81),
@@ -423,12 +422,12 @@ def attitude(q: np.ndarray) -> np.ndarray:
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"gyroscope": _gyroscope(result), "cart": _cart(result), "rover": _rover(result)}
 
 
-def _gyroscope(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+def _gyroscope(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 3.4)
     way, sphere, shape = figure.subplots(1, 3)
     full, two = result["gyroscope"], result["gyroscope, two steps"]
     way.plot(full["q"][:, 0], full["q"][:, 1])
@@ -447,8 +446,8 @@ def _gyroscope(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _cart(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+def _cart(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 3.4)
     way, kept, phase = figure.subplots(1, 3)
     full, reduced, three = (result[f"cart{x}"] for x in ("", ", reduced", ", three steps"))
     q = full["q"].values
@@ -475,8 +474,8 @@ def of_rolling(r: xr.Dataset) -> np.ndarray:
     return p[:, 3] + np.einsum("ti,ti->t", p[:, :2], way) - p[:, 4] * way[:, 0]
 
 
-def _rover(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10.0, 3.4), layout="constrained")
+def _rover(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10.0, 3.4)
     way, kept, phase = figure.subplots(1, 3)
     full, reduced, one = (result[f"rover{x}"] for x in ("", ", reduced", ", one degree of freedom"))
     way.plot(full["q"][:, 0], full["q"][:, 1])

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MACHINE = {"mass": 1.0, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": np.radians(15)}
 LEAN = pf.multicopters.bicopter_coupling_length(**MACHINE)
@@ -163,8 +163,8 @@ def tilts(r: xr.Dataset) -> np.ndarray:
 PROPELLERS = ("C4", "C7")
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.8, 8.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.8, 8.4)
     (side, above), (ring, position), (bound, attitude) = figure.subplots(3, 2)
     goal, _ = along_reference(np.linspace(0, ROUND, 200))
     for ax, (i, j) in ((side, (1, 2)), (above, (1, 0))):

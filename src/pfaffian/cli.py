@@ -395,10 +395,11 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
     files = [out / f"{name}.nc"]
     write_netcdf(result, files[0])
     if not chosen.no_figure:
-        from pfaffian.viewer.drawing import save
+        from pfaffian.viewer.drawing import has_matplotlib, save
         from pfaffian.viewer.figures import overview
 
-        files.append(save(overview(result), out / f"{name}.png"))
+        if has_matplotlib(text(chosen.file.name)):
+            files.append(save(overview(result), out / f"{name}.png"))
     return files
 
 

@@ -24,7 +24,7 @@ def bead() -> pf.Mechanism:
     size = pf.Parameter("size", 1.0, "m")
     plane = pf.joint("bead", "planar-translation", "world", "bead")
     circle = pf.holonomic("circle", lambda k: (k.q[0] ** 2 + k.q[1] ** 2 - (size.symbol + 0.1 * k.t) ** 2) / 2)
-    wind = pf.potential("wind", lambda k: ca.sin(3 * k.t) * k.q[0])
+    wind = pf.forces.potential("wind", lambda k: ca.sin(3 * k.t) * k.q[0])
     return pf.mechanism(
         "bead", [pf.body("bead", mass=2.0)], [plane], constraints=[circle], parameters=[size], forces=[wind],
         actuators=[pf.actuator("fan", "bead", component=0)],

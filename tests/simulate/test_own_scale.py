@@ -228,7 +228,7 @@ def test_springs_between_bodies_keep_their_digits_far_away():
         l_dot = ca.dot(line, k.velocity("right", at["right"]) - k.velocity("hull", at["hull"])) / ca.norm_2(line)
         return 0.3 * l_dot**2 / 2
 
-    other = pf.symbols(m.with_(forces=[pf.potential("V", potential), pf.dissipation("R", friction)]))
+    other = pf.symbols(m.with_(forces=[pf.forces.potential("V", potential), pf.forces.dissipation("R", friction)]))
     home = np.array(ca.Function("home", [other.q, other.v], [ca.densify(other.f)])(q, v)).ravel()
     close(pushed, home, 1e-11, "force")
 

@@ -392,11 +392,11 @@ REFUSED = {
         lambda: satellite(constraints=[pf.holonomic("hold", lambda k: k.q[0])]),
         r"constraint 'hold' of 'satellite' is no closure between bodies"),
     "now and then": (
-        lambda: satellite(constraints=[pf.active_while(
+        lambda: satellite(constraints=[pf.constraints.active_while(
             pf.coincide("tie", "hull", (0.5, 0, 0), "right", (0, 0, 0)), lambda k: k.t > 1)]),
         r"constraint 'tie' of 'satellite' is no closure between bodies and none on velocities that always holds"),
     "wheels now and then": (
-        lambda: rover().with_(constraints=[pf.active_while(c, lambda k: k.t > 1) for c in rover().constraints]),
+        lambda: rover().with_(constraints=[pf.constraints.active_while(c, lambda k: k.t > 1) for c in rover().constraints]),
         r"none on velocities that always holds; a reduction by joint 'base' cannot take it"),
     "pushed along": (
         lambda: rover().with_(constraints=[pf.nonholonomic("c", lambda k: k.joint_rate("base") - 1)]),
@@ -412,7 +412,7 @@ REFUSED = {
         lambda: satellite(velocities=pf.velocities(lambda k: ca.SX.eye(8), [f"y{i}" for i in range(8)])),
         "'satellite' has coordinates, velocities or kinetic energies of its own"),
     "kinetic energy given": (
-        lambda: satellite(forces=[pf.kinetic_energy("rotor", lambda k: k.v[6] ** 2)]),
+        lambda: satellite(forces=[pf.forces.kinetic_energy("rotor", lambda k: k.v[6] ** 2)]),
         "'satellite' has coordinates, velocities or kinetic energies of its own"),
     "coordinates chosen": (
         lambda: satellite(coordinates=[pf.coordinates("x", ["a"], ["b"], lambda q: 1)]),

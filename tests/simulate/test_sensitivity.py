@@ -224,7 +224,7 @@ def test_a_batch_of_rollouts_is_its_runs_to_the_bit(bar):
 
 def test_refusals(bar):
     m, q, v = bar
-    floor = pf.active_while(pf.holonomic("floor", lambda k: k.q[0]), lambda k: k.q[1] > 0)
+    floor = pf.constraints.active_while(pf.holonomic("floor", lambda k: k.q[0]), lambda k: k.q[1] > 0)
     with pytest.raises(ModelError, match="floor may come and go"):
         pf.calculus.step_derivatives(m.with_(constraints=[floor]), q, v)
     with pytest.raises(ModelError, match=r"takes the integrators rk4, euler, tr-bdf2; 'midpoint' moves onto its energy"):

@@ -198,7 +198,7 @@ def test_a_rate_that_the_constraints_know_may_be_named():
 
 
 def test_what_is_not_active_at_the_start_holds_nothing():
-    stop = pf.active_while(pf.holonomic("stop", lambda k: k.joint("pivot") - 0.5), lambda k: k.t > 1)
+    stop = pf.constraints.active_while(pf.holonomic("stop", lambda k: k.joint("pivot") - 0.5), lambda k: k.t > 1)
     m = pendulum().with_(constraints=[stop])
     assert pf.assemble(m, {"pivot": 0.1}, **QUICK).q == 0.1
     with pytest.raises(pf.RunError, match=r"'pivot' = 0\.1 rad cannot be kept.* value is 0\.5$"):

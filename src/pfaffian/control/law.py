@@ -19,7 +19,7 @@ from pfaffian.model.number import column, floats
 from pfaffian.terms.terms import Terms
 
 if TYPE_CHECKING:
-    from pfaffian.control.discrete import Part
+    from pfaffian.control.discrete import LawPart
 
 
 class Reason(NamedTuple):
@@ -95,9 +95,9 @@ class Made(NamedTuple):
 
     maker: str
     arguments: tuple[tuple[str, Any], ...]
-    law: Callable
-    measured: Callable
-    parts: tuple[Part, ...]
+    law: Callable[..., Any]
+    measured: Callable[..., Any]
+    parts: tuple[LawPart, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Control:
     faults: tuple[Fault, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
     made: Made | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[LawPart, ...] = ()
     takes: tuple[str, ...] | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

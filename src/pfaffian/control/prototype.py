@@ -122,7 +122,7 @@ def as_pairs(pairs: Any, what: str) -> tuple[Pair, ...]:
     return tuple(pairs)
 
 
-class Motion(NamedTuple):
+class PairMotion(NamedTuple):
     """The motion of a pair.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
 
     G: ca.SX
@@ -130,11 +130,11 @@ class Motion(NamedTuple):
     J_dot: ca.SX
 
 
-def motion_of(k: Kinematics, of: Pair) -> Motion:
+def motion_of(k: Kinematics, of: Pair) -> PairMotion:
     """The motion of a pair at k."""
     s = fresh(k)
     G, J = s.relative(of.body, of.seen_from)
-    return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
+    return PairMotion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
@@ -210,8 +210,8 @@ class _Error(NamedTuple):
     """Of one pair.   of: the pair.   here, there: motion and its reference.   back: (4, 4) G_E^-1.   carry: (6, 6) Ad of it."""
 
     of: Pair
-    here: Motion
-    there: Motion
+    here: PairMotion
+    there: PairMotion
     back: ca.SX
     carry: ca.SX
 

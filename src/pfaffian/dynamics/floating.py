@@ -25,7 +25,8 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.linear import NOTHING, orthogonalise, solve_symmetric
+from pfaffian.maths.linear import orthogonalise, solve_symmetric
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import solve_WT
 from pfaffian.model import shown
 from pfaffian.model.constraint import Closure

@@ -16,7 +16,8 @@ import numpy as np
 
 from pfaffian.dynamics.loop_regularity import of_loops
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
-from pfaffian.maths.linear import NOTHING, connected, orthogonalise, solve_symmetric
+from pfaffian.maths.linear import connected, orthogonalise, solve_symmetric
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import machine_length, slides

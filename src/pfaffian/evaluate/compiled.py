@@ -26,8 +26,8 @@ from pfaffian.evaluate.arrays import (
     without_lost,
 )
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import FLOAT
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model import shown
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
@@ -228,7 +228,7 @@ class Quantity(NamedTuple):
 
     name: str
     f: Callable[..., ca.SX]
-    arguments: tuple = ()
+    arguments: tuple[Any, ...] = ()
     shape: tuple[int, int] | None = None
     constrained: bool = False
 

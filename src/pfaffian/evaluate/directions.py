@@ -21,7 +21,7 @@ from pfaffian.model import shown
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.terms.directions import Directions, Part, labels, left_by, scaled_rows
+from pfaffian.terms.directions import Directions, RowBlock, labels, left_by, scaled_rows
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import first_joint, group_of, indices, others
@@ -171,7 +171,7 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Dir
     )
 
 
-def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[Part]:
+def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[RowBlock]:
     """The parts of rows (states, m, nv) that hold entries `among` of the velocities."""
     size = np.abs(rows).max(axis=(0, 1, 2))
     held = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
@@ -181,7 +181,7 @@ def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: lis
         lifts = sorted(set().union(*[held[i] for i in members]) - set(among))
         mine = [chosen[i] for i in members]
         taken, names = _taken(rows[:, mine][:, :, entries])
-        yield Part(
+        yield RowBlock(
             tuple(mine), tuple(entries), tuple(entries[i] for i in names), taken, tuple(least[i] for i in members), tuple(lifts)
         )
 

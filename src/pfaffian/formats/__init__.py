@@ -16,6 +16,7 @@ from pfaffian.formats.urdf import parse_urdf, read_urdf
 from pfaffian.formats.usd import read_usd
 from pfaffian.formats.write import write as write
 from pfaffian.formats.yaml import parse_yaml, read_yaml
+from pfaffian.model.unphysical import unphysical
 
 __all__ = [
     "installed",
@@ -28,4 +29,5 @@ __all__ = [
     "read_urdf",
     "read_usd",
     "read_yaml",
+    "unphysical",
 ]

@@ -34,7 +34,7 @@ class MeshGeom:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledModel:
     """A compiled model.   mujoco: the package.   model: its MjModel.   bodies, joints, tendons, actuators: names by number.
     meshes: number of a geometry -> what mesh it is.   touch: whether shapes of the file may touch each other."""
 
@@ -66,7 +66,7 @@ def need_mujoco() -> Any:
     return mujoco
 
 
-def compiled(found: MjcfText, where: Places) -> Compiled:
+def compiled(found: MjcfText, where: Places) -> CompiledModel:
     """The compiled model of a prepared text.
 
     Raises ModelError: what MuJoCo's compiler says, with the element; a body whose inertia would come from a missing mesh.
@@ -87,7 +87,7 @@ def compiled(found: MjcfText, where: Places) -> Compiled:
         raise found.root.error(f"{model.nbody} bodies are more than {MAX_BODIES}; split the file")
     counts = {"body": model.nbody, "jnt": model.njnt, "tendon": model.ntendon, "actuator": model.nactuator}
     b, j, t, a = _called(model, *(_names(model, kind, count) for kind, count in counts.items()))
-    return Compiled(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
+    return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
 
 
 def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[tuple[Any, MeshGeom]]:

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Coupling, one
+from pfaffian.formats.coupling import LengthCoupling, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.number import printable
 from pfaffian.formats.sdf_frame import Frames
@@ -200,7 +200,7 @@ def read_couplings(joined: Joined, tree: list[Ends]) -> list[Holonomic]:
         first, second = (_angle(joined, tree, j, end, axis) for end, axis in zip((j.parent, j.child), j.axes, strict=True))
         ratio = -j.ratio * first[1] / second[1]
         coefs = ca.SX(ca.DM([0.0, ratio, 0.0, 0.0, 0.0]))
-        found.append(holonomic(j.name, Coupling(one(second[0]), one(first[0]), coefs, ca.SX.zeros(2, 1))))
+        found.append(holonomic(j.name, LengthCoupling(one(second[0]), one(first[0]), coefs, ca.SX.zeros(2, 1))))
     return found
 
 

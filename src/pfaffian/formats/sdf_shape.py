@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.left_out import LeftOut, leave
@@ -42,7 +43,7 @@ def _shape(element: Element, role: str, where: Places) -> Shape | None:
         name = word(solid, "uri")
         scale = numbers(word(solid, "scale", "1 1 1"), 3, solid.where)
         return mesh(where.find(name), text(name, 120), scale, at, colour, role)
-    sizes: dict[str, Callable[[], dict]] = {
+    sizes: dict[str, Callable[[], dict[str, Any]]] = {
         "box": lambda: {"size": numbers(word(solid, "size"), 3, solid.where)},
         "sphere": lambda: {"radius": value(solid, "radius", 1.0)},
     }

@@ -262,7 +262,12 @@ def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: 
 
 
 def _tree(
-    order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool, coupling: Mapping[str, dict]
+    order: list[UrdfJoint],
+    called: Mapping[str, str],
+    root: str,
+    base: str,
+    follow: bool,
+    coupling: Mapping[str, dict[str, Any]],
 ) -> list[Joint]:
     made, fixed = [], _fixed_places(order) if follow else {}
     if called[root] != WORLD:

@@ -33,7 +33,7 @@ from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.unphysical import unphysical
 
-_PARTS: dict[str, tuple[str, Callable]] = {
+_PARTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "bodies": ("body", read_body),
     "joints": ("joint", read_joint),
     "constraints": ("constraint", read_constraint),

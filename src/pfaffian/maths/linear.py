@@ -47,7 +47,7 @@ def largest(sizes: Iterable[ca.SX]) -> ca.SX:
     return reduce(ca.fmax, found.values()) if found else ca.SX(0)
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """How one orthonormal row was made, for right-hand sides to follow.
 
     picked: (row of A, weight) it was made of: one row, or all candidates, with 1 for the best and 0 for the others.
@@ -78,7 +78,7 @@ class Orthogonal(NamedTuple):
     kept: ca.SX
     left: ca.SX
     rest: ca.SX
-    steps: tuple[Step, ...]
+    steps: tuple[RowStep, ...]
 
     @property
     def rank(self) -> ca.SX:
@@ -154,7 +154,7 @@ def orthogonalise(
     squared = [_squared(r, counted) for r in rows]
     kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q: list[ca.SX] = []
-    steps: list[Step] = []
+    steps: list[RowStep] = []
     for group, waiting in _turns(rows, groups):
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
@@ -179,7 +179,7 @@ def orthogonalise(
         for i, this in picked:
             kept[i] += this * keep
             left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
-        steps.append(Step(picked, again, length, keep, scale, of, spread))
+        steps.append(RowStep(picked, again, length, keep, scale, of, spread))
     for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
         left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 

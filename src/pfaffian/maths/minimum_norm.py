@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
-from pfaffian.maths.reflection import columns, own_columns
-from pfaffian.maths.selected_inverse import Factor, entries, factor
+from pfaffian.maths.linear import Orthogonal, orthogonalise, smallest
+from pfaffian.maths.reflection import NOTHING, columns, own_columns
+from pfaffian.maths.selected_inverse import SparseFactor, entries, factor
 
 
 class MinimumNorm(NamedTuple):
@@ -192,7 +192,7 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
 class Gram(NamedTuple):
     """A A^T = L D L^T of rows in an order of its own, and for each row, as it is eliminated, 1 or 0 for kept."""
 
-    of: Factor
+    of: SparseFactor
     kept: list[ca.SX]
 
 

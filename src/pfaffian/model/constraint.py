@@ -288,7 +288,7 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
 
     Example:
         >>> import pfaffian as pf
-        >>> hook = pf.active_while(pf.holonomic("hook", lambda k: k.q[0]), lambda k: k.t < 2)
+        >>> hook = pf.constraints.active_while(pf.holonomic("hook", lambda k: k.q[0]), lambda k: k.t < 2)
         >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
         >>> m = pf.mechanism("mass", [ball], [z], constraints=[hook])
         >>> float(pf.forward_dynamics(m, [0.0], t=3.0).v_dot[0].round(6))  # released

@@ -318,7 +318,7 @@ def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None =
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> cubic = pf.generalised_force("cubic", lambda k: -8 * k.q[0]**3, joint="rail")
+        >>> cubic = pf.forces.generalised_force("cubic", lambda k: -8 * k.q[0]**3, joint="rail")
         >>> m = pf.mechanism("cart", [cart], [rail], forces=[cubic])
         >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9)
         array([-4.])
@@ -340,7 +340,7 @@ def potential(name: str, V: Callable[[Any], Any]) -> Potential:
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.potential("quartic", lambda k: 2 * k.q[0]**4)])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.potential("quartic", lambda k: 2 * k.q[0]**4)])
         >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9), float(pf.energy(m, [1.0]).potential)
         (array([-4.]), 2.0)
     """
@@ -360,7 +360,7 @@ def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.dissipation("damper", lambda k: 3 * k.v[0]**2)])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.dissipation("damper", lambda k: 3 * k.v[0]**2)])
         >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(9)  # -6 v / mass
         array([-3.])
     """
@@ -382,7 +382,7 @@ def kinetic_energy(name: str, T: Callable[[Any], Any]) -> KineticEnergy:
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> flywheel = pf.kinetic_energy("flywheel", lambda k: 3 * k.v[0]**2 / 2)
+        >>> flywheel = pf.forces.kinetic_energy("flywheel", lambda k: 3 * k.v[0]**2 / 2)
         >>> pf.mass_matrix(pf.mechanism("cart", [cart], [rail], forces=[flywheel]), [0.0]).round(9)  # 2 + 3
         array([[5.]])
     """

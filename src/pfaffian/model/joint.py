@@ -24,7 +24,7 @@ from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 UNLIMITED = (-np.inf, np.inf)
 
 
-class Factor(NamedTuple):
+class JointFactor(NamedTuple):
     """One subgroup of a kind, about an axis of the joint frame.   label: name of its coordinate, where a kind has several."""
 
     subgroup: Subgroup
@@ -37,7 +37,7 @@ class JointKind:
     """The motions of a subgroup, or of several in turn, with their coordinates and velocities."""
 
     name: str
-    factors: tuple[Factor, ...]
+    factors: tuple[JointFactor, ...]
 
     @cached_property
     def q_names(self) -> tuple[str, ...]:
@@ -76,9 +76,9 @@ class JointKind:
 
 _ABOUT_X, _ABOUT_Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
-KINDS = {name: JointKind(name, (Factor(g),)) for name, g in SUBGROUPS.items()} | {
-    "universal": JointKind("universal", (Factor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
-                                         Factor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
+KINDS = {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items()} | {
+    "universal": JointKind("universal", (JointFactor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
+                                         JointFactor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
 }  # fmt: skip
 """The kinds that `joint` makes."""
 
@@ -123,7 +123,7 @@ def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
     return Mimic(tuple(ratios), ca.vertcat(*numbers), scalar(offset, "mimic: offset"))
 
 
-class Part(NamedTuple):
+class JointPart(NamedTuple):
     """What one factor of a joint adds to the tree.
 
     placement: its frame in the frame of the factor before, or of the parent.   subgroup: with its pitch.
@@ -230,14 +230,14 @@ class Joint:
         return 0 if self.distribution is not None else self.nq - 4 * self.kind.quaternion
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[JointPart, ...]:
         """One for each factor of the kind."""
-        found, before, q, v = list[Part](), self.placement, 0, 0
+        found, before, q, v = list[JointPart](), self.placement, 0, 0
         for axis, g in ((f.axis, f.subgroup) for f in self.kind.factors):
             g = g.with_pitch(self.pitch) if g.screws else g
             S = g.S if self.distribution is None else g.S @ self.distribution
             turn = _turned_z(*axis)
-            found.append(Part(before @ turn, g, S, slice(q, q + g.nq), slice(v, v + S.shape[1])))
+            found.append(JointPart(before @ turn, g, S, slice(q, q + g.nq), slice(v, v + S.shape[1])))
             before, q, v = turn.inverse(), q + g.nq, v + S.shape[1]
         return tuple(found)
 

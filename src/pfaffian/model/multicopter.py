@@ -202,7 +202,7 @@ def thrust_multicopter(
     kappa = scalar(torque, f"{what}: torque") / scalar(thrust, f"{what}: thrust")
     length, heights = scalar(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilting, what)
-    groups: dict[str, list] = {"up": [], "across": []} if tilting else {"thrust": []}
+    groups: dict[str, list[Any]] = {"up": [], "across": []} if tilting else {"thrust": []}
     for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
         point = ca.vertcat(length * ca.cos(at), length * ca.sin(at), up)
         for group, made in groups.items():

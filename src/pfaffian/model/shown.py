@@ -53,14 +53,14 @@ def listed(names: Sequence[str]) -> str:
     return errors.listed([_plain(name) for name in names], FEW) if names else ""
 
 
-def function(f: Callable) -> str:
+def function(f: Callable[..., Any]) -> str:
     """The name of a caller's function; the repr of a function object of the library."""
     if not hasattr(f, "__name__") and type(f).__module__.startswith("pfaffian."):
         return _plain(repr(f).strip("<>"))
     return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
 
 
-def maker(f: Callable) -> str:
+def maker(f: Callable[..., Any]) -> str:
     """The library's function that made f, `projected` for projected.<locals>.law; the name of a caller's function."""
     made_in, within, _ = getattr(f, "__qualname__", "").partition(".<locals>.")
     return _plain(made_in) if within and getattr(f, "__module__", "").startswith("pfaffian.") else function(f)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, optional
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
 
@@ -79,7 +79,7 @@ def _need_jax() -> Any:
     return jax
 
 
-def _differentiable(jax: Any, pair: Pair, threads: int) -> Callable[..., Any]:
+def _differentiable(jax: Any, pair: ValueAndSlopes, threads: int) -> Callable[..., Any]:
     sizes, (n,) = pair.value.shape.inputs, pair.value.shape.outputs
     width = sum(sizes)
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.call.rollout import RolloutResult
-from pfaffian.kernel.program.loop import Hold
+from pfaffian.kernel.program.loop import Hold, RolloutResult
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.sampling import in_python
 from pfaffian.simulate.simulation import Simulation

@@ -10,8 +10,8 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import threads_for
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates

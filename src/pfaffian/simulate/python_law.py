@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.discrete import Part
+from pfaffian.control.discrete import LawPart
 from pfaffian.errors import ModelError, brief
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.model import shown
 from pfaffian.model.caller import ask
@@ -37,7 +37,7 @@ class PythonLaw:
     """
 
     loop: Loop
-    part: Part
+    part: LawPart
     rollout: kernel.Rollout
     due: list[tuple[int, int]]
     own: tuple[int, int]
@@ -103,7 +103,10 @@ class PythonLaw:
     def _called(self, t: float, given: list[Any], shape: tuple[int, int]) -> np.ndarray:
         """The function's answer. Of a single run nothing has an axis of runs."""
         one = shape[0] == 1
-        of_run = lambda a: np.array(a[0] if one else a)  # noqa: E731
+
+        def of_run(a: np.ndarray) -> np.ndarray:
+            return np.array(a[0] if one else a)
+
         arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
         assert self.part.python is not None
         answer = ask(self.part.python, self.what, t, *arguments)

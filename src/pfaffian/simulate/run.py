@@ -12,9 +12,8 @@ from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole, one_of, some_runs
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import threads_for
-from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
@@ -31,7 +30,7 @@ from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.record_memory import check_memory
-from pfaffian.simulate.result import DIVERGED, Course, drafted, kept_signals, status_of
+from pfaffian.simulate.result import DIVERGED, Recorded, drafted, kept_signals, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import check_seeds, compiled_instants
@@ -233,7 +232,7 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     kept = entries_of(kept_signals(s, loop.tally))
     E, T, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
-    course = Course(
+    course = Recorded(
         recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
     )
     result = drafted(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))

@@ -25,8 +25,8 @@ from pfaffian.evaluate.arrays import (
 from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import on_processor
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats

@@ -282,7 +282,7 @@ class Tally:
         self.columns = {x.signal: at[x.signal] for x in wanted.statistics.values()}
         kept = [range(where.start, where.stop) for name, where in at.items() if name in wanted.over_time]
         self.kept = np.array([i for entries in kept for i in entries], dtype=int)
-        self.parts: dict[int, dict[tuple[str, str, tuple], np.ndarray]] = {}
+        self.parts: dict[int, dict[tuple[str, str, tuple[Any, ...]], np.ndarray]] = {}
         self.before: dict[tuple[int, str], np.ndarray] = {}
 
     def add(self, records: np.ndarray, first: int, run: int) -> np.ndarray:

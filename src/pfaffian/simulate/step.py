@@ -21,7 +21,7 @@ from pfaffian.maths.tree_factor import TreeFactor, solve_WT
 from pfaffian.model.contact import compliant
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import named_float
-from pfaffian.simulate.integrators import INTEGRATORS, KINKED, NEWTON, Stage, Step, Tangent
+from pfaffian.simulate.integrators import INTEGRATORS, KINKED, NEWTON, Stage, StepData, Tangent
 from pfaffian.simulate.variables import Variables, normalise
 from pfaffian.terms.pfaffian import POSITION, VELOCITY, Rows
 from pfaffian.terms.present import remembered
@@ -148,7 +148,7 @@ def time_step(
         return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)
 
     moved = INTEGRATORS[scheme.integrator].step(
-        Step(
+        StepData(
             m,
             variables,
             partial(stage, first or rhs),

@@ -14,8 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import runs as rows_of
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.kernel import Backend
-from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.call.rollout import Held, InPlace
 from pfaffian.kernel.program.loop import LARGEST
 from pfaffian.model.mechanism import Mechanism

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, optional
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
 
@@ -73,7 +73,7 @@ def torch_function(
     return f
 
 
-def _rule(torch: Any, pair: Pair, threads: int) -> Any:
+def _rule(torch: Any, pair: ValueAndSlopes, threads: int) -> Any:
     """The autograd function: its values by one kernel, the slopes in its derivative by another."""
     first = np.cumsum([0, *pair.value.shape.inputs])
 

@@ -19,7 +19,7 @@ from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.symmetry import conserved_fields
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.closed_loop import command_of

@@ -24,7 +24,7 @@ from pfaffian.terms.reduction import RANK, horizontal_lift, indices, others
 from pfaffian.terms.terms import Terms
 
 
-class Part(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows that share velocities with each other and with no other rows, and how they are taken away.
 
     rows: of A.   entries: of the velocities w.   names: those after which the directions across the rows are called.
@@ -53,7 +53,7 @@ class Directions(NamedTuple):
     base: tuple[str, ...]
     axes: tuple[int, ...]
     y: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[RowBlock, ...]
     length: float
 
 
@@ -96,7 +96,7 @@ def directions(T: Terms, of: Directions) -> Left:
     return Left(ca.sparsify(V @ N), ca.vertcat(ca.SX(0, 1), *inside))
 
 
-def _across(A: ca.SX, part: Part) -> tuple[ca.SX, list[ca.SX]]:
+def _across(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
     """Orthonormal columns N across the rows A, and what has to be positive for them."""
     N, inside = ca.SX.eye(A.shape[1]), []
     for i, ((place, sign), least) in enumerate(zip(part.taken, part.least, strict=True)):

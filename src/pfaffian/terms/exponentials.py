@@ -27,7 +27,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.terms.rates import own_coordinates
-from pfaffian.terms.tree import Layout, layout
+from pfaffian.terms.tree import BodyLayout, layout
 
 
 class Block(NamedTuple):
@@ -150,7 +150,7 @@ class Exponentials:
     # -- poses ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _layout(self) -> Layout:
+    def _layout(self) -> BodyLayout:
         return layout(self.mechanism, {})
 
     @cached_property

@@ -23,7 +23,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.model.traced_function import TracedFunction, graph
-from pfaffian.terms.tree import Layout, Tree, assemble_tree, layout
+from pfaffian.terms.tree import BodyLayout, Tree, assemble_tree, layout
 
 SAMPLES = 6
 """Random configurations at which an entry must be the same to count as constant."""
@@ -247,7 +247,7 @@ def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
     return ca.SX.eye(6)[:, used], ca.SX(J[used, :])
 
 
-def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
+def _in_place(at: BodyLayout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
     """Slices of v0 with the rates of each link if N only selects them, in one piece each and parents first; else None."""
     picks, first, slices = [], 0, list[slice]()
     if not N.is_constant():

@@ -99,7 +99,7 @@ def motion(found: Animal, at: Start) -> xr.Dataset:
     words: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
     times: dict[str, Any] = {"duration": s.duration, "step": s.step, "every": s.record_every}
     scheme, recorded = Scheme(**words, saturate=s.saturate), ("q", "v", "u") if found.m.nu else ("q", "v")
-    given: dict[str, Any] = {"u": at.u or None, "parameters": at.p, "record": recorded}
+    given: dict[str, Any] = {"u": at.u, "parameters": at.p, "record": recorded}
     return run(found.m, at.q, at.v, **given, **times, scheme=scheme, error_bound=ANY_ERROR)
 
 

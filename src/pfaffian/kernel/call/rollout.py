@@ -16,7 +16,7 @@ from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
-from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe
+from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
 from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span, run_loop
 from pfaffian.kernel.program.program import Program
@@ -102,7 +102,7 @@ class Rollout:
     code: Code = field(repr=False)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[PortLengths, ...]:
         return self.code.shapes
 
     @property
