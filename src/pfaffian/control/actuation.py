@@ -453,8 +453,8 @@ def quadcopter_forces(
         s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (setpoint - f),  f = s - (0, 0, 0, spin^T w_dot)
 
     so that s'' + k1 s' + k0 (f - setpoint) = 0: the moment that changes the speeds is part of the moment on the machine. A
-    static filter has f = s here. Of more than four propellers w^2 changes by the least, B^T (B B^T)^-1 for B^-1, and what limits
-    of speeds left in w^2 beyond the smallest for s fades by the thrust's k1.
+    static filter has f = s here. Of more than four propellers w^2 changes by the least, B^T (B B^T)^-1 for B^-1, and what
+    limits of speeds left in w^2 beyond the smallest for s fades by the thrust's k1.
 
     Args:
         h: (4,) its state, k1 s at rest.
