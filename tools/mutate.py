@@ -247,7 +247,7 @@ TESTS_OF = {
     "model/rolling.py": ["model/test_rolling.py"],
     "model/rotations.py": ["maths/test_rotations.py"],
     "model/shape.py": ["model/test_shape.py"],
-    "model/shown.py": ["promises/test_repr.py"],
+    "model/reprs.py": ["promises/test_repr.py"],
     "output": ["viewer/test_plain.py", "cli", "simulate/test_netcdf.py"],
     "output/folder.py": ["viewer/test_plain.py", "cli"],
     "output/plain.py": ["viewer/test_plain.py", "cli"],

@@ -52,7 +52,7 @@ UNEVEN = {
 def test_a_gram_on_a_hull_of_tons_is_judged_by_its_own_inertia(changed, why):
     """Of what the whole machine does these are parts of 1e-10 and less; of the rotor's own they are what moves it."""
     assert why in causes(craft(**changed))[SPIN]
-    assert plan(craft(**changed), None).kept == (*range(6), *([] if "inertia" in why or "mass" in why else [6]))
+    assert plan(craft(**changed), None).conserved == (*range(6), *([] if "inertia" in why or "mass" in why else [6]))
 
 
 def test_weight_on_a_light_rotor_is_its_own():
@@ -67,7 +67,7 @@ def test_weight_on_a_light_rotor_is_its_own():
 
 
 def test_a_light_rotor_in_balance_is_a_symmetry_and_one_that_is_not_moves_as_in_full():
-    assert SPIN not in causes(craft()) and plan(craft(), None).kept == tuple(range(7))
+    assert SPIN not in causes(craft()) and plan(craft(), None).conserved == tuple(range(7))
     m = craft(1e-3)
     q, v = m.neutral(), np.r_[0.1, 0.2, 0, 0.3, 0.5, 1.0, 3.0]
     keep = KEEP | {"duration": 0.2}
@@ -83,7 +83,7 @@ def swaying(default=1e-13):
 def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
     m = swaying()
     system, start = pf.reduce(m), {"v": np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]}
-    assert plan(m, None).kept == tuple(range(7))
+    assert plan(m, None).conserved == tuple(range(7))
     for p, which in ((1e-3, "parameters"), ([0, 2e-13, 1e-3], "parameters of run 2")):
         with pytest.raises(pf.ModelError, match=rf"{which} \(off = 0.001\): the momentum of 'spin' .* is not conserved"):
             pf.run(system, **start, parameters={"off": p}, **KEEP)
@@ -130,7 +130,7 @@ def test_a_symmetry_that_is_none_shows_in_the_run(monkeypatch):
     """Were one ever taken for kept that is none, the run would say how far it is off."""
     m = craft(1e-3)
     found = plan(m, None)
-    monkeypatch.setattr(reduction, "planned", lambda *_: Moves(found._replace(kept=tuple(range(7))), None))
+    monkeypatch.setattr(reduction, "planned", lambda *_: Moves(found._replace(conserved=tuple(range(7))), None))
     q, v = m.neutral(), np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]
     full = pf.run(m, q, v, **KEEP)
     with pytest.warns(pf.RunWarning, match="momentum of 'spin'"):
@@ -288,7 +288,7 @@ def test_what_weight_does_to_momenta_that_go_with_the_machine():
               pf.joint("arm", "revolute", "frame", "arm", axis=(0, 0.6, 0.8))]  # fmt: skip
     motors = [pf.forces.thruster("jet", "frame", axis=(1, 0.5, 0.2)), pf.actuator("winch", "car")]
     m = pf.mechanism("rails", bodies, joints, actuators=motors, gravity=(0.5, -1.0, -9.81))
-    assert "car" in [m.v_names[i] for i in plan(m, None).kept]
+    assert "car" in [m.v_names[i] for i in plan(m, None).conserved]
     random = np.random.default_rng(8)
     said = changes_as_it_must(pf.reduce(m), pf.random_configuration(m, random), random.normal(size=5), random.normal(size=2))
     close(said["momentum_drift"], 0 * said["momentum_drift"], 1e-12, "momentum of the bodies", scale=1.0)

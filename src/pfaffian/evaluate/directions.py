@@ -17,7 +17,7 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import SAMPLES, Plan, State, changes_of, changing, place_dependence, plan, somewhere
 from pfaffian.evaluate.symmetry import NOTHING, STATES
 from pfaffian.maths.linear import connected
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
@@ -61,7 +61,7 @@ def planned(m: Mechanism, by: tuple[str, ...] | None) -> Moves:
         return Moves(found, None)
     if by is not None:
         raise ModelError(
-            f"by: there are shapes in which the constraints of {m.name!r} do not fix the velocities of {shown.listed(by)} by "
+            f"by: there are shapes in which the constraints of {m.name!r} do not fix the velocities of {reprs.listed(by)} by "
             "the others; leave it out: the state then has directions that turn with the shape"
         )
     return moves(m)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pfaffian.formats.number import printable
-from pfaffian.formats.sdf_part import SdfJoint, name_of, own_pose, word
+from pfaffian.formats.sdf_part import SdfJoint, name_of, word, written_pose
 from pfaffian.formats.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -37,7 +37,7 @@ class Frames:
             name = self._base(name)
         while waiting:
             last = waiting.pop()
-            here = self.known[self._base(last)] @ own_pose(self.defaults[last][0].first("pose"))
+            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].first("pose"))
             self.known[last] = here @ self.after[last] if last in self.after else here
         return self.known[target]
 

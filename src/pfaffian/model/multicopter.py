@@ -21,7 +21,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import body, tensor
 from pfaffian.model.data import data
 from pfaffian.model.fluid import propeller
@@ -361,7 +361,7 @@ class LinearDrag:
     D: ca.SX
 
     def __repr__(self) -> str:
-        return shown.words(self, f"of {self.body!r}")
+        return reprs.words(self, f"of {self.body!r}")
 
     def __call__(self, k: Any) -> ca.SX:
         return ca.densify(-self.D @ k.twist(self.body))

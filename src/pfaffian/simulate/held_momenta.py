@@ -91,7 +91,7 @@ def holding(
         named=_named(r),
         about=(*system.about, f"kept too, the attitude being put where that has it after each step: {'; '.join(labels)}"),
         check=partial(_check, r),
-        kept=(*system.kept, *range(system.nx, system.nx + len(names))),
+        uncorrected=(*system.uncorrected, *range(system.nx, system.nx + len(names))),
         inertia=lambda T: ca.vertcat(_inertia(system, T), ca.sum1(r.at(T) * (T.M @ r.at(T))).T),
     )
 

@@ -12,7 +12,7 @@ from pfaffian.control.discrete import LawPart
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.result import status_of
@@ -47,7 +47,7 @@ class PythonLaw:
     def what(self) -> str:
         """The law's name in messages."""
         assert self.part.python is not None
-        return f"the law in Python, {shown.function(self.part.python)}"
+        return f"the law in Python, {reprs.function(self.part.python)}"
 
     def until(self, k: int) -> int:
         """Steps from k to the next one at which something is sampled or the law is due."""

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.terms.pfaffian import row_names
@@ -62,7 +62,7 @@ class Equations:
 
     def __repr__(self) -> str:
         sizes = f"{len(self.v)} velocities, {len(self.rows)} rows"
-        return shown.words(self, f"of {self.mechanism!r}", sizes)
+        return reprs.words(self, f"of {self.mechanism!r}", sizes)
 
     def __str__(self) -> str:
         lines = [f"{text(self.mechanism, LONGEST)}: M v_dot + c = f + B u + A^T lambda,  A v_dot = b"]
