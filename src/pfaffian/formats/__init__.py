@@ -11,20 +11,17 @@ from importlib import import_module
 from typing import Any
 
 _LATE = {
-    "RunSettings": "pfaffian.formats.run_settings",
     "installed": "pfaffian.formats.place",
     "parse_mjcf": "pfaffian.formats.mjcf",
     "parse_sdf": "pfaffian.formats.sdf",
     "parse_urdf": "pfaffian.formats.urdf",
     "parse_yaml": "pfaffian.formats.yaml",
-    "read": "pfaffian.formats.door",
     "read_mjcf": "pfaffian.formats.mjcf",
     "read_sdf": "pfaffian.formats.sdf",
     "read_urdf": "pfaffian.formats.urdf",
     "read_usd": "pfaffian.formats.usd",
     "read_yaml": "pfaffian.formats.yaml",
     "unphysical": "pfaffian.model.unphysical",
-    "write": "pfaffian.formats.write",
 }
 """A reader, and what it needs, is imported when it is first used: who reads a URDF does not wait for the others."""
 
