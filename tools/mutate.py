@@ -145,7 +145,7 @@ TESTS_OF = {
     "evaluate/transported_basis.py": ["control/test_quasivelocity.py"],
     "formats": ["formats"],
     "formats/mesh_file.py": ["formats/test_shapes.py"],
-    "formats/urdf.py": ["formats/test_urdf.py", "formats/test_robots.py"],
+    "formats/urdf.py": ["formats/test_urdf.py", "formats/test_urdf_loops.py", "formats/test_robots.py"],
     "formats/urdf_part.py": ["formats/test_urdf.py", "formats/test_robots.py"],
     "formats/urdf_shape.py": ["formats/test_shapes.py"],
     "kernel": ["kernel"],
@@ -237,7 +237,7 @@ TESTS_OF = {
         "simulate/test_record.py",
         "promises/test_wrong_arguments.py",
     ],
-    "model/multicopter.py": ["model/test_multicopter.py", "control/test_flat.py"],
+    "model/multicopter.py": ["model/test_multicopter.py", "control/test_bicopter.py", "control/test_flat.py"],
     "model/number.py": [
         "model/test_check.py",
         "model/test_data.py",
@@ -368,7 +368,7 @@ TESTS_OF = {
     "terms/lengths.py": ["simulate/test_scales.py", "simulate/test_said.py", "simulate/test_start.py"],
     "terms/loops.py": ["identities/test_regularity.py", "oracles/test_overconstrained.py", "simulate/test_scales.py"],
     "terms/momentum.py": ["identities/test_kinetic_energy.py", "simulate/test_reduced_rates.py", "simulate/test_states.py"],
-    "terms/orbit.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
+    "terms/orbit.py": ["identities/test_reduction_forms.py", "simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
     "terms/force_scale.py": ["simulate/test_symmetry.py", "simulate/test_own_scale.py"],
     "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "terms/present.py": ["simulate/test_functions_now.py", "simulate/test_keys.py", "identities/test_force_functions.py"],
@@ -440,8 +440,8 @@ def covering_tests(path: str) -> list[str]:
         path = "__init__.py"
     key = max((k for k in TESTS_OF if path == k or path.startswith(f"{k}/")), key=len, default="")
     chosen = [f"tests/{t}" for t in TESTS_OF.get(key, [])]
-    if key != path and (ROOT / SOURCE / path).exists():
-        chosen = list(dict.fromkeys([*naming(path), *chosen]))
+    if (ROOT / SOURCE / path).exists():
+        chosen = list(dict.fromkeys([*chosen, *naming(path, 2)] if key == path else [*naming(path), *chosen]))
     return [t for t in chosen if (ROOT / t).exists()] + [f"tests/{t}" for t in COVERS_ALL] if chosen else ["tests"]
 
 
