@@ -20,7 +20,7 @@ from pfaffian.output.plain import lines, stem, table, text
 
 # Everything else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:
-    from pfaffian.formats import RunSettings
+    from pfaffian.formats.run_settings import RunSettings
     from pfaffian.model.mechanism import Mechanism
     from pfaffian.simulate.step import Scheme
     from pfaffian.simulate.system import System
@@ -554,7 +554,7 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
 def _export(chosen: argparse.Namespace) -> int:
     """pfaffian export"""
     import pfaffian as pf
-    from pfaffian.formats import RunSettings
+    from pfaffian.formats.run_settings import RunSettings
     from pfaffian.viewer.laws import find
 
     found = find(chosen.law)
