@@ -108,7 +108,7 @@ class Functions(NamedTuple):
     energy: (x, way, p, t) -> T + V and its slope along way.
     terms: the structure of the rest of carried, which the integrator needs.
     settled: (x, t) -> x on the state's own manifold, inlined.   tangent: of the state.
-    solved: (k, base, g, u, p, t) -> k, see `Step`.
+    solved: (k, base, g, u, p, t) -> k, see `StepData`.
     """
 
     rhs: ca.Function
