@@ -16,17 +16,17 @@ they changed (hold="first") by 3 mm.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import estimation
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP = 0.005, 0.0025
 POLES = [-8.0, -8.0, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
@@ -106,8 +106,8 @@ def run() -> dict[str, xr.Dataset]:
     return results
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.5, 5.6)
     above, below = figure.subplots(2, 3)
     for up, down, name in zip(above, below, TIMES, strict=True):
         r = result[name]

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 _HOME = {
@@ -29,19 +28,12 @@ _HOME = {
     "pfaffian.model.shape": ["shape"],
     "pfaffian.model.joint": ["Joint", "edge", "joint", "locked", "mimic"],
     "pfaffian.model.coordinates": ["Coordinates", "coordinates", "velocities"],
-    "pfaffian.model.constraint": [
-        "active_while",
-        "closure",
-        "coincide",
-        "holonomic",
-        "nonholonomic",
-        "servo",
-    ],
-    "pfaffian.model.force": ["actuator", "dissipation", "generalised_force", "kinetic_energy", "potential", "spring", "wrench"],
+    "pfaffian.model.constraint": ["closure", "coincide", "holonomic", "nonholonomic", "servo"],
+    "pfaffian.model.force": ["actuator", "spring", "wrench"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
-    "pfaffian.model.unphysical": ["unphysical"],
     "pfaffian.model.graph": ["joined"],
-    "pfaffian.formats": ["read", "write"],
+    "pfaffian.formats.door": ["read"],
+    "pfaffian.formats.write": ["write"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
@@ -71,7 +63,6 @@ _HOME = {
     "pfaffian.simulate.equilibrium": ["equilibrium"],
     "pfaffian.simulate.linearise": ["linearise"],
     "pfaffian.simulate.casadi_functions": ["casadi_function"],
-    "pfaffian.simulate.qp": ["solve_qp"],
     "pfaffian.sweeps.engine": ["sweep"],
     "pfaffian.viewer.figures": ["overview"],
     "pfaffian.viewer.equations": ["equations"],
@@ -82,14 +73,14 @@ _HOME = {
     "pfaffian.viewer.browser": ["view"],
     "pfaffian.embedded.export": ["export"],
 }
-_FROM = {name: module for module, names in _HOME.items() for name in names}
+_LATE = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
     "bridges", "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters",
     "reduction",
     "results", "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
-__all__ = sorted([*_FROM, *_ROOMS])
+__all__ = sorted([*_LATE, *_ROOMS])
 
 
 def __getattr__(name: str) -> Any:
@@ -97,10 +88,10 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"pfaffian.{name}")
     if name == "__version__":
-        return version("pfaffian")
-    if name not in _FROM:
+        return import_module("importlib.metadata").version("pfaffian")
+    if name not in _LATE:
         raise AttributeError(f"module 'pfaffian' has no attribute {name!r}")
-    value = getattr(import_module(_FROM[name]), name)
+    value = getattr(import_module(_LATE[name]), name)
     globals()[name] = value
     return value
 

@@ -28,7 +28,7 @@ def chain(n=3, driven=True):
     """n carts of 1 kg in a row, springs of 2 N/m between them and to the wall, slightly damped."""
     bodies = [pf.body(f"b{i}", 1.0) for i in range(n)]
     rail = [pf.joint(f"x{i}", "prismatic", "world", f"b{i}", axis=(1, 0, 0), placement=(i, 0, 0)) for i in range(n)]
-    pulls = pf.potential("springs", lambda k: ca.sumsqr(ca.vertcat(k.q[0], k.q[1:] - k.q[:-1])))
+    pulls = pf.forces.potential("springs", lambda k: ca.sumsqr(ca.vertcat(k.q[0], k.q[1:] - k.q[:-1])))
     motors = [pf.actuator("first", "x0"), pf.actuator("last", f"x{n - 1}")] if driven else []
     return pf.mechanism("chain", bodies, rail, forces=[pulls], actuators=motors, gravity=(0, 0, 0))
 

@@ -55,7 +55,7 @@ def test_two_masses_on_a_spring_have_the_poles_too():
     bodies = [pf.body("a", m1), pf.body("b", m2)]
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
     m = pf.mechanism("two", bodies, joints, gravity=(0, 0, 0), actuators=[pf.actuator("F", "a")],
-                     forces=[pf.potential("spring", lambda s: k / 2 * (s.q[0] - s.q[1]) ** 2)])  # fmt: skip
+                     forces=[pf.forces.potential("spring", lambda s: k / 2 * (s.q[0] - s.q[1]) ** 2)])  # fmt: skip
     poles = [-2.0, -1.0, -1 + 1j, -1 - 1j]
     x = two_mass_placement(poles, ratio=k / m2)
 

@@ -264,7 +264,7 @@ def test_a_loop_that_is_open_does_not_count() -> None:
     both = [c for c in m.constraints if isinstance(c, Closure)]
 
     def with_open(*names: str) -> float:
-        shut = [pf.active_while(c, lambda k: k.q[0] > 10) if c.name in names else c for c in both]
+        shut = [pf.constraints.active_while(c, lambda k: k.q[0] > 10) if c.name in names else c for c in both]
         return regular(m.with_(constraints=shut), at)
 
     alone = [regular(m.with_(constraints=[c]), at) for c in both]

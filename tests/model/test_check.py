@@ -122,14 +122,14 @@ def test_what_is_right_is_taken():
         parameters=[x],
     )
     assert m.u_names == ("a", "b")
-    assert pf.unphysical(m) == {}
+    assert pf.formats.unphysical(m) == {}
 
 
 def test_lenient_takes_what_no_body_can_have():
     heavy = pf.body("arm", 1.0, inertia=(1.0, 1.0, 3.0))
     with pytest.raises(pf.ModelError, match="body 'arm'"):
         made(bodies=[heavy, BODIES[1]])
-    assert set(pf.unphysical(made(bodies=[heavy, BODIES[1]], lenient=True))) == {"arm"}
+    assert set(pf.formats.unphysical(made(bodies=[heavy, BODIES[1]], lenient=True))) == {"arm"}
 
 
 @pytest.mark.parametrize("com", [0.0, 3.0], ids=["at the frame", "far from it"])

@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError
-from pfaffian.formats import RunSettings
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.joint import KINDS
 from pfaffian.terms.digest import digest
 from pfaffian.viewer.describe import describe

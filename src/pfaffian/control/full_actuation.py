@@ -48,7 +48,7 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
     B = motor_matrix(terms)
     if len(m.actuators) == n:
         solved = solve_semidefinite(B.T @ B, B.T @ tau, RANK_TOLERANCE)
-        return Inputs(solved.x, ca.sum1(solved.kept) < n)
+        return Inputs(solved.x, ca.sum1(solved.independent) < n)
     rows = orthogonalise(B, ca.SX(n, 0), RANK_TOLERANCE, passes=1)
     return Inputs(smallest(rows, tau), rows.rank < n)
 

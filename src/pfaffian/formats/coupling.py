@@ -58,7 +58,7 @@ class Path:
 
 
 @data
-class Coupling:
+class LengthCoupling:
     """phi(k) = (a - a0) - sum of coef (b - b0)^n, a and b being lengths.
 
     coefs: (5, 1).   starts: (2, 1) a0 and b0.   b: None where a keeps its place.
@@ -70,7 +70,7 @@ class Coupling:
     starts: ca.SX
 
     def __repr__(self) -> str:
-        return "<Coupling>"
+        return "<LengthCoupling>"
 
     def __call__(self, k: Any) -> ca.SX:
         x = ca.SX(0) if self.b is None else self.b.length(k) - self.starts[1]
@@ -128,14 +128,14 @@ class Pull:
 
 
 @data
-class Drag:
+class LengthDamper:
     """R(k) of a damper on a length, d rate^2 / 2."""
 
     along: Length
     damping: ca.SX
 
     def __repr__(self) -> str:
-        return "<Drag>"
+        return "<LengthDamper>"
 
     def __call__(self, k: Any) -> ca.SX:
         return self.damping * self.along.rate(k) ** 2 / 2

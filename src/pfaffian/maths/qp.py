@@ -31,8 +31,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING
 from pfaffian.maths.pack import pack
+from pfaffian.maths.reflection import NOTHING
 
 SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
 
@@ -152,7 +152,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         W: (m, n), a row shorter than 1e-150 counts as zero.
         l: (m, 1).
     Returns:
-        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.solve_qp`), turns, error,
+        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), turns, error,
         within.
 
     Example:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, optional
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
 
@@ -40,7 +40,7 @@ def jax_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
@@ -79,7 +79,7 @@ def _need_jax() -> Any:
     return jax
 
 
-def _differentiable(jax: Any, pair: Pair, threads: int) -> Callable[..., Any]:
+def _differentiable(jax: Any, pair: ValueAndSlopes, threads: int) -> Callable[..., Any]:
     sizes, (n,) = pair.value.shape.inputs, pair.value.shape.outputs
     width = sum(sizes)
 

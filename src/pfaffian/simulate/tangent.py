@@ -38,13 +38,13 @@ def _of_own(s: System, corrects: bool) -> Tangent:
 
     def into(x: ca.SX, t: ca.SX, r: ca.SX) -> tuple[ca.SX, ca.SX]:
         at = ca.SX.sym("x", s.nx)
-        moved = ca.jtimes(ca.vertcat(*s.shown(at, t)), at, _unstepped(s.variables, at, r))
+        moved = ca.jtimes(ca.vertcat(*s.q_and_v(at, t)), at, _unstepped(s.variables, at, r))
         moved = ca.substitute(moved, at, x[: s.nx, 0])
         return moved[:nq, 0], moved[nq:, 0]
 
     def onto(x: ca.SX, t: ca.SX, dq: ca.SX, dv: ca.SX) -> ca.SX:
         T = terms(ca.SX.sym("q", nq), ca.SX.sym("v", m.nv), t)
-        here = s.shown(x[: s.nx, 0], t)
+        here = s.q_and_v(x[: s.nx, 0], t)
         moved = ca.substitute(s.pushed(x, T, dq, dv), ca.vertcat(T.q, T.v), ca.vertcat(*here))
         at = ca.SX.sym("x", s.nx)
         return ca.substitute(ca.jtimes(s.variables.stepped(at), at, moved), at, x[: s.nx, 0])
@@ -52,7 +52,7 @@ def _of_own(s: System, corrects: bool) -> Tangent:
     def enter(q: ca.SX, v: ca.SX, t: ca.SX) -> ca.SX:
         return s.entered(terms(q, v, t), q, v)
 
-    return Tangent(s.nx, corrects, lambda x, t: s.shown(x[: s.nx, 0], t), enter, into, onto)
+    return Tangent(s.nx, corrects, lambda x, t: s.q_and_v(x[: s.nx, 0], t), enter, into, onto)
 
 
 def _unstepped(variables: Variables, x: ca.SX, r: ca.SX) -> ca.SX:

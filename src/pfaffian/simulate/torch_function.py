@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, optional
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
 
@@ -37,7 +37,7 @@ def torch_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
@@ -73,7 +73,7 @@ def torch_function(
     return f
 
 
-def _rule(torch: Any, pair: Pair, threads: int) -> Any:
+def _rule(torch: Any, pair: ValueAndSlopes, threads: int) -> Any:
     """The autograd function: its values by one kernel, the slopes in its derivative by another."""
     first = np.cumsum([0, *pair.value.shape.inputs])
 

@@ -41,7 +41,7 @@ def remembered(maxsize: int, quick: bool = False) -> Callable[[_Make], _Make]:
     def of(make: _Make) -> _Make:
         @(lru_cache(maxsize) if quick else memoised(maxsize))
         @wraps(make)
-        def by(identities: tuple, m: Mechanism, *arguments: Any) -> Any:
+        def by(identities: tuple[Any, ...], m: Mechanism, *arguments: Any) -> Any:
             return make(m, *arguments)
 
         @wraps(make)
@@ -135,7 +135,7 @@ def _known(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> Trac
     return TracedFunction(f, of_function(f, what, k) + (_of_bodies(f, what, apart) if apart else ""))
 
 
-def _of_bodies(f: Callable, what: str, apart: Apart) -> str:
+def _of_bodies(f: Callable[..., Any], what: str, apart: Apart) -> str:
     """Digest of the bodies that a function acts on: two with one graph may push different ones."""
     with suppress(ModelError):
         value = column(ask_value(f, what, apart), what)

@@ -13,7 +13,7 @@ import xarray as xr
 
 from pfaffian.errors import PfaffianError, plural
 from pfaffian.evaluate.compiled import compile_terms
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import LONGEST, text
@@ -44,7 +44,7 @@ LINK, LOOP = "#46465a", "#d55e00"
 
 def machine(m: Mechanism) -> str:
     """A mechanism as HTML: a picture of its links, and the tables of its parts."""
-    return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{shown.html(m)}</div><div>{_drawn(m)}</div></div>'
+    return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{reprs.html(m)}</div><div>{_drawn(m)}</div></div>'
 
 
 def result(ds: xr.Dataset) -> str:
