@@ -208,5 +208,12 @@ def test_orphans_and_old_entries_are_swept(place):
         os.utime(path, (1.0, 1.0))
     store._sweep.cache_clear()
     assert store.directory() == place and not orphan.exists()
+    day, now = 86400.0, time.time()
+    ages = {"young.alias": 29, "old.alias": 31, "young.programs": 29, "old.programs": 31, "young.json": 29}
+    for name, days in ages.items():
+        (place / name).write_text("")
+        os.utime(place / name, (now - days * day,) * 2)
     assert store.prune(30) == 1
+    assert {name for name in ages if (place / name).exists()} == {"young.alias", "young.programs", "young.json"}
+    (place / "young.json").unlink()
     assert entries(place) == ([], [])

@@ -189,7 +189,7 @@ WRONG = {
     "no inputs": (lambda: singularities(M.with_(actuators=[]), AT, "b", length=1.0), "name the driven velocities"),
     "a batch": (lambda: singularities(M, np.array([AT, AT]), "b", length=1.0), "one state at a time"),
     "off the constraints": (lambda: singularities(M, AT + 0.1 * np.arange(4), "b", length=1.0), "off the constraints"),
-    "a word for turning": (lambda: singularities(M, AT, "b", length=1.0, turning="no"), "turning"),
+    "a word for turning": (lambda: singularities(M, AT, "b", length=1.0, turning="no"), "^turning(?! x)"),
     "a name as machine": (lambda: singularities("M", AT, "b", length=1.0), "a Mechanism is needed"),
     "a point of two": (lambda: singularities(M, AT, "b", length=1.0, point=(0, 0)), "point"),
 }
