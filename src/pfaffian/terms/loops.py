@@ -20,6 +20,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import connected, largest, orthogonalise
 from pfaffian.maths.reflection import NOTHING
@@ -61,10 +62,7 @@ class Loops(NamedTuple):
 
 def loops(k: Kinematics) -> Loops:
     """The loops of closures, see `closed`, without those that only repeat another; written once for these Kinematics."""
-    built = vars(k)
-    if "loops" not in built:
-        built["loops"] = _loops(k)
-    return built["loops"]
+    return once_for(k, "loops", lambda: _loops(k))
 
 
 def _loops(k: Kinematics) -> Loops:
