@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.coupling import GravityCompensation
 from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.left_out import LeftOut, leave, warned
 from pfaffian.formats.mesh_file import Places, places
@@ -197,7 +197,7 @@ def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potent
         return ca.SX(ca.DM([-link.mass * g for g in gravity]))
 
     return [
-        Potential(f"{n} without gravity"[:128], Lifted(n, ca.SX(ca.DM(x.com)), force(x)))
+        Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
         for n, x in links.items() if x.floats and x.mass
     ]  # fmt: skip
 
