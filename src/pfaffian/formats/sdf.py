@@ -158,7 +158,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
         check_placed_alone(model)
         return model, scope, world
     if not names:
-        raise sdf.error("there is no <model>")
+        raise sdf.error("there is no <model>; give a file with one")
     if name is None:
         listed = ", ".join(printable(names[id(m)]) for m, _ in found[:8])
         raise sdf.error(f"there are {len(found)} models: {listed}; pass model=name")
