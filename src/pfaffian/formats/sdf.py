@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.coupling import GravityCompensation
 from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.left_out import LeftOut, leave, warned
 from pfaffian.formats.mesh_file import Places, places
@@ -158,7 +158,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
         check_placed_alone(model)
         return model, scope, world
     if not names:
-        raise sdf.error("there is no <model>")
+        raise sdf.error("there is no <model>; give a file with one")
     if name is None:
         listed = ", ".join(printable(names[id(m)]) for m, _ in found[:8])
         raise sdf.error(f"there are {len(found)} models: {listed}; pass model=name")
@@ -197,7 +197,7 @@ def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potent
         return ca.SX(ca.DM([-link.mass * g for g in gravity]))
 
     return [
-        Potential(f"{n} without gravity"[:128], Lifted(n, ca.SX(ca.DM(x.com)), force(x)))
+        Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
         for n, x in links.items() if x.floats and x.mass
     ]  # fmt: skip
 

@@ -325,6 +325,11 @@ class Semidefinite(NamedTuple):
     independent: ca.SX
 
 
+def least_squares(A: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
+    """x of least |A x - b| by A^T A x = A^T b, zero where columns of A depend on those before; see `solve_semidefinite`."""
+    return solve_semidefinite(A.T @ A, A.T @ b, tolerance)
+
+
 def solve_semidefinite(
     G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None, groups: Sequence[Sequence[int]] | None = None
 ) -> Semidefinite:

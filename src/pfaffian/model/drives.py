@@ -238,7 +238,7 @@ def _two(what: str, first: Any, last: Any, kind: str) -> None:
         if not isinstance(x, str):
             raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
     if first == last:
-        raise ModelError(f"{what}: both ends are on {first!r}")
+        raise ModelError(f"{what}: both ends are on {first!r}; name two")
 
 
 @data
