@@ -25,8 +25,8 @@ def sprung() -> pf.Mechanism:
         pf.joint("b", "prismatic", "inner", "outer", axis=(1, 0, 0)),
         pf.joint("c", "revolute", "outer", "rod", axis=(0, 1, 0)),
     ]
-    spring = pf.potential("spring", lambda K: k * (K.q[1] ** 2 / 2 + K.q[2] ** 4 / 10))
-    damper = pf.dissipation("damper", lambda K: 100 * K.v[1] ** 2 / 2)
+    spring = pf.forces.potential("spring", lambda K: k * (K.q[1] ** 2 / 2 + K.q[2] ** 4 / 10))
+    damper = pf.forces.dissipation("damper", lambda K: 100 * K.v[1] ** 2 / 2)
     bodies = [pf.body("inner", 1.0), pf.body("outer", 0.2), pf.body("rod", 0.3, com=(0, 0, -0.5), inertia=0.01)]
     return pf.mechanism("sprung", bodies, joints, forces=[spring, damper], parameters=[k], actuators=[pf.actuator("push", "a")])
 
