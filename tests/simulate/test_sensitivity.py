@@ -328,6 +328,9 @@ def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
         pf.casadi_function(m, "step", **EXPRESSION)
+    with pytest.raises(ModelError, match="^step must be above 0"):
+        pf.casadi_function(m, "step", step=0, **EXPRESSION)
+    assert pf.casadi_function(m, "constraints", wrt=["q"], **EXPRESSION).name_out()[2:] == ["phi_by_q", "eta_by_q"]
     with pytest.raises(ModelError, match="'rate' takes no step"):
         pf.casadi_function(m, "rate", step=0.1)
     with pytest.raises(ModelError, match="what 'stepp' is unknown"):

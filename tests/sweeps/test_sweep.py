@@ -295,6 +295,15 @@ def test_it_says_what_it_takes(tmp_path):
     assert sweeps.explain(pendulum(), SPACE, **how).left == 16
 
 
+@pytest.mark.parametrize(("long", "times"), [(np.inf, 2), (0.0, 1)])
+def test_a_quick_block_is_measured_when_it_is_compiled(tmp_path, monkeypatch, long, times):
+    computed, calls = engine.computed, []
+    monkeypatch.setattr(engine, "LONG", long)
+    monkeypatch.setattr(engine, "computed", lambda *what: (calls.append(what), computed(*what))[1])
+    sweeps.explain(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
+    assert len(calls) == times
+
+
 def test_blocks_follow_from_what_a_run_is(tmp_path):
     def block(count, **changed):
         options = {"duration": 1.0, "step": 0.01, "backend": "interpreter"} | changed
