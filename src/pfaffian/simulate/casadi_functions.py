@@ -130,7 +130,7 @@ INPUTS = {
 
 @dataclass(frozen=True)
 class _Made:
-    """What is asked for.   hessian: with second derivatives.   simulation, h: of a step."""
+    """The derivatives that are requested.   hessian: with second derivatives.   simulation, h: of a step."""
 
     mechanism: Mechanism
     what: str
