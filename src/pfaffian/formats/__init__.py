@@ -34,3 +34,7 @@ __all__ = [
     "read_yaml",
     "unphysical",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
