@@ -33,8 +33,8 @@ from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, s
 from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.fresh import fresh
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols
 from pfaffian.terms.terms import Terms
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
@@ -205,7 +205,7 @@ def _power(
     v_dot: ca.SX,
 ) -> ca.SX:
     """Rate of Wbar along motion and reference."""
-    s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
+    s, s_R, v_R_dot = at_new_symbols(k), at_new_symbols(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
     W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
     bend = ca.SX.sym("v_dot", k.mechanism.nv)
     rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
