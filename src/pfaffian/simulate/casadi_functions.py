@@ -133,7 +133,7 @@ INPUTS = {
 
 @dataclass(frozen=True)
 class FunctionRequest:
-    """What is asked for, and the functions that it takes.   hessian: with second derivatives.   simulation, h: of a step."""
+    """The functions that are requested.   hessian: with second derivatives.   simulation, h: of a step."""
 
     mechanism: Mechanism
     what: str
