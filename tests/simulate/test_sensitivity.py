@@ -329,7 +329,7 @@ def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
         pf.casadi_function(m, "step", **EXPRESSION)
-    with pytest.raises(ModelError, match="^step must be above 0"):
+    with pytest.raises(ModelError, match=r"^step must be above 0"):
         pf.casadi_function(m, "step", step=0, **EXPRESSION)
     assert pf.casadi_function(m, "constraints", wrt=["q"], **EXPRESSION).name_out()[2:] == ["phi_by_q", "eta_by_q"]
     with pytest.raises(ModelError, match="'rate' takes no step"):

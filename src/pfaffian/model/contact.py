@@ -427,7 +427,7 @@ def stops(
     """
     found: list[Potential | GeneralisedForce] = []
     for j in [joints] if isinstance(joints, str) else joints:
-        if not hasattr(j, "limits"):
+        if isinstance(j, str) or not hasattr(j, "limits"):
             raise ModelError(f"stops: joints are needed, as m.joints, got {brief(j)}")
         for i, limits in enumerate(j.limits):
             if limits == UNLIMITED:
