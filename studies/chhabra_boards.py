@@ -47,7 +47,7 @@ def follow(joint: str, size: float, phase: float) -> Any:
         wanted = size * (1 - ca.exp(-2 * k.t)) * ca.sin(RATE * k.t + phase)
         return SPRING * (wanted - k.joint(joint)) - DAMPER * k.joint_rate(joint)
 
-    return pf.generalised_force(f"{joint} swings", force, joint=joint)
+    return pf.forces.generalised_force(f"{joint} swings", force, joint=joint)
 
 
 def blade(body: str, at: float = 0.0) -> Any:

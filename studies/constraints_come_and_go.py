@@ -46,7 +46,7 @@ def mechanism() -> pf.Mechanism:
         joints.append(pf.joint(f"joint {i}", "revolute", before, f"link {i}", axis=(0, -1, 0), placement=pf.pose((at, 0, 0))))
         before, at = f"link {i}", l
     rail = pf.holonomic("rail", lambda k: tip(k)[2] - HEIGHT)
-    there = pf.active_while(rail, lambda k: ca.logic_or(k.t < off.symbol, k.t >= on.symbol))
+    there = pf.constraints.active_while(rail, lambda k: ca.logic_or(k.t < off.symbol, k.t >= on.symbol))
     motors = [pf.actuator(f"motor {i}", f"joint {i}") for i in range(3)]
     return pf.mechanism("arm on a rail", bodies, joints, constraints=[there], actuators=motors, parameters=[off, on])
 
@@ -83,7 +83,7 @@ def crank(gone: tuple[float, float]) -> pf.Mechanism:
     """The slider-crank, its slider gone between two times."""
     y = (0, -1, 0)
     slider = pf.holonomic("slider", lambda k: k.position("rod", (1, 0, 0))[2])
-    there = pf.active_while(slider, lambda k: ca.logic_or(k.t < gone[0], k.t >= gone[1]))
+    there = pf.constraints.active_while(slider, lambda k: ca.logic_or(k.t < gone[0], k.t >= gone[1]))
     joints = [
         pf.joint("q1", "revolute", "world", "crank", axis=y),
         pf.joint("q2", "revolute", "crank", "rod", axis=y, placement=pf.pose((1, 0, 0))),

@@ -85,13 +85,15 @@ def circle() -> pf.Mechanism:
         "x", ("1", "2"), ("rate",), lambda q: ca.vertcat(-q[1], q[0]), phi=lambda q: ca.sumsqr(q) - RHO**2, start=(RHO, 0),
         q_units="m", v_units="rad/s",
     )  # fmt: skip
-    T = pf.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.q_dot) / 2)
-    return pf.mechanism("circle", [], [], coordinates=[x], forces=[T, pf.potential("weight", lambda k: MASS * G * k.q[1])])
+    T = pf.forces.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.q_dot) / 2)
+    return pf.mechanism(
+        "circle", [], [], coordinates=[x], forces=[T, pf.forces.potential("weight", lambda k: MASS * G * k.q[1])]
+    )
 
 
 def top() -> pf.Mechanism:
     """M3: T = w^T Theta w / 2 and nothing else. [konz25 (2.33)]"""
-    T = pf.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM(THETA) * k.v) / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM(THETA) * k.v) / 2)
     return pf.mechanism("top", [], [], coordinates=[rotation()], forces=[T])
 
 
@@ -110,14 +112,16 @@ def quadratic() -> pf.Mechanism:
         M, b, c = parts(k)
         return ca.dot(k.v, M @ k.v) / 2 + ca.dot(b, k.v) + c
 
-    return pf.mechanism("quadratic", [], [], coordinates=[rotation()], forces=[pf.kinetic_energy("T", T)])
+    return pf.mechanism("quadratic", [], [], coordinates=[rotation()], forces=[pf.forces.kinetic_energy("T", T)])
 
 
 def charge() -> pf.Mechanism:
     """M4: a charge in a magnetic field, b = field / 2 (-y, x), under gravity."""
     x = pf.coordinates("r", ("x", "y"), ("x", "y"), lambda q: ca.SX.eye(2), q_units="m")
-    T = pf.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.v) / 2 + FIELD / 2 * (k.q[0] * k.v[1] - k.q[1] * k.v[0]))
-    return pf.mechanism("charge", [], [], coordinates=[x], forces=[T, pf.potential("weight", lambda k: MASS * G * k.q[1])])
+    T = pf.forces.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.v) / 2 + FIELD / 2 * (k.q[0] * k.v[1] - k.q[1] * k.v[0]))
+    return pf.mechanism(
+        "charge", [], [], coordinates=[x], forces=[T, pf.forces.potential("weight", lambda k: MASS * G * k.q[1])]
+    )
 
 
 def Y(a: np.ndarray) -> np.ndarray:

@@ -85,7 +85,7 @@ def mechanism(plan: bool = False) -> pf.Mechanism:
             on = ON[leg].symbol > 0.5
             return ca.logic_and(on, planned(leg, k.t)) if plan else on
 
-        feet.append(pf.active_while(holds, there))
+        feet.append(pf.constraints.active_while(holds, there))
     return m.with_(constraints=feet, parameters=[*ON.values(), *(x for leg in LEGS for x in AT[leg])])
 
 

@@ -89,7 +89,7 @@ def fluid():
         apart = k.twist("body") - ca.vertcat(G.R.T @ there, G.R.T @ w)
         return ca.dot(apart, D @ apart) / 2
 
-    return pf.dissipation("fluid", R)
+    return pf.forces.dissipation("fluid", R)
 
 
 def by_matrices(flowing: bool = True) -> pf.Mechanism:

@@ -50,7 +50,7 @@ def mechanism(limits: tuple[float, float] = LIMITS) -> pf.Mechanism:
 def two_masses() -> pf.Mechanism:
     """A force on the first of two masses with a spring between them. [konz25 (4.117)]"""
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
-    spring = pf.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
+    spring = pf.forces.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
     bodies, motor = [pf.body("a", 1.0), pf.body("b", 1.0)], pf.actuator("F", "a")
     return pf.mechanism("two masses", bodies, joints, gravity=(0, 0, 0), actuators=[motor], forces=[spring])
 
@@ -182,7 +182,7 @@ def pvtol_figure(result: dict[str, xr.Dataset]) -> Any:
     goal = along_reference(looping(), np.linspace(0, LOOP, 200))
     loop.plot(goal[:, 0], goal[:, 1], "k:", label="reference")
     path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point: all three alike", aspect="equal")
-    tilt.set(xlabel="time [s]", ylabel="tilt [deg]")
+    tilt.set(xlabel="time [s]", ylabel="tilt [deg]", title="to a set point: all three alike")
     left.set(xlabel="time [s]", ylabel="matching force along x [N]", title="in the loop")
     loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within limits", aspect="equal")
     turned.set(xlabel="time [s]", ylabel="tilt [deg]")

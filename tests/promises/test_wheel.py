@@ -30,7 +30,7 @@ def wheel(tmp_path_factory):
 
 
 def test_the_wheel_has_every_file(wheel):
-    kinds = ("*.py", "*.h", "*.html", "py.typed")
+    kinds = ("*.py", "*.pyi", "*.h", "*.html", "py.typed")
     wanted = {str(p.relative_to(ROOT / "src")) for kind in kinds for p in (ROOT / "src").rglob(kind)}
     for kind in ("studies", "examples"):
         wanted |= {f"pfaffian/_{kind}/{p.name}" for p in (ROOT / kind).iterdir() if p.suffix in (".py", ".yaml", ".md")}

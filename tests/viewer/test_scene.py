@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -203,6 +205,18 @@ def test_the_camera_has_the_whole_motion_in_sight() -> None:
         half = VIEW / 2 * -seen[:, 2]
         assert (half > 0).all() and (np.abs(seen[:, 1]) < half).all() and (np.abs(seen[:, 0]) < half * aspect).all()
         assert max((np.abs(seen[:, 1]) / half).max(), (np.abs(seen[:, 0]) / half / aspect).max()) > 0.6, "nor far away"
+
+
+@pytest.mark.parametrize("up", [2, 1])
+@pytest.mark.parametrize("lying", [True, False])
+def test_the_camera_stands_in_front_and_above(up, lying) -> None:
+    """Before the y axis, but where that points upward before the x axis; for a motion that lies flat and for one in space."""
+    front, extent = (1 if up == 2 else 0), np.array([2.0, 3.0, 2.5])
+    extent[up] = 0.01 if lying else 1.0
+    corners = extent * np.array(list(np.ndindex(2, 2, 2)))
+    camera = framing(SimpleNamespace(points=corners, up=np.eye(3)[up], size=3.0))
+    away = camera.eye - camera.target
+    assert away[up] > 0 and away[front] < 0
 
 
 def test_records_are_thinned_evenly_with_both_ends() -> None:

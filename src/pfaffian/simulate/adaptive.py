@@ -19,7 +19,7 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, drafted, status_of
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Recorded, drafted, status_of
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
@@ -107,7 +107,7 @@ def run_adaptive(
         | settings_of(scheme, m)
         | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
-    course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
+    course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
     result = drafted(simulation, course, provenance)
     tell_stops(result, simulation, done.x[None], begun)
     tell_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))

@@ -107,7 +107,7 @@ def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
         )
 
 
-def _named_series(u: Mapping, names: Sequence[str]) -> np.ndarray:
+def _named_series(u: Mapping[str, Any], names: Sequence[str]) -> np.ndarray:
     """From {name: number, (samples,) or (samples, runs)}; inputs that are not named are zero."""
     columns = {}
     for name, entry in u.items():

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest, optional
 from pfaffian.evaluate.arrays import as_whole, one_of
+from pfaffian.formats.sweep_settings import Method
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.sampling import check_seed, check_seeds
 
-Method = Literal["sobol", "halton", "latin"]
 SEED = "seed"
 GROUPS = {"q:": "q", "v:": "v", "u:": "u"}
 """How the label of an axis begins -> the argument of `run`; a parameter has its name alone."""

@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.maths import so3
 from pfaffian.output.plain import text
 from pfaffian.viewer.camera import framing
-from pfaffian.viewer.scene import Moving, Part, Scene, floor_square
+from pfaffian.viewer.scene import Moving, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
 SMALLEST = 65535
@@ -50,7 +50,7 @@ def _data(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _part(p: Part, known: dict[bytes, int], geometries: list[dict[str, Any]]) -> dict[str, Any]:
+def _part(p: ScenePart, known: dict[bytes, int], geometries: list[dict[str, Any]]) -> dict[str, Any]:
     """One part; what several parts have in common is stored once."""
     key = p.solid.vertices.tobytes() + p.solid.faces.tobytes()
     if key not in known:

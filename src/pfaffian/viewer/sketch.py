@@ -13,7 +13,7 @@ from pfaffian.model.elastic import PoseSpring
 from pfaffian.model.fluid import Propeller
 from pfaffian.model.force import Potential, Spring, Thruster, Wrench
 from pfaffian.model.rolling import BallSlip, Disk, DiskSlip
-from pfaffian.viewer.scene import Part, Placed, body_colour
+from pfaffian.viewer.scene import PlacedMechanism, ScenePart, body_colour
 from pfaffian.viewer.solids import Solid, box, cylinder, rod, sphere, towards
 
 THICKNESS = 0.016
@@ -32,16 +32,16 @@ HUB_DOFS = 3
 """A joint with more freedom than this leads nowhere in particular: the rods of its body start at the mass centre."""
 
 
-def sketches(k: Placed) -> Iterator[Part]:
+def sketches(k: PlacedMechanism) -> Iterator[ScenePart]:
     """The parts of all bodies that have no shape, nor are fixed to one that has."""
     round_ = dict(_round(k))
     for i, b in enumerate(k.m.bodies):
         if not _shaped(k, b.name):
             for solid in round_.get(b.name) or _rods(k, b):
-                yield Part(b.name, i, solid, body_colour(k, b), "shapes")
+                yield ScenePart(b.name, i, solid, body_colour(k, b), "shapes")
 
 
-def _shaped(k: Placed, body: str) -> bool:
+def _shaped(k: PlacedMechanism, body: str) -> bool:
     """Whether a body, or one that it is fixed to, has shapes: parts of a robot that its file shows nothing of are inside."""
     if body in k.bodies and k.m.body(body).shapes:
         return True
@@ -49,7 +49,7 @@ def _shaped(k: Placed, body: str) -> bool:
     return lead is not None and lead.kind.name == "fixed" and lead.mimic is None and _shaped(k, lead.parent)
 
 
-def attached(k: Placed, b: Body) -> list[np.ndarray]:
+def attached(k: PlacedMechanism, b: Body) -> list[np.ndarray]:
     """(3,) points of a body that joints, closures, springs, bushings, thrusters and propellers take hold of, in its frame; that
     of the joint that leads to it first."""
     m, found = k.m, list[np.ndarray]()
@@ -79,7 +79,7 @@ def _ends(f: object) -> tuple[tuple[str, Any], ...]:
     return ()
 
 
-def _rods(k: Placed, b: Body) -> Iterator[Solid]:
+def _rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
     """From the joint that leads to the body, or its mass centre, to the other points; the inertia where these are few."""
     points, com = attached(k, b), k.value(b.com).ravel()
     led = any(j.child == b.name and j.nv <= HUB_DOFS for j in k.m.joints)
@@ -100,7 +100,7 @@ def _rods(k: Placed, b: Body) -> Iterator[Solid]:
         yield from inertia_solid(k, b, most)
 
 
-def _round(k: Placed) -> Iterator[tuple[str, list[Solid]]]:
+def _round(k: PlacedMechanism) -> Iterator[tuple[str, list[Solid]]]:
     """The wheels and balls that roll."""
     for c in k.m.constraints:
         if isinstance(c, Nonholonomic) and isinstance(c.eta, DiskSlip):
@@ -111,18 +111,18 @@ def _round(k: Placed) -> Iterator[tuple[str, list[Solid]]]:
             yield c.eta.body, [sphere(k.value(c.eta.radius).item()).moved(np.eye(3), k.value(c.eta.centre))]
 
 
-def radius_of_gyration(k: Placed, b: Body) -> float:
+def radius_of_gyration(k: PlacedMechanism, b: Body) -> float:
     """[m]; zero for a body without mass or inertia."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     return float(np.sqrt(max(np.trace(I), 0.0) / 2 / m)) if m > 0 else 0.0
 
 
-def radius_of_inertia(k: Placed, b: Body) -> float:
+def radius_of_inertia(k: PlacedMechanism, b: Body) -> float:
     """[m] at which the body's mass has its largest moment of inertia."""
     return float(np.sqrt(max(np.linalg.eigvalsh(k.value(b.inertia))[-1], 0.0) / k.value(b.mass).item()))
 
 
-def inertia_box(k: Placed, b: Body) -> tuple[Solid, ...]:
+def inertia_box(k: PlacedMechanism, b: Body) -> tuple[Solid, ...]:
     """The box of even density that has the body's mass and inertia; none thinner than a rod."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     moments, axes = np.linalg.eigh((I + I.T) / 2)
@@ -132,7 +132,7 @@ def inertia_box(k: Placed, b: Body) -> tuple[Solid, ...]:
     return (box(edges).moved(axes, k.value(b.com)),)
 
 
-def inertia_solid(k: Placed, b: Body, most: float = np.inf) -> tuple[Solid, ...]:
+def inertia_solid(k: PlacedMechanism, b: Body, most: float = np.inf) -> tuple[Solid, ...]:
     """A ball for equal moments of inertia, or none, of a radius of at most `most`; else the box of the inertia."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     moments = np.linalg.eigvalsh((I + I.T) / 2)

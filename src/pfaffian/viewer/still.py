@@ -13,7 +13,7 @@ from pfaffian.model.mechanism import as_mechanism
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import framing
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import Moving, Part, Scene, faint, states_of, thinned
+from pfaffian.viewer.scene import Moving, Scene, ScenePart, faint, states_of, thinned
 
 INSTANTS = 4
 """Instants that are drawn, the last one in full."""
@@ -66,7 +66,7 @@ def drawn(made: Scene, size: tuple[int, int]) -> np.ndarray:
     return frame(made, batched(made, layers), layers, camera, backdrop(made, layers, camera, size), last)
 
 
-def frozen(made: Scene, i: int, opacity: float) -> tuple[tuple[Part, ...], tuple[Moving, ...]]:
+def frozen(made: Scene, i: int, opacity: float) -> tuple[tuple[ScenePart, ...], tuple[Moving, ...]]:
     """What moves, as it is at record i, fixed to the world and faint."""
     parts = tuple(
         p._replace(

@@ -55,10 +55,14 @@ def compile_cuda(text: str, architecture: str = "sm_90") -> DeviceCode:
         raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(done)[1].decode()}\n{log}")
     binary = _text(nvrtc, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     nvrtc.nvrtcDestroyProgram(program)
-    most = lambda words: max(map(int, re.findall(words, log)), default=0)  # noqa: E731
     spilled = sum(map(int, re.findall(r"(\d+) bytes spill stores", log)))
-    stack = most(r"(\d+) bytes cumulative stack size")
-    return DeviceCode(binary, architecture, most(r"Used (\d+) registers"), stack, spilled, log)
+    stack = _most(r"(\d+) bytes cumulative stack size", log)
+    return DeviceCode(binary, architecture, _most(r"Used (\d+) registers", log), stack, spilled, log)
+
+
+def _most(pattern: str, log: str) -> int:
+    """The largest of the numbers that a pattern finds in the compiler's words."""
+    return max(map(int, re.findall(pattern, log)), default=0)
 
 
 def _nvrtc() -> Any:
