@@ -50,6 +50,20 @@ def test_regularity_knows_neither_frames_nor_order(kind: str) -> None:
         close(regular(tree.with_(constraints=[second, moved]), q), own, 1e-8, f"regularity of {kind}, seed {seed}")
 
 
+def test_a_function_is_measured_alike_wherever_the_frames_of_a_closure_are() -> None:
+    """Its typical size is of random slides, as far as the tree is long: a closure does not lengthen it."""
+    random = np.random.default_rng(5)
+    tree = random_tree(random, *TREE)
+    q = random_configuration(tree, random, 1.0)
+    slide = tree.q_names.index("j1")
+    bent = pf.holonomic("bent", lambda k: k.q[slide] ** 2 + ca.sin(k.q[0]) - float(q[slide] ** 2 + np.sin(q[0])))
+    loop = closing("loop", "cylindrical", "b0", "b3", random, placements(tree, q))
+    far = replace(loop, placement_a=loop.placement_a @ pf.pose((0, 0, 40.0)))
+    own, other = (regular(tree.with_(constraints=[c, bent]), q) for c in (loop, far))
+    assert 0.1 < own < 0.9
+    close(other, own, 1e-8, "regularity with the frame 40 m along its axis")
+
+
 def test_rows_without_entries_do_not_count() -> None:
     """Of three coordinates of a point in a plane two rows are left, the same as of two."""
     m, q = storeys(1, np.eye(3)), [0.3, -1.1, 0.4]

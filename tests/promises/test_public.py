@@ -27,6 +27,15 @@ def test_the_top_stays_small_and_each_name_has_one_place():
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
 
 
+@pytest.mark.parametrize("room", ["pf", *ROOMS])
+def test_the_text_of_a_room_has_every_name_on_one_screen(room):
+    module = pf if room == "pf" else ROOMS[room]
+    text = inspect.getdoc(module)
+    names = [name for name in module.__all__ if name not in ROOMS] if room == "pf" else module.__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+    assert len(text.split("\n")) <= 40 and max(map(len, text.split("\n"))) <= 128
+
+
 def _types(node):
     """Names in the annotations of a class: of its fields, and of what its public methods return."""
     of = [x.annotation for x in node.body if isinstance(x, ast.AnnAssign)]

@@ -196,7 +196,7 @@ def test_what_pushes_from_outside_is_read_off(case):
 
 def test_a_machine_that_stands_keeps_what_its_first_joint_leaves():
     rail = block()
-    assert list(found(rail).kept) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
+    assert list(found(rail).conserved) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
     for m in (pendulum(), four_bar(), block(damping=1.0), pf.actuate_all(block())):
         assert found(m) is None, m.name
     assert found(pf.reduce(SPUN).mechanism) and momenta_of(Simulation(pf.reduce(SPUN), Scheme())) is None

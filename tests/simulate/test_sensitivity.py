@@ -6,6 +6,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -328,7 +329,7 @@ def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
         pf.casadi_function(m, "step", **EXPRESSION)
-    with pytest.raises(ModelError, match="^step must be above 0"):
+    with pytest.raises(ModelError, match=r"^step must be above 0"):
         pf.casadi_function(m, "step", step=0, **EXPRESSION)
     assert pf.casadi_function(m, "constraints", wrt=["q"], **EXPRESSION).name_out()[2:] == ["phi_by_q", "eta_by_q"]
     with pytest.raises(ModelError, match="'rate' takes no step"):
@@ -403,6 +404,24 @@ def test_a_policy_learns_through_a_four_bar_in_jax():
             now, by_gains = slope(gains)
             gains, costs = gains - 4.0 * by_gains, [*costs, float(now)]
     assert costs[-1] < 0.05 * costs[0] and gains[0] < 0 and gains[1] < 0
+
+
+def test_tensors_of_single_precision_are_refused(monkeypatch):
+    """With a stand-in for PyTorch, which is not installed with the tests."""
+    tensor = type("Tensor", (), {"dtype": "float32", "shape": (1, 3)})
+    rule = type("Function", (), {"apply": classmethod(lambda *tensors: tensors[1:])})
+    stand_in = SimpleNamespace(
+        float64="float64", is_tensor=lambda x: isinstance(x, tensor), autograd=SimpleNamespace(Function=rule), tensor=None
+    )
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    f = pf.bridges.torch_function(five_bar(), "forward_dynamics", backend="numpy")
+    given = [tensor() for _ in range(4)]
+    for x in given:
+        x.dtype = "float64"
+    assert f(*given) == tuple(given)
+    given[1].dtype = "float32"
+    with pytest.raises(ModelError, match=r"double precision, got a tensor of float32; call x\.double"):
+        f(*given)
 
 
 def test_without_pytorch_it_is_named(monkeypatch):

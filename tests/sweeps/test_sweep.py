@@ -170,9 +170,14 @@ def test_a_damaged_block_is_found_and_computed_again(whole, tmp_path, monkeypatc
     assert sorted(seen) == [*range(8, 24)] and files(place) == files(whole)
 
 
+LAW = control.Control(lambda terms, z, w, reaction: control.Command(2 * w), (), ("motor",))
 OTHERS = {
     "space": (SPACE | {"length": np.linspace(0.5, 1.6, 6)}, {}, "space differ"),
     "mechanism": (SPACE, {"outputs": {"twice": lambda k: 2 * k.q}}, "mechanism, law, scheme, outputs and switches differ"),
+    "law": (SPACE, {"control": LAW}, "mechanism, law, scheme, outputs and switches differ"),
+    "scheme": (SPACE, {"scheme": pf.Scheme(integrator="euler")}, "mechanism, law, scheme, outputs and switches differ"),
+    "switches": (SPACE, {"switches": {"length": lambda k: 1 + k.t}}, "mechanism, law, scheme, outputs and switches differ"),
+    "seed": (SPACE, {"seed": 1}, "arguments of run differ"),
     "step": (SPACE, {"step": 0.005}, "arguments of run differ"),
     "keep": (SPACE, {"keep": KEEP | {"spent": statistics.histogram("q", [-9, 1, 9])}}, "keep differ"),
     "trajectories too": (SPACE, {"keep": KEEP | {"q": True}}, "keep differ"),
@@ -293,6 +298,9 @@ def test_it_says_what_it_takes(tmp_path):
     assert "24 runs in 3 blocks, 24 of them to do; 1.63 kB before compression" in str(said) and not how["store"].exists()
     pf.sweep(pendulum(), SPACE, shard="1/3", **how)
     assert sweeps.explain(pendulum(), SPACE, **how).left == 16
+    pf.sweep(pendulum(), SPACE, shard="2/3", **how)
+    last = sweeps.explain(pendulum(), SPACE, **how)
+    assert last.left == 8 and last.seconds > 0
 
 
 @pytest.mark.parametrize(("long", "times"), [(np.inf, 2), (0.0, 1)])

@@ -313,7 +313,7 @@ def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Sh
     left = x.D @ x.jacobian.T
     solved = solve_semidefinite(left, V_dot + x.jacobian @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
     tau = x.D.T @ solved.x - push
-    return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
+    return Share(_shared(terms, x, tau, R), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
@@ -321,7 +321,7 @@ def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX
     drift = motor_matrix(terms).T @ (x.a + d * terms.v)
     cheap = _by_column(x.jacobian, 1 / W)
     solved = solve_semidefinite(cheap @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
-    return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.kept), ca.SX(1))
+    return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
@@ -334,7 +334,7 @@ def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> 
     H = solve_W(root, x.G.T)
     solved = solve_semidefinite(H.T @ H, nu - x.drift + d * (x.G @ r), RANK_TOLERANCE, x.share)
     r_dot = solve_WT(root, H @ solved.x) - d * r
-    return Share(inputs(terms, x, r_dot), ca.sum1(solved.kept), ca.SX(1))
+    return Share(inputs(terms, x, r_dot), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:

@@ -15,7 +15,7 @@ from pfaffian.control.law import Command, Control, Fault, as_faults, maker
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import WORD, Stream, normals
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_column, ask_value
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
@@ -64,7 +64,7 @@ class Sample(Mapping[str, ca.SX]):
     stream: Stream
 
     def __repr__(self) -> str:
-        return shown.words(self, shown.listed(tuple(self.known)), name=self.owner)
+        return reprs.words(self, reprs.listed(tuple(self.known)), name=self.owner)
 
     def __getitem__(self, name: str) -> ca.SX:
         if name not in self.known:
@@ -116,7 +116,7 @@ class LawPart:
 
     def __repr__(self) -> str:
         late = [f"latency {self.latency}"] if self.latency else []
-        return shown.words(self, f"every {self.period:g} s", *late, name=self.title)
+        return reprs.words(self, f"every {self.period:g} s", *late, name=self.title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Sensor:
 
     def __repr__(self) -> str:
         often = "with its law" if self.period is None else f"every {self.period:g} s"
-        return shown.words(self, shown.function(self.function), often)
+        return reprs.words(self, reprs.function(self.function), often)
 
 
 def sensor(

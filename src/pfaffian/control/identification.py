@@ -159,9 +159,9 @@ def _check_told_apart(N: np.ndarray, names: list[str]) -> None:
         groups.append(sorted(group))
         left = [i for i in left if i not in group]
     alone = [names[g[0]] for g in groups if len(g) == 1]
-    told = [f"the rows say nothing of {', '.join(alone)}"] if alone else []
-    told += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
-    raise ModelError(f"least_squares: {'; '.join(told)}; excite the machine in other ways, or leave them out")
+    found = [f"the rows say nothing of {', '.join(alone)}"] if alone else []
+    found += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
+    raise ModelError(f"least_squares: {'; '.join(found)}; excite the machine in other ways, or leave them out")
 
 
 def _orthonormal(Z: np.ndarray) -> np.ndarray:
@@ -258,12 +258,12 @@ def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> LinearEquation
     return LinearEquations(np.column_stack([-(w**2), i, -np.ones_like(w)]), w_dot, ("p1", "p2", "p3"))
 
 
-def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> LinearEquations:
-    """Equations for (p0, p1) of angle'' + p1 angle' + p0 angle = p0 wanted. [konz25 (5.14)]
+def servo_bench(angle: Any, rate: Any, acceleration: Any, setpoint: Any) -> LinearEquations:
+    """Equations for (p0, p1) of angle'' + p1 angle' + p0 angle = p0 setpoint. [konz25 (5.14)]
 
     Args:
         angle, rate, acceleration: (n,) [rad] and its derivatives.
-        wanted: requested angle (n,) [rad].
+        setpoint: requested angle (n,) [rad].
     Returns:
         Equations for (p0 [1/s^2], p1 [1/s]).
     Raises ModelError: other shapes.
@@ -277,7 +277,7 @@ def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Linear
         >>> identification.least_squares(bench).value.round(6)
         array([25., 10.])
     """
-    a, a1, a2, goal = _signals("servo_bench", angle=angle, rate=rate, acceleration=acceleration, wanted=wanted)
+    a, a1, a2, goal = _signals("servo_bench", angle=angle, rate=rate, acceleration=acceleration, setpoint=setpoint)
     return LinearEquations(np.column_stack([goal - a, -a1]), a2, ("p0", "p1"))
 
 

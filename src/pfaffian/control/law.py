@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
@@ -155,10 +155,10 @@ class Control:
     def __repr__(self) -> str:
         if self.parts:
             often = [f"{part.title} every {part.period:g} s" for part in self.parts]
-            return shown.words(self, "in discrete time", shown.listed(often))
+            return reprs.words(self, "in discrete time", reprs.listed(often))
         parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
-        parts += [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
-        return shown.words(self, shown.maker(self.law), *parts)
+        parts += [f"inputs {reprs.listed(self.w_names)}"] if self.w_names else []
+        return reprs.words(self, reprs.maker(self.law), *parts)
 
     def __post_init__(self) -> None:
         for name in ("law", "measured"):

@@ -25,7 +25,7 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
@@ -131,7 +131,7 @@ class Output:
 
     def __repr__(self) -> str:
         seen = [] if self.seen_from == WORLD else [f"seen from {self.seen_from!r}"]
-        return shown.words(self, f"{self.kind} of {self.body!r}", *seen)
+        return reprs.words(self, f"{self.kind} of {self.body!r}", *seen)
 
 
 def output(

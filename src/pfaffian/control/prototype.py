@@ -36,7 +36,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.data import data
@@ -74,7 +74,7 @@ class Pair:
     stiffness: ca.SX
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.body!r} seen from {self.seen_from!r}")
+        return reprs.words(self, f"{self.body!r} seen from {self.seen_from!r}")
 
 
 def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any = None, stiffness: Any = None) -> Pair:

@@ -160,8 +160,8 @@ def gradient(at: Response, held: HeldMotion, cotangents: Slopes, by: ca.SX) -> c
     """
     parts, symbols, values = _parts(at, held)
     changes = [ca.SX.sym("d", x.numel()) for x in parts]
-    asked = [(x, y) for x, y in zip(_answered(at, changes), cotangents, strict=True) if y.numel()]
-    answers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*asked, strict=True))
+    given = [(x, y) for x, y in zip(_answered(at, changes), cotangents, strict=True) if y.numel()]
+    answers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*given, strict=True))
     back = ca.jtimes(answers, ca.vertcat(*changes), seeds, True)  # linear in the changes, so that none is left in it
     return ca.substitute([ca.densify(ca.jtimes(ca.vertcat(*parts), by, back, True))], symbols, values)[0]
 

@@ -28,7 +28,7 @@ from pfaffian.evaluate.arrays import (
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
@@ -90,7 +90,7 @@ class Compiled:
     squeeze: bool = True
 
     def __repr__(self) -> str:
-        return shown.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
+        return reprs.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
 
     def __call__(
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None

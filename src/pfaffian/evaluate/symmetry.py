@@ -26,11 +26,11 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.span import null_space, reduced
 from pfaffian.maths.subgroups import name_of
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms.common_motion import CommonMotion, common_motion
-from pfaffian.terms.force_scale import own_sizes
+from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
@@ -41,7 +41,7 @@ STATES = 24
 """Random states at which a candidate must have no effect, and one more for each that its joint can do alone."""
 
 NOTHING = 1e-9
-"""Tolerance of no effect, relative to the size that forces have along that motion, see `own_sizes`."""
+"""Tolerance of no effect, relative to the size that forces have along that motion, see `force_sizes`."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
@@ -79,7 +79,7 @@ class Symmetry:
 
     def __repr__(self) -> str:
         more = [f"{len(self.further)} more"] if self.further else []
-        return shown.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", *more)
+        return reprs.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", *more)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -88,7 +88,7 @@ class Symmetry:
     def carrier(self) -> str:
         """The joint, or the joints, whose group acts on all that moves, in words."""
         names = self.joint.split(", ")
-        return f"joint {self.joint!r}" if len(names) == 1 else f"joints {shown.listed(names)} together"
+        return f"joint {self.joint!r}" if len(names) == 1 else f"joints {reprs.listed(names)} together"
 
     def lines(self) -> list[str]:
         """The text of `print`, line by line."""
@@ -288,7 +288,7 @@ def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
     """The motions that several joints do together."""
     out = []
     for twist, Y in zip(common.twists, ca.horzsplit(common.fields(T.kinematics)) if common.twists else [], strict=True):
-        words = f"{_axis(twist)} of {shown.listed(common.joints)} together"
+        words = f"{_axis(twist)} of {reprs.listed(common.joints)} together"
         out.append(_Candidate(JointMotion(common.name, "world", twist, words), Y, ca.SX(0, 1)))
     return out
 
@@ -342,7 +342,7 @@ def _sampled(
     inputs).
     """
     m, Y = T.mechanism, ca.horzcat(*[c.Y for c in tried])
-    effects, sizes = changes(T, Y), own_sizes(T, Y)
+    effects, sizes = changes(T, Y), force_sizes(T, Y)
     height = max(c.left_over.numel() for c in tried)
     over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in tried])
     rows = ca.densify(T.A)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.left_out import said
+from pfaffian.formats.left_out import warned
 from pfaffian.formats.mesh_file import places
 from pfaffian.formats.mjcf_actuator import read_actuators
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
@@ -118,7 +118,7 @@ def parse_mjcf(
         lenient=True,
     )
     settings = _settings(c, made, start)
-    return said(made, found.root.source, lost), settings
+    return warned(made, found.root.source, lost), settings
 
 
 def _start(c: CompiledModel, keyframe: str | int | None) -> int | None:

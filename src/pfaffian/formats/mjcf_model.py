@@ -97,14 +97,14 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[t
     """
     files = {m.name: _MeshFile(m, found, where) for m in spec.meshes}
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-    kinds, meshes, wanted = mujoco.mjtGeom, list[tuple[Any, MeshGeom]](), set[str]()
+    kinds, meshes, used = mujoco.mjtGeom, list[tuple[Any, MeshGeom]](), set[str]()
     for body in spec.bodies:
         for geom in body.geoms:
             mesh = files.get(geom.meshname) if geom.meshname else None
             weighs = body.name != "world" and (always or not body.explicitinertial) and geom.mass != 0 and geom.density != 0
             solid = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)
             if mesh is not None and (weighs or solid) and mesh.data(found):
-                wanted.add(geom.meshname)
+                used.add(geom.meshname)
                 geom.contype = geom.conaffinity = 0
                 if not solid:
                     meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, True)))
@@ -116,7 +116,7 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[t
                     meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, False)))
                 _plain_sphere(kinds, geom)
     for mesh in list(spec.meshes):
-        if mesh.name in wanted:
+        if mesh.name in used:
             spec.assets[mesh.file] = files[mesh.name].bytes if mesh.file else b""
         else:
             spec.delete(mesh)
@@ -151,7 +151,9 @@ class _MeshFile:
             with Path(self.path).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise found.root.error(f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes")
+                raise found.root.error(
+                    f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes; simplify it, or leave the mesh out"
+                )
             self.bytes = data
         return bool(self.bytes)
 

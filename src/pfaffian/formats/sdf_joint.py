@@ -206,10 +206,10 @@ def read_couplings(joined: Joined, tree: list[Ends]) -> list[Holonomic]:
 
 def _angle(joined: Joined, tree: list[Ends], j: SdfJoint, link: str, axis: SdfAxis) -> tuple[str, float]:
     """The joint between the reference body and a link, and the sign of its coordinate about the gearbox's axis."""
-    wanted = frames_axis(joined, j, axis)
+    target = frames_axis(joined, j, axis)
     for e in tree:
         if {e.parent, e.child} == {j.reference, link} and e.joint.kind in ("revolute", "continuous"):
-            along = float(np.dot(frames_axis(joined, e.joint, e.joint.axes[0]), wanted))
+            along = float(np.dot(frames_axis(joined, e.joint, e.joint.axes[0]), target))
             if abs(abs(along) - 1) > 1e-3:
                 raise j.element.error(f"its axis is not that of joint {printable(e.joint.name)}, which it gears")
             return e.joint.name, np.sign(along) * (1.0 if e.child == link else -1.0)

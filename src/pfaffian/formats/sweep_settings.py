@@ -45,7 +45,7 @@ def read_sweep(node: Node) -> SweepSettings:
     """The settings of a `sweep:` section: axes, samples, keep, block."""
     f = node.fields(("axes", "samples", "keep", "block"), required=("keep",))
     listed = {label: _axis(label, x) for label, x in (f["axes"].map() if "axes" in f else {}).items()}
-    keep = {name: _kept(x) for name, x in f["keep"].map().items()}
+    keep = {name: _record(x) for name, x in f["keep"].map().items()}
     given: dict[str, Any] = {}
     if "samples" in f:
         s = f["samples"].fields(("ranges", "count", "method", "seed"), required=("ranges", "count"))
@@ -72,7 +72,7 @@ def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
     return dim, tuple(a + (b - a) * i / max(n - 1, 1) for i in range(n))
 
 
-def _kept(node: Node) -> Any:
+def _record(node: Node) -> Any:
     """`{maximum: q}` and so on, `{first_crossing: q, level: 0, direction: rising}`, `{histogram: q, edges: [...]}`, or true."""
     if isinstance(node.value, str):
         if not node.truth():

@@ -367,7 +367,7 @@ def _tell(source: str, closing: list[Loop], cut: list[UrdfJoint], also: Beside, 
         _notice(f"{source}: motors are on the joints that the file calls independent; actuated=[...] chooses others")
     known = {j.name for j in (*order, *cut)}
     lost = [*also.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
-    for words in (*also.said, *([f"left out: {_listed(lost)}"] if lost else [])):
+    for words in (*also.changed, *([f"left out: {_listed(lost)}"] if lost else [])):
         _notice(f"{source}: {words}")
 
 

@@ -45,7 +45,7 @@ class Beside:
     loops: list[Loop] = field(default_factory=list)
     couplings: list[CoupledLinks] = field(default_factory=list)
     forces: list[Callable[[Mapping[str, str]], tuple[Force, ...]]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
 
@@ -205,7 +205,9 @@ def _bushing(e: Element, found: Beside, frames: Mapping[str, tuple[str, Pose]]) 
         return bushing(f"bushing {names[0]} {names[1]}", a, c, **given)
 
     found.forces.append(made)
-    found.said.append(f"the bushing on line {e.line} acts on poses instead of roll, pitch and yaw: the same where it is small")
+    found.changed.append(
+        f"the bushing on line {e.line} acts on poses instead of roll, pitch and yaw: the same where it is small"
+    )
 
 
 def _even(K: np.ndarray) -> np.ndarray:

@@ -157,8 +157,8 @@ def _drive(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> Driv
     from pxr import UsdPhysics
 
     given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
-    wanted = {"revolute": ("angular", *_TURNS), "prismatic": ("linear", *_SLIDES)}.get(kind, ())
-    if len(given) > 1 or any(n not in wanted for n in given):
+    allowed = {"revolute": ("angular", *_TURNS), "prismatic": ("linear", *_SLIDES)}.get(kind, ())
+    if len(given) > 1 or any(n not in allowed for n in given):
         lost.append(f"drives {', '.join(given)}")
         return None
     if not given:

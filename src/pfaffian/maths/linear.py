@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, own_columns, put_back, reflection, take_out
+from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, put_back, reflected_columns, reflection, take_out
 from pfaffian.maths.so3 import symmetric
 
 SURE = 0.01
@@ -69,25 +69,25 @@ class Orthogonal(NamedTuple):
 
     Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order. With `reflected` they are
         so only one after another, which serves `smallest` and nothing else.   D: (s, k).
-    kept: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
+    independent: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
     """
 
     Q: ca.SX
     D: ca.SX
-    kept: ca.SX
+    independent: ca.SX
     left: ca.SX
     rest: ca.SX
     steps: tuple[RowStep, ...]
 
     @property
     def rank(self) -> ca.SX:
-        return ca.sum1(self.kept)
+        return ca.sum1(self.independent)
 
     @property
     def coefficients(self) -> ca.SX:
         """(m, s) C with A = C Q, except for what was dropped."""
-        C = ca.SX(self.kept.numel(), len(self.steps))
+        C = ca.SX(self.independent.numel(), len(self.steps))
         for j, step in enumerate(self.steps):
             for i, part in step.spread:
                 C[i, j] += part
@@ -112,7 +112,7 @@ class Orthogonal(NamedTuple):
             for i, part in spread:
                 waiting[i] = waiting[i] - part * D[-1]
         nothing = ca.SX(0, B.shape[1])
-        rest = [(1 - self.kept[i]) * r for i, r in enumerate(waiting)]
+        rest = [(1 - self.independent[i]) * r for i, r in enumerate(waiting)]
         return ca.densify(ca.vertcat(nothing, *D)), ca.vertcat(nothing, *rest)
 
 
@@ -152,7 +152,7 @@ def orthogonalise(
     support = [set(columns(r)) for r in rows]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     squared = [_squared(r, counted) for r in rows]
-    kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
+    independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q: list[ca.SX] = []
     steps: list[RowStep] = []
     for group, waiting in _turns(rows, groups):
@@ -170,21 +170,23 @@ def orthogonalise(
         Q.append(r * scale)
         of_it, spread = set(columns(Q[-1])), []
         touching = [i for i in waiting if not of_it.isdisjoint(support[i])]
-        own = own_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
+        own = reflected_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
         of = reflection(r, scale, keep, own)
         for i in touching:
             part, rows[i] = take_out(of, rows[i])
             support[i] = set(columns(rows[i]))
             spread.append((i, part))
         for i, this in picked:
-            kept[i] += this * keep
+            independent[i] += this * keep
             left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
         steps.append(RowStep(picked, again, length, keep, scale, of, spread))
     for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
-        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
+        left[i] += (1 - independent[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
-    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *kept), ca.vertcat(none, *left), none, tuple(steps))
+    bare = Orthogonal(
+        ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *independent), ca.vertcat(none, *left), none, tuple(steps)
+    )
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
 
@@ -317,10 +319,15 @@ def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
 
 
 class Semidefinite(NamedTuple):
-    """A solution of G x = b with G (m, m) positive semidefinite, and which pivots were kept."""
+    """A solution of G x = b with G (m, m) positive semidefinite, and which pivots were independent of those before."""
 
     x: ca.SX
-    kept: ca.SX
+    independent: ca.SX
+
+
+def least_squares(A: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
+    """x of least |A x - b| by A^T A x = A^T b, zero where columns of A depend on those before; see `solve_semidefinite`."""
+    return solve_semidefinite(A.T @ A, A.T @ b, tolerance)
 
 
 def solve_semidefinite(
@@ -334,7 +341,7 @@ def solve_semidefinite(
     m = G.shape[0]
     S, y, diagonal = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
-    kept, steps = [ca.SX(0)] * m, []
+    independent, steps = [ca.SX(0)] * m, []
     for group, waiting in _turns([ca.SX.ones(1, m)] * m, groups):
         picked = _best([(i, S[i, i] * weight[i] / ca.fmax(diagonal[i], NOTHING)) for i in group])
         column = _combination(picked, [S[i, :] for i in range(m)])
@@ -346,11 +353,11 @@ def solve_semidefinite(
         S[waiting, waiting] = S[waiting, waiting] - l @ column[waiting]
         y[waiting, :] = y[waiting, :] - l @ top
         for i, this in picked:
-            kept[i] += this * keep
+            independent[i] += this * keep
         steps.append((picked, waiting, keep, top * inverse, l))
     x = ca.SX.zeros(*b.shape)
     for picked, waiting, keep, top, l in reversed(steps):
         own_x = keep * (top - l.T @ x[waiting, :])
         for i, this in picked:
             x[i, :] += this * own_x
-    return Semidefinite(x, ca.vertcat(*kept))
+    return Semidefinite(x, ca.vertcat(*independent))

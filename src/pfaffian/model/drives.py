@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.contact import Press, press_of
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
@@ -26,6 +26,10 @@ class Teeth:
     by: str
     ratio: ca.SX
     play: ca.SX
+
+    @property
+    def joints(self) -> tuple[str, str]:
+        return self.driven, self.by
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """Each gap and its rate."""
@@ -69,12 +73,16 @@ class GapEnergy:
     def bodies(self) -> tuple[str, ...]:
         return getattr(self.of, "bodies", ())
 
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return getattr(self.of, "joints", ())
+
     def __call__(self, k: Any) -> ca.SX:
         # The rates are not looked at: they would make the energy one of velocities.
         return sum((self.press.energy(gap) for gap, _ in self.of.gaps(k)), ca.SX(0))
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.press))
+        return reprs.words(self, repr(self.press))
 
 
 @data
@@ -88,6 +96,10 @@ class GapLoss:
     def bodies(self) -> tuple[str, ...]:
         return getattr(self.of, "bodies", ())
 
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return getattr(self.of, "joints", ())
+
     def __call__(self, k: Any) -> ca.SX:
         total = ca.SX(0)
         for gap, rate in self.of.gaps(k):
@@ -96,7 +108,7 @@ class GapLoss:
         return total
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.press))
+        return reprs.words(self, repr(self.press))
 
 
 def _one(x: ca.SX, joint: str) -> ca.SX:
@@ -139,8 +151,12 @@ def gear(
     """
     what = f"force {name!r}"
     _two(what, driven, by, "joint")
-    play = not_negative(backlash, f"{what}: backlash") / 2
-    teeth = Teeth(driven, by, scalar(ratio, f"{what}: ratio"), play)
+    play, turns = not_negative(backlash, f"{what}: backlash") / 2, scalar(ratio, f"{what}: ratio")
+    if turns.is_zero():
+        raise ModelError(
+            f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; a joint's own spring holds it"
+        )
+    teeth = Teeth(driven, by, turns, play)
     press = press_of(what, stiffness, exponent, damping)
     return Potential(f"{name} teeth", GapEnergy(teeth, press)), Dissipation(f"{name} loss", GapLoss(teeth, press))
 
@@ -192,12 +208,16 @@ class Stretch:
     weight: ca.SX
     rates: bool
 
+    @property
+    def joints(self) -> tuple[str, str]:
+        return self.driven, self.by
+
     def __call__(self, k: Any) -> ca.SX:
         x, y = (k.joint_rate(n) if self.rates else k.joint(n) for n in (self.driven, self.by))
         return self.weight * (self.radii[0] * _one(x, self.driven) - self.radii[1] * _one(y, self.by)) ** 2 / 2
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.by!r} to {self.driven!r}", shown.number(self.weight))
+        return reprs.words(self, f"{self.by!r} to {self.driven!r}", reprs.number(self.weight))
 
 
 def belt(
@@ -238,7 +258,7 @@ def _two(what: str, first: Any, last: Any, kind: str) -> None:
         if not isinstance(x, str):
             raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
     if first == last:
-        raise ModelError(f"{what}: both ends are on {first!r}")
+        raise ModelError(f"{what}: both ends are on {first!r}; name two")
 
 
 @data
@@ -254,7 +274,7 @@ class Gust:
         return self.mean + ca.sum2(self.amplitude * ca.cos(self.omega * k.t + self.phase))
 
     def __repr__(self) -> str:
-        return shown.words(self, f"mean {shown.number(self.mean, 'm/s')}")
+        return reprs.words(self, f"mean {reprs.number(self.mean, 'm/s')}")
 
 
 def gust(
@@ -287,8 +307,11 @@ def gust(
         raise ModelError(f"gust: seed must be a whole number from 0, got {brief(seed)}")
     sigma, L = (_three(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
     (V,) = _three(speed, "gust: speed")[:1]
-    if (sigma < 0).any() or not (L > 0).all() or not V > 0:
-        raise ModelError("gust: intensity must not be below zero; length and speed must be above it")
+    if (sigma < 0).any():
+        raise ModelError(f"gust: intensity must not be below zero, got {brief(intensity)}")
+    for word, x, given in (("length", L, length), ("speed", V, speed)):
+        if not np.all(x > 0):
+            raise ModelError(f"gust: {word} must be above zero, got {brief(given)}")
     random = np.random.default_rng(seed)
     # Equal parts of the power: its integral to w is sigma^2 2/pi atan(T w), of which each cosine has a random quantile.
     part = (np.arange(WAVES) + random.uniform(0.02, 0.98, (3, WAVES))) / WAVES

@@ -16,7 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest, unknown_kind
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, is_symmetric, matrix, named_float, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
@@ -94,8 +94,8 @@ class Mimic:
     offset: ca.SX
 
     def __repr__(self) -> str:
-        parts = [f"{shown.number(self.ratios[i])} {n!r}" for i, n in enumerate(self.joints)]
-        return shown.words(self, " + ".join(parts), f"offset {shown.number(self.offset)}")
+        parts = [f"{reprs.number(self.ratios[i])} {n!r}" for i, n in enumerate(self.joints)]
+        return reprs.words(self, " + ".join(parts), f"offset {reprs.number(self.offset)}")
 
 
 def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
@@ -190,10 +190,10 @@ class Joint:
     def __repr__(self) -> str:
         parts = [self.kind.name, f"{self.parent!r} to {self.child!r}"]
         if self.distribution is not None:
-            parts.append(f"speeds {shown.listed(self.v_names)}")
+            parts.append(f"speeds {reprs.listed(self.v_names)}")
         if self.mimic:
-            parts.append(f"follows {shown.listed(self.mimic.joints)}")
-        return shown.words(self, *parts, name=self.name)
+            parts.append(f"follows {reprs.listed(self.mimic.joints)}")
+        return reprs.words(self, *parts, name=self.name)
 
     @property
     def moves(self) -> bool:

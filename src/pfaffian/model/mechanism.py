@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
@@ -74,10 +74,10 @@ class Mechanism:
     velocities: Velocities | None = None
 
     def __repr__(self) -> str:
-        return shown.mechanism(self)
+        return reprs.mechanism(self)
 
     def _repr_html_(self) -> str:
-        return shown.html(self)
+        return reprs.html(self)
 
     @cached_property
     def owners(self) -> tuple[Joint | Coordinates, ...]:

@@ -46,9 +46,7 @@ def _dataset(variables: dict[Any, Any], coords: set[Any], indexes: dict[Any, Any
     try:
         return xr.Dataset._construct_direct(variables, coords, attrs=attrs, indexes=indexes)
     except (AttributeError, TypeError):  # a version of xarray in which this is another way
-        result = (
-            xr.Coordinates(variables, indexes).to_dataset().reset_coords([name for name in variables if name not in coords])
-        )
+        result = xr.Coordinates(variables, indexes).to_dataset().reset_coords([n for n in variables if n not in coords])
         result.attrs = attrs
         return result
 

@@ -223,7 +223,7 @@ def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndar
     T, X = symbols(s.mechanism), ca.SX.sym("x", s.nx)
     both = ca.vertcat(T.q, T.v)
     into = ca.jacobian(s.entered(T, T.q, T.v), both)
-    back = ca.substitute(ca.jacobian(ca.vertcat(*s.shown(X, T.t)), X), X, s.entered(T, T.q, T.v))
+    back = ca.substitute(ca.jacobian(ca.vertcat(*s.q_and_v(X, T.t)), X), X, s.entered(T, T.q, T.v))
     f = ca.Function("kept", [T.q, T.v, s.mechanism.p_symbols, T.t], [ca.densify(back @ into)])
     moved = np.vstack([x.dq, x.dv])
     off = np.array(f(q, v, p, t)) @ moved - moved

@@ -72,7 +72,7 @@ class Loop:
         own = series if whole or series.ndim == 2 else series[:, some]
         return self.rollout(x, own, p if whole else p[some], span, threads=self.threads)
 
-    def shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+    def q_and_v(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""
         s = self.simulation
         p = s.parameters(self.p[some], x) if s.system.own_state else self.p

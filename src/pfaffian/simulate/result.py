@@ -96,13 +96,13 @@ def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draf
 
 def kept_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
     """The signals that are kept over time, with the entries of each."""
-    return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.wanted.over_time}
+    return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 
 
 def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dict[str, Any]]:
     found: dict[str, Any] = {}
     bins: dict[str, Any] = {}
-    for name, x in tally.wanted.statistics.items() if tally else ():
+    for name, x in tally.recording.statistics.items() if tally else ():
         (signal, size), unit = s.signals[x.signal], KINDS[x.kind].unit
         values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
         attributes = {"units": unit(signal.unit), "meaning": f"{x.kind} of {x.signal} over all steps"}

@@ -38,7 +38,7 @@ from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record, entries_of
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
-from pfaffian.simulate.statistics import as_wanted, tally_of
+from pfaffian.simulate.statistics import as_recording, tally_of
 from pfaffian.simulate.step import Scheme, settings_of
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
@@ -190,11 +190,11 @@ def run(
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
     workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    wanted = as_wanted(record)
-    recorded = as_record(wanted.signals if wanted else record, count)
+    recording = as_recording(record)
+    recorded = as_record(recording.signals if recording else record, count)
     simulation = Simulation(system, scheme, control, extra, recorded, changing.next)
     with progress_line(m.name, progress):
-        tally = tally_of(wanted, simulation.signals, when.every, when.start, when.step)
+        tally = tally_of(recording, simulation.signals, when.every, when.start, when.step)
         check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x

@@ -287,9 +287,9 @@ class _Motion(NamedTuple):
     def weights(self, x: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
         """(records, runs, n) of weights. Raises ModelError: another shape."""
         array, records, n = floats(x, what), *shape
-        wanted = (records, self.runs, n) if self.many else shape
-        if array.shape != wanted:
-            raise ModelError(f"{what} has shape {array.shape}: {wanted} is needed, a weight for each number of the records")
+        expected = (records, self.runs, n) if self.many else shape
+        if array.shape != expected:
+            raise ModelError(f"{what} has shape {array.shape}: {expected} is needed, a weight for each number of the records")
         return array.reshape(records, self.runs, n)
 
     def between(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -28,8 +28,8 @@ class RowBlock(NamedTuple):
     """Rows that share velocities with each other and with no other rows, and how they are taken away.
 
     rows: of A.   entries: of the velocities w.   names: those after which the directions across the rows are called.
-    taken: for each row (place, sign), e of the reflection among the columns that are left and s; where two are left, the column
-    that gives its place up, and the sign of the one that stays.
+    reflected: for each row (place, sign), e of the reflection among the columns that are left and s; where two are left, the
+    column that gives its place up, and the sign of the one that stays.
     least: for each row the part of its squared length across the rows before it below which it no longer counts.
     lifts: further entries that the rows hold; moved alone, they move `entries` as little as the rows allow.
     """
@@ -37,7 +37,7 @@ class RowBlock(NamedTuple):
     rows: tuple[int, ...]
     entries: tuple[int, ...]
     names: tuple[int, ...]
-    taken: tuple[tuple[int, int], ...]
+    reflected: tuple[tuple[int, int], ...]
     least: tuple[float, ...]
     lifts: tuple[int, ...]
 
@@ -99,7 +99,7 @@ def directions(T: Terms, of: Directions) -> Left:
 def _across(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
     """Orthonormal columns N across the rows A, and what has to be positive for them."""
     N, inside = ca.SX.eye(A.shape[1]), []
-    for i, ((place, sign), least) in enumerate(zip(part.taken, part.least, strict=True)):
+    for i, ((place, sign), least) in enumerate(zip(part.reflected, part.least, strict=True)):
         row = A[i, :] @ N
         squared = ca.dot(row, row)
         inside.append(squared / ca.dot(A[i, :], A[i, :]) - least)

@@ -264,7 +264,7 @@ def datasets(result: Any) -> Iterator[tuple[str, Any]]:
     from pfaffian.output.folder import unused
 
     named = {"result": result} if isinstance(result, xr.Dataset) else result if isinstance(result, Mapping) else {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for name, value in named.items():
         if isinstance(value, xr.Dataset):
-            yield unused(stem(name), taken), value
+            yield unused(stem(name), used), value

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from pfaffian.errors import ModelError
-from pfaffian.formats import RunSettings, read
+from pfaffian.formats.door import read
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.shelf import ZOO, example, examples, shelf
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import start_from_guess

@@ -49,7 +49,7 @@ class _Tracer:
     def callee(self, caller: ca.Function, name: str) -> Program:
         found = [f for f in caller.find_functions() if f.name() == name]
         if not found:
-            raise BuildError(f"{caller.name()} calls {name}, which CasADi does not give out")
+            raise BuildError(f"{caller.name()} calls {name}, which CasADi does not show; write it as a Function of SX")
         if any(f.__hash__() != found[0].__hash__() for f in found):
             raise BuildError(f"two different functions are called {name}: give each callee its own name")
         if name in self.done:

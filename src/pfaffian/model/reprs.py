@@ -36,8 +36,8 @@ def description(item: Any) -> str:
 def number(x: ca.SX, unit: str = "") -> str:
     """A number or a vector in short: 0.5, (1, 0, 0), f(length) where it depends on parameters."""
     entries = [_scalar(x[i]) for i in range(x.numel())]
-    shown = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
-    return f"{shown} {unit}".rstrip()
+    text = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
+    return f"{text} {unit}".rstrip()
 
 
 def _scalar(x: ca.SX) -> str:
