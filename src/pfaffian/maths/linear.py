@@ -190,8 +190,8 @@ def orthogonalise(
         left[i] += (1 - independent[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
-    of_rows = [ca.vertcat(none, *x) for x in (independent, left)]
-    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, *of_rows, none, tuple(steps))
+    chosen, remains = (ca.vertcat(none, *x) for x in (independent, left))
+    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, chosen, remains, none, tuple(steps))
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
 
