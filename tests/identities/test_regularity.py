@@ -175,8 +175,8 @@ def crossed() -> pf.Pose:
 
 PLAIN = {
     "universal": crossed(),
-    "point-on-line": pf.pose(rpy=(0.3, -1.0, 0.7)),
-    "point-on-plane": pf.pose(rpy=(-0.8, 0.2, 1.1)),
+    "point-on-line": pf.pose((0, 0, 0.3), rpy=(0.3, -1.0, 0.7)),
+    "point-on-plane": pf.pose((0.2, -0.4, 0), rpy=(-0.8, 0.2, 1.1)),
     "distance": pf.pose((0.3, -0.5, 0.4), rpy=(1.0, 0.2, 0.3)),
 }
 
