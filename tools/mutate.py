@@ -510,7 +510,7 @@ def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path 
     shared: a permanent cache. Mutants of kernel/, which might put something wrong into it, have one of their own.
     """
     counts: Counter[str] = Counter()
-    sound: set[str] = {"", "out of time"}
+    sound: set[str] = set()
     trees: Queue[Path] = Queue()
 
     def one(change: Change) -> None:
@@ -518,13 +518,14 @@ def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path 
         cache = shared if shared and not change.path.startswith("kernel/") else tree / "out" / "cache"
         target = tree / SOURCE / change.path
         target.write_bytes(change.mutant.apply(change.source))
-        names = mutant_tests.names_at(change.source, change.mutant.line)
-        verdict, test = run_tests(tree, covering_tests(change.path), names, limit, cache)
+        names, tests = mutant_tests.names_at(change.source, change.mutant.line), covering_tests(change.path)
+        verdict, test = run_tests(tree, tests, names, limit, cache)
         target.write_bytes(change.source)
-        alone = [test] if "::" in test else [test, "--collect-only"]
-        if test not in sound and run_tests(tree, alone, names, 5 * limit, cache)[0] != "survived":
-            verdict, test = "unknown", f"{test} fails without it"
-        else:
+        # Where no test has failed, as nothing could be collected, that has to be the mutant's fault too.
+        alone = [test] if "::" in test else [*([test] if test else tests), "--collect-only"]
+        if verdict == "killed" and test not in sound and run_tests(tree, alone, names, 5 * limit, cache)[0] != "survived":
+            verdict, test = "unknown", f"{test or 'the choice of tests'} fails without it"
+        elif test:
             sound.add(test)
         trees.put(tree)
         counts[verdict] += 1

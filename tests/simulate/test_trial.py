@@ -25,12 +25,13 @@ from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.text.source import rollout_source
 from pfaffian.model.mechanism import random_configuration
-from pfaffian.simulate import newton
+from pfaffian.simulate import newton, qp
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.terms import symbols
 from tests.control.test_allocation_motors import arm, boat, pairs
 from tests.control.test_projection import slider_crank
+from tests.maths.qp_problems import FAMILIES
 from tests.simulate.machines import ball_and_plane, flying_pair, four_bar
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slider_crank.yaml"
@@ -217,15 +218,33 @@ def test_plants_in_every_kind_of_kernel_are_noticed(kind):
     """200 wrong instructions each: held and free coordinates, states off the constraints, both outcomes of each decision."""
     function, reference = KINDS[kind]()
     program = optimise(trace(function))
-    given = tried_inputs(program)
+    harmful, missed = planted(program, reference, tried_inputs(program))
+    assert harmful > FEWEST.get(kind, 60) and not missed
+
+
+def planted(program, reference, given):
+    """Of 200 wrong instructions, how many change numbers on the reference, and those of them that a trial does not notice."""
     right, tried = evaluate(program, reference), evaluate(program, given)
     random, harmful, missed = np.random.default_rng(5), 0, []
     for _ in range(200):
-        wrong = plant(program, random).check()
-        if not same(evaluate(wrong, reference), right):
+        wrong = plant(program, random)
+        if not all(np.isfinite(c) for part in parts_of(wrong) for c in part.constants):
+            continue  # half as large again as the largest double: no Program takes it
+        if not same(evaluate(wrong.check(), reference), right):
             harmful += 1
             missed += [wrong] if same(evaluate(wrong, given), tried) else []
-    assert harmful > FEWEST.get(kind, 60) and not missed
+    return harmful, missed
+
+
+def test_plants_in_a_search_for_the_nearest_inputs_are_noticed():
+    """Of a metric that a caller gives: random matrices seldom are one, so a trial makes some that are."""
+    r, kinds = np.random.default_rng(2), ("plain", "box", "doubled", "vertex", "contradicting", "grid")
+    problems = [FAMILIES[kind](r, 16, 3, 6) for kind in kinds]
+    H, u0, W, l = (np.concatenate([np.asarray(x, float) for x in parts]) for parts in zip(*problems, strict=True))
+    reference = [H.transpose(0, 2, 1).reshape(len(H), -1), u0, W.transpose(0, 2, 1).reshape(len(H), -1), l]
+    program = optimise(trace(qp._function(3, 6)))
+    harmful, missed = planted(program, reference, tried_inputs(program, exercise.definite(program.inputs)))
+    assert harmful > 60 and not missed
 
 
 def test_both_sides_of_a_decision_are_tried():

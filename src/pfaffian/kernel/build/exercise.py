@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ SETTLING = 2
 
 def of_program(program: Program) -> Answers:
     """Rounds for pfaffian_trial of driver.h."""
-    inputs = in_rounds(exercise(program))
+    inputs = in_rounds(exercise(program, definite(program.inputs)))
     return Answers(inputs, Interpreted(program).trial(inputs, program.n_out * RUNS, loop=False))
 
 
@@ -40,6 +41,18 @@ def exercise(program: Program, likely: np.ndarray | None = None) -> np.ndarray:
     rows = rows if likely is None else np.hstack([rows, likely])
     close = both_sides(program, rows)
     return np.hstack([rows, close[:, np.arange(-(-close.shape[1] // RUNS) * RUNS) % max(1, close.shape[1])]])
+
+
+def definite(sizes: Sequence[int]) -> np.ndarray | None:
+    """Inputs (n, RUNS) whose square matrices are positive definite, which random ones seldom are; None if there are none."""
+    rows, first = random_inputs(sizes, DRAWN), 0
+    square = [math.isqrt(size) if math.isqrt(size) ** 2 == size else 0 for size in sizes]
+    for size, n in zip(sizes, square, strict=True):
+        if n > 1:
+            A = rows[first : first + size].reshape(n, n, -1)
+            rows[first : first + size] = np.einsum("ikr,jkr->ijr", A, A).reshape(size, -1)
+        first += size
+    return rows if max(square, default=0) > 1 else None
 
 
 def likely(step: Program) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
