@@ -16,15 +16,15 @@ rail takes force only while it is there and the motors need the least on it, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTHS, MASSES = (0.4, 0.35, 0.25), (4.0, 3.0, 2.0)
 GAINS = {"stiffness": 100.0, "damping": 20.0}
@@ -129,8 +129,8 @@ def expected_rank(r: xr.Dataset) -> np.ndarray:
     return ((t < r["off"].values[:, None]) | (t >= r["on"].values[:, None])).astype(float)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(12, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(12, 5.6)
     (path, height, force), (error, slider, blank) = figure.subplots(2, 3)
     blank.remove()
     path.axhline(0, color="#000000", linestyle=":", linewidth=0.8)

@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.linalg import expm, null_space
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MASS, DAMPING, SPRING, GRAVITY = 0.8, 0.6, 5.0, (0, 0, -9.8)
 REST, WIND = np.array([0.1, -0.2, 0.3]), np.array([1.0, 0.5, 0.0])
@@ -403,8 +402,8 @@ def stretch(r: xr.Dataset) -> np.ndarray:
     return R.swapaxes(1, 2) @ R - np.eye(3)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10, 6.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10, 6.2)
     (one, two), (back, drift) = figure.subplots(2, 2)
     r = result["particle"]
     e = r["q"].values - at(path(), r["time"].values)[0]
@@ -417,10 +416,11 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         two.plot(r["time"], r["q"].values[:, i], f"C{i}", label=f"joint {joint}")
         two.plot(r["time"], goal[:, i], f"C{i}:", label="reference" if i else None)
     two.set(xlabel="time [s]", ylabel="angle [rad]", title="particles on two links")
-    for name in RETURN:
+    for name, unit in zip(RETURN, ("m$^2$", "m/s", "m$^2$/s$^2$"), strict=True):
         r = result[name]
-        back.semilogy(r["time"], np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12, label=name)
-    back.set(xlabel="time [s]", ylabel="|psi| [m$^2$], |eta|", title="rows that come back")
+        off = np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12
+        back.semilogy(r["time"], off, label=f"{name} [{unit}]")
+    back.set(xlabel="time [s]", ylabel="|psi|, |eta|", title="rows that come back")
     t = result["circle"]["time"].values
     off = (result["circle"]["y"].values ** 2).sum(1) - 1
     drift.semilogy(t, off, label="circle")

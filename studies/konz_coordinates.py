@@ -16,16 +16,16 @@ The thesis gives no numbers; those here are ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.special import ellipk
 
 import pfaffian as pf
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 THETA = np.array([0.02, 0.05, 0.03])
 """[kg m^2]"""
@@ -247,8 +247,8 @@ def _by_time(T: pf.Terms, i: int) -> ca.SX:
     return ca.reshape(ca.jacobian(ca.vec(x), T.t), *x.shape)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 5.4)
     (pitch, rate), (apart, path) = figure.subplots(2, 2)
     for name, dashes in (("beside", "-"), ("through", "--")):
         r, e = result[f"{name}, matrix"], result[f"{name}, angles"]

@@ -1,7 +1,7 @@
 """Types of the public names that are imported when they are first used, for type checkers and editors: `python -m tools.stubs`.
 
-`pfaffian/__init__.py` and `pfaffian/control/__init__.py` find such names in a table at run time, where no type checker sees
-them. A stub beside each says where every name comes from.
+The `__init__.py` of these modules find such names in a table at run time, where no type checker sees them. A stub beside each
+says where every name comes from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
-MODULES = ("pfaffian", "pfaffian.control")
+MODULES = ("pfaffian", "pfaffian.control", "pfaffian.formats")
 
 
 def stub(module: str) -> str:
@@ -20,7 +20,7 @@ def stub(module: str) -> str:
     tree = ast.parse((_folder(module) / "__init__.py").read_text(encoding="utf-8"))
     found = {a.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
     homes = found | loaded._LATE
-    lines = sorted(f"from {homes.get(name, module)} import {name} as {name}\n" for name in loaded.__all__)
+    lines = sorted(f"from {homes.get(name, module)} import {name} as {name}\n" for name in {*loaded.__all__, *loaded._LATE})
     version = "\n__version__: str\n" if module == "pfaffian" else ""
     return f'"""Written by `python -m tools.stubs`."""\n\n{"".join(lines)}{version}'
 

@@ -38,8 +38,8 @@ from pfaffian.evaluate.quantities import mass_centre as mass_centre
 from pfaffian.evaluate.quantities import mass_matrix as mass_matrix
 from pfaffian.evaluate.quantities import momentum as momentum
 from pfaffian.evaluate.reactions import reaction_wrench as reaction_wrench
-from pfaffian.formats import read as read
-from pfaffian.formats import write as write
+from pfaffian.formats.door import read as read
+from pfaffian.formats.write import write as write
 from pfaffian.model.body import Body as Body
 from pfaffian.model.body import body as body
 from pfaffian.model.constraint import closure as closure

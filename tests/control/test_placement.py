@@ -140,6 +140,8 @@ WRONG = {
     "a mass that is none": (lambda: hover_placement(POLES, mass="heavy"), "^hover_placement: mass"),
     "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed so that"),
     "a wrong coupling": (lambda: two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0), "coupling has the sign"),
+    "of two masses, unstable": (lambda: two_mass_placement([1, -2, -3, -4], ratio=5.0), "coefficient of their polynomial"),
+    "of two masses, hardly stable": (lambda: two_mass_placement([0.1 + 3j, 0.1 - 3j, -8, -9], ratio=9.0), r"p1 p2 p3 - p1\^2"),
     "no spring": (lambda: two_mass_placement([-2] * 4, ratio=0.0), "ratio > 0"),
     "a heading": (lambda: quadcopter_pair("b", POLES, heading=(0.0, 1.0)), "w0, zeta and inertia_ratio"),
     "a bicopter": (lambda: quadcopter_pair("b", POLES, heading=(1.0, 1.0), coupling_length=(5.0, 0.0)), "s > eps_x"),

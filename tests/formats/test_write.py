@@ -413,6 +413,18 @@ def test_mjcf_says_loops_and_gears_softly(tmp_path):
     )
 
 
+@pytest.mark.parametrize("limits", [(-1.0, np.inf), (-np.inf, 2.0), (-1.0, 2.0)])
+def test_mjcf_says_which_limits_it_leaves_out(tmp_path, limits):
+    """A range has two ends."""
+    m = pf.mechanism("m", [pf.body("rod", 1.0)], [pf.joint("hinge", "revolute", "world", "rod", limits=limits)])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        text = write(m, tmp_path / "m.xml")[0].read_text()
+    whole = all(np.isfinite(limits))
+    assert ("range=" in text) == whole
+    assert [str(w.message) for w in said] == ([] if whole else ["MJCF does not say: the one limit of joint 'hinge'"])
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------------
 
 ROD = pf.body("rod", mass=1.0, com=(0, 0, -L), inertia=0.1)

@@ -148,3 +148,44 @@ def test_what_is_left_of_rows_is_judged_on_numbers_as_in_expressions(seed: int) 
         expected = np.array(ca.DM((1 - rows.independent) * rows.left))[:, 0]
         found = dropped(A, 1e-5, size, counted, groups)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-18)
+
+
+PARALLEL = {"a": -0.4, "b": 0.8, "d": -1.6}
+"""Near a configuration of the four-bar that closes [rad]."""
+
+
+def tilted_four_bar(tilt: float, turn: float) -> pf.Mechanism:
+    """Crank, coupler and rocker in the x-z plane, closed by a ball; the coupler's hinge is out of line by `tilt` [rad].
+
+    turn: angle of that hinge at which the ends meet across the plane.
+    """
+    lengths = {"crank": 0.3, "coupler": 0.8, "rocker": 0.7}
+    bodies = [pf.body(n, 1 + l, com=(l / 2, 0, 0), inertia=l * l / 6) for n, l in lengths.items()]
+    joints = [
+        pf.joint("a", "revolute", "world", "crank", axis=(0, 1, 0)),
+        pf.joint("b", "revolute", "crank", "coupler", axis=(tilt, 1, 0), placement=pf.pose((0.3, 0, 0))),
+        pf.joint("d", "revolute", "world", "rocker", axis=(0, 1, 0), placement=pf.pose((0.9, 0, 0))),
+    ]
+    ends = {"placement_a": pf.pose((0.8, 0, 0)), "placement_b": pf.pose((0.7, 0.8 * tilt * (1 - np.cos(turn)), 0))}
+    return pf.mechanism("four-bar", bodies, joints, constraints=[pf.closure("c", "spherical", "coupler", "rocker", **ends)])
+
+
+@pytest.mark.parametrize("tilt", [7e-8, 2e-6])
+def test_axes_that_are_parallel_but_for_the_digits_of_a_file_stop_no_loop(tilt: float) -> None:
+    """1.5708 for a right angle turns axes that should be parallel by up to 1e-6. The loop moves as the plane one does, and its
+    ends part by as much as the tilt takes them out of the plane."""
+    plane = tilted_four_bar(0.0, 0.0)
+    q = pf.assemble(plane, guess=PARALLEL).q
+    turn = float(q[1])
+    how = {"duration": 0.3, "step": 2e-3, "backend": "interpreter"}
+    exact, tilted = pf.run(plane, q, **how), tilted_four_bar(tilt, turn)
+    with pytest.warns(RunWarning, match="'c.vy' constrain nothing here"):
+        found = pf.run(tilted, q, **how)
+    assert (exact["rank"] == 2).all() and (found["rank"] == 2).all()
+    close(found.q.values, exact.q.values, 3 * tilt, "motion", 1.0)
+    turns = exact.q.sel(coordinate="b").values
+    assert np.ptp(turns) > 0.1
+    phi = pf.compile_terms(tilted, {"phi": lambda T: T.rows.phi}, backend="interpreter", lanes=1)
+    gap = 0.8 * tilt * (np.cos(turn) - np.cos(turns))
+    left = [float(np.abs(phi(q)["phi"]).max()) for q in found.q.values]
+    close(left, np.abs(gap), 1e-3, "what is left across the plane", 0.8 * tilt)

@@ -12,7 +12,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian import control, reduction, screws
-from pfaffian.formats import RunSettings
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.reduction import StatePart
 from tests.public_names import PUBLIC
 from tests.tolerance import MET

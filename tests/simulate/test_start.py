@@ -248,6 +248,15 @@ def test_the_error_tells_when_no_single_one_is_to_blame():
         pf.run(four_bar(), {"a": -0.6, "b": -0.5, "d": -2.0}, **SHORT)
 
 
+def test_what_need_not_move_is_not_among_them():
+    m = four_bar()
+    aside = pf.joint("aside", "prismatic", "world", "aside")
+    m = m.with_(bodies=[*m.bodies, pf.body("aside", 1.0)], joints=[*m.joints, aside])
+    with pytest.raises(pf.RunError, match="near them it closes with 'a' = ") as said:
+        pf.run(m, {"a": -0.6, "b": -0.5, "d": -2.0, "aside": 0.7}, **SHORT)
+    assert "'aside'" not in str(said.value)
+
+
 def test_other_starts_are_tried_before_giving_up(monkeypatch):
     """The flat neutral state is singular: from there Newton does not get to a crank at 2.5 rad."""
     assert pf.assemble(four_bar(), {"a": 2.5}).q[0] == 2.5
@@ -539,3 +548,22 @@ def test_a_start_that_is_no_number_is_named():
         pf.assemble(four_bar(), q)
     with pytest.raises(pf.ModelError, match=r"v is not finite: 'b' is inf$"):
         pf.run(four_bar(), None, [0, np.inf, 0], duration=0.1)
+
+
+def test_a_guess_beside_a_ridge_descends_onto_the_constraints():
+    """Peaucellier's loops from random guesses: those that whole steps bring home stay as they were, to the bit; the others
+    follow the residual down, alone as beside others."""
+    m, _ = pf.read("zoo:peaucellier")
+    random = np.random.default_rng(0)
+    guesses = np.array([pf.random_configuration(m, random) for _ in range(40)])
+    nearby = pf.assemble(m, guesses, search=False, backend="interpreter")
+    found = pf.assemble(m, guesses, backend="interpreter")
+    closed = np.isfinite(nearby.q).all(axis=1)
+    assert 30 < closed.sum() < 40
+    np.testing.assert_array_equal(found.q[closed], nearby.q[closed])
+    assert (found.residual < MET).all()
+    phi = pf.compile_terms(m, {"phi": lambda T: T.rows.phi}, backend="interpreter", lanes=1)
+    for guess, q in zip(guesses[~closed], found.q[~closed], strict=True):
+        assert np.abs(phi(guess)["phi"]).max() > 0.1 and np.abs(phi(q)["phi"]).max() < MET
+    alone = pf.assemble(m, guesses[np.flatnonzero(~closed)[0]], backend="interpreter")
+    np.testing.assert_array_equal(alone.q, found.q[~closed][0])

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 import pfaffian as pf
 from pfaffian import statistics, sweeps
 from pfaffian.errors import ModelError
+from pfaffian.sweeps.plan import versions
 from pfaffian.sweeps.space import as_space
 
 A, B = pf.Parameter("a", 1.0), pf.Parameter("b", 1.0)
@@ -127,3 +128,8 @@ def test_refinement_finds_the_best_and_goes_on_where_it_was_stopped(tmp_path, mo
     assert top["round"].values.tolist() == [1, 0] and top["end"].values[0] > top["end"].values[1] > 2
     with pytest.raises(ModelError, match="shrink must be below 1"):
         sweeps.refine(M, ranges, store=tmp_path / "d", shrink=1.0, **how)
+
+
+def test_scipy_s_version_counts_where_it_draws_samples():
+    drawn, listed = as_space(sweeps.samples({"a": (0.0, 1.0)}, 4), M), as_space({"a": [0.0, 1.0]}, M)
+    assert set(versions(drawn)) - set(versions(listed)) == {"version of scipy"} and len(versions(listed)) == 4

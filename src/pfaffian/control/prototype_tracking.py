@@ -182,8 +182,7 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     """The u nearest to u0 in the metric of H with W u <= l; with spare motors the smallest of those with the same motion.
 
     The weight on small inputs disturbs the motion by as much. A second search therefore weighs only the distance from the
-    result of
-    the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
+    result of the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
     """
     if not spare:
         return nearest(H, u0, W, l)
@@ -191,9 +190,10 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
-    # Its step is so small that much of it is rounding, so the first search determines the status.
+    # Its step is so small that much of it is rounding, so the first search determines the status, but not of the rows.
     ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
-    return second._replace(status=ca.if_else(ended, first.status, second.status))
+    missed = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
+    return second._replace(status=ca.if_else(ended, ca.if_else(missed, INACCURATE, first.status), second.status))
 
 
 def _power(

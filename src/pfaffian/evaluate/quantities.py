@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, ask
+from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
@@ -37,10 +38,7 @@ class BodyPose:
     @property
     def quaternion(self) -> np.ndarray:
         """(..., 4) unit quaternion (x, y, z, w) with w >= 0."""
-        from scipy.spatial.transform import Rotation  # takes a third of a second, and only this needs it
-
-        turned = Rotation.from_matrix(self.rotation.reshape(-1, 3, 3)).as_quat(canonical=True)
-        return turned.reshape(*self.rotation.shape[:-2], 4)
+        return so3.quaternions(self.rotation)
 
 
 class Energy(NamedTuple):

@@ -220,8 +220,8 @@ def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray])
     """The time step of the world, and the start of what floats."""
     physics = None if world is None else world.first("physics")
     step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
-    if not 0 < step < 1:
-        raise physics.error(f"max_step_size {step} is no time step") if physics else ModelError("step")
+    if physics is not None and not 0 < step < 1:
+        raise physics.error(f"max_step_size {step} is no time step")
     q = m.neutral()
     for joint, x in start.items():
         q[m.q_slices[joint]] = x

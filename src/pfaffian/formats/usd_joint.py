@@ -10,6 +10,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.formats.number import printable
 from pfaffian.formats.usd_stage import Stage
+from pfaffian.maths import so3
 from pfaffian.model.joint import UNLIMITED
 
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
@@ -133,11 +134,9 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
 
 
 def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
         raise s.error(prim, f"the rotation {q} has no direction")
-    return Rotation.from_quat(q).as_matrix()
+    return so3.quat_to_matrix(np.array(q) / np.linalg.norm(q)).full()
 
 
 def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:

@@ -160,8 +160,7 @@ def orthogonalise(
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     squared = [_squared(r, counted) for r in rows]
     independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
-    Q: list[ca.SX] = []
-    steps: list[RowStep] = []
+    Q, steps = list[ca.SX](), list[RowStep]()
     for group, waiting in _turns(rows, groups):
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
@@ -191,9 +190,8 @@ def orthogonalise(
         left[i] += (1 - independent[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
-    bare = Orthogonal(
-        ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *independent), ca.vertcat(none, *left), none, tuple(steps)
-    )
+    chosen, remains = (ca.vertcat(none, *x) for x in (independent, left))
+    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, chosen, remains, none, tuple(steps))
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
 

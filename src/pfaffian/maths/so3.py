@@ -395,6 +395,29 @@ def quat_of(R: Matrix) -> Matrix:
     return ca.if_else(c < 0, ca.if_else(a > b, by_x, by_y), ca.if_else(a < -b, by_z, by_w))
 
 
+def quaternions(R: np.ndarray) -> np.ndarray:
+    """Unit quaternions with w >= 0 of many rotation matrices, in numbers; of one, or in symbols, see `matrix_to_quat`.
+
+    R (..., 3, 3) -> (..., 4).
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import so3
+        >>> so3.quaternions(np.stack([np.eye(3), np.diag([1.0, -1.0, -1.0])]))  # none, and half a turn about x
+        array([[0., 0., 0., 1.],
+               [1., 0., 0., 0.]])
+    """
+    a, b, c = (R[..., i, i] for i in range(3))
+    yz, zx, xy = (R[..., i, j] + R[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0)))
+    wx, wy, wz = (R[..., i, j] - R[..., j, i] for i, j in ((2, 1), (0, 2), (1, 0)))
+    squares = x, y, z, w = 1 + a - b - c, 1 - a + b - c, 1 - a - b + c, 1 + a + b + c
+    four = (x, xy, zx, wx), (xy, y, yz, wy), (zx, yz, z, wz), (wx, wy, wz, w)
+    columns = np.stack([np.stack(column, axis=-1) for column in four])
+    best = np.argmax(np.stack(squares), axis=0)  # of the columns of 4 q q^T, one of which has a square of at least 1
+    q = np.take_along_axis(columns, best[None, ..., None], axis=0)[0]
+    return q / np.where(q[..., 3:] < 0, -1.0, 1.0) / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
 def quat_mul(q: Matrix, r: Matrix) -> Matrix:
     """Hamilton product q r, so that quat_to_matrix(q r) = quat_to_matrix(q) quat_to_matrix(r). (4,), (4,) -> (4,).
 

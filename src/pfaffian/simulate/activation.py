@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.control.law import Fault, Reason
 from pfaffian.control.reason import foremost
+from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Holonomic, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.lengths import inverse_scale, reach
@@ -40,7 +41,8 @@ def switched(m: Mechanism) -> tuple[Target, ...]:
     return tuple(c for c in m.ideal if c.active is not None)
 
 
-def faults(m: Mechanism, parameters: Sequence[str] = ()) -> tuple[Fault, ...]:
+@remembered(64)
+def faults(m: Mechanism, parameters: tuple[str, ...] = ()) -> tuple[Fault, ...]:
     """The faults that `fault_flags` tells of, in order.   parameters: those that the run changes."""
     come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
     listed = []

@@ -30,6 +30,7 @@ from pfaffian.model.unphysical import check_parameters
 from pfaffian.simulate.newton import BLOCK, Held, Problem, State, held_entries, held_velocities, settle
 from pfaffian.simulate.start_search import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
+from pfaffian.terms.present import present
 
 TRIED = 96
 """Random starts from which branches are searched."""
@@ -118,9 +119,10 @@ def assemble(
             one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
         branches: above 1, up to so many different assemblies of one state (a four-bar has two for each angle of its crank), the
             nearest first, angles being equal after a full turn. What is held must leave no motion free.
-        search: where the held coordinates do not close by these iterations, whether to look further away: in strides from the
-            nearest state that closes, then from random states. A state out of reach takes some 250 iterations then. False takes
-            some 20 and may miss what a search finds. `branches` always searches.
+        search: where these iterations do not close, whether to look further away: where nothing is held, down the residual in
+            shorter steps; where coordinates are held, in strides from the nearest state that closes, then from random states. A
+            state out of reach takes some 250 iterations then. False takes some 20 and may miss what a search finds. `branches`
+            always searches.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
@@ -170,7 +172,7 @@ def start_of(
     weight: Any = None,
 ) -> Given:
     """The state, parameters and held coordinates that a caller gave, as checked (runs, n) arrays."""
-    as_mechanism(m)
+    m = present(as_mechanism(m))
     check_options(backend, 1)
     qs, vs = configurations(m, q), velocities(m, v)
     p = parameter_values(m, parameters)

@@ -61,6 +61,8 @@ class StepData(NamedTuple):
     start: the first stage.   f: all others.   settled: (x, t) -> x with quaternions of unit length.
     project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.   tangent: of the state.
     iterations: of Newton's method, of each stage of `tr-bdf2`.
+    solved: (k, base, g, u, t) -> k, which solves k = f(base + g k); where a step is differentiated, with the derivatives of
+        the solution instead of those of the iterations.
     """
 
     m: Mechanism
@@ -78,6 +80,7 @@ class StepData(NamedTuple):
     t: ca.SX
     h: ca.SX
     iterations: int
+    solved: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
 
 
 class Moved(NamedTuple):
@@ -326,7 +329,7 @@ def _tr_bdf2(s: StepData) -> Moved:
             change = solve(there, seen, seen.rate - k)
             found.append((k + change, change))
             k = _accelerated(found)
-        return k, there, seen, s.h * _largest(change)
+        return s.solved(k, base, g, u, t), there, seen, s.h * _largest(change)
 
     k1, there, seen, change = stage(X + g * k0, solve(s.x, first, k0), s.u0 + 2 * GAMMA * (s.u1 - s.u0), s.t + 2 * g)
     faults = _further(first.faults, first, there, seen)

@@ -267,9 +267,8 @@ def _assembled(m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray,
     dv = np.hstack([x.bent @ dq[:, :k], Z_v, np.zeros((nv, nz))])
     n_in = len(names)
     states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
-    from scipy.linalg import block_diag  # a tenth of a second to import, and only this needs it
-
-    move = block_diag(states, np.eye(n_in))  # a unit of each state, and of each input, in terms of q, v, z and the inputs
+    # A unit of each state, and of each input, in terms of q, v, z and the inputs.
+    move = np.block([[states, np.zeros((len(states), n_in))], [np.zeros((n_in, states.shape[1])), np.eye(n_in)]])
     along = Z_q.T @ x.M
     rates = np.vstack([along @ x.inverse_K @ x.q_dot, Z_v.T @ x.M @ x.v_dot, x.z_dot]) @ move
     if not np.isfinite(rates).all():

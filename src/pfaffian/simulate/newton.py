@@ -15,7 +15,7 @@ from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
-from pfaffian.model.mechanism import Mechanism
+from pfaffian.model.mechanism import Mechanism, check_configuration
 from pfaffian.simulate.step import largest_entry
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
@@ -45,6 +45,9 @@ SHARE = 1024
 
 HEAVY = 1e-4
 """Least inertia in the metric of an assembly, as a part of the largest one, where some directions have almost none."""
+
+DESCENT, LEAST = 200, 1e-4
+"""Most steps of a descent, and the part of a step below which it has ended beside the constraints."""
 
 STRIDE = 0.5
 """Largest turn of one iteration [rad]: a full Newton step far from the solution would end on a distant branch."""
@@ -186,6 +189,27 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
         before, nearest, waited = before[on], nearest[on], waited[on]
     found.put(going, now)
     return found
+
+
+def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
+    """`settle` from where each run's phi falls to from q (runs, nq): no step is followed further than it makes phi smaller.
+
+    A whole step from far away may lead further off, and beside a ridge, as where frames that should coincide are half a turn
+    apart, phi falls too slowly for `settle`, which then gives up. It takes some hundred steps.
+    """
+    found, part = _there(problem, q, v), np.ones(len(q))
+    for _ in range(DESCENT):
+        going = np.flatnonzero(~found.closed & (part > LEAST))
+        if not len(going):
+            break
+        some, now = problem.take(going), found.take(going)
+        step = _step(some, now.q, now.v).q - now.q
+        step[~np.isfinite(step).all(axis=1)] = 0
+        trial = _there(some, check_configuration(problem.m, now.q + part[going, None] * step), now.v)
+        nearer = np.square(trial.parts[0]).sum(axis=1) < np.square(now.parts[0]).sum(axis=1)
+        found.put(going[nearer], trial.take(nearer))
+        part[going] = np.minimum(1, part[going] * np.where(nearer, 2, 0.5))
+    return settle(problem, found.q, v)
 
 
 def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> np.ndarray:

@@ -50,10 +50,10 @@ def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
     return Command(at.u(d, nu, t), signals={name: d[where, 0] for name, where in at.signals.items()})
 
 
-def refuse(control: Control | None, what: str) -> None:
-    """Raise ModelError if the law is one in discrete time, where `what` needs continuous time."""
+def refuse(control: Control | None, what: str, instead: str = "use run") -> None:
+    """Raise ModelError if the law is one in discrete time, where `what` needs continuous time.   instead: the way out."""
     if parts_of(control):
-        raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: use run")
+        raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: {instead}")
 
 
 def in_python(control: Control | None) -> LawPart | None:

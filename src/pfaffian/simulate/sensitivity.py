@@ -77,8 +77,10 @@ def step_derivatives(
     """One step of `run` from one state or many, and its derivatives by the state, the inputs and the parameters.
 
     They follow the stages of the integrator, the correction onto the constraints included; each stage has the derivatives of
-    `derivatives`. The factors along which the correction moves count as constant: this leaves out a part as large as the
-    residual that is corrected, about step^5. Where the start satisfies the constraints, so do A, B and P.
+    `derivatives`, and stages of tr-bdf2 those of the equations that they solve. The factors along which the correction moves
+    count as constant: this leaves out a part as large as the residual that is corrected, about step^5, and step^3 with tr-bdf2.
+    Where the start satisfies the constraints, so do A, B and P. Where a force has a kink, as a contact that touches, the
+    derivative is that of the side that the step is on.
 
     Args:
         m: the mechanism.
@@ -91,14 +93,14 @@ def step_derivatives(
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
         z: (nz,) or (runs, nz) what the law integrates; its start values by default.
-        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share the states of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         a named tuple: q (..., nq), v (..., nv), z (..., nz) after the step; A (..., n, n), B (..., n, inputs) and P (..., n,
         np), n = 2 nv + nz, of displacements along the velocities, q + K(q) eps, of v and of z.
-    Raises ModelError: wrong names, shapes or numbers; an integrator that iterates, a law in discrete time, constraints that
+    Raises ModelError: wrong names, shapes or numbers; the integrator midpoint, a law in discrete time, constraints that
     come and go, a joint with a distribution.
 
     Example:
@@ -336,7 +338,7 @@ def rollout(
         t: time at the start [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
-        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share the runs of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.

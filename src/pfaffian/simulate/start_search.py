@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
-from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, held_entries, hopeful, settle
+from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, descend, held_entries, hopeful, settle
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
@@ -43,13 +43,19 @@ FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at
 
 
 def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
-    """`settle`, and a search for the runs whose held coordinates do not close from q.
+    """`settle`, and a search for the runs that do not close from q.
 
-    It walks from the nearest state that closes, then tries other starts; with `anywhere` also where nothing is held. phi
-    decides whether a run closes: no other start mends what held rates forbid.
+    Where nothing is held, it descends from q. Where coordinates are held, it walks from the nearest state that closes, then
+    tries other starts; with `anywhere` also where nothing is held. phi decides whether a run closes: no other start mends what
+    held rates forbid.
     """
     found = settle(problem, q, v)
-    lost = _open(found) & (problem.held.q.any(axis=1) | anywhere) & search
+    held = problem.held.q.any(axis=1)
+    loose = np.flatnonzero(_open(found) & ~held & search)
+    if len(loose):
+        lower = descend(problem.take(loose), q[loose], v[loose])
+        found.put(loose[lower.closed], lower.take(lower.closed))
+    lost = _open(found) & (held | anywhere) & search
     if lost.any():
         _search(problem, found, lost, q, v)
     return unwind(problem, found, q)

@@ -163,7 +163,7 @@ def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[
     s, T = sim.system, here.T
     x, violation = here.x, ca.SX(0)
     if s.project is None or _corrects(sim):
-        q, v, violation = correct(T, sim.scheme, near)
+        q, v, violation = correct(T, sim.scheme, near and near.move)
         x, violation = here.of_state([s.entered(T, q, v), violation])
         x[list(s.uncorrected), 0] = here.x[list(s.uncorrected), 0]
     if s.project is not None:

@@ -149,7 +149,7 @@ class Sweep:
             "keep": sha256(repr(kept).encode()).hexdigest(),
             "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
             "runs of a block": self.block,
-        } | versions()
+        } | versions(self.space)
 
 
 def stored_identity(store: Path) -> dict[str, Any]:
@@ -161,9 +161,10 @@ def stored_identity(store: Path) -> dict[str, Any]:
         return {}
 
 
-def versions() -> dict[str, str]:
-    """What has to be the same on all machines that work on a store."""
-    return {f"version of {name}": version(name) for name in ("pfaffian", "casadi", "numpy", "scipy")} | {"source": sources()}
+def versions(space: Space) -> dict[str, str]:
+    """What has to be the same on all machines that work on a store; SciPy draws the samples."""
+    names = ("pfaffian", "casadi", "numpy", *(["scipy"] if space.sampled else []))
+    return {f"version of {name}": version(name) for name in names} | {"source": sources()}
 
 
 def _content(value: Any) -> Any:

@@ -17,7 +17,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.maths.values import values
 from pfaffian.model import reprs
-from pfaffian.model.constraint import Servo
+from pfaffian.model.constraint import Closure, Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms import connection
 from pfaffian.terms.articulated import check_inertia
@@ -26,7 +26,16 @@ from pfaffian.terms.forces import applied_force, input_matrix, potential_energy
 from pfaffian.terms.hamel import Inertia, added_inertia
 from pfaffian.terms.inertia import bias_force, coriolis_matrix, inverse_dynamics, kinetic_energy, mass_matrix
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.lengths import growing, inverse_scales, machine_length, row_units, slides, squared_lengths, unknown_lengths
+from pfaffian.terms.lengths import (
+    PURE,
+    growing,
+    inverse_scales,
+    machine_length,
+    row_units,
+    slides,
+    squared_lengths,
+    unknown_lengths,
+)
 from pfaffian.terms.pfaffian import LEVELS, Rows, ServoRows, constraint_rows, servo_rows
 from pfaffian.terms.present import remembered
 
@@ -269,6 +278,11 @@ ROUNDING = 1e-12
 space.
 """
 
+FLAT = 1e-5
+"""A row of a closure that is typically this part of the longest row of its unit is rounding of the data: in a file with five
+digits for its angles the axes of a planar loop are parallel to some 1e-7. As a row of its own it would stop the loop.
+"""
+
 LIGHT = 1e3
 """How many times longer than the shortest column of Lam another may be before it counts for less.
 
@@ -311,11 +325,24 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     samples = [at(random_configuration(m, random, long), speeds.normal(size=m.nv))[:2] for _ in range(32)]
     mean = np.mean([(A * A).sum(1, keepdims=True) for A, _ in samples], axis=0)
     known = np.where(np.isfinite(mean), mean, 0.0)
-    lengths = np.sqrt(np.where(known > ROUNDING**2 * known.max(initial=0.0), known, 1.0))
+    lengths = np.sqrt(np.where(known > _rounded(m, T.rows.counts, known), known, 1.0))
     dependent, places = dependent_rows(m, sample, lengths, long)
     weighted = [Lam for A, M in samples if (Lam := mass_weighted(A / lengths, M)) is not None]
     blocks = tuple(map(tuple, dependent))
     return Typical(ca.DM(lengths), _counted(weighted), grows, unknown_lengths(m, T.rows), blocks, tuple(places))
+
+
+def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.ndarray:
+    """(m, 1) mean squared length of each row up to which it is rounding.   known: (m, 1) those of all rows."""
+    found, first = np.full(known.shape, ROUNDING**2 * known.max(initial=0.0)), 0
+    for c, count in zip(m.ideal, counts, strict=True):
+        its = slice(first, first + count)
+        if isinstance(c, Closure):
+            pure = np.array([row in PURE for row in c.holds.rows])
+            for alike in (pure, ~pure):
+                found[its][alike] = np.maximum(found[its][alike], FLAT**2 * known[its][alike].max(initial=0.0))
+        first += count
+    return found
 
 
 def always_active(m: Mechanism) -> Mechanism:

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError, plural
 from pfaffian.evaluate.compiled import Compiled, compile_terms
-from pfaffian.formats import RunSettings
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
