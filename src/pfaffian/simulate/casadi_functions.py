@@ -133,10 +133,7 @@ INPUTS = {
 
 @dataclass(frozen=True)
 class FunctionRequest:
-    """The derivatives that are requested, and the functions that they take.
-
-    hessian: with second derivatives.   simulation, h: of a step.
-    """
+    """The functions that are requested.   hessian: with second derivatives.   simulation, h: of a step."""
 
     mechanism: Mechanism
     what: str
