@@ -23,6 +23,8 @@ KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 def test_the_top_stays_small_and_each_name_has_one_place():
     assert len(pf.__all__) - len(ROOMS) <= 75 and len(ROOMS) <= 18 and dir(pf) == pf.__all__
+    for room in ROOMS.values():
+        assert {n for n in dir(room) if n[0] != "_"} == set(room.__all__), room.__name__
     names = [name.split(".")[-1] for name in [*ROOMS, *PUBLIC]]
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 _LATE = {
+    "RunSettings": "pfaffian.formats.run_settings",
     "installed": "pfaffian.formats.place",
     "parse_mjcf": "pfaffian.formats.mjcf",
     "parse_sdf": "pfaffian.formats.sdf",

@@ -21,7 +21,7 @@ from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thrust
 
 Motor = Actuator | Thruster | Transmission
 
-NOT_SAID = "actuators that cannot be said are left out"
+NOT_REPRESENTED = "actuators that a mechanism cannot represent are left out"
 
 
 def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) -> tuple[list[Motor], list[Force]]:
@@ -35,13 +35,13 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             continue
         gain = _gain(c, i)
         if gain is None:
-            leave(lost, NOT_SAID, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         if c.model.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_NONE:
             leave(lost, "activations of actuators are left out, the input is the activation", c.actuators[i])
         made = _on_site(c, i, gain, lost) if _transmits(c, i, "SITE") else _on_joints(c, i, gain, lengths, lost)
         if made is None:
-            leave(lost, NOT_SAID, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         motors += [made[0]] if made[0] else []
         forces += made[1]

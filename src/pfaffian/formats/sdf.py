@@ -80,9 +80,9 @@ def parse_sdf(
 
     A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
     become exact closures; a gearbox becomes a constraint on two angles. Nested and included models are part of theirs: what
-    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and
-    "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry
-    friction is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
+    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and "name
+    axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry friction is
+    smooth. What a mechanism cannot represent is left out and named: contact, plugins, dampers of joints that close loops.
 
     Args:
         text: of the file.

@@ -93,7 +93,7 @@ def casadi_function(
     as_mechanism(m)
     one_of(what, FUNCTIONS, "casadi_function: what")
     one_of(backend, get_args(By), "casadi_function: backend")
-    made = Made(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
+    made = FunctionRequest(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
     if what == "step":
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
@@ -132,8 +132,8 @@ INPUTS = {
 
 
 @dataclass(frozen=True)
-class Made:
-    """What is asked for, and the functions that it takes.   hessian: with second derivatives.   simulation, h: of a step."""
+class FunctionRequest:
+    """The functions that are requested.   hessian: with second derivatives.   simulation, h: of a step."""
 
     mechanism: Mechanism
     what: str

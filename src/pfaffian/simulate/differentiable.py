@@ -23,7 +23,7 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 KINDS = ("forward_dynamics", "step")
-"""What can be asked for."""
+"""Functions that can be differentiated."""
 
 
 class ValueAndSlopes(NamedTuple):

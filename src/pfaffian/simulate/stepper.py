@@ -142,7 +142,7 @@ class Stepper:
 
     @property
     def _at(self) -> Saved:
-        """Where it stands; at the default start if nobody said where."""
+        """Where it stands; at the default start before `reset`."""
         if self._now is None:
             self.reset()
             assert self._now is not None

@@ -143,7 +143,7 @@ _OTHERS = (ca.OP_CONST, ca.OP_CALL)  # their numbers are not those of a record
 
 
 def _records(function: ca.Function, chosen: Sequence[int]) -> np.ndarray:
-    """The records of the instructions, asked for one by one."""
+    """The records of the instructions, one by one."""
     rows = []
     for i in chosen:
         code, given, made = function.instruction_id(i), function.instruction_input(i), function.instruction_output(i)
