@@ -12,7 +12,6 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from scipy.optimize import root
 
 import pfaffian as pf
 
@@ -177,7 +176,7 @@ def suspension(m: pf.Mechanism, s: Any) -> Number:
 
 
 def quarter_car(m: pf.Mechanism, s: Any) -> Number:
-    """Height at which the car comes to rest, from where nothing is loaded [m]. SciPy's root in the plane, `_car_at_rest`."""
+    """Height at which the car comes to rest, from where nothing is loaded [m]. Newton in the plane, `_car_at_rest`."""
     found = pf.equilibrium(m, parameters=s.p).named["ride"]
     return float(found), _car_at_rest(s.p), 1e-6
 
@@ -208,7 +207,10 @@ def _car_at_rest(p: Mapping[str, float]) -> float:
     def slopes(x: np.ndarray) -> np.ndarray:
         return np.array([lagrangian(x + 1e-30j * way).imag / 1e-30 for way in np.eye(10)])
 
-    return float(root(slopes, np.zeros(10), tol=1e-13).x[0])
+    x, near = np.zeros(10), 1e-6 * np.eye(10)
+    for _ in range(12):
+        x = x - np.linalg.solve([(slopes(x + way) - slopes(x - way)) / 2e-6 for way in near], slopes(x))
+    return float(x[0])
 
 
 # -- linkages in space ----------------------------------------------------------------------------------------------------

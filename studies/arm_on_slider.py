@@ -23,15 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTHS, MASSES, ROTORS = (0.35, 0.30, 0.15), (3.0, 2.0, 0.8), (0.30, 0.10, 0.03)
 Y0 = -0.27
@@ -136,9 +136,9 @@ def tip(r: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     return np.cos(angles) @ LENGTHS, np.sin(angles) @ LENGTHS
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     """Fig. 8: position, angle, contact force, torque; and how the force grows with the offset."""
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+    figure = blank_figure(8.5, 5.6)
     (position, angle), (force, norm) = figure.subplots(2, 2, sharex=True)
     for law, dashes in zip(LAWS, ("-", "--", ":"), strict=True):
         r = chosen(result, law)
@@ -155,7 +155,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     force.set(ylabel="contact force, multiplier [N]", xlabel="time [s]")
     norm.set(ylabel="|joint torques| [N m]", xlabel="time [s]")
     figure.suptitle("Arm on a slider; plain inverse dynamics believes it 1 mm lower")
-    grows = Figure(figsize=(4.5, 3.2), layout="constrained")
+    grows = blank_figure(4.5, 3.2)
     ax = grows.subplots()
     largest = [float(np.abs(result[f"plain, {1e3 * d:g} mm"]["multiplier"]).max()) for d in OFFSETS]
     ax.plot(1e3 * np.array(OFFSETS), largest, "o-")
@@ -163,9 +163,9 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"controllers": figure, "path": _path(chosen(result, "projected")), "offset": grows}
 
 
-def _path(r: xr.Dataset) -> Figure:
+def _path(r: xr.Dataset) -> Any:
     """The arm at some instants, and the way of its tip along the slider."""
-    figure = Figure(figsize=(5.5, 3.6), layout="constrained")
+    figure = blank_figure(5.5, 3.6)
     ax = figure.subplots()
     angles = np.cumsum(r["q"].values, axis=1)
     links = np.stack([np.cos(angles), np.sin(angles)], axis=-1) * np.asarray(LENGTHS)[:, None]

@@ -18,14 +18,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTH, MASS = 0.5, 2.0
 DURATION, STEP = 5.0, 2.5e-4
@@ -79,12 +79,12 @@ def run() -> dict[str, xr.Dataset]:
     return {rows: pf.run(mechanism(rows), outputs=hands, **known) for rows in CASES}
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"motion": _motion(result["once"]), "agreement": _agreement(result)}
 
 
-def _motion(r: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+def _motion(r: xr.Dataset) -> Any:
+    figure = blank_figure(8.5, 5.6)
     (left, right), (hands, force) = figure.subplots(2, 2, sharex=True)
     t = r["time"]
     for ax, side in ((left, "left"), (right, "right")):
@@ -104,8 +104,8 @@ def _motion(r: xr.Dataset) -> Figure:
     return figure
 
 
-def _agreement(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(8.5, 3.0), layout="constrained")
+def _agreement(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(8.5, 3.0)
     axes = figure.subplots(1, 3)
     one = result["once"]
     t, least = one["time"], 1e-17

@@ -18,15 +18,15 @@ carried along its motion vd_r + Gamma_r v_r = u_r; a basis by SVD at each sample
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 M1, M2, R = 2.0, 1.0, 0.5  # [kg] [kg] [m]
 START = np.radians(20.0)
@@ -150,13 +150,13 @@ def arm_swings() -> xr.Dataset:
     return r.assign(carried=(dims, pf.constraints.transport_basis(r["P"].values)), by_svd=(dims, svd))
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     drawn = {name: _response(result[name], name) for name in ("regulation", "tracking")}
     return drawn | {"paths": _paths(result), "bases": _bases(result["arm"])}
 
 
-def _response(r: xr.Dataset, name: str) -> Figure:
-    figure = Figure(figsize=(8.5, 8.0), layout="constrained")
+def _response(r: xr.Dataset, name: str) -> Any:
+    figure = blank_figure(8.5, 8.0)
     axes = figure.subplots(4, 1, sharex=True)
     t = r["time"].values
     wanted = r["q"].values - r["error"].values
@@ -182,9 +182,9 @@ def _response(r: xr.Dataset, name: str) -> Figure:
     return figure
 
 
-def _paths(result: dict[str, xr.Dataset]) -> Figure:
+def _paths(result: dict[str, xr.Dataset]) -> Any:
     """The particle's way on the circle, and that of its reference."""
-    figure = Figure(figsize=(8.0, 4.4), layout="constrained")
+    figure = blank_figure(8.0, 4.4)
     for ax, name in zip(figure.subplots(1, 2), ("regulation", "tracking"), strict=True):
         r = result[name]
         q, wanted = r["q"].values, r["q"].values - r["error"].values
@@ -200,8 +200,8 @@ def _paths(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _bases(r: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(7.0, 4.8), layout="constrained")
+def _bases(r: xr.Dataset) -> Any:
+    figure = blank_figure(7.0, 4.8)
     axes = figure.subplots(2, 1, sharex=True)
     for ax, name, title in zip(axes, ("by_svd", "carried"), ("SVD at each sample", "carried along"), strict=True):
         v_r = np.einsum("tij,ti->tj", r[name].values, r["y"].values)

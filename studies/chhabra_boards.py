@@ -20,12 +20,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from scipy.integrate import cumulative_simpson
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 BOARD = {"mass": 6.0, "r": 0.35, "rotor": 0.4, "wheels": 0.05}
 """Mass [kg], from the middle to a wheel set [m], inertias of rotor and of each wheel set [kg m^2]; the board's is what is left
@@ -49,7 +47,7 @@ def follow(joint: str, size: float, phase: float) -> Any:
         wanted = size * (1 - ca.exp(-2 * k.t)) * ca.sin(RATE * k.t + phase)
         return SPRING * (wanted - k.joint(joint)) - DAMPER * k.joint_rate(joint)
 
-    return pf.generalised_force(f"{joint} swings", force, joint=joint)
+    return pf.forces.generalised_force(f"{joint} swings", force, joint=joint)
 
 
 def blade(body: str, at: float = 0.0) -> Any:
@@ -145,8 +143,8 @@ def by_equation(r: xr.Dataset, p_dot: np.ndarray) -> np.ndarray:
 # -- figures --------------------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10.0, 6.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10.0, 6.2)
     for (name, momentum), (way, shape, kept) in zip(MOMENTA.items(), figure.subplots(2, 3), strict=True):
         full, reduced = result[name], result[f"{name}, reduced"]
         _way(way, name, full)
@@ -161,7 +159,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"boards": figure}
 
 
-def _way(axes: Axes, name: str, r: xr.Dataset) -> None:
+def _way(axes: Any, name: str, r: xr.Dataset) -> None:
     """The first body's origin, and the machine now and then."""
     x, y, heading = r["q"].values[:, :3].T
     behind, before = (-BOARD["r"], BOARD["r"]) if name == "snakeboard" else (0.0, RACER["b"])

@@ -8,17 +8,16 @@ Sigma_2 were also computed by a separate program from the thesis's equations ("c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from scipy.linalg import block_diag, expm
 
 import pfaffian as pf
 from pfaffian.maths import se3, so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 QUARTER = np.pi / 2
 HOME = {
@@ -184,13 +183,13 @@ def closed_forms() -> xr.Dataset:
 # -- figures --------------------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"graph": graph(), "rover": rover(result["rover"], result["curves"]), "way": path(result["way"])}
 
 
-def graph() -> Figure:
+def graph() -> Any:
     """The four bodies, GM and Ph as in print."""
-    figure = Figure(figsize=(8.5, 2.6), layout="constrained")
+    figure = blank_figure(8.5, 2.6)
     tree, first, second, third = figure.subplots(1, 4, width_ratios=(1, 1.25, 1.25, 1))
     m, places = four_bodies(), {"world": (0, 0), "B1": (0, 1), "B2": (-0.8, 2), "B3": (0.8, 2), "B4": (0.8, 3)}
     g = pf.calculus.graph_matrices(m)
@@ -210,7 +209,7 @@ def graph() -> Figure:
     return figure
 
 
-def printed(ax: Axes, M: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str) -> None:
+def printed(ax: Any, M: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str) -> None:
     """A matrix of whole numbers, what is not zero in the dark."""
     ax.imshow(np.abs(M) > 0, cmap="Blues", vmin=0, vmax=4, aspect="equal")
     for i, k in np.ndindex(M.shape):
@@ -224,9 +223,9 @@ def printed(ax: Axes, M: np.ndarray, rows: Sequence[str], columns: Sequence[str]
     ax.set_title(title)
 
 
-def rover(r: xr.Dataset, c: xr.Dataset) -> Figure:
+def rover(r: xr.Dataset, c: xr.Dataset) -> Any:
     """Where the bodies are, from the side and from above; curves of points on the hands; the Jacobians of both branches."""
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
+    figure = blank_figure(9.5, 3.4)
     side, above, blocks = figure.subplots(1, 3, width_ratios=(1, 1, 1.3))
     sticks = [("B1", "B2"), ("B2", "B3"), ("B3", "B4"), ("B4", "B5"), ("B4", "B6")]
     for ax, (a, b) in ((side, (0, 2)), (above, (0, 1))):
@@ -249,8 +248,8 @@ def rover(r: xr.Dataset, c: xr.Dataset) -> Figure:
     return figure
 
 
-def path(w: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(5.5, 3.4), layout="constrained")
+def path(w: xr.Dataset) -> Any:
+    figure = blank_figure(5.5, 3.4)
     ax = figure.subplots()
     ax.plot(*w["arc"].values.T, color="#BBBBBB", linewidth=4, label="the arc of v and w")
     ax.plot(*w["place"].sel(law="corrected").values.T, color="#0072B2", label="by Sigma = Z^-1 C_bar")

@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import linear, se3, subgroups
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 STATES = 3
@@ -746,9 +744,7 @@ def in_letters(x: Any, states: Mapping[ca.SX, str] | None = None) -> list[list[s
     ]
 
 
-def matrix(
-    ax: Axes, entries: list[list[str]], rows: Sequence[str], columns: Sequence[str], title: str, size: float = 8
-) -> None:
+def matrix(ax: Any, entries: list[list[str]], rows: Sequence[str], columns: Sequence[str], title: str, size: float = 8) -> None:
     """Entries in their places, what is not zero on a ground."""
     ax.imshow([[x != "$0$" for x in row] for row in entries], cmap="Blues", vmin=0, vmax=4, aspect="auto")
     for i, row in enumerate(entries):
@@ -762,7 +758,7 @@ def matrix(
     ax.set_title(f"{title} (letters: pip install sympy)" if any(UNPRINTED in row for row in entries) else title)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     ran = _sixteen(result["spacecraft in sixteen"])
     return {"spacecraft": _spacecraft(), "sixteen": ran, "car": _car(), "wheels": _wheels()}
 
@@ -782,8 +778,8 @@ def shortened(entries: list[list[str]], names: Mapping[str, tuple[int, int]]) ->
     return entries, long
 
 
-def _spacecraft() -> Figure:
-    figure = Figure(figsize=(11.0, 6.5), layout="constrained")
+def _spacecraft() -> Any:
+    figure = blank_figure(11.0, 6.5)
     axes = figure.subplots(2, 2, width_ratios=(1, 1.3), height_ratios=(1, 1)).ravel()
     o, mu1, mu2, ratio, about_y = ca.SX.sym("o", 4), *(ca.SX.sym(x) for x in ("mu1", "mu2", "ratio", "yh"))
     states = dict(zip(ca.vertsplit(o), ("x", "z", "theta_X", "theta_Z"), strict=True))
@@ -799,8 +795,8 @@ def _spacecraft() -> Figure:
     return figure
 
 
-def _sixteen(r: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(10.0, 3.2), layout="constrained")
+def _sixteen(r: xr.Dataset) -> Any:
+    figure = blank_figure(10.0, 3.2)
     orbit, shape, momenta = figure.subplots(1, 3)
     for i, name in enumerate(SECTION):
         orbit.plot(r["time"], r["state"][:, i], label=f"${name}$")
@@ -817,8 +813,8 @@ def _sixteen(r: xr.Dataset) -> Figure:
     return figure
 
 
-def _car() -> Figure:
-    figure = Figure(figsize=(11.0, 5.5), layout="constrained")
+def _car() -> Any:
+    figure = blank_figure(11.0, 5.5)
     K = named(car(), [ca.SX.sym(x) for x in ("x", "y", "theta", "psi1", "phi1", "psi2", "psi3", "phi2")])
     rates = ("v_x", "v_y", "w", r"\psi_1", r"\phi_1", r"\psi_2", r"\psi_3", r"\phi_2")
     entries, long = shortened(in_letters(K), {"m_{tot}": (0, 0), "S": (1, 2), r"j_{z,tot}": (2, 2), "K_{33}": (4, 4)})
@@ -828,8 +824,8 @@ def _car() -> Figure:
     return figure
 
 
-def _wheels() -> Figure:
-    figure = Figure(figsize=(11.0, 3.2), layout="constrained")
+def _wheels() -> Any:
+    figure = blank_figure(11.0, 3.2)
     rover_s, car_s, curved = figure.subplots(1, 3, width_ratios=(1, 1.6, 1))
     n, a = unknowns(CAR), ca.SX.sym("psi1")
     base, wheels = ("v_x", "v_y", "w", r"\psi_3"), (r"\psi_1", r"\psi_2")

@@ -9,14 +9,14 @@ world's side and the other from its own. The thesis has no such machines; masses
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 DURATION, STEP, EVERY = 4.0, 8e-3, 10
 
@@ -102,8 +102,8 @@ def changes(result: xr.Dataset, name: str) -> np.ndarray:
     return np.abs(x - x[0])
 
 
-def figures(result: xr.Dataset) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+def figures(result: xr.Dataset) -> dict[str, Any]:
+    figure = blank_figure(9.0, 4.0)
     bodies, tops = figure.subplots(1, 2)
     floor, t = 1e-17, result["time"]
     for name, style in (("full", "C1"), ("reduced", "C0")):

@@ -8,14 +8,13 @@ looked at over random states and motions, by nothing but poses and the energy it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 OFF = pf.Parameter("off", 0.0, "m")
 """How far the outer body's mass centre is off the axis of its joint."""
@@ -169,8 +168,8 @@ def run() -> xr.Dataset:
     )
 
 
-def figures(result: xr.Dataset) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+def figures(result: xr.Dataset) -> dict[str, Any]:
+    figure = blank_figure(8.5, 3.4)
     kept, broken = figure.subplots(1, 2)
     for ax, which, title in ((kept, True, "nothing changes: all on each other, but for rounding"), (broken, False, "noticed")):
         for name, motion in MOTIONS.items():

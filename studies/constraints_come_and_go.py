@@ -16,15 +16,15 @@ rail takes force only while it is there and the motors need the least on it, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTHS, MASSES = (0.4, 0.35, 0.25), (4.0, 3.0, 2.0)
 GAINS = {"stiffness": 100.0, "damping": 20.0}
@@ -46,7 +46,7 @@ def mechanism() -> pf.Mechanism:
         joints.append(pf.joint(f"joint {i}", "revolute", before, f"link {i}", axis=(0, -1, 0), placement=pf.pose((at, 0, 0))))
         before, at = f"link {i}", l
     rail = pf.holonomic("rail", lambda k: tip(k)[2] - HEIGHT)
-    there = pf.active_while(rail, lambda k: ca.logic_or(k.t < off.symbol, k.t >= on.symbol))
+    there = pf.constraints.active_while(rail, lambda k: ca.logic_or(k.t < off.symbol, k.t >= on.symbol))
     motors = [pf.actuator(f"motor {i}", f"joint {i}") for i in range(3)]
     return pf.mechanism("arm on a rail", bodies, joints, constraints=[there], actuators=motors, parameters=[off, on])
 
@@ -83,7 +83,7 @@ def crank(gone: tuple[float, float]) -> pf.Mechanism:
     """The slider-crank, its slider gone between two times."""
     y = (0, -1, 0)
     slider = pf.holonomic("slider", lambda k: k.position("rod", (1, 0, 0))[2])
-    there = pf.active_while(slider, lambda k: ca.logic_or(k.t < gone[0], k.t >= gone[1]))
+    there = pf.constraints.active_while(slider, lambda k: ca.logic_or(k.t < gone[0], k.t >= gone[1]))
     joints = [
         pf.joint("q1", "revolute", "world", "crank", axis=y),
         pf.joint("q2", "revolute", "crank", "rod", axis=y, placement=pf.pose((1, 0, 0))),
@@ -129,8 +129,8 @@ def expected_rank(r: xr.Dataset) -> np.ndarray:
     return ((t < r["off"].values[:, None]) | (t >= r["on"].values[:, None])).astype(float)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(12, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(12, 5.6)
     (path, height, force), (error, slider, blank) = figure.subplots(2, 3)
     blank.remove()
     path.axhline(0, color="#000000", linestyle=":", linewidth=0.8)

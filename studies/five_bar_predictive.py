@@ -9,14 +9,14 @@ machine itself is stepped ten times finer than the plan.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 AHEAD, STEP, FINE = 10, 0.02, 0.001
 """Steps of the plan; their length and that of the machine's own steps [s]."""
@@ -101,8 +101,8 @@ def run() -> xr.Dataset:
     )  # fmt: skip
 
 
-def figures(result: xr.Dataset) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 3.2), layout="constrained")
+def figures(result: xr.Dataset) -> dict[str, Any]:
+    figure = blank_figure(8.5, 3.2)
     angles, count = figure.subplots(1, 2)
     for name in ("left", "right"):
         (line,) = angles.plot(result["time"], result["q"].sel(joint=name), label=name)

@@ -8,16 +8,16 @@ so that what is seen is the kinematics alone: J_g = J_s - J_b A and J_b K11^-1 m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import linear
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTHS = (0.7, 0.6, 0.5, 0.3)
 MASSES = (4.0, 3.0, 2.0, 1.0)
@@ -261,8 +261,8 @@ def run() -> xr.Dataset:
     return xr.merge([follow(), quiet(), balance(), loops(), capture()])
 
 
-def figures(result: xr.Dataset) -> dict[str, Figure]:
-    hand = Figure(figsize=(9, 6.6), layout="constrained")
+def figures(result: xr.Dataset) -> dict[str, Any]:
+    hand = blank_figure(9, 6.6)
     (path, miss), (turns, rest) = hand.subplots(2, 2)
     t = result["time"]
     for led, style in zip(LED, STYLES, strict=True):
@@ -280,7 +280,7 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
     rest.set(xlabel="t [s]", ylabel="hull turned by [deg]", title="reaction null space")
     rest.legend(fontsize=7)
 
-    kept = Figure(figsize=(9, 6.6), layout="constrained")
+    kept = blank_figure(9, 6.6)
     (jet, loop), (meet, after) = kept.subplots(2, 2)
     for entry, unit in (("px", "N s"), ("py", "N s"), ("L", "N m s")):
         jet.plot(t, result["balance"].sel(entry=entry), label=f"{entry} [{unit}]")
@@ -302,7 +302,7 @@ def figures(result: xr.Dataset) -> dict[str, Figure]:
         after.plot(result["later"], result["rates"].sel(body=body), label=body)
     after.set(xlabel="t after the capture [s]", ylabel="turn [rad/s]", title="dampers in the joints bring them together")
     after.legend(fontsize=7)
-    held = Figure(figsize=(9, 3.4), layout="constrained")
+    held = blank_figure(9, 3.4)
     error, share = held.subplots(1, 2)
     later = result["later"]
     for name, said, style in (("held_error", "wheel and hinges", "-"), ("docked_error", "and jets", "--")):

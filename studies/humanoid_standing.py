@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 SOLES = ("left_sole_link", "right_sole_link")
 LEGS = {3: -0.411354, 4: 0.859395, 5: -0.448041, 6: -0.001708}
@@ -165,8 +165,8 @@ def designed(r: xr.Dataset) -> np.ndarray:
     return r["error"].values[0] * (1 + 10 * t) * np.exp(-10 * t)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 5.6)
     (centre, error), (torque, force) = figure.subplots(2, 2)
     for name, dashes in (("standing", "-"), ("swaying", "--")):
         r = result[name]

@@ -9,13 +9,13 @@ itself; and the four-bar with that spring in its coupler, against the rigid one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 Y = (0, 1, 0)
 START, SPEED = {"a": -0.35270521275768546, "b": -0.47993345215274025, "d": -1.685514198023723}, {"a": 4.0}
@@ -125,8 +125,8 @@ def off(result: dict[str, xr.Dataset], name: str) -> np.ndarray:
     return (r["q"].sel(coordinate="a") - result["rigid"]["q"].sel(coordinate="a")[::2].values).values
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9, 6.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9, 6.4)
     (order, energy), (chaos, stiff) = figure.subplots(2, 2)
     for name in ORDER:
         o = result["order"]

@@ -13,10 +13,9 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTHS = {"b": 41.5, "c": 39.3, "d": 40.1, "e": 55.8, "f": 39.4, "g": 36.7, "h": 65.7, "i": 49.0, "j": 50.0, "k": 61.9}
 """Jansen's numbers [cm]."""
@@ -132,8 +131,8 @@ def by_circles(angle: float, lengths: dict[str, float]) -> np.ndarray:
     return meet(low, knee, l["i"], l["h"])
 
 
-def figures(result: dict[str, Any]) -> dict[str, Figure]:
-    fig = Figure(figsize=(7.2, 4.0))
+def figures(result: dict[str, Any]) -> dict[str, Any]:
+    fig = blank_figure(7.2, 4.0)
     ax = fig.subplots()
     for name, path in result["paths"].items():
         ax.plot(path[:, 0], path[:, 1], label=name)

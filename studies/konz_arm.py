@@ -20,14 +20,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 L1, L2, L3 = 0.2, 0.6, 0.5
 """Shoulder off the first axis, upper arm, forearm [m]."""
@@ -223,8 +222,8 @@ def turned(r: xr.Dataset) -> np.ndarray:
 # -- figures and claims ----------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(11, 3.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(11, 3.4)
     single, away, energy = figure.subplots(1, 3)
     r = result["joints, body"]
     q_R = np.array([np.array(ca.DM(angles(t))).ravel() for t in r.time.values])

@@ -22,13 +22,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.linalg import expm, null_space
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MASS, DAMPING, SPRING, GRAVITY = 0.8, 0.6, 5.0, (0, 0, -9.8)
 REST, WIND = np.array([0.1, -0.2, 0.3]), np.array([1.0, 0.5, 0.0])
@@ -56,8 +55,8 @@ CIRCLE = 3.0
 
 def particle() -> pf.Mechanism:
     body, joint = pf.body("body", MASS), pf.joint("j", "translation", "world", "body")
-    spring = pf.potential("spring", lambda k: SPRING / 2 * ca.sumsqr(k.q - ca.DM(REST)))
-    air = pf.dissipation("air", lambda k: DAMPING / 2 * ca.sumsqr(k.v - ca.DM(WIND)))
+    spring = pf.forces.potential("spring", lambda k: SPRING / 2 * ca.sumsqr(k.q - ca.DM(REST)))
+    air = pf.forces.dissipation("air", lambda k: DAMPING / 2 * ca.sumsqr(k.v - ca.DM(WIND)))
     return pf.actuate_all(pf.mechanism("particle", [body], [joint], gravity=GRAVITY, forces=[spring, air]))
 
 
@@ -97,7 +96,7 @@ def chain() -> pf.Mechanism:
     def R(k: pf.Kinematics) -> ca.SX:
         return sum(d / 2 * ca.sumsqr(ca.jtimes(r, k.q, k.v)) for d, r in zip(WEIGHTS["damping"], places(k.q), strict=True))
 
-    forces = [pf.potential("springs", V), pf.dissipation("dampers", R)]
+    forces = [pf.forces.potential("springs", V), pf.forces.dissipation("dampers", R)]
     return pf.actuate_all(pf.mechanism("chain", bodies, joints, gravity=(0, -9.8, 0), forces=forces, lenient=True))
 
 
@@ -194,7 +193,10 @@ def arm(*constraints: Any) -> pf.Mechanism:
         pf.joint(n, kinds[n], above, n, axis=axes[n], placement=(0.4 if above != "world" else 0, 0, 0))
         for n, above in zip(names, ("world", *names), strict=False)
     ]
-    forces = [pf.potential("spring", lambda k: 10 * k.q[2] ** 2), pf.dissipation("damper", lambda k: 0.1 * ca.sumsqr(k.v))]
+    forces = [
+        pf.forces.potential("spring", lambda k: 10 * k.q[2] ** 2),
+        pf.forces.dissipation("damper", lambda k: 0.1 * ca.sumsqr(k.v)),
+    ]
     return pf.mechanism("arm", bodies, joints, constraints=constraints, gravity=GRAVITY, forces=forces)
 
 
@@ -310,7 +312,7 @@ def held(name: str) -> Any:
 def on_a_circle() -> pf.Mechanism:
     turned = lambda q: ca.vertcat(-q[1], q[0])  # noqa: E731
     x = pf.coordinates("x", ("1", "2"), ("rate",), turned, phi=lambda q: ca.sumsqr(q) - 1, start=(1, 0))
-    T = pf.kinetic_energy("T", lambda k: ca.sumsqr(k.q_dot) / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: ca.sumsqr(k.q_dot) / 2)
     return pf.mechanism("circle", [], [], coordinates=[x], forces=[T])
 
 
@@ -323,7 +325,7 @@ def rotation() -> pf.Mechanism:
 
     names = [f"{a}{b}" for a in "xyz" for b in "xyz"]
     c = pf.coordinates("R", names, ("wx", "wy", "wz"), K, phi=lambda q: metric(q), start=np.eye(3).ravel(), v_units="rad/s")
-    T = pf.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM([0.2, 0.5, 0.3]) * k.v) / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM([0.2, 0.5, 0.3]) * k.v) / 2)
     return pf.mechanism("top", [], [], coordinates=[c], forces=[T])
 
 
@@ -400,8 +402,8 @@ def stretch(r: xr.Dataset) -> np.ndarray:
     return R.swapaxes(1, 2) @ R - np.eye(3)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10, 6.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10, 6.2)
     (one, two), (back, drift) = figure.subplots(2, 2)
     r = result["particle"]
     e = r["q"].values - at(path(), r["time"].values)[0]
@@ -414,10 +416,11 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         two.plot(r["time"], r["q"].values[:, i], f"C{i}", label=f"joint {joint}")
         two.plot(r["time"], goal[:, i], f"C{i}:", label="reference" if i else None)
     two.set(xlabel="time [s]", ylabel="angle [rad]", title="particles on two links")
-    for name in RETURN:
+    for name, unit in zip(RETURN, ("m$^2$", "m/s", "m$^2$/s$^2$"), strict=True):
         r = result[name]
-        back.semilogy(r["time"], np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12, label=name)
-    back.set(xlabel="time [s]", ylabel="|psi| [m$^2$], |eta|", title="rows that come back")
+        off = np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12
+        back.semilogy(r["time"], off, label=f"{name} [{unit}]")
+    back.set(xlabel="time [s]", ylabel="|psi|, |eta|", title="rows that come back")
     t = result["circle"]["time"].values
     off = (result["circle"]["y"].values ** 2).sum(1) - 1
     drift.semilogy(t, off, label="circle")

@@ -16,16 +16,16 @@ The thesis gives no numbers; those here are ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.special import ellipk
 
 import pfaffian as pf
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 THETA = np.array([0.02, 0.05, 0.03])
 """[kg m^2]"""
@@ -85,13 +85,15 @@ def circle() -> pf.Mechanism:
         "x", ("1", "2"), ("rate",), lambda q: ca.vertcat(-q[1], q[0]), phi=lambda q: ca.sumsqr(q) - RHO**2, start=(RHO, 0),
         q_units="m", v_units="rad/s",
     )  # fmt: skip
-    T = pf.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.q_dot) / 2)
-    return pf.mechanism("circle", [], [], coordinates=[x], forces=[T, pf.potential("weight", lambda k: MASS * G * k.q[1])])
+    T = pf.forces.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.q_dot) / 2)
+    return pf.mechanism(
+        "circle", [], [], coordinates=[x], forces=[T, pf.forces.potential("weight", lambda k: MASS * G * k.q[1])]
+    )
 
 
 def top() -> pf.Mechanism:
     """M3: T = w^T Theta w / 2 and nothing else. [konz25 (2.33)]"""
-    T = pf.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM(THETA) * k.v) / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM(THETA) * k.v) / 2)
     return pf.mechanism("top", [], [], coordinates=[rotation()], forces=[T])
 
 
@@ -110,14 +112,16 @@ def quadratic() -> pf.Mechanism:
         M, b, c = parts(k)
         return ca.dot(k.v, M @ k.v) / 2 + ca.dot(b, k.v) + c
 
-    return pf.mechanism("quadratic", [], [], coordinates=[rotation()], forces=[pf.kinetic_energy("T", T)])
+    return pf.mechanism("quadratic", [], [], coordinates=[rotation()], forces=[pf.forces.kinetic_energy("T", T)])
 
 
 def charge() -> pf.Mechanism:
     """M4: a charge in a magnetic field, b = field / 2 (-y, x), under gravity."""
     x = pf.coordinates("r", ("x", "y"), ("x", "y"), lambda q: ca.SX.eye(2), q_units="m")
-    T = pf.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.v) / 2 + FIELD / 2 * (k.q[0] * k.v[1] - k.q[1] * k.v[0]))
-    return pf.mechanism("charge", [], [], coordinates=[x], forces=[T, pf.potential("weight", lambda k: MASS * G * k.q[1])])
+    T = pf.forces.kinetic_energy("T", lambda k: MASS * ca.sumsqr(k.v) / 2 + FIELD / 2 * (k.q[0] * k.v[1] - k.q[1] * k.v[0]))
+    return pf.mechanism(
+        "charge", [], [], coordinates=[x], forces=[T, pf.forces.potential("weight", lambda k: MASS * G * k.q[1])]
+    )
 
 
 def Y(a: np.ndarray) -> np.ndarray:
@@ -243,8 +247,8 @@ def _by_time(T: pf.Terms, i: int) -> ca.SX:
     return ca.reshape(ca.jacobian(ca.vec(x), T.t), *x.shape)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 5.4)
     (pitch, rate), (apart, path) = figure.subplots(2, 2)
     for name, dashes in (("beside", "-"), ("through", "--")):
         r, e = result[f"{name}, matrix"], result[f"{name}, angles"]

@@ -19,15 +19,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LEGS = ("RL", "FL", "RR", "FR")
 """In the order of their steps."""
@@ -85,7 +85,7 @@ def mechanism(plan: bool = False) -> pf.Mechanism:
             on = ON[leg].symbol > 0.5
             return ca.logic_and(on, planned(leg, k.t)) if plan else on
 
-        feet.append(pf.active_while(holds, there))
+        feet.append(pf.constraints.active_while(holds, there))
     return m.with_(constraints=feet, parameters=[*ON.values(), *(x for leg in LEGS for x in AT[leg])])
 
 
@@ -251,8 +251,8 @@ def share(r: xr.Dataset) -> np.ndarray:
     return np.abs(r.u.values / robot().u_limits[:, 1]).max(axis=1)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    r, figure = result["crawl"], Figure(figsize=(11, 7), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    r, figure = result["crawl"], blank_figure(11, 7)
     plan = planned_places(r.time.values)
     (above, height), (force, off) = figure.subplots(2, 2)
     above.plot(r.q[:, 0], r.q[:, 1], "k", label="base")

@@ -17,12 +17,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.control import estimation
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 T, FRAME, DELAY, VARY = 0.005, 0.1, 0.034, 0.010
 G = 9.81
@@ -190,8 +189,8 @@ def run() -> dict[str, xr.Dataset]:
     return {"misalignment": misalignment(random), "clocks": clocks(random), "flight": estimates(random)}
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 5.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.5, 5.4)
     (size, across), (yaw, delay) = figure.subplots(2, 2)
     r = result["misalignment"]
     for name in ("raw", "corrected"):
@@ -209,7 +208,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     delay.plot(r["frame"][:100], 1000 * r["true_delay"][:100], color="0.7", linewidth=2.5, label="true")
     delay.plot(r["frame"][:100], 1000 * r["delay"][:100], label="by time stamps")
     delay.set(xlabel="time [s]", ylabel="delay [ms]", title="delay of each frame")
-    other = Figure(figsize=(9.5, 5.4), layout="constrained")
+    other = blank_figure(9.5, 5.4)
     (place, speed), (bias, unknown) = other.subplots(2, 2, sharex=True)
     r = result["flight"]
     for name in WAYS:

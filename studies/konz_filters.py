@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.control import actuation
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 T = 0.005
 FREQUENCIES = np.geomspace(0.1, 100.0, 120)
@@ -203,8 +203,8 @@ def run() -> dict[str, xr.Dataset]:
 FORCES = ("F_x", "F_y", "F_z", "tau_x", "tau_y", "tau_z")
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 3.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.5, 3.6)
     for ax, name in zip(figure.subplots(1, 2), TILTS, strict=True):
         r = result[f"tricopter {name}"]
         for i, force in enumerate(FORCES):
@@ -214,7 +214,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
             if i != j and float(r["G"][:, i, j].max()) > 1e-4:
                 ax.loglog(r["f"], r["G"][:, i, j], color="0.75", linewidth=0.7)
         ax.set(title=f"tricopter, {name}", xlabel="frequency [Hz]", ylabel="gain, of the largest", ylim=(1e-3, 3))
-    other = Figure(figsize=(9.5, 3.4), layout="constrained")
+    other = blank_figure(9.5, 3.4)
     for ax, name in zip(other.subplots(1, 3, sharey=True), ("dynamic", "static", "static, tuned"), strict=True):
         r = result[f"quadcopter {name}"]
         for j, force in ((2, "tau_x and tau_y"), (0, "F_z"), (3, "tau_z")):
@@ -227,7 +227,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
                     ax.loglog(r["f"], corner[:, j], color="0.75", linewidth=0.5)
         ax.set(title=f"quadcopter, {name}", xlabel="frequency [Hz]", ylim=(1e-3, 40))
     other.axes[0].set(ylabel="gain, of the largest")
-    bench = Figure(figsize=(9.5, 5.0), layout="constrained")
+    bench = blank_figure(9.5, 5.0)
     (speed, angle), (friction, error) = bench.subplots(2, 2, sharex="col")
     r = result["propeller"]
     speed.plot(r["time"], r["wish"], color="0.7", linewidth=2.5, label="wanted")

@@ -32,14 +32,13 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, Sample, actuation, estimation
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP = 0.005, 0.001
 CAPTURE, DELAY = 0.1, 0.034
@@ -564,13 +563,13 @@ def hovering(r: xr.Dataset) -> tuple[float, float]:
     return float(np.linalg.norm(q[:, :3].mean(axis=0))), float(np.degrees(np.linalg.norm(turn)))
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"paths": paths(result), "errors": errors(result), "table": table(result)}
 
 
-def table(result: dict[str, xr.Dataset]) -> Figure:
+def table(result: dict[str, xr.Dataset]) -> Any:
     """Table 5.2, with what was measured in brackets."""
-    figure = Figure(figsize=(9.5, 2.2), layout="constrained")
+    figure = blank_figure(9.5, 2.2)
     axes = figure.add_subplot()
     axes.axis("off")
     columns = [(flown(result[name]), MEASURED[name]) for name in FLIGHTS]
@@ -587,9 +586,9 @@ def table(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def paths(result: dict[str, xr.Dataset]) -> Figure:
+def paths(result: dict[str, xr.Dataset]) -> Any:
     """The machines on their ways, as an arm along x and the thrust's axis every 0.1 s."""
-    figure = Figure(figsize=(9.5, 6.6), layout="constrained")
+    figure = blank_figure(9.5, 6.6)
     for axes, name in zip(figure.subplots(2, 2).flat, FLIGHTS, strict=True):
         r = after(result[name])
         level = name in ("tricopter", "transitions")
@@ -602,13 +601,14 @@ def paths(result: dict[str, xr.Dataset]) -> Figure:
         some = at[:: 100 if level else 16]
         R = Rotation.from_quat(some[:, 3:7]).as_matrix()
         arms = some[:, None, :3] + 0.24 * R[:, None, :, 0] * np.array([-1, 1])[None, :, None]
-        axes.plot(arms[:, :, a].T, arms[:, :, b].T, color="0.3", linewidth=1)
+        axes.plot(arms[:, :, a].T, arms[:, :, b].T, color="0.3", linewidth=1)[0].set_label("its arm along x")
         if not level:
-            axes.quiver(some[:, a], some[:, b], R[:, a, 2], R[:, b, 2], width=0.004, scale=9, color="C1")
+            axes.quiver(some[:, a], some[:, b], R[:, a, 2], R[:, b, 2], width=0.004, scale=9, color="C1", label="thrust")
         axes.set(title=TITLES[name], xlabel="x [m]", ylabel="y [m]" if level else "z [m]")
         axes.axis("equal")
         axes.margins(0.15)
-    figure.axes[0].legend()
+    for axes in figure.axes[::2]:
+        axes.legend()
     return figure
 
 
@@ -625,9 +625,9 @@ def short(x: float) -> str:
     return np.format_float_positional(x, 3, unique=False, fractional=False, trim="-")
 
 
-def errors(result: dict[str, xr.Dataset]) -> Figure:
+def errors(result: dict[str, xr.Dataset]) -> Any:
     """Errors over time, beside what was measured in flight."""
-    figure = Figure(figsize=(9.5, 7.5), layout="constrained")
+    figure = blank_figure(9.5, 7.5)
     for row, name in zip(figure.subplots(4, 2), FLIGHTS, strict=True):
         r = after(result[name])
         t, found = r["time"] - SETTLE, rms(result[name])

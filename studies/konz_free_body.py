@@ -8,16 +8,15 @@ body by a free joint with the springs one by one, and Newton's and Euler's equat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 GRAVITY = np.array([0.0, 0.0, -9.8])
 MASS, CENTRE = 1.5, np.array([0.05, -0.02, 0.1])
@@ -90,7 +89,7 @@ def fluid():
         apart = k.twist("body") - ca.vertcat(G.R.T @ there, G.R.T @ w)
         return ca.dot(apart, D @ apart) / 2
 
-    return pf.dissipation("fluid", R)
+    return pf.forces.dissipation("fluid", R)
 
 
 def by_matrices(flowing: bool = True) -> pf.Mechanism:
@@ -292,8 +291,8 @@ def tables() -> xr.Dataset:
     )
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 3.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 3.2)
     path, energy = figure.subplots(1, 2)
     V0 = equilibrium(springs()).V0
     for name, style in (("still", "C1-"), ("matrices", "C0-"), ("joint", "k:")):

@@ -31,14 +31,13 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import actuation
 from pfaffian.control import identification as found_by
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 T, STEP, SECONDS = 0.005, 0.0025, 30.0
 X, Y = pf.multicopters.QUADCOPTER, pf.multicopters.TRICOPTER
@@ -369,8 +368,8 @@ SIZES = np.repeat([1e-3, 18e-3, 0.3, 3.6e-3, 10e-3, 0.1, 0.01], [3, 6, 2, 1, 2, 
 """Of what the numbers of a flight are taken in parts: about the largest of each kind."""
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 3.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.5, 3.4)
     scale, left = figure.subplots(1, 2)
     r = result["bench"]
     scale.plot(r["speed"], r["thrust"], "o", markersize=3, label="on the scale")
@@ -384,7 +383,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     figures = {"bench": figure, "numbers": numbers(result), "start": start(result["rounded"])}
     units = ("m/s^2", "m/s^2", "rad/s^2", "rad/s^2", "rad/s^2")
     for name in ("quadcopter", "tricopter"):
-        figures[name] = Figure(figsize=(9.5, 6.4), layout="constrained")
+        figures[name] = blank_figure(9.5, 6.4)
         r = result[name].sel(time=slice(4, 8))
         for ax, of, unit in zip(figures[name].subplots(5, 1, sharex=True), SHOWN, units, strict=True):
             y = r.sel(of=of)
@@ -396,9 +395,9 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return figures
 
 
-def numbers(result: dict[str, xr.Dataset]) -> Figure:
+def numbers(result: dict[str, xr.Dataset]) -> Any:
     """Of both flights: by how much of their intervals numbers are off, and how wide these are."""
-    figure = Figure(figsize=(11, 6), layout="constrained")
+    figure = blank_figure(11, 6)
     at = np.arange(len(found_by.FLIGHT))
     looks = {"short window": ("o", "C0"), "long window": ("s", "C1"), "long, instruments": ("^", "C2"),
              "the same with the start": ("v", "C3")}  # fmt: skip
@@ -423,9 +422,9 @@ def numbers(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def start(r: xr.Dataset) -> Figure:
+def start(r: xr.Dataset) -> Any:
     """What the window rounds off the moments of the tricopter in its first seconds, beside what noise does to them."""
-    figure = Figure(figsize=(9.5, 3.2), layout="constrained")
+    figure = blank_figure(9.5, 3.2)
     r = r.sel(time=slice(0, 3))
     for ax, row in zip(figure.subplots(1, 3, sharey=True), MOMENTS, strict=True):
         ax.plot(r["time"], r["noise"].sel(row=row), ".", color="0.7", markersize=3, label="by noise")

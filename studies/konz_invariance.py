@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import se3, so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MASS, CENTRE, INERTIA = 1.3, np.array([0.05, -0.03, 0.02]), np.array([0.02, 0.03, 0.04])
 AWAY = pf.Parameter("away", 0.0, "rad")
@@ -235,19 +235,20 @@ def apart(result: dict[str, xr.Dataset], name: str, how: str) -> np.ndarray:
     return np.abs(off).max((-1, -2))
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10, 3.4)
     pitch, beside, through = figure.subplots(1, 3)
     for i, name in enumerate(TURN):
         r = result["body, matrix"]
-        pitch.plot(r["time"], np.degrees(-np.arcsin(np.clip(attitude(r, "matrix")[i, :, 2, 0], -1, 1))), label=name)
+        angle = np.degrees(-np.arcsin(np.clip(attitude(r, "matrix")[i, :, 2, 0], -1, 1)))
+        pitch.plot(r["time"], angle, f"C{3 + i}", label=name)  # C0 to C2 are the approaches
     pitch.set(xlabel="time [s]", ylabel="pitch [deg]", title="body approach")
     for ax, i, title in ((through, 0, "through 90 degrees"), (beside, 1, "beside 90 degrees")):
         for how, dashes in (("quaternion", "-"), ("angles", "--")):
             for j, name in enumerate(control.APPROACHES):
                 off = apart(result, name, how)[i]
                 ax.semilogy(result["body, matrix"]["time"], off + 1e-17, f"C{j}{dashes}", label=f"{name}, {how}")
-        ax.set(xlabel="time [s]", ylabel="off the matrix's motion", title=title)
+        ax.set(xlabel="time [s]", ylabel="R off that by the matrix [1]", title=title)
     pitch.legend(loc="best")
     through.legend(loc="best", fontsize=7)
     return {"invariance": figure}

@@ -19,18 +19,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import se3, so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LEGS, FREE = ("FR", "RL", "RR"), "FL"
 BEND = {"hip": 0.0, "thigh": 0.8, "calf": -1.5}
@@ -238,8 +238,8 @@ def decay(times: np.ndarray, d: float, k: float) -> np.ndarray:
 # -- figures and claims ----------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(11, 6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(11, 6)
     (off, turned, foot), (torque, force, push) = figure.subplots(2, 3)
     for i, (name, share) in enumerate(SHARES.items()):
         r, look = result[name], f"C{i}"

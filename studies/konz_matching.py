@@ -13,15 +13,15 @@ w0 = 4 rad/s and zeta = 0.8 with three tenths of the tilt's inertia, and starts 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 POLES, HEADING, SHARE = [-5.0, -5.0, -5 * np.exp(0.4j), -5 * np.exp(-0.4j)], (4.0, 0.8), 0.3
 BICOPTER = {"mass": 1.0, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height": 0.05, "lean": np.radians(15)}
@@ -73,8 +73,8 @@ def closed_form(machine: str, r: xr.Dataset) -> np.ndarray:
     return np.stack([f, g, 0 * f, -ey * g, ex * f, 0 * f], axis=1)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10.2, 6.0), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10.2, 6.0)
     for (turn, force, energy), machine in zip(figure.subplots(2, 3), machines(), strict=True):
         for start, colour in zip(STARTS, ("C0", "C1"), strict=True):
             r = result[f"{machine}, {start}"]

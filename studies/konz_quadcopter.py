@@ -16,17 +16,17 @@ they changed (hold="first") by 3 mm.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import estimation
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP = 0.005, 0.0025
 POLES = [-8.0, -8.0, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
@@ -106,8 +106,8 @@ def run() -> dict[str, xr.Dataset]:
     return results
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.5, 5.6)
     above, below = figure.subplots(2, 3)
     for up, down, name in zip(above, below, TIMES, strict=True):
         r = result[name]
@@ -115,7 +115,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         up.plot(r["wanted"][:, 0], r["wanted"][:, 2], color="0.7", linewidth=3, label="reference")
         up.plot(at[:, 0], at[:, 2], label="flight")
         some = slice(0, None, max(1, len(at) // 28))
-        up.quiver(at[some, 0], at[some, 2], axis[some, 0], axis[some, 2], width=0.004, scale=9, color="C1")
+        up.quiver(at[some, 0], at[some, 2], axis[some, 0], axis[some, 2], width=0.004, scale=9, color="C1", label="thrust")
         up.set(title=name, xlabel="x [m]", ylabel="z [m]")
         up.axis("equal")
         up.margins(0.25)

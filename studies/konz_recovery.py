@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 RUNS, FASTEST = 4096, 6.0
 """Starts, and the largest rate [rad/s]."""
@@ -148,8 +147,8 @@ def farthest(r: xr.Dataset) -> np.ndarray:
 EDGES = np.arange(0, 181, 15)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10.5, 6.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10.5, 6.2)
     for row, machine in zip(figure.subplots(2, 3), machines(), strict=True):
         share, far, height = row
         for poles, colour in (("fast", "C1"), ("slow", "C0")):

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 D, K = 4.0, 8.0
 """[1/s, 1/s^2]."""
@@ -239,8 +238,8 @@ def rms(x: np.ndarray) -> float:
     return float(np.sqrt(np.mean(x**2)))
 
 
-def figures(result: dict[str, Any]) -> dict[str, Figure]:
-    figure = Figure(figsize=(11, 8), layout="constrained")
+def figures(result: dict[str, Any]) -> dict[str, Any]:
+    figure = blank_figure(11, 8)
     for column, (name, make) in zip(figure.subplots(4, 3, sharex=True).T, ROBOTS.items(), strict=True):
         robot = make()
         for look, space in zip(("-", "--"), SPACES, strict=True):
@@ -258,7 +257,7 @@ def figures(result: dict[str, Any]) -> dict[str, Figure]:
     return {"robots": figure, "robots table": compared(result)}
 
 
-def compared(result: dict[str, Any]) -> Figure:
+def compared(result: dict[str, Any]) -> Any:
     """Every law's errors and efforts as numbers."""
     rows, names = [], []
     for name, make in ROBOTS.items():
@@ -275,7 +274,7 @@ def compared(result: dict[str, Any]) -> Figure:
                     share(r, robot).max(),
                 )
                 rows.append([f"{x:.3g}" for x in numbers])
-    figure = Figure(figsize=(8.5, 4.6), layout="constrained")
+    figure = blank_figure(8.5, 4.6)
     ax = figure.subplots()
     ax.set_axis_off()
     head = [

@@ -16,18 +16,17 @@ machine has turning propellers and motors as well.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, Sample, estimation
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP, SETTLE, DURATION = 0.005, 0.001, 2.0, 6.5
 CAPTURE, DELAY, SAMPLES = 0.1, 0.034, 20
@@ -181,8 +180,8 @@ def run() -> dict[str, xr.Dataset]:
     return found
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(10.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(10.5, 5.6)
     grid = figure.subplots(2, 3, sharey=True).ravel()
     for ax, sweep in zip(grid, SWEEPS, strict=False):
         r = result[sweep.name]

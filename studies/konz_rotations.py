@@ -12,15 +12,15 @@ the Hessian there says.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import se3, so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MOMENTS = np.array([1.0, 1.5, 2.0])
 """l1, l2, l3: eigenvalues of Vee(K), the stiffness at the goal [N m]."""
@@ -134,7 +134,7 @@ def angle(r: xr.Dataset) -> np.ndarray:
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {
         "critical": critical(),
         "navigation": navigation(result["many"], result["saddle"]),
@@ -143,9 +143,9 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     }
 
 
-def critical() -> Figure:
+def critical() -> Any:
     """V on the way from the minimum round each axis of K, and the critical values."""
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    figure = blank_figure(9, 3.4)
     turn = np.linspace(0, 2 * np.pi, 200)
     chosen = {"four points": (1.0, 2.0, 2.5), "a sphere of maxima": (2.0, 2.0, 2.0), "a circle of minima": (0.0, 1.0, 3.0)}
     for ax, (name, l) in zip(figure.subplots(1, 3), chosen.items(), strict=True):
@@ -163,8 +163,8 @@ def critical() -> Figure:
     return figure
 
 
-def navigation(many: xr.Dataset, one: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(8.5, 3.2), layout="constrained")
+def navigation(many: xr.Dataset, one: xr.Dataset) -> Any:
+    figure = blank_figure(8.5, 3.2)
     turned, energy = figure.subplots(1, 2)
     t, every = many["time"].values, np.degrees(angle(many))
     turned.plot(t, every[::8].T, color="#BBBBBB", linewidth=0.5)
@@ -179,8 +179,8 @@ def navigation(many: xr.Dataset, one: xr.Dataset) -> Figure:
     return figure
 
 
-def noise(w: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(4.5, 3.2), layout="constrained")
+def noise(w: xr.Dataset) -> Any:
+    figure = blank_figure(4.5, 3.2)
     ax = figure.subplots()
     low, high = np.quantile(w["error"], (0.05, 0.95), axis=1)
     ax.fill_between(SIGMAS, low, high, alpha=0.2, linewidth=0)
@@ -191,9 +191,9 @@ def noise(w: xr.Dataset) -> Figure:
     return figure
 
 
-def drawn(s: xr.Dataset) -> Figure:
+def drawn(s: xr.Dataset) -> Any:
     """The springs at rest, from the side, and V on the way there."""
-    figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+    figure = blank_figure(8.5, 3.4)
     side, way = figure.subplots(1, 2)
     k, p, h = springs()
     G = s["G_R"].values

@@ -17,17 +17,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 L1, L2 = 0.4, 0.3
 """Links [m]."""
@@ -302,8 +301,8 @@ def designed(r: xr.Dataset) -> np.ndarray:
 # -- figures and claims ----------------------------------------------------------------------------------------------------
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    motions = Figure(figsize=(11, 6.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    motions = blank_figure(11, 6.4)
     axes = motions.subplots(2, 3)
     for row, law, title in zip(axes, ("joints", "tool"), ("by its joints", "by its tool"), strict=True):
         path, angle, off = row
@@ -321,7 +320,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
         off.set(xlabel="time [s]", ylabel="tool off its reference [mm]" if law == "joints" else "tool off (4.111b) [mm]")
         angle.legend(loc="best")
     axes[0, 0].set_title("full: elbow as the reference's, dashed: the other")
-    maps = Figure(figsize=(9, 4.2), layout="constrained")
+    maps = blank_figure(9, 4.2)
     p = result["potentials"]
     for ax, name in zip(maps.subplots(1, 2), ("joints", "tool"), strict=True):
         V = p[f"V {name}"]
@@ -339,9 +338,9 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     return {"scara": motions, "scara potentials": maps, "scara files": drawn_files(result)}
 
 
-def drawn_files(result: dict[str, xr.Dataset]) -> Figure:
+def drawn_files(result: dict[str, xr.Dataset]) -> Any:
     """Errors of tools and joints of the arms of files, with the motions designed for the tools."""
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = blank_figure(9, 3.6)
     off, turned = figure.subplots(1, 2)
     for i, name in enumerate(FILES):
         r, wanted = result[f"{name}, tool"], designed_of(result[f"{name}, tool"])

@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.maths import se3, so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 pm = pf.forces.pseudo_matrix
 THETA = 0.2
@@ -455,12 +454,12 @@ BATCH = {
 """Which runs of a batch are which."""
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"revolute": revolute_figure(result), "planar": planar_figure(result), "others": other_figure(result)}
 
 
-def revolute_figure(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(9.5, 6.4), layout="constrained")
+def revolute_figure(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(9.5, 6.4)
     (a, b, c), (d, e, f) = figure.subplots(2, 3)
     panels = (
         (a, "body", "phase, 0", "body and energy approach"),
@@ -468,18 +467,19 @@ def revolute_figure(result: dict[str, xr.Dataset]) -> Figure:
         (c, "particle", "phase, 8", "particles, rate 8 rad/s"),
         (d, "linear", "phase, 0", "linear, jumps at $\\pm\\pi$"),
     )
+    colours = {"particle": "C0", "body": "C1", "linear": "C2"}
     for ax, name, which, title in panels:
         r = result[f"revolute {name}"]
         for E, rate in zip(r["E"].values[BATCH[which]], r["rate_E"].values[BATCH[which]], strict=True):
             around = (E + np.pi) % (2 * np.pi) - np.pi
             cut = np.abs(np.diff(around, append=around[-1])) > 1  # the way round the circle is no line
-            ax.plot(np.where(cut, np.nan, around), rate, "C0", linewidth=0.8)
+            ax.plot(np.where(cut, np.nan, around), rate, colours[name], linewidth=0.8)
         ax.set(xlabel="$\\theta_E$ [rad]", ylabel="its rate [rad/s]", title=title, xlim=(-3.5, 3.5))
-    for name in ("particle", "body", "linear"):
+    for name, colour in colours.items():
         r = result[f"revolute {name}"].isel(run=BATCH["thesis"])
         t = r["time"].values
-        e.plot(t, r["q"].values[:, 0], label=name if name != "body" else "body, energy")
-        f.plot(t, r["u"].values[:, 0])
+        e.plot(t, r["q"].values[:, 0], colour, label=name if name != "body" else "body, energy")
+        f.plot(t, r["u"].values[:, 0], colour)
     e.plot(t, np.pi / 2 * np.sin(2 * np.pi * t / PERIOD), "k:", label="reference")
     e.set(xlabel="time [s]", ylabel="$\\theta$ [rad]", ylim=(-2.2, 2.6))
     f.set(xlabel="time [s]", ylabel="torque [N m]")
@@ -507,9 +507,9 @@ def translation_energy(r: xr.Dataset, approach: str) -> np.ndarray:
     return 2 * (e**2).sum(1) + (rate**2).sum(1) / 2
 
 
-def planar_figure(result: dict[str, xr.Dataset]) -> Figure:
+def planar_figure(result: dict[str, xr.Dataset]) -> Any:
     """As figure 4.8 of the thesis."""
-    figure = Figure(figsize=(8.5, 6.4), layout="constrained")
+    figure = blank_figure(8.5, 6.4)
     (world, body), (energy, off) = figure.subplots(2, 2)
     for a in control.APPROACHES:
         r = result[f"planar {a}"]
@@ -534,8 +534,8 @@ def turned_off(r: xr.Dataset, run: int) -> np.ndarray:
     return 2 * np.arccos(np.minimum(1, np.abs((goal * r["q"].values[run]).sum(1))))
 
 
-def other_figure(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(9.5, 3.2), layout="constrained")
+def other_figure(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(9.5, 3.2)
     turned, energy, arm = figure.subplots(1, 3)
     for a in control.APPROACHES:
         r = result[f"orientation {a}"]

@@ -13,18 +13,18 @@ compared with: it lets pass 1/sqrt(2) at 7 Hz, as Bessel's does. Then both are a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control import Command, Sample, estimation
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP, STICKS = 0.005, 0.0025, 0.02
 """Of the law, of the integrator, and from one reading of the sticks to the next [s]."""
@@ -137,8 +137,8 @@ def world(r: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
     return R, np.einsum("nij,nj->ni", R, r["v"].values[:, :3])
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.5, 5.6)
     (step, bend), (turn, path) = figure.subplots(2, 2)
     s, r = result["steps"], result["from rest"]
     step.plot(1e3 * s["time"], s["bessel"], label="Bessel, order 4, 7 Hz")

@@ -20,15 +20,15 @@ Quadcopter and propellers are those of Table 5.1; load (0.3 kg, 0.8 m), path and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 QUAD, LARGEST, G = pf.multicopters.QUADCOPTER, 7.85, 9.81
 LOAD, CABLE = 0.3, 0.8
@@ -209,8 +209,8 @@ def off(r: xr.Dataset) -> np.ndarray:
     return np.linalg.norm(r["carried"].values - r["wanted"].values, axis=1)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(9.8, 6.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(9.8, 6.4)
     (above, side), (error, swing) = figure.subplots(2, 2)
     r = result["both"]
     for ax, (i, j), names in ((above, (0, 1), "xy"), (side, (0, 2), "xz")):

@@ -13,15 +13,15 @@ also found by the thesis's algorithm (3.120)-(3.124), in NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 ARMS = (np.pi / 3, np.pi, -np.pi / 3)
 """Where the arms point [rad]."""
@@ -307,8 +307,8 @@ def states() -> xr.Dataset:
     )
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 5.6)
     (path, energy), (apart, count) = figure.subplots(2, 2)
     r = result["absolute"]
     for body in ("central", "load", "propeller 1"):

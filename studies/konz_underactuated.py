@@ -12,17 +12,17 @@ and limits of 0 to 25 N on each propeller there are ours.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 EPS, MASS, INERTIA, G = 0.05, 1.0, 0.02, 9.81
 VARPI = 5.0
@@ -50,7 +50,7 @@ def mechanism(limits: tuple[float, float] = LIMITS) -> pf.Mechanism:
 def two_masses() -> pf.Mechanism:
     """A force on the first of two masses with a spring between them. [konz25 (4.117)]"""
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
-    spring = pf.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
+    spring = pf.forces.potential("spring", lambda k: VARPI / 2 * (k.q[0] - k.q[1]) ** 2)
     bodies, motor = [pf.body("a", 1.0), pf.body("b", 1.0)], pf.actuator("F", "a")
     return pf.mechanism("two masses", bodies, joints, gravity=(0, 0, 0), actuators=[motor], forces=[spring])
 
@@ -147,12 +147,12 @@ def hovered(times: np.ndarray) -> np.ndarray:
     return solve_ivp(rate, (0, times[-1]), [*FAR, 0, 0, 0], "DOP853", times, rtol=1e-11, atol=1e-13).y[:3].T
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"masses": masses_figure(result["two masses"]), "pvtol": pvtol_figure(result)}
 
 
-def masses_figure(r: xr.Dataset) -> Figure:
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
+def masses_figure(r: xr.Dataset) -> Any:
+    figure = blank_figure(9, 3.2)
     place, force = figure.subplots(1, 2)
     t, goal = r["time"].values, along_reference(stroke(), r["time"].values)
     for i, name in enumerate(("driven", "other")):
@@ -165,8 +165,8 @@ def masses_figure(r: xr.Dataset) -> Figure:
     return figure
 
 
-def pvtol_figure(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(10, 6.6), layout="constrained")
+def pvtol_figure(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(10, 6.6)
     (path, tilt, left), (loop, turned, thrust) = figure.subplots(2, 3)
     for i, a in enumerate(control.APPROACHES):
         still, fly = result[f"hover {a}"], result[f"loop {a}"]
@@ -182,7 +182,7 @@ def pvtol_figure(result: dict[str, xr.Dataset]) -> Figure:
     goal = along_reference(looping(), np.linspace(0, LOOP, 200))
     loop.plot(goal[:, 0], goal[:, 1], "k:", label="reference")
     path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point: all three alike", aspect="equal")
-    tilt.set(xlabel="time [s]", ylabel="tilt [deg]")
+    tilt.set(xlabel="time [s]", ylabel="tilt [deg]", title="to a set point: all three alike")
     left.set(xlabel="time [s]", ylabel="matching force along x [N]", title="in the loop")
     loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within limits", aspect="equal")
     turned.set(xlabel="time [s]", ylabel="tilt [deg]")

@@ -16,15 +16,15 @@ delta the three joints by which the rods swing sideways, which do not move while
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 STIFFNESS, DAMPING = 400.0, 40.0
 RATE = 20.0
@@ -178,8 +178,8 @@ def designed(r: xr.Dataset) -> np.ndarray:
     return (e + (rate + RATE * e) * t) * np.exp(-RATE * t)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 5.6)
     for row, name in zip(figure.subplots(2, 2), ("five-bar", "delta"), strict=True):
         r, o = result[name], result[f"{name}, oracle"]
         error, torque = row

@@ -11,15 +11,15 @@ amplitude of 150 degrees for 20 s: period and energy are known in closed form. T
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.special import ellipk
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 MASS, RHO, G = 0.5, 2.0, 9.81
 AMPLITUDE = np.radians(150)
@@ -88,8 +88,8 @@ def states() -> xr.Dataset:
     )
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(8.5, 3.2), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(8.5, 3.2)
     path, force = figure.subplots(1, 2, width_ratios=(1, 2))
     r = result["once"].sel(time=slice(0, 8))
     q, f = r["q"].values, r["reaction"].values

@@ -18,14 +18,14 @@ for 60 s at steps of 10 ms, with the error dynamics of the servo constraint and,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 LENGTH = (1.0, 1.0, 1.0)  # [m]
 MASS = (30.0, 18.0, 18.0)  # [kg]
@@ -134,7 +134,7 @@ def moments_of(r: xr.Dataset, moments: object) -> np.ndarray:
 LABELS = {"conventional": "ideal reaction", "control force": "M1 = 0"}
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {
         "figures_2_3_4": _curves(result),
         "figure_5": _configurations(result),
@@ -142,8 +142,8 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
     }
 
 
-def _curves(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(7.0, 8.0), layout="constrained")
+def _curves(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(7.0, 8.0)
     axes = figure.subplots(3, 1, sharex=True)
     names = ("Δθ{} [deg]", "rate of θ{} [rad/s]", "M{} [N m]")
     for (way, label), dash in zip(LABELS.items(), ("-", "--"), strict=True):
@@ -160,8 +160,8 @@ def _curves(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _configurations(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(6.5, 4.2), layout="constrained")
+def _configurations(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(6.5, 4.2)
     ax = figure.subplots()
     ax.plot(*elbows(THETA).T, "o-", color="#BBBBBB", label="at the start")
     for way, colour in zip(LABELS, pf.study.COLOURS, strict=False):
@@ -171,8 +171,8 @@ def _configurations(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _errors(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(7.0, 5.5), layout="constrained")
+def _errors(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(7.0, 5.5)
     axes = figure.subplots(2, 1, sharex=True)
     for way, colour in zip(LABELS, pf.study.COLOURS, strict=False):
         for errors, dash in (("acceleration only", "--"), ("held", "-")):

@@ -25,14 +25,14 @@ constraints by reactions; energy is kept but on the turntable, whose drive does 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 G, MASS, A = 9.81, 2.0, 0.3
 DIAMETRAL, AXIAL = MASS * A**2 / 4, MASS * A**2 / 2
@@ -170,8 +170,8 @@ def ball_motion(r: xr.Dataset, slope: float) -> np.ndarray:
     return at[:, None] + drift[:, None] * t + ((way - drift) / rate)[:, None] * (np.exp(rate[:, None] * t) - 1)
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(11, 6.4), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(11, 6.4)
     (circles, lean, blade), (rates, level, sloping) = figure.subplots(2, 3)
     for i in range(len(LEANS)):
         q = result["circles"]["q"].values[i]

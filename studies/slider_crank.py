@@ -16,14 +16,14 @@ our sign: the reaction is A^T lambda, the paper's constraint force is its negati
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 from scipy.integrate import solve_ivp
 
 import pfaffian as pf
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 START, TORQUE, G = 2 * np.pi / 3, 1.0, 9.81
 DURATION = 20.0
@@ -118,14 +118,14 @@ def projectors(m: pf.Mechanism) -> xr.Dataset:
     return xr.Dataset({"P": (("q1", "row", "column"), r["P"]), "rank": ("q1", r["rank"])}, {"q1": q1})
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"motion": _motion(result["default"]), "error": _error(result), "random starts": _robustness(result)}
 
 
-def _motion(r: xr.Dataset) -> Figure:
+def _motion(r: xr.Dataset) -> Any:
     """Fig. 4: coordinates, rates, constraint forces, multiplier."""
     r = r.sel(time=slice(0, 10))
-    figure = Figure(figsize=(8.5, 5.4), layout="constrained")
+    figure = blank_figure(8.5, 5.4)
     axes = figure.subplots(2, 2, sharex=True)
     t, q1 = r["time"], r["q"].sel(coordinate="q1")
     crossed = t[1:][np.diff(np.floor(q1 / np.pi + 0.5)) != 0]
@@ -151,8 +151,8 @@ def _motion(r: xr.Dataset) -> Figure:
     return figure
 
 
-def _error(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(8.5, 3.2), layout="constrained")
+def _error(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(8.5, 3.2)
     axes = figure.subplots(1, 2)
     for name, label in (("default", "1 ms"), ("half step", "0.5 ms")):
         r = result[name].isel(time=slice(None, None, 5))
@@ -165,8 +165,8 @@ def _error(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _robustness(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(8.5, 3.4), layout="constrained")
+def _robustness(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(8.5, 3.4)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(2, 1))
     r = result["random starts"]
     error = np.maximum(r["energy_error"], 1e-13)

@@ -18,15 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 G = 9.81
 FROM, TO = np.pi / 6, np.pi / 3
@@ -131,16 +131,16 @@ def rms(r: xr.Dataset) -> np.ndarray:
     return np.sqrt(np.cumsum(square) / np.arange(1, len(square) + 1))
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {"responses": _responses(result), "force error": _force_error(result), "passing": _passing(result)}
 
 
 CASES = ("two motors", "one motor", "hybrid")
 
 
-def _responses(result: dict[str, xr.Dataset]) -> Figure:
+def _responses(result: dict[str, xr.Dataset]) -> Any:
     """Fig. 5 and Fig. 6 in one, with the norm of the torque."""
-    figure = Figure(figsize=(8.5, 5.4), layout="constrained")
+    figure = blank_figure(8.5, 5.4)
     (angle, force), (torque, norm) = figure.subplots(2, 2, sharex=True)
     for name in CASES:
         r = result[name].sel(time=slice(0, 2))
@@ -161,8 +161,8 @@ def _responses(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _force_error(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(5, 3.4), layout="constrained")
+def _force_error(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(5, 3.4)
     ax = figure.subplots()
     for name, label in (("wrong integral", "integral starts at 0.3 N s"), ("wrong rod", "rod taken for 20 % too heavy")):
         r = result[name].sel(time=slice(0, 2))
@@ -173,8 +173,8 @@ def _force_error(result: dict[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _passing(result: dict[str, xr.Dataset]) -> Figure:
-    figure = Figure(figsize=(8.5, 3.2), layout="constrained")
+def _passing(result: dict[str, xr.Dataset]) -> Any:
+    figure = blank_figure(8.5, 3.2)
     axes = figure.subplots(1, 3)
     for name, dashes in zip(CASES, ("-", "--", ":"), strict=True):
         r = result[f"{name}, passing"]

@@ -16,15 +16,15 @@ direction becomes the fifth.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.maths import so3
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 BASE, TOP, HEIGHT = 0.6, 0.35, 0.8
 HALF = np.radians(10)
@@ -202,8 +202,8 @@ def measure(at: Callable) -> xr.Dataset:
     return xr.Dataset({"measure": ("angle", ratio), "realisable": ("angle", realisable)}, {"angle": np.degrees(angles)})
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(12, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(12, 5.6)
     (way, error, force), (near, batch, blank) = figure.subplots(2, 3)
     blank.remove()
     r = result["long"]

@@ -16,15 +16,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.study import Claim
+from pfaffian.study import Claim, blank_figure
 
 READY = (-0.2164, -0.4031, 0.3095, -2.3173, 0.1982, 3.5, 0.7198)
 """Hand 0.45 m ahead and 0.68 m up, pointing forward [rad]."""
@@ -151,8 +151,8 @@ def designed_force(r: xr.Dataset) -> np.ndarray:
     return start * np.exp(-RATE * r["time"].values[:, None])
 
 
-def figures(result: dict[str, xr.Dataset]) -> dict[str, Figure]:
-    figure = Figure(figsize=(12, 5.6), layout="constrained")
+def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
+    figure = blank_figure(12, 5.6)
     (path, force, force_error), (error, torque, blank) = figure.subplots(2, 3)
     blank.remove()
     r, heavy = result["squeezed"], result["3 kg taken for 2 kg"]

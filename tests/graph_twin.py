@@ -91,7 +91,9 @@ def graph_twin(m: pf.Mechanism, *, backwards: bool = False) -> Twin:
     for j in m.joints:
         assert not m.value(j.armature).any(), "an edge has no armature"
         if j.nv:
-            forces.append(pf.dissipation(f"{j.name} damper", lambda k, j=j: ca.bilin(j.damping, k.joint_rate(j.name)) / 2))
+            forces.append(
+                pf.forces.dissipation(f"{j.name} damper", lambda k, j=j: ca.bilin(j.damping, k.joint_rate(j.name)) / 2)
+            )
         assert not m.value(j.stiffness).any(), "a spring over redundant coordinates needs another form"
     made = pf.mechanism(
         "graph", m.bodies, edges[::-1] if backwards else edges, coordinates=coordinates, constraints=m.constraints,

@@ -48,7 +48,7 @@ _INTRODUCTION = """Every public name, in the room in which it lives, with its ar
 def _top(names: Sequence[str]) -> str:
     groups: dict[str, list[str]] = {heading: [] for heading in TOP.values()}
     for name in names:
-        home = pf._FROM[name].split(".")[1]
+        home = pf._LATE[name].split(".")[1]
         groups[TOP[home]].append(name)
     text = f"# pf\n\n{_module(pf)}\n"
     for heading, members in groups.items():

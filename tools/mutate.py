@@ -8,16 +8,16 @@
     python -m tools.mutate --count 200 --jobs 2              two at a time
     python -m tools.mutate --keep                            add the score to tools/mutation_score.md
 
-Each mutant is run against the tests most likely to detect it, quickest first, and is killed by the first that fails. Survivors
-are printed as differences. Some are equivalent programs, or change only how soon something ends: the score need not reach 1,
-but must not fall. A mutant is unknown if it runs out of time, or if the test that failed also fails without it.
+Each mutant is run against the tests most likely to detect it, those that name the changed function first and then the
+quickest, and is killed by the first that fails. Survivors are printed as differences. Some are equivalent programs, or change
+only how soon something ends: the score need not reach 1, but must not fall. A mutant is unknown if it runs out of time, or if
+the test that failed also fails without it.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
-import os
 import random
 import re
 import shutil
@@ -34,8 +34,9 @@ from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
 from queue import Queue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tools import mutant_tests
 from tools.mutants import Mutant, candidates, differs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,7 +47,7 @@ COPIED += ("README.md", "CONTRIBUTING.md", "pyproject.toml")
 LAWS = ["control/test_faults.py", "control/test_weights.py", "control/test_wrenches.py"]
 TESTS_OF = {
     "__init__.py": ["promises"],
-    "cli.py": ["cli/test_run.py", "cli/test_study.py", "cli/test_hostile.py"],
+    "cli.py": ["cli/test_run.py", "cli/test_sweep.py", "cli/test_study.py", "cli/test_hostile.py"],
     "control": [*LAWS, "control/test_designed.py"],
     "control/acceleration.py": [*LAWS, "control/test_allocation.py", "control/test_designed.py"],
     "control/actuation.py": ["control/test_flight_filters.py"],
@@ -125,6 +126,7 @@ TESTS_OF = {
         "simulate/test_closed_connections.py",
         "simulate/test_shared_motion.py",
     ],
+    "evaluate/derivatives.py": ["identities/test_derivatives.py", "identities/test_exact_derivatives.py"],
     "evaluate/exponentials.py": ["oracles/test_exponentials.py", "promises"],
     "evaluate/floating.py": ["simulate/test_floating.py", "simulate/test_closed_connections.py"],
     "evaluate/gain_bound.py": ["control/test_gain.py"],
@@ -143,7 +145,7 @@ TESTS_OF = {
     "evaluate/transported_basis.py": ["control/test_quasivelocity.py"],
     "formats": ["formats"],
     "formats/mesh_file.py": ["formats/test_shapes.py"],
-    "formats/urdf.py": ["formats/test_urdf.py", "formats/test_robots.py"],
+    "formats/urdf.py": ["formats/test_urdf.py", "formats/test_urdf_loops.py", "formats/test_robots.py"],
     "formats/urdf_part.py": ["formats/test_urdf.py", "formats/test_robots.py"],
     "formats/urdf_shape.py": ["formats/test_shapes.py"],
     "kernel": ["kernel"],
@@ -152,6 +154,9 @@ TESTS_OF = {
     "kernel/build/store.py": ["kernel/test_store.py", "kernel/test_toolchain.py"],
     "kernel/build/toolchain.py": ["kernel/test_toolchain.py", "kernel/test_store.py"],
     "kernel/build/trial.py": ["simulate/test_trial.py", "kernel/test_store.py", "kernel/test_toolchain.py"],
+    "kernel/build/nvrtc.py": ["kernel/test_cuda.py"],
+    "kernel/call/device.py": ["kernel/test_cuda.py"],
+    "kernel/call/external.py": ["simulate/test_compiled_casadi.py", "kernel/test_external.py"],
     "kernel/call/keyed.py": ["kernel/test_keyed.py"],
     "kernel/call/obtain.py": ["kernel/test_store.py", "simulate/test_keys.py", "simulate/test_trial.py"],
     "kernel/call/rollout.py": ["kernel/test_rollout.py", "kernel/test_samplers.py"],
@@ -171,7 +176,14 @@ TESTS_OF = {
     ],
     "kernel/program/selection.py": ["kernel/test_selection.py", "kernel/test_passes.py"],
     "kernel/program/share.py": ["kernel/test_share.py", "kernel/test_passes.py", "simulate/test_lanes.py"],
-    "kernel/remember.py": ["kernel/test_keyed.py", "simulate/test_keys.py", "simulate/test_functions_now.py"],
+    "kernel/remember.py": [
+        "kernel/test_remember.py",
+        "kernel/test_keyed.py",
+        "simulate/test_keys.py",
+        "simulate/test_functions_now.py",
+    ],
+    "kernel/text/cuda.py": ["kernel/test_cuda.py"],
+    "kernel/text/external.py": ["simulate/test_compiled_casadi.py", "kernel/test_external.py"],
     "kernel/text/portable.py": ["kernel/test_portable.py", "embedded/test_export.py"],
     "maths": ["maths", "identities", "oracles/test_formulations.py"],
     "maths/linear.py": [
@@ -230,7 +242,7 @@ TESTS_OF = {
         "simulate/test_record.py",
         "promises/test_wrong_arguments.py",
     ],
-    "model/multicopter.py": ["model/test_multicopter.py", "control/test_flat.py"],
+    "model/multicopter.py": ["model/test_multicopter.py", "control/test_bicopter.py", "control/test_flat.py"],
     "model/number.py": [
         "model/test_check.py",
         "model/test_data.py",
@@ -240,13 +252,18 @@ TESTS_OF = {
     "model/rolling.py": ["model/test_rolling.py"],
     "model/rotations.py": ["maths/test_rotations.py"],
     "model/shape.py": ["model/test_shape.py"],
-    "model/shown.py": ["promises/test_repr.py"],
+    "model/reprs.py": ["promises/test_repr.py"],
     "output": ["viewer/test_plain.py", "cli", "simulate/test_netcdf.py"],
     "output/folder.py": ["viewer/test_plain.py", "cli"],
     "output/plain.py": ["viewer/test_plain.py", "cli"],
     "output/whole_file.py": ["simulate/test_netcdf.py"],
     "simulate": ["simulate", "control/test_faults.py"],
     "simulate/accuracy.py": ["simulate/test_accuracy.py"],
+    "simulate/casadi_functions.py": [
+        "simulate/test_curvature.py",
+        "simulate/test_sensitivity.py",
+        "simulate/test_compiled_casadi.py",
+    ],
     "simulate/closed_loop.py": ["control/test_faults.py", "control/test_designed.py", "control/test_discrete.py"],
     "simulate/looks.py": ["simulate/test_accuracy.py"],
     "simulate/loop.py": ["simulate/test_accuracy.py", "simulate/test_resume.py", "simulate/test_lanes.py"],
@@ -257,6 +274,7 @@ TESTS_OF = {
         "simulate/test_entrance.py",
     ],
     "simulate/tracing.py": ["simulate/test_signals.py", "simulate/test_states.py", "simulate/test_carried.py"],
+    "simulate/acados_model.py": ["simulate/test_sensitivity.py"],
     "simulate/adaptive.py": [
         "simulate/test_result.py",
         "simulate/test_order.py",
@@ -268,6 +286,9 @@ TESTS_OF = {
     "simulate/assemble.py": ["simulate/test_start.py", "simulate/test_arguments.py"],
     "simulate/balance.py": ["simulate/test_accuracy.py"],
     "simulate/record_memory.py": ["simulate/test_record.py", "simulate/test_sizes.py"],
+    "simulate/curvature.py": ["simulate/test_curvature.py"],
+    "simulate/device.py": ["kernel/test_cuda.py"],
+    "simulate/differentiable.py": ["simulate/test_sensitivity.py"],
     "simulate/drift.py": ["simulate/test_own_scale.py"],
     "simulate/entrance.py": ["simulate/test_entrance.py"],
     "simulate/passages.py": ["oracles/test_singular.py", "simulate/test_record.py"],
@@ -278,6 +299,7 @@ TESTS_OF = {
     "simulate/inputs.py": ["simulate/test_inputs.py", "simulate/test_signals.py"],
     "simulate/integrators.py": ["simulate/test_integrators.py", "simulate/test_order.py"],
     "simulate/limits.py": ["simulate/test_limits.py"],
+    "simulate/jax_function.py": ["simulate/test_sensitivity.py"],
     "simulate/linearise.py": ["oracles/test_linearise.py", "simulate/test_stiff_states.py"],
     "simulate/matching.py": ["control/test_matching.py"],
     "simulate/netcdf.py": ["simulate/test_netcdf.py"],
@@ -315,6 +337,7 @@ TESTS_OF = {
         "simulate/test_accuracy.py",
     ],
     "simulate/sampling.py": ["control/test_discrete.py", "simulate/test_switches.py"],
+    "simulate/sensitivity.py": ["simulate/test_sensitivity.py", "simulate/test_stiff_sensitivity.py"],
     "simulate/signals.py": ["simulate/test_signals.py", "simulate/test_record.py"],
     "simulate/simulation.py": [
         "simulate/test_signals.py",
@@ -324,6 +347,11 @@ TESTS_OF = {
     ],
     "simulate/start.py": ["simulate/test_start.py", "simulate/test_entrance.py"],
     "simulate/states.py": ["simulate/test_states.py"],
+    "simulate/step_slopes.py": [
+        "simulate/test_sensitivity.py",
+        "simulate/test_stiff_sensitivity.py",
+        "simulate/test_curvature.py",
+    ],
     "simulate/step.py": ["simulate/test_correction.py", "simulate/test_integrators.py", "simulate/test_signals.py"],
     "simulate/stops.py": ["simulate/test_stops.py", "control/test_faults.py"],
     "simulate/switches.py": ["simulate/test_switches.py"],
@@ -345,7 +373,7 @@ TESTS_OF = {
     "terms/lengths.py": ["simulate/test_scales.py", "simulate/test_said.py", "simulate/test_start.py"],
     "terms/loops.py": ["identities/test_regularity.py", "oracles/test_overconstrained.py", "simulate/test_scales.py"],
     "terms/momentum.py": ["identities/test_kinetic_energy.py", "simulate/test_reduced_rates.py", "simulate/test_states.py"],
-    "terms/orbit.py": ["simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
+    "terms/orbit.py": ["identities/test_reduction_forms.py", "simulate/test_reduced_rates.py", "simulate/test_reduction.py"],
     "terms/force_scale.py": ["simulate/test_symmetry.py", "simulate/test_own_scale.py"],
     "terms/pfaffian.py": ["model", "identities", "simulate/test_signals.py", "control/test_servo.py"],
     "terms/present.py": ["simulate/test_functions_now.py", "simulate/test_keys.py", "identities/test_force_functions.py"],
@@ -392,11 +420,8 @@ TESTS_OF = {
 }
 """File or folder of the source -> tests that cover it, quickest first; the longest match counts."""
 COVERS_ALL = ["promises/test_defaults.py"]
-LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py")
+LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py", "tests/promises/test_pages.py")
 """Tests that are slower than others which detect the same, or that examine the checkout, which the copy is not."""
-
-PATIENCE = 20
-"""Wall-clock limit as a multiple of the processor-time limit: for tests that wait, or a busy machine."""
 
 
 class Change(NamedTuple):
@@ -420,8 +445,8 @@ def covering_tests(path: str) -> list[str]:
         path = "__init__.py"
     key = max((k for k in TESTS_OF if path == k or path.startswith(f"{k}/")), key=len, default="")
     chosen = [f"tests/{t}" for t in TESTS_OF.get(key, [])]
-    if key != path and (ROOT / SOURCE / path).exists():
-        chosen = list(dict.fromkeys([*naming(path), *chosen]))
+    if (ROOT / SOURCE / path).exists():
+        chosen = list(dict.fromkeys([*chosen, *naming(path, 2)] if key == path else [*naming(path), *chosen]))
     return [t for t in chosen if (ROOT / t).exists()] + [f"tests/{t}" for t in COVERS_ALL] if chosen else ["tests"]
 
 
@@ -460,28 +485,10 @@ def draw(every: list[Change], count: int, seed: int) -> list[Change]:
     return sorted(islice((c for c in order if differs(c.source, c.mutant)), count))
 
 
-def run_tests(tree: Path, tests: list[str], limit: float, cache: Path) -> tuple[str, str]:
+def run_tests(tree: Path, tests: list[str], names: list[set[str]], limit: float, cache: Path) -> tuple[str, str]:
     """The tests' verdict on a tree, killed, survived or unknown; and the test that failed."""
-    command = ["sh", "-c", 'ulimit -t "$0"; exec "$@"', f"{limit:.0f}", sys.executable, "-m", "pytest", "-x", "-q", "-n", "0"]
-    command += ["--tb=no", "--assert=plain", "-p", "no:cacheprovider", *tests]
-    command += [f"--ignore={t}" for t in LEFT_OUT]
-    settings = {"PYTHONPATH": str(tree / "src"), "PFAFFIAN_CACHE": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    with subprocess.Popen(
-        command, cwd=tree, env=os.environ | settings | {"COLUMNS": "999"}, start_new_session=True, **pipes
-    ) as child:
-        try:
-            output, _ = child.communicate(timeout=PATIENCE * limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            return "unknown", "out of time"
-        except BaseException:
-            os.killpg(child.pid, signal.SIGKILL)
-            raise
-    if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return "unknown", "out of time"
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.M)
-    return "killed" if child.returncode else "survived", failed[1] if failed else ""
+    options = ["-x", "-q", "-n", "0", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", *tests]
+    return mutant_tests.run(tree, options + [f"--ignore={t}" for t in LEFT_OUT], names, limit, cache)
 
 
 def copy_tree(folder: str) -> Path:
@@ -511,10 +518,11 @@ def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path 
         cache = shared if shared and not change.path.startswith("kernel/") else tree / "out" / "cache"
         target = tree / SOURCE / change.path
         target.write_bytes(change.mutant.apply(change.source))
-        verdict, test = run_tests(tree, covering_tests(change.path), limit, cache)
+        names = mutant_tests.names_at(change.source, change.mutant.line)
+        verdict, test = run_tests(tree, covering_tests(change.path), names, limit, cache)
         target.write_bytes(change.source)
         alone = [test] if "::" in test else [test, "--collect-only"]
-        if test not in sound and run_tests(tree, alone, 5 * limit, cache)[0] != "survived":
+        if test not in sound and run_tests(tree, alone, names, 5 * limit, cache)[0] != "survived":
             verdict, test = "unknown", f"{test} fails without it"
         else:
             sound.add(test)

@@ -1,12 +1,19 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
-    describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
-                          read and write for files (URDF, MJCF, SDF, USD, YAML); Parameter for a number that varies
-    run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce for fewer states
-    evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
-                          derivatives, reaction_wrench, equilibrium, linearise; compile_terms for anything else;
-                          casadi_function for optimisers
-    use a result          overview, plot, animate, view; results.causes, results.write_netcdf; export for laws as C99
+    describe a machine    mechanism, body, shape, joint, locked, mimic, edge, coordinates, velocities; pose; Parameter for a
+                          number that varies
+        its constraints   closure, coincide, holonomic, nonholonomic, servo
+        its forces        actuator, actuate_all, spring, wrench
+        from files        read, write (URDF, MJCF, SDF, USD, YAML, the zoo)
+        changed           joined for one tree of two machines, reduce for fewer states
+    run it                assemble, run, stepper, run_adaptive, impact, sweep; Scheme for the integrator; random_configuration
+        record            reaction, of_motion
+    evaluate a state      forward_kinematics, jacobian, mass_centre, mass_matrix, bias_force, energy, momentum,
+                          forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise
+        anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
+    use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99
+    types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, System
+    errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints, results (causes, files),
@@ -18,7 +25,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
 _HOME = {
@@ -29,19 +35,12 @@ _HOME = {
     "pfaffian.model.shape": ["shape"],
     "pfaffian.model.joint": ["Joint", "edge", "joint", "locked", "mimic"],
     "pfaffian.model.coordinates": ["Coordinates", "coordinates", "velocities"],
-    "pfaffian.model.constraint": [
-        "active_while",
-        "closure",
-        "coincide",
-        "holonomic",
-        "nonholonomic",
-        "servo",
-    ],
-    "pfaffian.model.force": ["actuator", "dissipation", "generalised_force", "kinetic_energy", "potential", "spring", "wrench"],
+    "pfaffian.model.constraint": ["closure", "coincide", "holonomic", "nonholonomic", "servo"],
+    "pfaffian.model.force": ["actuator", "spring", "wrench"],
     "pfaffian.model.mechanism": ["Mechanism", "actuate_all", "mechanism", "random_configuration"],
-    "pfaffian.model.unphysical": ["unphysical"],
     "pfaffian.model.graph": ["joined"],
-    "pfaffian.formats": ["read", "write"],
+    "pfaffian.formats.door": ["read"],
+    "pfaffian.formats.write": ["write"],
     "pfaffian.terms.terms": ["Terms", "symbols"],
     "pfaffian.terms.kinematics": ["Kinematics"],
     "pfaffian.dynamics": ["FORMULATIONS"],
@@ -71,7 +70,6 @@ _HOME = {
     "pfaffian.simulate.equilibrium": ["equilibrium"],
     "pfaffian.simulate.linearise": ["linearise"],
     "pfaffian.simulate.casadi_functions": ["casadi_function"],
-    "pfaffian.simulate.qp": ["solve_qp"],
     "pfaffian.sweeps.engine": ["sweep"],
     "pfaffian.viewer.figures": ["overview"],
     "pfaffian.viewer.equations": ["equations"],
@@ -82,14 +80,14 @@ _HOME = {
     "pfaffian.viewer.browser": ["view"],
     "pfaffian.embedded.export": ["export"],
 }
-_FROM = {name: module for module, names in _HOME.items() for name in names}
+_LATE = {name: module for module, names in _HOME.items() for name in names}
 _ROOMS = (
     "bridges", "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters",
     "reduction",
     "results", "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
-__all__ = sorted([*_FROM, *_ROOMS])
+__all__ = sorted([*_LATE, *_ROOMS])
 
 
 def __getattr__(name: str) -> Any:
@@ -97,10 +95,10 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"pfaffian.{name}")
     if name == "__version__":
-        return version("pfaffian")
-    if name not in _FROM:
+        return import_module("importlib.metadata").version("pfaffian")
+    if name not in _LATE:
         raise AttributeError(f"module 'pfaffian' has no attribute {name!r}")
-    value = getattr(import_module(_FROM[name]), name)
+    value = getattr(import_module(_LATE[name]), name)
     globals()[name] = value
     return value
 

@@ -20,7 +20,7 @@ from pfaffian.output.plain import lines, stem, table, text
 
 # Everything else is imported where it is used, so that --help answers at once.
 if TYPE_CHECKING:
-    from pfaffian.formats import RunSettings
+    from pfaffian.formats.run_settings import RunSettings
     from pfaffian.model.mechanism import Mechanism
     from pfaffian.simulate.step import Scheme
     from pfaffian.simulate.system import System
@@ -395,10 +395,11 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
     files = [out / f"{name}.nc"]
     write_netcdf(result, files[0])
     if not chosen.no_figure:
-        from pfaffian.viewer.drawing import save
+        from pfaffian.viewer.drawing import has_matplotlib, save
         from pfaffian.viewer.figures import overview
 
-        files.append(save(overview(result), out / f"{name}.png"))
+        if has_matplotlib(text(chosen.file.name)):
+            files.append(save(overview(result), out / f"{name}.png"))
     return files
 
 
@@ -541,19 +542,19 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
     from pfaffian.viewer.drawing import save
     from pfaffian.viewer.study import datasets
 
-    files, taken = [], set[str]()
+    files, used = [], set[str]()
     for name, data in datasets(outcome.result):
         files.append(out / f"{name}.nc")
         write_netcdf(data, files[-1])
     for name, figure in outcome.figures.items():
-        files.append(save(figure, out / f"{unused(stem(name, 'figure'), taken)}.png"))
+        files.append(save(figure, out / f"{unused(stem(name, 'figure'), used)}.png"))
     return files
 
 
 def _export(chosen: argparse.Namespace) -> int:
     """pfaffian export"""
     import pfaffian as pf
-    from pfaffian.formats import RunSettings
+    from pfaffian.formats.run_settings import RunSettings
     from pfaffian.viewer.laws import find
 
     found = find(chosen.law)

@@ -6,6 +6,7 @@ control_force, realisability                                  whether chosen for
 quasi_velocity, reduced_quasi_velocity, FACTORS               velocities in which kinetic energy is |y|^2 / 2
 normalise                                                     coordinates corrected to satisfy their own definitions
 acceleration_constraint                                       a constraint on accelerations
+active_while                                                  a constraint that comes and goes
 stabilised                                                    constraints that a run draws back to, at a rate
 transport_basis                                               a smooth basis of the null space along a motion
 complete_acceleration                                         accelerations of which some components are given
@@ -19,7 +20,7 @@ from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_qua
 from pfaffian.evaluate.complete import complete_acceleration
 from pfaffian.evaluate.realisability import realisability
 from pfaffian.evaluate.transported_basis import transport_basis
-from pfaffian.model.constraint import acceleration_constraint
+from pfaffian.model.constraint import acceleration_constraint, active_while
 from pfaffian.simulate.singularities import singularities
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.stabilised import stabilised
@@ -27,6 +28,7 @@ from pfaffian.terms.stabilised import stabilised
 __all__ = [
     "FACTORS",
     "acceleration_constraint",
+    "active_while",
     "complete_acceleration",
     "control_force",
     "coupling",

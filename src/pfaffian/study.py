@@ -2,15 +2,17 @@
 
 studies, run_study      list the studies of a folder; run one by its name
 Claim                   a number that a study found, and what it has to be
+blank_figure            an empty figure to draw on
 COLOURS                 colours for lines of figures that colour-blind readers can tell apart
 """
 
-from pfaffian.viewer.drawing import COLOURS
+from pfaffian.viewer.drawing import COLOURS, blank_figure
 from pfaffian.viewer.study import Claim, run_study, studies
 
 __all__ = [
     "COLOURS",
     "Claim",
+    "blank_figure",
     "run_study",
     "studies",
 ]

@@ -62,6 +62,23 @@ def test_a_sweep_starts_where_a_run_does(cli, here):
         np.testing.assert_array_equal(swept[run], pf.results.read_netcdf(here / "out" / "suspension.nc")["q"].values)
 
 
+@pytest.mark.parametrize("command", ["run", "sweep"])
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(("option", "shown"), [("--progress", True), ("--no-progress", False), ("", None)])
+def test_a_progress_bar_is_shown_on_a_terminal_or_as_told(cli, here, monkeypatch, command, option, shown, terminal):
+    (here / "pendulum.yaml").write_text(PENDULUM + SWEEP)
+    seen = []
+
+    def stopped(*_, progress, **others):
+        seen.append(progress)
+        raise ModelError("enough")
+
+    monkeypatch.setattr(pf, command, stopped)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    assert "enough" in cli(command, "pendulum.yaml", *filter(None, [option])).err
+    assert seen == [terminal if shown is None else shown]
+
+
 def test_commands_that_do_not_fit_are_refused(cli, here):
     said = cli("sweep", "pendulum.yaml")
     assert said.status == 2 and "pendulum.yaml: there is no section `sweep:`" in said.err

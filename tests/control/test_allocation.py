@@ -78,14 +78,15 @@ def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
     task = control.stack(control.point("b6", axes=(2,)), control.joints(*names))
     T = symbols(m)
 
-    def accelerations(least: int) -> np.ndarray:
+    def accelerations(least: int) -> tuple[np.ndarray, int]:
         monkeypatch.setattr(acceleration, "WORTH_TAKING_OUT", least)
         a = acceleration.task_acceleration(T, task, control.set_point([0.1] * 9), ca.SX(0, 1), 20.0, 5.0, 2.0)
         f = ca.Function("f", [T.q, T.v, T.t], [ca.vertcat(a.v_dot, a.infeasible)])
-        return np.array([np.array(f(q, v, 0)).ravel() for q, v in states(m, 10)])
+        return np.array([np.array(f(q, v, 0)).ravel() for q, v in states(m, 10)]), f.n_nodes()
 
-    out, within = accelerations(8), accelerations(99)
+    (out, fewer), (within, most) = accelerations(8), accelerations(99)
     np.testing.assert_allclose(out, within, rtol=0, atol=1e-8 * np.abs(within).max())
+    assert fewer < 0.8 * most
 
 
 @pytest.mark.parametrize("count", [4, 12], ids=["few joints", "many joints"])

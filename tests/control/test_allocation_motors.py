@@ -14,6 +14,8 @@ from pfaffian import control
 from pfaffian.control.allocation import allocate
 from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
 from pfaffian.control.prototype import prototype_terms, reference_motion
+from pfaffian.control.prototype_tracking import _within
+from pfaffian.maths.qp import INACCURATE, SLIGHT, SOLVED
 from tests.tolerance import close
 
 G = 9.81
@@ -200,6 +202,24 @@ def _slope(S, M, force, u, low, high) -> tuple[np.ndarray, np.ndarray]:
     slope = S.T @ (M @ S @ u + force)
     down, up = (np.abs(u - x) <= 1e-9 * np.abs(high).max() for x in (low, high))
     return slope, np.where(down, np.maximum(slope, 0), np.where(up, np.minimum(slope, 0), 0.0))
+
+
+def test_limits_that_the_second_search_misses_are_no_solution():
+    """Inputs wanted far beyond the limits of motors to spare: an answer that is called solved satisfies each row."""
+    H, u0, l, sides = ca.SX.sym("H", 4, 4), ca.SX.sym("u0", 4), ca.SX.sym("l", 8), np.vstack([np.eye(4), -np.eye(4)])
+    found = _within(H, u0, ca.SX(sides), l, spare=True)
+    solve = ca.Function("solve", [H, u0, l], [found.u, found.status])
+    random, count = np.random.default_rng(0), 1500
+    A = random.integers(-2, 3, size=(count, 2, 4)).astype(float)
+    A[~A.any((1, 2))] = 1
+    wanted = random.normal(size=(4, count)) * 10.0 ** random.uniform(4, 6, count)
+    limits = np.abs(random.normal(size=(8, count)))
+    metric = np.hstack(list(A.transpose(0, 2, 1) @ A))
+    u, status = (np.array(x) for x in solve.map(count)(metric, wanted, limits))
+    solved = status.ravel() == SOLVED
+    assert solved.sum() > 0.9 * count and set(status[0, ~solved]) <= {INACCURATE}
+    size = limits + np.abs(sides) @ np.abs(u) + SLIGHT * limits.max(axis=0)
+    assert ((sides @ u - limits) / size)[:, solved].max() < 3e-11
 
 
 def test_six_propellers_fly_within_their_limits():

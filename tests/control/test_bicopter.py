@@ -94,7 +94,7 @@ def test_wrong_bicopters_are_named(case):
 def two_masses() -> pf.Mechanism:
     bodies = [pf.body("a", 1.0), pf.body("b", 2.0)]
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
-    spring = pf.potential("spring", lambda s: 5.0 / 2 * (s.q[0] - s.q[1]) ** 2)
+    spring = pf.forces.potential("spring", lambda s: 5.0 / 2 * (s.q[0] - s.q[1]) ** 2)
     return pf.mechanism("two", bodies, joints, gravity=(0, 0, 0), actuators=[pf.actuator("F", "a")], forces=[spring])
 
 

@@ -167,7 +167,9 @@ def test_what_only_a_law_of_the_callers_says_counts():
     [
         lambda c: [pf.holonomic("rail", lambda k: k.position("b1", (1, 0, 0))[2] - c)],
         lambda c: [pf.nonholonomic("rail", lambda k: k.velocity("b1", (1, 0, 0))[2] - c)],
-        lambda c: [pf.active_while(pf.coincide("rail", "world", (2, 0, 0), "b1", (1, 0, 0)), lambda k: k.t < 1 + c)],
+        lambda c: [
+            pf.constraints.active_while(pf.coincide("rail", "world", (2, 0, 0), "b1", (1, 0, 0)), lambda k: k.t < 1 + c)
+        ],
         lambda c: [pf.servo(pf.holonomic("rail", lambda k: k.q[0]), lambda k: ca.horzcat(1 + c, 0))],
     ],
     ids=["phi", "eta", "active", "directions"],

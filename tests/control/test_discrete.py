@@ -28,7 +28,7 @@ def chain(n=3, driven=True):
     """n carts of 1 kg in a row, springs of 2 N/m between them and to the wall, slightly damped."""
     bodies = [pf.body(f"b{i}", 1.0) for i in range(n)]
     rail = [pf.joint(f"x{i}", "prismatic", "world", f"b{i}", axis=(1, 0, 0), placement=(i, 0, 0)) for i in range(n)]
-    pulls = pf.potential("springs", lambda k: ca.sumsqr(ca.vertcat(k.q[0], k.q[1:] - k.q[:-1])))
+    pulls = pf.forces.potential("springs", lambda k: ca.sumsqr(ca.vertcat(k.q[0], k.q[1:] - k.q[:-1])))
     motors = [pf.actuator("first", "x0"), pf.actuator("last", f"x{n - 1}")] if driven else []
     return pf.mechanism("chain", bodies, rail, forces=[pulls], actuators=motors, gravity=(0, 0, 0))
 
@@ -475,6 +475,7 @@ WRONG = {
     "a phase beyond": (lambda: control.discrete(feedback, 0.01, phase=0.01), "below the period"),
     "early": (lambda: control.discrete(feedback, 0.01, latency=-1), "latency must be a whole number"),
     "no hold": (lambda: control.discrete(feedback, 0.01, hold="linear"), "hold 'linear' is unknown; one of zero, first"),
+    "later than there is room for": (lambda: control.discrete(feedback, 0.01, latency=1001), "from 0 to 1000, got 1001"),
     "half late": (lambda: control.discrete(feedback, 0.01, latency=0.5), "latency must be a whole number"),
     "no law": (lambda: control.discrete(3, 0.01), "a control law or a function"),
     "twice": (lambda: control.discrete(LAW, 0.01), "discrete time already"),
@@ -512,6 +513,14 @@ WRONG = {
     "a signal called as a sensor": (
         lambda: run(control.discrete(lambda s: Command(s.u, signals={"a": 1}), 1.0, measure={"a": SPEED})),
         "two signals or sensors are called 'a'",
+    ),
+    "a state called as a signal": (
+        lambda: run(control.discrete(lambda s: Command(s.u, signals={"i": 1}, d_next={"i": 0}), 1.0, state={"i": 0})),
+        "its state and a signal are called 'i'",
+    ),
+    "a state called as an input": (
+        lambda: run(control.discrete(lambda s: Command(s.u, d_next={"i": 0}), 1.0, state={"i": 0}, inputs=("i",)), u={"i": 0}),
+        "its state and an input are called 'i'",
     ),
     "one alone": (lambda: control.several(a=LAW), "two laws or more"),
     "several functions": (lambda: control.several(a=LAW, b=feedback), "b: a control law is needed"),

@@ -10,7 +10,7 @@ from scipy.signal import savgol_filter
 
 import pfaffian as pf
 from pfaffian.control import identification as found_by
-from pfaffian.control.identification import Equations, least_squares
+from pfaffian.control.identification import LinearEquations, least_squares
 from tests.tolerance import close
 
 P = np.array([2.45e-7 / 3.6e-5, 0.0105 / 3.6e-5, 0.005 / 3.6e-5])
@@ -24,12 +24,12 @@ def inside(estimates, truth):
 def test_intervals_hold_the_truth_as_often_as_they_say():
     random, x = np.random.default_rng(3), np.array([2.0, -1.0, 0.5])
     A = random.normal(size=(60, 3))
-    often = inside([least_squares(Equations(A, A @ x + 0.1 * random.normal(size=60))) for _ in range(2000)], x)
+    often = inside([least_squares(LinearEquations(A, A @ x + 0.1 * random.normal(size=60))) for _ in range(2000)], x)
     assert np.abs(often - 0.95).max() < 0.02
-    exact = least_squares(Equations(A, A @ x))
+    exact = least_squares(LinearEquations(A, A @ x))
     close(exact.value, x, 1e-13, "without noise")
     b = A @ x + random.normal(size=60)
-    e = least_squares(Equations(A, b))
+    e = least_squares(LinearEquations(A, b))
     close(e.value, np.linalg.lstsq(A, b, rcond=None)[0], 1e-12, "as NumPy")
     left = A @ e.value - b
     close(e.covariance, left @ left / 57 * np.linalg.inv(A.T @ A), 1e-12, "covariance")
@@ -40,7 +40,7 @@ def test_rows_of_different_kinds_are_weighed():
     """Forces that err by newtons beside moments that err by thousandths: as sure as the better rows are."""
     random, x, sizes = np.random.default_rng(4), np.array([2.0, -1.0]), np.array([1.0, 1e-3])
     A = random.normal(size=(80, 2, 2))
-    estimates = [least_squares(Equations(A, A @ x + sizes * random.normal(size=(80, 2)))) for _ in range(800)]
+    estimates = [least_squares(LinearEquations(A, A @ x + sizes * random.normal(size=(80, 2)))) for _ in range(800)]
     assert np.abs(inside(estimates, x) - 0.95).max() < 0.03
     spread = np.std([e.value for e in estimates], axis=0)
     best = np.sqrt(np.diag(np.linalg.inv(np.einsum("nrk,nrl,r->kl", A, A, sizes**-2))))
@@ -54,8 +54,8 @@ def test_errors_that_hang_together():
     t = np.arange(n) * 0.01
     A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])
     noisy = [A @ x + np.convolve(random.normal(size=n + m - 1), np.full(m, 0.1), "valid") for _ in range(400)]
-    without = inside([least_squares(Equations(A, b)) for b in noisy], x)
-    found = [least_squares(Equations(A, b), together=6 * m) for b in noisy]
+    without = inside([least_squares(LinearEquations(A, b)) for b in noisy], x)
+    found = [least_squares(LinearEquations(A, b), together=6 * m) for b in noisy]
     assert without.max() < 0.6 and np.abs(inside(found, x) - 0.95).max() < 0.06
     spread = found_by.SURE * np.std([e.value for e in found], axis=0)
     close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half the intervals")
@@ -73,8 +73,8 @@ def test_noise_in_the_rows_biases_and_instruments_do_not():
     plain, with_instruments = [], []
     for _ in range(400):
         (a, other), b = noisy_line(random, 500, 0.5)
-        plain.append(least_squares(Equations(a, b)))
-        with_instruments.append(least_squares(Equations(a, b), instruments=Equations(other, b)))
+        plain.append(least_squares(LinearEquations(a, b)))
+        with_instruments.append(least_squares(LinearEquations(a, b), instruments=LinearEquations(other, b)))
     close(np.mean([e.value for e in plain]), 3 / 1.25, 0.01, "what is left of it")
     assert inside(plain, 3)[0] == 0 and abs(inside(with_instruments, 3)[0] - 0.95) < 0.03
     close(np.mean([e.value for e in with_instruments]), 3, 0.01, "with instruments")
@@ -270,7 +270,7 @@ def test_every_number_that_cannot_be_found_is_named():
     a, b, c, d = random.normal(size=(4, 50))
     A = np.column_stack([a, 0 * a, b, a + b, c, 0 * a, d, 1e-3 * c])
     with pytest.raises(pf.ModelError) as caught:
-        least_squares(Equations(A, a, tuple("klmnopqr")))
+        least_squares(LinearEquations(A, a, tuple("klmnopqr")))
     said = str(caught.value)
     assert "nothing of l, p;" in said and "do not tell k, m, n apart" in said and "do not tell o, r apart" in said
     assert " q" not in said
@@ -308,18 +308,18 @@ def test_what_turning_drag_is_about():
 
 A3 = np.arange(24.0).reshape(4, 2, 3)
 WRONG = {
-    "shapes": (lambda: least_squares(Equations([1.0, 2.0], [1.0, 2.0])), r"A \(n, r, k\)"),
-    "names": (lambda: least_squares(Equations(np.eye(3)[:, :2], [1, 2, 3], ("a",))), "2 names"),
-    "rows": (lambda: least_squares(Equations([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])), "more than 2 rows"),
+    "shapes": (lambda: least_squares(LinearEquations([1.0, 2.0], [1.0, 2.0])), r"A \(n, r, k\)"),
+    "names": (lambda: least_squares(LinearEquations(np.eye(3)[:, :2], [1, 2, 3], ("a",))), "2 names"),
+    "rows": (lambda: least_squares(LinearEquations([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0])), "more than 2 rows"),
     "alike": (
-        lambda: least_squares(Equations([[1, 1, 0], [2, 2, 0], [3, 3, 1], [4, 4, 5]], range(4), tuple("abc"))),
+        lambda: least_squares(LinearEquations([[1, 1, 0], [2, 2, 0], [3, 3, 1], [4, 4, 5]], range(4), tuple("abc"))),
         "tell a, b apart",
     ),
     "instruments": (
-        lambda: least_squares(Equations(A3, np.zeros((4, 2))), instruments=Equations(A3[:3], None)),
+        lambda: least_squares(LinearEquations(A3, np.zeros((4, 2))), instruments=LinearEquations(A3[:3], None)),
         r"of the shape of A, \(4, 2, 3\)",
     ),
-    "together": (lambda: least_squares(Equations(A3, np.zeros((4, 2))), together=5), "from 1 to 4"),
+    "together": (lambda: least_squares(LinearEquations(A3, np.zeros((4, 2))), together=5), "from 1 to 4"),
     "a window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 4), "odd window"),
     "a long window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 11), "up to the 9 samples"),
     "signals": (lambda: found_by.propeller_bench([1.0, 2.0], [1.0, 2.0], [1.0]), r"of one length are needed.*current \(1,\)"),

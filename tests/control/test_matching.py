@@ -22,7 +22,7 @@ SPRING, MASSES = 5.0, (1.5, 0.8)
 
 def two_masses() -> pf.Mechanism:
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
-    spring = pf.potential("spring", lambda s: SPRING / 2 * (s.q[0] - s.q[1]) ** 2)
+    spring = pf.forces.potential("spring", lambda s: SPRING / 2 * (s.q[0] - s.q[1]) ** 2)
     bodies = [pf.body(n, mass) for n, mass in zip("ab", MASSES, strict=True)]
     return pf.mechanism("two", bodies, joints, gravity=(0, 0, 0), actuators=[pf.actuator("F", "a")], forces=[spring])
 
@@ -106,8 +106,8 @@ def random_machine(seed: int) -> pf.Mechanism:
     random = np.random.default_rng(seed)
     K, D = definite(random)[:3, :3], definite(random)[:3, :3]
     rest = [
-        pf.potential("springs", lambda k: ca.dot(k.q, ca.DM(K) @ k.q) / 2 + ca.sin(k.q[0]) * k.q[1] ** 2),
-        pf.dissipation("dampers", lambda k: ca.dot(k.v, ca.DM(D) @ k.v) / 2),
+        pf.forces.potential("springs", lambda k: ca.dot(k.q, ca.DM(K) @ k.q) / 2 + ca.sin(k.q[0]) * k.q[1] ** 2),
+        pf.forces.dissipation("dampers", lambda k: ca.dot(k.v, ca.DM(D) @ k.v) / 2),
     ]
     kinds, names = ("revolute", "prismatic", "revolute"), ("b0", "b1", "b2")
     joints = [

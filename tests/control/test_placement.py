@@ -55,7 +55,7 @@ def test_two_masses_on_a_spring_have_the_poles_too():
     bodies = [pf.body("a", m1), pf.body("b", m2)]
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
     m = pf.mechanism("two", bodies, joints, gravity=(0, 0, 0), actuators=[pf.actuator("F", "a")],
-                     forces=[pf.potential("spring", lambda s: k / 2 * (s.q[0] - s.q[1]) ** 2)])  # fmt: skip
+                     forces=[pf.forces.potential("spring", lambda s: k / 2 * (s.q[0] - s.q[1]) ** 2)])  # fmt: skip
     poles = [-2.0, -1.0, -1 + 1j, -1 - 1j]
     x = two_mass_placement(poles, ratio=k / m2)
 
@@ -140,6 +140,8 @@ WRONG = {
     "a mass that is none": (lambda: hover_placement(POLES, mass="heavy"), "^hover_placement: mass"),
     "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed so that"),
     "a wrong coupling": (lambda: two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0), "coupling has the sign"),
+    "of two masses, unstable": (lambda: two_mass_placement([1, -2, -3, -4], ratio=5.0), "coefficient of their polynomial"),
+    "of two masses, hardly stable": (lambda: two_mass_placement([0.1 + 3j, 0.1 - 3j, -8, -9], ratio=9.0), r"p1 p2 p3 - p1\^2"),
     "no spring": (lambda: two_mass_placement([-2] * 4, ratio=0.0), "ratio > 0"),
     "a heading": (lambda: quadcopter_pair("b", POLES, heading=(0.0, 1.0)), "w0, zeta and inertia_ratio"),
     "a bicopter": (lambda: quadcopter_pair("b", POLES, heading=(1.0, 1.0), coupling_length=(5.0, 0.0)), "s > eps_x"),

@@ -384,7 +384,7 @@ def test_constraints_that_come_and_go() -> None:
     tip = (0.4, 0, 0)
     free = gantry(1.0).with_(constraints=[])
     line = pf.holonomic("line", lambda k: k.position("rod2", tip)[2] - 0.5)
-    there = pf.active_while(line, lambda k: ca.logic_or(k.t < 0.5, k.t > 1.0))
+    there = pf.constraints.active_while(line, lambda k: ca.logic_or(k.t < 0.5, k.t > 1.0))
     m = free.with_(constraints=[there])
     q, v = assembled(m, [0.1, 0.9, 0.4, -0.7], np.zeros(4))
     start = pf.compile_terms(m, {"x": lambda T: T.kinematics.position("rod2", tip)})(q)["x"][0]

@@ -61,7 +61,7 @@ def test_sensors_noise_and_latency_are_those_of_the_compiled_law(latency, hold, 
 def test_loops_of_a_mechanism_and_a_mode_beside_a_noisy_sensor():
     """A four-bar on a spring that stiffens as it turns and then halves in every step: modes change before sensors and law."""
     k = pf.Parameter("k", 0.3)
-    spring = pf.potential("coil", lambda kin: k * kin.q[0] ** 2)
+    spring = pf.forces.potential("coil", lambda kin: k * kin.q[0] ** 2)
     m = four_bar().with_(forces=(spring,), parameters=(k,), actuators=(pf.actuator("motor", "a"),))
     rate = control.sensor(lambda kin: kin.v[0], std=0.05)
     switches = {"k": lambda kin: ca.if_else(kin.t > 0.029, 0.5 * k, 0.3 + 0.1 * kin.v[0] ** 2)}

@@ -132,6 +132,19 @@ def test_a_quaternion_that_vanishes_on_the_way_is_named():
         control.feasibility(bell(), reference, [0.05, 0.2])
 
 
+def test_of_two_attitudes_the_one_that_vanishes_is_named():
+    bodies = [pf.body(n, 1.0, inertia=(0.1, 0.2, 0.15)) for n in ("one", "two")]
+    balls = [pf.joint("first", "spherical", "world", "one"), pf.joint("second", "spherical", "one", "two")]
+    m = pf.actuate_all(pf.mechanism("two bells", bodies, balls))
+    gains = {"inertia": pm(0, moments=1.0), "damping": pm(0, moments=9.0), "stiffness": pm(0, moments=25.0)}
+    law = control.prototype_tracking(
+        [control.pair("one", **gains), control.pair("two", **gains)],
+        control.function_of_time(lambda t: ca.vertcat(0, 0, 0, 1, 0, 0, 0, ca.fmax(0.02 - t, 0)), 8),
+    )
+    with pytest.warns(pf.RunWarning, match=r"a quaternion is zero.* it is that of joint 'second'(?! and)"):
+        pf.run(m, duration=0.05, step=0.01, control=law, backend="interpreter")
+
+
 def test_a_pose_is_measured_from_rotations_only():
     for wrong in (2 * np.eye(3), np.diag([1.0, 1.0, -1.0]), np.full((3, 3), np.nan)):
         with pytest.raises(pf.ModelError, match=r"rotation|finite"):

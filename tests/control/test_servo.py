@@ -316,7 +316,7 @@ def test_units_of_the_directions_do_not_matter():
 
 def test_servo_takes_no_target_that_comes_and_goes():
     with pytest.raises(pf.ModelError, match="throughout"):
-        pf.servo(pf.active_while(path(), lambda k: k.t < 1), ["m1", "m2"])
+        pf.servo(pf.constraints.active_while(path(), lambda k: k.t < 1), ["m1", "m2"])
 
 
 # Mixed geometrical and servo constraints.

@@ -44,7 +44,7 @@ def test_the_quadratic_program_in_floats(size):
         flat = [np.ascontiguousarray(x.swapaxes(1, -1).reshape(len(x), -1)).astype(np.float32) for x in p]
         u, status = evaluate(made, flat, np.float32)
         assert u.dtype == np.float32 and np.isin(status, (0, 1, 3)).all(), family
-        exact, good = pf.solve_qp(*p, backend="numpy"), status[:, 0] == qp.SOLVED
+        exact, good = pf.control.solve_qp(*p, backend="numpy"), status[:, 0] == qp.SOLVED
         size_of = np.abs(p.u0).max(axis=1)
         with np.errstate(invalid="ignore"):
             # A row that is met at the origin is judged by what is around it.

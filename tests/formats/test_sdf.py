@@ -281,19 +281,21 @@ def test_mimic_joints_follow():
     assert math.atan2(R[0, 2], R[0, 0]) == pytest.approx(-2 * (0.4 - 0.1) + 0.3)
 
 
-def test_a_gearbox_couples_two_angles():
-    """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes."""
+@pytest.mark.parametrize("ends", [("frame", "in"), ("in", "frame")])
+def test_a_gearbox_couples_two_angles(ends):
+    """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes, whichever end of a joint it is."""
     gear = (
         "<gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>"
         "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>"
     )
     back = joint("slow", "revolute", "frame", "out", "<axis><xyz>0 0 -1</xyz></axis>")
-    fast = joint("fast", "revolute", "frame", "in", "<axis><xyz>0 0 1</xyz></axis>")
+    fast = joint("fast", "revolute", *ends, "<axis><xyz>0 0 1</xyz></axis>")
     m, _, _ = read(
         sdf(link("frame"), link("in"), link("out"), fast, back, joint("gear", "gearbox", "in", "out", gear)), base="fixed"
     )
     found = pf.assemble(m, {"fast": 0.8}, backend="interpreter")
-    assert found.named["slow"] == pytest.approx(0.2)  # about -z: the output turns by -0.2 about z
+    sign = 1 if ends[0] == "frame" else -1
+    assert found.named["slow"] == pytest.approx(sign * 0.2)  # about -z: the output turns by -0.2 about z
 
 
 # -- loops ------------------------------------------------------------------------------------------------------------
@@ -373,6 +375,13 @@ def test_world_gravity_step_and_models():
     m, settings, _ = read(sdf(link("a", "", f"<gravity>0</gravity>{MASS}")))
     a = pf.compile_terms(m, {"a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}, backend="numpy", lanes=1)
     close(np.ravel(a(settings.arrays(m)[0], np.zeros(6))["a"]), np.zeros(6), MET, "without gravity", 1.0)
+
+
+@pytest.mark.parametrize("step", ["0", "-0.001", "1"])
+def test_a_step_that_is_none_is_refused_with_its_line(step):
+    text = f'<sdf version="1.9"><world name="w">\n<physics><max_step_size>{step}</max_step_size></physics>'
+    with pytest.raises(ModelError, match=r"line 2.*max_step_size .* is no time step"):
+        read(f"{text}<model name='n'><link name='x'/></model></world></sdf>")
 
 
 def test_shapes_and_masses():

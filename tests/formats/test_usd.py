@@ -169,6 +169,29 @@ def test_bodies_float_and_start_where_the_stage_has_them(tmp_path):
     assert pf.forward_kinematics(m, q)["bob"].position == pytest.approx([0.5, -0.25, 1.5])
 
 
+def test_solids_have_the_unit_and_the_scale_of_their_stage(tmp_path):
+    """In centimetres, stretched by 1, 2 and 3 along x, y and z, and what is round lies along y."""
+    s = stage(tmp_path / "solids.usda", metre=0.01)
+    ball = rod(s, "ball", (0, 0, 0), 0.5, 1.0, metre=0.01)
+    UsdPhysics.ArticulationRootAPI.Apply(ball)
+    sizes = {"Cube": {"size": 10.0}, "Sphere": {"radius": 4.0}}
+    sizes |= {kind: {"radius": 4.0, "height": 20.0} for kind in ("Cylinder", "Capsule", "Cone")}
+    for kind, given in sizes.items():
+        solid = getattr(UsdGeom, kind).Define(s, f"/ball/{kind}")
+        for name, x in given.items():
+            solid.GetPrim().GetAttribute(name).Set(x)
+        if "height" in given:
+            solid.CreateAxisAttr("Y")
+        solid.AddScaleOp().Set(Gf.Vec3f(1, 2, 3))
+    s.Save()
+    m, _ = read_usd(tmp_path / "solids.usda")
+    found = {shape.kind: m.value(shape.size).ravel().tolist() for shape in m.body("ball").shapes}
+    for kind, size in found.items():
+        wanted = {"box": [0.1, 0.2, 0.3], "sphere": [0.12]}.get(kind, [0.12, 0.4])
+        assert size == pytest.approx(wanted), kind
+    assert set(found) == {"box", "sphere", "cylinder", "capsule", "cone"}
+
+
 def test_a_stage_may_not_open_files_elsewhere(tmp_path):
     outside = tmp_path / "outside.usda"
     outside.write_text("#usda 1.0\n(\n)\n")

@@ -112,7 +112,7 @@ def every_law():
     joints = [pf.joint("base", "free", "world", "a")]
     joints += [pf.joint(n, "revolute", p, n, axis=(0, 1, 1)) for n, p in (("b", "a"), ("c", "b"), ("d", "a"))]
     points = coupling.Path(("a", "b", "world"), ca.SX(DRAW.normal(size=(3, 3))), ((0, 1), (1, 2)), ca.SX([1, 2]))
-    both = coupling.Sum(("b", "c"), ca.vertcat(K, 2))
+    both = coupling.JointSum(("b", "c"), ca.vertcat(K, 2))
     forces = [
         *pf.forces.contact("foot", "a", shape_a=(0, 0, L), stiffness=1e4 * K, damping=0.1, friction=0.5),
         *pf.forces.contact("hip", "a", "c", shape_a=pf.shape("sphere", radius=L, colour="#102030"), stiffness=10.0,
@@ -126,16 +126,17 @@ def every_law():
         pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
         pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
-        pf.potential("up", coupling.Lifted("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
-        pf.potential("pull", coupling.Pull(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
-        pf.dissipation("slow", coupling.Drag(both, ca.SX(0.25))),
-        pf.potential("bias", coupling.Bias(both, ca.SX(0.25), K.symbol)),
-        pf.kinetic_energy("rotor", coupling.Rotor(points, ca.SX(0.25))),
-        pf.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
-        pf.kinetic_energy("armature", coupling.Sphere("base", ca.SX(np.arange(1.0, 7.0)))),
+        pf.forces.potential("up", coupling.GravityCompensation("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
+        pf.forces.potential("pull", coupling.LengthSpring(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
+        pf.forces.dissipation("slow", coupling.LengthDamper(both, ca.SX(0.25))),
+        pf.forces.potential("bias", coupling.ActuatorBias(both, ca.SX(0.25), K.symbol)),
+        pf.forces.kinetic_energy("rotor", coupling.LengthInertia(points, ca.SX(0.25))),
+        pf.forces.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
+        pf.forces.kinetic_energy("armature", coupling.FreeArmature("base", ca.SX(np.arange(1.0, 7.0)))),
     ]  # fmt: skip
-    rows = [pf.holonomic("coupled", coupling.Coupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))),
-            pf.holonomic("kept", coupling.Coupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0])))]  # fmt: skip
+    ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
+    fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))
+    rows = [pf.holonomic("coupled", ends), pf.holonomic("fixed", fixed)]
     motors = [pf.forces.transmission("tendon", {"b": K, ("base", 2): -1.0, ("base", 4): 2.0}, limits=(-1, np.inf))]
     return pf.mechanism("laws", bodies, joints, constraints=rows, forces=forces, actuators=motors, parameters=[L, K])
 
@@ -412,6 +413,18 @@ def test_mjcf_says_loops_and_gears_softly(tmp_path):
     )
 
 
+@pytest.mark.parametrize("limits", [(-1.0, np.inf), (-np.inf, 2.0), (-1.0, 2.0)])
+def test_mjcf_says_which_limits_it_leaves_out(tmp_path, limits):
+    """A range has two ends."""
+    m = pf.mechanism("m", [pf.body("rod", 1.0)], [pf.joint("hinge", "revolute", "world", "rod", limits=limits)])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        text = write(m, tmp_path / "m.xml")[0].read_text()
+    whole = all(np.isfinite(limits))
+    assert ("range=" in text) == whole
+    assert [str(w.message) for w in said] == ([] if whole else ["MJCF does not say: the one limit of joint 'hinge'"])
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------------
 
 ROD = pf.body("rod", mass=1.0, com=(0, 0, -L), inertia=0.1)
@@ -443,7 +456,7 @@ REFUSED = {
     ),
     "active": (
         ".yaml",
-        lambda: machine(constraints=[pf.active_while(pf.closure("c", "weld", "world", "rod"), f)]),
+        lambda: machine(constraints=[pf.constraints.active_while(pf.closure("c", "weld", "world", "rod"), f)]),
         "'c' holds while",
     ),
     "servo": (
@@ -461,7 +474,7 @@ REFUSED = {
         lambda: machine("free", constraints=[pf.rolling.wheel("c", "rod", 1, rate=lambda t: t)]),
         "rate is a function",
     ),
-    "potential": (".yaml", lambda: machine(forces=[pf.potential("f", f)]), "force 'f': V is a function in Python"),
+    "potential": (".yaml", lambda: machine(forces=[pf.forces.potential("f", f)]), "force 'f': V is a function in Python"),
     "wrench": (
         ".yaml",
         lambda: machine(forces=[pf.wrench("f", "rod", lambda k: [0] * 6)]),

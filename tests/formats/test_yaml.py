@@ -156,10 +156,10 @@ def test_forces_as_expressions():
         return k.joint_rate(name)
 
     known = [
-        pf.potential("weight", lambda k: 5 * w * ca.cos(k.joint("pivot")) ** 2 / 2 + 0.1 * k.t * k.joint("base")[0]),
-        pf.dissipation("oil", lambda k: l * rate(k, "pivot") ** 2 / 2 + ca.exp(-rate(k, "base")[0])),
-        pf.generalised_force("cubic", lambda k: -0.1 * ca.fabs(rate(k, "pivot")) * rate(k, "pivot"), joint="pivot"),
-        pf.generalised_force(
+        pf.forces.potential("weight", lambda k: 5 * w * ca.cos(k.joint("pivot")) ** 2 / 2 + 0.1 * k.t * k.joint("base")[0]),
+        pf.forces.dissipation("oil", lambda k: l * rate(k, "pivot") ** 2 / 2 + ca.exp(-rate(k, "base")[0])),
+        pf.forces.generalised_force("cubic", lambda k: -0.1 * ca.fabs(rate(k, "pivot")) * rate(k, "pivot"), joint="pivot"),
+        pf.forces.generalised_force(
             "all", lambda k: ca.vertcat(rate(k, "base")[1], 0, ca.sqrt(1 + k.joint("base")[2] ** 2), ca.tanh(k.t))
         ),
         pf.wrench("wind", "rod", lambda k: ca.vertcat(ca.sin(2 * k.t), 0, l * ca.cos(rate(k, "base")[2]), 0, 0, w)),

@@ -9,6 +9,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.terms.connection import pseudo_inverse
 from studies import konz_coordinates, konz_free_body, konz_tricopter_load
+from tests.random_mechanisms import random_pose
 from tests.tolerance import close
 
 MACHINES = {
@@ -49,3 +50,30 @@ def test_velocities_and_constraints_split_the_rates(name):
 
 def _rows(c: pf.Coordinates, T: pf.Terms) -> ca.SX:
     return ca.jacobian(c.phi(T.q[T.mechanism.q_slices[c.name], 0]), T.q)
+
+
+def test_jacobians_and_their_rates_are_those_of_the_place_of_a_point():
+    """Of a body that a fixed joint turns: J v and J_dot v by differentiating the place of a point, by default the origin."""
+    random = np.random.default_rng(2)
+    bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("ball", "arm", "camera")]
+    joints = [
+        pf.joint("turn", "spherical", "world", "ball", placement=random_pose(random)),
+        pf.joint("slide", "cylindrical", "ball", "arm", placement=random_pose(random)),
+        pf.joint("mount", "fixed", "arm", "camera", placement=random_pose(random)),
+    ]
+    m, point = pf.mechanism("m", bodies, joints), (0.3, -0.7, 0.4)
+
+    def difference(T: pf.Terms) -> ca.SX:
+        k, aligned = T.kinematics, "LOCAL_WORLD_ALIGNED"
+        rows = []
+        for given in ((), (point,)):
+            rate = ca.jacobian(k.position("camera", *given), T.q) @ k.q_dot
+            bias = ca.jtimes(rate, T.q, k.q_dot)
+            rows += [rate - (k.jacobian("camera", aligned, *given) @ T.v)[:3], bias - k.bias_acceleration("camera", *given)[:3]]
+            rows.append(rate - k.velocity("camera", *given))
+        return ca.vertcat(*rows)
+
+    f = pf.compile_terms(m, {"x": difference}, backend="numpy", lanes=1)
+    for _ in range(3):
+        found = f(pf.random_configuration(m, random), random.normal(size=m.nv))["x"]
+        close(np.ravel(found), np.zeros(18), 1e-12, "rates of a point", scale=1.0)

@@ -196,7 +196,7 @@ def pendulum() -> pf.Mechanism:
     mass, length = pf.Parameter("mass", 2.0, "kg"), pf.Parameter("length", 1.5, "m")
     bob = pf.body("bob", mass=mass, com=(0, 0, -length))
     hinge = pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))
-    wind = pf.potential("wind", lambda k: -ca.sin(k.t) * k.position("bob", (0, 0, -1))[0])
+    wind = pf.forces.potential("wind", lambda k: -ca.sin(k.t) * k.position("bob", (0, 0, -1))[0])
     return pf.mechanism(
         "pendulum", [bob], [hinge], parameters=[mass, length], forces=[wind], actuators=[pf.actuator("motor", "hinge")]
     )
@@ -246,7 +246,7 @@ def test_where_there_is_no_derivative_it_is_said():
 
 def test_a_constraint_that_rests_is_no_singularity():
     plane = pf.joint("bead", "planar-translation", "world", "bead")
-    floor = pf.active_while(pf.holonomic("floor", lambda k: k.q[1]), lambda k: k.q[0] > 0)
+    floor = pf.constraints.active_while(pf.holonomic("floor", lambda k: k.q[1]), lambda k: k.q[0] > 0)
     m = pf.mechanism("ledge", [pf.body("bead", mass=1.0)], [plane], constraints=[floor])
     d = pf.derivatives(m, [[1.0, 0.0], [-1.0, 0.0]], backend="numpy")
     assert d.regular.tolist() == [True, True] and d.motion.rank.tolist() == [1, 0]

@@ -60,10 +60,10 @@ def functions(m: pf.Mechanism) -> list:
     b = m.bodies[-1].name if len(m.bodies) > 1 else "world"
     slow = next(j for j in m.joints if j.nv)
     return [
-        pf.potential("cubic", cubic(a, b)),
-        pf.dissipation("thick", thick(a, b)),
-        pf.generalised_force("swirl", swirl),
-        pf.generalised_force("slow", lambda k: -0.3 * k.joint_rate(slow.name), joint=slow.name),
+        pf.forces.potential("cubic", cubic(a, b)),
+        pf.forces.dissipation("thick", thick(a, b)),
+        pf.forces.generalised_force("swirl", swirl),
+        pf.forces.generalised_force("slow", lambda k: -0.3 * k.joint_rate(slow.name), joint=slow.name),
         pf.wrench("gust", a, gust(a), point=X, axes="LOCAL", by=b),
     ]
 
@@ -169,8 +169,8 @@ def twins() -> dict[str, list]:
     return {
         "built in": [pf.spring("s", "b1", "b3", point_a=X, point_b=Y, **SPRING)],
         "potential and dissipation": [
-            pf.potential("V", lambda k: SPRING["stiffness"] * (stretched(k) - SPRING["rest"]) ** 2 / 2),
-            pf.dissipation("R", lambda k: SPRING["damping"] * lengthens(k) ** 2 / 2),
+            pf.forces.potential("V", lambda k: SPRING["stiffness"] * (stretched(k) - SPRING["rest"]) ** 2 / 2),
+            pf.forces.dissipation("R", lambda k: SPRING["damping"] * lengthens(k) ** 2 / 2),
         ],
         "wrench by the other body": [pf.wrench("w", "b3", pull, point=Y, by="b1")],
         "two wrenches": [pf.wrench("w", "b3", pull, point=Y), pf.wrench("x", "b1", lambda k: -pull(k), point=X)],
@@ -214,9 +214,9 @@ def test_forces_within_joints_are_what_the_joint_gives():
     hinge = type(m.joints[1])(**vars(still[1]) | {"stiffness": ca.SX(3.0), "damping": ca.SX(0.4), "rest": ca.SX(0.2)})
     known = m.with_(joints=[still[0], hinge, still[2]], actuators=[pf.actuator("motor", "j1")])
     said = m.with_(joints=still, forces=[
-        pf.potential("spring", lambda k: 1.5 * (k.joint("j1") - 0.2) ** 2),
-        pf.dissipation("damper", lambda k: 0.2 * k.joint_rate("j1") ** 2),
-        pf.generalised_force("torque", lambda k: 0.7, joint="j1"),
+        pf.forces.potential("spring", lambda k: 1.5 * (k.joint("j1") - 0.2) ** 2),
+        pf.forces.dissipation("damper", lambda k: 0.2 * k.joint_rate("j1") ** 2),
+        pf.forces.generalised_force("torque", lambda k: 0.7, joint="j1"),
     ])  # fmt: skip
     q, v, names = pf.random_configuration(m, random), random.normal(size=m.nv), ["j0", "j1", "j2"]
     one, two = pf.reaction_wrench(said, names, q, v), pf.reaction_wrench(known, names, q, v, {"motor": 0.7})
@@ -227,7 +227,7 @@ def test_forces_within_joints_are_what_the_joint_gives():
 def test_what_a_body_does_to_another_leaves_their_momentum():
     random = np.random.default_rng(6)
     m = random_tree(random, ["free", "free", "revolute"], [-1, -1, 1]).with_(gravity=(0, 0, 0))
-    within = [pf.potential("V", cubic("b0", "b2")), pf.wrench("w", "b2", gust("b2"), point=X, by="b0", axes="LOCAL"),
+    within = [pf.forces.potential("V", cubic("b0", "b2")), pf.wrench("w", "b2", gust("b2"), point=X, by="b0", axes="LOCAL"),
               pf.wrench("push", "b1", range(6), by="b0")]  # fmt: skip
     still = [
         type(j)(**vars(j) | {"damping": 0 * j.damping, "armature": 0 * j.armature, "stiffness": 0 * j.stiffness})
@@ -271,17 +271,17 @@ def pendulum(*forces) -> pf.Mechanism:
 
 
 def test_other_functions_other_kernels():
-    def made(power, f=pf.potential, **more):
+    def made(power, f=pf.forces.potential, **more):
         return digest(pendulum(f("F", lambda k: k.joint("hinge") ** power, **more)))
 
     assert made(2) == made(2), "what computes alike is found again"
     w = [pf.wrench("w", "rod", lambda k: ca.vertcat(k.t, 0, 0, 0, 0, 0), by=by, axes=axes)
          for by in (None, "world") for axes in ("WORLD", "LOCAL")]  # fmt: skip
-    other = [made(2), made(3), made(2, pf.dissipation), made(2, pf.generalised_force),
-             made(2, pf.generalised_force, joint="hinge"), *[digest(pendulum(x)) for x in w],
+    other = [made(2), made(3), made(2, pf.forces.dissipation), made(2, pf.forces.generalised_force),
+             made(2, pf.forces.generalised_force, joint="hinge"), *[digest(pendulum(x)) for x in w],
              digest(pendulum(pf.wrench("w", "rod", [1, 0, 0, 0, 0, 0]))), digest(pendulum(pf.wrench("w", "rod")))]  # fmt: skip
     assert len(set(other)) == len(other)
-    a, b = (pendulum(pf.potential("F", lambda k, s=s: s * ca.cos(k.joint("hinge")))) for s in (1.0, 2.0))
+    a, b = (pendulum(pf.forces.potential("F", lambda k, s=s: s * ca.cos(k.joint("hinge")))) for s in (1.0, 2.0))
     runs = [pf.run(m, {"hinge": 0.3}, duration=0.1, every=100) for m in (a, b, a)]
     ends = [float(r["q"].values[-1, 0]) for r in runs]
     assert ends[0] == ends[2] != ends[1]
@@ -292,11 +292,11 @@ def level(k):
 
 
 def test_a_mechanism_with_functions_is_kept():
-    m = pendulum(pf.potential("level", level), pf.wrench("w", "rod", still), pf.dissipation("R", level))
+    m = pendulum(pf.forces.potential("level", level), pf.wrench("w", "rod", still), pf.forces.dissipation("R", level))
     read = pickle.loads(pickle.dumps(m))
     assert read == m and hash(read) == hash(m) and digest(read) == digest(m)
     with pytest.raises(pf.ModelError, match="potential 'V': its function function cannot be pickled"):
-        pickle.dumps(pendulum(pf.potential("V", lambda k: k.t)))
+        pickle.dumps(pendulum(pf.forces.potential("V", lambda k: k.t)))
 
 
 def still(k):
@@ -305,7 +305,7 @@ def still(k):
 
 def test_a_run_keeps_the_energy_of_a_potential():
     """Rods whose weight a potential carries in place of gravity, beside the true one."""
-    weight = pf.potential("weight", lambda k: 9.81 * k.position("rod", (0.5, 0, 0))[2])
+    weight = pf.forces.potential("weight", lambda k: 9.81 * k.position("rod", (0.5, 0, 0))[2])
     plain, said = pendulum(), pendulum(weight).with_(gravity=(0, 0, 0))
     a, b = (pf.run(m, {"hinge": 0.3}, duration=0.5, every=50, record=["q", "energy"]) for m in (plain, said))
     np.testing.assert_allclose(a["q"], b["q"], atol=1e-12)
@@ -317,9 +317,9 @@ def test_a_run_keeps_the_energy_of_a_potential():
 
 def test_a_law_that_is_cut_steers_against_them():
     """A computed torque knows every force of the mechanism: its error dynamics stay linear."""
-    m = pendulum(pf.generalised_force("drag", lambda k: -0.05 * k.joint_rate("hinge") ** 3, joint="hinge"),
+    m = pendulum(pf.forces.generalised_force("drag", lambda k: -0.05 * k.joint_rate("hinge") ** 3, joint="hinge"),
                  pf.wrench("wind", "rod", lambda k: ca.vertcat(0.1 * ca.sin(k.t), 0, 0, 0, 0, 0), point=(1, 0, 0)),
-                 pf.potential("V", lambda k: 0.05 * ca.cos(2 * k.joint("hinge")))).with_(gravity=(0, 0, 0))  # fmt: skip
+                 pf.forces.potential("V", lambda k: 0.05 * ca.cos(2 * k.joint("hinge")))).with_(gravity=(0, 0, 0))  # fmt: skip
     law = control.computed_torque(control.joints("hinge"), control.set_point([0.5]), stiffness=16.0, damping=8.0)
     r = pf.run(m, {"hinge": 0.4}, duration=0.5, every=100, control=law, scheme=pf.Scheme(saturate=True))
     t = r["time"].values
@@ -332,9 +332,9 @@ def test_a_law_that_is_cut_steers_against_them():
 def test_linearised():
     """Of a hinge: inertia J, weight, and f(q, v) by functions."""
     m = pendulum(
-        pf.potential("V", lambda k: k.joint("hinge") ** 4),
-        pf.dissipation("R", lambda k: k.joint_rate("hinge") ** 2),
-        pf.generalised_force("g", lambda k: ca.sin(k.joint("hinge")), joint="hinge"),
+        pf.forces.potential("V", lambda k: k.joint("hinge") ** 4),
+        pf.forces.dissipation("R", lambda k: k.joint_rate("hinge") ** 2),
+        pf.forces.generalised_force("g", lambda k: ca.sin(k.joint("hinge")), joint="hinge"),
     ).with_(gravity=(0, 0, 0))
     L = pf.linearise(m, {"hinge": 0.3})
     J = 0.1 + 0.25

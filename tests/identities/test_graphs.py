@@ -186,7 +186,7 @@ def test_a_robot_with_one_joint_of_the_callers_own():
         )
 
     joints = [pf.edge("elbow edge", j.parent, j.child, pose) if x is j else x for x in m.joints]
-    damping = [pf.dissipation("damper", lambda k: j.damping * ca.sumsqr(k.joint_rate("knee")) / 2)]
+    damping = [pf.forces.dissipation("damper", lambda k: j.damping * ca.sumsqr(k.joint_rate("knee")) / 2)]
     motors = [replace(a, joint="knee") if a.joint == j.name else a for a in m.actuators]
     new = pf.mechanism("UR5", m.bodies, joints, coordinates=[own], gravity=m.gravity, forces=damping, actuators=motors)
     at, last = m.q_slices[j.name].start, m.nq - 1

@@ -28,7 +28,7 @@ def body_energy(b: pf.Body):
         v = R.T @ k.velocity(b.name, b.com)
         return (b.mass * ca.sumsqr(v) + ca.dot(w, b.inertia @ w)) / 2
 
-    return pf.kinetic_energy(f"T {b.name}", T)
+    return pf.forces.kinetic_energy(f"T {b.name}", T)
 
 
 def said_by_energies(m: pf.Mechanism) -> pf.Mechanism:
@@ -83,7 +83,7 @@ def test_motion_and_linearised_motion():
 def bare(T, nq=2, *forces) -> pf.Mechanism:
     names = list("xyz"[:nq])
     own = pf.coordinates("r", names, names, lambda q: ca.SX.eye(nq), q_units="m")
-    return pf.mechanism("bare", [], [], coordinates=[own], forces=[pf.kinetic_energy("T", T), *forces])
+    return pf.mechanism("bare", [], [], coordinates=[own], forces=[pf.forces.kinetic_energy("T", T), *forces])
 
 
 def test_a_charge_in_a_field():
@@ -114,7 +114,7 @@ def test_a_rotor_said_as_energy_is_armature():
     case = chain()
     alone = [replace(j, armature=0 * j.armature) for j in case.m.joints]
     known = case.m.with_(joints=[replace(j, armature=0 * j.armature + 0.3) if j.name == "j2" else j for j in alone])
-    said = case.m.with_(joints=alone, forces=[pf.kinetic_energy("rotor", lambda k: 0.15 * k.joint_rate("j2") ** 2)])
+    said = case.m.with_(joints=alone, forces=[pf.forces.kinetic_energy("rotor", lambda k: 0.15 * k.joint_rate("j2") ** 2)])
     names = [j.name for j in known.joints]
     one, two = (pf.reaction_wrench(m, names, case.q, case.v) for m in (known, said))
     for n in names:
@@ -123,10 +123,10 @@ def test_a_rotor_said_as_energy_is_armature():
 
 def test_constraints_and_inputs():
     """A bead of T alone on a circle, by a row and by coordinates with phi = 0."""
-    weight = pf.potential("V", lambda k: 9.81 * k.q[1])
+    weight = pf.forces.potential("V", lambda k: 9.81 * k.q[1])
     free = bare(lambda k: ca.sumsqr(k.v) / 2, 2, weight).with_(constraints=[pf.holonomic("c", lambda k: ca.sumsqr(k.q) - 1)])
     on = pf.coordinates("r", ["x", "y"], ["w"], lambda q: ca.vertcat(-q[1], q[0]), phi=lambda q: ca.sumsqr(q) - 1, start=(1, 0))
-    T = pf.kinetic_energy("T", lambda k: ca.sumsqr(k.q_dot) / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: ca.sumsqr(k.q_dot) / 2)
     held = pf.mechanism("held", [], [], coordinates=[on], forces=[T, weight], actuators=[pf.actuator("motor", "r")])
     one, two = pf.run(free, [1, 0], duration=0.5, **QUICK), pf.run(held, [1, 0], duration=0.5, **QUICK)
     close(two["q"].values, one["q"].values, 1e-9, "two ways to say a pendulum")
@@ -140,7 +140,7 @@ def test_constraints_and_inputs():
 def test_what_is_compiled_and_kept():
     def made(c, name="T"):
         return pf.mechanism("m", [], [], coordinates=[pf.coordinates("r", ["x"], ["x"], lambda q: ca.SX.eye(1))],
-                            forces=[pf.kinetic_energy(name, lambda k: c * k.v[0] ** 2)])  # fmt: skip
+                            forces=[pf.forces.kinetic_energy(name, lambda k: c * k.v[0] ** 2)])  # fmt: skip
 
     assert digest(made(1)) == digest(made(1)) != digest(made(2))
     assert repr(made(1).forces[0]) == "<KineticEnergy 'T': a lambda>"
@@ -149,7 +149,7 @@ def test_what_is_compiled_and_kept():
 def test_parameters():
     mass = pf.Parameter("mass", 2.0, "kg")
     own = pf.coordinates("r", ["x"], ["x"], lambda q: ca.SX.eye(1), q_units="m")
-    T = pf.kinetic_energy("T", lambda k: mass * (1 + k.q[0] ** 2) * k.v[0] ** 2 / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: mass * (1 + k.q[0] ** 2) * k.v[0] ** 2 / 2)
     m = pf.mechanism("m", [], [], coordinates=[own], forces=[T], parameters=[mass])
     assert pf.mass_matrix(m, [1.0]).tolist() == [[4]] and pf.mass_matrix(m, [1.0], parameters={"mass": 3.0}).tolist() == [[6]]
     assert pf.bias_force(m, [1.0], [2.0], parameters={"mass": [1.0, 2.0]}).tolist() == [[4], [8]]
@@ -169,6 +169,6 @@ def test_what_is_no_kinetic_energy():
         with pytest.raises(pf.ModelError, match=said):
             pf.mass_matrix(bare(T))
     with pytest.raises(pf.ModelError, match="T must be a function of the kinematics"):
-        pf.kinetic_energy("T", 3)
+        pf.forces.kinetic_energy("T", 3)
     with pytest.raises(pf.ModelError, match=r"velocity 'r\.y' moves no inertia"):
         pf.run(bare(lambda k: k.v[0] ** 2), duration=0.01, **QUICK)

@@ -141,7 +141,7 @@ def test_a_run_at_one_momentum_follows_the_two_form(base, mu):
     system, x = pf.reduce(m, momentum=mu), ca.SX.sym("x", m.nq + m.nv)
     at_rest = Motion(ca.SX(m.nv, 1), ca.SX(m.nv, 1), ca.SX(0))
     moving = ca.Function("moving", [T.q, T.v, T.u, x], [system.rated(x, T, at_rest), T.generalised_input[rest]])
-    shown = ca.Function("shown", [x, T.t], [system.shown(x, T.t)[1]])
+    shown = ca.Function("shown", [x, T.t], [system.q_and_v(x, T.t)[1]])
     q_dot, mu_dot = ca.SX.sym("q_dot", m.nq), ca.SX.sym("mu_dot", k)
     seen = [x, y, mu_b, theta, slope, two_form(T, j.name, orbit, o), ca.jacobian(mu_b, o)]
     seen[0] = ca.jtimes(theta, T.q, q_dot) + K.A.T @ mu_dot
@@ -256,7 +256,7 @@ def test_no_form_though_wheels_roll():
     P = (pf.mass_matrix(m) @ np.r_[-A @ y, y])[:3]
     assert np.abs(B[0, 1]).max() > 1e-3 and np.abs(P).min() < 1e-15 < np.abs(P).max()
     close(B @ P, np.zeros((2, 2)), ALGEBRA, "Xi^", scale=1)
-    assert plan(m, None).kept == (3, 4)
+    assert plan(m, None).conserved == (3, 4)
 
 
 def constants_of(name):

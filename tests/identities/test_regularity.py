@@ -50,6 +50,20 @@ def test_regularity_knows_neither_frames_nor_order(kind: str) -> None:
         close(regular(tree.with_(constraints=[second, moved]), q), own, 1e-8, f"regularity of {kind}, seed {seed}")
 
 
+def test_a_function_is_measured_alike_wherever_the_frames_of_a_closure_are() -> None:
+    """Its typical size is of random slides, as far as the tree is long: a closure does not lengthen it."""
+    random = np.random.default_rng(5)
+    tree = random_tree(random, *TREE)
+    q = random_configuration(tree, random, 1.0)
+    slide = tree.q_names.index("j1")
+    bent = pf.holonomic("bent", lambda k: k.q[slide] ** 2 + ca.sin(k.q[0]) - float(q[slide] ** 2 + np.sin(q[0])))
+    loop = closing("loop", "cylindrical", "b0", "b3", random, placements(tree, q))
+    far = replace(loop, placement_a=loop.placement_a @ pf.pose((0, 0, 40.0)))
+    own, other = (regular(tree.with_(constraints=[c, bent]), q) for c in (loop, far))
+    assert 0.1 < own < 0.9
+    close(other, own, 1e-8, "regularity with the frame 40 m along its axis")
+
+
 def test_rows_without_entries_do_not_count() -> None:
     """Of three coordinates of a point in a plane two rows are left, the same as of two."""
     m, q = storeys(1, np.eye(3)), [0.3, -1.1, 0.4]
@@ -154,6 +168,40 @@ def test_any_joints_may_be_cut(name: str) -> None:
             close(regular(m, m.neutral()), own, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
 
 
+def crossed() -> pf.Pose:
+    """A frame whose z-axis is normal to that of the frame it is seen from."""
+    return pf.pose(rpy=(np.pi / 2, 0.4, 0))
+
+
+PLAIN = {
+    "universal": crossed(),
+    "point-on-line": pf.pose(rpy=(0.3, -1.0, 0.7)),
+    "point-on-plane": pf.pose(rpy=(-0.8, 0.2, 1.1)),
+    "distance": pf.pose((0.3, -0.5, 0.4), rpy=(1.0, 0.2, 0.3)),
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_closures_that_are_no_group_of_motions(kind: str) -> None:
+    """Between two bodies, beside singular values by NumPy, in a loop of few freedoms and in one of many."""
+    random = np.random.default_rng(11)
+    for kinds in (["revolute", "prismatic", "revolute"], ["spherical", "cylindrical", "revolute", "revolute"]):
+        g = ring([*kinds, "revolute"], random)
+        name, last = list(g.parts.items())[1]
+        g.parts[name] = Part(kind, last.a, last.b, last.at, last.at @ PLAIN[kind])
+        m = machine(g, {name})
+        close(regular(m, m.neutral()), by_numpy(g, set(g.parts) - {name}), 1e-8, f"regularity of a loop with {kind}")
+
+
+def test_a_loop_without_mass_is_measured_by_how_far_its_joints_are_apart() -> None:
+    random = np.random.default_rng(3)
+    g = ring(["revolute", "prismatic", "revolute", "spherical", "revolute"], random)
+    g.bodies.update({n: (X, 0.0, com, 0.0) for n, (X, _, com, _) in g.bodies.items()})
+    name, *rest = g.parts
+    m = machine(g, {name}, own={n: {"armature": 0.1} for n in rest})
+    close(regular(m, m.neutral()), by_numpy(g, set(rest)), 1e-8, "regularity of a loop without mass")
+
+
 RING = ring(["revolute", "revolute", "cylindrical", "revolute", "revolute", "prismatic", "planar", "revolute"], RANDOM)
 FIRST, SECOND, PLANAR, LAST = (list(RING.parts)[i] for i in (0, 1, 6, 7))
 
@@ -250,7 +298,7 @@ def test_a_loop_that_is_open_does_not_count() -> None:
     both = [c for c in m.constraints if isinstance(c, Closure)]
 
     def with_open(*names: str) -> float:
-        shut = [pf.active_while(c, lambda k: k.q[0] > 10) if c.name in names else c for c in both]
+        shut = [pf.constraints.active_while(c, lambda k: k.q[0] > 10) if c.name in names else c for c in both]
         return regular(m.with_(constraints=shut), at)
 
     alone = [regular(m.with_(constraints=[c]), at) for c in both]

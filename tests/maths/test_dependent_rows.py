@@ -32,7 +32,7 @@ def test_rows_best_first(m: int, n: int, rank: int, passes: int) -> None:
     x = random.normal(size=(n, 2))
     rows = orthogonalise(ca.SX(A), ca.SX(A @ x), TOLERANCE, passes=passes, groups=[range(m)])
     Q = numbers(rows.Q)
-    assert float(ca.DM(rows.rank)) == rank == numbers(rows.kept).sum()
+    assert float(ca.DM(rows.rank)) == rank == numbers(rows.independent).sum()
     close(Q.T @ Q, np.linalg.pinv(A, rcond=1e-9) @ A, 1e3 * ALGEBRA, "projector onto the rows")
     close(numbers(smallest(rows, ca.SX(A @ x))), np.linalg.pinv(A, rcond=1e-9) @ A @ x, 1e3 * ALGEBRA, "smallest solutions")
     close(numbers(rows.coefficients) @ Q, A, 1e3 * ALGEBRA, "rows from their coefficients")
@@ -50,14 +50,14 @@ def test_a_row_that_almost_vanishes_is_the_last_to_be_asked() -> None:
     assert float(ca.DM(good.rank)) == 2 and float(ca.DM(bad.rank)) == 3
     close(numbers(good.Q.T @ good.Q), np.diag([1.0, 1.0, 0.0]), 1e-9, "projector")
     assert numbers(good.left)[0, 0] < TOLERANCE**2 < numbers(good.left)[1, 0]
-    assert numbers(good.kept).T.tolist() == [[0.0, 1.0, 1.0, 0.0]]
+    assert numbers(good.independent).T.tolist() == [[0.0, 1.0, 1.0, 0.0]]
 
 
 def test_equal_rows_keep_the_first_and_groups_their_turn() -> None:
     A = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [3.0, 0.0, 1.0]])
-    assert numbers(orthogonalise(ca.SX(A), ca.SX(3, 0), TOLERANCE, groups=[range(3)]).kept)[:2, 0].tolist() == [1.0, 0.0]
+    assert numbers(orthogonalise(ca.SX(A), ca.SX(3, 0), TOLERANCE, groups=[range(3)]).independent)[:2, 0].tolist() == [1.0, 0.0]
     later = orthogonalise(ca.SX(A), ca.SX(A @ np.ones((3, 1))), TOLERANCE, groups=[[1], [0, 2]])
-    assert numbers(later.kept)[:, 0].tolist() == [0.0, 1.0, 1.0]
+    assert numbers(later.independent)[:, 0].tolist() == [0.0, 1.0, 1.0]
 
 
 def test_rows_of_different_columns_do_not_mix() -> None:
@@ -75,10 +75,10 @@ def test_semidefinite_systems_best_pivot_first(m: int, n: int, rank: int) -> Non
     A = dependent(random, m, n, rank)
     b = A @ random.normal(size=(n, 2))
     found = solve_semidefinite(ca.SX(A @ A.T), ca.SX(b), TOLERANCE, groups=[range(m)])
-    assert numbers(found.kept).sum() == rank
+    assert numbers(found.independent).sum() == rank
     close(A.T @ numbers(found.x), np.linalg.pinv(A, rcond=1e-9) @ b, 1e6 * ALGEBRA, "smallest solution by A A^T")
     short = solve_semidefinite(ca.SX(A @ A.T), ca.SX(b), TOLERANCE, ca.SX.zeros(m, 1), groups=[range(m)])
-    assert numbers(short.kept).sum() == 0
+    assert numbers(short.independent).sum() == 0
 
 
 def test_blocks_along_a_chain_of_loops() -> None:
@@ -99,7 +99,7 @@ def test_what_is_left_of_a_row_counts_from_the_tolerance_on(left: float, size: f
     """Beside what the row is, or typically is where that is longer."""
     A, sizes = 10 * ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
     assert float(ca.DM(orthogonalise(A, ca.SX(2, 0), 1e-3, sizes).rank)) == rank
-    assert numbers(solve_semidefinite(A @ A.T, ca.SX(2, 1), 1e-3, sizes).kept).sum() == rank
+    assert numbers(solve_semidefinite(A @ A.T, ca.SX(2, 1), 1e-3, sizes).independent).sum() == rank
 
 
 @pytest.mark.parametrize(("left", "size", "rank"), [(1e-4, 1, 2), (1e-5, 1, 1), (1e-4, 0.01, 1), (2.5e-5, 9, 1), (1, 0, 0)])
@@ -113,7 +113,7 @@ def test_overlaps_are_blocks_of_the_pseudo_inverse() -> None:
     A = np.random.default_rng(8).normal(size=(7, 9)) * (np.abs(np.subtract.outer(range(7), range(9)) + 1) < 2)
     A[6] = A[5]
     found = minimum_norm_by_gram(ca.sparsify(ca.SX(ca.DM(A))), TOLERANCE, ca.SX.ones(7, 1))
-    kept = numbers(found.kept).ravel()
+    kept = numbers(found.independent).ravel()
     assert kept[:5].all() and kept.sum() == 6 == float(ca.DM(found.rank))
     at = np.flatnonzero(kept)
     whole = np.zeros((7, 7))

@@ -31,7 +31,7 @@ FEASIBLE = {"plain", "box", "inside", "doubled", "vertex", "cone", "badly_scaled
 
 
 def solve(*problem, **options):
-    return pf.solve_qp(*problem, **{"backend": "numpy"} | options)
+    return pf.control.solve_qp(*problem, **{"backend": "numpy"} | options)
 
 
 def right(p: Problems, r: NearestInput, tolerance: float) -> None:

@@ -10,7 +10,7 @@ from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.trace import trace
 from pfaffian.maths.linear import orthogonalise, smallest
 from pfaffian.maths.minimum_norm import minimum_norm
-from pfaffian.maths.reflection import own_columns
+from pfaffian.maths.reflection import reflected_columns
 from studies import parallel_robots, stewart_platform
 
 TOLERANCE = 1e-5
@@ -70,7 +70,7 @@ def test_dependent_rows_are_dropped_as_without_reflections():
     A[9:12, 15:18] = 0  # the last leg alone moves none of its joints: three more rows on the platform
     plain = orthogonalise(ca.sparsify(ca.SX(ca.DM(A))), ca.SX(12, 0), TOLERANCE, passes=1)
     rows = reflected(A)
-    assert np.array_equal(ca.DM(rows.kept).full(), ca.DM(plain.kept).full()) and float(rows.rank) == 11
+    assert np.array_equal(ca.DM(rows.independent).full(), ca.DM(plain.independent).full()) and float(rows.rank) == 11
     assert np.abs(ca.DM(rows.left - plain.left).full()).max() <= ROUNDING
     B = A @ random.normal(size=(18, 1))
     found = ca.DM(smallest(rows, ca.SX(ca.DM(B)))).full()
@@ -93,9 +93,9 @@ def test_short_remainders_cost_no_more_digits_than_their_length(condition):
 def test_which_columns_belong_to_a_row():
     platform, leg = {0, 1}, {2, 3}
     other = platform | {4, 5}
-    assert own_columns(platform | leg, [platform | leg, other, other]) == leg
-    assert own_columns(platform | leg, [platform | leg] * 2) == set()
-    assert own_columns(platform | leg, []) == set()
+    assert reflected_columns(platform | leg, [platform | leg, other, other]) == leg
+    assert reflected_columns(platform | leg, [platform | leg] * 2) == set()
+    assert reflected_columns(platform | leg, []) == set()
 
 
 def test_the_order_of_rows_changes_no_solution():

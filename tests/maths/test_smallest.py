@@ -49,7 +49,7 @@ def test_dependent_rows_are_left_out():
     doubled = ca.SX(ca.DM(np.vstack([A[:2], A[:1] + A[1:2], A[2:]])))
     X = A.T @ np.ones((5, 1))
     rows = orthogonalise(doubled, ca.SX(6, 0), 1e-5, passes=1)
-    assert np.array_equal(ca.DM(rows.kept).full().ravel(), [1, 1, 0, 1, 1, 1])
+    assert np.array_equal(ca.DM(rows.independent).full().ravel(), [1, 1, 0, 1, 1, 1])
     assert np.abs(np.array(ca.DM(smallest(rows, doubled @ ca.SX(ca.DM(X))))) - X).max() <= 1e-13
 
 

@@ -155,6 +155,19 @@ def test_group_axioms(a, b, c):
     near(so3.exp(A @ b), A @ B @ A.T, 2 * ALGEBRA, 4.0)
 
 
+def test_quaternions_of_many_rotations_are_scipy_s():
+    """Of every branch: small turns, half turns about each axis and between, in any shape of batch."""
+    vectors = np.array([*VECTORS, *(np.pi * np.eye(3)), *np.random.default_rng(2).normal(size=(200, 3))])[: 8 * 35]
+    turns = Rotation.from_rotvec(vectors)
+    found = so3.quaternions(turns.as_matrix().reshape(8, -1, 3, 3))
+    assert found.shape == (8, 35, 4) and (found[..., 3] >= 0).all()
+    wanted = turns.as_quat(canonical=True).reshape(found.shape)
+    sign = np.where(np.sum(found * wanted, axis=-1, keepdims=True) < 0, -1.0, 1.0)
+    np.testing.assert_allclose(sign * found, wanted, atol=1e-15 * 4)
+    assert (sign[np.abs(wanted[..., 3:]) > 1e-15] == 1).all(), "the other sign only for half turns"
+    assert so3.quaternions(np.zeros((5, 0, 3, 3))).shape == (5, 0, 4)
+
+
 @derandomized
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4).map(np.array).filter(lambda q: np.linalg.norm(q) > 0.1))
 def test_quaternion_of_every_rotation(q):

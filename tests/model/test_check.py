@@ -122,14 +122,14 @@ def test_what_is_right_is_taken():
         parameters=[x],
     )
     assert m.u_names == ("a", "b")
-    assert pf.unphysical(m) == {}
+    assert pf.formats.unphysical(m) == {}
 
 
 def test_lenient_takes_what_no_body_can_have():
     heavy = pf.body("arm", 1.0, inertia=(1.0, 1.0, 3.0))
     with pytest.raises(pf.ModelError, match="body 'arm'"):
         made(bodies=[heavy, BODIES[1]])
-    assert set(pf.unphysical(made(bodies=[heavy, BODIES[1]], lenient=True))) == {"arm"}
+    assert set(pf.formats.unphysical(made(bodies=[heavy, BODIES[1]], lenient=True))) == {"arm"}
 
 
 @pytest.mark.parametrize("com", [0.0, 3.0], ids=["at the frame", "far from it"])
@@ -150,3 +150,21 @@ def test_parameters_that_make_a_body_hardly_possible_are_refused(moments, why, c
     assert (pf.run(m, parameters={"x": [-0.2, -1e-6, 0.0, 1e-13]}, **keep).status == 0).all()
     with pytest.raises(pf.ModelError, match=rf"body 'arm' in run 2 \(x = 1e-06\): .*{why}"):
         pf.run(m, parameters={"x": [-0.2, 0.0, 1e-6]}, **keep)
+
+
+ELSEWHERE = ca.SX.sym("z")
+UNKNOWN = {
+    "body 'a': mass": lambda: {"bodies": [pf.body("a", ELSEWHERE)]},
+    "joint 'x': damping": lambda: {"joints": [pf.joint("x", "prismatic", "world", "a", damping=ELSEWHERE)]},
+    "force 's': stiffness": lambda: {"forces": [pf.spring("s", "a", "world", stiffness=ELSEWHERE)]},
+    "actuator 'u': gear": lambda: {"actuators": [pf.actuator("u", "x", gear=ELSEWHERE)]},
+    "constraint 'c': number": lambda: {"constraints": [pf.closure("c", "distance", "a", "world", length=ELSEWHERE)]},
+    "gravity": lambda: {"gravity": (0, 0, ELSEWHERE)},
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_a_parameter_that_is_not_among_them_is_named_by_where_it_stands(what):
+    parts = {"bodies": [pf.body("a", 1.0)], "joints": [pf.joint("x", "prismatic", "world", "a")]} | UNKNOWN[what]()
+    with pytest.raises(pf.ModelError, match=f"^{what} uses a Parameter that is not among"):
+        pf.mechanism("m", **parts)

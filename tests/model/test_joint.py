@@ -10,7 +10,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError
-from pfaffian.formats import RunSettings
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.model.joint import KINDS
 from pfaffian.terms.digest import digest
 from pfaffian.viewer.describe import describe
@@ -43,6 +43,7 @@ REFUSED = {
     "nearly": (lambda: joint("sperical"), r"did you mean 'spherical'\?"),
     "connect of MuJoCo": (
         lambda: pf.closure("c", "connect", "world", "b"), r"mean 'spherical'\? \(pf.coincide makes it from two points\)"),
+    "a rod": (lambda: pf.closure("c", "rod", "world", "b"), r"did you mean 'distance'\?"),
     "edges are no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
     "no pitch": (lambda: joint("helical"), r"joint 'j': a helical joint needs its pitch=... \[m/rad\]"),
     "pitch for nothing": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),
@@ -163,3 +164,33 @@ def test_said_in_words():
 def test_described_by_what_moves_them():
     text = describe(two(mimic=pf.mimic({"one": 1})), RunSettings()) + describe(WHEELED, RunSettings())
     assert "revolute  follows one" in text and "x y [m], angle [rad] by vx, wz" in text
+
+
+WORDS = {
+    "revolute": ("continuous", "hinge", "pin", "rotational", "revolut"),
+    "prismatic": ("slide", "slider", "translational"),
+    "spherical": ("ball", "socket", "connect", "SOCKET"),
+    "universal": ("cardan", "hooke"),
+    "free": ("floating", "freejoint", "freeflyer"),
+    "fixed": ("rigid", "weld"),
+    "helical": ("screw",),
+}
+
+
+@pytest.mark.parametrize(("meant", "word"), [(kind, word) for kind, words in WORDS.items() for word in words])
+def test_words_of_other_libraries_are_understood(meant, word):
+    with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
+        pf.joint("j", word, "world", "a")
+    if meant != "free" and word != "weld":  # the one is no closure, the other is its name there
+        with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
+            pf.closure("c", word, "world", "a")
+
+
+def test_bodies_are_described_below_those_that_they_hang_on():
+    names = [f"link{i}" for i in range(30)]
+    bodies = [pf.body(n, 1.0) for n in (*names, "other")]
+    joints = [pf.joint(f"to {b}", "prismatic", a, b) for a, b in pairwise(("world", *names))]
+    m = pf.mechanism("two trees", bodies, [*joints, pf.joint("to other", "prismatic", "world", "other")])
+    lines = [line for line in describe(m, RunSettings()).splitlines() if " to " in line and "prismatic" in line]
+    assert [line.split()[0] for line in lines] == [*names, "other"]
+    assert [len(line) - len(line.lstrip()) for line in lines] == [2 + i for i in (*range(24), *[24] * 6, 0)]

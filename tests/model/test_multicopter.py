@@ -94,7 +94,7 @@ def test_the_equations_are_the_thesis_s(which):
     m, tilting = pf.multicopters.multicopter(which, **x), x["tilt"] is not None
     bare = pf.multicopters.multicopter(which, **{**x, **NONE, "gravity": 0.0})
     found = pf.compile_terms(bare, {"M": lambda T: T.M, "c": lambda T: T.c}, backend="numpy", lanes=1)
-    assert not pf.unphysical(m)
+    assert not pf.formats.unphysical(m)
     for _ in range(4):
         q, v, R, theta, n = state(m, random, tilting)
         theta = np.array(x.get("leans", theta))

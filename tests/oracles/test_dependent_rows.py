@@ -145,7 +145,7 @@ def test_what_is_left_of_rows_is_judged_on_numbers_as_in_expressions(seed: int) 
     order, cut = random.permutation(m).tolist(), int(random.integers(m))
     for groups in (None, [[i] for i in order[:cut]] + [order[cut:]]):
         rows = orthogonalise(ca.SX(A), ca.SX(m, 0), 1e-5, ca.SX(size), ca.DM(counted).T, groups=groups)
-        expected = np.array(ca.DM((1 - rows.kept) * rows.left))[:, 0]
+        expected = np.array(ca.DM((1 - rows.independent) * rows.left))[:, 0]
         found = dropped(A, 1e-5, size, counted, groups)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-18)
 

@@ -341,7 +341,7 @@ def test_the_print_says_hertz_damping_and_who_takes_part():
     k, mass = 8.0, 2.0
     bodies = [pf.body(n, mass) for n in "ab"]
     rails = [pf.joint(f"rail {n}", "prismatic", "world", n, axis=(1, 0, 0), stiffness=k) for n in "ab"]
-    link = pf.potential("link", lambda kin: k * (kin.q[0] - kin.q[1]) ** 2 / 2)
+    link = pf.forces.potential("link", lambda kin: k * (kin.q[0] - kin.q[1]) ** 2 / 2)
     near = pf.linearise(pf.mechanism("two", bodies, rails, forces=[link]))
     np.testing.assert_allclose(near.hertz, np.repeat([2, 2 * np.sqrt(3)], 2) / (2 * np.pi), rtol=EXACT)
     np.testing.assert_allclose(near.participation, 0.5, rtol=EXACT)

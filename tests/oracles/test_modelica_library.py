@@ -192,8 +192,8 @@ PULLED = np.array([
     ("name", "forces", "expected", "published"),
     [
         ("Driving",
-         [pf.generalised_force("drive 1", torque(0), joint="theta1"),
-          pf.generalised_force("drive 2", torque(np.pi / 2), joint="theta2")],
+         [pf.forces.generalised_force("drive 1", torque(0), joint="theta1"),
+          pf.forces.generalised_force("drive 2", torque(np.pi / 2), joint="theta2")],
          DRIVEN, (-0.61271531, -0.38680361, 10.57319065, 0.25222407, 0.72770107)),
         ("Pulling", [pf.wrench("pull", "load", pull)], PULLED,
          (1.05214181, 0.70833243, 1.77078953, 5.82381144, 14.67387603)),

@@ -366,7 +366,7 @@ def test_an_end_on_the_world_and_a_constraint_that_is_off():
     m = pf.mechanism("bob", [bob], [free], constraints=[held], gravity=(0, 0, -10.0))
     np.testing.assert_allclose(pf.reaction_wrench(m, "pin").wrench, [0, 0, -20, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(pf.reaction_wrench(m, "free").wrench, np.zeros(6), atol=1e-12)
-    off = m.with_(constraints=[pf.active_while(held, lambda k: k.t > 1)])
+    off = m.with_(constraints=[pf.constraints.active_while(held, lambda k: k.t > 1)])
     found = pf.reaction_wrench(off, "pin")
     assert not found.wrench.any() and found.unique.all()
     np.testing.assert_allclose(pf.reaction_wrench(off, "pin", t=2.0).wrench, [0, 0, -20, 0, 0, 0], atol=1e-12)

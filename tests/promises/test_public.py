@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -14,15 +15,52 @@ import pfaffian as pf
 from pfaffian.terms.exponentials import Exponentials
 from pfaffian.viewer.doctor import EXTRAS
 from tests.public_names import PUBLIC, ROOMS
+from tools import stubs
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 
 def test_the_top_stays_small_and_each_name_has_one_place():
-    assert len(pf.__all__) <= 98 and dir(pf) == pf.__all__
+    assert len(pf.__all__) - len(ROOMS) <= 75 and len(ROOMS) <= 18 and dir(pf) == pf.__all__
+    for room in ROOMS.values():
+        assert {n for n in dir(room) if n[0] != "_"} == set(room.__all__), room.__name__
     names = [name.split(".")[-1] for name in [*ROOMS, *PUBLIC]]
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
+
+
+@pytest.mark.parametrize("room", ["pf", *ROOMS])
+def test_the_text_of_a_room_has_every_name_on_one_screen(room):
+    module = pf if room == "pf" else ROOMS[room]
+    text = inspect.getdoc(module)
+    names = [name for name in module.__all__ if name not in ROOMS] if room == "pf" else module.__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+    assert len(text.split("\n")) <= 40 and max(map(len, text.split("\n"))) <= 128
+
+
+def _types(node):
+    """Names in the annotations of a class: of its fields, and of what its public methods return."""
+    of = [x.annotation for x in node.body if isinstance(x, ast.AnnAssign)]
+    of += [x.returns for x in node.body if isinstance(x, ast.FunctionDef) and x.name[0] != "_" and x.returns]
+    return {x.id for part in of for x in ast.walk(part) if isinstance(x, ast.Name)}
+
+
+def test_no_class_that_a_user_meets_shares_its_name_with_another():
+    """Public classes, what public functions return, and what these contain."""
+    defined = [
+        node
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    public = {x.__name__ for x in PUBLIC.values() if inspect.isclass(x)}
+    returned = " ".join(str(x.__annotations__.get("return")) for x in PUBLIC.values() if inspect.isfunction(x))
+    met = public | set(re.findall(r"\w+", returned)) & {c.name for c in defined}
+    while more := {name for c in defined if c.name in met for name in _types(c)} & {c.name for c in defined} - met:
+        met |= more
+    count = Counter(c.name for c in defined)
+    assert len(met) > 120
+    assert not {name for name in met if count[name] > 1}
 
 
 def test_studies_examples_and_benchmarks_take_nothing_below_the_public_names():
@@ -52,6 +90,11 @@ def test_every_public_name_is_documented(name):
                 p for p in inspect.signature(value).parameters if p not in text and p not in ("name", "m", "self", "options")
             ]
             assert not missing, f"{name}: the docstring does not mention {missing}"
+
+
+@pytest.mark.parametrize("module", stubs.MODULES)
+def test_type_checkers_see_every_public_name(module):
+    assert stubs.path(module).read_text(encoding="utf-8") == stubs.stub(module), "python -m tools.stubs"
 
 
 def test_import_loads_nothing_but_itself():

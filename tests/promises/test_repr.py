@@ -66,7 +66,7 @@ SAID = {
     "<Closure 'C': revolute, 'coupler' to 'rocker', 5 rows>": M.constraints[0],
     "<Closure 't': helical of pitch 0.1, 'crank' to 'rod', 5 rows>": pf.closure("t", "helical", "crank", "rod", pitch=0.1),
     "<Holonomic 'h': phi(q, t) = 0 by still>": HOLD,
-    "<Holonomic 'h': phi(q, t) = 0 by still, while early>": pf.active_while(HOLD, early),
+    "<Holonomic 'h': phi(q, t) = 0 by still, while early>": pf.constraints.active_while(HOLD, early),
     "<Nonholonomic 'n': eta(q, v, t) = 0 by a lambda>": pf.nonholonomic("n", lambda k: k.v[0]),
     "<AccelerationConstraint 'a': Z v_dot = z by a lambda>": pf.constraints.acceleration_constraint("a", lambda k: ([[1]], 0)),
     "<Servo 'h': holds <Holonomic 'h': phi(q, t) = 0 by still> by forces along motor>": pf.servo(HOLD, ["motor"]),
@@ -78,7 +78,7 @@ SAID = {
         "p", "crank", value=(1, 2, 3, 0, 0, 0), axes="LOCAL"
     ),
     "<Wrench 'p': on 'crank' at (0, 0, 0) m, early, WORLD, by 'rocker'>": pf.wrench("p", "crank", early, by="rocker"),
-    "<Potential 'V': early>": pf.potential("V", early),
+    "<Potential 'V': early>": pf.forces.potential("V", early),
     "<Potential 's': PoseSpring: 'world' to 'crank'>": forces.pose_spring("s", "world", "crank", np.eye(4)),
     "<KineticEnergy 'i': PoseInertia: 'world' to 'crank'>": forces.pose_inertia("i", "world", "crank", np.eye(6)),
     "<Dissipation 'd': PoseDamper: 'world' to 'crank'>": forces.pose_damper("d", "world", "crank", np.eye(4)),
@@ -93,10 +93,10 @@ SAID = {
     "<Wrench 'p': on 'crank' at (0, 0, 0) m, Propeller: speed rate of 'A', along (0, 0, 1), thrust 0.1, LOCAL>": forces.propeller(  # noqa: E501
         "p", "crank", "A", thrust=0.1
     ),
-    "<Dissipation 'R': a lambda>": pf.dissipation("R", lambda k: k.t),
-    "<KineticEnergy 'T': early>": pf.kinetic_energy("T", early),
-    "<GeneralisedForce 'f': early, on 'A'>": pf.generalised_force("f", early, joint="A"),
-    "<GeneralisedForce 'f': early, on v>": pf.generalised_force("f", early),
+    "<Dissipation 'R': a lambda>": pf.forces.dissipation("R", lambda k: k.t),
+    "<KineticEnergy 'T': early>": pf.forces.kinetic_energy("T", early),
+    "<GeneralisedForce 'f': early, on 'A'>": pf.forces.generalised_force("f", early, joint="A"),
+    "<GeneralisedForce 'f': early, on v>": pf.forces.generalised_force("f", early),
     "<Transmission 't': 2 on 'hinge', velocity 0, from -inf to inf>": forces.transmission("t", {"hinge": 2.0}),
     "<Thruster 't': on 'crank' at (1, 0, 0) m, along (0, 0, 1), torque 0.02 m, from 0 to inf>": forces.thruster(
         "t", "crank", point=(1, 0, 0), torque=0.02, limits=(0, np.inf)
@@ -129,7 +129,7 @@ SAID = {
         0.005,
         measure={"gyro": control.sensor(still, period=0.001)},
     ),
-    "<Part 'law': every 0.005 s, latency 2>": control.discrete(early, 0.005, latency=2).parts[0],
+    "<LawPart 'law': every 0.005 s, latency 2>": control.discrete(early, 0.005, latency=2).parts[0],
     "<Sensor: still, with its law>": control.sensor(still),
     "<Output: attitude of 'A'>": HEADING,
     "<Control: concurrent>": control.concurrent([HEADING]),
@@ -195,7 +195,7 @@ class Cells(HTMLParser):
 
 
 def test_a_notebook_shows_tables_with_units():
-    found = Cells(M.with_(forces=[pf.dissipation("slow", early)])._repr_html_())
+    found = Cells(M.with_(forces=[pf.forces.dissipation("slow", early)])._repr_html_())
     assert found.open == []
     assert found.rows == [
         ["joint", "kind", "parent", "child", "coordinates"],

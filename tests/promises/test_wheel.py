@@ -30,7 +30,7 @@ def wheel(tmp_path_factory):
 
 
 def test_the_wheel_has_every_file(wheel):
-    kinds = ("*.py", "*.h", "*.html", "py.typed")
+    kinds = ("*.py", "*.pyi", "*.h", "*.html", "py.typed")
     wanted = {str(p.relative_to(ROOT / "src")) for kind in kinds for p in (ROOT / "src").rglob(kind)}
     for kind in ("studies", "examples"):
         wanted |= {f"pfaffian/_{kind}/{p.name}" for p in (ROOT / kind).iterdir() if p.suffix in (".py", ".yaml", ".md")}
@@ -81,11 +81,14 @@ def test_examples_are_found_by_name(call):
 
 
 RUN = """
+import sys
+sys.modules |= dict.fromkeys(("matplotlib", "PIL", "scipy"))  # not in the base install
 import numpy as np, pfaffian as pf
 from pfaffian.kernel.build.passes import PYTHON, passes
 bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
 m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
 one, two = (pf.run(m, [1.0], duration=0.1, backend=backend) for backend in ("auto", "numpy"))
+pf.animate(m, one, "fall.html")
 print(one.attrs["kernel_backend"], passes() is not PYTHON, one["q"].values.tobytes() == two["q"].values.tobytes())
 """
 

@@ -12,7 +12,7 @@ import xarray as xr
 
 import pfaffian as pf
 from pfaffian import control, reduction, screws
-from pfaffian.formats import RunSettings
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.reduction import StatePart
 from tests.public_names import PUBLIC
 from tests.tolerance import MET
@@ -138,14 +138,15 @@ WRONG = {
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
     "settings for a state": (lambda: pf.run(ARM, RunSettings(), **QUICK), "settings.arrays"),
     "nothing for a mechanism": (lambda: pf.forward_dynamics(None, [0]), "a Mechanism is needed"),
-    "qp: H of another size": (lambda: pf.solve_qp([[1]], [0, 0], [[1, 0]], [1]), r"so H must be \(2, 2\)"),
-    "qp: W turned": (lambda: pf.solve_qp([[1, 0], [0, 1]], [0, 0], [[1], [0]], [1]), r"W must be \(1, 2\)"),
-    "qp: H not symmetric": (lambda: pf.solve_qp([[1, 1], [0, 1]], [0, 0], [[1, 0]], [1]), "H must be symmetric"),
-    "qp: no rows": (lambda: pf.solve_qp([[1]], [0], np.empty((0, 1)), []), "at least one input and one row"),
-    "qp: text": (lambda: pf.solve_qp([[1]], ["a"], [[1]], [1]), "u0.*no array of real numbers"),
-    "qp: ragged": (lambda: pf.solve_qp([[1]], [0], [[1], [1, 2]], [1, 2]), "W.*no array of real numbers"),
-    "qp: runs that differ": (lambda: pf.solve_qp([[1]], np.zeros((3, 1)), [[1]], np.ones((2, 1))), "numbers of runs differ"),
-    "qp: a number for limits": (lambda: pf.solve_qp([[1]], [0], [[1]], 1), "l has shape"),
+    "qp: H of another size": (lambda: pf.control.solve_qp([[1]], [0, 0], [[1, 0]], [1]), r"so H must be \(2, 2\)"),
+    "qp: W turned": (lambda: pf.control.solve_qp([[1, 0], [0, 1]], [0, 0], [[1], [0]], [1]), r"W must be \(1, 2\)"),
+    "qp: H not symmetric": (lambda: pf.control.solve_qp([[1, 1], [0, 1]], [0, 0], [[1, 0]], [1]), "H must be symmetric"),
+    "qp: no rows": (lambda: pf.control.solve_qp([[1]], [0], np.empty((0, 1)), []), "at least one input and one row"),
+    "qp: text": (lambda: pf.control.solve_qp([[1]], ["a"], [[1]], [1]), "u0.*no array of real numbers"),
+    "qp: ragged": (lambda: pf.control.solve_qp([[1]], [0], [[1], [1, 2]], [1, 2]), "W.*no array of real numbers"),
+    "qp: runs that differ": (
+        lambda: pf.control.solve_qp([[1]], np.zeros((3, 1)), [[1]], np.ones((2, 1))), "numbers of runs differ"),
+    "qp: a number for limits": (lambda: pf.control.solve_qp([[1]], [0], [[1]], 1), "l has shape"),
     "swapped: compile_terms": (lambda: pf.compile_terms({"M": lambda T: T.M}, ARM), "a Mechanism is needed"),
     "scheme by the integrator": (lambda: run(scheme="euler"), r"pf.Scheme\(integrator='euler'\)"),
     "scheme by the formulation": (lambda: run(scheme="gauss"), r"pf.Scheme\(formulation='gauss'\)"),
@@ -190,11 +191,13 @@ WRONG = {
         "constraint 'c'.*if_else",
     ),
     "active_while: and": (
-        lambda: pf.run(arm([pf.active_while(SWING, lambda k: k.t < 1 and k.t > 0)]), **QUICK),
+        lambda: pf.run(arm([pf.constraints.active_while(SWING, lambda k: k.t < 1 and k.t > 0)]), **QUICK),
         "'swing': active_while.*logic_and",
     ),
-    "active_while: two": (lambda: pf.run(arm([pf.active_while(SWING, lambda k: [k.t, k.t])]), **QUICK), "one condition"),
-    "active_while: swapped": (lambda: pf.active_while(lambda k: k.t, SWING), "active_while takes a geometrical constraint"),
+    "active_while: two": (
+        lambda: pf.run(arm([pf.constraints.active_while(SWING, lambda k: [k.t, k.t])]), **QUICK), "one condition"),
+    "active_while: swapped": (
+        lambda: pf.constraints.active_while(lambda k: k.t, SWING), "active_while takes a geometrical constraint"),
     "holonomic: swapped": (lambda: pf.holonomic(lambda k: k.q[0], "c"), "phi must be a function"),
     "servo: swapped": (lambda: pf.servo(["mA"], SWING), "the target must be a constraint"),
     "servo: one name": (lambda: pf.servo(SWING, "mA"), "list of input names"),
@@ -255,28 +258,35 @@ WRONG = {
     "wrench: by itself": (lambda: arm(forces=[pf.wrench("w", "tip", by="tip")]), "force 'w': both ends are on 'tip'"),
     "wrench: by nobody": (lambda: arm(forces=[pf.wrench("w", "tip", by="tipp")]), "force 'w': there is no body 'tipp'"),
     "wrench: swapped": (lambda: pf.wrench("w", lambda k: k.v, "tip"), "force 'w': body must be the name of a body"),
-    "potential: a number": (lambda: pf.potential("V", 1.0), "force 'V': V must be a function of the kinematics, got 1.0"),
-    "potential: swapped": (lambda: pf.potential(lambda k: k.t, "V"), "V must be a function"),
-    "potential: of velocities": (lambda: pushed(pf.potential("V", lambda k: k.v[0])), "'V': V depends on velocities; use"),
-    "potential: of q": (lambda: pushed(pf.potential("V", lambda k: k.q)), "'V': one number is needed of its function, got 2"),
-    "potential: comparison": (lambda: pushed(pf.potential("V", lambda k: k.q[0] > 0)), "force 'V' gives a comparison"),
-    "potential: a foreign symbol": (lambda: pushed(pf.potential("V", lambda k: ca.SX.sym("z"))), "'V' uses symbols.*param"),
+    "potential: a number": (
+        lambda: pf.forces.potential("V", 1.0), "force 'V': V must be a function of the kinematics, got 1.0"),
+    "potential: swapped": (lambda: pf.forces.potential(lambda k: k.t, "V"), "V must be a function"),
+    "potential: of velocities": (
+        lambda: pushed(pf.forces.potential("V", lambda k: k.v[0])), "'V': V depends on velocities; use"),
+    "potential: of q": (
+        lambda: pushed(pf.forces.potential("V", lambda k: k.q)), "'V': one number is needed of its function, got 2"),
+    "potential: comparison": (lambda: pushed(pf.forces.potential("V", lambda k: k.q[0] > 0)), "force 'V' gives a comparison"),
+    "potential: a foreign symbol": (
+        lambda: pushed(pf.forces.potential("V", lambda k: ca.SX.sym("z"))), "'V' uses symbols.*param"),
     "potential: an unlisted Parameter": (
-        lambda: pushed(pf.potential("V", lambda k: k.q[0] * pf.Parameter("a", 1.0))), "force 'V' uses symbols.*parameters"),
-    "potential: nothing": (lambda: pushed(pf.potential("V", lambda k: None)), "force 'V'.*return"),
-    "dissipation: a list": (lambda: pf.dissipation("R", [1, 2]), "force 'R': R must be a function"),
-    "dissipation: two": (lambda: pushed(pf.dissipation("R", lambda k: k.v)), "force 'R': one number is needed"),
-    "kinetic energy: a number": (lambda: pf.kinetic_energy("T", 2.0), "force 'T': T must be a function"),
+        lambda: pushed(pf.forces.potential("V", lambda k: k.q[0] * pf.Parameter("a", 1.0))),
+        "force 'V' uses symbols.*parameters"),
+    "potential: nothing": (lambda: pushed(pf.forces.potential("V", lambda k: None)), "force 'V'.*return"),
+    "dissipation: a list": (lambda: pf.forces.dissipation("R", [1, 2]), "force 'R': R must be a function"),
+    "dissipation: two": (lambda: pushed(pf.forces.dissipation("R", lambda k: k.v)), "force 'R': one number is needed"),
+    "kinetic energy: a number": (lambda: pf.forces.kinetic_energy("T", 2.0), "force 'T': T must be a function"),
     "kinetic energy: not quadratic": (
-        lambda: pushed(pf.kinetic_energy("T", lambda k: ca.fabs(k.v[0]))), "force 'T': T must be quadratic in v"),
+        lambda: pushed(pf.forces.kinetic_energy("T", lambda k: ca.fabs(k.v[0]))), "force 'T': T must be quadratic in v"),
     "dissipation: no such body": (
-        lambda: pushed(pf.dissipation("R", lambda k: ca.sumsqr(k.twist("tipp")))), "force 'R'.*did you mean 'tip'"),
-    "generalised force: a number": (lambda: pf.generalised_force("f", 3), "force 'f': f must be a function"),
-    "generalised force: size": (lambda: pushed(pf.generalised_force("f", lambda k: 1.0)), "'f': 2 numbers are needed.* got 1"),
+        lambda: pushed(pf.forces.dissipation("R", lambda k: ca.sumsqr(k.twist("tipp")))), "force 'R'.*did you mean 'tip'"),
+    "generalised force: a number": (lambda: pf.forces.generalised_force("f", 3), "force 'f': f must be a function"),
+    "generalised force: size": (
+        lambda: pushed(pf.forces.generalised_force("f", lambda k: 1.0)), "'f': 2 numbers are needed.* got 1"),
     "generalised force: of a joint": (
-        lambda: pushed(pf.generalised_force("f", lambda k: k.v, joint="A")), "'f': one number is needed.* got 2"),
+        lambda: pushed(pf.forces.generalised_force("f", lambda k: k.v, joint="A")), "'f': one number is needed.* got 2"),
     "generalised force: no such joint": (
-        lambda: arm(forces=[pf.generalised_force("f", lambda k: 1, joint="AA")]), "'f': there is no joint 'AA'; did you mean"),
+        lambda: arm(forces=[pf.forces.generalised_force("f", lambda k: 1, joint="AA")]),
+        "'f': there is no joint 'AA'; did you mean"),
     "mechanism: lists swapped": (lambda: pf.mechanism("m", ARM.joints, ARM.bodies), r"bodies: .* make it by body\(...\)"),
     "mechanism: a motor among the forces": (lambda: arm(forces=[pf.actuator("m", "A")]), r"belongs in actuators=\[...\]"),
     "spring: on one body": (lambda: arm(forces=[pf.spring("s", "tip", "tip", stiffness=1)]), "'s': both ends are on 'tip'"),
@@ -472,7 +482,7 @@ def test_what_a_function_gives_may_be_a_list(how):
 
 
 def test_a_condition_and_directions_may_be_plain():
-    always = pf.active_while(pf.holonomic("c", lambda k: k.q[0]), lambda k: True)
+    always = pf.constraints.active_while(pf.holonomic("c", lambda k: k.q[0]), lambda k: True)
     assert abs(float(pf.run(arm([always]), **QUICK)["q"].isel(time=-1, coordinate=0))) < MET
     by_name = pf.run(arm([pf.servo(SWING, ["mA"])]), v={"A": 1.0}, **QUICK)
     by_rows = pf.run(arm([pf.servo(SWING, lambda k: [[1, 0]])]), v={"A": 1.0}, **QUICK)

@@ -26,11 +26,11 @@ def block(*forces, **joint) -> pf.Mechanism:
 
 
 def coil(k: float) -> Potential:
-    return pf.potential("coil", lambda K: k / 2 * K.q[0] ** 2)
+    return pf.forces.potential("coil", lambda K: k / 2 * K.q[0] ** 2)
 
 
 def cubic(k: float) -> Potential:
-    return pf.potential("cubic", lambda K: k / 4 * K.q[0] ** 4)
+    return pf.forces.potential("cubic", lambda K: k / 4 * K.q[0] ** 4)
 
 
 def said(m, q=None, v=None, **how) -> tuple[list[str], object]:
@@ -85,8 +85,8 @@ KEEPS = {
     "a motor at work": (four_bar, {"q": FOUR_BAR_START, "u": [0.1]}, False),
     "a damper": (lambda: block(damping=0.1), {"v": [1.0]}, False),
     "a damped spring": (lambda: block(pf.spring("s", "world", "b", point_a=(-1, 0, 0), stiffness=1, damping=0.1)), {}, False),
-    "a force": (lambda: block(pf.generalised_force("f", lambda k: -k.v)), {"v": [1.0]}, False),
-    "a potential that swings": (lambda: block(pf.potential("f", lambda k: k.q[0] * ca.sin(k.t))), {}, False),
+    "a force": (lambda: block(pf.forces.generalised_force("f", lambda k: -k.v)), {"v": [1.0]}, False),
+    "a potential that swings": (lambda: block(pf.forces.potential("f", lambda k: k.q[0] * ca.sin(k.t))), {}, False),
     "a moving constraint": (lambda: pendulum(motor=False).with_(constraints=(pf.holonomic("turn", turning),)), {}, False),
     "an edge that slides": (lambda: block().with_(constraints=(pf.nonholonomic("r", lambda k: k.v[0]),)), {}, True),
     "a rate to hold": (lambda: block().with_(constraints=(pf.nonholonomic("r", lambda k: k.v[0] - 1),)), {}, False),
@@ -210,7 +210,7 @@ def test_the_fastest_part_is_named(words, make, how):
 def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
     """The frequency is that of the bar along its constraints."""
     at = FOUR_BAR_START[2]
-    m = four_bar().with_(forces=[pf.potential("stop", lambda k: 1e6 * (k.joint("d") - at) ** 2)])
+    m = four_bar().with_(forces=[pf.forces.potential("stop", lambda k: 1e6 * (k.joint("d") - at) ** 2)])
     found, _ = said(m, FOUR_BAR_START, {"a": 0.5}, duration=0.2)
     assert "the fastest is potential 'stop', " in found[0]
     T = pf.linearise(m, FOUR_BAR_START, {"a": 0.0})
@@ -241,7 +241,7 @@ def test_what_is_accurate_says_nothing(m, q, v):
 @pytest.mark.parametrize("when", [3e-4, 0.3003])
 def test_a_jump_in_a_force_is_no_error_of_every_step(when):
     """One step errs by it, also where it is the one that is looked at."""
-    m = block(pf.generalised_force("kick", lambda k: ca.if_else(k.t > when, 5.0, 0.0)), coil(100.0))
+    m = block(pf.forces.generalised_force("kick", lambda k: ca.if_else(k.t > when, 5.0, 0.0)), coil(100.0))
     _, r = said(m, [0.5], duration=0.4)
     exact = pf.run(m, [0.5], duration=0.4, step=1e-4, every=4000)
     off = float(abs(r.v[-1] - exact.v[-1])[0]) / 5
@@ -363,7 +363,7 @@ def test_few_steps_of_many_runs_are_looked_at_in_some():
 
 def test_a_start_at_rest_tells_nothing_and_is_looked_at_again():
     """A block that a spring holds and a push moves, from next to nothing on: by the middle of the run it swings."""
-    push = pf.generalised_force("push", lambda k: 1e-9 + 1e3 * k.t**4)
+    push = pf.forces.generalised_force("push", lambda k: 1e-9 + 1e3 * k.t**4)
     r = pf.run(block(push, coil(1e4)), duration=1.0, backend="interpreter", error_bound=np.inf)
     assert 0 < float(r.step_error) < BOUND
 
@@ -381,7 +381,7 @@ def test_a_few_steps_from_rest_tell_something(steps):
 
 def test_a_start_that_settles_is_followed_before_it_is_said_to_err():
     """A push against a damper: what the first steps err by is taken back within some 20 of them."""
-    m = block(pf.generalised_force("push", lambda k: 1.0), damping=200.0)
+    m = block(pf.forces.generalised_force("push", lambda k: 1.0), damping=200.0)
     found, r = said(m, duration=1.0, every=1)
     exact = (1 - np.exp(-200 * r.time.values)) / 200
     assert found == [] and np.abs(r.v.values[:, 0] - exact).max() * 200 < float(r.step_error) < BOUND

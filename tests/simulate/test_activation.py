@@ -14,7 +14,7 @@ AWAY = r"came on \(active_while\) away from phi = 0: .*'floor' is "
 
 
 def floor(height, condition):
-    return pf.active_while(pf.holonomic("floor", lambda k: k.joint("z") - height), condition)
+    return pf.constraints.active_while(pf.holonomic("floor", lambda k: k.joint("z") - height), condition)
 
 
 def late(k):
@@ -34,7 +34,7 @@ def test_far_away_the_run_stops(rate, integrator):
 def test_each_that_comes_on_is_said_with_how_far_off_it_is():
     """Closures too, by the row of theirs that is farthest off."""
     pin = pf.closure("pin", "fixed", "world", "point", placement_a=(0.2, 0, -0.7))
-    m = slide([floor(-0.7, late), pf.active_while(pin, late)], gravity=(0, 0, 0))
+    m = slide([floor(-0.7, late), pf.constraints.active_while(pin, late)], gravity=(0, 0, 0))
     with pytest.warns(pf.RunWarning, match=r"came on \(active_while\) away from phi = 0: floor, pin; let it come on where"):
         r = pf.run(m, **QUICK)
     assert str(r["reason"].values).endswith("at its last state phi of 'floor' is 0.7, phi of 'pin' is 0.7"), r["reason"].values
@@ -69,15 +69,15 @@ def test_falling_from_rest_onto_a_floor_next_to_it():
 
 
 def test_a_constraint_that_is_on_all_the_time_may_drift():
-    m = slide([pf.active_while(pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - 1), lambda k: k.t >= 0)])
+    m = slide([pf.constraints.active_while(pf.holonomic("circle", lambda k: ca.sumsqr(k.q) - 1), lambda k: k.t >= 0)])
     r = pf.run(m, [1.0, 0.0], [0.0, 6.0], duration=0.5, step=0.05, backend="interpreter", scheme=pf.Scheme(corrections=4))
     assert float(r["status"]) == 0
 
 
 def test_another_kind_stays_out_of_it():
     """Velocities are projected, accelerations are held, wherever they come on."""
-    skate = pf.active_while(pf.nonholonomic("skate", lambda k: k.v[1]), late)
-    law = pf.active_while(pf.constraints.acceleration_constraint("law", lambda k: ([[1.0, 0.0]], 0)), late)
+    skate = pf.constraints.active_while(pf.nonholonomic("skate", lambda k: k.v[1]), late)
+    law = pf.constraints.active_while(pf.constraints.acceleration_constraint("law", lambda k: ([[1.0, 0.0]], 0)), late)
     r = pf.run(slide([skate, law]), None, [1.0, 1.0], **QUICK)
     assert float(r["status"]) == 0
     close(r["v"].values[-1, 1], 0.0, MET, "stopped")
@@ -130,7 +130,7 @@ def test_phi_that_jumps_in_time_stops_the_run(leap, integrator):
 @pytest.mark.parametrize("active", [False, True])
 def test_phi_that_jumps_by_a_switched_parameter_stops_the_run(active):
     constraint = shelf(lambda k: HEIGHT.symbol)
-    m = slide([pf.active_while(constraint, lambda k: k.t >= 0) if active else constraint], parameters=[HEIGHT])
+    m = slide([pf.constraints.active_while(constraint, lambda k: k.t >= 0) if active else constraint], parameters=[HEIGHT])
     switch = {"height": lambda k: ca.if_else(k.t > 0.195, 0.3, HEIGHT.symbol)}
     words = r"came on \(active_while\) away from phi = 0: shelf" if active else JUMPED + r"-0\.3"
     with pytest.warns(pf.RunWarning, match=words):

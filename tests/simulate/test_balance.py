@@ -71,7 +71,7 @@ def windmill() -> pf.Mechanism:
     bodies = [pf.body("wheel", 4.0, inertia=(0.5, 0.5, 0.9)), pf.body("rotor", 1.0, inertia=(0.02, 0.02, 0.03))]
     joints = [pf.joint("hub", "revolute", "world", "wheel", axis=(0, 0, 1)),
               pf.joint("shaft", "revolute", "wheel", "rotor", axis=(0, 0, 1), stiffness=40.0, damping=0.05)]  # fmt: skip
-    wind = pf.generalised_force("wind", lambda k: 2.0 - 0.02 * k.v[0] ** 2, joint="hub")
+    wind = pf.forces.generalised_force("wind", lambda k: 2.0 - 0.02 * k.v[0] ** 2, joint="hub")
     return pf.mechanism("windmill", bodies, joints, forces=[wind])
 
 
@@ -173,8 +173,8 @@ PUSHED = {
     "a push along z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 1, 0, 0, 0))), [2, 3, 4]),
     "a twist about z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 0, 0, 0, 1))), [5]),
     "what may be asked": (lambda: satellite(pf.wrench("w", "hull")), [0, 1, 2, 3, 4, 5]),
-    "a case elsewhere": (lambda: satellite(pf.generalised_force("w", choosing, joint="fly")), [0, 1, 2, 3, 4, 5]),
-    "a damper on the joint": (lambda: satellite(pf.generalised_force("w", lambda k: -k.v[6:9], joint="boom")), []),
+    "a case elsewhere": (lambda: satellite(pf.forces.generalised_force("w", choosing, joint="fly")), [0, 1, 2, 3, 4, 5]),
+    "a damper on the joint": (lambda: satellite(pf.forces.generalised_force("w", lambda k: -k.v[6:9], joint="boom")), []),
     "a loop of its own": (lambda: satellite(constraints=[pf.closure("c", "weld", "hull", "stone")]), []),
     "a hinge of its own": (
         lambda: satellite(constraints=[pf.closure("c", "revolute", "hull", "stone", axis=(0, 1, 0))]),
@@ -196,7 +196,7 @@ def test_what_pushes_from_outside_is_read_off(case):
 
 def test_a_machine_that_stands_keeps_what_its_first_joint_leaves():
     rail = block()
-    assert list(found(rail).kept) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
+    assert list(found(rail).conserved) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
     for m in (pendulum(), four_bar(), block(damping=1.0), pf.actuate_all(block())):
         assert found(m) is None, m.name
     assert found(pf.reduce(SPUN).mechanism) and momenta_of(Simulation(pf.reduce(SPUN), Scheme())) is None

@@ -121,7 +121,7 @@ def test_what_is_no_joint_of_a_tree_is_said():
     with pytest.raises(pf.ModelError, match=r"closure 'rod' \(distance\) is not a joint that always holds"):
         pf.joined(capture(rod), "rod")
     with pytest.raises(pf.ModelError, match=r"closure 'grasp' \(spherical, for a while\) is not a joint that always holds"):
-        pf.joined(capture(pf.active_while(ball, lambda k: k.t - 1)), "grasp")
+        pf.joined(capture(pf.constraints.active_while(ball, lambda k: k.t - 1)), "grasp")
     driven = capture(weld).with_(actuators=[pf.actuator("jet", "drift", component=0)])
     inside = capture(pf.closure("loop", "weld", "lower", "upper"))
     for m, name in ((driven, "grasp"), (inside, "loop")):

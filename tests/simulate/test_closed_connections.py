@@ -203,7 +203,10 @@ def test_what_is_no_closure_of_the_machine_is_refused_by_name(what):
     tied = m.with_(constraints=[pf.coincide("tie", "world", (0, 0.5, 0), "hull", (0, 0.5, 0))])
     with pytest.raises(pf.ModelError, match=f"{what}: closure 'tie' ties 'crank-rocker' to 'world', which does not move"):
         REFUSED[what](tied)
-    for other in (pf.holonomic("rod", lambda k: k.joint("a") - k.joint("c")), pf.active_while(LOOPS["a ball"], lambda k: k.t)):
+    for other in (
+        pf.holonomic("rod", lambda k: k.joint("a") - k.joint("c")),
+        pf.constraints.active_while(LOOPS["a ball"], lambda k: k.t),
+    ):
         with pytest.raises(pf.ModelError, match=f"{what}: constraint '{other.name}' of 'crank-rocker' is no closure between"):
             REFUSED[what](m.with_(constraints=[other]))
 

@@ -24,7 +24,7 @@ def bead() -> pf.Mechanism:
     size = pf.Parameter("size", 1.0, "m")
     plane = pf.joint("bead", "planar-translation", "world", "bead")
     circle = pf.holonomic("circle", lambda k: (k.q[0] ** 2 + k.q[1] ** 2 - (size.symbol + 0.1 * k.t) ** 2) / 2)
-    wind = pf.potential("wind", lambda k: ca.sin(3 * k.t) * k.q[0])
+    wind = pf.forces.potential("wind", lambda k: ca.sin(3 * k.t) * k.q[0])
     return pf.mechanism(
         "bead", [pf.body("bead", mass=2.0)], [plane], constraints=[circle], parameters=[size], forces=[wind],
         actuators=[pf.actuator("fan", "bead", component=0)],
@@ -92,6 +92,11 @@ def test_by_time_beside_differences(both, what):
     close(found, (4 * near - far) / 3, 1e-8, "along the motion")
 
 
+def test_parameters_that_are_left_out_are_not_zero(both):
+    for f in both["step"]:
+        assert np.isnan(np.array(f(x=at(f)[0])["x_next"])).all() and np.isfinite(np.array(f(x=at(f)[0], p=1.2)["x_next"])).all()
+
+
 def test_the_step_is_that_of_run(both):
     f, m = both["step"][0], bead()
     d = pf.calculus.step_derivatives(m, *np.split(at(f)[0].full().ravel(), 2), [0.3], step=H, parameters=[1.2], backend="numpy")
@@ -142,7 +147,7 @@ def test_what_was_compiled_before_is_not_derived_again(both, monkeypatch):
     def never(self: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(casadi_functions._Made, "library", never)
+    monkeypatch.setattr(casadi_functions.Made, "library", never)
     again = pf.casadi_function(bead(), "forward_dynamics", backend="c")
     close(np.array(again.call(at(again))[0]), np.array(both["forward_dynamics"][0].call(at(again))[0]), 0, "the same")
 
@@ -151,13 +156,13 @@ def test_another_step_or_law_is_another_library(both):
     law = control.Control(lambda T, z, w, y: control.Command(w - T.v[0]), w_names=("set",))
     m, f = bead(), both["step"][0]
     keys = {
-        casadi_functions._Made(m, "step", (), True, casadi_functions.differentiable(m, control, None, "here"), h).key
+        casadi_functions.Made(m, "step", (), True, casadi_functions.differentiable(m, control, None, "here"), h).key
         for control in (None, law)
         for h in (0.01, 0.02)
     }
     for what in ("rate", "constraints"):
         for wrt in ((), ("x",)):
-            keys |= {casadi_functions._Made(m, what, wrt, hessian).key for hessian in (True, False)}
+            keys |= {casadi_functions.Made(m, what, wrt, hessian).key for hessian in (True, False)}
     assert len(keys) == 4 + 8
     other = pf.casadi_function(m, "step", step=H / 2, hessian=False, backend="c")
     assert np.abs(np.array(other.call(at(f))[0] - f.call(at(f))[0])).max() > 1e-3

@@ -94,7 +94,7 @@ def test_only_where_nothing_pushes_along_them_and_they_are_no_axes():
     for m in (falling("free", place=(0, 0, 1)), falling("free", actuators=[jet])):
         assert [part.name for part in pf.reduce(m).parts] == ["q", "momentum"]
     wind = pf.Parameter("wind", 0.0, "N")
-    blows = pf.generalised_force("wind", lambda k: ca.fmax(wind - 5, 0) * k.jacobian("hull")[0, :].T)
+    blows = pf.forces.generalised_force("wind", lambda k: ca.fmax(wind - 5, 0) * k.jacobian("hull")[0, :].T)
     m = falling("free", parameters=[wind], forces=[blows])
     system = pf.reduce(m)
     assert [part.name for part in system.parts] == ["q", "momentum", "constant"]

@@ -59,7 +59,7 @@ def test_episodes_end_and_begin_anew_in_the_next_step():
 
 
 def test_a_machine_that_stops_ends_its_episode_alone():
-    push = pf.generalised_force("push", lambda k: 1e300 * (k.q[0] > 0.4) * k.q[0] ** 2, joint="pivot")
+    push = pf.forces.generalised_force("push", lambda k: 1e300 * (k.q[0] > 0.4) * k.q[0] ** 2, joint="pivot")
     env = vector_environment(pendulum().with_(forces=[push]), N, **HOW, reward=cost, q=[[0.5], [0.1]])
     first = env.reset(seed=2)[0][:, 0] == 0.5
     assert 0 < first.sum() < N

@@ -115,7 +115,7 @@ def test_a_curve_goes_round_its_folds():
     F, b, k, l0 = pf.Parameter("F", 0.0, "N"), 1.0, 200.0, np.hypot(1.0, 0.3)
     slide = pf.joint("h", "prismatic", "world", "top")
     springs = [pf.spring(n, "world", "top", point_a=(x, 0, 0), stiffness=k, rest=l0) for n, x in (("l", -b), ("r", b))]
-    push = pf.generalised_force("push", lambda t: -F, joint="h")
+    push = pf.forces.generalised_force("push", lambda t: -F, joint="h")
     m = pf.mechanism("truss", [pf.body("top", 1.0)], [slide], forces=[*springs, push], parameters=[F], gravity=(0, 0, 0))
     path = equilibrium_path(m, "F", 20.0, {"h": 0.3}, step=0.02)
     h = path.q[:, 0]

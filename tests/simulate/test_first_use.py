@@ -57,7 +57,7 @@ def test_a_run_of_one_step() -> None:
 
 
 def test_lengths_are_found_once_where_no_function_of_a_caller_can_change_them() -> None:
-    m, spring = ladder(2), pf.generalised_force("spring", lambda k: -k.q)
+    m, spring = ladder(2), pf.forces.generalised_force("spring", lambda k: -k.q)
     assert machine_length(m) is machine_length(m)
     pushed = m.with_(forces=[spring])
     assert machine_length(pushed) is not machine_length(pushed)

@@ -85,18 +85,20 @@ def on(q):
 
 
 MECHANISMS = {
-    "potential": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]), moves),
-    "energy": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]), lambda m: pf.energy(m, Q, V).potential),
+    "potential": (lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]), moves),
+    "energy": (
+        lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]), lambda m: pf.energy(m, Q, V).potential),
     "wrench": (lambda f: rod(forces=[pf.wrench("W", "rod", lambda K: [f(), 0, 0, 0, 0, 0])]), moves),
-    "generalised force": (lambda f: rod(forces=[pf.generalised_force("F", lambda K: [f() * K.v[0], 0])]), moves),
-    "dissipation": (lambda f: rod(forces=[pf.dissipation("R", lambda K: f() * K.v[0] ** 2)]), moves),
-    "kinetic energy": (lambda f: rod(forces=[pf.kinetic_energy("T", lambda K: f() * K.v[0] ** 2)]), moves),
+    "generalised force": (lambda f: rod(forces=[pf.forces.generalised_force("F", lambda K: [f() * K.v[0], 0])]), moves),
+    "dissipation": (lambda f: rod(forces=[pf.forces.dissipation("R", lambda K: f() * K.v[0] ** 2)]), moves),
+    "kinetic energy": (lambda f: rod(forces=[pf.forces.kinetic_energy("T", lambda K: f() * K.v[0] ** 2)]), moves),
     "wind": (lambda f: rod(forces=[pf.forces.drag("D", "rod", coefficient=1.0, area=1.0, wind=lambda K: [f(), 0, 0])]), moves),
     "phi": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: tip(K)[2] - f() * K.q[0])]), moves),
     "eta": (lambda f: rod(constraints=[pf.nonholonomic("c", lambda K: K.v[0] - f() * K.v[1])]), moves),
     "rows": (lambda f: rod(constraints=[pf.constraints.acceleration_constraint("c", lambda K: ([[1, -1]], [f()]))]), moves),
     "condition": (
-        lambda f: rod(constraints=[pf.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: K.t < f() - 2)]),
+        lambda f: rod(constraints=[pf.constraints.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3),
+            lambda K: K.t < f() - 2)]),
         moves),
     "directions": (
         lambda f: rod(constraints=[pf.servo(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: ca.horzcat(f(), 1))]), moves),
@@ -112,10 +114,11 @@ MECHANISMS = {
                  lambda m: pf.assemble(m, [0.3, 0.7], hold=["hinge"]).q),
     "reaction": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: K.q[0] - 0.3 + f() * (K.q[1] - 0.7))]),
                  lambda m: pf.reaction_wrench(m, "hinge", Q, [0, 0]).wrench),
-    "linearised": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]), lambda m: pf.linearise(m, [0, 0]).A),
-    "inverse": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]),
+    "linearised": (
+        lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]), lambda m: pf.linearise(m, [0, 0]).A),
+    "inverse": (lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]),
                 lambda m: pf.inverse_dynamics(m, Q, V, V).u),
-    "momentum's state": (lambda f: rod(forces=[pf.potential("V", lambda K: f() * K.q[0] ** 2)]),
+    "momentum's state": (lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]),
                          lambda m: rates(Simulation(pf.reduction.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
 }  # fmt: skip
 """What is made of a function -> (f() -> mechanism, mechanism -> what it answers)."""
@@ -254,7 +257,7 @@ def test_a_callable_itself_changes(make):
         method = __call__
 
     own = V()
-    m = rod(forces=[pf.potential("V", make(own))])
+    m = rod(forces=[pf.forces.potential("V", make(own))])
     for value in VALUES:
         own.k = value
         assert pf.energy(m, Q).potential == pytest.approx(value * Q[0] ** 2 - 0.5 * 9.81 * np.cos(Q[1]), rel=1e-14)
@@ -269,7 +272,7 @@ def test_a_module_read_again(tmp_path, monkeypatch):
         file.write_text(f"def V(K):\n    return {value} * K.q[0] ** 2\n")
         importlib.invalidate_caches()
         module = importlib.reload(sys.modules[file.stem]) if file.stem in sys.modules else importlib.import_module(file.stem)
-        found.append(pf.energy(rod(forces=[pf.potential("V", module.V)]), [1.0, np.pi / 2]).potential)
+        found.append(pf.energy(rod(forces=[pf.forces.potential("V", module.V)]), [1.0, np.pi / 2]).potential)
     np.testing.assert_allclose(found, [1.0, 10.0, 2.5], rtol=1e-14)
 
 
@@ -338,7 +341,7 @@ def test_short_runs(what):
     if what in make:
         return check(make[what], ask[what])
     mode = pf.Parameter("mode", 0.0)
-    m = rod(parameters=[mode], forces=[pf.potential("V", lambda K: mode.symbol * K.q[0])])
+    m = rod(parameters=[mode], forces=[pf.forces.potential("V", lambda K: mode.symbol * K.q[0])])
     return check(lambda f: {"mode": lambda K: f()},
                  lambda s: pf.run(m, Q, duration=0.03, step=0.01, backend="interpreter", switches=s)["q"].values)  # fmt: skip
 
@@ -378,11 +381,11 @@ def test_a_function_that_gives_something_else_each_time_is_refused():
         return len(calls) * K.q[0]
 
     with pytest.raises(pf.ModelError, match="'V' of 'rod' returns different expressions each time"):
-        pf.energy(rod(forces=[pf.potential("V", V)]), Q)
+        pf.energy(rod(forces=[pf.forces.potential("V", V)]), Q)
 
 
 def test_digests_follow_what_functions_give():
-    m = rod(forces=[pf.potential("V", lambda K: k * K.q[0] ** 2)])
+    m = rod(forces=[pf.forces.potential("V", lambda K: k * K.q[0] ** 2)])
     keys = []
     for value in VALUES:
         set_k(value)

@@ -69,7 +69,7 @@ def test_a_batch_stays_a_batch_whatever_says_it():
 def test_it_is_what_a_run_does_where_a_constraint_comes_on():
     m, q, v = meeting()
     (weld,), h = m.constraints, 1e-6
-    late = m.with_(constraints=[pf.active_while(weld, lambda k: k.t > h / 2)])
+    late = m.with_(constraints=[pf.constraints.active_while(weld, lambda k: k.t > h / 2)])
     r = pf.run(late, q, v, duration=h, step=h, backend="interpreter")
     close(r["v"].values[-1], pf.impact(m, q, v).v, 1e-4, "v after a step of h, q being off by h")
     assert np.abs(r["v"].values[0] - v).max() == 0

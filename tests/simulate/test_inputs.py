@@ -114,3 +114,10 @@ def test_a_series_that_ends_before_the_run_is_said(hold, enough):
         pf.run(m, u={"motor": 1.0}, **keep)
     with pytest.warns(pf.RunWarning, match=rf"u ends at t = 0\.008 s .*: {enough - 1} samples are given and {enough} needed"):
         pf.run(m, u={"motor": np.ones(enough - 1)}, **keep)
+
+
+def test_no_inputs_are_none():
+    """As the settings of a file without inputs have them."""
+    ball = pf.mechanism("point", [pf.body("ball", 1.0)], [pf.joint("rail", "prismatic", "world", "ball", axis=(0, 0, 1))])
+    one, two = (pf.run(ball, duration=0.1, step=0.05, u=u, backend="numpy") for u in ({}, None))
+    np.testing.assert_array_equal(one.q, two.q)

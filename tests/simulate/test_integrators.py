@@ -123,7 +123,7 @@ def test_a_step_too_long_is_a_fault():
 
 
 def test_constraints_that_come_and_go_are_refused():
-    m = double_pendulum(constraints=[pf.active_while(pf.holonomic("stop", lambda k: k.q[1]), lambda k: k.t < 1)])
+    m = double_pendulum(constraints=[pf.constraints.active_while(pf.holonomic("stop", lambda k: k.q[1]), lambda k: k.t < 1)])
     with pytest.raises(pf.ModelError, match=r"'midpoint' cannot serve 'double pendulum'.*come and go \(stop\).*take 'rk4'"):
         pf.run(m, duration=0.1, scheme=MIDPOINT, backend="interpreter")
     assert pf.run(m, duration=0.1, step=0.01, scheme=STIFF, backend="interpreter").status == 0
@@ -194,7 +194,7 @@ def test_an_arm_on_a_bushing():
     pivot = pf.joint("A", "revolute", "base", "arm", axis=Y, placement=(0.1, 0, 0.05))
     soft = pf.mechanism(
         "on a bushing", bodies, [pf.joint("base", "free", "world", "base", damping=50.0), pivot],
-        forces=[pf.potential("bushing", held)],
+        forces=[pf.forces.potential("bushing", held)],
     )  # fmt: skip
     fixed = pf.mechanism("fixed", bodies, [pf.joint("base", "fixed", "world", "base"), pivot])
     exact = pf.run_adaptive(fixed, times=np.linspace(0, 2, 201))
@@ -250,7 +250,8 @@ FULL = {  # mechanism, and what a run is given
     "a rate to hold": (
         double_pendulum(constraints=[pf.nonholonomic("equal", lambda k: k.v[0] - 0.5 * k.v[1])]), {"u": [1.0, 0.5]}),
     "a push in its own time": (
-        double_pendulum(forces=[pf.potential("tide", lambda k: 2 * ca.sin(k.q[0]) * ca.cos(3 * k.t))]), {"q": {"A": 0.1}}),
+        double_pendulum(forces=[pf.forces.potential("tide", lambda k: 2 * ca.sin(k.q[0]) * ca.cos(3 * k.t))]),
+        {"q": {"A": 0.1}}),
     "a flight": (flying_pair(), {"v": velocity(flying_pair())}),
     "a skate": (skate(), {"v": [1.0, 2.0]}),
 }  # fmt: skip

@@ -42,7 +42,7 @@ def everything() -> pf.Mechanism:
         "everything", bodies, joints,
         constraints=[
             pf.closure("loop", "point-on-plane", "world", "rod", placement_a=pf.pose((0, 0, -l)), axis=(0, 0.1, 1)),
-            pf.active_while(pf.holonomic("phi", lambda K: K.q[0] - 0.1), lambda K: K.t < 1),
+            pf.constraints.active_while(pf.holonomic("phi", lambda K: K.q[0] - 0.1), lambda K: K.t < 1),
             pf.nonholonomic("eta", lambda K: K.v[0]),
             pf.constraints.acceleration_constraint("rows", lambda K: ([[1, -1]], [0])),
             pf.servo(pf.holonomic("held", lambda K: K.q[1]), ["push"], stiffness=3.0, damping=2.0),
@@ -51,8 +51,8 @@ def everything() -> pf.Mechanism:
             pf.wrench("W", "rod", (0, 0, 1, 0, 0, 0), point=(0, 0, -1), by="cart"),
             pf.wrench("outside", "rod"),
             pf.spring("S", "cart", "rod", point_b=(0, 0, -1), stiffness=2.0, rest=0.3, damping=0.1),
-            pf.potential("V", lambda K: K.q[0] ** 2),
-            pf.generalised_force("F", lambda K: K.v[1], joint="hinge"),
+            pf.forces.potential("V", lambda K: K.q[0] ** 2),
+            pf.forces.generalised_force("F", lambda K: K.v[1], joint="hinge"),
         ],
         actuators=[pf.actuator("push", "slide", gear=2.0, limits=(-5, 5)),
                    pf.forces.thruster("jet", "rod", torque=0.1, limits=(0, 3))],
@@ -166,7 +166,7 @@ def test_laws_by_the_names_of_rows():
 def test_switches_of_parameters_with_swapped_names():
     def m(a, b):
         p = [pf.Parameter(a, 1.0), pf.Parameter(b, 1.0)]
-        push = [pf.potential("V", lambda K: p[0].symbol * K.q[0] + 10 * p[1].symbol * K.q[0])]
+        push = [pf.forces.potential("V", lambda K: p[0].symbol * K.q[0] + 10 * p[1].symbol * K.q[0])]
         return pf.mechanism("p", [pf.body("b", 1.0)], [pf.joint("j", "prismatic", "world", "b", axis=(1, 0, 0))],
                             parameters=p, forces=push)  # fmt: skip
 
@@ -341,7 +341,7 @@ def test_a_digest_of_ones_own_on_another_state(text):
 
 def test_a_reduction_whose_symmetry_is_gone_is_refused():
     lean = [0.0]
-    tilt = pf.potential("tilt", lambda K: lean[0] * K.joint("base")[0])
+    tilt = pf.forces.potential("tilt", lambda K: lean[0] * K.joint("base")[0])
     bodies = [pf.body("hull", 2.0, inertia=(0.3, 0.4, 0.5)), pf.body("arm", 1.0, (0.3, 0, 0), 0.1)]
     joints = [pf.joint("base", "free", "world", "hull"), pf.joint("arm", "revolute", "hull", "arm", axis=Y)]
     m = pf.mechanism("craft", bodies, joints, gravity=(0, 0, 0), forces=[tilt])
@@ -374,7 +374,7 @@ def test_a_cell_of_a_notebook_run_twice(make):
 
 @pytest.mark.parametrize("condition", [True, np.bool_(True), 1, 1.0])
 def test_a_constraint_that_is_always_active(condition):
-    held = pf.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: condition)
+    held = pf.constraints.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: condition)
     r = pf.run(pendulum(constraints=[held]), [0.3], duration=0.03, step=0.01, backend="numpy")
     assert (r["q"].values == 0.3).all() and (r["v"].values == 0).all()
 

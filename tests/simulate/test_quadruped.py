@@ -23,7 +23,7 @@ def reference(part: str, phase: float, t: ca.SX) -> ca.SX:
 
 def hold(leg: str, part: str) -> pf.Mechanism:
     j = f"{leg}_{part}_joint"
-    return pf.generalised_force(
+    return pf.forces.generalised_force(
         f"hold {j}", lambda k: 120 * (reference(part, LEGS[leg], k.t) - k.joint(j)) - 3 * k.joint_rate(j), joint=j
     )
 

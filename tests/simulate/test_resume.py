@@ -21,7 +21,7 @@ STEP = 1e-3
 
 def cart(**more) -> pf.Mechanism:
     """A cart on a spring that a mode makes stiffer, and a push that depends on the time."""
-    pull = pf.potential("pull", lambda k: (2 + 3 * MODE.symbol) * ca.sumsqr(k.q - 0.1 * ca.sin(7 * k.t)) / 2)
+    pull = pf.forces.potential("pull", lambda k: (2 + 3 * MODE.symbol) * ca.sumsqr(k.q - 0.1 * ca.sin(7 * k.t)) / 2)
     body, rail = pf.body("b", MASS.symbol), pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
     given = {"actuators": [pf.actuator("motor", "x")], "forces": [pull], "parameters": [MODE, MASS], "gravity": (0, 0, 0)}
     return pf.mechanism("cart", [body], [rail], **given | more)
@@ -172,7 +172,7 @@ def test_what_does_not_follow_is_refused(case):
 
 
 def test_runs_that_stopped_do_not_go_on():
-    m = cart(forces=[pf.generalised_force("wild", lambda k: 1e8 * MODE.symbol * k.v)])
+    m = cart(forces=[pf.forces.generalised_force("wild", lambda k: 1e8 * MODE.symbol * k.v)])
     with pytest.warns(pf.RunWarning):
         r = pf.run(m, None, [1.0], parameters={"mode": [0, 1]}, duration=0.02, step=STEP, backend="interpreter")
     with pytest.raises(pf.ModelError, match=r"run 1 of the result stopped before its end.*isel"):

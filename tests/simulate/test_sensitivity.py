@@ -6,6 +6,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -151,12 +152,12 @@ SIZES = 0.02 / 2.0 ** np.arange(3)
 """Of the changes whose differences are taken: order six, one batch of runs."""
 
 
-def gradient_and_differences(m, start, way, steps: int, step: float) -> tuple[float, float]:
+def gradient_and_differences(m, start, way, steps: int, step: float, scheme=None) -> tuple[float, float]:
     """Of a sum of numbers of the end, along a change (dq, dv, du, dp) of (q, v, u, p): by vjp and by differences of runs."""
     e = np.array([0, *[sign * size for size in SIZES for sign in (1, -1)]])[:, None]
     q, v, p = (x + e * dx for x, dx in zip((start[0], start[1], start[3]), (way[0], way[1], way[3]), strict=True))
     u = start[2][:, None] + e * way[2][:, None]
-    r = pf.calculus.rollout(m, q, v, u, steps=steps, step=step, every=100, parameters=p, **CALLS)
+    r = pf.calculus.rollout(m, q, v, u, steps=steps, step=step, every=100, parameters=p, scheme=scheme, **CALLS)
     weights = np.zeros(r.q.shape), np.zeros(r.v.shape)
     of = np.cos(np.arange(m.nq)), np.sin(1 + np.arange(m.nv))
     weights[0][-1, 0], weights[1][-1, 0] = of
@@ -224,12 +225,11 @@ def test_a_batch_of_rollouts_is_its_runs_to_the_bit(bar):
 
 def test_refusals(bar):
     m, q, v = bar
-    floor = pf.active_while(pf.holonomic("floor", lambda k: k.q[0]), lambda k: k.q[1] > 0)
+    floor = pf.constraints.active_while(pf.holonomic("floor", lambda k: k.q[0]), lambda k: k.q[1] > 0)
     with pytest.raises(ModelError, match="floor may come and go"):
         pf.calculus.step_derivatives(m.with_(constraints=[floor]), q, v)
-    for name in ("midpoint", "tr-bdf2"):
-        with pytest.raises(ModelError, match=f"'{name}' iterates to a tolerance"):
-            pf.calculus.rollout(m, q, v, steps=2, scheme=pf.Scheme(integrator=name))
+    with pytest.raises(ModelError, match=r"takes the integrators rk4, euler, tr-bdf2; 'midpoint' moves onto its energy"):
+        pf.calculus.rollout(m, q, v, steps=2, scheme=pf.Scheme(integrator="midpoint"))
     with pytest.raises(ModelError, match="give its mechanism"):
         pf.calculus.step_derivatives(pf.reduction.hamiltonian(m), q, v)
     with pytest.raises(ModelError, match="off the constraints"):
@@ -310,10 +310,28 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
         pf.bridges.acados_model(m, step=0.01, name="Five bar")
 
 
+@pytest.mark.parametrize("what", ["forward_dynamics", "inverse_dynamics", "constraints", "rate", "step"])
+def test_parameters_that_are_left_out_are_not_zero(bar, what):
+    """CasADi takes zero for any input that a call by names leaves out: a link without length."""
+    m, q, v = bar
+    how = {"step": H} if what == "step" else {}
+    f = pf.casadi_function(m, what, **how, **EXPRESSION)
+    known = {"q": q, "v": v, "x": np.concatenate([q, v])}
+    given = {name: known[name] for name in f.name_in() if name in known}
+    first = f.name_out()[0]
+    assert np.isnan(f.default_in(f.index_in("p"))) and f.default_in(0) == 0
+    if what != "inverse_dynamics":  # whose rows of NaN count as dependent
+        assert np.isnan(np.array(f(**given)[first])).any()
+    assert np.isfinite(np.array(f(**given, p=m.p_defaults)[first])).all()
+
+
 def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
         pf.casadi_function(m, "step", **EXPRESSION)
+    with pytest.raises(ModelError, match=r"^step must be above 0"):
+        pf.casadi_function(m, "step", step=0, **EXPRESSION)
+    assert pf.casadi_function(m, "constraints", wrt=["q"], **EXPRESSION).name_out()[2:] == ["phi_by_q", "eta_by_q"]
     with pytest.raises(ModelError, match="'rate' takes no step"):
         pf.casadi_function(m, "rate", step=0.1)
     with pytest.raises(ModelError, match="what 'stepp' is unknown"):
@@ -355,6 +373,13 @@ def check_jax(jax, m, q, v) -> None:
     assert np.array_equal(f(np.ones(4), np.zeros(4, int), [0, 1]), f(np.ones(4), np.zeros(4), np.array([0.0, 1.0])))
     with pytest.raises(ModelError, match="double precision, got an array of float32"):
         f(jax.numpy.asarray(q, dtype="float32"), v, u[0])
+    for call in (f, jax.jit(f)):
+        with pytest.raises(ModelError, match=r"five-bar: u has shape \(3,\): \(2,\) is needed"):
+            call(q, v, np.zeros(3))
+        with pytest.raises(ModelError, match=r"five-bar: q has shape \(2, 4\): \(4,\) is needed; jax.vmap makes a batch"):
+            call(np.stack([q, q]), v, u[0])
+    with pytest.raises(ModelError, match=r"five-bar: u has shape \(\): \(2,\) is needed"):
+        step(x, 1.0)
 
 
 def test_a_policy_learns_through_a_four_bar_in_jax():
@@ -379,6 +404,24 @@ def test_a_policy_learns_through_a_four_bar_in_jax():
             now, by_gains = slope(gains)
             gains, costs = gains - 4.0 * by_gains, [*costs, float(now)]
     assert costs[-1] < 0.05 * costs[0] and gains[0] < 0 and gains[1] < 0
+
+
+def test_tensors_of_single_precision_are_refused(monkeypatch):
+    """With a stand-in for PyTorch, which is not installed with the tests."""
+    tensor = type("Tensor", (), {"dtype": "float32", "shape": (1, 3)})
+    rule = type("Function", (), {"apply": classmethod(lambda *tensors: tensors[1:])})
+    stand_in = SimpleNamespace(
+        float64="float64", is_tensor=lambda x: isinstance(x, tensor), autograd=SimpleNamespace(Function=rule), tensor=None
+    )
+    monkeypatch.setitem(sys.modules, "torch", stand_in)
+    f = pf.bridges.torch_function(five_bar(), "forward_dynamics", backend="numpy")
+    given = [tensor() for _ in range(4)]
+    for x in given:
+        x.dtype = "float64"
+    assert f(*given) == tuple(given)
+    given[1].dtype = "float32"
+    with pytest.raises(ModelError, match=r"double precision, got a tensor of float32; call x\.double"):
+        f(*given)
 
 
 def test_without_pytorch_it_is_named(monkeypatch):

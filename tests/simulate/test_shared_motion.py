@@ -194,7 +194,7 @@ def test_two_carts_on_a_spring_are_an_oscillator():
     m1, m2, k = 3.0, 1.0, 40.0
     bodies, axis = [pf.body("front", m1), pf.body("back", m2)], (1, 0, 0)
     rails = [pf.joint(f"{b.name} rail", "prismatic", "world", b.name, axis=axis) for b in bodies]
-    spring = pf.potential("spring", lambda at: k * (at.q[1] - at.q[0]) ** 2 / 2)
+    spring = pf.forces.potential("spring", lambda at: k * (at.q[1] - at.q[0]) ** 2 / 2)
     m = pf.mechanism("carts", bodies, rails, forces=[spring], gravity=(0, 0, 0))
     q, v = [0.0, 0.3], [0.5, -0.2]
     assert momentum_map(m, q, v) == pytest.approx([m1 * 0.5 - m2 * 0.2], rel=1e-15)

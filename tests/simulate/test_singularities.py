@@ -77,6 +77,21 @@ def test_singular_configurations_of_a_five_bar():
     assert found.output < HIT < 0.1 < found.input and found.constraint > 0.1
 
 
+def test_a_machine_of_one_motion_and_one_of_one_row():
+    """A lever, and two slides that a rod couples: columns and rows of length one stay columns and rows."""
+    y = {"kind": "revolute", "axis": (0, 1, 0)}
+    lever = pf.mechanism("lever", [pf.body("lever", 1.0)], [pf.joint("hinge", parent="world", child="lever", **y)])
+    found = singularities(lever, [0.3], "lever", length=1.0, inputs=["hinge"], point=(2.0, 0, 0))
+    close(found.jacobian.ravel(), [-2 * np.sin(0.3), 0, -2 * np.cos(0.3), 0, 1, 0], 1e-12, "Jacobian of a lever")
+    assert (found.mobility, found.rank) == (1, 0)
+    bodies = [pf.body(n, 1.0) for n in "ab"]
+    slides = [pf.joint(n, "prismatic", "world", n, axis=axis) for n, axis in (("a", (1, 0, 0)), ("b", (0, 1, 0)))]
+    rod = pf.closure("rod", "distance", "a", "b", length=5.0)
+    found = singularities(pf.mechanism("ladder", bodies, slides, constraints=[rod]), [3.0, 4.0], "b", length=1.0, inputs=["a"])
+    close(found.jacobian.ravel(), [0, -3 / 4, 0, 0, 0, 0], 1e-12, "Jacobian of a ladder")
+    assert (found.mobility, found.rank) == (1, 1)
+
+
 def test_rows_that_lose_rank_add_a_motion():
     """A parallelogram lying flat: 1 motion elsewhere, 2 there."""
     bodies = [rod("a", 0.5), rod("b", 1.0), rod("c", 0.5)]

@@ -77,7 +77,7 @@ def quaternion(**how) -> pf.Mechanism:
         return ca.blockcat([[w, -z, y], [z, w, -x], [-y, x, w], [-x, -y, -z]]) / 2
 
     c = pf.coordinates("a", ("x", "y", "z", "w"), ("p", "q", "r"), K, phi=lambda q: ca.sumsqr(q) - 1, start=(0, 0, 0, 1))
-    T = pf.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM([0.2, 0.5, 0.3]) * k.v) / 2)
+    T = pf.forces.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM([0.2, 0.5, 0.3]) * k.v) / 2)
     return pf.mechanism("top", [], [], coordinates=[soft(c, **how) if how else c], forces=[T])
 
 
@@ -123,11 +123,11 @@ def test_wrong_ones_are_named():
         (lambda: soft(speed, damping=1.0, stiffness=1.0), "stabilised 'speed'.*leave the stiffness out"),
         (lambda: soft(plain, damping=1.0), "stabilised 'c': coordinates without phi"),
         (lambda: soft(pf.servo(place, ["u"]), damping=1.0), "a closure, phi = 0, eta = 0 or coordinates are needed"),
-        (lambda: soft(pf.active_while(place, lambda k: k.t < 1), damping=1.0), "stabilise it first"),
+        (lambda: soft(pf.constraints.active_while(place, lambda k: k.t < 1), damping=1.0), "stabilise it first"),
     ):
         with pytest.raises(pf.ModelError, match=words):
             call()
-    late = pf.active_while(soft(place, damping=6.0), lambda k: k.t > 0.5)
+    late = pf.constraints.active_while(soft(place, damping=6.0), lambda k: k.t > 0.5)
     r = pf.run(fork(late), [0.1, 0, 0], [0, 0, 0], **HOW)
     off, t = r.q.values[:, 0], r.time.values
     assert np.abs(off[t <= 0.5] - 0.1).max() < 1e-12

@@ -198,7 +198,7 @@ def test_a_rate_that_the_constraints_know_may_be_named():
 
 
 def test_what_is_not_active_at_the_start_holds_nothing():
-    stop = pf.active_while(pf.holonomic("stop", lambda k: k.joint("pivot") - 0.5), lambda k: k.t > 1)
+    stop = pf.constraints.active_while(pf.holonomic("stop", lambda k: k.joint("pivot") - 0.5), lambda k: k.t > 1)
     m = pendulum().with_(constraints=[stop])
     assert pf.assemble(m, {"pivot": 0.1}, **QUICK).q == 0.1
     with pytest.raises(pf.RunError, match=r"'pivot' = 0\.1 rad cannot be kept.* value is 0\.5$"):
@@ -246,6 +246,15 @@ def test_the_error_names_each_rate_that_could_give_way():
 def test_the_error_tells_when_no_single_one_is_to_blame():
     with pytest.raises(pf.RunError, match=r"cannot all be kept; near them it closes with 'a' = .* instead of -0\.6, 'b' = "):
         pf.run(four_bar(), {"a": -0.6, "b": -0.5, "d": -2.0}, **SHORT)
+
+
+def test_what_need_not_move_is_not_among_them():
+    m = four_bar()
+    aside = pf.joint("aside", "prismatic", "world", "aside")
+    m = m.with_(bodies=[*m.bodies, pf.body("aside", 1.0)], joints=[*m.joints, aside])
+    with pytest.raises(pf.RunError, match="near them it closes with 'a' = ") as said:
+        pf.run(m, {"a": -0.6, "b": -0.5, "d": -2.0, "aside": 0.7}, **SHORT)
+    assert "'aside'" not in str(said.value)
 
 
 def test_other_starts_are_tried_before_giving_up(monkeypatch):

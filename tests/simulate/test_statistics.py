@@ -64,7 +64,7 @@ def test_of_a_law_in_discrete_time_that_is_due_at_the_end():
 
 def test_of_a_run_that_stops_up_to_there():
     m = pendulum()
-    push = pf.generalised_force("push", lambda k: ca.if_else(k.t > 0.1, 1e300, 0) * (1 + k.q[0] ** 2), joint="pivot")
+    push = pf.forces.generalised_force("push", lambda k: ca.if_else(k.t > 0.1, 1e300, 0) * (1 + k.q[0] ** 2), joint="pivot")
     with pytest.warns(RunWarning, match="stopped"):
         found = check(m.with_(forces=[*m.forces, push]), [0.3], ["q", "energy"])
     assert np.isfinite(found["mean of q"].values).all() and float(found.stopped) < 0.2

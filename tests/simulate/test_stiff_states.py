@@ -133,7 +133,7 @@ def test_the_stiffest_of_some_runs_is_told_and_a_force_by_its_own_name():
     m = turbine(damping=d.symbol, parameters=[d])
     (words,) = stiff_words(m, step=0.01, parameters={"d": [1.0, 2.0, 80.0]})
     assert f"the damper of joint 'shaft', {80 * (1 / HUB + 1 / DISC):.3g} 1/s of" in words
-    brake = pf.dissipation("brake", lambda k: 80.0 * k.joint_rate("end") ** 2 / 2)
+    brake = pf.forces.dissipation("brake", lambda k: 80.0 * k.joint_rate("end") ** 2 / 2)
     (words,) = stiff_words(turbine(forces=[brake]), step=0.01)
     assert words.startswith(f"the damper of dissipation 'brake', {80 * (1 / DISC + 1 / TIP):.3g} 1/s of")
 

@@ -28,7 +28,7 @@ def touches(point):
 
 DROP = pf.mechanism(
     "drop", [pf.body("c", 2.0)], [pf.joint("x", "prismatic", "world", "c", axis=(0, 0, 1))], parameters=[LANDED],
-    constraints=[pf.active_while(pf.holonomic("floor", lambda k: k.q[0]), on_floor)],
+    constraints=[pf.constraints.active_while(pf.holonomic("floor", lambda k: k.q[0]), on_floor)],
 )  # fmt: skip
 LATCH = {"landed": touches(lambda k: k.q[0])}
 
@@ -41,7 +41,7 @@ def arm():
     bodies = [pf.body(f"b{i}", 1.0 + i, (0.4, 0, 0.1), 0.1) for i in range(2)]
     joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0), placement=(i, 0, 1 - i))
               for i in range(2)]  # fmt: skip
-    floor = pf.active_while(pf.holonomic("floor", lambda k: tip(k)[2]), on_floor)
+    floor = pf.constraints.active_while(pf.holonomic("floor", lambda k: tip(k)[2]), on_floor)
     return pf.mechanism("arm", bodies, joints, constraints=[floor], parameters=[LANDED])
 
 

@@ -29,7 +29,7 @@ def pushes(sign: float = 1.0):
 
 def on_a_ball() -> pf.Mechanism:
     """A point on a sphere of 1 m, in a plane."""
-    ball = pf.active_while(pf.holonomic("ball", lambda k: ca.sumsqr(k.q) - 1), lasting)
+    ball = pf.constraints.active_while(pf.holonomic("ball", lambda k: ca.sumsqr(k.q) - 1), lasting)
     joint = pf.joint("xz", "planar-translation", "world", "p")
     return pf.mechanism("on a ball", [pf.body("p", 2.0)], [joint], constraints=[ball], parameters=[ON], gravity=(0, -G, 0))
 
@@ -37,7 +37,7 @@ def on_a_ball() -> pf.Mechanism:
 def on_a_table(motor: bool = False) -> pf.Mechanism:
     """A box on a table that goes up and down by 5 cm at 20 rad/s, or is at rest and the box pulled up by a motor."""
     height = (lambda k: 0.05 * ca.sin(20 * k.t)) if not motor else (lambda k: 0.0)
-    table = pf.active_while(pf.holonomic("table", lambda k: k.q[0] - height(k)), lasting)
+    table = pf.constraints.active_while(pf.holonomic("table", lambda k: k.q[0] - height(k)), lasting)
     joint = pf.joint("z", "prismatic", "world", "box")
     lift = [pf.actuator("lift", "z")] if motor else []
     return pf.mechanism("on a table", [pf.body("box", 2.0)], [joint], constraints=[table], parameters=[ON], actuators=lift)

@@ -214,7 +214,7 @@ def test_results_of_other_functions_are_not_found_again():
     for other in (lambda k: ([[1.0, 3.0]], 0), lambda k: ([[1.0, 2.0]], 1), lambda k: ([[1.0, 2.0]], k.t)):
         assert digest(slide([one])) != digest(slide([pf.constraints.acceleration_constraint("a", other)]))
     assert digest(slide([one])) == digest(slide([pf.constraints.acceleration_constraint("a", lambda k: ([[1.0, 2.0]], 0))]))
-    assert digest(slide([one])) != digest(slide([pf.active_while(one, lambda k: k.t < 1)]))
+    assert digest(slide([one])) != digest(slide([pf.constraints.active_while(one, lambda k: k.t < 1)]))
 
 
 def test_numbers_of_closures_are_in_the_digest():
@@ -229,7 +229,7 @@ def test_numbers_of_closures_are_in_the_digest():
 
 @pytest.mark.parametrize("constraint", [CONSTANT, PUSHED], ids=["speed", "push"])
 def test_while(constraint):
-    m = slide([pf.active_while(constraint, lambda k: k.t < 0.2)])
+    m = slide([pf.constraints.active_while(constraint, lambda k: k.t < 0.2)])
     r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.4, step=1e-2, backend="interpreter")
     free = r["time"].values >= 0.2
     close(r["reaction"].values[free], 0 * r["reaction"].values[free], ALGEBRA, "nothing holds")

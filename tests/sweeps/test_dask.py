@@ -16,7 +16,7 @@ from tests.sweeps.test_sweep import files
 
 def machine() -> pf.Mechanism:
     """With a function of its own, which travels to the workers."""
-    pull = pf.generalised_force("pull", lambda k: -k.q[0], joint="hinge")
+    pull = pf.forces.generalised_force("pull", lambda k: -k.q[0], joint="hinge")
     hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
     return pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -1), inertia=0.1)], [hinge], forces=[pull])
 

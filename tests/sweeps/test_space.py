@@ -12,6 +12,7 @@ from scipy.stats import qmc
 import pfaffian as pf
 from pfaffian import statistics, sweeps
 from pfaffian.errors import ModelError
+from pfaffian.sweeps.plan import versions
 from pfaffian.sweeps.space import as_space
 
 A, B = pf.Parameter("a", 1.0), pf.Parameter("b", 1.0)
@@ -105,9 +106,10 @@ def test_the_best_runs(tmp_path, monkeypatch):
 
 def test_an_entry_of_several_is_named(tmp_path):
     two = M.with_(bodies=[*M.bodies, pf.body("top", 1.0)], joints=[SLIDE, pf.joint("y", "prismatic", "box", "top")])
-    found = pf.sweep(two, {"v:y": [1.0, 2.0]}, store=tmp_path / "a.zarr", keep={"end": statistics.final("v"), "q": True}, **HOW)
+    keep = {"end": statistics.final("v"), "spent": statistics.histogram("v", [0, 1, 2]), "q": True}
+    found = pf.sweep(two, {"v:y": [1.0, 2.0]}, store=tmp_path / "a.zarr", keep=keep, **HOW)
     assert sweeps.best(found, "end.y", 1, largest=True)["run"].values == [1]
-    for by in ("end", "end.z", "q.y"):
+    for by in ("end", "end.z", "q.y", "spent", "spent.y"):
         with pytest.raises(ModelError, match="one number of each run is needed"):
             sweeps.best(found, by)
 
@@ -127,3 +129,8 @@ def test_refinement_finds_the_best_and_goes_on_where_it_was_stopped(tmp_path, mo
     assert top["round"].values.tolist() == [1, 0] and top["end"].values[0] > top["end"].values[1] > 2
     with pytest.raises(ModelError, match="shrink must be below 1"):
         sweeps.refine(M, ranges, store=tmp_path / "d", shrink=1.0, **how)
+
+
+def test_scipy_s_version_counts_where_it_draws_samples():
+    drawn, listed = as_space(sweeps.samples({"a": (0.0, 1.0)}, 4), M), as_space({"a": [0.0, 1.0]}, M)
+    assert set(versions(drawn)) - set(versions(listed)) == {"version of scipy"} and len(versions(listed)) == 4

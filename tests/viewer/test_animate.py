@@ -20,6 +20,7 @@ from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import VIEW, Camera
 from pfaffian.viewer.render import BACKGROUND, Batch, batched, frame
 from pfaffian.viewer.scene import Floor, Scene, state_of
+from pfaffian.viewer.still import png
 
 SMALL = {"size": (96, 64)}
 
@@ -252,3 +253,16 @@ def test_a_followed_body_stays_in_the_middle(tmp_path: Path) -> None:
         seen = np.abs(np.asarray(made.convert("RGB"), dtype=int) - BACKGROUND).max(axis=2) > 40
         middle = np.argwhere(seen).mean(axis=0)
         np.testing.assert_allclose(middle, [31.5, 47.5], atol=1.0)
+
+
+def test_the_file_of_a_picture_has_its_pixels():
+    from PIL import Image
+
+    pixels = np.random.default_rng(3).integers(0, 256, (7, 5, 3), dtype=np.uint8)
+    np.testing.assert_array_equal(np.asarray(Image.open(BytesIO(png(pixels)))), pixels)
+
+
+def test_pixels_are_drawn_in_the_order_of_their_depth():
+    z = np.random.default_rng(4).uniform(1e-30, 3.0, 2000).astype(np.float32)
+    z[::3] = z[0]
+    np.testing.assert_array_equal(render._ascending(z), np.argsort(z, kind="stable"))

@@ -96,7 +96,7 @@ def test_names_from_files_are_letters_words_or_escaped_text():
 
 
 def test_what_cannot_be_read_is_refused(monkeypatch):
-    jump = pf.potential("jump", lambda k: (k.q[0] > 0) * k.q[0])
+    jump = pf.forces.potential("jump", lambda k: (k.q[0] > 0) * k.q[0])
     m = arm("revolute").with_(forces=[jump])
     with pytest.raises(ModelError, match="of 'arm': the expression switches"):
         pf.equations(m)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -138,6 +140,24 @@ def test_a_body_on_nothing_is_the_solid_of_its_inertia() -> None:
     assert attached(k, m.body("stone")) == []
 
 
+@pytest.mark.parametrize(("inertia", "count", "end"), [(2.0 / 12, 1, 1.0), (0.5, 2, 0.7), (0.0, 2, 0.535)])
+def test_the_last_link_is_a_slender_rod_or_a_ball_that_leaves_its_joint_free(inertia: float, count: int, end: float) -> None:
+    """Of the moment 2 1^2 / 12 it is a rod of 1 m; of a larger one a ball, no larger than 0.4 of the way to its centre."""
+    link = pf.body("link", 2.0, (0.5, 0, 0), inertia)
+    found = parts(of(pf.mechanism("arm", [link], [pf.joint("j", parent="world", child="link", **HINGE)])), "shapes")["link"]
+    assert len(found) == count
+    assert max(p.solid.vertices[:, 0].max() for p in found) == pytest.approx(end, abs=0.02)
+
+
+def test_a_bushing_takes_hold_of_both_bodies() -> None:
+    bodies = [pf.body("frame", 2.0), pf.body("arm", 1.0, com=(0, 0.2, 0))]
+    joints = [pf.joint("j", "free", "world", "frame"), pf.joint("k", "free", "frame", "arm")]
+    rubber = pf.forces.bushing("rubber", "frame", "arm", stiffness=np.eye(6), damping=np.eye(6), rest=(0.3, 0, 0.1))
+    k = placed(m := pf.mechanism("mount", bodies, joints, forces=[*rubber]), state_of(m))
+    np.testing.assert_array_equal(attached(k, m.body("frame")), [[0, 0, 0], [0.3, 0, 0.1]])
+    np.testing.assert_array_equal(attached(k, m.body("arm")), [[0, 0, 0]])
+
+
 def test_shapes_replace_the_sketch_and_collision_shapes_are_another_layer() -> None:
     shapes = [
         pf.shape("box", size=(1, 2, 3), placement=(0, 0, 1), colour="#ff0000"),
@@ -185,6 +205,18 @@ def test_the_camera_has_the_whole_motion_in_sight() -> None:
         half = VIEW / 2 * -seen[:, 2]
         assert (half > 0).all() and (np.abs(seen[:, 1]) < half).all() and (np.abs(seen[:, 0]) < half * aspect).all()
         assert max((np.abs(seen[:, 1]) / half).max(), (np.abs(seen[:, 0]) / half / aspect).max()) > 0.6, "nor far away"
+
+
+@pytest.mark.parametrize("up", [2, 1])
+@pytest.mark.parametrize("lying", [True, False])
+def test_the_camera_stands_in_front_and_above(up, lying) -> None:
+    """Before the y axis, but where that points upward before the x axis; for a motion that lies flat and for one in space."""
+    front, extent = (1 if up == 2 else 0), np.array([2.0, 3.0, 2.5])
+    extent[up] = 0.01 if lying else 1.0
+    corners = extent * np.array(list(np.ndindex(2, 2, 2)))
+    camera = framing(SimpleNamespace(points=corners, up=np.eye(3)[up], size=3.0))
+    away = camera.eye - camera.target
+    assert away[up] > 0 and away[front] < 0
 
 
 def test_records_are_thinned_evenly_with_both_ends() -> None:

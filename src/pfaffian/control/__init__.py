@@ -12,7 +12,7 @@ rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_atti
     course, course_step, taylor
 discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time and their parts
     regulators
-nearest                                                                                  inputs within limits
+nearest, solve_qp                                                                        inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
     prototype_terms, error_coordinates, transport_error, APPROACHES
 matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
@@ -80,10 +80,11 @@ from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, sta
 from pfaffian.control.turning import PathEnd, path_end, turning_series
 from pfaffian.maths.qp import nearest
 
-_ABOVE = {
+_LATE = {
     "feasibility": "pfaffian.simulate.matching",
     "matching": "pfaffian.simulate.matching",
     "position_gain_bound": "pfaffian.evaluate.gain_bound",
+    "solve_qp": "pfaffian.simulate.qp",
     "zero_dynamics": "pfaffian.simulate.zero_dynamics",
     "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
 }
@@ -155,6 +156,7 @@ __all__ = [
     "servo_control",
     "set_point",
     "several",
+    "solve_qp",
     "stack",
     "taylor",
     "thrust_attitude",
@@ -170,9 +172,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _ABOVE:
+    if name not in _LATE:
         raise AttributeError(f"module 'pfaffian.control' has no attribute {name!r}")
-    value = getattr(import_module(_ABOVE[name]), name)
+    value = getattr(import_module(_LATE[name]), name)
     globals()[name] = value
     return value
 

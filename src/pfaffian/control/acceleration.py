@@ -99,7 +99,7 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     v_dot[S, 0] = v_S
     # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
     in_use = terms.row_size > RANK_TOLERANCE**2
-    shortest = ca.mmin(ca.if_else(Q.kept[:m, 0], ca.fmin(Q.left[:m, 0], 1), 1)) if m else ca.SX(1)
+    shortest = ca.mmin(ca.if_else(Q.independent[:m, 0], ca.fmin(Q.left[:m, 0], 1), 1)) if m else ca.SX(1)
     return v_dot, in_use * (terms.A @ v_dot - rhs[:m, 0]) if S else ca.SX(0, 1), shortest
 
 

@@ -36,14 +36,14 @@ DEPENDENT = 1e-9
 Number = Any  # float, ca.SX or ca.DM
 
 
-def servo_step(angle: Number, rate: Number, wanted: Number, period: float, p0: Number, p1: Number) -> tuple[Number, Number]:
+def servo_step(angle: Number, rate: Number, setpoint: Number, period: float, p0: Number, p1: Number) -> tuple[Number, Number]:
     """One step of a simulated servo, for servos that measure nothing. [konz25 (5.18)]
 
-        angle'' + p1 angle' + p0 angle = p0 wanted,  by Euler's rule
+        angle'' + p1 angle' + p0 angle = p0 setpoint,  by Euler's rule
 
     Args:
         angle, rate: of one servo, or a column [rad], [rad/s].
-        wanted: requested angle [rad].
+        setpoint: requested angle [rad].
         period: [s].
         p0, p1: k_PS / Theta_A [1/s^2] and k_DS / Theta_A [1/s].
     Returns:
@@ -54,7 +54,7 @@ def servo_step(angle: Number, rate: Number, wanted: Number, period: float, p0: N
         >>> actuation.servo_step(0.0, 1.0, 0.5, 0.1, 100.0, 10.0)  # 1 + 0.1 (100 * 0.5 - 10 * 1)
         (0.1, 5.0)
     """
-    return angle + period * rate, rate + period * (p0 * (wanted - angle) - p1 * rate)
+    return angle + period * rate, rate + period * (p0 * (setpoint - angle) - p1 * rate)
 
 
 def propeller_step(speed: Number, current: Number, period: float, p: tuple[Number, Number, Number]) -> Number:
@@ -120,14 +120,20 @@ def propeller_observer(
 
 
 def propeller_current(
-    wanted: Number, then: Number, speed: Number, friction: Number, period: float, p: tuple[Number, Number], gain: float
+    setpoint: Number,
+    next_setpoint: Number,
+    speed: Number,
+    friction: Number,
+    period: float,
+    p: tuple[Number, Number],
+    gain: float,
 ) -> Number:
     """Motor current by which a propeller follows a speed. [konz25 (5.25)]
 
     The error decays by the factor 1 - T (2 p1 varpi + gain) each period.
 
     Args:
-        wanted, then: requested speed now and a period later [rad/s].
+        setpoint, next_setpoint: requested speed now and a period later [rad/s].
         speed: varpi [rad/s].
         friction: p3 [rad/s^2].
         period: T [s].
@@ -141,7 +147,7 @@ def propeller_current(
         >>> actuation.propeller_current(500.0, 500.0, 500.0, 0.0, 0.01, (4e-6, 2.0), 10.0)  # p1 varpi^2 / p2
         0.5
     """
-    return ((then - wanted) / period + p[0] * wanted**2 + friction + gain * (wanted - speed)) / p[1]
+    return ((next_setpoint - setpoint) / period + p[0] * setpoint**2 + friction + gain * (setpoint - speed)) / p[1]
 
 
 class TiltThrusts(NamedTuple):
@@ -183,23 +189,31 @@ def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), an
         >>> print(x.missing)
         [0, 0, 4.05025, 0, 0, 4.05025]
     """
-    rows, wanted = _column(B), _column(f)
+    rows, wrench = _column(B), _column(f)
     if rows.shape[0] != 6 or rows.shape[1] % 2 or rows.shape[1] < 6:
         raise ModelError(f"tilt_thrusts: B (6, 2 n) of three or more arms that tilt is needed, got {rows.shape}")
-    x = right_inverse(rows, "tilt_thrusts") @ wanted
+    x = right_inverse(rows, "tilt_thrusts") @ wrench
     n = x.numel() // 2
     up, across = x[:n], x[n:]
     made = TiltThrusts(
         ca.fmin(ca.fmax(ca.sqrt(up**2 + across**2), thrust[0]), thrust[1]),
         ca.fmin(ca.fmax(ca.atan2(across, up), -angle), angle),
     )
-    return made._replace(missing=wanted - tilt_wrench(made, B))
+    return made._replace(missing=wrench - tilt_wrench(made, B))
 
 
 def right_inverse(B: Any, what: str) -> Any:
     """B^T (B B^T)^-1 (n, k), which gives the smallest x of B x = f; B^-1 where B (k, n) is square.
 
     Raises ModelError: numbers whose rows depend on each other.
+
+    what: the caller, for messages.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.control import actuation
+        >>> print(actuation.right_inverse(ca.DM([[1.0, 1.0]]), "two thrusters"))
+        [0.5, 0.5]
     """
     rows = _column(B)
     if isinstance(rows, ca.DM):
@@ -229,11 +243,11 @@ def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
     return _column(B) @ ca.vertcat(F * ca.cos(angle), F * ca.sin(angle))
 
 
-def low_pass(x: Number, wanted: Number, forgetting: float) -> Number:
-    """Next x of a low pass of order one, c x + (1 - c) wanted, which smooths the tricopter's thrusts. [konz25 (5.29)]
+def low_pass(x: Number, u: Number, forgetting: float) -> Number:
+    """Next x of a low pass of order one, c x + (1 - c) u, which smooths the tricopter's thrusts. [konz25 (5.29)]
 
     Args:
-        x: its state.   wanted: its input.   forgetting: c, the part of x that remains, 0 to 1.
+        x: its state.   u: its input.   forgetting: c, the part of x that remains, 0 to 1.
     Returns:
         next x.
 
@@ -242,7 +256,7 @@ def low_pass(x: Number, wanted: Number, forgetting: float) -> Number:
         >>> actuation.low_pass(1.0, 2.0, 0.75)
         1.25
     """
-    return forgetting * x + (1 - forgetting) * wanted
+    return forgetting * x + (1 - forgetting) * u
 
 
 class TiltDrives(NamedTuple):
@@ -255,7 +269,7 @@ class TiltDrives(NamedTuple):
 
 def tricopter_forces(
     x: TiltDrives,
-    wanted: Any,
+    setpoint: Any,
     period: float,
     B: Any,
     *,
@@ -271,7 +285,7 @@ def tricopter_forces(
 
     Args:
         x: TiltDrives.
-        wanted: (6,) requested wrench [N, N m].
+        setpoint: (6,) requested wrench [N, N m].
         period: [s].
         B: (6, 2 n), of a `thrust_multicopter` with n arms that tilt.
         forgetting: c_F of the thrusts that remains each period, 0 to 1.
@@ -291,7 +305,7 @@ def tricopter_forces(
         >>> print(x.thrust)  # half-way from 3 to 5
         [4, 4, 4]
     """
-    goal = tilt_thrusts(wanted, B, thrust=thrust, angle=angle)
+    goal = tilt_thrusts(setpoint, B, thrust=thrust, angle=angle)
     turned, rate = servo_step(_column(x.angle), _column(x.rate), goal.angle, period, *servo)
     return TiltDrives(low_pass(_column(x.thrust), goal.thrust, forgetting), turned, rate), goal
 
@@ -435,7 +449,7 @@ def quadcopter_wrench(speeds: Any, rates: Any, B: Any, spin: Any) -> Any:
 def quadcopter_forces(
     h: Any,
     speeds: Any,
-    wanted: Any,
+    setpoint: Any,
     period: float,
     of: QuadcopterFilter,
     *,
@@ -444,16 +458,16 @@ def quadcopter_forces(
 ) -> tuple[Any, Any]:
     """One step of the filter between requested forces and a quadcopter's propellers. [konz25 (5.36), (5.37), corrected]
 
-        s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (wanted - f),  f = s - (0, 0, 0, spin^T w_dot)
+        s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (setpoint - f),  f = s - (0, 0, 0, spin^T w_dot)
 
-    so that s'' + k1 s' + k0 (f - wanted) = 0: the moment that changes the speeds is part of the moment on the machine. A static
-    filter has f = s here. Of more than four propellers w^2 changes by the least, B^T (B B^T)^-1 for B^-1, and what limits of
-    speeds left in w^2 beyond the smallest for s fades by the thrust's k1.
+    so that s'' + k1 s' + k0 (f - setpoint) = 0: the moment that changes the speeds is part of the moment on the machine. A
+    static filter has f = s here. Of more than four propellers w^2 changes by the least, B^T (B B^T)^-1 for B^-1, and what
+    limits of speeds left in w^2 beyond the smallest for s fades by the thrust's k1.
 
     Args:
         h: (4,) its state, k1 s at rest.
         speeds: w (n,) [rad/s].
-        wanted: (F_z [N], tau [N m]), requested.
+        setpoint: (F_z [N], tau [N m]), requested.
         period: [s].
         of: QuadcopterFilter.
         slowest, fastest: limits of the speeds [rad/s]; default 0 and none.
@@ -478,7 +492,7 @@ def quadcopter_forces(
         changed -= k1[0] * (w**2 - least @ s)
     w_dot = changed / (2 * w)
     f = s if of.static else quadcopter_wrench(w, w_dot, B, of.spin)
-    return h + period * k0 * (wanted - f), ca.fmin(ca.fmax(w + period * w_dot, slowest), fastest)
+    return h + period * k0 * (setpoint - f), ca.fmin(ca.fmax(w + period * w_dot, slowest), fastest)
 
 
 def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:

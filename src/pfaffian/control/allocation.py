@@ -217,7 +217,7 @@ def _by_reaction(
     k = spared.shape[0]
     rest = orthogonalise(spared, ca.SX(k, 0), RANK_TOLERANCE, ca.sum2(spared**2) * k / ca.sumsqr(free))
     u = (spent - rest.Q.T @ (rest.Q @ spent)) / ca.sqrt(weight)
-    lost = len(passive) - ca.sum1(solved.kept[: len(passive), 0])
+    lost = len(passive) - ca.sum1(solved.independent[: len(passive), 0])
     missed = (G @ nu - rhs)[len(passive) :, 0]
     size = ca.sumsqr(reaction_rows @ solve_W(F, tau)) + ca.sumsqr(reaction)
     return Allocation(ca.densify(u), _uncontrollable(rows, lost), ca.sumsqr(missed) > 1e-12 * size, rest.Q)
@@ -234,7 +234,7 @@ def _by_motion(
     n = B.shape[0]
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.sum2(G * G) / (ca.sumsqr(B) / n))
     x = solved.Q.T @ solved.D
-    lost = n - rows.rank - ca.sum1(solved.kept[:n, 0])
+    lost = n - rows.rank - ca.sum1(solved.independent[:n, 0])
     unreachable = ca.sumsqr((G @ x - rhs)[n:, 0]) > 1e-12 * ca.sumsqr(rhs[n:, 0])
     return Allocation(scale * x, _uncontrollable(rows, lost), unreachable, null_space(solved.Q, RANK_TOLERANCE)[0])
 

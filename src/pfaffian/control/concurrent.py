@@ -35,7 +35,7 @@ from pfaffian.control.output import (
     GAINS,
     KINDS,
     Output,
-    Servo,
+    ServoLaw,
     check_in_group,
     check_moves,
     goal_at,
@@ -51,7 +51,8 @@ from pfaffian.control.undriven import Undriven, driven, inputs, undriven
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, RunWarning, brief, notice, plural
 from pfaffian.maths import so3
-from pfaffian.maths.linear import NOTHING, handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
+from pfaffian.maths.linear import handedness, orthogonalise, smallest, solve_definite, solve_semidefinite
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
@@ -198,7 +199,7 @@ def _as_rest_damping(rest_damping: Any, rest_weight: Any) -> ca.SX | None:
     return d
 
 
-def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[Servo], ca.SX]:
+def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[ServoLaw], ca.SX]:
     """The servo law of each output; and whether a reference of those that turn has left its group."""
     servos, left, begin = [], ca.SX(0), 0
     for o in outputs:
@@ -213,7 +214,7 @@ def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[Ser
     return servos, left
 
 
-def _signals(outputs: Sequence[Output], servos: Sequence[Servo], G: ca.SX) -> dict[str, ca.SX]:
+def _signals(outputs: Sequence[Output], servos: Sequence[ServoLaw], G: ca.SX) -> dict[str, ca.SX]:
     """What the law records.   G: generalised Jacobian."""
     basins = [y.value / half_turn(o) for o, y in _turning(outputs, servos)]
     return {
@@ -226,13 +227,13 @@ def _signals(outputs: Sequence[Output], servos: Sequence[Servo], G: ca.SX) -> di
     }
 
 
-def _half_turned(outputs: Sequence[Output], servos: Sequence[Servo]) -> ca.SX:
+def _half_turned(outputs: Sequence[Output], servos: Sequence[ServoLaw]) -> ca.SX:
     """Whether an attitude error is half a turn, but for HALF_TURN."""
     angles = [ca.norm_2(y.error[o.turning, 0]) for o, y in _turning(outputs, servos)]
     return ca.mmax(ca.vertcat(0, *angles)) > np.pi - HALF_TURN
 
 
-def _turning(outputs: Sequence[Output], servos: Sequence[Servo]) -> list[tuple[Output, Servo]]:
+def _turning(outputs: Sequence[Output], servos: Sequence[ServoLaw]) -> list[tuple[Output, ServoLaw]]:
     """The outputs that turn, with their servo laws."""
     return [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
 
@@ -240,7 +241,7 @@ def _turning(outputs: Sequence[Output], servos: Sequence[Servo]) -> list[tuple[O
 def _check(outputs: tuple[Output, ...], d: ca.SX | None, unsaid: bool, m: Mechanism, p: np.ndarray) -> None:
     """Before a run: raise ModelError for what cannot work at its parameters (runs, np); warn of motion that nothing damps.
 
-    unsaid: nothing was said of how redundant motors share.
+    unsaid: whether no weight says how redundant motors share.
     """
     _check_values(outputs, d, m, p)
     names = tuple(name for o in outputs for name in o.names)
@@ -312,7 +313,7 @@ def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Sh
     left = x.D @ x.jacobian.T
     solved = solve_semidefinite(left, V_dot + x.jacobian @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
     tau = x.D.T @ solved.x - push
-    return Share(_shared(terms, x, tau, R), ca.sum1(solved.kept), ca.SX(1))
+    return Share(_shared(terms, x, tau, R), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
@@ -320,7 +321,7 @@ def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX
     drift = motor_matrix(terms).T @ (x.a + d * terms.v)
     cheap = _by_column(x.jacobian, 1 / W)
     solved = solve_semidefinite(cheap @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
-    return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.kept), ca.SX(1))
+    return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
@@ -333,7 +334,7 @@ def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> 
     H = solve_W(root, x.G.T)
     solved = solve_semidefinite(H.T @ H, nu - x.drift + d * (x.G @ r), RANK_TOLERANCE, x.share)
     r_dot = solve_WT(root, H @ solved.x) - d * r
-    return Share(inputs(terms, x, r_dot), ca.sum1(solved.kept), ca.SX(1))
+    return Share(inputs(terms, x, r_dot), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:

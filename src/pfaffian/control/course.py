@@ -124,14 +124,14 @@ def course_step(of: Course, goal: Any, duration: Any, period: Any) -> tuple[Cour
         [[0.15625, 0.5625]] 1
     """
     now = course(of.start, of.end, of.duration, of.passed)
-    end, wanted = column(of.end, "course_step: end"), column(goal, "course_step: goal")
-    if end.numel() != wanted.numel():
-        raise ModelError(f"course_step: the goal has {wanted.numel()} numbers, the course {end.numel()}")
-    new = ca.mmax(ca.fabs(ca.densify(wanted - end))) > 0
+    end, target = column(of.end, "course_step: end"), column(goal, "course_step: goal")
+    if end.numel() != target.numel():
+        raise ModelError(f"course_step: the goal has {target.numel()} numbers, the course {end.numel()}")
+    new = ca.mmax(ca.fabs(ca.densify(target - end))) > 0
     T = ca.if_else(new, scalar(duration, "course_step: duration"), scalar(of.duration, "course_step: duration"))
     passed = ca.if_else(new, 0, scalar(of.passed, "course_step: passed")) + scalar(period, "course_step: period")
     start = ca.if_else(new, now, matrix(of.start, "course_step: start"))
-    return Course(start, ca.if_else(new, wanted, end), T, ca.fmin(passed, T)), now
+    return Course(start, ca.if_else(new, target, end), T, ca.fmin(passed, T)), now
 
 
 def taylor(derivatives: Any) -> Callable[[ca.SX], ca.SX]:

@@ -101,7 +101,7 @@ def _traced(control: Control, m: Mechanism) -> str:
     return sha256(repr((names, control.takes, control.w_names, parts, graph)).encode()).hexdigest()
 
 
-def _of_part(a: PartFunction) -> tuple:
+def _of_part(a: PartFunction) -> tuple[Any, ...]:
     """What shapes the equations of a part in discrete time."""
     x, inputs = a.part, a.function.sx_in()
     declared = (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, [fault.meaning for fault in x.faults], x.units)

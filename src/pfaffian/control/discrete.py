@@ -15,7 +15,7 @@ from pfaffian.control.law import Command, Control, Fault, as_faults, maker
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import WORD, Stream, normals
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_column, ask_value
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
@@ -64,7 +64,7 @@ class Sample(Mapping[str, ca.SX]):
     stream: Stream
 
     def __repr__(self) -> str:
-        return shown.words(self, shown.listed(tuple(self.known)), name=self.owner)
+        return reprs.words(self, reprs.listed(tuple(self.known)), name=self.owner)
 
     def __getitem__(self, name: str) -> ca.SX:
         if name not in self.known:
@@ -79,7 +79,7 @@ class Sample(Mapping[str, ca.SX]):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LawPart:
     """What is called once a period, and what of it the state of a run holds.
 
     name: prefix of the names of its signals where two parts have the same.
@@ -116,7 +116,7 @@ class Part:
 
     def __repr__(self) -> str:
         late = [f"latency {self.latency}"] if self.latency else []
-        return shown.words(self, f"every {self.period:g} s", *late, name=self.title)
+        return reprs.words(self, f"every {self.period:g} s", *late, name=self.title)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Sensor:
 
     def __repr__(self) -> str:
         often = "with its law" if self.period is None else f"every {self.period:g} s"
-        return shown.words(self, shown.function(self.function), often)
+        return reprs.words(self, reprs.function(self.function), often)
 
 
 def sensor(
@@ -265,7 +265,7 @@ def discrete(
     elif callable(law):
         read, passed_on = (as_names(given[name], f"discrete: {name}") for name in ("inputs", "gives"))
         stops = as_faults(faults, "discrete: faults")
-        part = Part("law", law, period, state=_states(state), inputs=read, gives=passed_on, faults=stops)
+        part = LawPart("law", law, period, state=_states(state), inputs=read, gives=passed_on, faults=stops)
     else:
         raise ModelError(f"discrete: a control law or a function of a Sample is needed, got {brief(law)}")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
@@ -304,7 +304,7 @@ def several(**controls: Control) -> Control:
     """
     if len(controls) < 2:
         raise ModelError("several: two laws or more are needed, several(outer=..., inner=...)")
-    parts: list[Part] = []
+    parts: list[LawPart] = []
     flowing: list[tuple[str, Control]] = []
     given: set[str] = set()
     w_names: list[str] = []
@@ -397,7 +397,7 @@ def python_law(
     if hold not in HOLDS:
         raise ModelError(f"python_law: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
     sensors, late = _sensors(measure), _late(latency, "python_law")
-    part = Part("law", _silent, period, phase, late, start=first, python=function, measures=bool(sensors), hold=hold)
+    part = LawPart("law", _silent, period, phase, late, start=first, python=function, measures=bool(sensors), hold=hold)
     return Control(_nothing, parts=(*[_sensing(name, s, part) for name, s in sensors], part))
 
 
@@ -416,7 +416,7 @@ def _silent(s: Sample) -> Command:
     return Command(ca.SX.zeros(s.terms.mechanism.nu, 1))
 
 
-def _of_library(law: Control, period: float) -> Part:
+def _of_library(law: Control, period: float) -> LawPart:
     if law.parts:
         raise ModelError("discrete: this law is in discrete time already; combine laws by several(...)")
 
@@ -427,10 +427,12 @@ def _of_library(law: Control, period: float) -> Part:
         return Command(c.u, faults=c.faults, signals=c.signals, d_next={"z": z + period * c.z_dot} if law.z else {})
 
     state = (("z", law.z),) if law.z else ()
-    return Part("law", call, period, state=state, inputs=law.w_names, faults=law.faults, units=law.units, entries=law.entries)
+    return LawPart(
+        "law", call, period, state=state, inputs=law.w_names, faults=law.faults, units=law.units, entries=law.entries
+    )
 
 
-def _sensing(name: str, s: Sensor, part: Part) -> Part:
+def _sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
     """The sensor as a part of its law."""
     noisy = not column(s.std, name).is_zero()
 
@@ -446,7 +448,7 @@ def _sensing(name: str, s: Sensor, part: Part) -> Part:
     default = part.phase if s.period is None else 0.0
     phase = default if s.phase is None else s.phase
     period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
-    return Part(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
+    return LawPart(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
 
 
 def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:

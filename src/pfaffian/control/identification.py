@@ -6,7 +6,7 @@ flight, propeller_wrench, FLIGHT                                       equations
 derivatives                                                            rates and accelerations from samples
 
 Equations of motion are linear in masses, inertias and coefficients: A x = b, with rows for each sample. `propeller_bench` and
-the others like it make such `Equations` from measurements, `least_squares` solves them.
+the others like it make such `LinearEquations` from measurements, `least_squares` solves them.
 
 Measurements are noisy. Noise in b spreads an estimate, and its interval says how far. Noise in A draws the estimate towards
 zero, as if A were larger than it is, and no interval says so: with one column of root mean square a and noise e, the part
@@ -52,7 +52,7 @@ TURNS = 3
 """Iterations in which rows of different kinds are weighted by their residuals of the iteration before."""
 
 
-class Equations(NamedTuple):
+class LinearEquations(NamedTuple):
     """A x = b: A (n, r, k) and b (n, r), r rows of different kinds for each of n samples; names of the k numbers x.
 
     A (n, k) and b (n,) have one kind of row.
@@ -76,7 +76,7 @@ class Estimate(NamedTuple):
     deviation: np.ndarray
 
 
-def least_squares(equations: Equations, *, instruments: Equations | None = None, together: int = 1) -> Estimate:
+def least_squares(equations: LinearEquations, *, instruments: LinearEquations | None = None, together: int = 1) -> Estimate:
     """x of A x = b with the least sum of squares, each kind of row weighted by its deviation s, and its 95 % interval.
 
         Z^T (A x - b) = 0,  covariance = (Z^T A)^-1 (Z^T Z) (A^T Z)^-1,  rows and instruments Z divided by s
@@ -84,8 +84,8 @@ def least_squares(equations: Equations, *, instruments: Equations | None = None,
     Without instruments Z = A. With them errors of A do not bias x, if those of Z are independent of them.
 
     Args:
-        equations: Equations with n r > k.
-        instruments: Equations of the same shape, whose b is not used; None for the equations themselves.
+        equations: LinearEquations with n r > k.
+        instruments: LinearEquations of the same shape, whose b is not used; None for the equations themselves.
         together: errors of samples this far apart or further count as independent; the middle of the covariance comes from
             sums of the errors over so many samples (Bartlett's window). Where a filter correlates errors, take some times its
             window; default 1.
@@ -95,7 +95,7 @@ def least_squares(equations: Equations, *, instruments: Equations | None = None,
 
     Example:
         >>> from pfaffian.control import identification
-        >>> line = identification.Equations([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1.0, 3.0, 5.0], ("slope", "offset"))
+        >>> line = identification.LinearEquations([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1.0, 3.0, 5.0], ("slope", "offset"))
         >>> identification.least_squares(line).value.round(6)
         array([2., 1.])
     """
@@ -159,9 +159,9 @@ def _check_told_apart(N: np.ndarray, names: list[str]) -> None:
         groups.append(sorted(group))
         left = [i for i in left if i not in group]
     alone = [names[g[0]] for g in groups if len(g) == 1]
-    told = [f"the rows say nothing of {', '.join(alone)}"] if alone else []
-    told += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
-    raise ModelError(f"least_squares: {'; '.join(told)}; excite the machine in other ways, or leave them out")
+    found = [f"the rows say nothing of {', '.join(alone)}"] if alone else []
+    found += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
+    raise ModelError(f"least_squares: {'; '.join(found)}; excite the machine in other ways, or leave them out")
 
 
 def _orthonormal(Z: np.ndarray) -> np.ndarray:
@@ -215,7 +215,7 @@ def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarra
     return np.einsum("dj,n...j->dn...", fit, np.lib.stride_tricks.sliding_window_view(x, window, axis=0))
 
 
-def thrust_scale(speed: Any, thrust: Any) -> Equations:
+def thrust_scale(speed: Any, thrust: Any) -> LinearEquations:
     """Equations for kF of F = kF varpi^2, from propellers on a scale. [konz25 (5.3)]
 
     Args:
@@ -232,10 +232,10 @@ def thrust_scale(speed: Any, thrust: Any) -> Equations:
         '1.000e-05'
     """
     w, F = _signals("thrust_scale", speed=speed, thrust=thrust)
-    return Equations(w[:, None] ** 2, F, ("kF",))
+    return LinearEquations(w[:, None] ** 2, F, ("kF",))
 
 
-def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> Equations:
+def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> LinearEquations:
     """Equations for (p1, p2, p3) of varpi_dot + p1 varpi^2 = p2 i - p3. [konz25 (5.13), corrected]
 
     Args:
@@ -255,15 +255,15 @@ def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> Equations:
         array([4.e-04, 2.e+01, 3.e+00])
     """
     w, w_dot, i = _signals("propeller_bench", speed=speed, speed_rate=speed_rate, current=current)
-    return Equations(np.column_stack([-(w**2), i, -np.ones_like(w)]), w_dot, ("p1", "p2", "p3"))
+    return LinearEquations(np.column_stack([-(w**2), i, -np.ones_like(w)]), w_dot, ("p1", "p2", "p3"))
 
 
-def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Equations:
-    """Equations for (p0, p1) of angle'' + p1 angle' + p0 angle = p0 wanted. [konz25 (5.14)]
+def servo_bench(angle: Any, rate: Any, acceleration: Any, setpoint: Any) -> LinearEquations:
+    """Equations for (p0, p1) of angle'' + p1 angle' + p0 angle = p0 setpoint. [konz25 (5.14)]
 
     Args:
         angle, rate, acceleration: (n,) [rad] and its derivatives.
-        wanted: requested angle (n,) [rad].
+        setpoint: requested angle (n,) [rad].
     Returns:
         Equations for (p0 [1/s^2], p1 [1/s]).
     Raises ModelError: other shapes.
@@ -277,13 +277,13 @@ def servo_bench(angle: Any, rate: Any, acceleration: Any, wanted: Any) -> Equati
         >>> identification.least_squares(bench).value.round(6)
         array([25., 10.])
     """
-    a, a1, a2, goal = _signals("servo_bench", angle=angle, rate=rate, acceleration=acceleration, wanted=wanted)
-    return Equations(np.column_stack([goal - a, -a1]), a2, ("p0", "p1"))
+    a, a1, a2, goal = _signals("servo_bench", angle=angle, rate=rate, acceleration=acceleration, setpoint=setpoint)
+    return LinearEquations(np.column_stack([goal - a, -a1]), a2, ("p0", "p1"))
 
 
 def bifilar_pendulum(
     angle: Any, rate: Any, acceleration: Any, *, mass: float, distance: float, length: float, gravity: float = 9.81
-) -> Equations:
+) -> LinearEquations:
     """Equations for (Theta, Upsilon) of a body that turns about the vertical on two strings. [konz25 (5.15)]
 
         Theta a'' + Upsilon a' + m g d^2 sin a / (4 sqrt(h^2 - d^2 / 2 (1 - cos a))) = 0
@@ -320,7 +320,7 @@ def bifilar_pendulum(
     if not (under > 0).all():
         raise ModelError("bifilar_pendulum: strings of that length cannot turn so far; check angle, distance and length")
     moment = m * g * d**2 * np.sin(a) / (4 * np.sqrt(under))
-    return Equations(np.column_stack([a2, a1]), -moment, ("Theta", "Upsilon"))
+    return LinearEquations(np.column_stack([a2, a1]), -moment, ("Theta", "Upsilon"))
 
 
 def _signals(what: str, **given: Any) -> list[np.ndarray]:
@@ -337,7 +337,9 @@ FLIGHT = ("com x", "com y", "com z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "
 """Names of the numbers that `flight` identifies; the first three are m s [kg m]."""
 
 
-def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81) -> Equations:
+def flight(
+    v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81
+) -> LinearEquations:
     """Equations for mass centre, inertia, drag and biases of a multicopter from a flight, `FLIGHT`. [konz25 5.2.3]
 
     The first six rows of (5.5) are linear in m s, Theta, d_x, d_z, d_x l_z, Upsilon_x, Upsilon_z and the biases; Upsilon is
@@ -384,7 +386,7 @@ def flight(v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass
     A[:, 3, 12], A[:, 4, 12], A[:, 5, 13] = w[:, 0], w[:, 1], w[:, 2]
     b = f.copy()
     b[:, :3] -= m * a
-    return Equations(A, b, FLIGHT)
+    return LinearEquations(A, b, FLIGHT)
 
 
 def propeller_wrench(

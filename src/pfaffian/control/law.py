@@ -12,14 +12,14 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
 from pfaffian.terms.terms import Terms
 
 if TYPE_CHECKING:
-    from pfaffian.control.discrete import Part
+    from pfaffian.control.discrete import LawPart
 
 
 class Reason(NamedTuple):
@@ -95,9 +95,9 @@ class Made(NamedTuple):
 
     maker: str
     arguments: tuple[tuple[str, Any], ...]
-    law: Callable
-    measured: Callable
-    parts: tuple[Part, ...]
+    law: Callable[..., Any]
+    measured: Callable[..., Any]
+    parts: tuple[LawPart, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +146,7 @@ class Control:
     faults: tuple[Fault, ...] = ()
     measured: Callable[[Terms, ca.SX], ca.SX] = _whole
     made: Made | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[LawPart, ...] = ()
     takes: tuple[str, ...] | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -155,10 +155,10 @@ class Control:
     def __repr__(self) -> str:
         if self.parts:
             often = [f"{part.title} every {part.period:g} s" for part in self.parts]
-            return shown.words(self, "in discrete time", shown.listed(often))
+            return reprs.words(self, "in discrete time", reprs.listed(often))
         parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
-        parts += [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
-        return shown.words(self, shown.maker(self.law), *parts)
+        parts += [f"inputs {reprs.listed(self.w_names)}"] if self.w_names else []
+        return reprs.words(self, reprs.maker(self.law), *parts)
 
     def __post_init__(self) -> None:
         for name in ("law", "measured"):

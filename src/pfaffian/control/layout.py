@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.discrete import Part, Sample, entry_names
+from pfaffian.control.discrete import LawPart, Sample, entry_names
 from pfaffian.control.law import Command, Control, as_command
 from pfaffian.errors import ModelError, listed
 from pfaffian.maths.random import Stream, split_seed
@@ -32,7 +32,7 @@ class PartFunction(NamedTuple):
     on `acting` and on F.
     """
 
-    part: Part
+    part: LawPart
     function: ca.Function
     inputs: int
     signals: tuple[tuple[str, int], ...]
@@ -87,7 +87,7 @@ def offered(signals: Mapping[str, ca.SX], names: Iterable[str]) -> dict[str, ca.
     return found
 
 
-def _check(command: Command, part: Part, m: Mechanism, what: str) -> None:
+def _check(command: Command, part: LawPart, m: Mechanism, what: str) -> None:
     """Raise ModelError where a Command does not fit the mechanism or the part's declaration."""
     if command.u.numel() not in (0, m.nu):
         raise ModelError(f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none if the law only gives signals")
@@ -127,13 +127,13 @@ class Slots(NamedTuple):
     since: slice
 
 
-class Placed(NamedTuple):
+class PlacedPart(NamedTuple):
     """A part of a law, what it gives, and where its values are in d.
 
     inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.
     """
 
-    part: Part
+    part: LawPart
     inputs: int
     signals: tuple[tuple[str, int], ...]
     slots: Slots
@@ -169,7 +169,7 @@ class Layout(NamedTuple):
     start values, without Stream and parameters.
     """
 
-    parts: tuple[Placed, ...]
+    parts: tuple[PlacedPart, ...]
     signals: Mapping[str, slice]
     stream: slice
     switched: slice
@@ -179,11 +179,11 @@ class Layout(NamedTuple):
     def size(self) -> int:
         return len(self.start)
 
-    def of(self, part: Part) -> Placed:
+    def of(self, part: LawPart) -> PlacedPart:
         (found,) = [placed for placed in self.parts if placed.part is part]
         return found
 
-    def earlier(self, part: Part, d: ca.SX) -> ca.SX:
+    def earlier(self, part: LawPart, d: ca.SX) -> ca.SX:
         """The signals that all parts before this one hold, one after another."""
         before = takewhile(lambda placed: placed.part is not part, self.parts)
         return ca.vertcat(ca.SX(0, 1), *[placed.held(d) for placed in before])
@@ -217,7 +217,7 @@ def sizes(of: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str, int], 
     return [(a.inputs, a.signals) for a in of]
 
 
-def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> Layout:
+def layout(parts: Sequence[LawPart], of: Sizes, switched: Sequence[str] = ()) -> Layout:
     """The layout of the values of a law's parts, of these sizes, and of parameters that the run changes."""
     start: list[float] = []
 
@@ -226,7 +226,9 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
         return slice(len(start) - len(values), len(start))
 
     placed = tuple(
-        Placed(part, inputs, tuple((name, n) for name, n in signals), _slots(part, inputs, sum(n for _, n in signals), place))
+        PlacedPart(
+            part, inputs, tuple((name, n) for name, n in signals), _slots(part, inputs, sum(n for _, n in signals), place)
+        )
         for part, (inputs, signals) in zip(parts, of, strict=True)
     )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
@@ -234,7 +236,7 @@ def layout(parts: Sequence[Part], of: Sizes, switched: Sequence[str] = ()) -> La
     return Layout(placed, _named(placed, switched, modes), stream, modes, np.array(start))
 
 
-def _slots(part: Part, inputs: int, others: int, place: Callable[[Sequence[float]], slice]) -> Slots:
+def _slots(part: LawPart, inputs: int, others: int, place: Callable[[Sequence[float]], slice]) -> Slots:
     """Slots for the values of a part that gives so many inputs and other numbers; place: start values -> where they are."""
     first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * others]
     ramp = part.hold == "first" and inputs
@@ -248,7 +250,7 @@ def _slots(part: Part, inputs: int, others: int, place: Callable[[Sequence[float
     )
 
 
-def _named(parts: Sequence[Placed], switched: Sequence[str], modes: slice) -> dict[str, slice]:
+def _named(parts: Sequence[PlacedPart], switched: Sequence[str], modes: slice) -> dict[str, slice]:
     """Recorded name -> where, with the prefix of its part where two parts have the same."""
     places = [(placed.part.name, name, where) for placed in parts for name, where in placed.named]
     often = Counter(name for _, name, _ in places)

@@ -25,13 +25,13 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.roots import smallest_singular_value
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
 from pfaffian.terms import connection
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 
 IN_GROUP = 1e-9
 """Largest error of R^T R = 1 in a reference at the start."""
@@ -131,7 +131,7 @@ class Output:
 
     def __repr__(self) -> str:
         seen = [] if self.seen_from == WORLD else [f"seen from {self.seen_from!r}"]
-        return shown.words(self, f"{self.kind} of {self.body!r}", *seen)
+        return reprs.words(self, f"{self.kind} of {self.body!r}", *seen)
 
 
 def output(
@@ -272,7 +272,7 @@ class Moving(NamedTuple):
 
 def moving(k: Kinematics, o: Output) -> Moving:
     """r, and E J of V = r^-1 r_dot = E J v. [chhabra14 (5.3.20)]"""
-    s = fresh(k)
+    s = at_new_symbols(k)
     G, J = s.relative(o.body, o.seen_from)
     R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
     J = ca.densify(J[list(o.group.axes), :])
@@ -295,7 +295,7 @@ def check_in_group(o: Output, k: Kinematics) -> None:
         )
 
 
-class Servo(NamedTuple):
+class ServoLaw(NamedTuple):
     """The servo law of an output.
 
     nu: (k, 1) V_dot that it requires.   error, rate: (k, 1) xi_e and v_e.   value: V_L.   decay: its rate, -<K_D v_e, v_e>.
@@ -308,7 +308,7 @@ class Servo(NamedTuple):
     decay: ca.SX
 
 
-def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Servo:
+def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> ServoLaw:
     """The feed-forward servo law on the output's group. [chhabra14 theorem 5.4.2]
 
     R, p: the point r.   V: (k, 1) r^-1 r_dot.   goal: (4, 4) gamma, gamma_dot, gamma_ddot.
@@ -326,7 +326,7 @@ def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Ser
     bracket = (se3.ad(S @ V) @ (S @ carried))[axes]
     nu = solve_definite(o.inertia, pull) - bracket + carry @ bent
     value = (ca.dot(xi_e, o.stiffness @ xi_e) + ca.dot(v_e, o.inertia @ v_e)) / 2
-    return Servo(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
+    return ServoLaw(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
 
 
 def half_turn(o: Output) -> ca.SX:

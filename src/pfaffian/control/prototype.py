@@ -36,7 +36,7 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.data import data
@@ -45,8 +45,8 @@ from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix, several
 from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
@@ -74,7 +74,7 @@ class Pair:
     stiffness: ca.SX
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.body!r} seen from {self.seen_from!r}")
+        return reprs.words(self, f"{self.body!r} seen from {self.seen_from!r}")
 
 
 def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any = None, stiffness: Any = None) -> Pair:
@@ -122,7 +122,7 @@ def as_pairs(pairs: Any, what: str) -> tuple[Pair, ...]:
     return tuple(pairs)
 
 
-class Motion(NamedTuple):
+class PairMotion(NamedTuple):
     """The motion of a pair.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
 
     G: ca.SX
@@ -130,11 +130,11 @@ class Motion(NamedTuple):
     J_dot: ca.SX
 
 
-def motion_of(k: Kinematics, of: Pair) -> Motion:
+def motion_of(k: Kinematics, of: Pair) -> PairMotion:
     """The motion of a pair at k."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     G, J = s.relative(of.body, of.seen_from)
-    return Motion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
+    return PairMotion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
@@ -182,7 +182,7 @@ def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceM
     """
     m = terms.mechanism
     x, off = of_configuration(m, reference, terms.t, w)
-    s = fresh(terms.kinematics)
+    s = at_new_symbols(terms.kinematics)
     rate = ca.SX.sym("rate", m.nq)
     left = pseudo_inverse(s)
     v = ca.densify(left @ rate)
@@ -210,8 +210,8 @@ class _Error(NamedTuple):
     """Of one pair.   of: the pair.   here, there: motion and its reference.   back: (4, 4) G_E^-1.   carry: (6, 6) Ad of it."""
 
     of: Pair
-    here: Motion
-    there: Motion
+    here: PairMotion
+    there: PairMotion
     back: ca.SX
     carry: ca.SX
 
@@ -356,7 +356,7 @@ def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
 
 def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transport: Transport | None) -> tuple[ca.SX, ca.SX]:
     """Q(q, q_R) (nv, nv) and Q_dot v_R (nv, 1)."""
-    s, s_R = fresh(k), fresh(k)
+    s, s_R = at_new_symbols(k), at_new_symbols(k)
     Q = (
         _transport(s, s_R, pairs)
         if transport is None

@@ -24,7 +24,7 @@ from pfaffian.control.prototype import (
     transport_error,
     transported,
 )
-from pfaffian.control.reason import mainly, null, participation
+from pfaffian.control.reason import mainly, null_directions, participation
 from pfaffian.control.reference import Reference, as_reference, of_configuration, places
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -33,8 +33,8 @@ from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, s
 from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.fresh import fresh
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols
 from pfaffian.terms.terms import Terms
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
@@ -171,7 +171,7 @@ def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX
     """
     driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
     solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
-    short = ca.sum1(solved.kept) < driven.rank
+    short = ca.sum1(solved.independent) < driven.rank
     if not spare:
         return driven.D.T @ solved.x, short
     rows = orthogonalise(driven.Q @ S, ca.SX(S.shape[1], 0), RANK_TOLERANCE, passes=1)
@@ -182,8 +182,7 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     """The u nearest to u0 in the metric of H with W u <= l; with spare motors the smallest of those with the same motion.
 
     The weight on small inputs disturbs the motion by as much. A second search therefore weighs only the distance from the
-    result of
-    the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
+    result of the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
     """
     if not spare:
         return nearest(H, u0, W, l)
@@ -191,9 +190,10 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
-    # Its step is so small that much of it is rounding, so the first search determines the status.
+    # Its step is so small that much of it is rounding, so the first search determines the status, but not of the rows.
     ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
-    return second._replace(status=ca.if_else(ended, first.status, second.status))
+    missed = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
+    return second._replace(status=ca.if_else(ended, ca.if_else(missed, INACCURATE, first.status), second.status))
 
 
 def _power(
@@ -205,7 +205,7 @@ def _power(
     v_dot: ca.SX,
 ) -> ca.SX:
     """Rate of Wbar along motion and reference."""
-    s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
+    s, s_R, v_R_dot = at_new_symbols(k), at_new_symbols(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
     W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
     bend = ca.SX.sym("v_dot", k.mechanism.nv)
     rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
@@ -250,7 +250,7 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         driven = np.linalg.qr(x["S"])[0]
-        lost = driven @ null(driven.T @ x["Mbar"] @ driven)
+        lost = driven @ null_directions(driven.T @ x["Mbar"] @ driven)
         found = mainly(participation(lost), m.v_names, m.nv)
         given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
         return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"

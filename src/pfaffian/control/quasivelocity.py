@@ -67,7 +67,7 @@ def tracking(
         array([12.])
     """
 
-    asked = _asked(reference, force, rows, weight)
+    request = _request(reference, force, rows, weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         n, x = terms.mechanism.nv, quasi_velocity(terms, factor)
@@ -83,7 +83,7 @@ def tracking(
         turning = projector_rate(terms, x) @ off
         # P (y_dot + Gamma y) = u_r: what the applied force must supply beside the velocity-free part of c.
         u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
-        return _apply(terms, x, r, u_r, asked, w[split:, 0])._replace(signals={"eps": eps, "error": e})
+        return _apply(terms, x, r, u_r, request, w[split:, 0])._replace(signals={"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
     return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
@@ -127,7 +127,7 @@ def regulation(
         array([3.])
     """
 
-    asked = _asked(q_d, force, rows, weight)
+    request = _request(q_d, force, rows, weight)
 
     def law(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         x = quasi_velocity(terms, factor)
@@ -136,7 +136,7 @@ def regulation(
         e = terms.q - _setpoint(terms, q_d, w[:split, 0]).value
         n = terms.mechanism.nv
         u_r = r.P @ (-gain(velocity_gain, n, "velocity_gain") * x.y - x.inverse @ (gain(position_gain, n, "position_gain") * e))
-        return _apply(terms, x, r, u_r, asked, w[split:, 0], static=True)._replace(signals={"error": e})
+        return _apply(terms, x, r, u_r, request, w[split:, 0], static=True)._replace(signals={"error": e})
 
     names = q_d.w_names + (force.w_names if force else ())
     return Control(law, (), names, (Fault(UNCONTROLLABLE, undriven()), Fault(FORCE_UNREACHABLE)))
@@ -149,8 +149,8 @@ def check_rates(m: Mechanism) -> None:
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
 
 
-class _Asked(NamedTuple):
-    """What both laws are asked beside following a reference.   force: reference of the multipliers of `rows`, None for none.
+class _Request(NamedTuple):
+    """What both laws do beside following a reference.   force: reference of the multipliers of `rows`, None for none.
     rows: names of constraint rows.   weight: R (motors,) of the inputs.
     """
 
@@ -159,13 +159,13 @@ class _Asked(NamedTuple):
     weight: Any
 
 
-def _asked(reference: Any, force: Any, rows: Any, weight: Any) -> _Asked:
-    """What is asked. Raises ModelError: the reference, or force and rows, are not what both laws need."""
+def _request(reference: Any, force: Any, rows: Any, weight: Any) -> _Request:
+    """The request. Raises ModelError: the reference, or force and rows, are not what both laws need."""
     as_reference(reference)
     count = len(as_names(rows, "rows"))
     if (as_reference(force, "force").size if force is not None else 0) != count:
         raise ModelError(f"the force reference has {force.size if force else 'no'} components for {count} rows")
-    return _Asked(force, rows, weight)
+    return _Request(force, rows, weight)
 
 
 def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
@@ -177,7 +177,9 @@ def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
     return reference.at(terms.t, w)
 
 
-def _apply(terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, asked: _Asked, w: ca.SX, static: bool = False) -> Command:
+def _apply(
+    terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, request: _Request, w: ca.SX, static: bool = False
+) -> Command:
     """Inputs with P W^-1 (B u + f - g) = u_r, and the force part if a force is given.
 
     (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), as the reaction A^T lambda supplies what the
@@ -185,12 +187,12 @@ def _apply(terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, asked: _Asked
 
     w: inputs of the force reference.   static: leave out what the motion adds to the force.
     """
-    R = weights(terms.mechanism, asked.weight)
-    if asked.force is None:
+    R = weights(terms.mechanism, request.weight)
+    if request.force is None:
         answer = allocate(terms, x.W @ u_r + x.g - terms.f, R)
     else:
         inertial = ca.SX.zeros(u_r.shape[0], 1) if static else r.Q.T @ (r.D + r.Q @ (x.Gamma @ x.y))
-        lam_d = asked.force.at(terms.t, w).value
+        lam_d = request.force.at(terms.t, w).value
         tau = x.W @ (u_r + inertial) + x.g - terms.f
-        answer = allocate(terms, tau, R, chosen_rows(terms, asked.rows), lam_d)
+        answer = allocate(terms, tau, R, chosen_rows(terms, request.rows), lam_d)
     return Command(answer.u, ca.SX(0, 1), ca.vertcat(answer.uncontrollable, answer.unreachable))

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value
 from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
@@ -67,8 +67,8 @@ class Reference:
     w_names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        inputs = [f"inputs {shown.listed(self.w_names)}"] if self.w_names else []
-        return shown.words(self, f"{shown.maker(self.at)} of {plural(self.size, 'coordinate')}", *inputs)
+        inputs = [f"inputs {reprs.listed(self.w_names)}"] if self.w_names else []
+        return reprs.words(self, f"{reprs.maker(self.at)} of {plural(self.size, 'coordinate')}", *inputs)
 
 
 def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:

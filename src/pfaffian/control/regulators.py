@@ -83,14 +83,14 @@ def pid_step(
     return Pid(_clip(u, low, high), kept, slope)
 
 
-def lag_step(x: Number, wanted: Number, period: float, *, time_constant: float, rate: float = inf) -> Number:
+def lag_step(x: Number, setpoint: Number, period: float, *, time_constant: float, rate: float = inf) -> Number:
     """One step of an actuator of first order, such as a motor that gets up to speed: exact for an input that is held.
 
-        x + (wanted - x) (1 - exp(-T / time_constant)), by no more than rate T
+        x + (setpoint - x) (1 - exp(-T / time_constant)), by no more than rate T
 
     Args:
         x: its state.
-        wanted: what is requested of it.
+        setpoint: what is requested of it.
         period: T [s].
         time_constant: [s], above zero.
         rate: largest change per second; none by default.
@@ -104,17 +104,17 @@ def lag_step(x: Number, wanted: Number, period: float, *, time_constant: float, 
     T, tau = _above_zero(period, "period"), _above_zero(time_constant, "time_constant")
     if not rate > 0:
         raise ModelError(f"rate must be above zero, got {rate!r}")
-    return x + _clip((wanted - x) * (1 - exp(-T / tau)), -rate * T, rate * T)
+    return x + _clip((setpoint - x) * (1 - exp(-T / tau)), -rate * T, rate * T)
 
 
 def second_order_step(
-    x: Number, x_dot: Number, wanted: Number, period: float, *, frequency: float, damping: float = 0.7
+    x: Number, x_dot: Number, setpoint: Number, period: float, *, frequency: float, damping: float = 0.7
 ) -> tuple[Number, Number]:
-    """One step of an actuator of second order, x_ddot = w^2 (wanted - x) - 2 d w x_dot: exact for an input that is held.
+    """One step of an actuator of second order, x_ddot = w^2 (setpoint - x) - 2 d w x_dot: exact for an input that is held.
 
     Args:
         x, x_dot: its state.
-        wanted: what is requested of it.
+        setpoint: what is requested of it.
         period: T [s].
         frequency: w [rad/s], above zero.
         damping: d [1], from 0 to below 1; 0.7 by default.
@@ -130,20 +130,20 @@ def second_order_step(
     T, w, d = _above_zero(period, "period"), _above_zero(frequency, "frequency"), named_float(damping, "damping")
     if not 0 <= d < 1:
         raise ModelError(f"damping must be from 0 to below 1, got {damping!r}; lag_step is an actuator without overshoot")
-    v, y = w * sqrt(1 - d * d), x - wanted
+    v, y = w * sqrt(1 - d * d), x - setpoint
     decay, c, s = exp(-d * w * T), cos(v * T), sin(v * T)
     after = decay * (y * c + (x_dot + d * w * y) / v * s)
     rate = decay * (x_dot * c - (w * w * y + d * w * x_dot) / v * s)
-    return wanted + after, rate
+    return setpoint + after, rate
 
 
-def attitude_rate(R: Any, wanted: Any, gain: Number) -> Any:
-    """(3, 1) the angular velocity, along the body's axes, that turns a body to an attitude: gain log(R^T wanted) [rad/s].
+def attitude_rate(R: Any, setpoint: Any, gain: Number) -> Any:
+    """(3, 1) the angular velocity, along the body's axes, that turns a body to an attitude: gain log(R^T setpoint) [rad/s].
 
     Args:
-        R, wanted: (3, 3) rotations from the body's axes to the world's, now and as wanted; less than half a turn apart.
+        R, setpoint: (3, 3) rotations from the body's axes to the world's, now and as requested; less than half a turn apart.
         gain: one number or (3, 1) [1/s].
-    Raises ModelError: R or wanted is not (3, 3).
+    Raises ModelError: R or setpoint is not (3, 3).
 
     Example:
         >>> import casadi as ca
@@ -152,16 +152,16 @@ def attitude_rate(R: Any, wanted: Any, gain: Number) -> Any:
         >>> ca.DM(attitude_rate(ca.DM.eye(3), so3.exp(ca.DM([0, 0, 0.2])), 5.0)).full().ravel().round(9)
         array([0., 0., 1.])
     """
-    for word, x in (("R", R), ("wanted", wanted)):
+    for word, x in (("R", R), ("setpoint", setpoint)):
         _check_shape(x, (3, 3), f"attitude_rate: {word}")
-    return gain * so3.log(ca.mtimes(R.T, wanted))
+    return gain * so3.log(ca.mtimes(R.T, setpoint))
 
 
-def rate_torque(w: Any, wanted: Any, inertia: Any, gain: Number) -> Any:
-    """(3, 1) the moment that brings an angular velocity to another one: inertia gain (wanted - w) + w x inertia w [N m].
+def rate_torque(w: Any, setpoint: Any, inertia: Any, gain: Number) -> Any:
+    """(3, 1) the moment that brings an angular velocity to another one: inertia gain (setpoint - w) + w x inertia w [N m].
 
     Args:
-        w, wanted: (3, 1) angular velocities along the body's axes, now and as wanted [rad/s].
+        w, setpoint: (3, 1) angular velocities along the body's axes, now and as requested [rad/s].
         inertia: (3, 3) about the mass centre [kg m^2].
         gain: one number or (3, 1) [1/s].
     Raises ModelError: an angular velocity that is not (3, 1), an inertia that is not (3, 3).
@@ -172,9 +172,9 @@ def rate_torque(w: Any, wanted: Any, inertia: Any, gain: Number) -> Any:
         >>> ca.DM(rate_torque(ca.DM([0, 0, 1]), ca.DM([0, 0, 3]), ca.diag(ca.DM([1, 1, 2])), 5.0)).full().ravel()
         array([ 0.,  0., 20.])
     """
-    for word, x, shape in (("w", w, (3, 1)), ("wanted", wanted, (3, 1)), ("inertia", inertia, (3, 3))):
+    for word, x, shape in (("w", w, (3, 1)), ("setpoint", setpoint, (3, 1)), ("inertia", inertia, (3, 3))):
         _check_shape(x, shape, f"rate_torque: {word}")
-    return ca.mtimes(inertia, gain * (wanted - w)) + ca.cross(w, ca.mtimes(inertia, w))
+    return ca.mtimes(inertia, gain * (setpoint - w)) + ca.cross(w, ca.mtimes(inertia, w))
 
 
 def battery_voltage(charge: Number, current: Number, *, full: float, empty: float, resistance: float) -> Number:

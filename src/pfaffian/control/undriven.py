@@ -19,7 +19,8 @@ from typing import NamedTuple
 import casadi as ca
 
 from pfaffian.control.law import motor_matrix
-from pfaffian.maths.linear import NOTHING, solve_symmetric
+from pfaffian.maths.linear import solve_symmetric
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.terms.terms import Terms
 
 

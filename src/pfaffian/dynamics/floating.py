@@ -25,9 +25,10 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.errors import ModelError, brief
-from pfaffian.maths.linear import NOTHING, orthogonalise, solve_symmetric
+from pfaffian.maths.linear import orthogonalise, solve_symmetric
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import solve_WT
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import vector
@@ -113,7 +114,7 @@ class FloatingBase:
     joint: str
 
     def __repr__(self) -> str:
-        return shown.words(self, f"of {self.terms.mechanism.name!r}", f"joint {self.joint!r}", f"s ({len(self.s)}, 1)")
+        return reprs.words(self, f"of {self.terms.mechanism.name!r}", f"joint {self.joint!r}", f"s ({len(self.s)}, 1)")
 
     @cached_property
     def common(self) -> CommonMotion | None:

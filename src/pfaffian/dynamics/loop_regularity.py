@@ -22,8 +22,9 @@ from functools import cache, reduce
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING, connected, orthogonalise
-from pfaffian.maths.selected_inverse import Factor, entries, factor
+from pfaffian.maths.linear import connected, orthogonalise
+from pfaffian.maths.reflection import NOTHING
+from pfaffian.maths.selected_inverse import SparseFactor, entries, factor
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.dependence import DEPENDENT
@@ -155,7 +156,7 @@ def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
     return [_weighed(Y, T[:, 6 * j : 6 * j + 6]) for j in range(len(at.joints))]
 
 
-def _quotient(H: Factor, D: Factor, W: ca.SX) -> Callable[[int, int], ca.SX]:
+def _quotient(H: SparseFactor, D: SparseFactor, W: ca.SX) -> Callable[[int, int], ca.SX]:
     """(i, j) -> an entry of H^-1 - W D^-1 W^T."""
     of_H, of_D = entries(H), entries(D)
     used = _supports(W)

@@ -26,7 +26,7 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
     MA = solve_M(terms.factor, terms.A.T)
     solution = solve_semidefinite(terms.A @ MA, terms.b - terms.A @ free, tolerance, terms.row_size, terms.groups)
     reaction = ca.densify(terms.A.T @ solution.x)
-    return Motion(ca.densify(free + MA @ solution.x), reaction, ca.sum1(solution.kept))
+    return Motion(ca.densify(free + MA @ solution.x), reaction, ca.sum1(solution.independent))
 
 
 def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = RANK_TOLERANCE) -> ca.SX:

@@ -16,7 +16,8 @@ import casadi as ca
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE, Motion, weighted_rows
 from pfaffian.dynamics.multipliers import SHARED
-from pfaffian.maths.linear import NOTHING, orthogonalise
+from pfaffian.maths.linear import orthogonalise
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms, turning
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from pfaffian.dynamics.loop_regularity import of_loops
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
-from pfaffian.maths.linear import NOTHING, connected, orthogonalise, solve_symmetric
+from pfaffian.maths.linear import connected, orthogonalise, solve_symmetric
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.lengths import machine_length, slides
@@ -50,7 +51,7 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
 def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
     """(1, 1) the least m_c / |X_c|^2 of constraints that close no loop."""
     found, m = shortest_change(terms, tolerance), terms.mechanism
-    C, kept, lengths = found.coefficients, found.kept, row_lengths(terms)
+    C, independent, lengths = found.coefficients, found.independent, row_lengths(terms)
     held = [
         i
         for i, c in enumerate(i for i, count in enumerate(terms.rows.counts) for _ in range(count))
@@ -73,7 +74,7 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
     for part, used, N in zip(parts, columns, found.overlaps(columns), strict=True):
         own = [c for c in part if c < len(measured)]
         closing = [held[c - len(measured)] for c in part if c >= len(measured)]
-        free = _free(C[closing, used] @ ca.diag(kept[used, 0]), kept[used, 0], tolerance)
+        free = _free(C[closing, used] @ ca.diag(independent[used, 0]), independent[used, 0], tolerance)
         X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in own])[:, used], free)
         begin = 0
         for rows, rank in [measured[c] for c in own]:
@@ -83,12 +84,12 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
     return worst
 
 
-def _free(C: ca.SX, kept: ca.SX, tolerance: float) -> ca.SX:
-    """(s, s) the projector onto what is kept and leaves loops closed, whose rows are C (m, s)."""
+def _free(C: ca.SX, independent: ca.SX, tolerance: float) -> ca.SX:
+    """(s, s) the projector onto the independent rows that leave loops closed, whose rows are C (m, s)."""
     if not C.shape[0]:
-        return ca.diag(kept)
+        return ca.diag(independent)
     Q = orthogonalise(C, ca.SX(C.shape[0], 0), tolerance, groups=[[*range(C.shape[0])]]).Q
-    return ca.diag(kept) - Q.T @ Q
+    return ca.diag(independent) - Q.T @ Q
 
 
 class Measure(NamedTuple):

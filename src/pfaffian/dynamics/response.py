@@ -160,8 +160,8 @@ def gradient(at: Response, held: HeldMotion, cotangents: Slopes, by: ca.SX) -> c
     """
     parts, symbols, values = _parts(at, held)
     changes = [ca.SX.sym("d", x.numel()) for x in parts]
-    asked = [(x, y) for x, y in zip(_answered(at, changes), cotangents, strict=True) if y.numel()]
-    answers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*asked, strict=True))
+    given = [(x, y) for x, y in zip(_answered(at, changes), cotangents, strict=True) if y.numel()]
+    answers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*given, strict=True))
     back = ca.jtimes(answers, ca.vertcat(*changes), seeds, True)  # linear in the changes, so that none is left in it
     return ca.substitute([ca.densify(ca.jtimes(ca.vertcat(*parts), by, back, True))], symbols, values)[0]
 
@@ -174,7 +174,7 @@ def _parts(at: Response, held: HeldMotion) -> tuple[list[ca.SX], list[ca.SX], li
     parts, symbols, values = [r.force, r.rows, r.servo, r.pushing], [*r.held], [*held]
     if at.shared is not None:
         w = ca.SX.sym("w", T.mechanism.nv)
-        parts, symbols, values = [*parts, T.A @ w], [*symbols, w], [*values, _combination(T, held.multipliers)]
+        parts, symbols, values = [*parts, T.A @ w], [*symbols, w], [*values, combination(T, held.multipliers)]
     return [ca.densify(x) for x in parts], symbols, values
 
 
@@ -188,7 +188,7 @@ def _answered(at: Response, moved: list[ca.SX]) -> Slopes:
     return Slopes(answer.v_dot, lam, answer.mu, answer.reaction + moved[3])
 
 
-def _combination(T: Terms, lam: ca.SX) -> ca.SX:
+def combination(T: Terms, lam: ca.SX) -> ca.SX:
     """(nv, 1) the smallest w with A w = lambda, for multipliers of smallest norm, which are such a combination of columns."""
     rows = orthogonalise(T.A, lam, RANK_TOLERANCE, T.row_size, groups=T.groups)
     return ca.densify(rows.Q.T @ rows.D)

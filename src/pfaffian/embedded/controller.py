@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.discrete import Part, discrete, in_continuous_time
+from pfaffian.control.discrete import LawPart, discrete, in_continuous_time
 from pfaffian.control.law import Control
 from pfaffian.control.layout import PartFunction, layout, part_functions, sizes, units
 from pfaffian.errors import ModelError, brief
@@ -174,7 +174,7 @@ def _in_discrete_time(law: Control, period: float | None) -> Control:
     return law
 
 
-def _tick(parts: Sequence[Part], tick: Any) -> float:
+def _tick(parts: Sequence[LawPart], tick: Any) -> float:
     """[s] between two calls: the given one, else the longest that divides all periods and phases."""
     if tick is not None:
         tick = named_float(tick, "export: tick")

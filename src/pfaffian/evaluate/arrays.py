@@ -95,7 +95,7 @@ def as_flag(value: Any, what: str) -> bool:
     raise ModelError(f"{what} must be True or False, got {brief(value)}")
 
 
-def _by_name(value: Mapping, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
+def _by_name(value: Mapping[str, Any], names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
     columns = {}
     for name, entry in value.items():
         if name not in names:

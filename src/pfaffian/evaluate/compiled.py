@@ -26,9 +26,9 @@ from pfaffian.evaluate.arrays import (
     without_lost,
 )
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import FLOAT
-from pfaffian.model import shown
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
@@ -90,7 +90,7 @@ class Compiled:
     squeeze: bool = True
 
     def __repr__(self) -> str:
-        return shown.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
+        return reprs.words(self, f"of {self.mechanism.name!r}", *[f"{name} {shape}" for name, shape in self.shapes.items()])
 
     def __call__(
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
@@ -220,7 +220,7 @@ def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
 
 
 class Quantity(NamedTuple):
-    """What may be asked of a mechanism at a state: f(Terms, *arguments), a matrix.
+    """A quantity of a mechanism at a state: f(Terms, *arguments), a matrix.
 
     name: the key under which its kernel is stored along with the arguments.   shape: if known without tracing.
     constrained: whether the mechanism's constraints take part.
@@ -228,7 +228,7 @@ class Quantity(NamedTuple):
 
     name: str
     f: Callable[..., ca.SX]
-    arguments: tuple = ()
+    arguments: tuple[Any, ...] = ()
     shape: tuple[int, int] | None = None
     constrained: bool = False
 

@@ -14,7 +14,8 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.allocation import allocate, motor_matrix, weights
+from pfaffian.control.allocation import allocate, weights
+from pfaffian.control.law import motor_matrix
 from pfaffian.dynamics.motion import RANK_TOLERANCE, shortest_change
 from pfaffian.dynamics.multipliers import by_least_norm
 from pfaffian.dynamics.response import Slopes, gradient, response, slopes
@@ -33,7 +34,7 @@ from pfaffian.evaluate.compiled import Compiled, Dynamics, function_of, given, m
 from pfaffian.evaluate.given_state import check_given
 from pfaffian.evaluate.inverse import actuated_by
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names, random_configuration
 from pfaffian.model.number import floats

@@ -17,11 +17,11 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import SAMPLES, Plan, State, changes_of, changing, place_dependence, plan, somewhere
 from pfaffian.evaluate.symmetry import NOTHING, STATES
 from pfaffian.maths.linear import connected
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.terms.directions import Directions, Part, labels, left_by, scaled_rows
+from pfaffian.terms.directions import Directions, RowBlock, labels, left_by, scaled_rows
 from pfaffian.terms.pfaffian import POSITION, VELOCITY
 from pfaffian.terms.present import remembered
 from pfaffian.terms.reduction import first_joint, group_of, indices, others
@@ -61,7 +61,7 @@ def planned(m: Mechanism, by: tuple[str, ...] | None) -> Moves:
         return Moves(found, None)
     if by is not None:
         raise ModelError(
-            f"by: there are shapes in which the constraints of {m.name!r} do not fix the velocities of {shown.listed(by)} by "
+            f"by: there are shapes in which the constraints of {m.name!r} do not fix the velocities of {reprs.listed(by)} by "
             "the others; leave it out: the state then has directions that turn with the shape"
         )
     return moves(m)
@@ -71,10 +71,10 @@ def _or_moves(m: Mechanism, no_group: ModelError) -> Moves:
     try:
         return moves(m)
     except ModelError as error:
-        said, why = str(no_group), str(error).removeprefix("reduce: ")
-        if why in said:
+        first, why = str(no_group), str(error).removeprefix("reduce: ")
+        if why in first:
             raise no_group from None
-        raise ModelError(f"{said}; there are no directions that turn with the shape either: {why}") from None
+        raise ModelError(f"{first}; there are no directions that turn with the shape either: {why}") from None
 
 
 @remembered(64)
@@ -171,7 +171,7 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Dir
     )
 
 
-def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[Part]:
+def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[RowBlock]:
     """The parts of rows (states, m, nv) that hold entries `among` of the velocities."""
     size = np.abs(rows).max(axis=(0, 1, 2))
     held = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
@@ -180,9 +180,14 @@ def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: lis
         entries = sorted(set().union(*[support[i] for i in members]))
         lifts = sorted(set().union(*[held[i] for i in members]) - set(among))
         mine = [chosen[i] for i in members]
-        taken, names = _taken(rows[:, mine][:, :, entries])
-        yield Part(
-            tuple(mine), tuple(entries), tuple(entries[i] for i in names), taken, tuple(least[i] for i in members), tuple(lifts)
+        reflected, names = _reflected(rows[:, mine][:, :, entries])
+        yield RowBlock(
+            tuple(mine),
+            tuple(entries),
+            tuple(entries[i] for i in names),
+            reflected,
+            tuple(least[i] for i in members),
+            tuple(lifts),
         )
 
 
@@ -213,7 +218,7 @@ def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int
 
 
 def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
-    """Rows (states, m, n) that are no combination of those before them, and what has to be left of each. See `Part`."""
+    """Rows (states, m, n) that are no combination of those before them, and what has to be left of each. See `RowBlock`."""
     chosen, least, basis = list[int](), list[float](), list[np.ndarray]()
     for i in range(rows.shape[1]):
         row, squared = rows[:, i], np.maximum((rows[:, i] ** 2).sum(axis=1), 1e-300)
@@ -229,9 +234,9 @@ def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
     return chosen, least
 
 
-def _taken(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
-    """`Part.taken` for rows (states, r, n), home being the first state, and the places of the columns that stay."""
-    names, taken = list(range(A.shape[2])), list[tuple[int, int]]()
+def _reflected(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
+    """`RowBlock.reflected` for rows (states, r, n), home being the first state, and the places of the columns that stay."""
+    names, reflected = list(range(A.shape[2])), list[tuple[int, int]]()
     N = np.broadcast_to(np.eye(A.shape[2]), (len(A), A.shape[2], A.shape[2]))
     for i in range(A.shape[1]):
         u = np.einsum("sj,sjk->sk", A[:, i], N)
@@ -249,9 +254,9 @@ def _taken(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
             turned = np.eye(n) - w[:, :, None] * w[:, None] / (1 + sign * u[:, place])[:, None, None]
             turned = np.delete(turned, place, axis=2)
         N = N @ turned
-        taken.append((place, sign))
+        reflected.append((place, sign))
         del names[place]
-    return tuple(taken), names
+    return tuple(reflected), names
 
 
 # -- states on the floor ----------------------------------------------------------------------------------------------

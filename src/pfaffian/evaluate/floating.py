@@ -146,7 +146,7 @@ def _reacting(T: Terms, joint: str, keep: str) -> ca.SX:
     return FloatingBase(T, joint).reacting(keep)
 
 
-def _of_body(m: Mechanism, body: str, frame: str, point: Any) -> tuple:
+def _of_body(m: Mechanism, body: str, frame: str, point: Any) -> tuple[Any, ...]:
     """Arguments of a kernel that belongs to a body. Raises ModelError: unknown names or frame, wrong shapes."""
     as_mechanism(m)
     at = floats(point, "point")

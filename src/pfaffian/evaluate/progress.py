@@ -70,10 +70,11 @@ class _Notes:
 
     def __init__(self, name: str) -> None:
         self.name, self.doing, self.late = name, "", False
-        self.said, self.turn = set[str](), threading.Lock()
+        self.reported, self.turn = set[str](), threading.Lock()
         self.clock: threading.Timer | None = None
 
     def hear(self, message: str) -> None:
+        """Take a message of the kernel on what it does now."""
         self.doing = message.partition(",")[0]
         if self.clock is None:
             self.clock = threading.Timer(LONG, self._begin)
@@ -87,8 +88,8 @@ class _Notes:
 
     def _say(self) -> None:
         with self.turn:
-            if self.late and self.doing not in self.said:
-                self.said.add(self.doing)
+            if self.late and self.doing not in self.reported:
+                self.reported.add(self.doing)
                 print(f"pfaffian: {self.name}: {self.doing}, this once ...", file=sys.stderr, flush=True)
 
     def end(self) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.compiled import Quantity, ask
+from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.model.number import floats
@@ -37,10 +38,7 @@ class BodyPose:
     @property
     def quaternion(self) -> np.ndarray:
         """(..., 4) unit quaternion (x, y, z, w) with w >= 0."""
-        from scipy.spatial.transform import Rotation  # takes a third of a second, and only this needs it
-
-        turned = Rotation.from_matrix(self.rotation.reshape(-1, 3, 3)).as_quat(canonical=True)
-        return turned.reshape(*self.rotation.shape[:-2], 4)
+        return so3.quaternions(self.rotation)
 
 
 class Energy(NamedTuple):
@@ -240,7 +238,7 @@ def _poses(T: Terms, *bodies: str) -> ca.SX:
     return ca.horzcat(*[ca.horzcat(T.kinematics.rotation(b), T.kinematics.position(b)) for b in bodies])
 
 
-_QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], tuple[int, int]]]] = {
+_QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple[Any, ...]], tuple[int, int]]]] = {
     "poses": (_poses, lambda m, bodies: (3, 4 * len(bodies))),
     "jacobian": (lambda T, body, frame, *at: T.kinematics.jacobian(body, frame, at), lambda m, _: (6, m.nv)),
     "mass centre": (lambda T: inertia.mass_centre(T.kinematics), lambda m, _: (3, 1)),
@@ -252,7 +250,9 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple], 
 """Quantity -> its expression in Terms and further arguments, and its shape."""
 
 
-def _ask(m: Mechanism, what: str, arguments: tuple, q: Any, v: Any = None, *, t: float = 0.0, parameters: Any) -> np.ndarray:
+def _ask(
+    m: Mechanism, what: str, arguments: tuple[Any, ...], q: Any, v: Any = None, *, t: float = 0.0, parameters: Any
+) -> np.ndarray:
     """(..., rows, columns)."""
     f, shape = _QUANTITIES[what]
     of = Quantity(what, f, arguments, shape(as_mechanism(m), arguments))

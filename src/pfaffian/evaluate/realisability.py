@@ -114,7 +114,7 @@ def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np
 def _decoupling(m: Mechanism) -> Compiled:
     """G, whether it is regular, and the lengths of rows and directions in the metric of M."""
 
-    def lengths(X):
+    def lengths(X: Callable[[Terms], ca.SX]) -> Callable[[Terms], ca.SX]:
         return lambda T: ca.sqrt(ca.sum1(solve_W(T.factor, X(T).T) ** 2)).T
 
     parts = {

@@ -17,13 +17,13 @@ from pfaffian.control.law import at_values
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.symmetry import NOTHING, STATES, Symmetry, symmetry
 from pfaffian.maths.subgroups import name_of
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_names, random_configuration
 from pfaffian.terms.common_motion import CommonMotion, common_motion
 from pfaffian.terms.directions import Directions, in_body, left_by
-from pfaffian.terms.force_scale import own_sizes
+from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.forces import named_forces
 from pfaffian.terms.momentum import changes, weight
 from pfaffian.terms.pfaffian import VELOCITY
@@ -45,14 +45,14 @@ class Plan(NamedTuple):
     """How a mechanism is reduced.
 
     group: entries of v that the constraints fix by the others.   y: those others.
-    spatial: joints whose momenta are carried as spatial ones.   kept: entries of y whose momenta only forces change.
+    spatial: joints whose momenta are carried as spatial ones.   conserved: entries of y whose momenta only forces change.
     closed: whether there are reactions of closures.
     """
 
     group: tuple[int, ...]
     y: tuple[int, ...]
     spatial: tuple[str, ...]
-    kept: tuple[int, ...]
+    conserved: tuple[int, ...]
     closed: bool
 
 
@@ -90,24 +90,24 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     else:
         _check_invariant(m, (), (first.name,))
         entries, spatial = [], []
-    more, kept = _further(m, (), every, [first.name])
+    more, conserved = _further(m, (), every, [first.name])
     closed = any(isinstance(c, Closure) for c in m.constraints)
-    return Plan((), every, (*spatial, *more), (*entries, *kept), closed)
+    return Plan((), every, (*spatial, *more), (*entries, *conserved), closed)
 
 
 def _together(m: Mechanism, common: CommonMotion, every: tuple[int, ...]) -> Plan:
     if common.base < 0:
         raise ModelError(
-            f"reduce: {m.name!r} stands on the world by {shown.listed(common.joints)}, and none of these moves as all do "
+            f"reduce: {m.name!r} stands on the world by {reprs.listed(common.joints)}, and none of these moves as all do "
             f"together ({name_of(common.basis)}): run the mechanism as it is"
         )
     found = symmetry(m)
     if not found.basis.shape[1]:
         raise ModelError(f"reduce: {_no_symmetry(found)}")
     of_base = common.roots[common.base].joints
-    more, kept = _further(m, (), every, list(of_base), [name for name in common.joints if name not in of_base])
+    more, conserved = _further(m, (), every, list(of_base), [name for name in common.joints if name not in of_base])
     closed = any(isinstance(c, Closure) for c in m.constraints)
-    return Plan((), every, more, (*common.entries(symbols(m).kinematics.tree), *kept), closed)
+    return Plan((), every, more, (*common.entries(symbols(m).kinematics.tree), *conserved), closed)
 
 
 def _no_symmetry(found: Symmetry) -> str:
@@ -165,8 +165,8 @@ def _chaplygin(m: Mechanism, first: Joint, by: tuple[str, ...] | None) -> Plan:
             tried.append(str(error).removeprefix("reduce: "))
             continue
         y = tuple(others(m, entries))
-        more, kept = _further(m, tuple(entries), y, list(names))
-        return Plan(tuple(entries), y, more, kept, any(isinstance(c, Closure) for c in m.constraints))
+        more, conserved = _further(m, tuple(entries), y, list(names))
+        return Plan(tuple(entries), y, more, conserved, any(isinstance(c, Closure) for c in m.constraints))
     raise ModelError(
         f"reduce: the constraints of {m.name!r} fix the velocities of no group by the others: "
         f"{'; '.join(tried) or 'none fits'}. Name the joints with by=..., or give the first joint a distribution, so "
@@ -204,7 +204,7 @@ def place_dependence(
 ) -> str | None:
     """The first part of the equations that differs between states and the same states with other q, None if none does.
 
-    Each number is judged by its own size: kinetic energy by that of its two motions, a force as in `own_sizes`.
+    Each number is judged by its own size: kinetic energy by that of its two motions, a force as in `force_sizes`.
     """
     causes, f = _parts(m, group)
     for (q, v, t, p), other in zip(at, elsewhere, strict=True):
@@ -225,7 +225,7 @@ def _parts(m: Mechanism, group: tuple[int, ...] | Directions) -> tuple[list[str]
     """
     T = symbols(m)
     X = left_by(T, group)
-    sizes = own_sizes(T, X)
+    sizes = force_sizes(T, X)
     pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
     seen = in_body(T.kinematics, group, X) if isinstance(group, Directions) else X
     parts = {"what is left by the constraints": seen, "kinetic energy": X.T @ T.M @ X}
@@ -253,16 +253,16 @@ def _further(
     random = np.random.default_rng(41)
     found = changes_of(T, ca.horzcat(*Y, *in_space))
     none = ~changing(found, [somewhere(m, random) for _ in range(STATES)])[:, 0]
-    more, kept, begin = [], list[int](), 0
+    more, conserved, begin = [], list[int](), 0
     for name, at in entries.items():
         end = begin + len(at)
         if len(at) > 1 and name not in on_world and none[len(none) // 2 :][begin:end].all():
             more.append(name)
-            kept += [y[i] for i in at]
+            conserved += [y[i] for i in at]
         else:
-            kept += [y[i] for i, x in zip(at, none[begin:end], strict=True) if x]
+            conserved += [y[i] for i, x in zip(at, none[begin:end], strict=True) if x]
         begin = end
-    return tuple(more), tuple(kept)
+    return tuple(more), tuple(conserved)
 
 
 SAMPLES = 2
@@ -285,7 +285,7 @@ def conserved_motions(T: Terms, X: ca.SX, found: Plan) -> ca.SX:
     """Y (nv, n) of the momenta Y^T p that are conserved beyond those of the first joint, in the order of `further`."""
     m, out = T.mechanism, []
     for name in dict.fromkeys(_joint_of(m, i) for i in further(m, found)):
-        columns = [found.y.index(i) for i in indices(m, (name,)) if i in found.kept]
+        columns = [found.y.index(i) for i in indices(m, (name,)) if i in found.conserved]
         back = adjoint_inverse(m.joint(name), T.kinematics.joint(name)) if name in found.spatial else ca.SX.eye(len(columns))
         out.append(X[:, columns] @ back)
     return ca.horzcat(ca.SX(m.nv, 0), *out)
@@ -298,7 +298,7 @@ def further(m: Mechanism, found: Plan) -> tuple[int, ...]:
         base = first.entries(symbols(m).kinematics.tree)
     else:
         base = indices(m, (first.name,)) if first.name in found.spatial else []
-    return tuple(i for i in sorted(found.kept) if i not in base)
+    return tuple(i for i in sorted(found.conserved) if i not in base)
 
 
 def _joint_of(m: Mechanism, entry: int) -> str:
@@ -310,8 +310,10 @@ State = tuple[np.ndarray, np.ndarray, float, np.ndarray]
 
 
 class Changes(NamedTuple):
-    """How momenta Y^T p of fields change by each cause.   causes: in words.   f: q, v, t, p -> change and its `own_sizes`, both
-    (n, causes), and the constraint rows."""
+    """How momenta Y^T p of fields change by each cause.   causes: in words.
+
+    f: q, v, t, p -> change and its `force_sizes`, both (n, causes), and the constraint rows.
+    """
 
     causes: tuple[str, ...]
     f: ca.Function
@@ -319,7 +321,7 @@ class Changes(NamedTuple):
 
 def changes_of(T: Terms, Y: ca.SX) -> Changes:
     """Y: (nv, n) functions of q."""
-    by, sizes = changes(T, Y), own_sizes(T, Y)
+    by, sizes = changes(T, Y), force_sizes(T, Y)
     words = {"inertia": "the inertia of what moves", "weight": "gravity"}
     out = [ca.horzcat(*by.values()), ca.horzcat(*[sizes[name] for name in by]), T.A]
     f = ca.Function("changes", [T.q, T.v, T.t, T.mechanism.p_symbols], [ca.densify(x) for x in out])

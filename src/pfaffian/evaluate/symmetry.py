@@ -26,11 +26,11 @@ from pfaffian.maths import se3
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.span import null_space, reduced
 from pfaffian.maths.subgroups import name_of
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms.common_motion import CommonMotion, common_motion
-from pfaffian.terms.force_scale import own_sizes
+from pfaffian.terms.force_scale import force_sizes
 from pfaffian.terms.momentum import changes
 from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters
@@ -41,12 +41,12 @@ STATES = 24
 """Random states at which a candidate must have no effect, and one more for each that its joint can do alone."""
 
 NOTHING = 1e-9
-"""Tolerance of no effect, relative to the size that forces have along that motion, see `own_sizes`."""
+"""Tolerance of no effect, relative to the size that forces have along that motion, see `force_sizes`."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
 
-class Motion(NamedTuple):
+class JointMotion(NamedTuple):
     """joint: that moves.   side: left, right or world.   label: the motion in words.
     twist: (6,) [v; w] of its algebra, in the joint's frame, or the world's.
     """
@@ -64,22 +64,22 @@ class Symmetry:
     mechanism: its name.   joint: the first one, whose group acts on all that moves; names of several, by commas, if these do.
     basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world, or the world's if they are
     several.   group: its name, "SE(2)" say.
-    further: each symmetry beyond these, as its parts (weight, Motion).
-    broken: (Motion, causes) of each motion of a joint from the parent's side that is no symmetry, and what breaks it, in words.
-    driven: input -> Motions of symmetries along which it does work: their momentum is not conserved while it acts.
+    further: each symmetry beyond these, as its parts (weight, JointMotion).
+    broken: (JointMotion, causes) of each motion of a joint from the parent's side that is no symmetry; causes: what breaks it.
+    driven: input -> motions of symmetries along which it does work: their momentum is not conserved while it acts.
     """
 
     mechanism: str
     joint: str
     basis: np.ndarray
     group: str
-    further: tuple[tuple[tuple[float, Motion], ...], ...]
-    broken: tuple[tuple[Motion, tuple[str, ...]], ...]
-    driven: dict[str, tuple[Motion, ...]]
+    further: tuple[tuple[tuple[float, JointMotion], ...], ...]
+    broken: tuple[tuple[JointMotion, tuple[str, ...]], ...]
+    driven: dict[str, tuple[JointMotion, ...]]
 
     def __repr__(self) -> str:
         more = [f"{len(self.further)} more"] if self.further else []
-        return shown.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", *more)
+        return reprs.words(self, f"of {self.mechanism!r}", f"{self.group} by {self.joint!r}", *more)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -88,7 +88,7 @@ class Symmetry:
     def carrier(self) -> str:
         """The joint, or the joints, whose group acts on all that moves, in words."""
         names = self.joint.split(", ")
-        return f"joint {self.joint!r}" if len(names) == 1 else f"joints {shown.listed(names)} together"
+        return f"joint {self.joint!r}" if len(names) == 1 else f"joints {reprs.listed(names)} together"
 
     def lines(self) -> list[str]:
         """The text of `print`, line by line."""
@@ -139,7 +139,7 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
 class _Candidate(NamedTuple):
     """Y: (nv, 1) at T.q.   left_over: (r, 1) the part of it that the joint cannot do."""
 
-    motion: Motion
+    motion: JointMotion
     Y: ca.SX
     left_over: ca.SX
 
@@ -224,7 +224,7 @@ def inner_symmetries(m: Mechanism, joints: tuple[str, ...]) -> Inner:
     return Inner(ca.substitute(Y, q, symbols(m).q), tuple(names), tuple(labels))
 
 
-def _words(parts: Iterable[tuple[float, Motion]]) -> str:
+def _words(parts: Iterable[tuple[float, JointMotion]]) -> str:
     return " and ".join(f"{w:+.3g} {x.label}".removeprefix("+1 ") for w, x in parts)
 
 
@@ -278,7 +278,7 @@ def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | 
         for i in range(group.nv):
             twist = tuple(_numbers(m, p, S[:, i]).ravel().tolist())
             for side, y in (("left", back[:, i]), ("right", ca.SX.eye(group.nv)[:, i])):
-                out.append(_field(m, j, Motion(j.name, side, twist, _label(twist, j.name, side)), y))
+                out.append(_field(m, j, JointMotion(j.name, side, twist, _label(twist, j.name, side)), y))
         if j is not carries:
             out += _in_world(T, j)
     return out
@@ -288,8 +288,8 @@ def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
     """The motions that several joints do together."""
     out = []
     for twist, Y in zip(common.twists, ca.horzsplit(common.fields(T.kinematics)) if common.twists else [], strict=True):
-        words = f"{_axis(twist)} of {shown.listed(common.joints)} together"
-        out.append(_Candidate(Motion(common.name, "world", twist, words), Y, ca.SX(0, 1)))
+        words = f"{_axis(twist)} of {reprs.listed(common.joints)} together"
+        out.append(_Candidate(JointMotion(common.name, "world", twist, words), Y, ca.SX(0, 1)))
     return out
 
 
@@ -305,12 +305,12 @@ def _in_world(T: Terms, j: Joint) -> list[_Candidate]:
     for i in range(6):
         y = Ad[axes, i]
         twist = tuple(float(x) for x in np.eye(6)[i])
-        field = _field(m, j, Motion(j.name, "world", twist, f"{AXES[i]} of the world by {j.name!r}"), y)
+        field = _field(m, j, JointMotion(j.name, "world", twist, f"{AXES[i]} of the world by {j.name!r}"), y)
         out.append(field._replace(left_over=ca.vertcat(field.left_over, Ad[:, i] - S @ y)))
     return out
 
 
-def _field(m: Mechanism, j: Joint, motion: Motion, y: ca.SX) -> _Candidate:
+def _field(m: Mechanism, j: Joint, motion: JointMotion, y: ca.SX) -> _Candidate:
     """y (k, 1) along the group, as entries of v: the speeds of a joint with a distribution span only a part."""
     Y, left_over = ca.SX.zeros(m.nv, 1), ca.SX(0, 1)
     if j.distribution is not None:
@@ -342,7 +342,7 @@ def _sampled(
     inputs).
     """
     m, Y = T.mechanism, ca.horzcat(*[c.Y for c in tried])
-    effects, sizes = changes(T, Y), own_sizes(T, Y)
+    effects, sizes = changes(T, Y), force_sizes(T, Y)
     height = max(c.left_over.numel() for c in tried)
     over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in tried])
     rows = ca.densify(T.A)
@@ -422,7 +422,7 @@ def _null_space(effects: Sequence[_Effect]) -> np.ndarray:
     return np.where(np.abs(found) < NOTHING, 0.0, found)
 
 
-def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: Motion) -> str:
+def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: JointMotion) -> str:
     if cause == "weight":
         return f"gravity, {np.array2string(_numbers(m, p, m.gravity).ravel(), precision=4)} m/s^2"
     if cause == "joint":
@@ -437,7 +437,7 @@ def _numbers(m: Mechanism, p: tuple[float, ...] | None, x: ca.SX) -> np.ndarray:
     return np.array(ca.DM(ca.substitute(x, m.p_symbols, ca.DM(m.p_defaults if p is None else p))))
 
 
-def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: Motion) -> str:
+def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: JointMotion) -> str:
     """The reason, in words, why the inertia of what a joint carries depends on the position of the joint."""
     tree = symbols(m).kinematics.tree
     if motion.side == "world":

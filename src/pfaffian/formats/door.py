@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -10,35 +11,34 @@ from xml.parsers import expat
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.mjcf import parse_mjcf, read_mjcf
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.sdf import parse_sdf, read_sdf
 from pfaffian.formats.shelf import model_file
-from pfaffian.formats.urdf import parse_urdf, read_urdf
-from pfaffian.formats.usd import read_usd
-from pfaffian.formats.yaml import read_yaml
 from pfaffian.model.mechanism import Mechanism
 
 
 class Format(NamedTuple):
-    """name: of the format.   read: gives (Mechanism, RunSettings) of a path.   options: functions whose options it takes."""
+    """name: of the format.   reader: its module, and the function in it that reads a path.   others: in this module, whose
+    options the reader takes too."""
 
     name: str
-    read: Callable[..., tuple[Mechanism, RunSettings]]
-    options: tuple[Callable[..., Any], ...]
+    reader: tuple[str, str]
+    others: tuple[str, ...] = ()
 
-
-def _read_urdf(path: Any, **options: Any) -> tuple[Mechanism, RunSettings]:
-    return read_urdf(path, **options), RunSettings()
+    def load(self) -> tuple[Callable[..., Any], list[str]]:
+        """The reader, imported when a file is in this format and not before, and its options."""
+        module = import_module(f"pfaffian.formats.{self.reader[0]}")
+        reader, *others = (getattr(module, name) for name in (self.reader[1], *self.others))
+        takes = [x for f in (*others, reader) for x in signature(f).parameters.values()]
+        return reader, [x.name for x in takes if x.kind is Parameter.KEYWORD_ONLY]
 
 
 FORMATS: Mapping[str, Format] = {
-    "robot": Format("URDF", _read_urdf, (parse_urdf, read_urdf)),
-    "mujoco": Format("MJCF", read_mjcf, (parse_mjcf,)),
-    "sdf": Format("SDF", read_sdf, (parse_sdf,)),
-    ".yaml": Format("YAML", read_yaml, (read_yaml,)),
-    ".usd": Format("USD", read_usd, (read_usd,)),
+    "robot": Format("URDF", ("urdf", "read_urdf"), ("parse_urdf",)),
+    "mujoco": Format("MJCF", ("mjcf", "read_mjcf"), ("parse_mjcf",)),
+    "sdf": Format("SDF", ("sdf", "read_sdf"), ("parse_sdf",)),
+    ".yaml": Format("YAML", ("yaml", "read_yaml")),
+    ".usd": Format("USD", ("usd", "read_usd")),
 }
 """Root element of a file in XML, or the suffix of one that has none -> its format."""
 
@@ -96,11 +96,12 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
     if place.suffix.lower() in ("", *TEXTS):
         place = model_file(place)
     found = FORMATS[kind_of(place)]
-    known = [n for f in found.options for n, x in signature(f).parameters.items() if x.kind is Parameter.KEYWORD_ONLY]
+    reader, known = found.load()
     for option in options:
         if option not in known:
             raise ModelError(f"{printable(str(path))}: {found.name} has no option {option!r}; {nearest(option, known)}")
-    return found.read(place, **options)
+    made = reader(place, **options)
+    return made if isinstance(made, tuple) else (made, RunSettings())
 
 
 def kind_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What a file says and a mechanism cannot: collected while the file is read, and said once."""
+"""What of a file a mechanism cannot represent: collected while the file is read, and warned of once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def leave(lost: LeftOut, what: str, *elements: str) -> None:
     lost.setdefault(what, []).extend(elements)
 
 
-def said(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
+def warned(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
     """The mechanism, lenient only where it must be. Warns ModelWarning: all that was left out or changed, in one message."""
     wrong = unphysical(m)
     if wrong:

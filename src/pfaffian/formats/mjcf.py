@@ -10,11 +10,11 @@ import numpy as np
 
 from pfaffian.errors import ModelError, nearest
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.left_out import said
+from pfaffian.formats.left_out import warned
 from pfaffian.formats.mesh_file import places
 from pfaffian.formats.mjcf_actuator import read_actuators
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
-from pfaffian.formats.mjcf_model import Compiled, compiled
+from pfaffian.formats.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf_part import disabled, m_type, read_closures, read_lifts, read_tree
 from pfaffian.formats.mjcf_text import FLEX, prepare
 from pfaffian.formats.number import check_choice, printable
@@ -69,9 +69,9 @@ def parse_mjcf(
     Joints keep their coordinates, so that q is MuJoCo's qpos but for quaternions, which are (x, y, z, w) here, and for the
     velocity of a free joint, which is along the body's axes. What MuJoCo holds by soft constraints is exact: <connect>, <weld>,
     and couplings of joints and tendons. Motors stay motors, gear and gain make one gear; the input of a position or velocity
-    servo stays its target. Limits of joints and inputs are kept as data. What cannot be said is left out and named: contact,
-    tendons around shapes, muscles, activations, plugins, friction of tendons, soft bodies (flex), air. Cameras, sensors and
-    lights are ignored. Attached models are read as files that are included.
+    servo stays its target. Limits of joints and inputs are kept as data. What a mechanism cannot represent is left out and
+    named: contact, tendons around shapes, muscles, activations, plugins, friction of tendons, soft bodies (flex), air. Cameras,
+    sensors and lights are ignored. Attached models are read as files that are included.
 
     Args:
         text: of the file.
@@ -118,10 +118,10 @@ def parse_mjcf(
         lenient=True,
     )
     settings = _settings(c, made, start)
-    return said(made, found.root.source, lost), settings
+    return warned(made, found.root.source, lost), settings
 
 
-def _start(c: Compiled, keyframe: str | int | None) -> int | None:
+def _start(c: CompiledModel, keyframe: str | int | None) -> int | None:
     """Number of the keyframe, None for the pose of the file."""
     if keyframe is None:
         return None
@@ -132,7 +132,7 @@ def _start(c: Compiled, keyframe: str | int | None) -> int | None:
     return found
 
 
-def _settings(c: Compiled, m: Mechanism, key: int | None) -> RunSettings:
+def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
     """The start as settings of a run."""
     model, step = c.model, float(c.model.opt.timestep)
     qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
@@ -149,7 +149,7 @@ def _settings(c: Compiled, m: Mechanism, key: int | None) -> RunSettings:
     )
 
 
-def from_mujoco(c: Compiled, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def from_mujoco(c: CompiledModel, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """q and v of MuJoCo's qpos and qvel."""
     m, q, v = c.model, np.array(qpos, dtype=float), np.array(qvel, dtype=float)
     for n in range(m.njnt):

@@ -12,19 +12,19 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Bias, Drag, Length, Path, Sum, one
+from pfaffian.formats.coupling import ActuatorBias, JointSum, Length, LengthDamper, Path, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL
-from pfaffian.formats.mjcf_model import Compiled, among
+from pfaffian.formats.mjcf_model import CompiledModel, among
 from pfaffian.formats.mjcf_part import disabled, frame, m_type
 from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thruster, Transmission, thruster, transmission
 
 Motor = Actuator | Thruster | Transmission
 
-NOT_SAID = "actuators that cannot be said are left out"
+NOT_REPRESENTED = "actuators that a mechanism cannot represent are left out"
 
 
-def read_actuators(c: Compiled, lengths: dict[int, Length], lost: LeftOut) -> tuple[list[Motor], list[Force]]:
+def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) -> tuple[list[Motor], list[Force]]:
     """The inputs, and the forces that actuators add whatever their inputs are."""
     motors, forces = list[Motor](), list[Force]()
     if disabled(c, "ACTUATION"):
@@ -35,24 +35,24 @@ def read_actuators(c: Compiled, lengths: dict[int, Length], lost: LeftOut) -> tu
             continue
         gain = _gain(c, i)
         if gain is None:
-            leave(lost, NOT_SAID, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         if c.model.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_NONE:
             leave(lost, "activations of actuators are left out, the input is the activation", c.actuators[i])
         made = _on_site(c, i, gain, lost) if _transmits(c, i, "SITE") else _on_joints(c, i, gain, lengths, lost)
         if made is None:
-            leave(lost, NOT_SAID, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         motors += [made[0]] if made[0] else []
         forces += made[1]
     return motors, forces
 
 
-def _transmits(c: Compiled, i: int, *kinds: str) -> bool:
+def _transmits(c: CompiledModel, i: int, *kinds: str) -> bool:
     return among(c.model.actuator_trntype[i], *[getattr(c.mujoco.mjtTrn, f"mjTRN_{k}") for k in kinds])
 
 
-def _gain(c: Compiled, i: int) -> float | None:
+def _gain(c: CompiledModel, i: int) -> float | None:
     """Force per input; None where the force is not affine in it."""
     m, dyn = c.model, c.mujoco.mjtDyn
     gains, biases = c.mujoco.mjtGain, c.mujoco.mjtBias
@@ -65,13 +65,13 @@ def _gain(c: Compiled, i: int) -> float | None:
     return float(m.actuator_gainprm[i, 0]) if known and m.actuator_ctrlnum[i] == 1 else None
 
 
-def _bias(c: Compiled, i: int) -> np.ndarray:
+def _bias(c: CompiledModel, i: int) -> np.ndarray:
     """(3,) b0, b1, b2."""
     m = c.model
     return np.array(m.actuator_biasprm[i, :3]) * (m.actuator_biastype[i] == c.mujoco.mjtBias.mjBIAS_AFFINE)
 
 
-def _limits(c: Compiled, i: int, gain: float, lost: LeftOut, scalar: float = 0.0) -> tuple[float, float]:
+def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float = 0.0) -> tuple[float, float]:
     """(low, high) of the input, from its own range and the ranges of the forces.   scalar: gear onto a joint, if one."""
     m, biased = c.model, bool(np.any(_bias(c, i)))
     u = int(m.actuator_ctrladr[i])
@@ -91,7 +91,7 @@ def _limits(c: Compiled, i: int, gain: float, lost: LeftOut, scalar: float = 0.0
 Made = tuple[Motor | None, list[Force]]
 
 
-def _on_joints(c: Compiled, i: int, gain: float, lengths: dict[int, Length], lost: LeftOut) -> Made | None:
+def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length], lost: LeftOut) -> Made | None:
     """An actuator on a joint or a tendon."""
     n, gear = int(c.model.actuator_trnid[i, 0]), c.model.actuator_gear[c.model.actuator_outadr[i]]
     name, along, ends = c.actuators[i], None, dict[Any, float]()
@@ -99,7 +99,7 @@ def _on_joints(c: Compiled, i: int, gain: float, lengths: dict[int, Length], los
         along = lengths.get(n)
         if along is None or (isinstance(along, Path) and gain):
             return None
-        if isinstance(along, Sum):
+        if isinstance(along, JointSum):
             for joint, coef in zip(along.joints, np.array(ca.DM(along.coefs)).ravel(), strict=True):
                 ends[joint] = ends.get(joint, 0.0) + coef * gear[0]
     elif _transmits(c, i, "JOINT", "JOINTINPARENT") and m_type(c, n) not in (FREE, SPHERICAL):
@@ -126,17 +126,17 @@ def _motor(name: str, ends: dict[Any, float], limits: tuple[float, float]) -> Mo
     return Actuator(name, joint, component, ca.SX(gear), limits)
 
 
-def _bias_forces(c: Compiled, i: int, along: Length, gear: float) -> list[Force]:
+def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[Force]:
     b0, b1, b2 = (float(x) for x in _bias(c, i))
     found, name = list[Force](), c.actuators[i]
     if b0 or b1:
-        found.append(Potential(f"{name} bias"[:128], Bias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
+        found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
     if b2 and not disabled(c, "DAMPER"):
-        found.append(Dissipation(f"{name} damping"[:128], Drag(along, ca.SX(-(gear**2) * b2))))
+        found.append(Dissipation(f"{name} damping"[:128], LengthDamper(along, ca.SX(-(gear**2) * b2))))
     return found
 
 
-def _on_site(c: Compiled, i: int, gain: float, lost: LeftOut) -> Made | None:
+def _on_site(c: CompiledModel, i: int, gain: float, lost: LeftOut) -> Made | None:
     """A wrench at a site: a thruster where its moment is about its force; else along a free joint of the body."""
     m, s = c.model, int(c.model.actuator_trnid[i, 0])
     if m.actuator_trnid[i, 1] >= 0 or np.any(_bias(c, i)) or not gain or m.site_bodyid[s] == 0:

@@ -7,9 +7,20 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Coupling, Drag, Length, Path, Pull, Rotor, Sphere, Sum, TurnSpring, one
+from pfaffian.formats.coupling import (
+    FreeArmature,
+    JointSum,
+    Length,
+    LengthCoupling,
+    LengthDamper,
+    LengthInertia,
+    LengthSpring,
+    Path,
+    TurnSpring,
+    one,
+)
 from pfaffian.formats.left_out import LeftOut, leave
-from pfaffian.formats.mjcf_model import Compiled, among
+from pfaffian.formats.mjcf_model import CompiledModel, among
 from pfaffian.formats.mjcf_part import disabled, equality_name, m_type
 from pfaffian.formats.mjcf_text import CONTACT
 from pfaffian.model.body import WORLD
@@ -24,7 +35,7 @@ SPHERICAL, FREE = 1, 0
 # -- lengths ----------------------------------------------------------------------------------------------------------
 
 
-def tendon_lengths(c: Compiled, lost: LeftOut) -> dict[int, Length]:
+def tendon_lengths(c: CompiledModel, lost: LeftOut) -> dict[int, Length]:
     """Number of a tendon -> its length; without those that wrap around solids."""
     m, kinds, found = c.model, c.mujoco.mjtWrap, dict[int, Length]()
     for i in range(m.ntendon):
@@ -32,7 +43,7 @@ def tendon_lengths(c: Compiled, lost: LeftOut) -> dict[int, Length]:
         types = {int(m.wrap_type[w]) for w in wraps}
         if types <= {int(kinds.mjWRAP_JOINT)}:
             joints = tuple(c.joints[m.wrap_objid[w]] for w in wraps)
-            found[i] = Sum(joints, ca.SX(ca.DM([float(m.wrap_prm[w]) for w in wraps])))
+            found[i] = JointSum(joints, ca.SX(ca.DM([float(m.wrap_prm[w]) for w in wraps])))
         elif types <= {int(kinds.mjWRAP_SITE), int(kinds.mjWRAP_PULLEY)}:
             found[i] = _path(c, wraps)
         else:
@@ -40,7 +51,7 @@ def tendon_lengths(c: Compiled, lost: LeftOut) -> dict[int, Length]:
     return found
 
 
-def _path(c: Compiled, wraps: range) -> Path:
+def _path(c: CompiledModel, wraps: range) -> Path:
     m, sites, spans, divisors, before, divisor = c.model, list[int](), list[tuple[int, int]](), list[float](), False, 1.0
     for w in wraps:
         if m.wrap_type[w] == c.mujoco.mjtWrap.mjWRAP_PULLEY:
@@ -59,7 +70,7 @@ def _path(c: Compiled, wraps: range) -> Path:
 # -- what the model holds ---------------------------------------------------------------------------------------------
 
 
-def read_couplings(c: Compiled, lengths: dict[int, Length], lost: LeftOut) -> list[Holonomic]:
+def read_couplings(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) -> list[Holonomic]:
     """<equality> of joints and tendons, a polynomial of the fourth degree, as constraints."""
     m, kinds, found = c.model, c.mujoco.mjtEq, list[Holonomic]()
     if disabled(c, "EQUALITY") or disabled(c, "CONSTRAINT"):
@@ -74,11 +85,11 @@ def read_couplings(c: Compiled, lengths: dict[int, Length], lost: LeftOut) -> li
         parts = [one(c.joints[e]) if of_joints else lengths[e] for e in ends]
         starts = [float(m.qpos0[m.jnt_qposadr[e]]) if of_joints else float(m.tendon_length0[e]) for e in ends]
         numbers = ca.SX(ca.DM(m.eq_data[i, :5])), ca.SX(ca.DM([*starts, 0.0][:2]))
-        found.append(holonomic(equality_name(c, i), Coupling(parts[0], parts[1] if len(ends) > 1 else None, *numbers)))
+        found.append(holonomic(equality_name(c, i), LengthCoupling(parts[0], parts[1] if len(ends) > 1 else None, *numbers)))
     return found
 
 
-def read_passive(c: Compiled, lengths: dict[int, Length], friction: bool, lost: LeftOut) -> list[Force]:
+def read_passive(c: CompiledModel, lengths: dict[int, Length], friction: bool, lost: LeftOut) -> list[Force]:
     """Springs, dampers, inertias and friction of joints and tendons, as far as joints do not hold them themselves."""
     found: list[Force] = []
     for n in range(c.model.njnt):
@@ -92,7 +103,7 @@ def read_passive(c: Compiled, lengths: dict[int, Length], friction: bool, lost: 
     return found
 
 
-def _of_joint(c: Compiled, n: int, friction: bool, lost: LeftOut) -> list[Force]:
+def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[Force]:
     m, name, kind, found = c.model, c.joints[n], m_type(c, n), list[Force]()
     q, v = int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
     if kind in (FREE, SPHERICAL) and m.jnt_stiffness[n] and not disabled(c, "SPRING"):
@@ -100,7 +111,7 @@ def _of_joint(c: Compiled, n: int, friction: bool, lost: LeftOut) -> list[Force]
         rest = [*w[:-4], *w[-3:], w[-4]]
         found.append(Potential(f"{name} spring"[:128], TurnSpring(name, _number(m.jnt_stiffness[n]), ca.SX(ca.DM(rest)))))
     if kind == FREE and np.any(m.dof_armature[v : v + 6]):
-        found.append(KineticEnergy(f"{name} armature"[:128], Sphere(name, ca.SX(ca.DM(m.dof_armature[v : v + 6])))))
+        found.append(KineticEnergy(f"{name} armature"[:128], FreeArmature(name, ca.SX(ca.DM(m.dof_armature[v : v + 6])))))
     dry = float(m.dof_frictionloss[v])
     if not dry or disabled(c, "FRICTIONLOSS") or disabled(c, "CONSTRAINT"):
         return found
@@ -112,7 +123,7 @@ def _of_joint(c: Compiled, n: int, friction: bool, lost: LeftOut) -> list[Force]
     return found
 
 
-def _of_tendon(c: Compiled, i: int, along: Length, lost: LeftOut) -> list[Force]:
+def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[Force]:
     m, name, found = c.model, c.tendons[i], list[Force]()
     damping, armature = float(m.tendon_damping[i]), float(m.tendon_armature[i])
     for a in range(m.nactuator):
@@ -121,11 +132,11 @@ def _of_tendon(c: Compiled, i: int, along: Length, lost: LeftOut) -> list[Force]
             damping, armature = damping + square * m.actuator_damping[a], armature + square * m.actuator_armature[a]
     if m.tendon_stiffness[i] and not disabled(c, "SPRING"):
         low, high = (_number(x) for x in m.tendon_lengthspring[i])
-        found.append(Potential(f"{name} spring"[:128], Pull(along, _number(m.tendon_stiffness[i]), low, high)))
+        found.append(Potential(f"{name} spring"[:128], LengthSpring(along, _number(m.tendon_stiffness[i]), low, high)))
     if damping and not disabled(c, "DAMPER"):
-        found.append(Dissipation(f"{name} damper"[:128], Drag(along, _number(damping))))
+        found.append(Dissipation(f"{name} damper"[:128], LengthDamper(along, _number(damping))))
     if armature:
-        found.append(KineticEnergy(f"{name} armature"[:128], Rotor(along, _number(armature))))
+        found.append(KineticEnergy(f"{name} armature"[:128], LengthInertia(along, _number(armature))))
     if m.tendon_limited[i] and not disabled(c, "LIMIT"):
         leave(lost, "limits of tendons are left out", name)
     if m.tendon_frictionloss[i] and not disabled(c, "FRICTIONLOSS"):

@@ -34,7 +34,7 @@ class MeshGeom:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledModel:
     """A compiled model.   mujoco: the package.   model: its MjModel.   bodies, joints, tendons, actuators: names by number.
     meshes: number of a geometry -> what mesh it is.   touch: whether shapes of the file may touch each other."""
 
@@ -66,7 +66,7 @@ def need_mujoco() -> Any:
     return mujoco
 
 
-def compiled(found: MjcfText, where: Places) -> Compiled:
+def compiled(found: MjcfText, where: Places) -> CompiledModel:
     """The compiled model of a prepared text.
 
     Raises ModelError: what MuJoCo's compiler says, with the element; a body whose inertia would come from a missing mesh.
@@ -87,7 +87,7 @@ def compiled(found: MjcfText, where: Places) -> Compiled:
         raise found.root.error(f"{model.nbody} bodies are more than {MAX_BODIES}; split the file")
     counts = {"body": model.nbody, "jnt": model.njnt, "tendon": model.ntendon, "actuator": model.nactuator}
     b, j, t, a = _called(model, *(_names(model, kind, count) for kind, count in counts.items()))
-    return Compiled(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
+    return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
 
 
 def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[tuple[Any, MeshGeom]]:
@@ -97,14 +97,14 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[t
     """
     files = {m.name: _MeshFile(m, found, where) for m in spec.meshes}
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
-    kinds, meshes, wanted = mujoco.mjtGeom, list[tuple[Any, MeshGeom]](), set[str]()
+    kinds, meshes, used = mujoco.mjtGeom, list[tuple[Any, MeshGeom]](), set[str]()
     for body in spec.bodies:
         for geom in body.geoms:
             mesh = files.get(geom.meshname) if geom.meshname else None
             weighs = body.name != "world" and (always or not body.explicitinertial) and geom.mass != 0 and geom.density != 0
             solid = geom.type not in (kinds.mjGEOM_MESH, kinds.mjGEOM_SDF, kinds.mjGEOM_HFIELD)
             if mesh is not None and (weighs or solid) and mesh.data(found):
-                wanted.add(geom.meshname)
+                used.add(geom.meshname)
                 geom.contype = geom.conaffinity = 0
                 if not solid:
                     meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, True)))
@@ -116,7 +116,7 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[t
                     meshes.append((geom, MeshGeom(mesh.label, mesh.path, mesh.scale, False)))
                 _plain_sphere(kinds, geom)
     for mesh in list(spec.meshes):
-        if mesh.name in wanted:
+        if mesh.name in used:
             spec.assets[mesh.file] = files[mesh.name].bytes if mesh.file else b""
         else:
             spec.delete(mesh)
@@ -151,7 +151,9 @@ class _MeshFile:
             with Path(self.path).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise found.root.error(f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes")
+                raise found.root.error(
+                    f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes; simplify it, or leave the mesh out"
+                )
             self.bytes = data
         return bool(self.bytes)
 

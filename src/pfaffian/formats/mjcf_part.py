@@ -7,9 +7,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.coupling import GravityCompensation
 from pfaffian.formats.left_out import LeftOut, leave
-from pfaffian.formats.mjcf_model import Compiled
+from pfaffian.formats.mjcf_model import CompiledModel
 from pfaffian.model.body import WORLD, Body, body
 from pfaffian.model.constraint import Closure, closure, coincide
 from pfaffian.model.force import Potential
@@ -36,7 +36,7 @@ def frame(xyz: Any, quat: Any) -> Pose:
 # -- bodies and joints ------------------------------------------------------------------------------------------------
 
 
-def read_tree(c: Compiled, lost: LeftOut) -> tuple[list[Body], list[Joint]]:
+def read_tree(c: CompiledModel, lost: LeftOut) -> tuple[list[Body], list[Joint]]:
     """Bodies and joints; a body with several joints hangs on bodies without mass, one for each joint but the last."""
     bodies, joints, m = list[Body](), list[Joint](), c.model
     for i in range(1, m.nbody):
@@ -65,7 +65,7 @@ def _free(name: str, used: tuple[str, ...]) -> str:
     return name
 
 
-def _joint(c: Compiled, n: int, parent: str, child: str, at: Pose, lost: LeftOut) -> Joint:
+def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: LeftOut) -> Joint:
     """One joint; its coordinate is MuJoCo's, whose value at the pose of the file may differ from zero (ref)."""
     m, kind = c.model, KINDS[m_type(c, n)]
     q, v = int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
@@ -89,16 +89,16 @@ def _joint(c: Compiled, n: int, parent: str, child: str, at: Pose, lost: LeftOut
     return joint(c.joints[n], kind, parent, child, **given)
 
 
-def m_type(c: Compiled, n: int) -> int:
+def m_type(c: CompiledModel, n: int) -> int:
     return int(c.model.jnt_type[n])
 
 
-def disabled(c: Compiled, what: str) -> bool:
+def disabled(c: CompiledModel, what: str) -> bool:
     """Whether the file switches a part of the physics off."""
     return bool(c.model.opt.disableflags & int(getattr(c.mujoco.mjtDisableBit, f"mjDSBL_{what}")))
 
 
-def joint_damping(c: Compiled, n: int) -> float:
+def joint_damping(c: CompiledModel, n: int) -> float:
     """Of the joint and of the actuators on it."""
     if disabled(c, "DAMPER"):
         return 0.0
@@ -107,7 +107,7 @@ def joint_damping(c: Compiled, n: int) -> float:
     return own + _actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping)
 
 
-def _actuators(c: Compiled, kind: Any, n: int, values: np.ndarray) -> float:
+def _actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> float:
     """Sum of the values of the actuators on a joint or tendon, times the squares of their gears."""
     m = c.model
     on = [i for i in range(m.nactuator) if m.actuator_trntype[i] == kind and m.actuator_trnid[i, 0] == n]
@@ -120,7 +120,7 @@ def _turn(axis: np.ndarray, angle: float) -> Pose:
     return pose(quaternion=(*(np.sin(angle / 2) * axis), np.cos(angle / 2)))
 
 
-def _body(c: Compiled, i: int, lost: LeftOut) -> Body:
+def _body(c: CompiledModel, i: int, lost: LeftOut) -> Body:
     m = c.model
     R = np.array(ca.DM(frame((0, 0, 0), m.body_iquat[i]).R))
     I = R @ np.diag(m.body_inertia[i]) @ R.T
@@ -128,7 +128,7 @@ def _body(c: Compiled, i: int, lost: LeftOut) -> Body:
     return body(c.bodies[i], float(m.body_mass[i]), m.body_ipos[i].tolist(), (I + I.T) / 2, shape=shapes)
 
 
-def _shape(c: Compiled, g: int, lost: LeftOut) -> list[Shape]:
+def _shape(c: CompiledModel, g: int, lost: LeftOut) -> list[Shape]:
     """What pictures show of a geometry; none of planes, height fields and solids that `shape` does not know."""
     m, size = c.model, [float(x) for x in c.model.geom_size[g]]
     at, role = frame(m.geom_pos[g], m.geom_quat[g]), "visual" if m.geom_group[g] <= _LAST_VISUAL else "collision"
@@ -156,7 +156,7 @@ def _shape(c: Compiled, g: int, lost: LeftOut) -> list[Shape]:
 # -- closures ---------------------------------------------------------------------------------------------------------
 
 
-def read_closures(c: Compiled, lost: LeftOut) -> list[Closure]:
+def read_closures(c: CompiledModel, lost: LeftOut) -> list[Closure]:
     """<connect> and <weld> as exact closures."""
     m, kinds, found = c.model, c.mujoco.mjtEq, list[Closure]()
     if disabled(c, "EQUALITY") or disabled(c, "CONSTRAINT"):
@@ -172,14 +172,14 @@ def read_closures(c: Compiled, lost: LeftOut) -> list[Closure]:
     return found
 
 
-def equality_name(c: Compiled, i: int) -> str:
+def equality_name(c: CompiledModel, i: int) -> str:
     m = c.model
     at, names = m.name_eqadr[i], bytes(m.names)
     own = names[at : names.index(b"\0", at)].decode("utf-8", "replace")
     return own if own and own.isprintable() and len(own) <= 100 else f"equality {i}"
 
 
-def _closure(c: Compiled, i: int, name: str, weld: bool) -> Closure:
+def _closure(c: CompiledModel, i: int, name: str, weld: bool) -> Closure:
     m, x = c.model, c.model.eq_data[i]
     ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
     if m.eq_objtype[i] == c.mujoco.mjtObj.mjOBJ_SITE:
@@ -198,7 +198,7 @@ def _closure(c: Compiled, i: int, name: str, weld: bool) -> Closure:
 # -- weightless bodies ------------------------------------------------------------------------------------------------
 
 
-def read_lifts(c: Compiled) -> list[Potential]:
+def read_lifts(c: CompiledModel) -> list[Potential]:
     """gravcomp: a force on the mass centre that carries a part of the weight."""
     m, found = c.model, list[Potential]()
     if disabled(c, "GRAVITY"):
@@ -206,7 +206,9 @@ def read_lifts(c: Compiled) -> list[Potential]:
     for i in range(1, m.nbody):
         if m.body_gravcomp[i] != 0 and m.body_mass[i] != 0:
             force = -m.body_gravcomp[i] * m.body_mass[i] * m.opt.gravity
-            found.append(Potential(f"{c.bodies[i]} gravcomp"[:128], Lifted(c.bodies[i], _dm(m.body_ipos[i]), _dm(force))))
+            found.append(
+                Potential(f"{c.bodies[i]} gravcomp"[:128], GravityCompensation(c.bodies[i], _dm(m.body_ipos[i]), _dm(force)))
+            )
     return found
 
 

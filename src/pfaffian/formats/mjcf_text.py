@@ -76,8 +76,8 @@ class MjcfText:
 
     def error(self, error: Exception) -> ModelError:
         """A compiler's error, with the element that it is about."""
-        said = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", _innermost(error))).strip().split("\n")[0], 400)
-        return self.element(error).error(f"{said} (said by MuJoCo's compiler)")
+        message = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", _innermost(error))).strip().split("\n")[0], 400)
+        return self.element(error).error(f"{message} (said by MuJoCo's compiler)")
 
     def element(self, error: Exception) -> Element:
         """The element that a compiler's error is about, the root where it does not say."""
@@ -120,7 +120,7 @@ def _prepared(whole: Element, found: MjcfText, folder: Path | None, within: tupl
     meshes = _mesh_folder(whole)
     if within and folder is not None and meshes != "/":
         meshes = (within[-1].parent.relative_to(folder.resolve()) / meshes).as_posix()
-    kept = _kept(whole, found, "" if meshes == "." else meshes)
+    kept = _readable(whole, found, "" if meshes == "." else meshes)
     if kept is None:
         return "", 0
     _strip_keys(kept, found)
@@ -199,13 +199,13 @@ def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping
 
 def _mesh_folder(root: Element) -> str:
     """meshdir or assetdir of the compiler; "/" where only the last part of a path counts (strippath)."""
-    said: dict[str, str] = {}
+    given: dict[str, str] = {}
     for compiler in root.all("compiler"):
-        said |= compiler.attributes
-    return "/" if said.get("strippath") == "true" else said.get("meshdir", said.get("assetdir", ""))
+        given |= compiler.attributes
+    return "/" if given.get("strippath") == "true" else given.get("meshdir", given.get("assetdir", ""))
 
 
-def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
+def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
     """The element without what has no part in the mechanics; None where nothing of it has."""
     if element.tag in _SOFT:
         leave(found.lost, FLEX, element.attributes.get("name", element.attributes.get("flex", "?")))
@@ -219,9 +219,9 @@ def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
             leave(found.lost, "plugins are left out", element.attributes.get("name", element.attributes.get("plugin", "?")))
         return None
     given = dict(element.attributes)
-    for key, said in given.items():
-        if _NAN.search(said):  # the compiler would take it, and write a log file into the working folder
-            raise element.error(f"{key} {printable(said)} is not a number")
+    for key, value in given.items():
+        if _NAN.search(value):  # the compiler would take it, and write a log file into the working folder
+            raise element.error(f"{key} {printable(value)} is not a number")
     for key in _ATTRIBUTES:
         if given.pop(key, None) is not None and key == "delay":
             leave(found.lost, "delays of actuators are left out", given.get("name", "?"))
@@ -235,7 +235,7 @@ def _kept(element: Element, found: MjcfText, folder: str) -> Element | None:
     if element.tag == "mesh" and any(c.tag == "plugin" for c in element.children):
         leave(found.lost, "plugins are left out", *(c.attributes.get("plugin", "?") for c in element.all("plugin")))
         return None
-    children = [] if element.tag == "material" else [_kept(c, found, folder) for c in element.children]
+    children = [] if element.tag == "material" else [_readable(c, found, folder) for c in element.children]
     return Element(element.tag, given, element.source, element.line, [c for c in children if c is not None])
 
 

@@ -11,6 +11,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.mjcf_write_part import COORDINATES, TURNED, add_actuator, add_closure, add_mimic, add_spring, same_frames
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, tell
+from pfaffian.maths import so3
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Spring
@@ -80,13 +81,11 @@ def _body(parent: Tag, j: Joint, b: Body, m: Mechanism, assets: Tag, lost: list[
 
 def place(tag: Tag, X: Frame) -> None:
     """Position and orientation of an element, where it has one."""
-    from scipy.spatial.transform import Rotation
-
     R, p = X
     if p.any():
         tag.given["pos"] = p
     if not is_one(R):
-        x, y, z, w = Rotation.from_matrix(R).as_quat()
+        x, y, z, w = so3.quaternions(R)
         tag.given["quat"] = (w, x, y, z)
 
 

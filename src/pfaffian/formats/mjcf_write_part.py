@@ -9,6 +9,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.xml_write import Tag, is_one, numbers, plain
+from pfaffian.maths import so3
 from pfaffian.model.constraint import Closure
 from pfaffian.model.force import Actuator, Spring, Thruster
 from pfaffian.model.joint import KINDS, Joint
@@ -77,9 +78,7 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
 
 def site(body: Tag, name: str, X: Frame) -> None:
     """A named frame in a body."""
-    from scipy.spatial.transform import Rotation
-
-    x, y, z, w = Rotation.from_matrix(X[0]).as_quat()
+    x, y, z, w = so3.quaternions(X[0])
     body.add("site", name=name, pos=X[1], quat=(w, x, y, z), group="4")
 
 

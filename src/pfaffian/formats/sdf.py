@@ -10,16 +10,16 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.coupling import GravityCompensation
 from pfaffian.formats.file import as_path, read_text
-from pfaffian.formats.left_out import LeftOut, leave, said
+from pfaffian.formats.left_out import LeftOut, leave, warned
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import check_choice, numbers, printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.sdf_frame import MODEL, Frames, read_frames
 from pfaffian.formats.sdf_joint import Joined, check_mimics, read_couplings, read_friction, read_loops, read_tree
 from pfaffian.formats.sdf_nest import Flat, Scope, check_placed_alone, flatten, include_name, open_include, read_version
-from pfaffian.formats.sdf_part import SdfJoint, SdfLink, own_pose, read_joint, read_link, value
+from pfaffian.formats.sdf_part import SdfJoint, SdfLink, read_joint, read_link, value, written_pose
 from pfaffian.formats.sdf_shape import read_shapes
 from pfaffian.formats.sdf_tree import Ends, span
 from pfaffian.formats.xml import Element, parse_xml
@@ -80,9 +80,9 @@ def parse_sdf(
 
     A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
     become exact closures; a gearbox becomes a constraint on two angles. Nested and included models are part of theirs: what
-    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and
-    "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry
-    friction is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
+    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and "name
+    axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry friction is
+    smooth. What a mechanism cannot represent is left out and named: contact, plugins, dampers of joints that close loops.
 
     Args:
         text: of the file.
@@ -136,7 +136,7 @@ def parse_sdf(
         gravity=_gravity(world),
         lenient=True,
     )
-    return said(made, sdf.source, lost), _settings(world, made, made_tree.start)
+    return warned(made, sdf.source, lost), _settings(world, made, made_tree.start)
 
 
 def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:
@@ -158,7 +158,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
         check_placed_alone(model)
         return model, scope, world
     if not names:
-        raise sdf.error("there is no <model>")
+        raise sdf.error("there is no <model>; give a file with one")
     if name is None:
         listed = ", ".join(printable(names[id(m)]) for m, _ in found[:8])
         raise sdf.error(f"there are {len(found)} models: {listed}; pass model=name")
@@ -168,7 +168,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
 def _place(model: Element, frames: Frames) -> Pose:
     """The place of the model in the world: the pose of the model, or of its placement_frame."""
     at = model.attributes.get("placement_frame", "")
-    here = own_pose(model.first("pose"))
+    here = written_pose(model.first("pose"))
     return here @ frames.at(at, model).inverse() if at else here
 
 
@@ -197,7 +197,7 @@ def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potent
         return ca.SX(ca.DM([-link.mass * g for g in gravity]))
 
     return [
-        Potential(f"{n} without gravity"[:128], Lifted(n, ca.SX(ca.DM(x.com)), force(x)))
+        Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
         for n, x in links.items() if x.floats and x.mass
     ]  # fmt: skip
 
@@ -220,8 +220,8 @@ def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray])
     """The time step of the world, and the start of what floats."""
     physics = None if world is None else world.first("physics")
     step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
-    if not 0 < step < 1:
-        raise physics.error(f"max_step_size {step} is no time step") if physics else ModelError("step")
+    if physics is not None and not 0 < step < 1:
+        raise physics.error(f"max_step_size {step} is no time step")
     q = m.neutral()
     for joint, x in start.items():
         q[m.q_slices[joint]] = x

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pfaffian.formats.number import printable
-from pfaffian.formats.sdf_part import SdfJoint, name_of, own_pose, word
+from pfaffian.formats.sdf_part import SdfJoint, name_of, word, written_pose
 from pfaffian.formats.xml import Element
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -25,29 +25,29 @@ class Frames:
     after: Mapping[str, Pose] = field(default_factory=dict)
     known: dict[str, Pose] = field(default_factory=lambda: {MODEL: IDENTITY, "": IDENTITY})
 
-    def at(self, name: str, asked: Element) -> Pose:
-        """The pose of a frame in the model. Raises ModelError: there is none, or it is relative to itself."""
-        waiting, wanted = list[str](), name
+    def at(self, name: str, namer: Element) -> Pose:
+        """The pose of a frame that an element names. Raises ModelError: there is none, or it is relative to itself."""
+        waiting, target = list[str](), name
         while name not in self.known:
             if name not in self.defaults:
-                raise asked.error(f"there is no link, joint or frame {printable(name)}; add it, or correct the name")
+                raise namer.error(f"there is no link, joint or frame {printable(name)}; add it, or correct the name")
             if name in waiting:
                 raise self.defaults[name][0].error("its pose is relative to itself, by way of others; break the circle")
             waiting.append(name)
             name = self._base(name)
         while waiting:
             last = waiting.pop()
-            here = self.known[self._base(last)] @ own_pose(self.defaults[last][0].first("pose"))
+            here = self.known[self._base(last)] @ written_pose(self.defaults[last][0].first("pose"))
             self.known[last] = here @ self.after[last] if last in self.after else here
-        return self.known[wanted]
+        return self.known[target]
 
-    def link_of(self, name: str, asked: Element) -> str:
+    def link_of(self, name: str, namer: Element) -> str:
         """The link that a frame belongs to: parents and children of joints may be frames. "world" stays."""
         seen = set[str]()
         while name != "world":
             element, otherwise = self.defaults.get(name, (None, ""))
             if element is None or name in seen:
-                raise asked.error(f"there is no link {printable(name)}; add it, or correct the name")
+                raise namer.error(f"there is no link {printable(name)}; add it, or correct the name")
             if element.tag == "link":
                 return name
             seen.add(name)
@@ -56,7 +56,7 @@ class Frames:
 
     def of_joint(self, joint: SdfJoint) -> Pose:
         """The pose of a joint's frame in the model."""
-        return self.at(_own(joint.name), joint.element)
+        return self.at(_joint_key(joint.name), joint.element)
 
     def _base(self, name: str) -> str:
         """The frame that a frame is relative to."""
@@ -70,7 +70,7 @@ def relative_to(element: Element) -> str:
     return "" if pose is None else pose.attributes.get("relative_to", pose.attributes.get("frame", ""))
 
 
-def _own(joint: str) -> str:
+def _joint_key(joint: str) -> str:
     """The key of a joint's frame, whatever else has its name."""
     return f"<joint> {joint}"
 
@@ -87,7 +87,7 @@ def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Po
         if element.tag not in ("link", "joint", "frame"):
             continue
         name = name_of(element)
-        old = version < (1, 7) and element.tag == "joint" and _own(name) not in found
+        old = version < (1, 7) and element.tag == "joint" and _joint_key(name) not in found
         if name in found and not old:
             raise element.error(f"a <{found[name][0].tag}> of this name is on line {found[name][0].line}; names must be unique")
         base = MODEL
@@ -96,6 +96,6 @@ def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Po
         elif element.tag == "frame":
             base = element.attributes.get("attached_to", "") or MODEL
         if element.tag == "joint":
-            found[_own(name)] = (element, base)
+            found[_joint_key(name)] = (element, base)
         found.setdefault(name, (element, base))
     return Frames(found, after)

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Coupling, one
+from pfaffian.formats.coupling import LengthCoupling, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.number import printable
 from pfaffian.formats.sdf_frame import Frames
@@ -200,16 +200,16 @@ def read_couplings(joined: Joined, tree: list[Ends]) -> list[Holonomic]:
         first, second = (_angle(joined, tree, j, end, axis) for end, axis in zip((j.parent, j.child), j.axes, strict=True))
         ratio = -j.ratio * first[1] / second[1]
         coefs = ca.SX(ca.DM([0.0, ratio, 0.0, 0.0, 0.0]))
-        found.append(holonomic(j.name, Coupling(one(second[0]), one(first[0]), coefs, ca.SX.zeros(2, 1))))
+        found.append(holonomic(j.name, LengthCoupling(one(second[0]), one(first[0]), coefs, ca.SX.zeros(2, 1))))
     return found
 
 
 def _angle(joined: Joined, tree: list[Ends], j: SdfJoint, link: str, axis: SdfAxis) -> tuple[str, float]:
     """The joint between the reference body and a link, and the sign of its coordinate about the gearbox's axis."""
-    wanted = frames_axis(joined, j, axis)
+    target = frames_axis(joined, j, axis)
     for e in tree:
         if {e.parent, e.child} == {j.reference, link} and e.joint.kind in ("revolute", "continuous"):
-            along = float(np.dot(frames_axis(joined, e.joint, e.joint.axes[0]), wanted))
+            along = float(np.dot(frames_axis(joined, e.joint, e.joint.axes[0]), target))
             if abs(abs(along) - 1) > 1e-3:
                 raise j.element.error(f"its axis is not that of joint {printable(e.joint.name)}, which it gears")
             return e.joint.name, np.sign(along) * (1.0 if e.child == link else -1.0)

@@ -229,10 +229,10 @@ def _configured(config: Path) -> str:
 
 def read_version(sdf: Element) -> tuple[int, ...]:
     """The version of an <sdf>. Raises ModelError: it is none."""
-    said = sdf.attributes.get("version", "")
-    parts = said.split(".")
+    version = sdf.attributes.get("version", "")
+    parts = version.split(".")
     if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts):
-        raise sdf.error(f"version {printable(said)} is none, such as 1.9")
+        raise sdf.error(f"version {printable(version)} is none, such as 1.9")
     return tuple(map(int, parts))
 
 

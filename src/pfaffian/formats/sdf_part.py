@@ -106,7 +106,7 @@ def truth(element: Element, tag: str, default: bool = False) -> bool:
     return text in ("true", "1")
 
 
-def own_pose(element: Element | None) -> Pose:
+def written_pose(element: Element | None) -> Pose:
     """The numbers of a <pose>, whatever it is relative to."""
     if element is None or not element.content:
         return IDENTITY
@@ -157,7 +157,7 @@ def read_link(element: Element, lost: LeftOut) -> SdfLink:
     if not 0 <= mass < math.inf:
         raise inertial.error(f"the mass {mass} of {printable(name)} must be zero or positive")
     I = _tensor(inertial)
-    at = own_pose(inertial.first("pose"))
+    at = written_pose(inertial.first("pose"))
     R = np.array(ca.DM(at.R))
     I = R @ I @ R.T
     if not np.isfinite(I).all():

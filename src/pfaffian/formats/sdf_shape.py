@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pfaffian.errors import ModelError
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mesh_file import Places
 from pfaffian.formats.number import numbers
-from pfaffian.formats.sdf_part import own_pose, value, word
+from pfaffian.formats.sdf_part import value, word, written_pose
 from pfaffian.formats.xml import Element
 from pfaffian.model.shape import ROLES, Shape, mesh, shape
 from pfaffian.output.plain import text
@@ -37,12 +38,12 @@ def _shape(element: Element, role: str, where: Places) -> Shape | None:
     solid = geometry.children[0] if geometry and len(geometry.children) == 1 else None
     if solid is None or (element.first("pose") or element).attributes.get("relative_to"):
         return None
-    at, colour = own_pose(element.first("pose")), _colour(element)
+    at, colour = written_pose(element.first("pose")), _colour(element)
     if solid.tag == "mesh":
         name = word(solid, "uri")
         scale = numbers(word(solid, "scale", "1 1 1"), 3, solid.where)
         return mesh(where.find(name), text(name, 120), scale, at, colour, role)
-    sizes: dict[str, Callable[[], dict]] = {
+    sizes: dict[str, Callable[[], dict[str, Any]]] = {
         "box": lambda: {"size": numbers(word(solid, "size"), 3, solid.where)},
         "sphere": lambda: {"radius": value(solid, "radius", 1.0)},
     }
@@ -53,8 +54,8 @@ def _shape(element: Element, role: str, where: Places) -> Shape | None:
 
 def _colour(element: Element) -> tuple[float, ...] | None:
     material = element.first("material")
-    said = None if material is None else material.first("diffuse") or material.first("ambient")
-    if said is None:
+    colour = None if material is None else material.first("diffuse") or material.first("ambient")
+    if colour is None:
         return None
-    count = len(said.content.split()[:5])
-    return tuple(min(max(x, 0.0), 1.0) for x in numbers(said.content, count, said.where)) if count in (3, 4) else None
+    count = len(colour.content.split()[:5])
+    return tuple(min(max(x, 0.0), 1.0) for x in numbers(colour.content, count, colour.where)) if count in (3, 4) else None

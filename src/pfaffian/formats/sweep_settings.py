@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pfaffian.formats.yaml_tree import Node
 
-METHODS = ("sobol", "halton", "latin")
+Method = Literal["sobol", "halton", "latin"]
+"""How samples fill a space."""
 MOST = 2.0**47
 STATISTICS = ("maximum", "minimum", "mean", "integral", "final")
 
@@ -34,7 +35,7 @@ class SweepSettings:
     listed: Mapping[str, tuple[str, tuple[float, ...]]] = field(default_factory=dict)
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     count: int = 0
-    method: str = "sobol"
+    method: Method = "sobol"
     seed: int = 0
     keep: Mapping[str, Any] = field(default_factory=dict)
     block: int | None = None
@@ -44,13 +45,13 @@ def read_sweep(node: Node) -> SweepSettings:
     """The settings of a `sweep:` section: axes, samples, keep, block."""
     f = node.fields(("axes", "samples", "keep", "block"), required=("keep",))
     listed = {label: _axis(label, x) for label, x in (f["axes"].map() if "axes" in f else {}).items()}
-    keep = {name: _kept(x) for name, x in f["keep"].map().items()}
+    keep = {name: _record(x) for name, x in f["keep"].map().items()}
     given: dict[str, Any] = {}
     if "samples" in f:
         s = f["samples"].fields(("ranges", "count", "method", "seed"), required=("ranges", "count"))
         given["ranges"] = {label: x.constants(2) for label, x in s["ranges"].map().items()}
         given["count"] = _whole(s["count"])
-        given |= {"method": s["method"].choice(METHODS)} if "method" in s else {}
+        given |= {"method": s["method"].choice(get_args(Method))} if "method" in s else {}
         given |= {"seed": _whole(s["seed"], 0)} if "seed" in s else {}
     if not listed and not given:
         raise node.error("a sweep needs axes or samples")
@@ -71,7 +72,7 @@ def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
     return dim, tuple(a + (b - a) * i / max(n - 1, 1) for i in range(n))
 
 
-def _kept(node: Node) -> Any:
+def _record(node: Node) -> Any:
     """`{maximum: q}` and so on, `{first_crossing: q, level: 0, direction: rising}`, `{histogram: q, edges: [...]}`, or true."""
     if isinstance(node.value, str):
         if not node.truth():

@@ -262,7 +262,12 @@ def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: 
 
 
 def _tree(
-    order: list[UrdfJoint], called: Mapping[str, str], root: str, base: str, follow: bool, coupling: Mapping[str, dict]
+    order: list[UrdfJoint],
+    called: Mapping[str, str],
+    root: str,
+    base: str,
+    follow: bool,
+    coupling: Mapping[str, dict[str, Any]],
 ) -> list[Joint]:
     made, fixed = [], _fixed_places(order) if follow else {}
     if called[root] != WORLD:
@@ -362,7 +367,7 @@ def _tell(source: str, closing: list[Loop], cut: list[UrdfJoint], also: Beside, 
         _notice(f"{source}: motors are on the joints that the file calls independent; actuated=[...] chooses others")
     known = {j.name for j in (*order, *cut)}
     lost = [*also.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
-    for words in (*also.said, *([f"left out: {_listed(lost)}"] if lost else [])):
+    for words in (*also.changed, *([f"left out: {_listed(lost)}"] if lost else [])):
         _notice(f"{source}: {words}")
 
 

@@ -30,7 +30,7 @@ _ZERO = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Coupling:
+class CoupledLinks:
     """ratio times the angle of `links[0]` is that of `links[1]`, both from the last body that carries both."""
 
     links: tuple[str, str]
@@ -43,9 +43,9 @@ class Beside:
     """What stands beside the tree.   forces: functions of link -> body.   lost: what is left out, with its line."""
 
     loops: list[Loop] = field(default_factory=list)
-    couplings: list[Coupling] = field(default_factory=list)
+    couplings: list[CoupledLinks] = field(default_factory=list)
     forces: list[Callable[[Mapping[str, str]], tuple[Force, ...]]] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
 
@@ -92,7 +92,7 @@ def _coupling(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> N
     ratio = needed(e, "ratio", name).number("value")
     if ratio == 0:
         raise e.error("the ratio is zero; a coupling of no motion is a fixed joint")
-    found.couplings.append(Coupling((ends[0], ends[1]), ratio, e))
+    found.couplings.append(CoupledLinks((ends[0], ends[1]), ratio, e))
 
 
 def _loop_joint(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
@@ -205,7 +205,9 @@ def _bushing(e: Element, found: Beside, frames: Mapping[str, tuple[str, Pose]]) 
         return bushing(f"bushing {names[0]} {names[1]}", a, c, **given)
 
     found.forces.append(made)
-    found.said.append(f"the bushing on line {e.line} acts on poses instead of roll, pitch and yaw: the same where it is small")
+    found.changed.append(
+        f"the bushing on line {e.line} acts on poses instead of roll, pitch and yaw: the same where it is small"
+    )
 
 
 def _even(K: np.ndarray) -> np.ndarray:
@@ -242,7 +244,7 @@ _SILENT = ("drake:joint", "drake:collision_filter_group")
 """Read elsewhere, or without a part in the motion."""
 
 
-def coupled(couplings: list[Coupling], order: list[UrdfJoint]) -> dict[str, dict[str, float]]:
+def coupled(couplings: list[CoupledLinks], order: list[UrdfJoint]) -> dict[str, dict[str, float]]:
     """Joint -> what it follows: ratio times the sum of joints to the one link is the sum of those to the other."""
     leading, found = {j.child: j for j in order}, dict[str, dict[str, float]]()
     for c in couplings:
@@ -263,7 +265,7 @@ def coupled(couplings: list[Coupling], order: list[UrdfJoint]) -> dict[str, dict
     return found
 
 
-def _path(link: str, leading: Mapping[str, UrdfJoint], c: Coupling) -> list[UrdfJoint]:
+def _path(link: str, leading: Mapping[str, UrdfJoint], c: CoupledLinks) -> list[UrdfJoint]:
     """The joints from the root to a link."""
     path, at = list[UrdfJoint](), link
     if link not in leading and all(j.parent != link for j in leading.values()):

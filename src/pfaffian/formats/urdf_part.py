@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -40,7 +41,7 @@ class UrdfLink:
 
 
 @dataclass(frozen=True)
-class Mimic:
+class UrdfMimic:
     """q = multiplier * q of `joint` + offset."""
 
     joint: str
@@ -67,7 +68,7 @@ class UrdfJoint:
     effort: float
     damping: float
     friction: float
-    mimic: Mimic | None
+    mimic: UrdfMimic | None
     turn: Pose = IDENTITY
     pitch: float | None = None
     independent: bool | None = None
@@ -176,16 +177,16 @@ def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
     return (low, high), effort if effort > 0 else math.inf
 
 
-def _mimic(element: Element) -> Mimic | None:
+def _mimic(element: Element) -> UrdfMimic | None:
     mimic = element.first("mimic")
     if mimic is None:
         return None
-    return Mimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+    return UrdfMimic(mimic.text("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
 
 
-def unique(parts: list, what: str) -> dict:
+def unique(parts: list[Any], what: str) -> dict[str, Any]:
     """Name -> part. Raises ModelError at the second use of a name."""
-    named: dict = {}
+    named: dict[str, Any] = {}
     for part in parts:
         if part.name in named:
             first = named[part.name].element.line

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 
@@ -102,7 +103,7 @@ def retyped(joints: dict[str, UrdfJoint], side: Sidecar) -> dict[str, UrdfJoint]
     return made
 
 
-def _typed(word: str, node: Node) -> dict:
+def _typed(word: str, node: Node) -> dict[str, Any]:
     if word in ("FIXED", "SPHERICAL"):
         return {"kind": word.lower()}
     axes = word.removeprefix("UJOINT_")

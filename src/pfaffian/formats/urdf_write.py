@@ -47,8 +47,8 @@ def urdf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     whole, names = all(_plain(m, a) for a in m.actuators), [a.name for a in m.actuators]
     section: dict[str, Any] = {"file": path.name, "mimic": "follow", "actuated": names if whole else []}
     more = ["parameters", "constraints", "forces"] + ([] if whole else ["actuators"])
-    said = ["gravity"] if tuple(numbers(m.gravity, "gravity")) != _GRAVITY else []
-    beside = yaml_text(m, settings, folder, urdf=section, only=(*said, *more))
+    sections = ["gravity"] if tuple(numbers(m.gravity, "gravity")) != _GRAVITY else []
+    beside = yaml_text(m, settings, folder, urdf=section, only=(*sections, *more))
     tell(lost, "URDF")
     comment = f"{path.with_suffix('.yaml').name} beside this file reads it with its loops, forces and motors"
     return {path: document(robot, comment), _free(path): beside}
@@ -107,10 +107,10 @@ def _origin(parent: Tag, X: Frame, after: np.ndarray | None = None, whole: np.nd
     R, p = X
     if not p.any() and is_one(R):
         return
-    G, wanted, angles = np.eye(3) if after is None else after, R if whole is None else whole, rpy_of(R)
+    G, target, angles = np.eye(3) if after is None else after, R if whole is None else whole, rpy_of(R)
     for digits in (6, 9, 12, 14, 15, 16):
         short = np.round(angles, digits)
-        if np.array_equal(constant(pose(rpy=short).R @ ca.SX(G), "rpy"), wanted):
+        if np.array_equal(constant(pose(rpy=short).R @ ca.SX(G), "rpy"), target):
             angles = short
             break
     parent.add("origin", xyz=p, rpy=None if is_one(R) else angles)

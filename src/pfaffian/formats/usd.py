@@ -18,6 +18,7 @@ from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd_joint import UsdJoint, read_joint
 from pfaffian.formats.usd_stage import Stage, open_stage, readable
+from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, closure
 from pfaffian.model.force import Actuator, actuator
@@ -234,18 +235,17 @@ def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dic
 
 def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:
     """Name of a coordinate -> its value, of a joint whose second frame stands so in the first."""
-    from scipy.spatial.transform import Rotation
-
     n = np.array(j.axis)
     if j.kind == "revolute":
-        return {j.name: float(Rotation.from_matrix(R).as_rotvec() @ n)}
+        *turn, w = so3.quaternions(R)
+        return {j.name: float(2 * np.arctan2(turn @ n, w))}
     if j.kind == "prismatic":
         return {j.name: float(p @ n)}
     if j.kind not in ("spherical", "free", "translation") or m.joint(j.name).mimic:
         return {}
     if flipped:
         R, p = R.T, -R.T @ p
-    turned = Rotation.from_matrix(R).as_quat() if j.kind != "translation" else []
+    turned: Any = so3.quaternions(R) if j.kind != "translation" else []
     slid: Any = p if j.kind != "spherical" else []
     names = m.q_names[m.q_slices[j.name]]
     return dict(zip(names, (float(x) for x in (*slid, *turned)), strict=True))

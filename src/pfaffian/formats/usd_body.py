@@ -109,7 +109,10 @@ def _solid(s: Stage, part: Any, scale: np.ndarray, at: Pose) -> Shape | None:
     colour = [min(max(float(c), 0.0), 1.0) for c in colours[0]] if colours else None
     seen: dict[str, Any] = {"role": role, "colour": colour}
     kind = part.GetTypeName()
-    value = lambda name: float(part.GetAttribute(name).Get())  # noqa: E731
+
+    def value(name: str) -> float:
+        return float(part.GetAttribute(name).Get())
+
     if kind == "Cube":
         return shape("box", size=(value("size") * scale * s.length).tolist(), placement=at, **seen)
     if kind == "Mesh":

@@ -10,6 +10,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.formats.number import printable
 from pfaffian.formats.usd_stage import Stage
+from pfaffian.maths import so3
 from pfaffian.model.joint import UNLIMITED
 
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
@@ -51,7 +52,7 @@ class UsdJoint:
 
 
 def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
-    """A joint that is enabled.   bodies: path of a rigid body -> its name. Raises ModelError: what cannot be said of it."""
+    """A joint that is enabled.   bodies: path of a rigid body -> name. Raises ModelError: a mechanism cannot represent it."""
     from pxr import UsdPhysics
 
     j = UsdPhysics.Joint(prim)
@@ -104,7 +105,7 @@ def _by_locks(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
     raise s.error(prim, f"no joint leaves {', '.join(free)}; split it into joints of one degree of freedom")
 
 
-def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple]:
+def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
     """Name of the body, and the joint's frame in it; a target that is no rigid body stands in the world."""
     targets = rel.GetTargets()
     if len(targets) > 1:
@@ -133,11 +134,9 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
 
 
 def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
         raise s.error(prim, f"the rotation {q} has no direction")
-    return Rotation.from_quat(q).as_matrix()
+    return so3.quat_to_matrix(np.array(q) / np.linalg.norm(q)).full()
 
 
 def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
@@ -158,24 +157,29 @@ def _drive(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> Driv
     from pxr import UsdPhysics
 
     given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
-    wanted = {"revolute": ("angular", *_TURNS), "prismatic": ("linear", *_SLIDES)}.get(kind, ())
-    if len(given) > 1 or any(n not in wanted for n in given):
+    allowed = {"revolute": ("angular", *_TURNS), "prismatic": ("linear", *_SLIDES)}.get(kind, ())
+    if len(given) > 1 or any(n not in allowed for n in given):
         lost.append(f"drives {', '.join(given)}")
         return None
     if not given:
         return None
     d = UsdPhysics.DriveAPI.Get(prim, given[0])
-    number = lambda attribute, default: float(default if (x := attribute.Get()) is None else x)  # noqa: E731
     if str(d.GetTypeAttr().Get() or "force") != "force":
         lost.append("a drive of accelerations")
         return None
     force = s.mass * s.length * (s.length if kind == "revolute" else 1.0)
-    most = number(d.GetMaxForceAttr(), np.inf)
+    most = _number(d.GetMaxForceAttr(), np.inf)
     return Drive(
-        number(d.GetStiffnessAttr(), 0.0) * force / unit, number(d.GetDampingAttr(), 0.0) * force / unit,
-        number(d.GetTargetPositionAttr(), 0.0) * unit, number(d.GetTargetVelocityAttr(), 0.0) * unit,
+        _number(d.GetStiffnessAttr(), 0.0) * force / unit, _number(d.GetDampingAttr(), 0.0) * force / unit,
+        _number(d.GetTargetPositionAttr(), 0.0) * unit, _number(d.GetTargetVelocityAttr(), 0.0) * unit,
         most * force if most < 1e30 else np.inf,
     )  # fmt: skip
+
+
+def _number(attribute: Any, default: float) -> float:
+    """The value of a USD attribute, or the default where the file gives none."""
+    value = attribute.Get()
+    return float(default if value is None else value)
 
 
 def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None:

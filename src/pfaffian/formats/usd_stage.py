@@ -118,7 +118,7 @@ def _check_size(path: Path, source: str) -> None:
             raise ModelError(f"{printable(str(path))} is not a regular file")
         size = path.stat().st_size
     except (OSError, ValueError):
-        raise ModelError(f"{printable(str(path))} cannot be read") from None
+        raise ModelError(f"{printable(str(path))} cannot be read; correct the path, or the rights to read it") from None
     if size > MAX_BYTES:
         raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the stage")
 

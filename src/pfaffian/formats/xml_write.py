@@ -30,7 +30,7 @@ class Tag:
         return made
 
     def lines(self, depth: int = 0) -> Iterable[str]:
-        words = "".join(f" {key}={quoteattr(said(x))}" for key, x in self.given.items())
+        words = "".join(f" {key}={quoteattr(attribute(x))}" for key, x in self.given.items())
         start = f"{'  ' * depth}<{self.name}{words}"
         if not self.inside:
             yield f"{start}/>"
@@ -41,7 +41,7 @@ class Tag:
         yield f"{'  ' * depth}</{self.name}>"
 
 
-def said(x: object) -> str:
+def attribute(x: object) -> str:
     """A text, a number or numbers as an attribute says them."""
     if isinstance(x, str):
         return x

@@ -33,7 +33,7 @@ from pfaffian.model.constraint import Servo
 from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.model.unphysical import unphysical
 
-_PARTS: dict[str, tuple[str, Callable]] = {
+_PARTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "bodies": ("body", read_body),
     "joints": ("joint", read_joint),
     "constraints": ("constraint", read_constraint),
@@ -121,7 +121,7 @@ def parse_yaml(
         lenient = "lenient" in f and f["lenient"].truth()
         made = mechanism(name, **parts, parameters=parameters, lenient=lenient or (robot is not None and robot.lenient))
         if not lenient:
-            _check_own_bodies(made, f)
+            _check_file_bodies(made, f)
         _check_written(made)
     except ModelError as error:
         raise _placed(error, f, root) from None
@@ -163,7 +163,7 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
         raise node.error(str(error)) from None
 
 
-def _check_own_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
+def _check_file_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
     """Raise ModelError for impossible inertias in the YAML file; a robot file may have them."""
     for name, reason in unphysical(m).items():
         if name in _entries(f, "bodies"):

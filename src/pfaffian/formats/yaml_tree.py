@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import yaml
@@ -83,7 +84,7 @@ class Node:
         """(count, 1) numbers or expressions."""
         return ca.vertcat(*[node.number(names) for node in self.items(count)])
 
-    def array(self, names: Mapping[str, ca.SX]) -> ca.SX | list:
+    def array(self, names: Mapping[str, ca.SX]) -> ca.SX | list[Any]:
         """A number or expression, or lists of such."""
         return [node.array(names) for node in self.value] if isinstance(self.value, list) else self.number(names)
 

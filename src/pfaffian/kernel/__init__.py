@@ -4,9 +4,9 @@ from pfaffian.kernel.build.waiting import listening
 from pfaffian.kernel.call.diagnose import diagnose
 from pfaffian.kernel.call.kernel import Kernel, compile
 from pfaffian.kernel.call.keyed import noted
-from pfaffian.kernel.call.rollout import Rollout, RolloutResult, compile_rollout
+from pfaffian.kernel.call.rollout import Rollout, compile_rollout
 from pfaffian.kernel.program.interpret import evaluate
-from pfaffian.kernel.program.loop import Span
+from pfaffian.kernel.program.loop import RolloutResult, Span
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.trace import trace
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, own_columns, put_back, reflection, take_out
+from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, put_back, reflected_columns, reflection, take_out
 from pfaffian.maths.so3 import symmetric
 
 SURE = 0.01
@@ -47,7 +47,7 @@ def largest(sizes: Iterable[ca.SX]) -> ca.SX:
     return reduce(ca.fmax, found.values()) if found else ca.SX(0)
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """How one orthonormal row was made, for right-hand sides to follow.
 
     picked: (row of A, weight) it was made of: one row, or all candidates, with 1 for the best and 0 for the others.
@@ -69,25 +69,25 @@ class Orthogonal(NamedTuple):
 
     Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order. With `reflected` they are
         so only one after another, which serves `smallest` and nothing else.   D: (s, k).
-    kept: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
+    independent: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
     rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
     """
 
     Q: ca.SX
     D: ca.SX
-    kept: ca.SX
+    independent: ca.SX
     left: ca.SX
     rest: ca.SX
-    steps: tuple[Step, ...]
+    steps: tuple[RowStep, ...]
 
     @property
     def rank(self) -> ca.SX:
-        return ca.sum1(self.kept)
+        return ca.sum1(self.independent)
 
     @property
     def coefficients(self) -> ca.SX:
         """(m, s) C with A = C Q, except for what was dropped."""
-        C = ca.SX(self.kept.numel(), len(self.steps))
+        C = ca.SX(self.independent.numel(), len(self.steps))
         for j, step in enumerate(self.steps):
             for i, part in step.spread:
                 C[i, j] += part
@@ -112,7 +112,7 @@ class Orthogonal(NamedTuple):
             for i, part in spread:
                 waiting[i] = waiting[i] - part * D[-1]
         nothing = ca.SX(0, B.shape[1])
-        rest = [(1 - self.kept[i]) * r for i, r in enumerate(waiting)]
+        rest = [(1 - self.independent[i]) * r for i, r in enumerate(waiting)]
         return ca.densify(ca.vertcat(nothing, *D)), ca.vertcat(nothing, *rest)
 
 
@@ -146,15 +146,21 @@ def orthogonalise(
         groups: of row indices, one after the other; each row alone, in order, if not given.
         reflected: whether rows are taken out of others by reflections, see `maths.reflection`, which fill in less; with one
             pass and columns of one weight.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> found = linear.orthogonalise(ca.SX([[3, 4], [6, 8]]), ca.SX(2, 0), 1e-9)
+        >>> print(found.rank, found.independent)  # the second row is twice the first
+        1 [1, 0]
     """
     m, n = A.shape
     rows = [ca.sparsify(A[i, :]) for i in range(m)]
     support = [set(columns(r)) for r in rows]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     squared = [_squared(r, counted) for r in rows]
-    kept, left = [ca.SX(0)] * m, [ca.SX(0)] * m
-    Q: list[ca.SX] = []
-    steps: list[Step] = []
+    independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
+    Q, steps = list[ca.SX](), list[RowStep]()
     for group, waiting in _turns(rows, groups):
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
@@ -170,21 +176,22 @@ def orthogonalise(
         Q.append(r * scale)
         of_it, spread = set(columns(Q[-1])), []
         touching = [i for i in waiting if not of_it.isdisjoint(support[i])]
-        own = own_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
+        own = reflected_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
         of = reflection(r, scale, keep, own)
         for i in touching:
             part, rows[i] = take_out(of, rows[i])
             support[i] = set(columns(rows[i]))
             spread.append((i, part))
         for i, this in picked:
-            kept[i] += this * keep
+            independent[i] += this * keep
             left[i] += (this if len(group) == 1 else this * keep) * weighted / ca.fmax(typical, NOTHING)
-        steps.append(Step(picked, again, length, keep, scale, of, spread))
+        steps.append(RowStep(picked, again, length, keep, scale, of, spread))
     for i in {i for step in steps for i, _ in step.picked if len(step.picked) > 1}:
-        left[i] += (1 - kept[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
+        left[i] += (1 - independent[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
-    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *kept), ca.vertcat(none, *left), none, tuple(steps))
+    chosen, remains = (ca.vertcat(none, *x) for x in (independent, left))
+    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, chosen, remains, none, tuple(steps))
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
 
@@ -203,7 +210,13 @@ def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tu
 
 
 def connected(supports: Sequence[set[int]]) -> list[list[int]]:
-    """Indices of sets in parts without common elements."""
+    """Indices of sets in parts without common elements.
+
+    Example:
+        >>> from pfaffian.maths import linear
+        >>> linear.connected([{0, 1}, {2}, {1, 3}])
+        [[1], [0, 2]]
+    """
     parts: list[tuple[set[int], list[int]]] = []
     for i, support in enumerate(supports):
         touching = [p for p in parts if p[0] & support]
@@ -246,6 +259,15 @@ def smallest(rows: Orthogonal, B: ca.SX, start: ca.SX | None = None) -> ca.SX:
 
     As accurate after one pass as after two: where Q^T D would add up the overlap of rows, each row adds only what the later
     ones have left to it. [Bjoerck and Paige 1994]
+
+    rows: of A, as `orthogonalise` makes them.   B: (m, k).   start: (n, k), zero if None.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> rows = linear.orthogonalise(ca.SX([[1, 1]]), ca.SX(1, 0), 1e-9, passes=1)
+        >>> print(ca.evalf(linear.smallest(rows, ca.SX([2]))))  # of all x with x_1 + x_2 = 2
+        [1, 1]
     """
     D, _ = rows.carry(B)
     assert start is None or not any(step.of.u.nnz() for step in rows.steps), "what is left of reflected rows has other columns"
@@ -262,7 +284,14 @@ def _squared(r: ca.SX, counted: ca.DM | None = None) -> ca.SX:
 
 
 def handedness(Q: ca.SX) -> ca.SX:
-    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 if n = 0."""
+    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 if n = 0.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> float(linear.handedness(ca.SX([[0, 1], [1, 0]])))  # it swaps two axes
+        -1.0
+    """
     sign = ca.SX(1)
     while Q.shape[0]:
         side = ca.if_else(Q[0, 0] < 0, -1, 1)
@@ -276,6 +305,13 @@ def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
     """Orthonormal rows (n, n) that span the null space of orthonormal rows Q (m, n), and which of them are not zero.
 
     A row of I - Q^T Q is dropped if less than `tolerance` of it is left: compared with 1, not with its own length.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> basis, there = linear.null_space(ca.SX([[0, 1]]), 1e-9)
+        >>> print(ca.sparsify(basis), there)
+        [[1, 00]] 1
     """
     n = Q.shape[1]
     P = ca.SX.eye(n) - Q.T @ Q
@@ -287,6 +323,14 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
     """A^-1 B by LU without pivoting, for A (n, n) with x^T A x > 0, symmetric or not.
 
     Elimination keeps that property, so every pivot is positive; growth stays small for the matrices used here.
+
+    B: (n, k).
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.solve_definite(ca.SX([[2, 1], [0, 4]]), ca.SX([4, 8])))
+        [1, 2]
     """
     return _eliminate(A, B, lambda U: U)
 
@@ -294,6 +338,14 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
     """A^-1 B for a symmetric positive definite A (n, n), of which only the upper half is read: half the work of
     `solve_definite`.
+
+    B: (n, k).
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.solve_symmetric(ca.SX([[2, 1], [1, 3]]), ca.SX([5, 10])))
+        [1, 3]
     """
     return _eliminate(symmetric(A), B, symmetric)
 
@@ -317,10 +369,24 @@ def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
 
 
 class Semidefinite(NamedTuple):
-    """A solution of G x = b with G (m, m) positive semidefinite, and which pivots were kept."""
+    """A solution of G x = b with G (m, m) positive semidefinite, and which pivots were independent of those before."""
 
     x: ca.SX
-    kept: ca.SX
+    independent: ca.SX
+
+
+def least_squares(A: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
+    """x of least |A x - b| by A^T A x = A^T b, zero where columns of A depend on those before; see `solve_semidefinite`.
+
+    A: (m, n).   b: (m, k).   tolerance: of A^T A, as in `solve_semidefinite`.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.least_squares(ca.SX([[1], [1]]), ca.SX([1, 3]), 1e-9).x)  # the mean
+        2
+    """
+    return solve_semidefinite(A.T @ A, A.T @ b, tolerance)
 
 
 def solve_semidefinite(
@@ -330,11 +396,18 @@ def solve_semidefinite(
 
     G: (m, m) positive semidefinite.   b: (m, k).   x is a solution if b is in the range of G, zero on skipped rows.
     size, groups: as in `orthogonalise`.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> found = linear.solve_semidefinite(ca.SX([[1, 1], [1, 1]]), ca.SX([3, 3]), 1e-9)
+        >>> print(found.x, found.independent)  # the second row repeats the first
+        [3, 00] [1, 0]
     """
     m = G.shape[0]
     S, y, diagonal = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
-    kept, steps = [ca.SX(0)] * m, []
+    independent, steps = [ca.SX(0)] * m, []
     for group, waiting in _turns([ca.SX.ones(1, m)] * m, groups):
         picked = _best([(i, S[i, i] * weight[i] / ca.fmax(diagonal[i], NOTHING)) for i in group])
         column = _combination(picked, [S[i, :] for i in range(m)])
@@ -346,11 +419,11 @@ def solve_semidefinite(
         S[waiting, waiting] = S[waiting, waiting] - l @ column[waiting]
         y[waiting, :] = y[waiting, :] - l @ top
         for i, this in picked:
-            kept[i] += this * keep
+            independent[i] += this * keep
         steps.append((picked, waiting, keep, top * inverse, l))
     x = ca.SX.zeros(*b.shape)
     for picked, waiting, keep, top, l in reversed(steps):
         own_x = keep * (top - l.T @ x[waiting, :])
         for i, this in picked:
             x[i, :] += this * own_x
-    return Semidefinite(x, ca.vertcat(*kept))
+    return Semidefinite(x, ca.vertcat(*independent))

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING, Orthogonal, orthogonalise, smallest
-from pfaffian.maths.reflection import columns, own_columns
-from pfaffian.maths.selected_inverse import Factor, entries, factor
+from pfaffian.maths.linear import Orthogonal, orthogonalise, smallest
+from pfaffian.maths.reflection import NOTHING, columns, reflected_columns
+from pfaffian.maths.selected_inverse import SparseFactor, entries, factor
 
 
 class MinimumNorm(NamedTuple):
@@ -43,7 +43,7 @@ class MinimumNorm(NamedTuple):
         assert self.rows is not None
         D, _ = self.rows.carry(B[list(self.order), :])
         # A row of C^T is zero where one of Q is, and independent of the others elsewhere.
-        used = ca.diag(self.kept) @ self.coefficients.T
+        used = ca.diag(self.independent) @ self.coefficients.T
         return smallest(orthogonalise(used, ca.SX(used.shape[0], 0), 0, passes=1), D)
 
     @property
@@ -62,12 +62,12 @@ class MinimumNorm(NamedTuple):
         return C[back.tolist(), :]
 
     @property
-    def kept(self) -> ca.SX:
+    def independent(self) -> ca.SX:
         """(s, 1) of 1 and 0: which rows of R are not zero."""
         if self.rows is not None:
             return ca.vertcat(ca.SX(0, 1), *[step.keep for step in self.rows.steps])
         assert self.gram is not None
-        return ca.vertcat(*[keep for _, keep in sorted(zip(self.gram.of.order, self.gram.kept, strict=True))])
+        return ca.vertcat(*[keep for _, keep in sorted(zip(self.gram.of.order, self.gram.independent, strict=True))])
 
     def overlaps(self, blocks: list[list[int]]) -> list[ca.SX]:
         """Blocks (k, k) of (R R^T)^+ at these indices (k,): unit matrices where R is orthonormal."""
@@ -106,7 +106,7 @@ def minimum_norm(
 def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
     """`minimum_norm` by A A^T and one step of refinement, whatever the fill-in."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
-    return MinimumNorm(A, sum(gram.kept, ca.SX(0)), (), (), None, gram)
+    return MinimumNorm(A, sum(gram.independent, ca.SX(0)), (), (), None, gram)
 
 
 DAMPING, LEAST_DAMPING = 1e-2, 1e-12
@@ -176,7 +176,7 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
         touching = [i for i, columns in waiting.items() if columns & support]
         order.append(blocks[b])
         entries += size[b] * len(support)
-        own = own_columns(support, [waiting[i] for i in touching]) if reflected else set()
+        own = reflected_columns(support, [waiting[i] for i in touching]) if reflected else set()
         for c in support:
             weight[c] -= size[b]
         for i in touching:
@@ -192,19 +192,19 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
 class Gram(NamedTuple):
     """A A^T = L D L^T of rows in an order of its own, and for each row, as it is eliminated, 1 or 0 for kept."""
 
-    of: Factor
-    kept: list[ca.SX]
+    of: SparseFactor
+    independent: list[ca.SX]
 
 
 def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
     """A pivot that is below tolerance^2 of its diagonal entry is skipped."""
-    G, kept = ca.sparsify(A @ A.T), list[ca.SX]()
+    G, independent = ca.sparsify(A @ A.T), list[ca.SX]()
 
     def invert(i: int, pivot: ca.SX) -> ca.SX:
-        kept.append(pivot * ca.fmin(1, size[i]) > tolerance**2 * G[i, i])
-        return kept[-1] / ca.fmax(pivot, NOTHING)
+        independent.append(pivot * ca.fmin(1, size[i]) > tolerance**2 * G[i, i])
+        return independent[-1] / ca.fmax(pivot, NOTHING)
 
-    return Gram(factor(G, invert), kept)
+    return Gram(factor(G, invert), independent)
 
 
 def _solve_gram(gram: Gram, B: ca.SX) -> ca.SX:
@@ -213,7 +213,7 @@ def _solve_gram(gram: Gram, B: ca.SX) -> ca.SX:
     for i, column in zip(order, columns, strict=True):
         for j, l in column.items():
             x[j] = x[j] - l * x[i]
-    for i, r, column, keep in zip(*(reversed(v) for v in (order, inverse, columns, gram.kept)), strict=True):
+    for i, r, column, keep in zip(*(reversed(v) for v in (order, inverse, columns, gram.independent)), strict=True):
         below = sum((l * x[j] for j, l in column.items()), ca.SX.zeros(1, B.shape[1]))
         x[i] = keep * (x[i] * r - below)
     return ca.vertcat(*[x[i] for i in range(len(x))])

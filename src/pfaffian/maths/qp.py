@@ -31,8 +31,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING
 from pfaffian.maths.pack import pack
+from pfaffian.maths.reflection import NOTHING
 
 SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
 
@@ -106,7 +106,8 @@ class Nearest(NamedTuple):
     """u: (n, 1).   y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
 
     active: (m, 1) 1 for rows that hold u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    turns: (1, 1) their number, at most `most_turns`.   error: (1, 1) of the optimality conditions, relative.
+    turns: (1, 1) their number, at most `most_turns`.   error: (1, 1) of the optimality conditions, relative.   within: (1, 1)
+    whether u satisfies W u <= l but for rounding.
     """
 
     u: ca.SX
@@ -115,6 +116,7 @@ class Nearest(NamedTuple):
     status: ca.SX
     turns: ca.SX
     error: ca.SX
+    within: ca.SX
 
 
 class _State(NamedTuple):
@@ -150,7 +152,8 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         W: (m, n), a row shorter than 1e-150 counts as zero.
         l: (m, 1).
     Returns:
-        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.solve_qp`), turns, error.
+        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), turns, error,
+        within.
 
     Example:
         >>> import casadi as ca
@@ -185,11 +188,12 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
     left, over, certain = _errors(H @ move, S, W, l, limits, u, y, of)
-    good = ca.logic_and(left <= of.accurate, over <= ca.if_else(limits.share < 1, of.accurate, of.violation))
+    within = over <= ca.if_else(limits.share < 1, of.accurate, of.violation)
+    good = ca.logic_and(left <= of.accurate, within)
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
     known_end = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
     status, turns = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
-    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, ca.fmax(left, over))
+    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, ca.fmax(left, over), within)
 
 
 def _start(n: int, k: int, known: ca.SX, definite: ca.SX, never: ca.SX) -> _State:

@@ -68,7 +68,7 @@ def put_back(of: Reflection, d: ca.SX, w: ca.SX) -> ca.SX:
     return y + of.u.T @ (of.s * d - shared - of.u @ w) if of.u.nnz() else y
 
 
-def own_columns(support: set[int], others: Sequence[set[int]]) -> set[int]:
+def reflected_columns(support: set[int], others: Sequence[set[int]]) -> set[int]:
     """The columns x of a row with entries in `support`: those that only some of the others touch, for the least work.
 
     others: the columns of the rows that it is taken out of. All of them are filled in z, and in x those that touch x.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
-from pfaffian.maths.linear import NOTHING
+from pfaffian.maths.reflection import NOTHING
 
 SWEEPS = 8
 """Number of sweeps of cyclic Jacobi rotations: convergence is quadratic, and 8 reach rounding for the sizes of mechanisms."""

@@ -10,7 +10,7 @@ Example:
     DM([1, 2, 3])
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -344,7 +344,7 @@ def dexp_right_inv(xi: Matrix) -> Matrix:
     return dexp_left_inv(-matrix(xi, 6))
 
 
-def _dual(k: tuple, k_dot: tuple, v: Matrix, w: Matrix) -> Matrix:
+def _dual(k: tuple[Any, ...], k_dot: tuple[Any, ...], v: Matrix, w: Matrix) -> Matrix:
     """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and their own derivatives k_dot."""
     (_, b, c), (a_dot, b_dot, c_dot) = k, k_dot
     wu = ca.mtimes(w, ((c_dot / 2) * w + c * v).T)  # half of c_dot w w^T + c (w v^T + v w^T)

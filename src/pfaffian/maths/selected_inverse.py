@@ -18,7 +18,7 @@ from typing import NamedTuple
 import casadi as ca
 
 
-class Factor(NamedTuple):
+class SparseFactor(NamedTuple):
     """L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, and 1 / D, or 0 for what is skipped."""
 
     order: list[int]
@@ -26,7 +26,7 @@ class Factor(NamedTuple):
     inverse: list[ca.SX]
 
 
-def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, set[int]] | None = None) -> Factor:
+def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, set[int]] | None = None) -> SparseFactor:
     """Pivots with the fewest neighbours first.
 
     Args:
@@ -38,7 +38,7 @@ def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, 
     for i, j in zip(*G.sparsity().get_triplet(), strict=True):
         S[i][j] = G[i, j]
     before = {i: set(rows) for i, rows in (after or {}).items() if rows}
-    waiting, found = set(range(m)), Factor([], [], [])
+    waiting, found = set(range(m)), SparseFactor([], [], [])
     heap = [(len(S[i]), i) for i in range(m) if i not in before]
     heapify(heap)
     while waiting:
@@ -65,7 +65,7 @@ def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, 
     return found
 
 
-def entries(of: Factor) -> Callable[[int, int], ca.SX]:
+def entries(of: SparseFactor) -> Callable[[int, int], ca.SX]:
     """(i, j) -> an entry of (L D L^T)^+, from the last pivot back, computing only what these need. [Takahashi 1973]"""
     place = {i: n for n, i in enumerate(of.order)}
     found: dict[tuple[int, int], ca.SX] = {}

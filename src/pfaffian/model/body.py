@@ -8,7 +8,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.maths.inertia import pseudo_to_moments
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, is_symmetric, matrix, scalar, vector
 from pfaffian.model.shape import Shape, as_shapes, moments
@@ -47,10 +47,10 @@ class Body:
         I = self.inertia
         products = ca.vertcat(I[0, 1], I[0, 2], I[1, 2])
         tensor = ca.diag(I) if ca.densify(products).is_zero() else ca.vertcat(ca.diag(I), products)
-        com, inertia = shown.number(self.com, "m"), shown.number(tensor, "kg m^2")
-        parts = [f"mass {shown.number(self.mass, 'kg')}", f"com {com}", f"inertia {inertia}"]
+        com, inertia = reprs.number(self.com, "m"), reprs.number(tensor, "kg m^2")
+        parts = [f"mass {reprs.number(self.mass, 'kg')}", f"com {com}", f"inertia {inertia}"]
         parts += [plural(len(self.shapes), "shape")] if self.shapes else []
-        return shown.words(self, *parts, name=self.name)
+        return reprs.words(self, *parts, name=self.name)
 
 
 def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None, shape: Any = ()) -> Body:

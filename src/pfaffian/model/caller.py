@@ -32,7 +32,7 @@ _THEIRS = re.compile(r"[/\\](casadi|numpy)[/\\]")
 """Files of CasADi and NumPy, which a caller does not know."""
 
 
-def ask(function: Callable, what: str, *arguments: Any) -> Any:
+def ask(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
     """Call function(*arguments). Raises ModelError: any error in it, with its owner `what`, its line and the way out."""
     try:
         with warnings.catch_warnings():
@@ -57,7 +57,7 @@ def _file(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
+def ask_column(function: Callable[..., Any], what: str, k: Any) -> ca.SX:
     """function(k) as a dense column (n, 1), k a Kinematics or Terms; lists and numbers count as columns.
 
     Raises ModelError: as `ask`; the value is not a column of numbers, or contains symbols that the mechanism lacks.
@@ -67,7 +67,7 @@ def ask_column(function: Callable, what: str, k: Any) -> ca.SX:
     return in_symbols(column(value, what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
 
 
-def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
+def ask_rows(function: Callable[..., Any], what: str, k: Any) -> tuple[ca.SX, ca.SX]:
     """function(k) as Z (m, nv) sparse and z (m, 1), k a Kinematics; lists and numbers count as matrices.
 
     Raises ModelError: as `ask`; the value is not such a pair.
@@ -86,7 +86,7 @@ def ask_rows(function: Callable, what: str, k: Any) -> tuple[ca.SX, ca.SX]:
     return ca.sparsify(Z), z
 
 
-def ask_value(function: Callable, what: str, *arguments: Any) -> Any:
+def ask_value(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
     """As `ask`, for functions that must return an expression or a number."""
     value = ask(function, what, *arguments)
     if value is None:

@@ -183,11 +183,11 @@ def _check_references(m: Mechanism) -> None:
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
-                raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}")
+                raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}; name two bodies")
     for f in m.forces:
         named = _ends(f)
         if len(set(named)) < len(named):
-            raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}")
+            raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
         _check_bodies(f"force {f.name!r}", named, bodies)
         for n in _joints(f):
             if n not in owners:

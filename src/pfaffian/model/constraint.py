@@ -10,7 +10,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief, plural, unknown_kind
 from pfaffian.maths.closures import CLOSURES, ClosureKind
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.joint import axis_frame
 from pfaffian.model.number import Scalar, scalar, several, vector
@@ -34,9 +34,9 @@ class Closure:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        kind = f"{self.kind} of {self.holds.number} {shown.number(self.number)}" if self.holds.number else self.kind
+        kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
-        return shown.words(self, *parts, *_while(self), name=self.name)
+        return reprs.words(self, *parts, *_while(self), name=self.name)
 
     @property
     def holds(self) -> ClosureKind:
@@ -52,7 +52,7 @@ class Holonomic:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return shown.words(self, f"phi(q, t) = 0 by {shown.function(self.phi)}", *_while(self), name=self.name)
+        return reprs.words(self, f"phi(q, t) = 0 by {reprs.function(self.phi)}", *_while(self), name=self.name)
 
 
 @data
@@ -64,7 +64,7 @@ class Nonholonomic:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return shown.words(self, f"eta(q, v, t) = 0 by {shown.function(self.eta)}", *_while(self), name=self.name)
+        return reprs.words(self, f"eta(q, v, t) = 0 by {reprs.function(self.eta)}", *_while(self), name=self.name)
 
 
 @data
@@ -76,11 +76,11 @@ class AccelerationConstraint:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return shown.words(self, f"Z v_dot = z by {shown.function(self.rows)}", *_while(self), name=self.name)
+        return reprs.words(self, f"Z v_dot = z by {reprs.function(self.rows)}", *_while(self), name=self.name)
 
 
 def _while(c: Target) -> list[str]:
-    return [] if c.active is None else [f"while {shown.function(c.active)}"]
+    return [] if c.active is None else [f"while {reprs.function(c.active)}"]
 
 
 Target = Closure | Holonomic | Nonholonomic | AccelerationConstraint
@@ -101,8 +101,8 @@ class Servo:
     damping: ca.SX
 
     def __repr__(self) -> str:
-        by = shown.function(self.directions) if callable(self.directions) else shown.listed(self.directions)
-        return shown.words(self, f"holds {self.target!r} by forces along {by}", name=self.name)
+        by = reprs.function(self.directions) if callable(self.directions) else reprs.listed(self.directions)
+        return reprs.words(self, f"holds {self.target!r} by forces along {by}", name=self.name)
 
 
 Constraint = Target | Servo
@@ -288,7 +288,7 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
 
     Example:
         >>> import pfaffian as pf
-        >>> hook = pf.active_while(pf.holonomic("hook", lambda k: k.q[0]), lambda k: k.t < 2)
+        >>> hook = pf.constraints.active_while(pf.holonomic("hook", lambda k: k.q[0]), lambda k: k.t < 2)
         >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
         >>> m = pf.mechanism("mass", [ball], [z], constraints=[hook])
         >>> float(pf.forward_dynamics(m, [0.0], t=3.0).v_dot[0].round(6))  # released

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Potential, Wrench, generalised_force, wrench
 from pfaffian.model.friction import Sliding, sliding_law
@@ -142,8 +142,8 @@ class Press:
     damping: ca.SX
 
     def __repr__(self) -> str:
-        parts = (f"stiffness {shown.number(self.stiffness)}", f"exponent {shown.number(self.exponent)}")
-        return ", ".join((*parts, f"damping {shown.number(self.damping, 's/m')}"))
+        parts = (f"stiffness {reprs.number(self.stiffness)}", f"exponent {reprs.number(self.exponent)}")
+        return ", ".join((*parts, f"damping {reprs.number(self.damping, 's/m')}"))
 
     def elastic(self, gap: ca.SX) -> ca.SX:
         return self.stiffness * ca.fmax(0, -gap) ** self.exponent
@@ -180,7 +180,7 @@ class ContactEnergy:
         return sum((self.press.energy(touch.gap) for touch in self.surfaces.touches(k)), ca.SX(0))
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.surfaces), repr(self.press))
+        return reprs.words(self, repr(self.surfaces), repr(self.press))
 
 
 @data
@@ -201,7 +201,7 @@ class ContactLoss:
         return total
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.surfaces), f"friction {self.friction!r}")
+        return reprs.words(self, repr(self.surfaces), f"friction {self.friction!r}")
 
 
 def contact(
@@ -336,7 +336,7 @@ class StopEnergy:
         return sum((self.press.energy(gap) for gap, _ in self.range.gaps(k)), ca.SX(0))
 
     def __repr__(self) -> str:
-        return shown.words(self, f"joint {self.range.joint!r}", repr(self.press))
+        return reprs.words(self, f"joint {self.range.joint!r}", repr(self.press))
 
 
 @data
@@ -358,7 +358,7 @@ class StopLoss:
         return out
 
     def __repr__(self) -> str:
-        return shown.words(self, f"joint {self.range.joint!r}", repr(self.press))
+        return reprs.words(self, f"joint {self.range.joint!r}", repr(self.press))
 
 
 def stop(
@@ -427,7 +427,7 @@ def stops(
     """
     found: list[Potential | GeneralisedForce] = []
     for j in [joints] if isinstance(joints, str) else joints:
-        if not hasattr(j, "limits"):
+        if isinstance(j, str) or not hasattr(j, "limits"):
             raise ModelError(f"stops: joints are needed, as m.joints, got {brief(j)}")
         for i, limits in enumerate(j.limits):
             if limits == UNLIMITED:

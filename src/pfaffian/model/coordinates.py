@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.kernel.remember import remembered
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.data import data
 from pfaffian.model.number import Parameter, column, floats, matrix, several
@@ -52,9 +52,9 @@ class Coordinates:
     returns: ca.SX | None = None
 
     def __repr__(self) -> str:
-        on = [] if self.phi is None else [f"on phi(q) = 0 by {shown.function(self.phi)}"]
-        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {shown.function(self.K)}", plural(self.nv, "velocity"), *on]
-        return shown.words(self, *parts, name=self.name)
+        on = [] if self.phi is None else [f"on phi(q) = 0 by {reprs.function(self.phi)}"]
+        parts = [plural(self.nq, "coordinate"), f"q_dot = K v by {reprs.function(self.K)}", plural(self.nv, "velocity"), *on]
+        return reprs.words(self, *parts, name=self.name)
 
     @property
     def nq(self) -> int:
@@ -240,7 +240,8 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
         leaves = np.abs(rows @ K).max(initial=0.0)
         if leaves > 1e-9 * max(1.0, np.abs(rows).max(initial=0.0) * np.abs(K).max()):
             raise ModelError(
-                f"coordinates {c.name!r}: K leads off phi = 0, |dphi/dq K| = {leaves:.3g} at q = {brief(q.tolist())}"
+                f"coordinates {c.name!r}: K leads off phi = 0, |dphi/dq K| = {leaves:.3g} at q = {brief(q.tolist())}; "
+                "choose K so that dphi/dq K = 0 wherever phi = 0"
             )
         rank = np.linalg.matrix_rank(rows, tol=RANK * max(1.0, np.abs(rows).max(initial=0.0))) if rows.size else 0
         if i == 0 and c.nv != c.nq - rank:
@@ -263,8 +264,8 @@ class Velocities:
     T: Callable[[Any], Any]
 
     def __repr__(self) -> str:
-        return shown.words(
-            self, plural(len(self.names), "velocity"), f"T by {shown.function(self.T)}", shown.listed(self.names)
+        return reprs.words(
+            self, plural(len(self.names), "velocity"), f"T by {reprs.function(self.T)}", reprs.listed(self.names)
         )
 
 

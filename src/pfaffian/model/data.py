@@ -33,7 +33,7 @@ def data(cls: _Class) -> _Class:
 
 def is_data(item: Any) -> bool:
     """Whether the item is compared by content."""
-    return type(item).__eq__ is _equal
+    return getattr(type(item), "__eq__", None) is _equal
 
 
 class _Number(NamedTuple):
@@ -46,7 +46,7 @@ class _Number(NamedTuple):
 class _Several(NamedTuple):
     """A tuple of plain fields."""
 
-    items: tuple
+    items: tuple[Any, ...]
 
 
 def _number(x: ca.SX) -> _Number:
@@ -63,7 +63,7 @@ def _sx(x: _Number) -> ca.SX:
     return ca.Function.deserialize(x.text)(*[p.symbol for p in x.owners if isinstance(p, Parameter)])
 
 
-def content(item: Any) -> tuple:
+def content(item: Any) -> tuple[Any, ...]:
     """The fields of an item as a tuple that can be compared; made once."""
     cache = vars(item)
     if "_content" not in cache:
@@ -109,7 +109,7 @@ def _itself(self: Any, memo: Any = None) -> Any:
     return self
 
 
-def _reduce(self: Any) -> tuple:
+def _reduce(self: Any) -> tuple[Any, ...]:
     what = f"{type(self).__name__.lower()} {getattr(self, 'name', '')!r}"
     for f, value in zip(fields(self), content(self), strict=True):
         if not all(isinstance(p, Parameter) for p in _owners(value)):
@@ -132,7 +132,7 @@ def functions_by_value() -> Iterator[None]:
         _BY_VALUE.reset(token)
 
 
-def _restore(cls: type, values: tuple) -> Any:
+def _restore(cls: type, values: tuple[Any, ...]) -> Any:
     made = cls(*map(_field, values))
     vars(made)["_content"] = values  # which keeps the parameters alive for items that are unpickled later
     return made

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.contact import Press, press_of
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
@@ -82,7 +82,7 @@ class GapEnergy:
         return sum((self.press.energy(gap) for gap, _ in self.of.gaps(k)), ca.SX(0))
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.press))
+        return reprs.words(self, repr(self.press))
 
 
 @data
@@ -108,7 +108,7 @@ class GapLoss:
         return total
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.press))
+        return reprs.words(self, repr(self.press))
 
 
 def _one(x: ca.SX, joint: str) -> ca.SX:
@@ -217,7 +217,7 @@ class Stretch:
         return self.weight * (self.radii[0] * _one(x, self.driven) - self.radii[1] * _one(y, self.by)) ** 2 / 2
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.by!r} to {self.driven!r}", shown.number(self.weight))
+        return reprs.words(self, f"{self.by!r} to {self.driven!r}", reprs.number(self.weight))
 
 
 def belt(
@@ -258,7 +258,7 @@ def _two(what: str, first: Any, last: Any, kind: str) -> None:
         if not isinstance(x, str):
             raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
     if first == last:
-        raise ModelError(f"{what}: both ends are on {first!r}")
+        raise ModelError(f"{what}: both ends are on {first!r}; name two")
 
 
 @data
@@ -274,7 +274,7 @@ class Gust:
         return self.mean + ca.sum2(self.amplitude * ca.cos(self.omega * k.t + self.phase))
 
     def __repr__(self) -> str:
-        return shown.words(self, f"mean {shown.number(self.mean, 'm/s')}")
+        return reprs.words(self, f"mean {reprs.number(self.mean, 'm/s')}")
 
 
 def gust(

@@ -16,7 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import inertia, se3
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import tensor
 from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, KineticEnergy, Potential
@@ -178,7 +178,7 @@ class PoseSpring:
         return ca.dot(E, E @ self.stiffness) / 2
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.body_a!r} to {self.body_b!r}")
+        return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
 @data
@@ -197,7 +197,7 @@ class PoseDamper:
         return _of_twist(self.damping, k, *self.bodies)
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.body_a!r} to {self.body_b!r}")
+        return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
 @data
@@ -216,7 +216,7 @@ class PoseInertia:
         return _of_twist(self.inertia, k, *self.bodies)
 
     def __repr__(self) -> str:
-        return shown.words(self, f"{self.body_a!r} to {self.body_b!r}")
+        return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
 def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:

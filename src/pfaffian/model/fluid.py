@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_column
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
@@ -106,8 +106,8 @@ class Drag:
     wind: ca.SX | Callable[[Any], Any]
 
     def __repr__(self) -> str:
-        wind = shown.function(self.wind) if callable(self.wind) else shown.number(self.wind, "m/s")
-        return shown.words(self, shown.number(self.factor, "kg/m"), f"wind {wind}")
+        wind = reprs.function(self.wind) if callable(self.wind) else reprs.number(self.wind, "m/s")
+        return reprs.words(self, reprs.number(self.factor, "kg/m"), f"wind {wind}")
 
     def __call__(self, k: Any) -> ca.SX:
         wind = ask_column(self.wind, "wind", k) if callable(self.wind) else self.wind
@@ -134,8 +134,8 @@ class Propeller:
         if isinstance(self.speed, str):
             speed = f"rate of {self.speed!r}"
         else:
-            speed = shown.function(self.speed) if callable(self.speed) else shown.number(self.speed, "rad/s")
-        return shown.words(self, f"speed {speed}", f"along {shown.number(self.axis)}", f"thrust {shown.number(self.thrust)}")
+            speed = reprs.function(self.speed) if callable(self.speed) else reprs.number(self.speed, "rad/s")
+        return reprs.words(self, f"speed {speed}", f"along {reprs.number(self.axis)}", f"thrust {reprs.number(self.thrust)}")
 
     def __call__(self, k: Any) -> ca.SX:
         w = k.joint_rate(self.speed) if isinstance(self.speed, str) else self.speed

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 
@@ -31,8 +31,8 @@ class Actuator:
 
     def __repr__(self) -> str:
         low, high = self.limits
-        parts = [f"on {self.joint!r}", f"velocity {self.component}", f"gear {shown.number(self.gear)}"]
-        return shown.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
+        parts = [f"on {self.joint!r}", f"velocity {self.component}", f"gear {reprs.number(self.gear)}"]
+        return reprs.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
 
 
 @data
@@ -53,9 +53,9 @@ class Thruster:
 
     def __repr__(self) -> str:
         low, high = self.limits
-        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", f"along {shown.number(self.axis)}"]
-        parts += [f"torque {shown.number(self.torque, 'm')}", f"from {low:g} to {high:g}"]
-        return shown.words(self, *parts, name=self.name)
+        parts = [f"on {self.body!r} at {reprs.number(self.point, 'm')}", f"along {reprs.number(self.axis)}"]
+        parts += [f"torque {reprs.number(self.torque, 'm')}", f"from {low:g} to {high:g}"]
+        return reprs.words(self, *parts, name=self.name)
 
 
 @data
@@ -79,8 +79,8 @@ class Transmission:
     def __repr__(self) -> str:
         low, high = self.limits
         ends = enumerate(self.ends)
-        parts = [f"{shown.number(self.gears[i])} on {joint!r}, velocity {component}" for i, (joint, component) in ends]
-        return shown.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
+        parts = [f"{reprs.number(self.gears[i])} on {joint!r}, velocity {component}" for i, (joint, component) in ends]
+        return reprs.words(self, *parts, f"from {low:g} to {high:g}", name=self.name)
 
 
 @data
@@ -99,13 +99,13 @@ class Wrench:
     by: str | None = None
 
     def __repr__(self) -> str:
-        parts = [f"on {self.body!r} at {shown.number(self.point, 'm')}", _brief(self.value), self.axes]
+        parts = [f"on {self.body!r} at {reprs.number(self.point, 'm')}", _brief(self.value), self.axes]
         parts += [f"by {self.by!r}"] if self.by is not None else []
-        return shown.words(self, *parts, name=self.name)
+        return reprs.words(self, *parts, name=self.name)
 
 
 def _brief(value: Any) -> str:
-    return "six inputs" if value is None else shown.function(value) if callable(value) else shown.number(value, "N, N m")
+    return "six inputs" if value is None else reprs.function(value) if callable(value) else reprs.number(value, "N, N m")
 
 
 @data
@@ -122,9 +122,9 @@ class Spring:
     damping: ca.SX
 
     def __repr__(self) -> str:
-        parts = [f"{self.body_a!r} to {self.body_b!r}", f"stiffness {shown.number(self.stiffness, 'N/m')}"]
-        parts += [f"rest {shown.number(self.rest, 'm')}", f"damping {shown.number(self.damping, 'N s/m')}"]
-        return shown.words(self, *parts, name=self.name)
+        parts = [f"{self.body_a!r} to {self.body_b!r}", f"stiffness {reprs.number(self.stiffness, 'N/m')}"]
+        parts += [f"rest {reprs.number(self.rest, 'm')}", f"damping {reprs.number(self.damping, 'N s/m')}"]
+        return reprs.words(self, *parts, name=self.name)
 
 
 @data
@@ -137,7 +137,7 @@ class GeneralisedForce:
 
     def __repr__(self) -> str:
         along = "v" if self.joint is None else repr(self.joint)
-        return shown.words(self, shown.function(self.function), f"on {along}", name=self.name)
+        return reprs.words(self, reprs.function(self.function), f"on {along}", name=self.name)
 
 
 @data
@@ -148,7 +148,7 @@ class Potential:
     function: Callable[[Any], Any]
 
     def __repr__(self) -> str:
-        return shown.words(self, shown.function(self.function), name=self.name)
+        return reprs.words(self, reprs.function(self.function), name=self.name)
 
 
 @data
@@ -159,7 +159,7 @@ class Dissipation:
     function: Callable[[Any], Any]
 
     def __repr__(self) -> str:
-        return shown.words(self, shown.function(self.function), name=self.name)
+        return reprs.words(self, reprs.function(self.function), name=self.name)
 
 
 @data
@@ -170,7 +170,7 @@ class KineticEnergy:
     function: Callable[[Any], Any]
 
     def __repr__(self) -> str:
-        return shown.words(self, shown.function(self.function), name=self.name)
+        return reprs.words(self, reprs.function(self.function), name=self.name)
 
 
 Force = Wrench | Spring | GeneralisedForce | Potential | Dissipation | KineticEnergy
@@ -318,7 +318,7 @@ def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None =
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> cubic = pf.generalised_force("cubic", lambda k: -8 * k.q[0]**3, joint="rail")
+        >>> cubic = pf.forces.generalised_force("cubic", lambda k: -8 * k.q[0]**3, joint="rail")
         >>> m = pf.mechanism("cart", [cart], [rail], forces=[cubic])
         >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9)
         array([-4.])
@@ -340,7 +340,7 @@ def potential(name: str, V: Callable[[Any], Any]) -> Potential:
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.potential("quartic", lambda k: 2 * k.q[0]**4)])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.potential("quartic", lambda k: 2 * k.q[0]**4)])
         >>> pf.forward_dynamics(m, [1.0]).v_dot.round(9), float(pf.energy(m, [1.0]).potential)
         (array([-4.]), 2.0)
     """
@@ -360,7 +360,7 @@ def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.dissipation("damper", lambda k: 3 * k.v[0]**2)])
+        >>> m = pf.mechanism("cart", [cart], [rail], forces=[pf.forces.dissipation("damper", lambda k: 3 * k.v[0]**2)])
         >>> pf.forward_dynamics(m, [0.0], [1.0]).v_dot.round(9)  # -6 v / mass
         array([-3.])
     """
@@ -382,7 +382,7 @@ def kinetic_energy(name: str, T: Callable[[Any], Any]) -> KineticEnergy:
     Example:
         >>> import pfaffian as pf
         >>> cart, rail = pf.body("cart", mass=2.0), pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0))
-        >>> flywheel = pf.kinetic_energy("flywheel", lambda k: 3 * k.v[0]**2 / 2)
+        >>> flywheel = pf.forces.kinetic_energy("flywheel", lambda k: 3 * k.v[0]**2 / 2)
         >>> pf.mass_matrix(pf.mechanism("cart", [cart], [rail], forces=[flywheel]), [0.0]).round(9)  # 2 + 3
         array([[5.]])
     """

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.force import GeneralisedForce, Wrench, wrench
 from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
@@ -31,7 +31,7 @@ class Sliding:
     smooth: ca.SX
 
     def __repr__(self) -> str:
-        return ", ".join(f"{word} {shown.number(getattr(self, word))}" for word in ("sliding", "static", "viscous"))
+        return ", ".join(f"{word} {reprs.number(getattr(self, word))}" for word in ("sliding", "static", "viscous"))
 
     def __call__(self, s: ca.SX) -> ca.SX:
         speed2 = ca.sumsqr(s)
@@ -117,7 +117,7 @@ class JointFriction:
     law: Sliding
 
     def __repr__(self) -> str:
-        return shown.words(self, repr(self.law))
+        return reprs.words(self, repr(self.law))
 
     def __call__(self, k: Any) -> ca.SX:
         rate = k.joint_rate(self.joint)
@@ -139,7 +139,7 @@ class ContactFriction:
     law: Sliding
 
     def __repr__(self) -> str:
-        return shown.words(self, f"normal {shown.number(self.normal)}", repr(self.law))
+        return reprs.words(self, f"normal {reprs.number(self.normal)}", repr(self.law))
 
     def __call__(self, k: Any) -> ca.SX:
         surface, n = k.pose(self.on), k.rotation(self.on) @ self.normal

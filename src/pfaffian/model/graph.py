@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, Holonomic
 from pfaffian.model.force import Thruster
@@ -31,7 +31,7 @@ class GraphMatrices:
     Ph: np.ndarray
 
     def __repr__(self) -> str:
-        return shown.words(self, f"joints {shown.listed(self.joints)}", f"extremities {shown.listed(self.extremities)}")
+        return reprs.words(self, f"joints {reprs.listed(self.joints)}", f"extremities {reprs.listed(self.extremities)}")
 
     @property
     def neighbours(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest, unknown_kind
 from pfaffian.maths.subgroups import SUBGROUPS, Subgroup
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, interval, is_symmetric, matrix, named_float, scalar, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
@@ -24,7 +24,7 @@ from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 UNLIMITED = (-np.inf, np.inf)
 
 
-class Factor(NamedTuple):
+class JointFactor(NamedTuple):
     """One subgroup of a kind, about an axis of the joint frame.   label: name of its coordinate, where a kind has several."""
 
     subgroup: Subgroup
@@ -37,7 +37,7 @@ class JointKind:
     """The motions of a subgroup, or of several in turn, with their coordinates and velocities."""
 
     name: str
-    factors: tuple[Factor, ...]
+    factors: tuple[JointFactor, ...]
 
     @cached_property
     def q_names(self) -> tuple[str, ...]:
@@ -76,9 +76,9 @@ class JointKind:
 
 _ABOUT_X, _ABOUT_Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
-KINDS = {name: JointKind(name, (Factor(g),)) for name, g in SUBGROUPS.items()} | {
-    "universal": JointKind("universal", (Factor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
-                                         Factor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
+KINDS = {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items()} | {
+    "universal": JointKind("universal", (JointFactor(SUBGROUPS["revolute"], _ABOUT_X, "about_x"),
+                                         JointFactor(SUBGROUPS["revolute"], _ABOUT_Y, "about_y"))),
 }  # fmt: skip
 """The kinds that `joint` makes."""
 
@@ -94,8 +94,8 @@ class Mimic:
     offset: ca.SX
 
     def __repr__(self) -> str:
-        parts = [f"{shown.number(self.ratios[i])} {n!r}" for i, n in enumerate(self.joints)]
-        return shown.words(self, " + ".join(parts), f"offset {shown.number(self.offset)}")
+        parts = [f"{reprs.number(self.ratios[i])} {n!r}" for i, n in enumerate(self.joints)]
+        return reprs.words(self, " + ".join(parts), f"offset {reprs.number(self.offset)}")
 
 
 def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
@@ -123,7 +123,7 @@ def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
     return Mimic(tuple(ratios), ca.vertcat(*numbers), scalar(offset, "mimic: offset"))
 
 
-class Part(NamedTuple):
+class JointPart(NamedTuple):
     """What one factor of a joint adds to the tree.
 
     placement: its frame in the frame of the factor before, or of the parent.   subgroup: with its pitch.
@@ -190,10 +190,10 @@ class Joint:
     def __repr__(self) -> str:
         parts = [self.kind.name, f"{self.parent!r} to {self.child!r}"]
         if self.distribution is not None:
-            parts.append(f"speeds {shown.listed(self.v_names)}")
+            parts.append(f"speeds {reprs.listed(self.v_names)}")
         if self.mimic:
-            parts.append(f"follows {shown.listed(self.mimic.joints)}")
-        return shown.words(self, *parts, name=self.name)
+            parts.append(f"follows {reprs.listed(self.mimic.joints)}")
+        return reprs.words(self, *parts, name=self.name)
 
     @property
     def moves(self) -> bool:
@@ -230,14 +230,14 @@ class Joint:
         return 0 if self.distribution is not None else self.nq - 4 * self.kind.quaternion
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[JointPart, ...]:
         """One for each factor of the kind."""
-        found, before, q, v = list[Part](), self.placement, 0, 0
+        found, before, q, v = list[JointPart](), self.placement, 0, 0
         for axis, g in ((f.axis, f.subgroup) for f in self.kind.factors):
             g = g.with_pitch(self.pitch) if g.screws else g
             S = g.S if self.distribution is None else g.S @ self.distribution
             turn = _turned_z(*axis)
-            found.append(Part(before @ turn, g, S, slice(q, q + g.nq), slice(v, v + S.shape[1])))
+            found.append(JointPart(before @ turn, g, S, slice(q, q + g.nq), slice(v, v + S.shape[1])))
             before, q, v = turn.inverse(), q + g.nq, v + S.shape[1]
         return tuple(found)
 

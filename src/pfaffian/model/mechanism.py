@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.check import check
 from pfaffian.model.constraint import Constraint, Servo, Target
@@ -74,10 +74,10 @@ class Mechanism:
     velocities: Velocities | None = None
 
     def __repr__(self) -> str:
-        return shown.mechanism(self)
+        return reprs.mechanism(self)
 
     def _repr_html_(self) -> str:
-        return shown.html(self)
+        return reprs.html(self)
 
     @cached_property
     def owners(self) -> tuple[Joint | Coordinates, ...]:
@@ -295,7 +295,7 @@ def mechanism(
     return made
 
 
-def _outward(joints: tuple) -> tuple:
+def _outward(joints: tuple[Any, ...]) -> tuple[Any, ...]:
     """Joints and edges, parents first: edges are moved, and inverted where their child comes first; joints keep their order."""
     if not any(isinstance(j, Joint) and j.pose for j in joints):
         return joints
@@ -320,7 +320,7 @@ def _outward(joints: tuple) -> tuple:
     return tuple(ordered)
 
 
-def _items(items: Any, what: str) -> tuple:
+def _items(items: Any, what: str) -> tuple[Any, ...]:
     """The items of a list, tuple or generator as a tuple. Raises ModelError: a single item, a dict, None."""
     if not several(items):
         raise ModelError(f"{what}: a list is needed, got {brief(items)}; write {what}=[...]")
@@ -439,7 +439,7 @@ def _slices(joints: tuple[Joint | Coordinates, ...], sizes: list[int]) -> dict[s
     return {j.name: slice(int(e - s), int(e)) for j, s, e in zip(joints, sizes, ends, strict=True)}
 
 
-def _find(items: tuple, name: str, what: str, owner: str) -> Any:
+def _find(items: tuple[Any, ...], name: str, what: str, owner: str) -> Any:
     for item in items:
         if item.name == name:
             return item

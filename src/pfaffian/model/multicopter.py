@@ -21,7 +21,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import body, tensor
 from pfaffian.model.data import data
 from pfaffian.model.fluid import propeller
@@ -202,7 +202,7 @@ def thrust_multicopter(
     kappa = scalar(torque, f"{what}: torque") / scalar(thrust, f"{what}: thrust")
     length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilting, what)
-    groups: dict[str, list] = {"up": [], "across": []} if tilting else {"thrust": []}
+    groups: dict[str, list[Any]] = {"up": [], "across": []} if tilting else {"thrust": []}
     for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
         point = ca.vertcat(length * ca.cos(at), length * ca.sin(at), up)
         for group, made in groups.items():
@@ -361,7 +361,7 @@ class LinearDrag:
     D: ca.SX
 
     def __repr__(self) -> str:
-        return shown.words(self, f"of {self.body!r}")
+        return reprs.words(self, f"of {self.body!r}")
 
     def __call__(self, k: Any) -> ca.SX:
         return ca.densify(-self.D @ k.twist(self.body))

@@ -81,7 +81,7 @@ class Parameter(NDArrayOperatorsMixin):
         object.__setattr__(self, "symbol", ca.SX.sym("p"))
         _BY_SYMBOL[self.symbol.element_hash()] = _BY_IDENTITY[self.identity] = self
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _same_parameter, (self.name, self.default, self.unit, self.identity)
 
     def __copy__(self) -> Parameter:

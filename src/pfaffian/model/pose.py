@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import floats, vector
 
@@ -37,8 +37,8 @@ class Pose:
     p: ca.SX
 
     def __repr__(self) -> str:
-        parts = [f"at {shown.number(self.p, 'm')}", shown.turn(self.R, so3.log)]
-        return shown.words(self, *[part for part in parts if part])
+        parts = [f"at {reprs.number(self.p, 'm')}", reprs.turn(self.R, so3.log)]
+        return reprs.words(self, *[part for part in parts if part])
 
     def __matmul__(self, other: Pose) -> Pose:
         if not isinstance(other, Pose):

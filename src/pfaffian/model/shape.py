@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.data import data
 from pfaffian.model.number import Scalar, floats, positive, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
@@ -50,9 +50,9 @@ class Shape:
     label: str = ""
 
     def __repr__(self) -> str:
-        what = f"{self.kind} {self.label!r}" if self.kind == "mesh" else f"{self.kind} {shown.number(self.size, 'm')}"
-        mass = [] if self.mass is None else [f"mass {shown.number(self.mass, 'kg')}"]
-        return shown.words(self, what, *mass, *([self.role] if self.role != "visual" else []))
+        what = f"{self.kind} {self.label!r}" if self.kind == "mesh" else f"{self.kind} {reprs.number(self.size, 'm')}"
+        mass = [] if self.mass is None else [f"mass {reprs.number(self.mass, 'kg')}"]
+        return reprs.words(self, what, *mass, *([self.role] if self.role != "visual" else []))
 
 
 class Moments(NamedTuple):

@@ -20,7 +20,7 @@ class TracedFunction:
 
     __slots__ = ("digest", "function")
 
-    def __init__(self, function: Callable, digest: str) -> None:
+    def __init__(self, function: Callable[..., Any], digest: str) -> None:
         self.function, self.digest = function, digest
 
     def __call__(self, *arguments: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.caller import ask_column
 from pfaffian.model.data import data
@@ -56,8 +56,8 @@ class TyreForce:
         return ca.vertcat(F, ca.cross(x - centre, F))
 
     def __repr__(self) -> str:
-        load = shown.function(self.load) if callable(self.load) else shown.number(self.load, "N")
-        return shown.words(self, f"load {load}", f"friction {shown.number(self.friction)}")
+        load = reprs.function(self.load) if callable(self.load) else reprs.number(self.load, "N")
+        return reprs.words(self, f"load {load}", f"friction {reprs.number(self.friction)}")
 
 
 def tyre(

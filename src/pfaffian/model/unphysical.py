@@ -47,7 +47,7 @@ def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
     Example:
         >>> import pfaffian as pf
         >>> rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
-        >>> pf.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
+        >>> pf.formats.unphysical(pf.mechanism("pendulum", [rod], [hinge], lenient=True))
         {'rod': ...}
     """
     return impossible_bodies(as_mechanism(m), p)

@@ -31,10 +31,10 @@ def place(path: Path, data: bytes) -> Path:
     return path
 
 
-def unused(name: str, taken: set[str]) -> str:
-    """The name, with a number if it is taken already; adds it to `taken`."""
+def unused(name: str, used: set[str]) -> str:
+    """The name, with a number if it is taken already; adds it to `used`."""
     candidate, n = name, 2
-    while candidate.lower() in taken:
+    while candidate.lower() in used:
         candidate, n = f"{name}-{n}", n + 1
-    taken.add(candidate.lower())
+    used.add(candidate.lower())
     return candidate

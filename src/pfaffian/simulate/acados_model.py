@@ -16,7 +16,7 @@ from pfaffian.evaluate.arrays import as_number
 from pfaffian.formats.file import as_path
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.folder import place, prepare
-from pfaffian.simulate.casadi_functions import casadi_function
+from pfaffian.simulate.casadi_functions import FunctionRequest, casadi_function, explicit
 from pfaffian.simulate.step import Scheme
 
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -29,7 +29,7 @@ class AcadosModel:
     name: an identifier.   x, u, p, t, xdot: symbols, x = [q; v].   f_expl_expr: x_dot.   f_impl_expr: xdot - x_dot.
     disc_dyn_expr: x after a step.   x_names, u_names, p_names: what the entries are; x_units, u_units: in which units.
     p_values: defaults of the parameters.   step: [s].   functions: rate, step and constraints, with the matrices of their
-    derivatives by x and u.
+    derivatives by x and u, which are numbers to use: for second derivatives differentiate the expressions.
 
     In a program of acados: `model = acados_template.AcadosModel()`, and then
     `for name in ("name", "x", "u", "p", "t", "xdot", "f_expl_expr", "f_impl_expr", "disc_dyn_expr"): setattr(model, name,
@@ -108,8 +108,8 @@ def acados_model(m: Mechanism, *, step: float, name: str = "model", scheme: Sche
     xdot, f = ca.SX.sym("xdot", x.numel()), rate(*given)
     both = ("x", "u")
     functions = [
-        casadi_function(m, "rate", wrt=both, backend="casadi"),
-        casadi_function(m, "step", step=h, scheme=scheme, wrt=both, backend="casadi"),
+        FunctionRequest(m, "rate", both, False).matrices(),
+        FunctionRequest(m, "step", both, False, explicit(m, None, scheme, "acados_model"), h).matrices(),
         casadi_function(m, "constraints", backend="casadi"),
     ]
     states = [*[f"q {n}" for n in m.q_names], *[f"v {n}" for n in m.v_names]]

@@ -186,7 +186,7 @@ class Watch:
         """The same of a block of runs, the numbers of whose look are in `seen`, and of `few` of them their momenta."""
         k, n, width = found.k, len(self.sizes.units), self.energy.stop - self.energy.start
         pushed = self.momenta.pushed if self.momenta else ()
-        whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.loop.shown(k, x, some)
+        whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.loop.q_and_v(k, x, some)
         apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
         error, top = self._error(apart, size), self.sizes.levelled(np.fmax(size, before)[:, 1:])
         parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
@@ -221,14 +221,14 @@ class Watch:
         left = np.zeros_like(error)
         for n in LASTING:
             ends = [self.loop.beside(x, some, first=k, steps=n) for x in (a, b)]
-            apart = self.difference(*(self.loop.shown(k + n, r.x, some) for r in ends))
+            apart = self.difference(*(self.loop.q_and_v(k + n, r.x, some) for r in ends))
             left = np.fmax(left, np.where((ends[0].status + ends[1].status == 0)[:, None], apart, np.inf))
         return np.fmin(error, left)
 
     def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> Ahead:
         """One step on from states x at step k, of these runs of the batch, in n parts."""
         r = self.loop.beside(x, some, first=k * n, steps=n, parts=n)
-        found = self.loop.shown(k + 1, r.x, some)
+        found = self.loop.q_and_v(k + 1, r.x, some)
         found = np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
         return Ahead(found, r.records[-1, :, self.energy], r.x)
 

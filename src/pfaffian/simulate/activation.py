@@ -16,6 +16,7 @@ import numpy as np
 
 from pfaffian.control.law import Fault, Reason
 from pfaffian.control.reason import foremost
+from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Holonomic, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.lengths import inverse_scale, reach
@@ -40,8 +41,9 @@ def switched(m: Mechanism) -> tuple[Target, ...]:
     return tuple(c for c in m.ideal if c.active is not None)
 
 
-def faults(m: Mechanism, parameters: Sequence[str] = ()) -> tuple[Fault, ...]:
-    """The faults that `found` flags, in order.   parameters: those that the run changes."""
+@remembered(64)
+def faults(m: Mechanism, parameters: tuple[str, ...] = ()) -> tuple[Fault, ...]:
+    """The faults that `fault_flags` tells of, in order.   parameters: those that the run changes."""
     come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
     listed = []
     if come:
@@ -58,7 +60,7 @@ def faults(m: Mechanism, parameters: Sequence[str] = ()) -> tuple[Fault, ...]:
     return tuple(listed)
 
 
-def found(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
+def fault_flags(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
     """(n, 1) flags, 1 where a step of h [s] has one of the `faults`.
 
     before, after: the state at the start of the step, and at its end before it is corrected.   ahead: that at the start, at

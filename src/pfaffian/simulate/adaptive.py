@@ -10,7 +10,7 @@ import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, optional
 from pfaffian.evaluate.arrays import runs
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
@@ -19,7 +19,7 @@ from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.provenance import machine
-from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Course, drafted, status_of
+from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Recorded, drafted, status_of
 from pfaffian.simulate.sampling import refuse
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
@@ -68,7 +68,7 @@ def run_adaptive(
     Returns:
         Dataset over time, labelled as that of `run`. A run that fails keeps what it had recorded, with its status and time.
     Raises ModelError, BuildError, RunError and warns RunWarning as `run` does; ModelError also where the state, the parameters
-    or u are a batch.
+    or u are a batch, and where SciPy, whose integrator this is, is not installed.
 
     Example:
         A box of 2 kg on a spring of 8 N/m swings at 2 rad/s, so after pi seconds it is back where it started:
@@ -107,7 +107,7 @@ def run_adaptive(
         | settings_of(scheme, m)
         | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
-    course = Course(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
+    course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
     result = drafted(simulation, course, provenance)
     tell_stops(result, simulation, done.x[None], begun)
     tell_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
@@ -157,7 +157,7 @@ class _Integrated(NamedTuple):
 
 def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
     """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
-    from scipy.integrate import DOP853  # a second to import, and only this function needs it
+    DOP853 = optional("scipy.integrate", "scipy", "run_adaptive needs").DOP853
 
     _, _, side, _, first = of.at(x, times[0])
     records = np.full((len(times), 1, len(first)), np.nan)

@@ -59,10 +59,10 @@ def tell_start(watch: Watch) -> bool:
     return True
 
 
-def tell_stiff(watch: Watch, x: np.ndarray, told: bool) -> None:
+def tell_stiff(watch: Watch, x: np.ndarray, named: bool) -> None:
     """Warn RunWarning before a run of springs and dampers whose time constants are shorter than its steps, which the scheme
     cannot follow, and of contacts and stops that `tr-bdf2` may not solve; by name, at the start x (runs, nx) of some of its
-    runs.   told: whether the fastest has been named already.
+    runs.   named: whether the fastest has been named already.
     """
     s, when = watch.loop.simulation, watch.loop.when
     soft = s.scheme.integrator == "tr-bdf2"
@@ -84,7 +84,7 @@ def tell_stiff(watch: Watch, x: np.ndarray, told: bool) -> None:
             f"{FOLLOWED / 2 / abs(fast[0].rate):.1g} s",
             RunWarning,
         )
-    elif len(fast) > told:
+    elif len(fast) > named:
         notice(
             f"{_listed(fast)} of {s.mechanism.name!r}: time constants shorter than the step of "
             f"{when.step:g} s, which {s.scheme.integrator} cannot follow; scheme=pf.Scheme(integrator='tr-bdf2') goes over "

@@ -24,8 +24,7 @@ from pfaffian.evaluate.arrays import (
     velocities,
 )
 from pfaffian.kernel.build.waiting import tell
-from pfaffian.kernel.call.kernel import Backend
-from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.model.unphysical import check_parameters
 from pfaffian.simulate.newton import BLOCK, Held, Problem, State, held_entries, held_velocities, settle

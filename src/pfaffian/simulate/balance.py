@@ -93,11 +93,11 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     made[:, momenta.pushed] = pushed
     some = np.flatnonzero((stopped < 0) & np.isfinite(watch.looks[0].error[:, 0]))
     some = some[: watch.few(some)]
-    if not momenta.kept.any() or not some.size:
+    if not momenta.conserved.any() or not some.size:
         return made, error
-    a, rate, inertia = watch.momenta_at(when.first, watch.loop.shown(when.first, watch.begin[some], some), some)
-    b, *_ = watch.momenta_at(when.end, watch.loop.shown(when.end, x[some], some), some)
-    kept = momenta.kept
+    a, rate, inertia = watch.momenta_at(when.first, watch.loop.q_and_v(when.first, watch.begin[some], some), some)
+    b, *_ = watch.momenta_at(when.end, watch.loop.q_and_v(when.end, x[some], some), some)
+    kept = momenta.conserved
     made[np.ix_(some, kept)] = (b - a - rate * (when.steps * when.step))[:, kept]
     unit = [watch.sizes.units.index(unit) for unit in momenta.v_units]
     with np.errstate(all="ignore"):

@@ -19,9 +19,10 @@ from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.build.library import warn_once
 from pfaffian.kernel.call.external import compile_external
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
+from pfaffian.simulate.curvature import smooth_motion, smooth_step
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.step_slopes import differentiable, with_matrices, with_products
+from pfaffian.simulate.step_slopes import IMPLICIT, STAY, differentiable, with_matrices, with_products
 from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms, symbols
 
@@ -53,12 +54,14 @@ def casadi_function(
 
     CasADi gets the derivatives of forward_dynamics, rate and step from the library: those of inverse dynamics and rows at
     constant accelerations and multipliers, answered by one factorisation, see `derivatives`. They are by the numbers in q, not
-    along velocities, and hold wherever jacobian, jtimes or a solver asks for them.
+    along velocities, and hold wherever jacobian, jtimes or a solver asks for them. The first ones of a step are those of
+    `step_derivatives`: exact where x satisfies the constraints, off by the residual elsewhere. Second ones are exact.
 
     Compiled, the function is one of a shared library in the library's cache, beside its Jacobian, its products with a
     direction, forwards and back, and the derivatives of the latter, for exact Hessians; with `wrt` it stands alone. A file that
-    CasADi writes of it holds the path of that library, for this machine. As an expression it has derivatives of any order; read
-    again from a file it has lost ours, and CasADi differentiates the text itself: to the same numbers, at a higher price.
+    CasADi writes of it holds the path of that library, for this machine. As an expression it has second derivatives too; read
+    again from a file it has lost ours, and CasADi differentiates the text itself, factorisations and all: at a higher price,
+    and wrongly in second derivatives of a step and where a leg is exactly straight.
 
     Args:
         m: the mechanism.
@@ -73,7 +76,7 @@ def casadi_function(
             "casadi" an expression of SX that CasADi evaluates. The numbers agree to rounding.
     Returns:
         a casadi.Function, for symbols of SX and MX. p are the mechanism's parameters, in the order of `p_names`; m.p_defaults
-        are their values.
+        are their values. Inputs that are left out in a call by names are zero, but for p, which is then NaN.
     Raises ModelError: another name, a step without length, or what `step_derivatives` refuses.
     Raises BuildError: backend "c" without a compiler.
 
@@ -90,12 +93,12 @@ def casadi_function(
     as_mechanism(m)
     one_of(what, FUNCTIONS, "casadi_function: what")
     one_of(backend, get_args(By), "casadi_function: backend")
-    made = _Made(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
+    made = FunctionRequest(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
     if what == "step":
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
         h = as_number(step, "step", above=0)
-        made = replace(made, simulation=differentiable(m, control, scheme, "casadi_function"), h=h)
+        made = replace(made, simulation=explicit(m, control, scheme, "casadi_function"), h=h)
     elif not (step is None and scheme is None and control is None):
         raise ModelError(f"casadi_function: {what!r} takes no step, scheme or control; 'step' does")
     for name in made.wrt:
@@ -129,8 +132,8 @@ INPUTS = {
 
 
 @dataclass(frozen=True)
-class _Made:
-    """What is asked for.   hessian: with second derivatives.   simulation, h: of a step."""
+class FunctionRequest:
+    """The functions that are requested.   hessian: with second derivatives.   simulation, h: of a step."""
 
     mechanism: Mechanism
     what: str
@@ -146,21 +149,65 @@ class _Made:
 
     def expression(self) -> ca.Function:
         """The Function of SX."""
-        if self.simulation is None:
-            f = _MAKE[self.what](symbols(self.mechanism))
-        else:
-            f = step_function(self.simulation, self.h, bool(self.wrt))
+        f = _MAKE[self.what](symbols(self.mechanism)) if self.simulation is None else _step(self.simulation, self.h)
         return _with_jacobians(f, self.wrt) if self.wrt else f
+
+    def matrices(self) -> ca.Function:
+        """It, and its derivatives by `wrt` computed together, for the least work; these have no derivatives themselves."""
+        if self.simulation is not None:
+            return _with_jacobians(step_function(self.simulation, self.h, True), self.wrt)
+        f = _MAKE[self.what](symbols(self.mechanism))
+        given, n = f.sx_in(), f.n_in()
+        values = f.call(given)
+        blocks = f.jacobian().call([*given, *values])
+        return _beside(f, self.wrt, given, values, lambda o, i: blocks[o * n + i])
 
     def library(self) -> tuple[ca.Function, ...]:
         """It, and what CasADi asks for to differentiate it."""
-        f = self.expression()
         if self.wrt:
-            return (f,)
+            return (self.matrices(),)
+        f = value = self.expression()
         J = f.jacobian() if self.simulation is None else _jacobian(step_function(self.simulation, self.h, True))
+        if self.simulation is not None:
+            value = step_function(self.simulation, self.h, False)
         back = f.reverse(1)
         more = (back.forward(1), back.reverse(1)) if self.hessian else ()
-        return (f, J, f.forward(1), back, *more)
+        return (value, J, f.forward(1), back, *more)
+
+
+def explicit(m: Mechanism, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
+    """As `differentiable`. Raises ModelError too where stages solve equations: their second derivatives are not there."""
+    s = differentiable(m, control, scheme, what)
+    if s.scheme.integrator in IMPLICIT:
+        raise ModelError(
+            f"{what} takes the integrators rk4 and euler, whose second derivatives are exact; for first ones with "
+            f"{s.scheme.integrator!r} see step_derivatives and rollout"
+        )
+    return s
+
+
+def _step(s: Simulation, h: float) -> ca.Function:
+    """The step, with first derivatives along factors at hand, and second ones without."""
+    f, smooth = step_function(s, h, False), smooth_step(s, h)
+    first = [_followed(f.forward(1), smooth.forward(1)), _followed(f.reverse(1), smooth.reverse(1))]
+    return _called(smooth, {d.name(): d for d in first})
+
+
+def _followed(first: ca.Function, smooth: ca.Function) -> ca.Function:
+    """A first derivative, for whose own derivatives CasADi takes those of another expression of it."""
+    return _called(first, {d.name(): d for d in (smooth.forward(1), smooth.reverse(1))})
+
+
+def _called(f: ca.Function, derivatives: dict[str, ca.Function]) -> ca.Function:
+    """The same function, with these derivatives under the names by which CasADi asks for them."""
+    given = [ca.SX.sym(name, f.sparsity_in(i)) for i, name in enumerate(f.name_in())]
+    options = {**STAY, **_defaults(f.name_in()), "cache": derivatives}
+    return ca.Function(f.name(), given, f.call(given), *_named(f.name_in(), f.name_out()), options)
+
+
+def _defaults(names: Sequence[str]) -> dict[str, Any]:
+    """Options: what CasADi takes for inputs that a caller leaves out. Parameters of zero would be another machine."""
+    return {"default_in": [np.nan if name == "p" else 0.0 for name in names]}
 
 
 def _jacobian(f: ca.Function) -> ca.Function:
@@ -175,7 +222,8 @@ def step_function(s: Simulation, h: float, matrices: bool) -> ca.Function:
     """(x, u, p, t) -> x_next.   matrices: whether all derivatives are wanted, so that stages compute theirs once."""
     (x, w, p, t, length), there = (with_matrices if matrices else with_products)(s).step(s)
     whole = ca.Function("step_of_length", [x, w, p, t, length], [there])
-    return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(("x", "u", "p", "t"), ("x_next",)))
+    named = INPUTS["step"]
+    return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(named, ("x_next",)), _defaults(named))
 
 
 def _named(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -185,10 +233,17 @@ def _named(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], li
 def _with_jacobians(f: ca.Function, wrt: Sequence[str]) -> ca.Function:
     given = [ca.SX.sym(name, f.size1_in(i)) for i, name in enumerate(f.name_in())]
     values = f.call(given)
+    return _beside(f, wrt, given, values, lambda o, i: ca.jacobian(values[o], given[i]))
+
+
+def _beside(
+    f: ca.Function, wrt: Sequence[str], given: list[ca.SX], values: list[ca.SX], block: Callable[[int, int], ca.SX]
+) -> ca.Function:
+    """f with derivatives beside its values.   block: (output, input) -> that of one by the other."""
     pairs = [(o, i) for o in f.name_out() for i in wrt]
-    more = [ca.jacobian(values[f.index_out(o)], given[f.index_in(i)]) for o, i in pairs]
+    more = [block(f.index_out(o), f.index_in(i)) for o, i in pairs]
     names = [*f.name_out(), *[f"{o}_by_{i}" for o, i in pairs]]
-    return ca.Function(f.name(), given, [*values, *more], f.name_in(), names)
+    return ca.Function(f.name(), given, [*values, *more], f.name_in(), names, _defaults(f.name_in()))
 
 
 class _Dynamics:
@@ -218,7 +273,8 @@ def motion_with_matrices(T: Terms) -> tuple[list[ca.SX], list[ca.SX], ca.SX]:
 
 def _forward(T: Terms) -> ca.Function:
     d = _Dynamics(T)
-    return _differentiated("forward_dynamics", d.inputs, d.values, d.moved, d.back, ("q", "v", "u", "p", "t"), OUTPUTS)
+    smooth = None if T.mechanism.servos else [*smooth_motion(T)]
+    return _differentiated("forward_dynamics", d.inputs, d.values, d.moved, d.back, ("q", "v", "u", "p", "t"), OUTPUTS, smooth)
 
 
 OUTPUTS = ("v_dot", "reaction", "multipliers")
@@ -238,7 +294,8 @@ def _rate(T: Terms) -> ca.Function:
         return gradient(d.at, d.held, Slopes(second, none, none, none), d.by) + ca.jtimes(q_dot, d.by, first, True)
 
     values = [ca.vertcat(q_dot, d.held.v_dot)]
-    return _differentiated("rate", [x, *d.inputs[2:]], values, moved, back, ("x", "u", "p", "t"), ("x_dot",))
+    smooth = None if m.servos else [ca.vertcat(q_dot, smooth_motion(T)[0])]
+    return _differentiated("rate", [x, *d.inputs[2:]], values, moved, back, ("x", "u", "p", "t"), ("x_dot",), smooth)
 
 
 def _differentiated(
@@ -249,8 +306,12 @@ def _differentiated(
     back: Callable[[list[ca.SX]], ca.SX],
     named: Sequence[str],
     outputs: Sequence[str],
+    smooth: list[ca.SX] | None,
 ) -> ca.Function:
-    """A Function with its derivatives along a direction, back, and as matrices, under the names by which CasADi asks."""
+    """A Function with its derivatives along a direction, back, and as matrices, under the names by which CasADi asks.
+
+    smooth: the values again, as expressions whose second derivatives are exact; None: those of the values are taken.
+    """
     by = ca.vertcat(*inputs)
     there = [ca.SX.sym(f"out_{n}", ca.Sparsity(x.numel(), 1)) for n, x in zip(outputs, values, strict=True)]  # not needed
     seeds = [ca.SX.sym(f"fwd_{n}", x.numel()) for n, x in zip(named, inputs, strict=True)]
@@ -265,7 +326,10 @@ def _differentiated(
         ca.Function(f"adj1_{name}", [*inputs, *there, *weights_back], by_each),
         ca.Function(f"jac_{name}", [*inputs, *there], matrices),
     ]
-    options: dict[str, Any] = {"never_inline": True, "cache": {f.name(): f for f in derivatives}}
+    if smooth is not None:
+        s = ca.Function(name, inputs, smooth, *_named(named, outputs))
+        derivatives[:2] = _followed(derivatives[0], s.forward(1)), _followed(derivatives[1], s.reverse(1))
+    options = {**STAY, **_defaults(named), "cache": {f.name(): f for f in derivatives}}
     return ca.Function(name, inputs, values, *_named(named, outputs), options)
 
 
@@ -275,17 +339,15 @@ def _inverse(T: Terms) -> ca.Function:
     T, a = Terms(driven, T.q, T.v, ca.SX(driven.nu, 1), T.t), ca.SX.sym("v_dot", m.nv)
     force = T.inertia_force(a) - T.f
     u = ca.densify(allocate(T, force, weights(driven)).u)
+    given, named = [T.q, T.v, a, m.p_symbols, T.t], INPUTS["inverse_dynamics"]
     values = [u, ca.densify(force - T.B @ u)]
-    return ca.Function(
-        "inverse_dynamics", [T.q, T.v, a, m.p_symbols, T.t], values, *_named(("q", "v", "v_dot", "p", "t"), ("u", "reaction"))
-    )
+    return ca.Function("inverse_dynamics", given, values, *_named(named, ("u", "reaction")), _defaults(named))
 
 
 def _constraints(T: Terms) -> ca.Function:
+    given, named = [T.q, T.v, T.mechanism.p_symbols, T.t], INPUTS["constraints"]
     values = [ca.densify(x) for x in (T.rows.phi, T.rows.eta)]
-    return ca.Function(
-        "constraints", [T.q, T.v, T.mechanism.p_symbols, T.t], values, *_named(("q", "v", "p", "t"), ("phi", "eta"))
-    )
+    return ca.Function("constraints", given, values, *_named(named, ("phi", "eta")), _defaults(named))
 
 
 _MAKE: dict[str, Callable[[Terms], ca.Function]] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from pfaffian.errors import BuildError, ModelError, brief, install
 from pfaffian.kernel.call.device import OnDevice, device_of
-from pfaffian.kernel.call.rollout import Held
+from pfaffian.kernel.call.rollout import Buffers
 from pfaffian.kernel.text.cuda import cuda_text
 from pfaffian.simulate.entrance import REGULAR
 from pfaffian.simulate.stepper import ARRAYS, Stepper
@@ -84,7 +84,7 @@ class DeviceStepper:
         self._stepper, self._saved, self._k, self._span = s, saved, saved.k, span
         given = {name: cupy.asarray(getattr(saved, name), order="F") for name in ARRAYS[:-1]}
         self.x, self.u, self.p, self.status, self._stopped = given.values()
-        self._moved = OnDevice(rollout, device_of(rollout, cupy), Held(**given), span)
+        self._moved = OnDevice(rollout, device_of(rollout, cupy), Buffers(**given), span)
 
     @property
     def t(self) -> float:

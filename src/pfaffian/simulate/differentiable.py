@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -10,7 +11,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, one_of
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.casadi_functions import motion_with_matrices
@@ -22,10 +23,10 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 KINDS = ("forward_dynamics", "step")
-"""What can be asked for."""
+"""Functions that can be differentiated."""
 
 
-class Pair(NamedTuple):
+class ValueAndSlopes(NamedTuple):
     """value: inputs -> (n,) numbers.   slopes: inputs -> the same, and their derivatives by all inputs, column by column.
     states: how many of the inputs are states; u and p come after them.   default: u and p of the mechanism.
     """
@@ -41,6 +42,15 @@ class Pair(NamedTuple):
             raise ModelError(f"{name}: {self.states} to {self.states + 2} arrays are needed, got {len(arrays)}")
         return (*arrays, *self.default[len(arrays) - self.states :])
 
+    def check(self, arrays: Sequence[Any], name: str, *, batch: str = "") -> None:
+        """Raise ModelError unless each array has the size of its input.   batch: how one is asked for, if not by more axes."""
+        labels = ("x", "u", "p") if self.states == 1 else ("q", "v", "u", "p")
+        for label, x, n in zip(labels, arrays, self.value.shape.inputs, strict=True):
+            shape = tuple(x.shape)
+            if shape[-1:] != (n,) or (batch and len(shape) > 1):
+                more = f"; {batch}" if batch and shape[-1:] == (n,) else ""
+                raise ModelError(f"{name}: {label} has shape {shape}: ({'' if batch else '..., '}{n},) is needed{more}")
+
     def call(self, of: kernel.Kernel, arrays: tuple[Any, ...], threads: int) -> tuple[np.ndarray, ...]:
         """What a kernel gives for arrays (..., n), whose leading axes are broadcast: arrays (..., n)."""
         lead = np.broadcast_shapes(*[np.shape(x)[:-1] for x in arrays])
@@ -50,7 +60,7 @@ class Pair(NamedTuple):
         return tuple(np.ascontiguousarray(x).reshape(*lead, x.shape[-1]) for x in found)
 
 
-def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, backend: Backend, name: str) -> Pair:
+def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, backend: Backend, name: str) -> ValueAndSlopes:
     """The kernels of "forward_dynamics" or "step". Raises ModelError, in the name of a function: arguments that do not fit."""
     one_of(what, KINDS, f"{name}: what")
     if what == "forward_dynamics":
@@ -63,7 +73,7 @@ def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, 
         s = differentiable(m, None, scheme, name)
         kernels, states = _step(s, as_number(step, "step", above=0), backend), 1
     value, slopes = kernels
-    return Pair(value, slopes, states, (np.zeros(m.nu), np.asarray(m.p_defaults)))
+    return ValueAndSlopes(value, slopes, states, (np.zeros(m.nu), np.asarray(m.p_defaults)))
 
 
 @remembered(16)

@@ -15,7 +15,7 @@ from pfaffian.dynamics import passage
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunWarning, notice
 from pfaffian.evaluate.compiled import Compiled, compile_terms
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.draft import Draft

@@ -7,7 +7,7 @@ the name of the force with the largest share along its eigenvector.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -113,7 +113,9 @@ def _braking(m: Mechanism) -> ca.Function:
     return ca.Function("braking", [m.p_symbols], [ca.densify(ca.vertcat(*rates))])
 
 
-def _named(m: Mechanism, names: list[str], S: list, D: list, rate: complex, mode: np.ndarray, Z: np.ndarray) -> Fastest:
+def _named(
+    m: Mechanism, names: list[str], S: list[Any], D: list[Any], rate: complex, mode: np.ndarray, Z: np.ndarray
+) -> Fastest:
     parts = [(abs(mode.conj() @ s @ mode), abs(rate * (mode.conj() @ d @ mode))) for s, d in zip(S, D, strict=True)]
     i = int(np.argmax([sum(part) for part in parts]))
     damps = parts[i][1] > parts[i][0]

@@ -91,7 +91,7 @@ def holding(
         named=_named(r),
         about=(*system.about, f"kept too, the attitude being put where that has it after each step: {'; '.join(labels)}"),
         check=partial(_check, r),
-        kept=(*system.kept, *range(system.nx, system.nx + len(names))),
+        uncorrected=(*system.uncorrected, *range(system.nx, system.nx + len(names))),
         inertia=lambda T: ca.vertcat(_inertia(system, T), ca.sum1(r.at(T) * (T.M @ r.at(T))).T),
     )
 
@@ -135,7 +135,7 @@ def _project(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
 
 
 def _agreeing(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
-    x, wanted = r.split(x)
+    x, target = r.split(x)
     q, rest = normalise(r.m, x[: r.m.nq, 0]), x[r.m.nq :, 0]
     turning = [i for i, unit in enumerate(r.m.v_units) if unit == "rad/s"]
     for _ in range(ITERATIONS):
@@ -143,9 +143,9 @@ def _agreeing(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
         T, slope = r.seen(at, t), _slope(r, at, t)
         # Of parts too: the whole may have no momentum while its parts do, and then rounding alone would tell of the attitude.
         behind = BEHIND**2 * ca.sumsqr(momenta(T)[turning, 0]) + np.finfo(float).tiny
-        off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), wanted - _held(r, at, t))
+        off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), target - _held(r, at, t))
         q = normalise(r.m, q + T.kinematics.kinematic_matrix @ (r.turns(T) @ (slope.T @ off)))
-    return ca.vertcat(q, rest, wanted)
+    return ca.vertcat(q, rest, target)
 
 
 def _rate(r: _Held, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
@@ -154,9 +154,9 @@ def _rate(r: _Held, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
 
 def _signals(r: _Held, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
     x, held = r.split(x)
-    said = dict(r.system.signals(T, motion, x)) if r.system.signals else {}
+    others = dict(r.system.signals(T, motion, x)) if r.system.signals else {}
     own = dict(zip(SIGNALS, (r.along(T, momenta(T)) - held, changes(T, r.at(T))["inertia"]), strict=True))
-    return said | {name: ca.vertcat(said.get(name, ca.SX(0, 1)), value) for name, value in own.items()}
+    return others | {name: ca.vertcat(others.get(name, ca.SX(0, 1)), value) for name, value in own.items()}
 
 
 def _named(r: _Held) -> tuple[StatePart, ...]:

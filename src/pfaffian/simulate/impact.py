@@ -10,7 +10,7 @@ from pfaffian.control.reason import foremost
 from pfaffian.errors import ModelError, RunError
 from pfaffian.evaluate.arrays import as_number
 from pfaffian.evaluate.quantities import mass_matrix
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import start_of
 from pfaffian.simulate.newton import State, settle

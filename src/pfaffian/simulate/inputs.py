@@ -67,7 +67,8 @@ def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int)
     others: number of runs in the state and parameters.
     Raises ModelError: as `runs`; several runs by u alone, which may have been meant as a series in time.
     """
-    if u is not None and not names and np.size(u):
+    given = len(u) if isinstance(u, Mapping) else 0 if u is None else np.size(u)
+    if given and not names:
         raise ModelError("u: nothing takes inputs here: the mechanism has none, or a control law gives them all")
     if sampled:
         return _series(u, names)
@@ -106,7 +107,7 @@ def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
         )
 
 
-def _named_series(u: Mapping, names: Sequence[str]) -> np.ndarray:
+def _named_series(u: Mapping[str, Any], names: Sequence[str]) -> np.ndarray:
     """From {name: number, (samples,) or (samples, runs)}; inputs that are not named are zero."""
     columns = {}
     for name, entry in u.items():

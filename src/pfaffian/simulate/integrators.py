@@ -9,8 +9,9 @@ import casadi as ca
 
 from pfaffian.dynamics.controlforce import ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
-from pfaffian.maths.linear import NOTHING, solve_definite
+from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.pack import pack, unpack
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.variables import Variables, q_dot
@@ -54,12 +55,14 @@ class Tangent(NamedTuple):
     onto: Callable[[ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
 
 
-class Step(NamedTuple):
+class StepData(NamedTuple):
     """The data of a step from x at t over h, with inputs u0 and u1 at its ends.
 
     start: the first stage.   f: all others.   settled: (x, t) -> x with quaternions of unit length.
     project: (x, t, near) -> x on the constraints.   energy: (x, way, t) -> T + V and its slope.   tangent: of the state.
     iterations: of Newton's method, of each stage of `tr-bdf2`.
+    solved: (k, base, g, u, t) -> k, which solves k = f(base + g k); where a step is differentiated, with the derivatives of
+        the solution instead of those of the iterations.
     """
 
     m: Mechanism
@@ -77,6 +80,7 @@ class Step(NamedTuple):
     t: ca.SX
     h: ca.SX
     iterations: int
+    solved: Callable[[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX], ca.SX]
 
 
 class Moved(NamedTuple):
@@ -104,14 +108,14 @@ def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
 NONE = ca.SX(0, 1)
 
 
-def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> tuple:
+def _nothing(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> tuple[Any, ...]:
     return ()
 
 
 # -- explicit -----------------------------------------------------------------------------------------------------
 
 
-def _rk4(s: Step) -> Moved:
+def _rk4(s: StepData) -> Moved:
     """The classical rule with other stages: coordinates whose rate is a velocity follow their acceleration too (Nystroem).
 
     They are q + h/2 y + h^2/8 y_dot where the plain rule has h^2/4 and none. So a stage is off the constraints by h^3 instead
@@ -122,7 +126,7 @@ def _rk4(s: Step) -> Moved:
     first = seen = s.start(s.x, s.u0, s.t)
     k1 = first.rate
     slopes, faults = [k1], first.faults
-    bends = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
+    bends: tuple[Callable[[], ca.SX], ...] = (lambda: k1 / 8, lambda: -k1 / 8, lambda: (slopes[-1] - slopes[-2]) / 2)
     for part, w, bend in zip((h / 2, h / 2, h), (u, u, s.u1), bends, strict=True):
         ahead = X + part * slopes[-1]
         ahead[at, 0] += h**2 * bend()[rate, 0]
@@ -134,7 +138,7 @@ def _rk4(s: Step) -> Moved:
     return Moved(s.variables.state(X + h / 6 * (k1 + 2 * (k2 + k3) + k4)), faults, seen.near, NONE)
 
 
-def _semi_implicit(s: Step) -> Moved:
+def _semi_implicit(s: StepData) -> Moved:
     """v first, then q with the new v; a law's state by the explicit rule. Faults are checked at both ends."""
     m, first = s.m, s.start(s.x, s.u0, s.t)
     faster = s.variables.stepped(s.x) + s.h * ca.vertcat(ca.SX(m.nq, 1), first.rate[m.nq :, 0])
@@ -200,7 +204,7 @@ FARTHEST = 0.1
 UNCONVERGED = "the implicit integrator did not converge: take a shorter step"
 
 
-def _midpoint(s: Step) -> Moved:
+def _midpoint(s: StepData) -> Moved:
     """x1 = x + h f((x + x1) / 2), on the constraints and with E1 = E + h power((x + x1) / 2).
 
     After each iteration x1 is put onto the constraints along the rows of the middle, and onto its energy along the shortest
@@ -305,7 +309,7 @@ KINKED = 16
 """The same of machines with contacts or stops, whose forces have kinks where they touch."""
 
 
-def _tr_bdf2(s: Step) -> Moved:
+def _tr_bdf2(s: StepData) -> Moved:
     """The trapezoidal rule over 2 g h, then a backward difference, g = 1 - 1 / sqrt(2). [Bank et al. 1985]
 
         k1 = f(x + g h (f(x) + k1)),   k2 = f(x1),   x1 = x + w h (f(x) + k1) + g h k2,   w = sqrt(2) / 4
@@ -325,7 +329,7 @@ def _tr_bdf2(s: Step) -> Moved:
             change = solve(there, seen, seen.rate - k)
             found.append((k + change, change))
             k = _accelerated(found)
-        return k, there, seen, s.h * _largest(change)
+        return s.solved(k, base, g, u, t), there, seen, s.h * _largest(change)
 
     k1, there, seen, change = stage(X + g * k0, solve(s.x, first, k0), s.u0 + 2 * GAMMA * (s.u1 - s.u0), s.t + 2 * g)
     faults = _further(first.faults, first, there, seen)
@@ -338,7 +342,7 @@ def _tr_bdf2(s: Step) -> Moved:
     return Moved(moved, _further(faults, first, there, seen), seen.near, far)
 
 
-def _project_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
+def _project_softly(s: StepData, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stage, ca.SX], ca.SX]) -> ca.SX:
     """x put onto the constraints by changes that are shortest in the metric of M - g h f_v - g^2 h^2 f_q K: they leave stiff
     springs alone, which a change in the metric of M would stretch."""
     of, t = s.tangent, s.t + s.h
@@ -353,7 +357,7 @@ def _project_softly(s: Step, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, Stag
     return ca.vertcat(of.enter(q + K @ dq, v + softly(held_v - v), t), x[of.n :, 0])
 
 
-def _newton(s: Step, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
+def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:
     """(x, stage there, r) -> the change d of a rate of the stepped variables with d - g h J d = r.
 
     For velocities in mass-weighted coordinates along the constraints the matrix is 1 - g h W^-1 f_v W^-T - g^2 h^2 W^-1 f_q K
@@ -388,9 +392,9 @@ class Integrator(NamedTuple):
     refuses: message that tells what of a mechanism it cannot serve, "" for nothing.
     """
 
-    step: Callable[[Step], Moved]
+    step: Callable[[StepData], Moved]
     order: int
-    needs: Callable[[Terms, Motion, Callable[[ca.SX, ca.SX], ca.SX]], tuple] = _nothing
+    needs: Callable[[Terms, Motion, Callable[[ca.SX, ca.SX], ca.SX]], tuple[Any, ...]] = _nothing
     shares: bool = False
     faults: Sequence[str] = ()
     any_state: bool = True

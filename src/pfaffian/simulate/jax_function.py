@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, optional
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
 
@@ -40,14 +40,14 @@ def jax_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
-        the function; p may be left out, and is then that of the mechanism's defaults, as may u of a mechanism without inputs.
-    Raises ModelError: jax is not installed, or has no double precision switched on; an array of another precision; what
-        `step_derivatives` refuses.
+        the function; p may be left out, and is then that of the mechanism's defaults, and so may u, which is then zero.
+    Raises ModelError: jax is not installed, or has no double precision switched on; an array of another precision or size, or
+        with more than one axis; what `step_derivatives` refuses.
 
     Example:
         >>> import jax, pfaffian as pf
@@ -62,7 +62,13 @@ def jax_function(
     jax = _need_jax()
     pair = pair_of(m, what, step, scheme, backend, "jax_function")
     f = _differentiable(jax, pair, threads)
-    return lambda *arrays: f(*[_in_double(jax, x) for x in pair.whole(arrays, m.name)])
+
+    def called(*arrays: Any) -> Any:
+        whole = [_in_double(jax, x) for x in pair.whole(arrays, m.name)]
+        pair.check(whole, m.name, batch="jax.vmap makes a batch")
+        return f(*whole)
+
+    return called
 
 
 def _in_double(jax: Any, x: Any) -> Any:
@@ -79,7 +85,7 @@ def _need_jax() -> Any:
     return jax
 
 
-def _differentiable(jax: Any, pair: Pair, threads: int) -> Callable[..., Any]:
+def _differentiable(jax: Any, pair: ValueAndSlopes, threads: int) -> Callable[..., Any]:
     sizes, (n,) = pair.value.shape.inputs, pair.value.shape.outputs
     width = sum(sizes)
 

@@ -109,13 +109,11 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
     """The largest excess and the time of the first, entry by entry, since a batch's record may nearly fill the memory."""
     excess = np.zeros((len(of(0)), len(limits)))
     first = np.full(excess.shape, np.nan)
-    for i, (low, high) in enumerate(limits):
-        if not np.isfinite((low, high)).any():
-            continue
-        x = of(i)
+    for i in np.flatnonzero(np.isfinite(limits).any(axis=1)).tolist():
+        (low, high), x = limits[i].tolist(), of(i)
         if low <= x.min() and x.max() <= high:
             continue
-        beyond = np.nan_to_num(np.maximum(x - high, low - x), nan=0.0)
+        beyond = np.fmax(np.maximum(x - high, low - x), 0.0)  # 0 where x is no number
         outside = beyond > _slight(low, high, x)
         excess[:, i] = np.where(outside, beyond, 0).max(axis=1)
         some = outside.any(axis=1)
@@ -134,17 +132,17 @@ def _phrases(result: Draft, name: str, dim: str, unit: str, what: str, but: Set[
     excess, first = result[f"{name}_excess"], result[f"{name}_time"]
     if not excess.any():
         return []
-    start, runs = float(result["time"][0]), len(excess)
+    start, runs, names, units = float(result["time"][0]), len(excess), result[dim].tolist(), result[unit].tolist()
     words = []
-    for i in np.flatnonzero((excess > 0).any(axis=0)):
-        if str(result[dim][i]) in but:
+    for i in np.flatnonzero((excess > 0).any(axis=0)).tolist():
+        if names[i] in but:
             continue
         out = np.flatnonzero(excess[:, i] > 0)
         began = np.nanmin(first[:, i])
         when = "at the start" if began <= start else f"from t = {began:.6g} s"
         of = f" in {len(out)} of {runs} runs" if runs > 1 else ""
-        entry, by = result[dim][i], f"by up to {excess[:, i].max():.3g} {result[unit][i]}"
-        words.append((began, f"{what} {str(entry)!r} is outside {when}, {by}{of}"))
+        by = f"by up to {excess[:, i].max():.3g} {units[i]}"
+        words.append((began, f"{what} {names[i]!r} is outside {when}, {by}{of}"))
     words.sort(key=lambda word: word[0])
     rest = [f"{len(words) - MOST_NAMED} more {what}s"] if len(words) > MOST_NAMED else []
     hint = ["Scheme(saturate=True) or --saturate cuts inputs"] if words and what == "input" else []

@@ -223,7 +223,7 @@ def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndar
     T, X = symbols(s.mechanism), ca.SX.sym("x", s.nx)
     both = ca.vertcat(T.q, T.v)
     into = ca.jacobian(s.entered(T, T.q, T.v), both)
-    back = ca.substitute(ca.jacobian(ca.vertcat(*s.shown(X, T.t)), X), X, s.entered(T, T.q, T.v))
+    back = ca.substitute(ca.jacobian(ca.vertcat(*s.q_and_v(X, T.t)), X), X, s.entered(T, T.q, T.v))
     f = ca.Function("kept", [T.q, T.v, s.mechanism.p_symbols, T.t], [ca.densify(back @ into)])
     moved = np.vstack([x.dq, x.dv])
     off = np.array(f(q, v, p, t)) @ moved - moved
@@ -267,9 +267,8 @@ def _assembled(m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray,
     dv = np.hstack([x.bent @ dq[:, :k], Z_v, np.zeros((nv, nz))])
     n_in = len(names)
     states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
-    from scipy.linalg import block_diag  # a tenth of a second to import, and only this needs it
-
-    move = block_diag(states, np.eye(n_in))  # a unit of each state, and of each input, in terms of q, v, z and the inputs
+    # A unit of each state, and of each input, in terms of q, v, z and the inputs.
+    move = np.block([[states, np.zeros((len(states), n_in))], [np.zeros((n_in, states.shape[1])), np.eye(n_in)]])
     along = Z_q.T @ x.M
     rates = np.vstack([along @ x.inverse_K @ x.q_dot, Z_v.T @ x.M @ x.v_dot, x.z_dot]) @ move
     if not np.isfinite(rates).all():

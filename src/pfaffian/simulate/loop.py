@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.kernel.call.rollout import RolloutResult
-from pfaffian.kernel.program.loop import Hold
+from pfaffian.kernel.program.loop import Hold, RolloutResult
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.sampling import in_python
 from pfaffian.simulate.simulation import Simulation
@@ -73,7 +72,7 @@ class Loop:
         own = series if whole or series.ndim == 2 else series[:, some]
         return self.rollout(x, own, p if whole else p[some], span, threads=self.threads)
 
-    def shown(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
+    def q_and_v(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""
         s = self.simulation
         p = s.parameters(self.p[some], x) if s.system.own_state else self.p

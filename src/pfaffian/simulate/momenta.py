@@ -44,19 +44,19 @@ STATES = 3
 
 
 class Momenta(NamedTuple):
-    """names, units: of the momenta.   v_units: of the velocities along them.   kept: (k,) whether weight alone changes each.
+    """names, units: of the momenta.   v_units: of the velocities along them.   conserved: (k,) whether weight alone changes it.
     f: (q, v, t, p) -> the momenta, their rates due to weight, and lower bounds of the inertias along them, (k, 1) each."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
     v_units: tuple[str, ...]
-    kept: np.ndarray
+    conserved: np.ndarray
     f: ca.Function
 
     @property
     def pushed(self) -> np.ndarray:
         """Those that something else changes too."""
-        return np.flatnonzero(~self.kept)
+        return np.flatnonzero(~self.conserved)
 
     def at(self, x: np.ndarray, p: np.ndarray, t: float) -> list[np.ndarray]:
         """The results of f, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
@@ -85,7 +85,7 @@ def momenta_of(s: Simulation) -> Momenta | None:
         first = first_joint(m)
         if _plain(m, first):
             found = _along(m, first)
-            return found if first.kind.name == "free" or found.kept.any() else None
+            return found if first.kind.name == "free" or found.conserved.any() else None
     return None
 
 
@@ -110,8 +110,8 @@ def _along(m: Mechanism, first: Joint) -> Momenta:
     f = ca.Function("momenta", [T.q, T.v, T.t, m.p_symbols], outputs)
     v_units = tuple(m.v_units[i] for i in entries)
     units = tuple(f"{force_unit(unit)} s" for unit in v_units)
-    kept = np.zeros(len(entries), dtype=bool) if m.servos else ~_pushed(T, first, frame)
-    return Momenta(tuple(m.v_names[i] for i in entries), units, v_units, kept, f)
+    conserved = np.zeros(len(entries), dtype=bool) if m.servos else ~_pushed(T, first, frame)
+    return Momenta(tuple(m.v_names[i] for i in entries), units, v_units, conserved, f)
 
 
 def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:

@@ -23,7 +23,7 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import changes_of, changing, other_values
 from pfaffian.evaluate.symmetry import symmetry
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.system import StatePart, System
@@ -86,7 +86,7 @@ def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float])
         about=(*system.about, f"the momentum of {', '.join(common.names)} about the origin is "
                f"{', '.join(f'{x:.6g}' for x in momentum)} in every run: start with it or run reduce(m)"),
         check=lambda p: _check_values(system, common, p),
-        kept=(),
+        uncorrected=(),
     )  # fmt: skip
 
 
@@ -117,6 +117,6 @@ def _check_values(system: System, common: CommonMotion, p: np.ndarray) -> None:
         by = [cause for cause, some in zip(pushes.causes, changing(pushes, at).T, strict=True) if some.any()]
         if by:
             raise ModelError(
-                f"{words}the momentum of {shown.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "
+                f"{words}the momentum of {reprs.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "
                 "changes it, which near the defaults it does not; run reduce(m) without momentum"
             )

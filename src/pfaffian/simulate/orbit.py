@@ -24,9 +24,9 @@ import numpy as np
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.reduction_plan import Changes, changes_of, changing, other_values
-from pfaffian.evaluate.symmetry import symmetry
+from pfaffian.evaluate.symmetry import JointMotion, symmetry
 from pfaffian.maths import se3
-from pfaffian.maths.linear import NOTHING
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, force_unit
@@ -66,7 +66,11 @@ def _check(m: Mechanism, first: Joint) -> None:
         )
     found = symmetry(m)
     whole = found.basis.shape[1] == first.nv
-    ours = lambda x: x.joint == first.name and x.side == "left"  # noqa: E731  others move parts of the machine
+
+    def ours(x: JointMotion) -> bool:
+        """Whether a motion is one of the first joint; others move parts of the machine."""
+        return x.joint == first.name and x.side == "left"
+
     pushing = [name for name, along in found.driven.items() if any(ours(x) for x in along)]
     if not whole or pushing:
         broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if ours(x))
@@ -193,7 +197,7 @@ def _signals(r: _Space, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
     return {"momentum_drift": drift} | along
 
 
-# -- what is told of the state, and where it ends --------------------------------------------------------------------------
+# -- what the state's description says, and where the state ends ---------------------------------------------------------
 
 
 def _about(r: _Space) -> tuple[str, ...]:

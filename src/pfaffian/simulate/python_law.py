@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.control.discrete import Part
+from pfaffian.control.discrete import LawPart
 from pfaffian.errors import ModelError, brief
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.result import status_of
@@ -37,7 +37,7 @@ class PythonLaw:
     """
 
     loop: Loop
-    part: Part
+    part: LawPart
     rollout: kernel.Rollout
     due: list[tuple[int, int]]
     own: tuple[int, int]
@@ -47,7 +47,7 @@ class PythonLaw:
     def what(self) -> str:
         """The law's name in messages."""
         assert self.part.python is not None
-        return f"the law in Python, {shown.function(self.part.python)}"
+        return f"the law in Python, {reprs.function(self.part.python)}"
 
     def until(self, k: int) -> int:
         """Steps from k to the next one at which something is sampled or the law is due."""
@@ -70,7 +70,7 @@ class PythonLaw:
             x, status, stopped = r.x, r.status, r.stopped
         if not _is_due(self.own, k) or status.all():
             return x, status, stopped
-        u = self._asked(x, k, status)
+        u = self._inputs(x, k, status)
         failed = (status == 0) & np.array([run in self.messages for run in range(len(x))])
         s, x = self.loop.simulation, x.copy(order="F")
         status, stopped = np.where(failed, status_of(s, "python"), status), np.where(failed, k, stopped)
@@ -83,7 +83,7 @@ class PythonLaw:
     def _time(self, k: int) -> float:
         return self.loop.when.start + k * self.loop.when.step
 
-    def _asked(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
+    def _inputs(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
         """(runs, nu) what the law answers. A call that fails stops all runs, a number that is not finite its own run."""
         s, t = self.loop.simulation, self._time(k)
         p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
@@ -103,7 +103,10 @@ class PythonLaw:
     def _called(self, t: float, given: list[Any], shape: tuple[int, int]) -> np.ndarray:
         """The function's answer. Of a single run nothing has an axis of runs."""
         one = shape[0] == 1
-        of_run = lambda a: np.array(a[0] if one else a)  # noqa: E731
+
+        def of_run(a: np.ndarray) -> np.ndarray:
+            return np.array(a[0] if one else a)
+
         arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
         assert self.part.python is not None
         answer = ask(self.part.python, self.what, t, *arguments)

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError, brief, listed
 from pfaffian.evaluate.arrays import common_runs
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
 
@@ -94,7 +94,7 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
         Two inputs [3, 4] N that may add up to 5 N at most:
 
         >>> import pfaffian as pf
-        >>> nearest = pf.solve_qp([[1, 0], [0, 1]], [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
+        >>> nearest = pf.control.solve_qp([[1, 0], [0, 1]], [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
         >>> nearest.u.round(9), nearest.words
         (array([2., 3.]), 'solved')
     """

@@ -48,7 +48,7 @@ from pfaffian.evaluate.reduction_plan import (
 from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.subgroups import name_of
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
@@ -166,7 +166,7 @@ class _Reduction(NamedTuple):
     found: the plan.   along: directions that constraints leave, where they fix no group of velocities by the others.
     fields: those of the caller.   base: what carries all, if its momentum is in the state, else None: the first joint, or
     several together.
-    kept: entries of v whose momenta are conserved, beyond those of the base.   shared: those of them whose momentum a mere
+    conserved: entries of v whose momenta are, beyond those of the base.   shared: those of them whose momentum a mere
     translation along the slides of the base changes; these are taken in the world; the others are the same there.
     """
 
@@ -175,7 +175,7 @@ class _Reduction(NamedTuple):
     along: Directions | None
     fields: Fields
     base: Joint | CommonMotion | None
-    kept: tuple[int, ...]
+    conserved: tuple[int, ...]
     shared: tuple[int, ...]
 
     def at(self, entries: Sequence[int]) -> list[int]:
@@ -249,7 +249,7 @@ class _Reduction(NamedTuple):
 
 def _reduction(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> _Reduction:
     found, along = planned(m, by)
-    found = found._replace(kept=tuple(dict.fromkeys((*found.kept, *_constants(m, found, along, fields)))))
+    found = found._replace(conserved=tuple(dict.fromkeys((*found.conserved, *_constants(m, found, along, fields)))))
     first = carrier(m)
     base = first if isinstance(first, CommonMotion) or first.name in found.spatial else None
     r = _Reduction(m, found, along, fields, base, further(m, found), ())
@@ -303,7 +303,7 @@ def _state(r: _Reduction) -> System:
         about=_about(r),
         check=partial(_check_values, r),
         inertia=partial(_inertia, r),
-        kept=tuple(m.nq + i for i in r.at(r.group)),
+        uncorrected=tuple(m.nq + i for i in r.at(r.group)),
     )
 
 
@@ -323,9 +323,9 @@ def _shared(r: _Reduction) -> tuple[int, ...]:
     """See `_Reduction`: decided at random states, relative to the sizes there."""
     T = symbols(r.m)
     frame = r.frame(T.kinematics)
-    if frame is None or not r.kept:
+    if frame is None or not r.conserved:
         return ()
-    X, rows = r.lift(T), r.at(r.kept)
+    X, rows = r.lift(T), r.at(r.conserved)
     X = ca.SX.eye(r.m.nv) if X is None else X
     moved = ca.horzcat(*[X[:, rows].T @ weight(T.kinematics, axis) for axis in ca.horzsplit(frame.axes)])
     inertia = ca.sum1(X[:, rows] * (T.M @ X[:, rows])).T
@@ -333,7 +333,7 @@ def _shared(r: _Reduction) -> tuple[int, ...]:
     random = np.random.default_rng(53)
     at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
     found = np.any([np.abs(x) > NOTHING * np.sqrt(mass * inertia) for x, inertia, mass in at], axis=(0, 2))
-    return tuple(i for i, some in zip(r.kept, found, strict=True) if some)
+    return tuple(i for i, some in zip(r.conserved, found, strict=True) if some)
 
 
 def _inside(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
@@ -393,7 +393,7 @@ def _enter(r: _Reduction, T: Terms) -> ca.SX:
 def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     k, pushed, frame = T.kinematics, T.generalised_input, r.frame(T.kinematics)
     intrinsic = ca.SX(_carried(r, T, x))
-    intrinsic[r.at(r.found.kept), 0] = 0
+    intrinsic[r.at(r.found.conserved), 0] = 0
     if r.found.closed:
         # Reactions of closures between bodies do no work along what carries all; those of wheels vanish in X^T.
         carrying = [] if r.found.group else r.group or indices(r.m, (first_joint(r.m).name,))
@@ -404,8 +404,8 @@ def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.along(pushed)
     forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.felt(r.m.gravity, push))))
-    kept, shared = r.at(r.kept), r.at(r.shared)
-    forces[kept, 0] = r.by_lift(T, pushed)[kept, 0]
+    conserved, shared = r.at(r.conserved), r.at(r.shared)
+    forces[conserved, 0] = r.by_lift(T, pushed)[conserved, 0]
     forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
     forces[frame.entries, 0] = 0
     pi_dot = r.turned(T.q, forces + intrinsic, to_space)
@@ -427,25 +427,25 @@ def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
 
 
 def _motions(r: _Reduction, T: Terms) -> ca.SX:
-    """(nv, n) motions whose momenta are conserved beyond those of the base, in the order of `_Reduction.kept`."""
+    """(nv, n) motions whose momenta are conserved beyond those of the base, in the order of `_Reduction.conserved`."""
     X = r.lift(T)
     return conserved_motions(T, ca.SX.eye(r.m.nv) if X is None else X, r.found)
 
 
 def _signals(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
     pi, still, Y = x[r.m.nq :, 0], _still(r, T), _motions(r, T)
-    drift, signals = [Y.T @ momenta(T) - pi[r.at(r.kept), 0]], {}
+    drift, signals = [Y.T @ momenta(T) - pi[r.at(r.conserved), 0]], {}
     if r.base:
         rest, p, X = others(r.m, r.group), r.by_lift(T, momenta(still)), r.lift(T)
         drift = [_of_bodies(r, T) - pi[r.at(r.group), 0], *drift]
         A = split(T.M if X is None else X.T @ T.M @ X, r.group).A
         signals = {"shape_momentum": p[rest] - A.T @ p[r.group]} if rest else {}
-    if r.kept:
-        shared = [i for i, entry in enumerate(r.kept) if entry in r.shared]
+    if r.conserved:
+        shared = [i for i, entry in enumerate(r.conserved) if entry in r.shared]
         error = changes(still, Y)["inertia"]
         error[shared, 0] = changes(T, Y)["inertia"][shared, 0]
         signals["momentum_rate_error"] = error
-    return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.kept else {}) | signals
+    return ({"momentum_drift": ca.vertcat(*drift)} if r.base or r.conserved else {}) | signals
 
 
 def _of_bodies(r: _Reduction, T: Terms) -> ca.SX:
@@ -468,10 +468,10 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
         cause = place_dependence(m, r.along or r.found.group, at, elsewhere) if names else None
         if cause:
             raise ModelError(
-                f"{words}{cause} of {m.name!r} depends on where {shown.listed(names)} is, which near the defaults it does not; "
+                f"{words}{cause} of {m.name!r} depends on where {reprs.listed(names)} is, which near the defaults it does not; "
                 "run the mechanism as it is"
             )
-        lost = [i for i, some in zip(r.kept, changing(_watching(r), at)[:, 0], strict=True) if some] if r.kept else []
+        lost = [i for i, some in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if some] if r.conserved else []
         if lost:
             raise ModelError(
                 f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, which near the defaults it is; "
@@ -495,8 +495,8 @@ def _inertia(r: _Reduction, T: Terms) -> ca.SX:
 def _named(r: _Reduction) -> tuple[StatePart, ...]:
     """Names and units of the signals beside the state."""
     of = {
-        "momentum_drift": ([*r.group, *r.kept], " s"),
-        "momentum_rate_error": (r.kept, ""),
+        "momentum_drift": ([*r.group, *r.conserved], " s"),
+        "momentum_rate_error": (r.conserved, ""),
         "shape_momentum": (others(r.m, r.group) if r.base else [], " s"),
     }
     names, units = r.names, r.units
@@ -514,7 +514,7 @@ def _about(r: _Reduction) -> tuple[str, ...]:
     out = list[str]()
     if isinstance(first, CommonMotion):
         out.append(
-            f"joints {shown.listed(first.joints)} are taken as one that carries all, {name_of(first.basis)} in the world; "
+            f"joints {reprs.listed(first.joints)} are taken as one that carries all, {name_of(first.basis)} in the world; "
             f"its momentum is that of all bodies{', about the mass centre' if first.slides else ''}"
         )
     if r.along:
@@ -523,14 +523,14 @@ def _about(r: _Reduction) -> tuple[str, ...]:
             f"{_listed(names, found.y)}"
         )
     elif found.group:
-        fixed = shown.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(found.group)])
+        fixed = reprs.listed([j.name for j in m.joints if set(indices(m, (j.name,))) & set(found.group)])
         out.append(f"the constraints fix the velocities of {fixed} by the others: {_listed(names, found.y)}")
     for name in found.spatial:
         out.append(f"momenta of joint {name!r} are spatial, {_seen(r, name)}")
     for name, _ in r.fields:
         out.append(f"the momentum of the field along {name!r} stands in the place of its own")
-    out.append(f"kept while no force acts along them: {_listed(names, found.kept)}")
-    changing = [i for i in found.y if i not in found.kept]
+    out.append(f"kept while no force acts along them: {_listed(names, found.conserved)}")
+    changing = [i for i in found.y if i not in found.conserved]
     out.append(f"changed by the motion itself: {_listed(names, changing)}")
     if not found.group and (isinstance(first, CommonMotion) or first.distribution is None):
         of_all = symmetry(m)
@@ -538,7 +538,7 @@ def _about(r: _Reduction) -> tuple[str, ...]:
             if motion.joint == of_all.joint:
                 out.append(f"no symmetry by {motion.label}: {', '.join(causes)}")
     if found.closed:
-        closures = shown.listed([c.name for c in m.constraints if isinstance(c, Closure)])
+        closures = reprs.listed([c.name for c in m.constraints if isinstance(c, Closure)])
         out.append(f"closures {closures} push back; what they do to momenta adds up to nothing")
     return tuple(out)
 
@@ -550,7 +550,7 @@ def _seen(r: _Reduction, joint: str) -> str:
 
 
 def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
-    return ", ".join(shown.listed([names[i]]) for i in sorted(entries)) or "none"
+    return ", ".join(reprs.listed([names[i]]) for i in sorted(entries)) or "none"
 
 
 # -- fields of the caller ------------------------------------------------------------------------------------------------

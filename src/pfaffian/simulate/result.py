@@ -42,7 +42,7 @@ MOMENTUM_ERROR = (
 )
 
 
-class Course(NamedTuple):
+class Recorded(NamedTuple):
     """What some runs did.
 
     time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
@@ -63,7 +63,7 @@ class Course(NamedTuple):
     tally: Tally | None = None
 
 
-def drafted(s: Simulation, course: Course, provenance: dict[str, Any]) -> Draft:
+def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draft:
     """The result of a Simulation's runs."""
     m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
@@ -96,13 +96,13 @@ def drafted(s: Simulation, course: Course, provenance: dict[str, Any]) -> Draft:
 
 def kept_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
     """The signals that are kept over time, with the entries of each."""
-    return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.wanted.over_time}
+    return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 
 
 def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dict[str, Any]]:
     found: dict[str, Any] = {}
     bins: dict[str, Any] = {}
-    for name, x in tally.wanted.statistics.items() if tally else ():
+    for name, x in tally.recording.statistics.items() if tally else ():
         (signal, size), unit = s.signals[x.signal], KINDS[x.kind].unit
         values, single = tally.value(name), signal.dim is None and size == 1  # type: ignore[union-attr]
         attributes = {"units": unit(signal.unit), "meaning": f"{x.kind} of {x.signal} over all steps"}
@@ -126,7 +126,7 @@ def status_of(s: Simulation, kind: Kind) -> int:
     return NO_STATUS if place is None else len(CAUSES) + place
 
 
-def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+def _start(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
     """What moved onto the constraints before the first step, and the residual that is left."""
     start = course.start
     if not m.ideal:
@@ -140,7 +140,7 @@ def _start(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]
     return data, {}
 
 
-def _parameters(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+def _parameters(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
     if not m.parameters:
         return {}, {}
     names, units = list(m.p_names), [p.unit for p in m.parameters]
@@ -148,7 +148,7 @@ def _parameters(m: Mechanism, course: Course) -> tuple[dict[str, Any], dict[str,
     return {"parameters": values}, {"parameter": names, "p_unit": ("parameter", units)}
 
 
-def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+def _inputs(s: Simulation, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
     """The inputs that the caller gave as u, constant or a series; under a law those of the law."""
     if not s.w_names:
         return {}, {}
@@ -163,7 +163,7 @@ def _inputs(s: Simulation, course: Course) -> tuple[dict[str, Any], dict[str, An
     return {"inputs": (dims, series, attributes)}, coords
 
 
-def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
+def _errors(course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
     cost, entry = course.cost, "momentum_error_entry"
     if cost is None:
         return {}, {}
@@ -176,7 +176,7 @@ def _errors(course: Course) -> tuple[dict[str, Any], dict[str, Any]]:
     return data, {entry: list(cost.momenta.names), "momentum_error_unit": (entry, list(cost.momenta.units))}
 
 
-def _of_each(values: np.ndarray, course: Course) -> np.ndarray:
+def _of_each(values: np.ndarray, course: Recorded) -> np.ndarray:
     """(runs, ...) of what belongs to the start alone, copied only where it is one for all runs."""
     return values if len(values) == len(course.status) else _each(values, len(course.status))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from pfaffian.kernel.call.rollout import RolloutResult
+from pfaffian.kernel.program.loop import RolloutResult
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start, tell_stiff
 from pfaffian.simulate.entrance import REGULAR, entering

@@ -12,9 +12,8 @@ from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole, one_of, some_runs
 from pfaffian.evaluate.progress import progress_line
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import threads_for
-from pfaffian.kernel.call.recipe import check_options
+from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
@@ -31,7 +30,7 @@ from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.record_memory import check_memory
-from pfaffian.simulate.result import DIVERGED, Course, drafted, kept_signals, status_of
+from pfaffian.simulate.result import DIVERGED, Recorded, drafted, kept_signals, status_of
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import check_seeds, compiled_instants
@@ -39,7 +38,7 @@ from pfaffian.simulate.sampling import provenance as sampled
 from pfaffian.simulate.signals import Output, as_record, entries_of
 from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
-from pfaffian.simulate.statistics import as_wanted, tally_of
+from pfaffian.simulate.statistics import as_recording, tally_of
 from pfaffian.simulate.step import Scheme, settings_of
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.switches import as_switches
@@ -191,11 +190,11 @@ def run(
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
     workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
-    wanted = as_wanted(record)
-    recorded = as_record(wanted.signals if wanted else record, count)
+    recording = as_recording(record)
+    recorded = as_record(recording.signals if recording else record, count)
     simulation = Simulation(system, scheme, control, extra, recorded, changing.next)
     with progress_line(m.name, progress):
-        tally = tally_of(wanted, simulation.signals, when.every, when.start, when.step)
+        tally = tally_of(recording, simulation.signals, when.every, when.start, when.step)
         check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x
@@ -233,7 +232,7 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     kept = entries_of(kept_signals(s, loop.tally))
     E, T, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, v)
-    course = Course(
+    course = Recorded(
         recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
     )
     result = drafted(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))

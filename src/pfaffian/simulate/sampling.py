@@ -12,7 +12,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.control.digest import digest as law_digest
-from pfaffian.control.discrete import Part
+from pfaffian.control.discrete import LawPart
 from pfaffian.control.law import Command, Control
 from pfaffian.control.layout import Layout, PartFunction, Slots, layout, part_functions, sizes
 from pfaffian.dynamics import formulation
@@ -30,7 +30,7 @@ WHOLE = 1e-9
 """Part of a period by which it may differ from a whole number of steps."""
 
 
-def parts_of(control: Control | None) -> tuple[Part, ...]:
+def parts_of(control: Control | None) -> tuple[LawPart, ...]:
     """What is called once a period; nothing where there is no law, or one in continuous time."""
     return control.parts if control else ()
 
@@ -50,18 +50,18 @@ def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
     return Command(at.u(d, nu, t), signals={name: d[where, 0] for name, where in at.signals.items()})
 
 
-def refuse(control: Control | None, what: str) -> None:
-    """Raise ModelError if the law is one in discrete time, where `what` needs continuous time."""
+def refuse(control: Control | None, what: str, instead: str = "use run") -> None:
+    """Raise ModelError if the law is one in discrete time, where `what` needs continuous time.   instead: the way out."""
     if parts_of(control):
-        raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: use run")
+        raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: {instead}")
 
 
-def in_python(control: Control | None) -> Part | None:
+def in_python(control: Control | None) -> LawPart | None:
     """The part that is called between the steps, and its sensors and all modes with it; None where all is compiled."""
     return next((part for part in parts_of(control) if part.python), None)
 
 
-def rates(control: Control | None) -> list[list[Part]]:
+def rates(control: Control | None) -> list[list[LawPart]]:
     """The parts that are sampled in compiled code; successive ones of equal period and phase form a group."""
     parts = [part for part in parts_of(control) if part.python is None]
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
@@ -91,7 +91,7 @@ def samplers(
     m = system.mechanism
     answer_of = {answer.part: answer for answer in part_functions(control, m)}
 
-    def sampler(group: Sequence[Part]) -> ca.Function:
+    def sampler(group: Sequence[LawPart]) -> ca.Function:
         here = system.at()
         z, before, w = ca.SX.sym("z", len(control.z)), ca.SX.sym("d", at.size), ca.SX.sym("w", nw)
         loads = Loads(
@@ -166,12 +166,13 @@ def compiled_instants(control: Control | None, switches: Switches, step: float) 
     return [] if in_python(control) else found
 
 
-def sampling(parts: Sequence[Part], step: float) -> list[tuple[int, int]]:
+def sampling(parts: Sequence[LawPart], step: float) -> list[tuple[int, int]]:
     """Period and phase of each part in steps of `step` [s]. Raises ModelError: they are no whole numbers."""
     return [(_steps(part, "period", part.period, step), _steps(part, "phase", part.phase, step)) for part in parts]
 
 
-def _steps(part: Part, what: str, seconds: float, step: float) -> int:
+def _steps(part: LawPart, what: str, seconds: float, step: float) -> int:
+    """How many steps a time takes. Raises ModelError: it is not a whole number of them."""
     count = round(seconds / step)
     if abs(count * step - seconds) > WHOLE * part.period or (what == "period" and count < 1):
         raise ModelError(

@@ -25,8 +25,8 @@ from pfaffian.evaluate.arrays import (
 from pfaffian.evaluate.compiled import given, matrices
 from pfaffian.evaluate.given_state import check_on_constraints, off_constraints
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.kernel import Backend
 from pfaffian.kernel.call.memory import on_processor
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
@@ -77,8 +77,10 @@ def step_derivatives(
     """One step of `run` from one state or many, and its derivatives by the state, the inputs and the parameters.
 
     They follow the stages of the integrator, the correction onto the constraints included; each stage has the derivatives of
-    `derivatives`. The factors along which the correction moves count as constant: this leaves out a part as large as the
-    residual that is corrected, about step^5. Where the start satisfies the constraints, so do A, B and P.
+    `derivatives`, and stages of tr-bdf2 those of the equations that they solve. The factors along which the correction moves
+    count as constant: this leaves out a part as large as the residual that is corrected, about step^5, and step^3 with tr-bdf2.
+    Where the start satisfies the constraints, so do A, B and P. Where a force has a kink, as a contact that touches, the
+    derivative is that of the side that the step is on.
 
     Args:
         m: the mechanism.
@@ -91,14 +93,14 @@ def step_derivatives(
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
         z: (nz,) or (runs, nz) what the law integrates; its start values by default.
-        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share the states of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         a named tuple: q (..., nq), v (..., nv), z (..., nz) after the step; A (..., n, n), B (..., n, inputs) and P (..., n,
         np), n = 2 nv + nz, of displacements along the velocities, q + K(q) eps, of v and of z.
-    Raises ModelError: wrong names, shapes or numbers; an integrator that iterates, a law in discrete time, constraints that
+    Raises ModelError: wrong names, shapes or numbers; the integrator midpoint, a law in discrete time, constraints that
     come and go, a joint with a distribution.
 
     Example:
@@ -274,6 +276,7 @@ class _Motion(NamedTuple):
         return 8 if self.runs > 1 else 1
 
     def shaped(self, x: np.ndarray) -> np.ndarray:
+        """x (times, runs, n) without the axis of runs where the caller gave one run."""
         return x if self.many else x[:, 0]
 
     def rows(self, x: np.ndarray, what: str) -> np.ndarray:
@@ -285,9 +288,9 @@ class _Motion(NamedTuple):
     def weights(self, x: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
         """(records, runs, n) of weights. Raises ModelError: another shape."""
         array, records, n = floats(x, what), *shape
-        wanted = (records, self.runs, n) if self.many else shape
-        if array.shape != wanted:
-            raise ModelError(f"{what} has shape {array.shape}: {wanted} is needed, a weight for each number of the records")
+        expected = (records, self.runs, n) if self.many else shape
+        if array.shape != expected:
+            raise ModelError(f"{what} has shape {array.shape}: {expected} is needed, a weight for each number of the records")
         return array.reshape(records, self.runs, n)
 
     def between(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -335,7 +338,7 @@ def rollout(
         t: time at the start [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
-        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share the runs of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.

@@ -56,9 +56,9 @@ def _last(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
     return end if so_far is None else np.where(seen.there.any(axis=0), end, so_far)
 
 
-def _crossing(so_far: np.ndarray | None, seen: Seen, wanted: Statistic) -> np.ndarray:
+def _crossing(so_far: np.ndarray | None, seen: Seen, of: Statistic) -> np.ndarray:
     """The time of the first step across the level, interpolated linearly."""
-    level, direction = wanted.options
+    level, direction = of.options
     x = np.concatenate([seen.before[None], seen.values]) - level
     a, b = x[:-1], x[1:]
     up, down = (a < 0) & (b >= 0), (a > 0) & (b <= 0)
@@ -71,9 +71,9 @@ def _crossing(so_far: np.ndarray | None, seen: Seen, wanted: Statistic) -> np.nd
     return time if so_far is None else np.where(np.isnan(so_far), time, so_far)
 
 
-def _counts(so_far: np.ndarray | None, seen: Seen, wanted: Statistic) -> np.ndarray:
+def _counts(so_far: np.ndarray | None, seen: Seen, of: Statistic) -> np.ndarray:
     """(runs, entries, bins) how many values there are from each edge up to the next; the last edge belongs to the last bin."""
-    edges, shape = np.array(wanted.options), seen.values.shape[1:]
+    edges, shape = np.array(of.options), seen.values.shape[1:]
     bins = len(edges) - 1
     at = np.where(seen.values == edges[-1], bins - 1, np.searchsorted(edges, seen.values, side="right") - 1)
     inside = (at >= 0) & (at < bins) & seen.there
@@ -224,7 +224,7 @@ def histogram(signal: str, edges: Any) -> Statistic:
     return Statistic("histogram", signal, tuple(found.tolist()))
 
 
-class Wanted(NamedTuple):
+class Recording(NamedTuple):
     """A caller's `record`, taken apart.   over_time: names of signals kept over time.   statistics: name -> Statistic."""
 
     over_time: tuple[str, ...]
@@ -236,7 +236,7 @@ class Wanted(NamedTuple):
         return tuple(sorted({*self.over_time, *(s.signal for s in self.statistics.values())}))
 
 
-def as_wanted(record: Any) -> Wanted | None:
+def as_recording(record: Any) -> Recording | None:
     """The parts of a `record` given as a dict; None if it is none. Raises ModelError: a value is neither."""
     if not isinstance(record, Mapping):
         return None
@@ -249,40 +249,40 @@ def as_wanted(record: Any) -> Wanted | None:
     if not any(isinstance(value, Statistic) for value in record.values()):
         raise ModelError("record: a dict without a statistic; write a list of names")
     found = {name: value for name, value in record.items() if isinstance(value, Statistic)}
-    return Wanted(tuple(sorted(name for name, value in record.items() if value is True)), found)
+    return Recording(tuple(sorted(name for name, value in record.items() if value is True)), found)
 
 
 def tally_of(
-    wanted: Wanted | None, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
+    recording: Recording | None, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
 ) -> Tally | None:
     """The Tally of a run, None without statistics. Raises ModelError: a result has something else of a statistic's name."""
-    if wanted is None:
+    if recording is None:
         return None
-    taken = RESERVED | set(signals) | {s.dim for s, _ in signals.values() if s.dim} | {f"{n}_component" for n in signals}
-    taken |= {f"{n}_bin" for n, s in wanted.statistics.items() if s.kind == "histogram"}
-    for name in wanted.statistics:
-        if name in taken or "/" in name:
+    reserved = RESERVED | set(signals) | {s.dim for s, _ in signals.values() if s.dim} | {f"{n}_component" for n in signals}
+    reserved |= {f"{n}_bin" for n, s in recording.statistics.items() if s.kind == "histogram"}
+    for name in recording.statistics:
+        if name in reserved or "/" in name:
             why = "a name without '/' is needed" if "/" in name else "the result has something else of that name"
             raise ModelError(f"record: statistic {brief(name)}: {why}; choose another")
-    return Tally(wanted, signals, every, start, step)
+    return Tally(recording, signals, every, start, step)
 
 
 class Tally:
     """Statistics of runs on their way.
 
-    wanted: what to keep.   signals: those of a record, in order, with their entries.   every: steps between two records that
+    recording: what to keep.   signals: those of a record, in order, with their entries.   every: steps between two records that
     are kept over time.   start, step: [s].
     """
 
     def __init__(
-        self, wanted: Wanted, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
+        self, recording: Recording, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
     ) -> None:
         at = entries_of(signals)
-        self.wanted, self.every, self.start, self.step = wanted, every, start, step
-        self.columns = {x.signal: at[x.signal] for x in wanted.statistics.values()}
-        kept = [range(where.start, where.stop) for name, where in at.items() if name in wanted.over_time]
+        self.recording, self.every, self.start, self.step = recording, every, start, step
+        self.columns = {x.signal: at[x.signal] for x in recording.statistics.values()}
+        kept = [range(where.start, where.stop) for name, where in at.items() if name in recording.over_time]
         self.kept = np.array([i for entries in kept for i in entries], dtype=int)
-        self.parts: dict[int, dict[tuple[str, str, tuple], np.ndarray]] = {}
+        self.parts: dict[int, dict[tuple[str, str, tuple[Any, ...]], np.ndarray]] = {}
         self.before: dict[tuple[int, str], np.ndarray] = {}
 
     def add(self, records: np.ndarray, first: int, run: int) -> np.ndarray:
@@ -298,16 +298,16 @@ class Tally:
         before = self.before.get((run, signal), np.full(values.shape[1:], np.nan))
         seen = Seen(values, ~np.isnan(values), before, self.start + self.step * steps, self.step)
         parts = self.parts.setdefault(run, {})
-        needed = {(part, signal, x.options): x for x in self.wanted.statistics.values() if x.signal == signal
+        needed = {(part, signal, x.options): x for x in self.recording.statistics.values() if x.signal == signal
                   for part in KINDS[x.kind].parts}  # fmt: skip
-        for key, wanted in needed.items():
-            parts[key] = PARTS[key[0]](parts.get(key), seen, wanted)
+        for key, statistic in needed.items():
+            parts[key] = PARTS[key[0]](parts.get(key), seen, statistic)
         self.before[run, signal] = values[-1].copy()
 
     def value(self, name: str) -> np.ndarray:
         """(runs, entries, ...) of a statistic; NaN for a run without a number."""
-        wanted = self.wanted.statistics[name]
-        kind, blocks = KINDS[wanted.kind], [self.parts[run] for run in sorted(self.parts)]
-        keys = [(part, wanted.signal, wanted.options) for part in kind.parts]
+        statistic = self.recording.statistics[name]
+        kind, blocks = KINDS[statistic.kind], [self.parts[run] for run in sorted(self.parts)]
+        keys = [(part, statistic.signal, statistic.options) for part in kind.parts]
         with np.errstate(invalid="ignore", divide="ignore"):
             return kind.value(self.step, *[np.concatenate([block[key] for block in blocks]) for key in keys])

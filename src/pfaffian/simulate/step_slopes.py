@@ -2,7 +2,8 @@
 
 The derivative of a right-hand side is that of the dynamics at constant accelerations and multipliers
 (`dynamics/response.py`). That of the correction onto the constraints is along constant factors: what it leaves out is the
-derivative of these times the residual that is corrected, h^5 with the classical rule.
+derivative of these times the residual that is corrected, h^5 with the classical rule, h^3 with an implicit one. A stage that
+solves an equation has the derivative of the solution, whatever iterations found it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import numpy as np
 from pfaffian.control.law import Control
 from pfaffian.dynamics.response import Factors, HeldMotion, Response, Slopes, gradient, response, slopes
 from pfaffian.errors import ModelError
+from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.pack import pack, unpack
+from pfaffian.maths.tree_factor import multiply_WT, solve_WT
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.limits import saturated
 from pfaffian.simulate.sampling import refuse
@@ -28,10 +31,15 @@ from pfaffian.simulate.variables import q_dot
 from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.terms import Terms
 
-EXPLICIT = ("rk4", "euler")
-"""Integrators whose steps are differentiated: the others end iterations before rounding, and their derivatives would too."""
+DIFFERENTIATED = ("rk4", "euler", "tr-bdf2")
+"""Integrators whose steps are differentiated."""
 
-STAY = {"never_inline": True}
+IMPLICIT = ("tr-bdf2",)
+"""Those of them whose stages solve equations."""
+
+STAY: dict[str, Any] = {"never_inline": True, "max_num_dir": 1}
+"""CasADi differentiates such a function by the derivatives that it is given, one direction after another; those of several
+directions at once it would make of the text."""
 
 
 def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
@@ -46,11 +54,12 @@ def _check(s: Simulation, what: str) -> None:
     """Raise ModelError where a step has no derivative, or none that is written here, and name the way out."""
     m = s.mechanism
     refuse_distributions(m, what)
-    refuse(s.control, what)
+    refuse(s.control, what, "differentiate the machine alone, under the inputs that the law sent")
     if s.system.own_state:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
-    if s.scheme.integrator not in EXPLICIT:
-        raise ModelError(f"{what} takes the integrators {', '.join(EXPLICIT)}; {s.scheme.integrator!r} iterates to a tolerance")
+    if s.scheme.integrator not in DIFFERENTIATED:
+        known = ", ".join(DIFFERENTIATED)
+        raise ModelError(f"{what} takes the integrators {known}; {s.scheme.integrator!r} moves onto its energy by iterations")
     names = [c.name for c in m.ideal if c.active]
     if names:
         raise ModelError(
@@ -61,7 +70,8 @@ def _check(s: Simulation, what: str) -> None:
 
 class _Rate(NamedTuple):
     """The closed loop at symbols.   x, w, p, t: of its functions.   T: under the law's inputs.   z_dot: of the law.
-    v_dot: of the motion there.   numbers: of the factors and multipliers there.   at, held: made of these.
+    v_dot: of the motion there.   numbers: of the integrator's terms, the factors and multipliers there, whose structure is
+    `structure`.   at, held: made of these.
     """
 
     x: ca.SX
@@ -72,6 +82,7 @@ class _Rate(NamedTuple):
     z_dot: ca.SX
     v_dot: ca.SX
     numbers: ca.SX
+    structure: Any
     at: Response
     held: HeldMotion
 
@@ -96,36 +107,53 @@ class _Rate(NamedTuple):
         return ca.densify(found + ca.jtimes(rest, self.by, ca.vertcat(first, third), True))
 
 
-def _factors(T: Terms, *_: Any) -> tuple[Factors, ca.SX, ca.SX]:
+def _factors(T: Terms) -> tuple[Factors, ca.SX, ca.SX]:
     """What a right-hand side hands on to its derivative."""
     at = response(T, least=False)
     held = at.held()
     return at.factors, held.multipliers, held.mu
 
 
-def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
-    """The closed loop, and its right-hand side, which carries `_factors`."""
-    rhs, structure = rate_with(s, name, _factors)
+class ClosedLoop(NamedTuple):
+    """x, w: symbols of the state and the inputs.   T: under what the law makes of them.   z_dot: of the law."""
+
+    x: ca.SX
+    w: ca.SX
+    T: Terms
+    z_dot: ca.SX
+
+
+def closed_loop(s: Simulation) -> ClosedLoop:
+    """The machine under its law at symbols."""
     here, m = s.system.at(), s.mechanism
-    w, z, v_dot = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z)), ca.SX.sym("v_dot", m.nv)
+    w, z = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z))
     command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
     T = here.T.under(saturated(m, command.u) if s.scheme.saturate else command.u)
+    return ClosedLoop(ca.vertcat(here.x, z), w, T, ca.densify(command.z_dot))
+
+
+def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
+    """The closed loop, and its right-hand side, which carries the integrator's terms and `_factors`."""
+    rhs, structure = rate_with(s, name, lambda T, *rest: (s.integrator.needs(T, *rest), _factors(T)))
+    c, m = closed_loop(s), s.mechanism
+    v_dot = ca.SX.sym("v_dot", m.nv)
     numbers = ca.SX.sym("factors", pack(structure).numel())
-    factors, lam, mu = unpack(structure, numbers)
-    at, held = Response(T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
-    x, z_dot = ca.vertcat(here.x, z), ca.densify(command.z_dot)
-    return _Rate(x, w, m.p_symbols, here.T.t, T, z_dot, v_dot, numbers, at, held), rhs
+    _, (factors, lam, mu) = unpack(structure, numbers)
+    at, held = Response(c.T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
+    return _Rate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, held), rhs
 
 
 class StepParts(NamedTuple):
-    """functions: of a step.   kept: the derivatives that CasADi will ask for, which it does not keep alive itself."""
+    """functions: of a step.   kept: the derivatives that CasADi will ask for, which it does not keep alive itself.
+    first: the right-hand side of the first stage, where it is another one."""
 
     functions: Functions
     kept: list[ca.Function]
+    first: ca.Function | None = None
 
     def step(self, s: Simulation) -> tuple[list[ca.SX], ca.SX]:
         """(x, w, p, t, h), and x after a step under inputs that are held."""
-        step = time_step(self.functions, s.mechanism, s.system.variables, s.scheme)
+        step = time_step(self.functions, s.mechanism, s.system.variables, s.scheme, self.first)
         x, w, _, p, t, h = (ca.SX.sym(name, step.size1_in(i)) for i, name in enumerate(("x", "w", "w1", "p", "t", "h")))
         return [x, w, p, t, h], step(x, w, w, p, t, h)[0]
 
@@ -141,11 +169,61 @@ def with_matrices(s: Simulation) -> StepParts:
     inputs, (moved, violation) = _correction(s)
     J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:3]))))
     project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1, 2))
+    if s.scheme.integrator in IMPLICIT:
+        return _solved(s, r, rhs.by_matrix(), project.by_matrix())
     return _parts(f, rhs.by_matrix(), project.by_matrix())
+
+
+def _solved(s: Simulation, r: _Rate, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
+    """Of stages that solve k = f(base + g k): the iterations are those of `run`, the derivatives those of their solution,
+
+    (1 - g J) dk = J dbase + f_w dw + f_p dp + f_t dt,   J the derivative of f by the stepped variables
+    """
+    f, given = s.traced.functions, r.inputs()[:4]
+    held = _Extended("rhs_held", given, list(f.rhs(*given)), 0, ()).by_products(lambda *_: ca.SX(r.x.numel(), 1), lambda *_: [])
+    solution = _solution(s, r, rhs[0])
+
+    def solved(k: ca.SX, base: ca.SX, g: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> ca.SX:
+        return solution[0](k, base, g, u, p, t)[0]
+
+    functions = f._replace(rhs=held[0], project=project[0], solved=solved)
+    return StepParts(functions, [*rhs, *project, *held, *solution], rhs[0])
+
+
+def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
+    """(k, base, g, w, p, t) -> k, and what CasADi shall take for its derivatives.
+
+    The equations are solved in mass-weighted velocities, where 1 - g J is positive definite if forces hold and damp.
+    """
+    n, of = r.x.numel(), s.traced.functions.tangent
+    k, base, g = (ca.SX.sym(name, size) for name, size in (("k", n), ("base", n), ("g", 1)))
+    x = s.system.variables.state(base + g * k)
+    x_dot, _, _, carried, _ = rhs(x, r.w, r.p, r.t)
+    _, (factors, *_) = unpack(r.structure, carried[s.traced.functions.project.size1_in(3) :, 0])
+
+    def weighted(change: ca.SX) -> ca.SX:
+        dq, dv = of.into(x, r.t, change[: of.n, 0])
+        return ca.vertcat(dq, multiply_WT(factors.metric, dv), change[of.n :, 0])
+
+    def plain(change: ca.SX) -> ca.SX:
+        dq, y = ca.vertsplit(change[: of.n, 0], [0, s.mechanism.nq, of.n])
+        return ca.vertcat(of.onto(x, r.t, dq, solve_WT(factors.metric, y)), change[of.n :, 0])
+
+    moved = ca.jacobian(s.system.variables.rate(x, x_dot), ca.vertcat(base, r.w, r.p, r.t))
+    A = _each(weighted, moved[:, :n] @ _each(plain, ca.SX.eye(n)))
+    D = _each(plain, solve_definite(ca.SX.eye(n) - g * A, _each(weighted, moved)))
+    return _Extended("solution", [k, base, g, r.w, r.p, r.t], [k, ca.vec(D)], 1, (1, 3, 4, 5)).by_matrix()
+
+
+def _each(f: Callable[[ca.SX], ca.SX], columns: ca.SX) -> ca.SX:
+    """f of each column."""
+    return ca.densify(ca.horzcat(*[f(ca.densify(x)) for x in ca.horzsplit(columns)]))
 
 
 def with_products(s: Simulation) -> StepParts:
     """The functions of a step, with products of their derivatives along a direction, and back."""
+    if s.scheme.integrator in IMPLICIT:
+        return with_matrices(s)
     f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
     changes = [ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p), ("t", r.t))]
     way, seed = ca.vertcat(*changes), ca.SX.sym("seed", r.x.numel())

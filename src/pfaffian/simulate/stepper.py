@@ -14,9 +14,8 @@ from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_number, as_whole
 from pfaffian.evaluate.arrays import runs as rows_of
 from pfaffian.kernel import Span
-from pfaffian.kernel.call.kernel import Backend
-from pfaffian.kernel.call.recipe import check_options
-from pfaffian.kernel.call.rollout import Held, InPlace
+from pfaffian.kernel.call.recipe import Backend, check_options
+from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.loop import LARGEST
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import start_of
@@ -138,12 +137,12 @@ class Stepper:
         self._now = now = at._replace(**copies)
         self._k, self._singular = at.k, at.k == 0 and bool((at.kinds != REGULAR).any())
         self._due = instants(self._s.control, self._s.changing, o.step)
-        held = Held(now.x, now.u, now.p, now.status, now.stopped)
+        held = Buffers(now.x, now.u, now.p, now.status, now.stopped)
         self._moved = InPlace(*self.loop, held, o.threads)
 
     @property
     def _at(self) -> Saved:
-        """Where it stands; at the default start if nobody said where."""
+        """Where it stands; at the default start before `reset`."""
         if self._now is None:
             self.reset()
             assert self._now is not None
@@ -282,7 +281,7 @@ class Stepper:
             array([2., 0., 1.])
         """
         if saved.identity != self._identity:
-            raise ModelError("put: what was saved is of another mechanism, law or state")
+            raise ModelError("put: what was saved is of another mechanism, law or state; save it by a stepper of the same")
         if saved.k == 0 and (saved.kinds[rows] != REGULAR).any():
             raise ModelError("put: a singular start takes a first step of its own; step before you save")
         at = self._at

@@ -14,7 +14,7 @@ from pfaffian import kernel
 from pfaffian.control.reason import foremost
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
@@ -81,7 +81,7 @@ class System:
         named: `StatePart`s with the names and units of the entries of such signals as have them.
         check: raises ModelError at parameters (runs, np) of a run that the state cannot represent.
         inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
-        kept: entries of x that stay as they are when a step's end is put onto the constraints: momenta without reactions.
+        uncorrected: entries of x that stay when a step's end is put onto the constraints: momenta without reactions.
     Raises ModelError: no mechanism; a part without a unit for each name; two parts of one name.
 
     Example:
@@ -113,7 +113,7 @@ class System:
     named: tuple[StatePart, ...] = ()
     check: Callable[[np.ndarray], None] | None = None
     inertia: Callable[[Terms], Any] | None = None
-    kept: tuple[int, ...] = ()
+    uncorrected: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         as_mechanism(self.mechanism)
@@ -128,13 +128,13 @@ class System:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part.name} ({len(part.names)})" for part in self.parts)
-        return shown.words(self, f"of {self.mechanism.name!r}", f"state {self.name!r}: {parts}")
+        return reprs.words(self, f"of {self.mechanism.name!r}", f"state {self.name!r}: {parts}")
 
     def __str__(self) -> str:
         return "\n".join([repr(self), *(f"  {line}" for line in self.about)])
 
     def _repr_html_(self) -> str:
-        return shown.lines(str(self))
+        return reprs.lines(str(self))
 
     @property
     def title(self) -> str:
@@ -167,8 +167,8 @@ class System:
         outputs += [self.variables.stepped(x), self.variables.rate(x, X_dot), self.variables.state(X)]
         graphs = [
             graph([at.q, at.v, at.t, m.p_symbols], [self.entered(at, at.q, at.v)]),
-            graph([x, T.t, m.p_symbols], list(self.shown(x, T.t))),
-            graph([x, *([] if here.shown is None else [T.q, T.v]), T.u, T.t, m.p_symbols, *moves, X, X_dot], outputs),
+            graph([x, T.t, m.p_symbols], list(self.q_and_v(x, T.t))),
+            graph([x, *([] if here.q_and_v is None else [T.q, T.v]), T.u, T.t, m.p_symbols, *moves, X, X_dot], outputs),
         ]
         return repr(
             (self.name, self.parts, self.named, list(signals), self.variables.straight, self.limit and self.limit[0], graphs)
@@ -177,7 +177,7 @@ class System:
     def at(self) -> At:
         """The state at new symbols."""
         m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
-        q, v = self.shown(x, t)
+        q, v = self.q_and_v(x, t)
         u = ca.SX.sym("u", m.nu)
         if q.is_valid_input() and v.is_valid_input():
             return At(Terms(m, q, v, u, t), x, None)
@@ -192,7 +192,7 @@ class System:
         T = shared(self.mechanism)
         return At(T.anew(), ca.vertcat(T.q, T.v), None)
 
-    def shown(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+    def q_and_v(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         """(q, v) of a state x, as expressions."""
         m, what = self.mechanism, f"{self.title}: show"
         pair = ask_value(self.show, what, x, t)
@@ -274,8 +274,8 @@ class System:
     def showing(self) -> kernel.Kernel:
         """(x, p, t) -> (q, v)."""
         x, t = ca.SX.sym("x", self.nx), ca.SX.sym("t")
-        shown = [ca.densify(part) for part in self.shown(x, t)]
-        return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], shown), lanes=1)
+        both = [ca.densify(part) for part in self.q_and_v(x, t)]
+        return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], both), lanes=1)
 
     @cached_property
     def labels(self) -> dict[str, Signal]:
@@ -290,18 +290,18 @@ class System:
 class At(NamedTuple):
     """A state x (nx, 1) at symbols, and Terms there.
 
-    shown: (q, v) as expressions of x where T has symbols of its own for them; None where they are entries of x.
+    q_and_v: (q, v) as expressions of x where T has symbols of its own for them; None where they are entries of x.
     """
 
     T: Terms
     x: ca.SX
-    shown: tuple[ca.SX, ca.SX] | None
+    q_and_v: tuple[ca.SX, ca.SX] | None
 
     def of_state(self, expressions: list[ca.SX]) -> list[ca.SX]:
         """The expressions as functions of x."""
-        if self.shown is None:
+        if self.q_and_v is None:
             return expressions
-        return ca.substitute(expressions, [self.T.q, self.T.v], list(self.shown))
+        return ca.substitute(expressions, [self.T.q, self.T.v], list(self.q_and_v))
 
 
 def _known(T: Terms, x: ca.SX, motion: Motion) -> tuple[ca.SX, ...]:

@@ -12,7 +12,7 @@ from pfaffian.terms.terms import Terms
 
 def tangent(s: System, corrects: bool) -> Tangent:
     """The Tangent of a system's state."""
-    return _of_own(s, corrects) if s.own_state else _of_velocities(s, corrects)
+    return _of_another_state(s, corrects) if s.own_state else _of_velocities(s, corrects)
 
 
 def _of_velocities(s: System, corrects: bool) -> Tangent:
@@ -29,7 +29,7 @@ def _of_velocities(s: System, corrects: bool) -> Tangent:
     return Tangent(n, corrects, show, lambda q, v, t: ca.vertcat(q, v), into, onto)
 
 
-def _of_own(s: System, corrects: bool) -> Tangent:
+def _of_another_state(s: System, corrects: bool) -> Tangent:
     """Of a state of another kind: by the derivatives of show and enter."""
     m, nq = s.mechanism, s.mechanism.nq
 
@@ -38,13 +38,13 @@ def _of_own(s: System, corrects: bool) -> Tangent:
 
     def into(x: ca.SX, t: ca.SX, r: ca.SX) -> tuple[ca.SX, ca.SX]:
         at = ca.SX.sym("x", s.nx)
-        moved = ca.jtimes(ca.vertcat(*s.shown(at, t)), at, _unstepped(s.variables, at, r))
+        moved = ca.jtimes(ca.vertcat(*s.q_and_v(at, t)), at, _unstepped(s.variables, at, r))
         moved = ca.substitute(moved, at, x[: s.nx, 0])
         return moved[:nq, 0], moved[nq:, 0]
 
     def onto(x: ca.SX, t: ca.SX, dq: ca.SX, dv: ca.SX) -> ca.SX:
         T = terms(ca.SX.sym("q", nq), ca.SX.sym("v", m.nv), t)
-        here = s.shown(x[: s.nx, 0], t)
+        here = s.q_and_v(x[: s.nx, 0], t)
         moved = ca.substitute(s.pushed(x, T, dq, dv), ca.vertcat(T.q, T.v), ca.vertcat(*here))
         at = ca.SX.sym("x", s.nx)
         return ca.substitute(ca.jtimes(s.variables.stepped(at), at, moved), at, x[: s.nx, 0])
@@ -52,7 +52,7 @@ def _of_own(s: System, corrects: bool) -> Tangent:
     def enter(q: ca.SX, v: ca.SX, t: ca.SX) -> ca.SX:
         return s.entered(terms(q, v, t), q, v)
 
-    return Tangent(s.nx, corrects, lambda x, t: s.shown(x[: s.nx, 0], t), enter, into, onto)
+    return Tangent(s.nx, corrects, lambda x, t: s.q_and_v(x[: s.nx, 0], t), enter, into, onto)
 
 
 def _unstepped(variables: Variables, x: ca.SX, r: ca.SX) -> ca.SX:

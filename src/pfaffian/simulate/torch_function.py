@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from pfaffian.errors import ModelError, optional
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
-from pfaffian.simulate.differentiable import Pair, pair_of
+from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
 
@@ -37,13 +37,13 @@ def torch_function(
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4 or euler; `pf.Scheme()` by default.
+        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
         threads: that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
-        the function; p may be left out, and is then that of the mechanism's defaults, as may u of a mechanism without inputs.
-    Raises ModelError: torch is not installed; a tensor of another precision; what `step_derivatives` refuses.
+        the function; p may be left out, and is then that of the mechanism's defaults, and so may u, which is then zero.
+    Raises ModelError: torch is not installed; a tensor of another precision or size; what `step_derivatives` refuses.
 
     Example:
         >>> from importlib.util import find_spec
@@ -68,12 +68,13 @@ def torch_function(
         for x in tensors:
             if x.dtype != torch.float64:
                 raise ModelError(f"torch_function computes in double precision, got a tensor of {x.dtype}; call x.double()")
+        pair.check(tensors, m.name)
         return rule.apply(*tensors)
 
     return f
 
 
-def _rule(torch: Any, pair: Pair, threads: int) -> Any:
+def _rule(torch: Any, pair: ValueAndSlopes, threads: int) -> Any:
     """The autograd function: its values by one kernel, the slopes in its derivative by another."""
     first = np.cumsum([0, *pair.value.shape.inputs])
 

@@ -119,7 +119,7 @@ def arrival_flags(sim: Simulation) -> ca.Function | None:
         return None
     m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
     ahead = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
-    flags = activation.found(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
+    flags = activation.fault_flags(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
     found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
     return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
 
@@ -163,9 +163,9 @@ def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[
     s, T = sim.system, here.T
     x, violation = here.x, ca.SX(0)
     if s.project is None or _corrects(sim):
-        q, v, violation = correct(T, sim.scheme, near)
+        q, v, violation = correct(T, sim.scheme, near and near.move)
         x, violation = here.of_state([s.entered(T, q, v), violation])
-        x[list(s.kept), 0] = here.x[list(s.kept), 0]
+        x[list(s.uncorrected), 0] = here.x[list(s.uncorrected), 0]
     if s.project is not None:
         x, violation = ca.substitute([x, violation], [here.x], [s.projected(here.x, T.t)])
     return [ca.vertcat(x, z), violation]

@@ -14,8 +14,9 @@ import numpy as np
 
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import RunWarning, listed, notice
-from pfaffian.kernel.call.kernel import Backend
-from pfaffian.maths.linear import NOTHING, SURE
+from pfaffian.kernel.call.recipe import Backend
+from pfaffian.maths.linear import SURE
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.values import values
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.draft import Draft

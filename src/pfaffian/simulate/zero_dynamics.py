@@ -19,7 +19,7 @@ from pfaffian.control.reason import lowest, mainly, participation
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, notice
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
 from pfaffian.evaluate.symmetry import conserved_fields
-from pfaffian.kernel.call.kernel import Backend
+from pfaffian.kernel.call.recipe import Backend
 from pfaffian.maths.span import complement
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.closed_loop import command_of
@@ -49,7 +49,7 @@ GROWN = 10.0
 class ZeroDynamics:
     """x_dot = A x, the motions near a state that no output shows, at constant conserved momenta.
 
-    places, speeds: numbers of displacements and speeds that the outputs leave.   kept: number of further speeds that are
+    places, speeds: numbers of displacements and speeds that the outputs leave.   conserved: number of further speeds that are
         momenta conserved by a symmetry: neither stable nor unstable, and not among x.
     A: (n, n) [1/s], n = places + speeds.   eigenvalues: (n,) [1/s], the least stable first.
     dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; a unit is one in the metric of M.
@@ -57,7 +57,7 @@ class ZeroDynamics:
 
     places: int
     speeds: int
-    kept: int
+    conserved: int
     A: np.ndarray
     dq: np.ndarray
     dv: np.ndarray
@@ -74,7 +74,7 @@ class ZeroDynamics:
         return bool((self.eigenvalues.real > GROWING).any())
 
     def __str__(self) -> str:
-        kept = f", and {self.kept} momenta that are kept" if self.kept else ""
+        kept = f", and {self.conserved} conserved momenta" if self.conserved else ""
         lines = [f"the outputs leave {self.places} displacements and {self.speeds} speeds{kept}"]
         return "\n".join(lines + [f"  {x.real:12.6g} {x.imag:+12.6g}i 1/s" for x in self.eigenvalues])
 
@@ -98,7 +98,7 @@ def zero_dynamics(
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
     Returns:
         places, speeds: numbers of displacements and speeds that the outputs leave free.
-        kept: number of further speeds that are momenta conserved by a symmetry: neither stable nor unstable, and not among x.
+        conserved: number of further speeds, momenta conserved by a symmetry: neither stable nor unstable, and not among x.
         A: (n, n) [1/s], n = places + speeds; eigenvalues: (n,) [1/s], the least stable first; unstable: whether some motion
             grows.
         dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, which is one in the metric of M; q_names, v_names of
@@ -130,12 +130,19 @@ def zero_dynamics(
     at = [q0, v0, w0, control.z, as_number(t, "t"), p0]
     errors = _along(_error_slopes(m, control, law_digest(control, m)), at, near)
     momentum = _along(_momentum_slopes(m, still, tuple(p0.tolist())), [q0, v0, p0], near)
-    Z, kept = _inside(errors, momentum)
+    Z, conserved = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
     fixed = errors[:half, :k]
     places = k - (int(np.linalg.matrix_rank(fixed, rtol=1e-9)) if fixed.size else 0)  # of nothing NumPy 2.0 has none
     return ZeroDynamics(
-        places, Z.shape[1] - places, kept, Z.T @ near.A @ Z, near.dq[:, :n] @ Z, near.dv[:, :n] @ Z, near.q_names, near.v_names
+        places,
+        Z.shape[1] - places,
+        conserved,
+        Z.T @ near.A @ Z,
+        near.dq[:, :n] @ Z,
+        near.dv[:, :n] @ Z,
+        near.q_names,
+        near.v_names,
     )
 
 
@@ -183,7 +190,7 @@ class ZeroDynamicsAlong:
 
     result: the run itself, as `run` gives it.   time: (K,) [s].   at: (K,) of `ZeroDynamics`, each with the basis of its x.
     transition: (K, n, n).   growth: (K,) largest size that a unit disturbance has reached, in the metric of M.
-    shown: (K,) the part of these motions that has left the zero dynamics, rounding unless outputs show it.
+    departure: (K,) the part of these motions that has left the zero dynamics, rounding unless outputs show it.
     """
 
     result: xr.Dataset
@@ -191,7 +198,7 @@ class ZeroDynamicsAlong:
     at: tuple[ZeroDynamics, ...]
     transition: np.ndarray
     growth: np.ndarray
-    shown: np.ndarray
+    departure: np.ndarray
 
     @property
     def unstable(self) -> bool:
@@ -248,7 +255,7 @@ def zero_dynamics_along(
         at: (K,) zero dynamics at each time, each with the basis of its x.
         transition: (K, n, n), x(t) = transition(t) x(0).
         growth: (K,) largest size that a unit disturbance has reached, in the metric of M; unstable: whether it exceeds 10.
-        shown: (K,) part of these motions that has left the zero dynamics, rounding unless outputs show it.
+        departure: (K,) part of these motions that has left the zero dynamics, rounding unless outputs show it.
         exponents: (n,) [1/s], Floquet's where the motion has come back to where it began.
     Raises ModelError: as `zero_dynamics` and `run` do.
     Raises RunError: a run stops at once. Where one stops later, the rest is left out.
@@ -285,17 +292,22 @@ def zero_dynamics_along(
     time = result["time"].values[:good]
     states = np.concatenate([result[x].values[:, :good] for x in ("q", "v")], axis=2)
     moved = (states[1 : n + 1] - states[n + 1 :]) / (2 * size[:, None, None])
-    at, transition, shown = [], [], []
+    at, transition, departure = [], [], []
     for k, t in enumerate(time):
         here = zero_dynamics(m, control, states[0, k, : m.nq], states[0, k, m.nq :], u, t=t, parameters=parameters)
         basis, went = np.vstack([here.dq, here.dv]), moved[:, k].T
         x = np.linalg.lstsq(basis, went, rcond=None)[0]
         at.append(here)
         transition.append(x)
-        shown.append(np.abs(basis @ x - went).max(initial=0.0) / max(np.abs(went).max(initial=0.0), 1e-300))
+        departure.append(np.abs(basis @ x - went).max(initial=0.0) / max(np.abs(went).max(initial=0.0), 1e-300))
     Phi = np.array(transition).reshape(good, len(at[-1].A), n)
     found = ZeroDynamicsAlong(
-        result.isel(run=0), time, tuple(at), Phi, np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good), np.array(shown)
+        result.isel(run=0),
+        time,
+        tuple(at),
+        Phi,
+        np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good),
+        np.array(departure),
     )
     if found.unstable:
         notice(f"zero dynamics: {_growth_message(found)}; choose other outputs, or another motion", RunWarning)

@@ -17,11 +17,10 @@ import xarray as xr
 from tqdm import tqdm
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice, optional, plural
-from pfaffian.evaluate.arrays import as_flag, as_whole
+from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
-from pfaffian.simulate.run import MOST_THREADS
 from pfaffian.sweeps.plan import Sweep, computed, plan
 from pfaffian.sweeps.store import check, create, missing, need_zarr, open_store, there, tidy, write
 
@@ -218,7 +217,7 @@ def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
 
 def _here(planned: Sweep, left: list[int], workers: int) -> Iterator[tuple[int, list[str]]]:
     with _pool(max(1, min(workers, len(left)))) as pool:
-        futures: list[Future] = [pool.submit(stored, planned, k) for k in left]
+        futures: list[Future[Any]] = [pool.submit(stored, planned, k) for k in left]
         for future in first_done(futures):
             yield future.result()
 

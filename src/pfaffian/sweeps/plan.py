@@ -21,7 +21,7 @@ from pfaffian.kernel.call.keyed import sources
 from pfaffian.simulate.run import run
 from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
-from pfaffian.simulate.statistics import as_wanted
+from pfaffian.simulate.statistics import as_recording
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
 from pfaffian.sweeps.space import SEED, Space, argument_of, as_space
@@ -50,14 +50,14 @@ IDENTITY = "sweep"
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A planned sweep.   store: its folder.   keep: `record` of each run.   options: of `run`.   asked: runs of a block."""
+    """A planned sweep.   store: its folder.   keep: `record` of each run.   options: of `run`.   requested: runs of a block."""
 
     system: System
     space: Space
     store: Path
     keep: Any
     options: Mapping[str, Any]
-    asked: int | None = None
+    requested: int | None = None
 
     @cached_property
     def template(self) -> xr.Dataset:
@@ -68,9 +68,9 @@ class Sweep:
 
     @cached_property
     def block(self) -> int:
-        """Runs of a block, but for the last one: as asked, as the store has it, or by what a run is."""
-        if self.asked is not None:
-            return min(self.asked, self.space.runs)
+        """Runs of a block, but for the last one: as requested, as the store has it, or by what a run is."""
+        if self.requested is not None:
+            return min(self.requested, self.space.runs)
         if there := stored_identity(self.store):
             return int(there["runs of a block"])
         steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
@@ -111,7 +111,7 @@ class Sweep:
         return found.transpose("run", ...).assign_coords(run=which, axis=list(self.space.axes))
 
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
-        statistics = wanted.statistics if (wanted := as_wanted(self.keep)) else {}
+        statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
         return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
 
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
@@ -138,17 +138,18 @@ class Sweep:
         o, m = self.options, self.system.mechanism
         scheme, extra = arguments(o.get("scheme"), o.get("control"), o.get("outputs"))
         changing = as_switches(m, o.get("switches"))
-        wanted = as_wanted(self.keep)
-        record = as_record(wanted.signals if wanted else self.keep, 2)
+        recording = as_recording(self.keep)
+        record = as_record(recording.signals if recording else self.keep, 2)
+        kept = recording and (recording.over_time, sorted(recording.statistics.items()))
         simulation = Simulation(self.system, scheme, o.get("control"), extra, record, changing.next)
         others = {name: x for name, x in o.items() if name not in (*TRACED, *HOW)}
         return {
             "mechanism, law, scheme, outputs and switches": simulation.key,
             "space": self.space.digest,
-            "keep": sha256(repr(wanted and (wanted.over_time, sorted(wanted.statistics.items()))).encode()).hexdigest(),
+            "keep": sha256(repr(kept).encode()).hexdigest(),
             "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
             "runs of a block": self.block,
-        } | versions()
+        } | versions(self.space)
 
 
 def stored_identity(store: Path) -> dict[str, Any]:
@@ -160,9 +161,10 @@ def stored_identity(store: Path) -> dict[str, Any]:
         return {}
 
 
-def versions() -> dict[str, str]:
-    """What has to be the same on all machines that work on a store."""
-    return {f"version of {name}": version(name) for name in ("pfaffian", "casadi", "numpy", "scipy")} | {"source": sources()}
+def versions(space: Space) -> dict[str, str]:
+    """What has to be the same on all machines that work on a store; SciPy draws the samples."""
+    names = ("pfaffian", "casadi", "numpy", *(["scipy"] if space.sampled else []))
+    return {f"version of {name}": version(name) for name in names} | {"source": sources()}
 
 
 def _content(value: Any) -> Any:

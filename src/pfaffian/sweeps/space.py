@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.errors import ModelError, brief, nearest, optional
 from pfaffian.evaluate.arrays import as_whole, one_of
+from pfaffian.formats.sweep_settings import Method
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats
 from pfaffian.simulate.sampling import check_seed, check_seeds
 
-Method = Literal["sobol", "halton", "latin"]
 SEED = "seed"
 GROUPS = {"q:": "q", "v:": "v", "u:": "u"}
 """How the label of an axis begins -> the argument of `run`; a parameter has its name alone."""
@@ -40,8 +40,7 @@ class Points:
 
     def _drawn(self, which: np.ndarray) -> np.ndarray:
         """The points between the first and the last of these, in pieces without gaps."""
-        from scipy.stats import qmc
-
+        qmc = _qmc()
         engine, at = _ENGINES.known.pop(self, (None, 0))
         if engine is None or which[0] < at:
             kind = {"sobol": qmc.Sobol, "halton": qmc.Halton}[self.method]
@@ -67,12 +66,14 @@ class _Engines(threading.local):
 _ENGINES = _Engines()
 
 
+def _qmc() -> Any:
+    return optional("scipy.stats.qmc", "scipy", "samples need")
+
+
 @cache
 def _table(points: Points) -> np.ndarray:
     """All points of a Latin hypercube, which cannot be made one by one."""
-    from scipy.stats import qmc
-
-    return qmc.LatinHypercube(len(points.low), seed=np.random.default_rng(points.seed)).random(points.count)
+    return _qmc().LatinHypercube(len(points.low), seed=np.random.default_rng(points.seed)).random(points.count)
 
 
 class Drawn(NamedTuple):
@@ -96,6 +97,11 @@ class Space:
 
     sizes: Mapping[str, int]
     axes: Mapping[str, Drawn | Listed]
+
+    @property
+    def sampled(self) -> bool:
+        """Whether an axis has values that `samples` draws."""
+        return any(isinstance(axis, Drawn) for axis in self.axes.values())
 
     @property
     def runs(self) -> int:
@@ -196,13 +202,14 @@ def samples(
         dim: name of the dimension that these axes share, "sample" by default.
     Returns:
         dict for `space` of `sweep`, to which more axes may be added.
-    Raises ModelError: a range is no pair of increasing numbers; another method.
+    Raises ModelError: a range is no pair of increasing numbers; another method; SciPy is not installed.
 
     Example:
         >>> import pfaffian as pf
         >>> sorted(pf.sweeps.samples({"length": (0.5, 1.5), "q:hinge": (-1, 1)}, 1024))
         ['length', 'q:hinge']
     """
+    _qmc()
     one_of(method, get_args(Method), "samples: method")
     check_seed(seed)
     if not isinstance(ranges, Mapping) or not ranges:

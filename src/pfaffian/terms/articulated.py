@@ -26,7 +26,7 @@ from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.so3 import hat, symmetric
 from pfaffian.maths.tree_factor import factor_tree
 from pfaffian.model.pose import Pose
-from pfaffian.terms.inertia import Wrench, carry
+from pfaffian.terms.inertia import SpatialForce, carry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.tree import Link, project_force, split_motion
 
@@ -109,7 +109,7 @@ class Solved(NamedTuple):
     """x: (ns, 1) along the joints.   F: for each link the wrench from its joint, about its origin in its axes."""
 
     x: ca.SX
-    F: list[Wrench]
+    F: list[SpatialForce]
 
 
 def solve_tree(
@@ -134,8 +134,8 @@ def solve_tree(
             innovation[i] = solve_symmetric(joint.D, innovation[i])
             b[i] = b[i] + joint.U @ innovation[i]
             felt = b[i] if drift is None else b[i] + joint.rest @ drift[i]
-            b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], Wrench(felt[:3], felt[3:])))
-    V, x, F = list[ca.SX](), ca.SX.zeros(k.tree.ns, 1), list[Wrench]()
+            b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], SpatialForce(felt[:3], felt[3:])))
+    V, x, F = list[ca.SX](), ca.SX.zeros(k.tree.ns, 1), list[SpatialForce]()
     for i, (link, X, joint) in enumerate(zip(links, k.steps, joints, strict=True)):
         before = V[link.parent] if link.parent >= 0 else world
         arriving = ca.SX.zeros(6, 1) if before is None else _seen_from(X, before)
@@ -149,7 +149,7 @@ def solve_tree(
             x[link.v] = solve_symmetric(joint.D, innovation[i] - joint.U.T @ arriving)
             load = joint.inertia @ (arriving + link.basis @ x[link.v]) + b[i]
         V.append(arriving + ca.vertcat(*split_motion(link, x[link.v])))
-        F.append(Wrench(load[:3], load[3:]))
+        F.append(SpatialForce(load[:3], load[3:]))
     return Solved(x, F)
 
 
@@ -171,7 +171,7 @@ def innovations_factor(k: Kinematics) -> ca.SX:
         W[link.v, link.v] = root
         G = joint.U @ solve_symmetric(joint.D, root)
         for column in range(link.nv):
-            F = Wrench(G[:3, column], G[3:, column])
+            F = SpatialForce(G[:3, column], G[3:, column])
             path = k.tree.path(i)
             for child, parent in pairwise(path):
                 F = carry(k.steps[child], F)

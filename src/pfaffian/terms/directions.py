@@ -24,12 +24,12 @@ from pfaffian.terms.reduction import RANK, horizontal_lift, indices, others
 from pfaffian.terms.terms import Terms
 
 
-class Part(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows that share velocities with each other and with no other rows, and how they are taken away.
 
     rows: of A.   entries: of the velocities w.   names: those after which the directions across the rows are called.
-    taken: for each row (place, sign), e of the reflection among the columns that are left and s; where two are left, the column
-    that gives its place up, and the sign of the one that stays.
+    reflected: for each row (place, sign), e of the reflection among the columns that are left and s; where two are left, the
+    column that gives its place up, and the sign of the one that stays.
     least: for each row the part of its squared length across the rows before it below which it no longer counts.
     lifts: further entries that the rows hold; moved alone, they move `entries` as little as the rows allow.
     """
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     rows: tuple[int, ...]
     entries: tuple[int, ...]
     names: tuple[int, ...]
-    taken: tuple[tuple[int, int], ...]
+    reflected: tuple[tuple[int, int], ...]
     least: tuple[float, ...]
     lifts: tuple[int, ...]
 
@@ -53,7 +53,7 @@ class Directions(NamedTuple):
     base: tuple[str, ...]
     axes: tuple[int, ...]
     y: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[RowBlock, ...]
     length: float
 
 
@@ -96,10 +96,10 @@ def directions(T: Terms, of: Directions) -> Left:
     return Left(ca.sparsify(V @ N), ca.vertcat(ca.SX(0, 1), *inside))
 
 
-def _across(A: ca.SX, part: Part) -> tuple[ca.SX, list[ca.SX]]:
+def _across(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
     """Orthonormal columns N across the rows A, and what has to be positive for them."""
     N, inside = ca.SX.eye(A.shape[1]), []
-    for i, ((place, sign), least) in enumerate(zip(part.taken, part.least, strict=True)):
+    for i, ((place, sign), least) in enumerate(zip(part.reflected, part.least, strict=True)):
         row = A[i, :] @ N
         squared = ca.dot(row, row)
         inside.append(squared / ca.dot(A[i, :], A[i, :]) - least)

@@ -20,14 +20,14 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths import se3
 from pfaffian.maths.subgroups import Subgroup
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.graph import check_open
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.pose import IDENTITY, Pose
-from pfaffian.terms.rates import own_coordinates
-from pfaffian.terms.tree import Layout, layout
+from pfaffian.terms.rates import coordinates_of
+from pfaffian.terms.tree import BodyLayout, layout
 
 
 class Block(NamedTuple):
@@ -103,7 +103,7 @@ class Exponentials:
     s: ca.SX
 
     def __repr__(self) -> str:
-        return shown.words(self, f"of {self.mechanism.name!r}", f"s ({self.s.numel()}, 1)", f"{len(self.factors)} factors")
+        return reprs.words(self, f"of {self.mechanism.name!r}", f"s ({self.s.numel()}, 1)", f"{len(self.factors)} factors")
 
     @property
     def s_names(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class Exponentials:
     # -- poses ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _layout(self) -> Layout:
+    def _layout(self) -> BodyLayout:
         return layout(self.mechanism, {})
 
     @cached_property
@@ -164,7 +164,7 @@ class Exponentials:
             assert part is not None  # no edges
             home = (found[before].home if before >= 0 else IDENTITY) @ placement
             if j.mimic:
-                at_rest = part.subgroup.motion(own_coordinates(m, j, ca.SX(ca.DM(m.neutral()))))
+                at_rest = part.subgroup.motion(coordinates_of(m, j, ca.SX(ca.DM(m.neutral()))))
                 found.append(Factor(before, j, part.subgroup, home @ Pose(*map(ca.SX, at_rest)), _followed(m, j, rows_of)))
             else:
                 found.append(Factor(before, j, part.subgroup, home, next(left[j.name])))

@@ -29,7 +29,7 @@ class _Beyond(NamedTuple):
     flow: ca.SX
 
 
-def own_sizes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
+def force_sizes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
     """(n, 1) for each cause of a change of the momenta Y^T p: "inertia", "weight" and each of `named_forces`.
 
     The size of inertia is Y^T M Y, rates being near 1. That of weight is at most g sqrt(m Y^T M Y) of the mass m that is moved.

@@ -12,10 +12,10 @@ from pfaffian.maths import so3
 from pfaffian.model.caller import ask_column
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
 from pfaffian.terms.kinematics import Kinematics
-from pfaffian.terms.rates import own_rates
+from pfaffian.terms.new_symbols import at_new_symbols, placed
+from pfaffian.terms.rates import rate_rows
 
 
 def applied_force(k: Kinematics) -> ca.SX:
@@ -59,7 +59,7 @@ def input_matrix(k: Kinematics) -> ca.SX:
             gears = a.gears if isinstance(a, Transmission) else a.gear
             for n, (joint, component) in enumerate(a.ends):
                 motors[m.v_slices[joint].start + component, i] += gears[n]
-    B = k.own_along_v(motors) + pushed
+    B = k.joint_rates_along_v(motors) + pushed
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -78,11 +78,11 @@ def joint_forces(k: Kinematics) -> ca.SX:
 def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
     force = ca.SX(k.mechanism.nv, 1)
     if not j.damping.is_zero():
-        force -= own_rates(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
+        force -= rate_rows(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
     if not j.stiffness.is_zero():
         e, E = j.displacement(k.joint(j.name))
-        force -= own_rates(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
-    return k.own_along_v(force)
+        force -= rate_rows(k.mechanism, j).T @ (E.T @ (j.stiffness @ e))
+    return k.joint_rates_along_v(force)
 
 
 def _sprung(k: Kinematics) -> list[Joint]:
@@ -170,24 +170,24 @@ def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
         return f
     force = ca.SX(m.nv, 1)
     force[m.v_slices[g.joint], 0] = f
-    return k.own_along_v(force)
+    return k.joint_rates_along_v(force)
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:
     """V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     return placed([_potential(s, p)], s, k)[0]
 
 
 def potential_force(k: Kinematics, p: Potential) -> ca.SX:
     """(nv, 1) -(dV/dq K)^T."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     return placed([-(ca.jacobian(_potential(s, p), s.q) @ s.kinematic_matrix).T], s, k)[0]
 
 
 def dissipation_force(k: Kinematics, d: Dissipation) -> ca.SX:
     """(nv, 1) -(dR/dv)^T. [konz25 (3.37)]"""
-    s = fresh(k)
+    s = at_new_symbols(k)
     return placed([-ca.jacobian(one_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
 
 

@@ -22,7 +22,7 @@ class Moments(NamedTuple):
     I: ca.SX
 
 
-class Wrench(NamedTuple):
+class SpatialForce(NamedTuple):
     """f (3, 1) [N] and n (3, 1) [N m] about one origin."""
 
     f: ca.SX
@@ -35,10 +35,10 @@ def shift(k: Kinematics, i: int, x: Moments) -> Moments:
     return Moments(*translate_moments(x.mass, X.R @ x.h, k.conjugate(i, x.I), X.p))
 
 
-def carry(X: Pose, x: Wrench) -> Wrench:
+def carry(X: Pose, x: SpatialForce) -> SpatialForce:
     """A wrench known in frame B, seen in frame A."""
     f = X.R @ x.f
-    return Wrench(f, X.R @ x.n + ca.cross(X.p, f))
+    return SpatialForce(f, X.R @ x.n + ca.cross(X.p, f))
 
 
 def composite_moments(k: Kinematics) -> list[Moments]:
@@ -67,7 +67,7 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
     for i, (link, c) in enumerate(zip(k.tree.links, composite_moments(k), strict=True)):
         for column in range(link.nv):
             s, w = split_motion(link, ca.SX.eye(link.nv)[:, column])
-            F = Wrench(c.mass * s + ca.cross(w, c.h), c.I @ w + ca.cross(c.h, s))
+            F = SpatialForce(c.mass * s + ca.cross(w, c.h), c.I @ w + ca.cross(c.h, s))
             at = link.v.start + column
             along = project_force(link, *F)
             for row in range(column + 1):
@@ -91,12 +91,12 @@ def bias_force(k: Kinematics) -> ca.SX:
     return _newton_euler(k, k.s_dot(), k.bias_accelerations)
 
 
-def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> Wrench:
+def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> SpatialForce:
     """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points have these accelerations."""
     S = link.S
     turned = Phi @ S
     n = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])
-    return Wrench(link.mass * a + Phi @ link.h, n + ca.cross(link.h, a))
+    return SpatialForce(link.mass * a + Phi @ link.h, n + ca.cross(link.h, a))
 
 
 def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration, ...]) -> ca.SX:
@@ -106,7 +106,7 @@ def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration
         link = k.tree.links[i]
         tau[i] = project_force(link, *F[i]) + link.armature * s_dot[link.v]
         if link.parent >= 0:
-            F[link.parent] = Wrench(*[x + y for x, y in zip(F[link.parent], carry(k.steps[i], F[i]), strict=True)])
+            F[link.parent] = SpatialForce(*[x + y for x, y in zip(F[link.parent], carry(k.steps[i], F[i]), strict=True)])
     return k.along_v(_in_order(k, tau))
 
 
@@ -144,7 +144,7 @@ def momentum(k: Kinematics) -> ca.SX:
     """(6, 1) momentum [linear; angular about the world's origin], world axes [kg m/s, kg m^2/s]."""
     total = ca.SX.zeros(6, 1)
     for i, (link, (u, w)) in enumerate(zip(k.tree.links, k.link_velocity, strict=True)):
-        h = Wrench(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u))
+        h = SpatialForce(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u))
         total += ca.vertcat(*carry(k.link_pose(i), h))
     return total
 

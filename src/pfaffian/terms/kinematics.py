@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix, vector
@@ -24,11 +24,11 @@ from pfaffian.model.pose import IDENTITY, Pose
 from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.terms.rates import (
     Rates,
+    coordinates_of,
     elimination_parents,
     moving,
-    own_coordinates,
-    own_rates,
     places,
+    rate_rows,
     rates_as_written,
     rates_of,
     symbols_of,
@@ -72,7 +72,7 @@ class Kinematics:
 
     def __repr__(self) -> str:
         m = self.mechanism
-        return shown.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), t")
+        return reprs.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), t")
 
     @cached_property
     def rates(self) -> Rates:
@@ -117,7 +117,7 @@ class Kinematics:
         """N^T X (nv, k): generalised forces along the link rates (ns, k), along v."""
         return X if self.rates.plain else self.maps[1].T @ X
 
-    def own_along_v(self, X: ca.SX) -> ca.SX:
+    def joint_rates_along_v(self, X: ca.SX) -> ca.SX:
         """T^T X (nv, k): generalised forces along the joints' own rates, along v."""
         return X if self.mechanism.velocities is None else self.maps[2].T @ X
 
@@ -125,12 +125,12 @@ class Kinematics:
 
     def joint(self, name: str) -> ca.SX:
         """(n, 1) coordinates of a joint, including one that follows others, or of `coordinates`."""
-        return own_coordinates(self.mechanism, self.mechanism.owner(name), self.q)
+        return coordinates_of(self.mechanism, self.mechanism.owner(name), self.q)
 
     def joint_rate(self, name: str) -> ca.SX:
         """(n, 1) own rates of a joint or of `coordinates`: their entries of v, or of T v where velocities are chosen."""
         v0 = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
-        return ca.densify(own_rates(self.mechanism, self.mechanism.owner(name)) @ v0)
+        return ca.densify(rate_rows(self.mechanism, self.mechanism.owner(name)) @ v0)
 
     def pose(self, body: str) -> Pose:
         """Pose of the body in the world."""

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.maths.linear import NOTHING, largest
+from pfaffian.maths.linear import largest
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Target
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.kinematics import Kinematics

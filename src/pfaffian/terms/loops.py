@@ -20,8 +20,10 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths import se3, so3
-from pfaffian.maths.linear import NOTHING, connected, largest, orthogonalise
+from pfaffian.maths.linear import connected, largest, orthogonalise
+from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.constraint import Closure, Target
 from pfaffian.model.mechanism import Mechanism
@@ -35,7 +37,7 @@ SAME = 1e-9
 """Difference below which two closures hold the same, relative to their entries."""
 
 
-class Joint(NamedTuple):
+class LoopJoint(NamedTuple):
     """point: (3, 1) world [m].   B: (6, k) its freedoms as twists of that point.   ways: loop -> 1 or -1; empty for a weld.
     parts: its links in the tree, none of a closure.
     """
@@ -60,10 +62,7 @@ class Loops(NamedTuple):
 
 def loops(k: Kinematics) -> Loops:
     """The loops of closures, see `closed`, without those that only repeat another; written once for these Kinematics."""
-    built = vars(k)
-    if "loops" not in built:
-        built["loops"] = _loops(k)
-    return built["loops"]
+    return once_for(k, "loops", lambda: _loops(k))
 
 
 def _loops(k: Kinematics) -> Loops:
@@ -72,8 +71,8 @@ def _loops(k: Kinematics) -> Loops:
     first = [i for i in original if i == original[i]]
     pieces = _pieces(k)
     long = _length(k, pieces, [c for i in first if isinstance(c := m.ideal[i], Closure)])
-    found, at = list[Joint](), list[ca.SX]()
-    in_tree = dict[str, Joint]()
+    found, at = list[LoopJoint](), list[ca.SX]()
+    in_tree = dict[str, LoopJoint]()
     for l, i in enumerate(first):
         c = m.ideal[i]
         assert isinstance(c, Closure)
@@ -146,26 +145,26 @@ def _held(m: Mechanism, c: Closure) -> ca.SX:
 # -- the joints -----------------------------------------------------------------------------------------------------
 
 
-def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], long: ca.SX) -> Joint:
+def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], long: ca.SX) -> LoopJoint:
     """A joint of the tree with these links, the first one nearest to the root."""
     centre = _between(k, pieces[k.tree.links[parts[0]].parent], pieces[parts[-1]])
     groups = [k.tree.links[i].subgroup for i in parts]
     G = k.link_pose(parts[-1])
     if groups[0] is None:  # an edge, whose frame may sit anywhere on its child
-        return Joint(G.p if centre is None else centre, ca.SX(6, 0), {}, tuple(parts))
+        return LoopJoint(G.p if centre is None else centre, ca.SX(6, 0), {}, tuple(parts))
     B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, long) for g, i in zip(groups, parts, strict=True) if g])
-    return Joint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {}, tuple(parts))
+    return LoopJoint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {}, tuple(parts))
 
 
-def _motions(k: Kinematics, found: list[Joint], long: ca.SX) -> ca.SX:
+def _motions(k: Kinematics, found: list[LoopJoint], long: ca.SX) -> ca.SX:
     """(6 J, n) B: orthonormal columns that span the motions of all joints."""
-    if not any(_follows(k, j) for j in found):
+    if not any(_without_rates(k, j) for j in found):
         return ca.diagcat(ca.SX(0, 0), *[j.B for j in found])
     along = [_along_v(k, j, long) for j in found]
     columns = [ca.SX(6 * len(found), 0)]
     for part in connected([{c for c in range(x.shape[1]) if x[:, c].nnz()} for x in along]):
         rows = [i for j in part for i in range(6 * j, 6 * j + 6)]
-        if any(_follows(k, found[j]) for j in part):
+        if any(_without_rates(k, found[j]) for j in part):
             C = ca.vertcat(*[along[j] for j in part]).T
             C = C[[i for i in range(C.shape[0]) if C[i, :].nnz()], :]
             own = orthogonalise(C, ca.SX(C.shape[0], 0), SAME, groups=[[*range(C.shape[0])]]).Q.T
@@ -177,13 +176,13 @@ def _motions(k: Kinematics, found: list[Joint], long: ca.SX) -> ca.SX:
     return ca.sparsify(ca.horzcat(*columns))
 
 
-def _follows(k: Kinematics, j: Joint) -> bool:
+def _without_rates(k: Kinematics, j: LoopJoint) -> bool:
     """Whether a joint of the tree has no rates of its own."""
     links = [k.tree.links[i] for i in j.parts]
     return any(x.subgroup is None or bool(x.joint.mimic) or x.joint.distribution is not None for x in links)
 
 
-def _along_v(k: Kinematics, j: Joint, long: ca.SX) -> ca.SX:
+def _along_v(k: Kinematics, j: LoopJoint, long: ca.SX) -> ca.SX:
     """(6, nv) twist of a joint's point by v; no entries for a closure."""
     twist, N = ca.SX(6, k.mechanism.nv), k.maps[1]
     for i in j.parts:
@@ -193,22 +192,22 @@ def _along_v(k: Kinematics, j: Joint, long: ca.SX) -> ca.SX:
     return ca.sparsify(twist)
 
 
-def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, long: ca.SX) -> Joint:
+def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, long: ca.SX) -> LoopJoint:
     """The joint that a closure stands for."""
     (a, Xa), (b, Xb) = _place(k.mechanism, c.body_a), _place(k.mechanism, c.body_b)
     Ga, Gb = k.link_pose(a) @ Xa @ c.placement_a, k.link_pose(b) @ Xb @ c.placement_b
     group, turns = c.holds.group, ca.vertcat(ca.SX(3, 3), ca.SX.eye(3))
     if group is not None:
         g = group.with_pitch(c.number) if group.screws else group
-        return Joint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, long), {})
+        return LoopJoint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, long), {})
     if c.kind == "universal":
-        return Joint(Ga.p, ca.vertcat(ca.SX(3, 2), ca.horzcat(Ga.R[:, 2], Gb.R[:, 2])), {})
+        return LoopJoint(Ga.p, ca.vertcat(ca.SX(3, 2), ca.horzcat(Ga.R[:, 2], Gb.R[:, 2])), {})
     if c.kind == "distance":
         r = Gb.p - Ga.p
         across = ca.vertcat(ca.SX.eye(3) - r @ r.T / ca.fmax(ca.sumsqr(r), NOTHING), ca.SX(3, 3))
-        return Joint((Ga.p + Gb.p) / 2, ca.horzcat(across, turns), {})
+        return LoopJoint((Ga.p + Gb.p) / 2, ca.horzcat(across, turns), {})
     slides = Ga.R[:, [2] if c.kind == "point-on-line" else [0, 1]]
-    return Joint(Gb.p, ca.horzcat(ca.vertcat(slides, ca.SX(*slides.shape)), turns), {})
+    return LoopJoint(Gb.p, ca.horzcat(ca.vertcat(slides, ca.SX(*slides.shape)), turns), {})
 
 
 def _freedoms(g: Subgroup, R: ca.SX, long: ca.SX) -> ca.SX:
@@ -227,7 +226,7 @@ def _point(g: Subgroup, G: Pose, centre: ca.SX | None) -> ca.SX:
     return centre if len(free) == 3 else G.p + G.R[:, sorted(free)] @ (G.R[:, sorted(free)].T @ (centre - G.p))
 
 
-def _seen(j: Joint, at: ca.SX, long: ca.SX) -> ca.SX:
+def _seen(j: LoopJoint, at: ca.SX, long: ca.SX) -> ca.SX:
     """(6, 6) X: the twist of another point by that of the joint's."""
     return ca.blockcat([[ca.SX.eye(3), so3.hat((j.point - at) / long)], [ca.SX(3, 3), ca.SX.eye(3)]])
 
@@ -311,7 +310,7 @@ def _length(k: Kinematics, pieces: dict[int, list[int]], closures: list[Closure]
     return largest(arms)
 
 
-def _spread(found: list[Joint]) -> ca.SX:
+def _spread(found: list[LoopJoint]) -> ca.SX:
     """How far apart the points of joints are [m]."""
     points = ca.horzcat(*[j.point for j in found])
     return ca.sqrt(ca.sumsqr(points - ca.repmat(ca.sum2(points) / len(found), 1, len(found))))

@@ -21,7 +21,7 @@ from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.articulated import solve_tree
 from pfaffian.terms.connection import rate
 from pfaffian.terms.forces import named_forces
-from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
+from pfaffian.terms.inertia import Moments, SpatialForce, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 from pfaffian.terms.tree import project_force
@@ -37,7 +37,7 @@ class Moving(NamedTuple):
     """v: (nv, 1).   h: for each link the momentum of all it carries, as `link_momenta` gives it."""
 
     v: ca.SX
-    h: list[Wrench]
+    h: list[SpatialForce]
 
 
 def moving(T: Terms, p: ca.SX) -> Moving:
@@ -54,11 +54,11 @@ def moving(T: Terms, p: ca.SX) -> Moving:
     return Moving(v, link_momenta(Kinematics(T.mechanism, T.q, v, T.t)))
 
 
-def link_momenta(k: Kinematics) -> list[Wrench]:
+def link_momenta(k: Kinematics) -> list[SpatialForce]:
     """For each link the momentum [N s] of all it carries, and its moment about the link's origin [N m s], in its axes."""
     out = []
     for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
-        out.append(Wrench(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u)))
+        out.append(SpatialForce(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u)))
     for i in reversed(range(len(out))):
         parent = k.tree.links[i].parent
         if parent >= 0:
@@ -68,7 +68,7 @@ def link_momenta(k: Kinematics) -> list[Wrench]:
 
 def total_momentum(k: Kinematics) -> ca.SX:
     """(6, 1) momentum of all that moves [N s], and its moment about the world's origin [N m s], world axes."""
-    total = Wrench(ca.SX.zeros(3, 1), ca.SX.zeros(3, 1))
+    total = SpatialForce(ca.SX.zeros(3, 1), ca.SX.zeros(3, 1))
     for i, (link, h) in enumerate(zip(k.tree.links, link_momenta(k), strict=True)):
         if link.parent < 0:
             total = _sum(total, carry(k.link_pose(i), h))
@@ -80,7 +80,7 @@ def momentum_rate(T: Terms) -> ca.SX:
     return transport(T) + weight(T.kinematics) + T.generalised_input
 
 
-def transport(T: Terms, h: list[Wrench] | None = None) -> ca.SX:
+def transport(T: Terms, h: list[SpatialForce] | None = None) -> ca.SX:
     """(nv, 1) the part of p_dot that comes from turning axes: p_dot if no force acts [N, N m].
 
     h: the momenta of the links if they are known; those of the Terms' v if not given.
@@ -121,15 +121,15 @@ def changes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
     return {"inertia": Y.T @ transport(T) + turning} | {name: Y.T @ F for name, F in pushed.items()}
 
 
-def _pull(g: ca.SX, x: Moments) -> Wrench:
-    return Wrench(x.mass * g, ca.cross(x.h, g))
+def _pull(g: ca.SX, x: Moments) -> SpatialForce:
+    return SpatialForce(x.mass * g, ca.cross(x.h, g))
 
 
-def _sum(a: Wrench, b: Wrench) -> Wrench:
-    return Wrench(a.f + b.f, a.n + b.n)
+def _sum(a: SpatialForce, b: SpatialForce) -> SpatialForce:
+    return SpatialForce(a.f + b.f, a.n + b.n)
 
 
-def _along_links(k: Kinematics, h: list[Wrench]) -> ca.SX:
+def _along_links(k: Kinematics, h: list[SpatialForce]) -> ca.SX:
     """(ns, 1) momenta along the link rates, including rotors that joints drive."""
     parts = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
     return _stacked(k, parts)

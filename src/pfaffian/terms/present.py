@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.kernel.remember import remembered as memoised
 from pfaffian.model.caller import ask_rows, ask_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
@@ -41,7 +42,7 @@ def remembered(maxsize: int, quick: bool = False) -> Callable[[_Make], _Make]:
     def of(make: _Make) -> _Make:
         @(lru_cache(maxsize) if quick else memoised(maxsize))
         @wraps(make)
-        def by(identities: tuple, m: Mechanism, *arguments: Any) -> Any:
+        def by(identities: tuple[Any, ...], m: Mechanism, *arguments: Any) -> Any:
             return make(m, *arguments)
 
         @wraps(make)
@@ -72,10 +73,7 @@ def present(m: Mechanism) -> Mechanism:
 
 def _settled(m: Mechanism) -> bool:
     """Whether all functions of callers are known by what they return."""
-    notes = vars(m)
-    if "_settled" not in notes:
-        notes["_settled"] = all(isinstance(f, TracedFunction) for f in _functions(m))
-    return notes["_settled"]
+    return once_for(m, "_settled", lambda: all(isinstance(f, TracedFunction) for f in _functions(m)))
 
 
 def _functions(m: Mechanism) -> list[Any]:
@@ -135,7 +133,7 @@ def _known(f: Any, what: str, k: Kinematics, apart: Apart | None = None) -> Trac
     return TracedFunction(f, of_function(f, what, k) + (_of_bodies(f, what, apart) if apart else ""))
 
 
-def _of_bodies(f: Callable, what: str, apart: Apart) -> str:
+def _of_bodies(f: Callable[..., Any], what: str, apart: Apart) -> str:
     """Digest of the bodies that a function acts on: two with one graph may push different ones."""
     with suppress(ModelError):
         value = column(ask_value(f, what, apart), what)

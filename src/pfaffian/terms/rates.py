@@ -23,7 +23,7 @@ from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.pose import Pose
 from pfaffian.model.traced_function import TracedFunction, graph
-from pfaffian.terms.tree import Layout, Tree, assemble_tree, layout
+from pfaffian.terms.tree import BodyLayout, Tree, assemble_tree, layout
 
 SAMPLES = 6
 """Random configurations at which an entry must be the same to count as constant."""
@@ -47,7 +47,7 @@ class Configuration:
 
     def joint(self, name: str) -> ca.SX:
         """The entries of q of a joint or of coordinates."""
-        return own_coordinates(self.mechanism, self.mechanism.owner(name), self.q)
+        return coordinates_of(self.mechanism, self.mechanism.owner(name), self.q)
 
 
 class Rates(NamedTuple):
@@ -107,14 +107,14 @@ def _rates_as_written(m: Mechanism, all_of_v: bool, symbols: tuple[int, ...]) ->
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _edge_pose(m, j, q, p) for j in m.joints if j.pose}
     at = layout(m, {name: G for name, G in poses.items() if not ca.depends_on(ca.veccat(G.R, G.p), q)})
-    K = ca.diagcat(ca.SX(0, 0), *[_own_block(m, o, q, p) for o in m.owners])
+    K = ca.diagcat(ca.SX(0, 0), *[_kinematic_block(m, o, q, p) for o in m.owners])
     bases, rows, pose = list[ca.SX](), list[ca.SX](), dict[int, ca.Function]()
     for i, (_, j, part, _) in enumerate(at.frames):
         if part is not None:
             bases.append(part.S)
-            rows.append(own_rates(m, j)[part.v, :])
+            rows.append(rate_rows(m, j)[part.v, :])
             if j.mimic:
-                pose[i] = ca.Function("pose", [q, p], list(map(ca.SX, part.subgroup.motion(own_coordinates(m, j, q)))))
+                pose[i] = ca.Function("pose", [q, p], list(map(ca.SX, part.subgroup.motion(coordinates_of(m, j, q)))))
         else:
             G = poses[j.name]
             pose[i] = ca.Function("pose", [q, p], [G.R, G.p])
@@ -140,23 +140,23 @@ def rates_of(
     return Rates(tree, pose, plain, ca.Function("maps", [q, p], [K, N, T]), ca.Function("bias", [q, v, p], [ca.densify(bias)]))
 
 
-def own_coordinates(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
+def coordinates_of(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
     """The entries of q (nq, 1) of a joint or of coordinates; for a joint that follows others its coordinate."""
     if isinstance(owner, Joint) and owner.mimic:
-        others = ca.vertcat(*[own_coordinates(m, m.joint(n), q) for n in owner.mimic.joints])
+        others = ca.vertcat(*[coordinates_of(m, m.joint(n), q) for n in owner.mimic.joints])
         return ca.dot(owner.mimic.ratios, others) + owner.mimic.offset
     # Both axes are indexed: CasADi treats an empty slice of a 1 x 1 column as a row.
     return q[m.q_slices[owner.name], 0]
 
 
-def own_rates(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
+def rate_rows(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
     """Rows (nv of the owner, nv): its rates from v0; for a joint that follows others one row, their rates by the ratios."""
     if isinstance(owner, Joint) and owner.mimic:
-        return owner.mimic.ratios.T @ ca.vertcat(*[own_rates(m, m.joint(n)) for n in owner.mimic.joints])
+        return owner.mimic.ratios.T @ ca.vertcat(*[rate_rows(m, m.joint(n)) for n in owner.mimic.joints])
     return ca.SX.eye(m.nv)[m.v_slices[owner.name], :]
 
 
-def _own_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+def _kinematic_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     entries = q[m.q_slices[owner.name], 0]
     if isinstance(owner, Joint):
         return owner.kinematic(entries) if owner.nv else ca.SX(0, 0)
@@ -247,7 +247,7 @@ def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
     return ca.SX.eye(6)[:, used], ca.SX(J[used, :])
 
 
-def _in_place(at: Layout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
+def _in_place(at: BodyLayout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
     """Slices of v0 with the rates of each link if N only selects them, in one piece each and parents first; else None."""
     picks, first, slices = [], 0, list[slice]()
     if not N.is_constant():

@@ -27,7 +27,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import Pose
 from pfaffian.terms.common_motion import CommonMotion
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative, rate
-from pfaffian.terms.inertia import Moments, Wrench, carry, composite_moments
+from pfaffian.terms.inertia import Moments, SpatialForce, carry, composite_moments
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.momentum import link_momenta, momenta, total_momentum, transport
 from pfaffian.terms.terms import Terms
@@ -148,11 +148,11 @@ def to_space(j: Joint, q: ca.SX, pi: ca.SX) -> ca.SX:
     return part.subgroup.S.T @ ca.vertcat(*carry(Pose(*part.subgroup.motion(q)), _wrench(part.subgroup, pi)))
 
 
-def _wrench(group: Subgroup, momentum: ca.SX) -> Wrench:
+def _wrench(group: Subgroup, momentum: ca.SX) -> SpatialForce:
     """A wrench with the momentum (k, 1) on the algebra of a group."""
     F = ca.SX.zeros(6, 1)
     F[list(group.axes), 0] = momentum
-    return Wrench(F[:3, 0], F[3:, 0])
+    return SpatialForce(F[:3, 0], F[3:, 0])
 
 
 def on_algebra(group: Subgroup, R: ca.SX, p: ca.SX) -> ca.SX:
@@ -242,7 +242,7 @@ def push(k: Kinematics, joint: Joint, frame: Translation | None, F: ca.SX) -> ca
     return _centred(k, joint, frame, _wrench(part.subgroup, F)) if frame else to_space(joint, k.joint(joint.name), F)
 
 
-def _centred(k: Kinematics, joint: Joint, frame: Translation, x: Wrench) -> ca.SX:
+def _centred(k: Kinematics, joint: Joint, frame: Translation, x: SpatialForce) -> ca.SX:
     """(k, 1) x, in the axes of the joint's link and about its origin, along the slides and about the mass centre."""
     (part,) = joint.parts
     along, moments = list(part.subgroup.along), composite_moments(k)[_link(k, joint)]

@@ -18,7 +18,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief, optional, plural
 from pfaffian.maths import se3
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.graph import GraphMatrices, graph_matrices
 from pfaffian.model.mechanism import Mechanism
@@ -244,7 +244,7 @@ class SymbolicKinematics:
     norms: dict[SymPy, SymPy]
 
     def __repr__(self) -> str:
-        return shown.words(
+        return reprs.words(
             self, f"of {self.expressions.mechanism.name!r}", f"s ({len(self.s)}, 1)", plural(len(self.p), "parameter")
         )
 

@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths.tree_factor import TreeFactor, factor_tree, solve_W
 from pfaffian.maths.values import values
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import Closure, Servo
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
 from pfaffian.terms import connection
@@ -65,7 +65,7 @@ class Terms:
 
     def __repr__(self) -> str:
         m = self.mechanism
-        return shown.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), u ({m.nu}, 1), t")
+        return reprs.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), u ({m.nu}, 1), t")
 
     def under(self, u: ca.SX) -> Terms:
         """The same terms under other inputs u (nu, 1), with all that has been built and does not depend on them."""
@@ -80,7 +80,7 @@ class Terms:
         return other
 
     def built(self, name: str) -> bool:
-        """Whether somebody has asked for this term."""
+        """Whether this term has been written."""
         return name in vars(self)
 
     @cached_property

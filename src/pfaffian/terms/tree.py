@@ -9,7 +9,7 @@ import casadi as ca
 from pfaffian.maths import so3
 from pfaffian.maths.subgroups import Subgroup
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.joint import Joint, Part
+from pfaffian.model.joint import Joint, JointPart
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.pose import IDENTITY, Pose
 
@@ -71,18 +71,18 @@ class Frame(NamedTuple):
 
     parent: int
     joint: Joint
-    part: Part | None
+    part: JointPart | None
     placement: Pose
 
 
-class Layout(NamedTuple):
+class BodyLayout(NamedTuple):
     """Where bodies are attached: frames of the links, and place as in Tree."""
 
     frames: list[Frame]
     place: dict[str, tuple[int, Pose]]
 
 
-def layout(m: Mechanism, still: dict[str, Pose]) -> Layout:
+def layout(m: Mechanism, still: dict[str, Pose]) -> BodyLayout:
     """The layout with bodies on fixed joints, and on edges that stand `still`, lumped."""
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
     frames: list[Frame] = []
@@ -95,10 +95,10 @@ def layout(m: Mechanism, still: dict[str, Pose]) -> Layout:
             frames.append(Frame(link, j, part, X @ (part.placement if part else j.placement)))
             link, X = len(frames) - 1, IDENTITY
         place[j.child] = (link, j.end)
-    return Layout(frames, place)
+    return BodyLayout(frames, place)
 
 
-def assemble_tree(m: Mechanism, at: Layout, bases: list[ca.SX], slices: list[slice]) -> Tree:
+def assemble_tree(m: Mechanism, at: BodyLayout, bases: list[ca.SX], slices: list[slice]) -> Tree:
     """The tree of a layout, with the basis of each link and its entries of the link rates."""
     inertias = [(ca.SX(0), ca.SX.zeros(3, 1), ca.SX.zeros(3, 3)) for _ in at.frames]
     for b in m.bodies:

@@ -13,6 +13,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief, optional
 from pfaffian.evaluate.arrays import as_flag, parameter_values
+from pfaffian.maths import so3
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import text
 from pfaffian.simulate.assemble import assemble
@@ -21,7 +22,6 @@ from pfaffian.viewer.animate import drawn_runs
 from pfaffian.viewer.build import placed, scene, stretching
 from pfaffian.viewer.camera import VIEW, framing
 from pfaffian.viewer.fittings import coil
-from pfaffian.viewer.page import quaternions
 from pfaffian.viewer.scene import Moving, Scene, floor_square, state_of
 from pfaffian.viewer.solids import towards
 
@@ -50,7 +50,7 @@ def view(
 
     The panel beside the picture plays the motion at any speed, follows a body, and switches shapes, joint axes, closures,
     springs, rotors, forces, trails, names and the floor. It moves the machine by its joints and parameters too: loops close by
-    `assemble`, and what they cannot reach is said. A click on a part says its name. Only this machine is served.
+    `assemble`, and what they cannot reach is reported. A click on a part says its name. Only this machine is served.
 
     Args:
         m: the mechanism.
@@ -118,7 +118,7 @@ def _interactive() -> bool:
 
 
 def _start(m: Mechanism, q: Any, p: np.ndarray) -> tuple[np.ndarray, str]:
-    """The configuration to begin with, on the constraints where these can be met, and what is to be said."""
+    """The configuration to begin with, on the constraints where these can be met, and a message on them."""
     try:
         return assemble(m, q, parameters=p).q, ""
     except RunError as error:
@@ -195,7 +195,7 @@ class View:
             self._pose(q, p)
 
     def _run_again(self, p: np.ndarray) -> None:
-        """Take the motion at other parameters; what the run is refused for is said, and the motion stays."""
+        """Take the motion at other parameters; a run that is refused is reported, and the motion stays."""
         assert self.rerun is not None
         try:
             drawn = self.rerun(p)
@@ -278,7 +278,7 @@ class View:
         }
         if drawn.floor is not None:
             middle, half = floor_square(drawn)
-            turn = quaternions(towards(drawn.floor.normal)[None])[0][[3, 0, 1, 2]]
+            turn = so3.quaternions(towards(drawn.floor.normal)[None])[0][[3, 0, 1, 2]]
             grid = {"cell_size": half / 6, "section_size": half / 2, "position": middle, "wxyz": turn}
             self.layers["floor"].append(api.add_grid("/floor", 2 * half, 2 * half, **grid, visible=self._on("floor")))
         self._strokes: dict[str, Any] = {}
@@ -291,7 +291,7 @@ class View:
         with self._lock, self.server.atomic():
             drawn = self.drawn
             i = int(np.searchsorted(drawn.time, self.clock.value - 1e-9).clip(0, len(drawn.time) - 1))
-            turned = quaternions(drawn.rotations[i])[:, [3, 0, 1, 2]]
+            turned = so3.quaternions(drawn.rotations[i])[:, [3, 0, 1, 2]]
             for body, frame in self.places.items():
                 frame.position, frame.wxyz = drawn.positions[i, body], turned[body]
             for layer in drawn.layers:

@@ -11,22 +11,22 @@ from pfaffian.evaluate.quantities import forward_kinematics
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
 from pfaffian.viewer import fittings
-from pfaffian.viewer.scene import LAYERS, Moving, Part, Placed, Scene, States, body_colour
+from pfaffian.viewer.scene import LAYERS, Moving, PlacedMechanism, Scene, ScenePart, States, body_colour
 from pfaffian.viewer.sketch import attached, inertia_box, radius_of_gyration, sketches
 from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
 
 
-def placed(m: Mechanism, states: States) -> Placed:
+def placed(m: Mechanism, states: States) -> PlacedMechanism:
     """The poses of all bodies at each state, and the size of the machine at the first."""
     found = forward_kinematics(m, states.q, parameters=states.p)
     n, names = len(states.q), [b.name for b in m.bodies]
     R = np.stack([found[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
     x = np.stack([found[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
-    k = Placed(m, states, {b: i for i, b in enumerate(names)}, R, x)
+    k = PlacedMechanism(m, states, {b: i for i, b in enumerate(names)}, R, x)
     return k._replace(size=_size(k))
 
 
-def _size(k: Placed) -> float:
+def _size(k: PlacedMechanism) -> float:
     """Largest extent at the start of the points that bodies are joined at, or else of the bodies themselves [m]."""
     points = [k.point(b.name, x)[0] for b in k.m.bodies for x in attached(k, b)]
     extent = float(np.ptp(np.array(points), axis=0).max()) if points else 0.0
@@ -50,21 +50,21 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
     return made._replace(floor=fittings.floor(k, made) if g.any() else None)
 
 
-def stretching(k: Placed, reactions: bool = False) -> tuple[Moving, ...]:
+def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[Moving, ...]:
     """Springs, rods, arrows and trails."""
     held = fittings.reactions(k) if reactions else []
     return (*fittings.stretched(k), *fittings.forces(k), *held, *fittings.trails(k))
 
 
-def _layers(k: Placed, parts: tuple[Part, ...], moving: tuple[Moving, ...], floor: bool) -> dict[str, bool]:
+def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Moving, ...], floor: bool) -> dict[str, bool]:
     """Layers of a scene; joint axes are hidden at first where bodies have shapes of their own."""
     used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"} | ({"floor"} if floor else set())
     plain = not any(b.shapes for b in k.m.bodies)
     return {name: shown and (plain or name != "joints") for name, shown in LAYERS.items() if name in used}
 
 
-def shapes(k: Placed) -> Iterator[Part]:
-    """The shapes that bodies have. A mesh that cannot be drawn is said once and drawn as the box of its body's inertia."""
+def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
+    """The shapes of bodies. A mesh that cannot be drawn is warned of once and drawn as the box of its body's inertia."""
     missing: dict[str, str] = {}
     for i, b in enumerate(k.m.bodies):
         roles = {s.role for s in b.shapes}
@@ -76,13 +76,13 @@ def shapes(k: Placed) -> Iterator[Part]:
                 missing[str(error)] = b.name
                 solids = inertia_box(k, b)
             for solid in solids:
-                yield Part(b.name, i, solid._replace(colour=None), solid.colour or s.colour or body_colour(k, b), layer)
+                yield ScenePart(b.name, i, solid._replace(colour=None), solid.colour or s.colour or body_colour(k, b), layer)
     if missing:
         first, more = next(iter(missing)), f"; and {len(missing) - 1} more" if len(missing) > 1 else ""
         notice(f"meshes that are drawn as boxes: {first}{more}", ModelWarning)
 
 
-def solids_of(k: Placed, s: Shape) -> tuple[Solid, ...]:
+def solids_of(k: PlacedMechanism, s: Shape) -> tuple[Solid, ...]:
     """The solids of a shape in the frame of its body. Raises ModelError: a mesh cannot be read."""
     size = k.value(s.size).ravel()
     if s.kind != "mesh":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from io import BytesIO
+from typing import Any
 
-import numpy as np
-from matplotlib.figure import Figure
+from pfaffian.viewer.drawing import matplotlib, style
 
-from pfaffian.viewer.drawing import style
+Figure: Any = matplotlib("figure").Figure
 
 
 class Chart(Figure):
@@ -17,18 +17,9 @@ class Chart(Figure):
         return png(self, 100)
 
 
-def png(figure: Figure, dpi: int) -> bytes:
+def png(figure: Any, dpi: int) -> bytes:
     """A figure as the bytes of a PNG file."""
     drawn = BytesIO()
     with style():
         figure.savefig(drawn, format="png", dpi=dpi)
     return drawn.getvalue()
-
-
-def pixels_png(pixels: np.ndarray) -> bytes:
-    """Pixels (height, width, 3) uint8 as the bytes of a PNG file."""
-    from matplotlib.image import imsave
-
-    made = BytesIO()
-    imsave(made, pixels, format="png")
-    return made.getvalue()

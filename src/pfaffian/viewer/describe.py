@@ -10,8 +10,8 @@ import numpy as np
 from pfaffian.dynamics.motion import weighted_rows
 from pfaffian.errors import RunError, plural
 from pfaffian.evaluate.compiled import Compiled, compile_terms
-from pfaffian.formats import RunSettings
-from pfaffian.model import shown
+from pfaffian.formats.run_settings import RunSettings
+from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo
 from pfaffian.model.joint import UNLIMITED, Joint
@@ -105,9 +105,9 @@ def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
 def _units(j: Joint) -> str:
     """A joint's coordinates grouped by unit; also its speeds where these are not their rates, or the joints that it follows."""
     if j.mimic:
-        return f"follows {shown.listed(j.mimic.joints)}"
+        return f"follows {reprs.listed(j.mimic.joints)}"
     if j.distribution is not None:
-        return f"{_grouped(j)} by {shown.listed(j.v_names)}"
+        return f"{_grouped(j)} by {reprs.listed(j.v_names)}"
     return _grouped(j)
 
 
@@ -150,7 +150,7 @@ def _parameters(m: Mechanism, settings: RunSettings) -> str:
 
 
 def _forces(m: Mechanism) -> str:
-    rows = [(f.name, type(f).__name__, shown.description(f)) for f in m.forces]
+    rows = [(f.name, type(f).__name__, reprs.description(f)) for f in m.forces]
     return "forces\n" + table(rows, ("name", "kind", "acts")) if rows else ""
 
 
@@ -181,7 +181,7 @@ def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
 
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
     """Ranks at the start and at random configurations, these all moved onto the constraints at once."""
-    kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).kept}, lanes=1)
+    kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
     q, _, _, p = settings.arrays(m)
     random = np.random.default_rng(0)
     elsewhere = np.array([random_configuration(m, random) for _ in range(SAMPLES)])

@@ -19,9 +19,11 @@ from pfaffian.errors import BuildError, MiscompiledError, install
 from pfaffian.kernel.build.processor import processor
 from pfaffian.output.plain import text
 
-PACKAGES = ("pfaffian", "casadi", "numpy", "scipy", "xarray", "h5netcdf", "matplotlib")
+PACKAGES = ("pfaffian", "casadi", "numpy", "xarray", "h5netcdf")
 EXTRAS = {
     "ziglang": "a C compiler",
+    "matplotlib": "figures",
+    "scipy": "samples of sweeps, and run_adaptive",
     "viser": "3D in a browser",
     "trimesh": "meshes of robots",
     "imageio-ffmpeg": "animations as .mp4",

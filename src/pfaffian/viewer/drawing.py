@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.errors import ModelError, ModelWarning, notice, optional
 from pfaffian.output.folder import place
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -40,18 +41,50 @@ _STYLE = {
     "grid.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.prop_cycle": f"cycler('linestyle', {DASHES}) * cycler('color', {COLOURS})",
     "lines.linewidth": 1.2,
     "text.usetex": False,
     "figure.dpi": 110,
 }
 
 
+def matplotlib(module: str) -> Any:
+    """A module of matplotlib, which draws all figures. Raises ModelError: it is not installed."""
+    return optional(f"matplotlib.{module}", "matplotlib", "figures need")
+
+
+def has_matplotlib(what: str) -> bool:
+    """Whether figures can be drawn; if not, a ModelWarning says so of `what`."""
+    try:
+        matplotlib("figure")
+    except ModelError as error:
+        notice(f"{what}: {error}", ModelWarning)
+        return False
+    return True
+
+
+def blank_figure(width: float, height: float) -> Any:
+    """An empty figure of matplotlib for a study, whose axes and texts keep clear of each other.
+
+    Args:
+        width, height: of the figure [inch]; legends beside it come on top.
+    Returns:
+        matplotlib Figure, with constrained layout.
+    Raises ModelError: matplotlib is not installed.
+
+    Example:
+        >>> from pfaffian import study
+        >>> axes = study.blank_figure(6.0, 3.0).subplots(1, 2)
+        >>> len(axes)
+        2
+    """
+    return matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """The library's style in place of the user's matplotlibrc, never with TeX."""
-    import matplotlib.style
-
-    with matplotlib.style.context(["default", _STYLE]), warnings.catch_warnings():
+    with matplotlib("style").context(["default", _STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 

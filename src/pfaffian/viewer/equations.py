@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 
 from pfaffian.errors import ModelError
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.terms.pfaffian import row_names
@@ -62,12 +62,12 @@ class Equations:
 
     def __repr__(self) -> str:
         sizes = f"{len(self.v)} velocities, {len(self.rows)} rows"
-        return shown.words(self, f"of {self.mechanism!r}", sizes)
+        return reprs.words(self, f"of {self.mechanism!r}", sizes)
 
     def __str__(self) -> str:
         lines = [f"{text(self.mechanism, LONGEST)}: M v_dot + c = f + B u + A^T lambda,  A v_dot = b"]
         lines += [f"{x} = ({', '.join(text(s.name) for s in getattr(self, x))})" for x in "vu" if getattr(self, x)]
-        for letter, x in self._shown():
+        for letter, x in self._lines():
             for i in range(x.shape[0]):
                 for k in range(x.shape[1]):
                     if x[i, k] != 0:
@@ -80,13 +80,13 @@ class Equations:
         names = {s: _letter(s) for s in (*self.q, *self.v, *self.u, *self.p, self.t)}
         head = [r"M \dot v + c = f + B u + A^{T} \lambda", r"A \dot v = b"] if self.rows else [r"M \dot v + c = f + B u"]
         columns = [f"{x} = {written(need_sympy().Matrix(getattr(self, x)), names)}" for x in "vu" if getattr(self, x)]
-        blocks = [*head, *columns, *(f"{letter} = {written(rounded(x), names)}" for letter, x in self._shown())]
+        blocks = [*head, *columns, *(f"{letter} = {written(rounded(x), names)}" for letter, x in self._lines())]
         return "\\begin{gather*}\n" + " \\\\\n".join(blocks) + "\n\\end{gather*}"
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex().replace('gather*', 'gathered')}$"
 
-    def _shown(self) -> Iterator[tuple[str, SymPy]]:
+    def _lines(self) -> Iterator[tuple[str, SymPy]]:
         """Letters and their matrices, without those that are zero or empty."""
         for letter in LETTERS:
             x = getattr(self, letter)
@@ -122,10 +122,10 @@ def equations(m: Mechanism) -> Equations:
     """
     sp = need_sympy()
     T = symbols(as_mechanism(m))
-    taken: set[str] = set()
+    used: set[str] = set()
 
     def named(names: Iterable[str], mark: str) -> tuple[SymPy, ...]:
-        return tuple(sp.Symbol(_free(n, mark, taken), real=True) for n in names)
+        return tuple(sp.Symbol(_free(n, mark, used), real=True) for n in names)
 
     q = named(m.q_names, "_q")
     v = named([f"{n}_dot" if n in m.q_names else n for n in m.v_names], "_v")
@@ -141,11 +141,11 @@ def _terms(T: Terms) -> Iterator[tuple[str, Any]]:
         yield letter, getattr(T, letter)
 
 
-def _free(name: str, mark: str, taken: set[str]) -> str:
+def _free(name: str, mark: str, used: set[str]) -> str:
     """The name, with a mark as long as something else has it."""
-    while name in taken:
+    while name in used:
         name += mark
-    taken.add(name)
+    used.add(name)
     return name
 
 

@@ -15,7 +15,7 @@ from pfaffian.model.fluid import Propeller
 from pfaffian.model.force import Spring, Thruster, Wrench
 from pfaffian.model.rolling import BallSlip, DiskSlip, EllipsoidSlip, Plane, Sideways
 from pfaffian.terms.forces import wrench_value
-from pfaffian.viewer.scene import Colour, Floor, Moving, Part, Placed, Scene
+from pfaffian.viewer.scene import Colour, Floor, Moving, PlacedMechanism, Scene, ScenePart
 from pfaffian.viewer.solids import Solid, box, cylinder, sphere, towards
 
 JOINT: Colour = (0.30, 0.32, 0.36, 1.0)
@@ -34,23 +34,23 @@ _SLIDING = ("prismatic",)
 _FLAT = ("planar", "planar-translation", "planar-helical", "schoenflies", "point-on-plane")
 
 
-def joints(k: Placed) -> Iterator[Part]:
+def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
     """The axis of each joint that has one, a ball where it turns every way; none for fixed and free ones."""
     for j in k.m.joints:
         if j.pose is None and j.kind.name not in ("fixed", "free", "edge"):
             for solid in _hinge(j.kind.name, 0.022 * k.size):
-                yield Part(j.name, k.number_of(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
+                yield ScenePart(j.name, k.number_of(j.parent), solid.moved(*k.pose(j.placement)), JOINT, "joints")
 
 
-def closures(k: Placed) -> Iterator[Part]:
+def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
     """Each closure as what it is: a pin, a ball, a plate, a line, a block for a weld. Rods between balls are `stretched`."""
     for c in _closures(k):
         if c.kind != "distance":
             for solid in _hinge(c.kind, 0.026 * k.size):
-                yield Part(c.name, k.number_of(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
+                yield ScenePart(c.name, k.number_of(c.body_a), solid.moved(*k.pose(c.placement_a)), CLOSURE, "closures")
 
 
-def _closures(k: Placed) -> list[Closure]:
+def _closures(k: PlacedMechanism) -> list[Closure]:
     targets = [c.target if isinstance(c, Servo) else c for c in k.m.constraints]
     return [c for c in targets if isinstance(c, Closure)]
 
@@ -72,7 +72,7 @@ def _hinge(kind: str, r: float) -> list[Solid]:
     return [sphere(1.3 * r)]
 
 
-def stretched(k: Placed) -> Iterator[Moving]:
+def stretched(k: PlacedMechanism) -> Iterator[Moving]:
     """Springs, and the rods of closures that hold a distance."""
     for f in k.m.forces:
         if isinstance(f, Spring):
@@ -84,14 +84,14 @@ def stretched(k: Placed) -> Iterator[Moving]:
             yield Moving(c.name, "rod", np.stack(ends, axis=1), CLOSURE, "closures", 0.012 * k.size)
 
 
-def _blades(k: Placed) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+def _blades(k: PlacedMechanism) -> list[tuple[Any, np.ndarray, np.ndarray]]:
     """Thrusters and propellers, each with its point and axis in its body."""
     found: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
     found += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
     return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in found]
 
 
-def rotors(k: Placed) -> Iterator[Part]:
+def rotors(k: PlacedMechanism) -> Iterator[ScenePart]:
     """A disk across the axis of each thruster and propeller, as wide as they stand apart."""
     blades = _blades(k)
     at = [k.point(f.body, x)[0] for f, x, _ in blades]
@@ -99,16 +99,18 @@ def rotors(k: Placed) -> Iterator[Part]:
     near = min([d for d in apart if d > 1e-9 * k.size] or [0.3 * k.size])
     for f, x, axis in blades:
         disk = cylinder(0.42 * near, 0.03 * near, 36).moved(towards(axis), x)
-        yield Part(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
+        yield ScenePart(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
 
 
-def forces(k: Placed) -> Iterator[Moving]:
+def forces(k: PlacedMechanism) -> Iterator[Moving]:
     """Arrows of thrusts and of wrenches on bodies, as far as inputs and velocities were recorded."""
     found = [(f.name, at, F) for f, at, F in (*_thrusts(k), *_wrenches(k))]
     yield from _arrows(k, found, FORCE, "forces")
 
 
-def _arrows(k: Placed, found: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str) -> Iterator[Moving]:
+def _arrows(
+    k: PlacedMechanism, found: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
+) -> Iterator[Moving]:
     """name, point (n, 3), force (n, 3) [N] -> arrows, the longest as long as every kind's longest."""
     most = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in found] + [0.0])
     for name, at, F in found if most > 0 else ():
@@ -116,7 +118,7 @@ def _arrows(k: Placed, found: list[tuple[str, np.ndarray, np.ndarray]], colour: 
         yield Moving(name, "arrow", ends, colour, layer, 0.009 * k.size)
 
 
-def _thrusts(k: Placed) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
     u = k.states.u
     for a in k.m.actuators if u is not None else ():
         if isinstance(a, Thruster) and u is not None:
@@ -124,7 +126,7 @@ def _thrusts(k: Placed) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
             yield a, k.point(a.body, k.value(a.point)), F
 
 
-def _wrenches(k: Placed) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
     q, v, u = k.states.q, k.states.v, k.states.u
     wrenches = [f for f in k.m.forces if isinstance(f, Wrench)]
     if not wrenches or v is None:
@@ -141,7 +143,7 @@ def _wrenches(k: Placed) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
         yield f, k.point(f.body, k.value(f.point)), F
 
 
-def reactions(k: Placed) -> Iterator[Moving]:
+def reactions(k: PlacedMechanism) -> Iterator[Moving]:
     """Arrows of the forces that joints and closures exert on their child (body_b)."""
     q, v = k.states.q, k.states.v
     if v is None:
@@ -154,7 +156,7 @@ def reactions(k: Placed) -> Iterator[Moving]:
     yield from _arrows(k, arrows, REACTION, "reactions")
 
 
-def trails(k: Placed) -> Iterator[Moving]:
+def trails(k: PlacedMechanism) -> Iterator[Moving]:
     """The way of the mass centre, or else the origin, of each body at the end of a branch."""
     parents = {j.parent for j in k.m.joints}
     for b in k.m.bodies if len(k.states.time) > 1 else ():
@@ -163,7 +165,7 @@ def trails(k: Placed) -> Iterator[Moving]:
             yield Moving(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
 
 
-def floor(k: Placed, made: Scene) -> Floor:
+def floor(k: PlacedMechanism, made: Scene) -> Floor:
     """The plane of the world that something rolls on; else a grid just below the motion, across gravity."""
     for plane in _planes(k):
         if plane.on == WORLD:
@@ -175,7 +177,7 @@ def floor(k: Placed, made: Scene) -> Floor:
     return Floor(middle + (below - 0.002 * k.size) * made.up, made.up, False)
 
 
-def _planes(k: Placed) -> Iterator[Plane]:
+def _planes(k: PlacedMechanism) -> Iterator[Plane]:
     for c in k.m.constraints:
         if isinstance(c, Nonholonomic) and isinstance(c.eta, EllipsoidSlip):
             yield c.eta.ellipsoid.plane

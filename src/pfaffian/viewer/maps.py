@@ -16,7 +16,7 @@ from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, RunError, RunWarning, brief, nearest, notice
 from pfaffian.evaluate.arrays import configurations, parameter_values
 from pfaffian.evaluate.compiled import compile_terms
-from pfaffian.model import shown
+from pfaffian.model import reprs
 from pfaffian.model.constraint import holonomic
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import Parameter, floats
@@ -65,7 +65,7 @@ class ConfigurationMap:
 
     def __repr__(self) -> str:
         closed = np.isfinite(self.q).all(axis=-1).mean()
-        return shown.words(self, f"{self.title} over {self.x_title}, {self.y_title}", f"{100 * closed:.0f} % in reach")
+        return reprs.words(self, f"{self.title} over {self.x_title}, {self.y_title}", f"{100 * closed:.0f} % in reach")
 
     def figure(self) -> Any:
         """The heat map as a matplotlib Figure; white is out of reach."""
@@ -230,7 +230,7 @@ def _measure(m: Mechanism, quantity: Any, body: str | None, point: Any) -> tuple
         near = nearest(quantity, [*known, "manipulability"])
         raise ModelError(f"map_of: quantity {brief(quantity)}: {near}, or a function of Terms")
     f = quantity if callable(quantity) else known[quantity]
-    name = shown.function(quantity) if callable(quantity) else quantity
+    name = reprs.function(quantity) if callable(quantity) else quantity
     one = compile_terms(m, {"value": f}, squeeze=False)
     if one.shapes["value"] != (1, 1):
         raise ModelError(f"map_of: quantity {name!r} must return one number, got {one.shapes['value']}")

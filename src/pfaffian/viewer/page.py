@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pfaffian.maths import so3
 from pfaffian.output.plain import text
 from pfaffian.viewer.camera import framing
-from pfaffian.viewer.scene import Moving, Part, Scene, floor_square
+from pfaffian.viewer.scene import Moving, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
 SMALLEST = 65535
@@ -37,7 +38,7 @@ def _data(scene: Scene) -> dict[str, Any]:
         "name": text(scene.name, 200),
         "time": _base64(scene.time, "<f4"),
         "bodies": [text(b, 100) for b in scene.bodies],
-        "poses": _base64(np.concatenate([scene.positions, quaternions(scene.rotations)], axis=2), "<f4"),
+        "poses": _base64(np.concatenate([scene.positions, so3.quaternions(scene.rotations)], axis=2), "<f4"),
         "centres": scene.centres.tolist(),
         "geometries": geometries,
         "parts": parts,
@@ -49,7 +50,7 @@ def _data(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _part(p: Part, known: dict[bytes, int], geometries: list[dict[str, Any]]) -> dict[str, Any]:
+def _part(p: ScenePart, known: dict[bytes, int], geometries: list[dict[str, Any]]) -> dict[str, Any]:
     """One part; what several parts have in common is stored once."""
     key = p.solid.vertices.tobytes() + p.solid.faces.tobytes()
     if key not in known:
@@ -84,15 +85,6 @@ def _floor(scene: Scene) -> dict[str, Any] | None:
         return None
     middle, half = floor_square(scene)
     return {"middle": middle.tolist(), "normal": scene.floor.normal.tolist(), "half": half}
-
-
-def quaternions(R: np.ndarray) -> np.ndarray:
-    """(..., 4) x y z w of rotations (..., 3, 3)."""
-    from scipy.spatial.transform import Rotation
-
-    if not R.size:
-        return np.zeros((*R.shape[:-2], 4))
-    return Rotation.from_matrix(R.reshape(-1, 3, 3)).as_quat().reshape(*R.shape[:-2], 4)
 
 
 def _base64(x: np.ndarray, kind: str) -> str:

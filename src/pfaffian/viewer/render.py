@@ -188,15 +188,24 @@ def _draw(t: Triangles, camera: Camera, canvas: Canvas, shaded: bool = True) -> 
     for chosen in (opaque, ~opaque):
         if chosen.any():
             pixel, z, which = _fragments(x[chosen], y[chosen], inverse[chosen], size)
-            order = np.argsort(z, kind="stable")
-            pixel, z, which = pixel[order], z[order], which[order]
-            near = z > depth[pixel]
+            near = np.flatnonzero(z > depth[pixel])
+            near = near[_ascending(z[near])]
             pixel, z, colour = pixel[near], z[near], drawn[chosen][which[near]]
             if chosen is opaque:
                 image[pixel], depth[pixel] = colour, z  # the nearest is written last
             else:
                 share = colours[chosen][which[near], 3:].astype(np.float32)
                 image[pixel] = (share * colour + (1 - share) * image[pixel]).astype(np.uint8)
+
+
+def _ascending(z: np.ndarray) -> np.ndarray:
+    """The order of float32 numbers above zero, equal ones as they come: their bits are whole numbers in the same order.
+
+    NumPy sorts one array of whole numbers several times as fast as it finds the stable order of others.
+    """
+    keys = z.view(np.uint32).astype(np.uint64) << np.uint64(32) | np.arange(len(z), dtype=np.uint64)
+    keys.sort()
+    return (keys & np.uint64(0xFFFFFFFF)).astype(np.intp)
 
 
 def _fragments(x: np.ndarray, y: np.ndarray, z: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

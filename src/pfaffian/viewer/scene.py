@@ -53,7 +53,7 @@ class States(NamedTuple):
     p: np.ndarray
 
 
-class Part(NamedTuple):
+class ScenePart(NamedTuple):
     """A solid on a body.   body: its index, -1 for the world.   colour: (4,) red, green, blue, opacity."""
 
     name: str
@@ -96,7 +96,7 @@ class Scene(NamedTuple):
     positions: np.ndarray
     rotations: np.ndarray
     centres: np.ndarray
-    parts: tuple[Part, ...]
+    parts: tuple[ScenePart, ...]
     moving: tuple[Moving, ...]
     size: float
     up: np.ndarray
@@ -129,7 +129,7 @@ def _corners(solid: Solid) -> np.ndarray:
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
 
 
-class Placed(NamedTuple):
+class PlacedMechanism(NamedTuple):
     """A mechanism at the parameters p and the states of a motion: what the makers of parts ask.
 
     bodies: name -> index.   R: (n, bodies, 3, 3).   x: (n, bodies, 3).   size: [m].
@@ -195,7 +195,7 @@ def thinned(states: States, rate: float) -> States:
     return States(time[at], states.q[at], v, u, states.p)
 
 
-def body_colour(k: Placed, b: Body) -> Colour:
+def body_colour(k: PlacedMechanism, b: Body) -> Colour:
     """One colour of the palette for each body, softened."""
     mine = COLOURS[k.bodies[b.name] % (len(COLOURS) - 1)]
     return (*[0.25 * 0.8 + 0.75 * int(mine[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1.0)
@@ -208,7 +208,7 @@ def together(scenes: Iterable[Scene], beside: bool) -> Scene:
     if len(every) == 1:
         return last
     width = max(float(np.ptp(np.array(s.bounds), axis=0).max()) for s in every)
-    parts, moving, positions, rotations = list[Part](), list[Moving](), [], []
+    parts, moving, positions, rotations = list[ScenePart](), list[Moving](), [], []
     for i, s in enumerate(every):
         at = np.searchsorted(s.time, last.time - 1e-9).clip(0, len(s.time) - 1)
         shift = np.array([0.0, 1.15 * width * i, 0.0]) if beside else np.zeros(3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,8 @@ import xarray as xr
 from pfaffian.model.mechanism import as_mechanism
 from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import framing
-from pfaffian.viewer.chart import pixels_png
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import Moving, Part, Scene, faint, states_of, thinned
+from pfaffian.viewer.scene import Moving, Scene, ScenePart, faint, states_of, thinned
 
 INSTANTS = 4
 """Instants that are drawn, the last one in full."""
@@ -20,7 +21,7 @@ INSTANTS = 4
 FAINT = (0.10, 0.22)
 """Opacity of the first instant, and of the last but one."""
 
-POINTS = 60
+POINTS = 240
 """Records of a motion that a picture is made of."""
 
 
@@ -38,7 +39,19 @@ def still(m: Any, result: xr.Dataset, size: tuple[int, int] = (480, 360), *, par
     states = states_of(m, result, parameters)
     span = float(states.time[-1] - states.time[0])
     made = scene(m, thinned(states, POINTS / span) if span > 0 else states)
-    return pixels_png(drawn(made, size))
+    return png(drawn(made, size))
+
+
+def png(pixels: np.ndarray) -> bytes:
+    """Pixels (height, width, 3) uint8 as the bytes of a PNG file; each row is written as what differs from the one above."""
+    height, width, _ = pixels.shape
+    rows = pixels.reshape(height, -1)
+    above = np.full((height, 1), 2, dtype=np.uint8)
+    body = np.hstack([above, np.diff(rows, axis=0, prepend=np.zeros_like(rows[:1]))])
+    header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(body.tobytes())), (b"IEND", b""))
+    parts = (struct.pack(">I", len(x)) + kind + x + struct.pack(">I", zlib.crc32(kind + x)) for kind, x in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 def drawn(made: Scene, size: tuple[int, int]) -> np.ndarray:
@@ -53,7 +66,7 @@ def drawn(made: Scene, size: tuple[int, int]) -> np.ndarray:
     return frame(made, batched(made, layers), layers, camera, backdrop(made, layers, camera, size), last)
 
 
-def frozen(made: Scene, i: int, opacity: float) -> tuple[tuple[Part, ...], tuple[Moving, ...]]:
+def frozen(made: Scene, i: int, opacity: float) -> tuple[tuple[ScenePart, ...], tuple[Moving, ...]]:
     """What moves, as it is at record i, fixed to the world and faint."""
     parts = tuple(
         p._replace(

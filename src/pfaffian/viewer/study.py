@@ -17,13 +17,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from pfaffian.errors import ModelError, brief, nearest, plural
+from pfaffian.errors import ModelError, brief, install, nearest, plural
 from pfaffian.formats.file import as_path
 from pfaffian.formats.shelf import shelf
 from pfaffian.output.plain import stem, table, text
 
 RELATIONS = ("within", "at most", "at least")
 PARTS = ("run", "claims")
+PACKAGES = ("matplotlib", "scipy")
+"""What the extra `studies` installs."""
+
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _STEM = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 
@@ -152,12 +155,13 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
     Args:
         name: that of the file, with dashes.
         place: the folder of studies; None: ./studies, or else the studies that came with this package.
-        draw: whether to make its figures; default True.
+        draw: whether to make its figures; default True. Without matplotlib there are none, and a ModelWarning says so.
     Returns:
         (name, result, claims, figures): what run() returned, a tuple of Claim, {name: matplotlib Figure}; `holds` tells whether
         there are claims and all of them hold.
-    Raises ModelError: an unknown name (with the nearest known one), a study without its functions, a claim of
-    something else than numbers, of an unknown relation, or whose expected number or tolerance is not finite.
+    Raises ModelError: an unknown name (with the nearest known one), a study without its functions or with a package that is
+    not installed, a claim of something else than numbers, of an unknown relation, or whose expected number or tolerance is
+    not finite.
 
     Example:
         >>> import pathlib, tempfile
@@ -174,7 +178,7 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
     study = load(name, place)
     result = study.run()
     claims = tuple(_claim(c) for c in study.claims(result))
-    return Outcome(name, result, claims, _figures(study, result) if draw else {})
+    return Outcome(name, result, claims, _figures(name, study, result) if draw else {})
 
 
 def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
@@ -189,18 +193,26 @@ def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
         raise ModelError(f"study {name!r} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module  # dataclasses look themselves up there
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in PACKAGES:
+            raise
+        raise ModelError(f"study {name!r} needs the package {package}: run {install(package)}") from None
     for part in parts:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"study {name!r} has no function {part}()")
     return module
 
 
-def _figures(study: ModuleType, result: Any) -> Mapping[str, Any]:
+def _figures(name: str, study: ModuleType, result: Any) -> Mapping[str, Any]:
     if not hasattr(study, "figures"):
         return {}
-    from pfaffian.viewer.drawing import finish, style
+    from pfaffian.viewer.drawing import finish, has_matplotlib, style
 
+    if not has_matplotlib(f"study {name!r}"):
+        return {}
     with style():
         return {name: finish(figure) for name, figure in study.figures(result).items()}
 
@@ -252,7 +264,7 @@ def datasets(result: Any) -> Iterator[tuple[str, Any]]:
     from pfaffian.output.folder import unused
 
     named = {"result": result} if isinstance(result, xr.Dataset) else result if isinstance(result, Mapping) else {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for name, value in named.items():
         if isinstance(value, xr.Dataset):
-            yield unused(stem(name), taken), value
+            yield unused(stem(name), used), value

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from pfaffian.errors import ModelError
-from pfaffian.formats import RunSettings, read
+from pfaffian.formats.door import read
+from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.shelf import ZOO, example, examples, shelf
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.assemble import start_from_guess
@@ -99,7 +100,7 @@ def motion(found: Animal, at: Start) -> xr.Dataset:
     words: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
     times: dict[str, Any] = {"duration": s.duration, "step": s.step, "every": s.record_every}
     scheme, recorded = Scheme(**words, saturate=s.saturate), ("q", "v", "u") if found.m.nu else ("q", "v")
-    given: dict[str, Any] = {"u": at.u or None, "parameters": at.p, "record": recorded}
+    given: dict[str, Any] = {"u": at.u, "parameters": at.p, "record": recorded}
     return run(found.m, at.q, at.v, **given, **times, scheme=scheme, error_bound=ANY_ERROR)
 
 

@@ -46,8 +46,8 @@ def both_sides(program: Program, rows: np.ndarray) -> np.ndarray:
     if not places.size:
         return np.empty((len(rows), 0))
     order = np.argsort(-np.isfinite(outputs).sum(axis=0), kind="stable")
-    rows, taken = rows[:, order], np.unpackbits(sides[places], axis=1, bitorder="little").astype(bool)[:, order]
-    ways = np.stack([rows[:, np.argmax(taken == side, axis=1)] for side in (True, False)], axis=2)
+    rows, outcomes = rows[:, order], np.unpackbits(sides[places], axis=1, bitorder="little").astype(bool)[:, order]
+    ways = np.stack([rows[:, np.argmax(outcomes == side, axis=1)] for side in (True, False)], axis=2)
     ends, pairs = np.full((len(places), 2), np.nan), []
     for k, beside in enumerate((None, *BESIDE), 1):
         cuts = EVEN if beside is None else _cuts(ends, beside)

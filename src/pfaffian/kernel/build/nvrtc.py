@@ -17,7 +17,7 @@ class DeviceCode:
     """CUDA C++ compiled for one architecture.
 
     binary: the code, a cubin.   registers: of a thread, of 32 bits.   stack: memory of a thread [bytes].
-    spilled: bytes that did not fit into registers and are stored there too.   log: all that the compiler said.
+    spilled: bytes that did not fit into registers and are stored there too.   log: the compiler's messages.
     """
 
     binary: bytes = field(repr=False)
@@ -55,10 +55,14 @@ def compile_cuda(text: str, architecture: str = "sm_90") -> DeviceCode:
         raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(done)[1].decode()}\n{log}")
     binary = _text(nvrtc, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     nvrtc.nvrtcDestroyProgram(program)
-    most = lambda words: max(map(int, re.findall(words, log)), default=0)  # noqa: E731
     spilled = sum(map(int, re.findall(r"(\d+) bytes spill stores", log)))
-    stack = most(r"(\d+) bytes cumulative stack size")
-    return DeviceCode(binary, architecture, most(r"Used (\d+) registers"), stack, spilled, log)
+    stack = _most(r"(\d+) bytes cumulative stack size", log)
+    return DeviceCode(binary, architecture, _most(r"Used (\d+) registers", log), stack, spilled, log)
+
+
+def _most(pattern: str, log: str) -> int:
+    """The largest of the numbers that a pattern finds in the compiler's words."""
+    return max(map(int, re.findall(pattern, log)), default=0)
 
 
 def _nvrtc() -> Any:

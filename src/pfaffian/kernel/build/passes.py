@@ -177,7 +177,7 @@ def _places(program: Program, rows: Sequence[int], decided: Sequence[int], const
 
 def _placed(
     built: ctypes.CDLL, program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int
-) -> encode.Placed:
+) -> encode.EncodedProgram:
     n_steps, n_values = _counts(built, program)
     given = _Given.of(*_given(program))
     placing = _Placing.of((n_steps, n_values, base), _places(program, rows, decided, constants))
@@ -185,7 +185,7 @@ def _placed(
     counts = np.zeros(3, np.int64)
     built.pfaffian_encode(ctypes.addressof(given), ctypes.addressof(placing), to.ctypes.data, counts.ctypes.data)
     n, registers, decisions = counts.tolist()
-    return encode.Placed(to[: n + program.n_out].copy(), n, registers, decisions)
+    return encode.EncodedProgram(to[: n + program.n_out].copy(), n, registers, decisions)
 
 
 def _answers() -> Answers:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.kernel.call.rollout import Held, Rollout, task_in_place
+from pfaffian.kernel.call.rollout import Buffers, Rollout, task_in_place
 from pfaffian.kernel.program.loop import LARGEST, Span, as_span
 from pfaffian.kernel.text.cuda import OPTIONS, cuda_text
 
@@ -30,13 +30,13 @@ def device_of(rollout: Rollout, cupy: Any) -> Device:
 class OnDevice:
     """A rollout whose arrays are on a device: each call goes on from there.
 
-    arrays: as in Held, those of the device.   span: start, length and sampling of the steps; each call says which.
+    arrays: as in Buffers, those of the device.   span: start, length and sampling of the steps; each call says which.
     Nothing is recorded, and a call returns before its steps are done; what reads the arrays waits for them.
     """
 
-    def __init__(self, rollout: Rollout, device: Device, arrays: Held, span: Span) -> None:
+    def __init__(self, rollout: Rollout, device: Device, arrays: Buffers, span: Span) -> None:
         self.device, self.runs = device, len(arrays.status)
-        self._task, self._kept = task_in_place(rollout, as_span(span._replace(every=LARGEST)), arrays, device.cupy)
+        self._task, self._buffers = task_in_place(rollout, as_span(span._replace(every=LARGEST)), arrays, device.cupy)
 
     def advance(self, first: int, steps: int) -> None:
         """Steps first ... first + steps - 1."""

@@ -15,7 +15,7 @@ from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.native import Native
 from pfaffian.kernel.call.obtain import Code, obtain
-from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, check_options, mode_of, recipe
+from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, check_options, mode_of, recipe
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.text.source import kernel_source
@@ -71,7 +71,7 @@ class Kernel:
         return f"<Kernel: inputs of {self.shape.inputs}, outputs of {self.shape.outputs} numbers, {how}>"
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> PortLengths:
         return self.code.shapes[0]
 
     @property

@@ -22,7 +22,7 @@ import numpy as np
 
 from pfaffian.errors import BuildError, ModelError
 from pfaffian.kernel.build import library, private_files, store, toolchain
-from pfaffian.kernel.call.recipe import Recipe, Shape
+from pfaffian.kernel.call.recipe import PortLengths, Recipe
 from pfaffian.kernel.program.pack import pack, unpack
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.skeleton import skeleton
@@ -38,7 +38,7 @@ class Found:
 
     library: ctypes.CDLL
     meta: dict[str, Any]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PortLengths, ...]
     doubles: int
     digest: str
     numbers: np.ndarray
@@ -73,7 +73,7 @@ def recall(key: Key, recipe: Recipe) -> Found | None:
         if name is None:
             return None
         note = _read(name)
-        shapes = tuple(Shape(tuple(inputs), tuple(outputs)) for inputs, outputs in note["shapes"])
+        shapes = tuple(PortLengths(tuple(inputs), tuple(outputs)) for inputs, outputs in note["shapes"])
         numbers = np.array(note["numbers"], float)
         loaded = library.open_entry(store.get(store.directory(), note["object"]))
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):

@@ -9,14 +9,14 @@ from itertools import accumulate
 import numpy as np
 
 from pfaffian.kernel.call import memory
-from pfaffian.kernel.call.recipe import Shape
+from pfaffian.kernel.call.recipe import PortLengths
 from pfaffian.kernel.call.tiers import Tier, Tiers
 
 
 class Native:
     """pfaffian_evaluate, as each of its tiers has it.   work: operations of one evaluation."""
 
-    def __init__(self, tiers: Tiers, shape: Shape, lanes: int, work: int) -> None:
+    def __init__(self, tiers: Tiers, shape: PortLengths, lanes: int, work: int) -> None:
         self.tiers, self.shape, self.lanes, self.work = tiers, shape, lanes, work
         self.local = threading.local()
 
@@ -53,7 +53,7 @@ class Native:
 class _Buffers:
     """Fixed buffers of one thread for the arrays of one run."""
 
-    def __init__(self, shape: Shape, tier: Tier) -> None:
+    def __init__(self, shape: PortLengths, tier: Tier) -> None:
         self.tier = tier
         sizes_in, sizes_out = shape
         edges_in, self.edges = _edges(sizes_in), _edges(sizes_out)

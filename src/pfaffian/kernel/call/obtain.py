@@ -17,7 +17,7 @@ from pfaffian.kernel.build.toolchain import needed_compiler
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call import keyed
-from pfaffian.kernel.call.recipe import Backend, Recipe, Shape
+from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe
 from pfaffian.kernel.call.tiers import WORTH, Tier, Tiers, compiled, interpreted
 from pfaffian.kernel.program.program import callees_first
 from pfaffian.kernel.remember import checking, compare
@@ -29,7 +29,7 @@ class Code:
     of each part."""
 
     recipe: Recipe
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PortLengths, ...]
     digest: str
     tiers: Tiers | None = None
     work: tuple[int, ...] = ()

@@ -23,15 +23,15 @@ Backend = Literal["auto", "c", "interpreter", "numpy"]
 BACKENDS = get_args(Backend)
 
 
-class Shape(NamedTuple):
+class PortLengths(NamedTuple):
     """Lengths of the inputs and outputs of a Program."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
 
-def shape(program: Program) -> Shape:
-    return Shape(program.inputs, tuple(map(len, program.outputs)))
+def shape(program: Program) -> PortLengths:
+    return PortLengths(program.inputs, tuple(map(len, program.outputs)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Recipe:
         return numbers(self.programs)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[PortLengths, ...]:
         return tuple(map(shape, self.programs))
 
     @property

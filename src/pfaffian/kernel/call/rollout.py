@@ -16,7 +16,7 @@ from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.trial import Trial
 from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
-from pfaffian.kernel.call.recipe import Backend, Recipe, Shape, mode_of, recipe
+from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
 from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span, run_loop
 from pfaffian.kernel.program.program import Program
@@ -102,7 +102,7 @@ class Rollout:
     code: Code = field(repr=False)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[PortLengths, ...]:
         return self.code.shapes
 
     @property
@@ -210,7 +210,7 @@ def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: 
     )  # fmt: skip
 
 
-class Held(NamedTuple):
+class Buffers(NamedTuple):
     """The arrays of an InPlace: x (runs, nx), u (1, runs, nu), p (runs, np), status and stopped (runs,)."""
 
     x: np.ndarray
@@ -227,10 +227,10 @@ class InPlace:
     Nothing is recorded; what is observed is asked of the rollout.
     """
 
-    def __init__(self, rollout: Rollout, span: Span, arrays: Held, threads: int) -> None:
+    def __init__(self, rollout: Rollout, span: Span, arrays: Buffers, threads: int) -> None:
         self.rollout, self.arrays, self.threads = rollout, arrays, threads
         self.span, self.runs = as_span(span._replace(every=LARGEST)), len(arrays.status)
-        self._task, self._kept = task_in_place(rollout, self.span, arrays, np)
+        self._task, self._buffers = task_in_place(rollout, self.span, arrays, np)
         self._at = ctypes.addressof(self._task)
 
     def advance(self, first: int, steps: int) -> None:
@@ -255,7 +255,7 @@ class InPlace:
         x[...], status[...], stopped[...] = r.x, r.status, r.stopped
 
 
-def task_in_place(rollout: Rollout, span: Span, arrays: Held, module: Any) -> tuple[_Task, tuple[Any, Any]]:
+def task_in_place(rollout: Rollout, span: Span, arrays: Buffers, module: Any) -> tuple[_Task, tuple[Any, Any]]:
     """The struct of calls that go on in these arrays, of NumPy or another `module` like it; and what has to outlive it too."""
     x, u, p, status, stopped = arrays
     record = module.empty((1, sum(rollout.shapes[1].outputs), len(status))).swapaxes(1, 2)  # the loop records step 0

@@ -72,7 +72,7 @@ class Encoded:
         return self.inputs[2][0] if len(self.inputs) > 2 else 0
 
 
-class Placed(NamedTuple):
+class EncodedProgram(NamedTuple):
     """One Program as words.   n: how many there are before the outputs.   registers: that it takes of its own."""
 
     words: np.ndarray | list[int]
@@ -81,7 +81,7 @@ class Placed(NamedTuple):
     decisions: int
 
 
-Place = Callable[[Program, Sequence[int], Sequence[int], Sequence[int], int], Placed]
+Place = Callable[[Program, Sequence[int], Sequence[int], Sequence[int], int], EncodedProgram]
 
 
 def encode(*programs: Program, place: Place | None = None) -> Encoded:
@@ -95,7 +95,7 @@ def encode(*programs: Program, place: Place | None = None) -> Encoded:
     values = sorted({c.hex() for program in order for c in program.constants})
     constants = {c: i for i, c in enumerate(values)}
     table: list[tuple[int, ...]] = []
-    parts: list[Placed] = []
+    parts: list[EncodedProgram] = []
     begin, base = 0, len(values)
     for program in order:
         rows = [index[c.digest()] for c in program.callees]
@@ -142,7 +142,9 @@ def groups_of(program: Program) -> list[list[int]]:
     return groups
 
 
-def placed(program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int) -> Placed:
+def placed(
+    program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int
+) -> EncodedProgram:
     """The words of one Program.   rows, decided: of its callees.   constants: their registers.   base: its first register."""
     groups, n = groups_of(program), program.n_in
     words: list[int] = []
@@ -171,7 +173,7 @@ def placed(program: Program, rows: Sequence[int], decided: Sequence[int], consta
     words.append(END)
     outputs = [place[v] for output in program.outputs for v in output]
     decisions = sum(min(s.times, TURNS) * decided[s.callee] if s.op == "call" else s.op in DECIDING for s in program.steps)
-    return Placed([*words, *outputs], len(words), count - base, decisions)
+    return EncodedProgram([*words, *outputs], len(words), count - base, decisions)
 
 
 def _dead_after(program: Program, groups: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -104,7 +104,7 @@ def simplify(program: Program) -> Program:
 def _merge(program: Program, fold: bool) -> Program:
     zeros = [program.n_in + i for i, c in enumerate(program.constants) if c.hex() == (0.0).hex()]
     zero = zeros[0] if zeros else -1
-    seen: dict[tuple, int] = {}
+    seen: dict[tuple[Any, ...], int] = {}
     renamed: dict[int, int] = {}
     kept = []
     for step in program.steps:

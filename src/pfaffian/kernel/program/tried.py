@@ -46,9 +46,9 @@ def _observation() -> Program:
     steps: list[Step] = []
     known, values = n + 1, list(range(n + 1))
     for _ in range(2):
-        taken, values = values, []
+        before, values = values, []
         for i, (name, op) in enumerate(OPS.items()):
-            steps.append(Step(name, tuple(taken[(i + k) % len(taken)] for k in range(op.arity)), known))
+            steps.append(Step(name, tuple(before[(i + k) % len(before)] for k in range(op.arity)), known))
             values += range(known, known + op.results)
             known += op.results
     return Program(inputs, (0.0,), tuple(steps), (tuple(range(n, known)),))

@@ -36,8 +36,8 @@ def description(item: Any) -> str:
 def number(x: ca.SX, unit: str = "") -> str:
     """A number or a vector in short: 0.5, (1, 0, 0), f(length) where it depends on parameters."""
     entries = [_scalar(x[i]) for i in range(x.numel())]
-    shown = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
-    return f"{shown} {unit}".rstrip()
+    text = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
+    return f"{text} {unit}".rstrip()
 
 
 def _scalar(x: ca.SX) -> str:
@@ -53,14 +53,14 @@ def listed(names: Sequence[str]) -> str:
     return errors.listed([_plain(name) for name in names], FEW) if names else ""
 
 
-def function(f: Callable) -> str:
+def function(f: Callable[..., Any]) -> str:
     """The name of a caller's function; the repr of a function object of the library."""
     if not hasattr(f, "__name__") and type(f).__module__.startswith("pfaffian."):
         return _plain(repr(f).strip("<>"))
     return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
 
 
-def maker(f: Callable) -> str:
+def maker(f: Callable[..., Any]) -> str:
     """The library's function that made f, `projected` for projected.<locals>.law; the name of a caller's function."""
     made_in, within, _ = getattr(f, "__qualname__", "").partition(".<locals>.")
     return _plain(made_in) if within and getattr(f, "__module__", "").startswith("pfaffian.") else function(f)

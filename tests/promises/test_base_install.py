@@ -1,0 +1,137 @@
+"""The base install is small: figures and SciPy are extras, without which everything else works."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian.cli import main
+from pfaffian.viewer import study, zoo
+from pfaffian.viewer.maps import ConfigurationMap
+from pfaffian.viewer.still import still
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MODULES = {"pyyaml": "yaml"}
+"""Package -> its module, where the name is another."""
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if matplotlib and SciPy were not installed."""
+    for package in ("matplotlib", "scipy"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+
+def _packages(requirements: list[str]) -> set[str]:
+    names = {re.split(r"[>=<\[]", x)[0].lower() for x in requirements}
+    return {MODULES.get(name, name) for name in names}
+
+
+def _imports(statements: list[ast.stmt]) -> Iterator[str]:
+    """What is imported where a file is: not in its functions, nor for types alone."""
+    for s in statements:
+        if isinstance(s, ast.Import):
+            yield from (alias.name for alias in s.names)
+        elif isinstance(s, ast.ImportFrom) and not s.level:
+            yield str(s.module)
+        elif isinstance(s, ast.ClassDef | ast.Try | ast.With) or (
+            isinstance(s, ast.If) and "TYPE_CHECKING" not in ast.dump(s.test)
+        ):
+            yield from _imports(s.body)
+
+
+def test_no_file_of_the_library_asks_for_more_than_the_base_install_by_itself():
+    """But for one that is imported where its package has been asked for."""
+    base = _packages(PROJECT["dependencies"]) | set(sys.stdlib_module_names) | {"pfaffian", "IPython"}
+    files = {f: f.read_text(encoding="utf-8") for f in (ROOT / "src").rglob("*.py")}
+    more = {f.name: {n.partition(".")[0] for n in _imports(ast.parse(text).body)} - base for f, text in files.items()}
+    assert {name: found for name, found in more.items() if found} == {"environment.py": {"gymnasium"}}
+    assert not [f.name for f, text in files.items() if re.search(r"^ *(from|import) scipy", text, re.M)]
+    assert not {"matplotlib", "scipy", "pillow"} & base
+
+
+def test_studies_are_checked_without_figures():
+    """So none imports matplotlib, and what they do import comes with the extra of that name."""
+    extras = PROJECT["optional-dependencies"]
+    known = _packages(PROJECT["dependencies"] + extras["studies"] + extras["mjcf"]) | set(sys.stdlib_module_names)
+    for file in (*(ROOT / "studies").glob("*.py"), *(ROOT / "examples").glob("*.py")):
+        found = {name.partition(".")[0] for name in _imports(ast.parse(file.read_text(encoding="utf-8")).body)}
+        assert "matplotlib" not in found and found <= known | {"pfaffian"}, file.name
+
+
+GRID = ConfigurationMap(np.arange(2.0), np.arange(2.0), np.eye(2), np.zeros((2, 2, 1)), "x", "y", "height", "machine")
+SWEPT = xr.Dataset(
+    {"space": (("run", "axis"), np.eye(2)), "far": ("run", [1.0, 2.0]), "status": ("run", [0, 0])},
+    {"axis": ["x", "y"]},
+    {"mechanism": "machine"},
+)
+FIGURES = {
+    "overview": pf.overview,
+    "plot": lambda r: pf.plot(r, "q"),
+    "a map": lambda r: GRID.figure(),
+    "plot_sweep": lambda r: pf.plot_sweep(SWEPT, "far", "x", "y", kind="heat"),
+    "a blank figure": lambda r: pf.study.blank_figure(3, 2),
+}
+
+
+@pytest.fixture(scope="module")
+def ran() -> tuple[pf.Mechanism, xr.Dataset]:
+    m, settings = pf.read("zoo:crane")
+    return m, pf.run(m, settings.q, duration=0.1, step=0.05, backend="numpy")
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_each_figure_says_what_it_needs(bare, ran, draw):
+    with pytest.raises(pf.ModelError, match="figures need the package matplotlib: run `pip install matplotlib`"):
+        draw(ran[1])
+
+
+def test_what_needs_scipy_says_so(bare):
+    m = pf.mechanism("point", [pf.body("ball", 1.0)], [pf.joint("rail", "prismatic", "world", "ball")])
+    with pytest.raises(pf.ModelError, match="run_adaptive needs the package scipy: run `pip install scipy`"):
+        pf.run_adaptive(m, times=[0.0, 0.1])
+    with pytest.raises(pf.ModelError, match="samples need the package scipy: run `pip install scipy`"):
+        pf.sweeps.samples({"length": (0.5, 1.5)}, 4)
+
+
+def test_pictures_animations_and_numbers_of_the_zoo_need_neither(bare, ran, tmp_path):
+    m, r = ran
+    assert still(m, r).startswith(b"\x89PNG") and len(pf.animate(m, r, tmp_path / "crane.html").data) > 10_000
+    found = zoo.animal("quarter_car")
+    assert zoo.claim(found, zoo.start(found.m, found.settings)).holds
+
+
+STUDY = '''"""A study that draws."""
+from pfaffian.study import blank_figure
+
+def run(): return 1.0
+def claims(result): return [("one", result, 1, 0, "by hand")]
+def figures(result): return {"none": blank_figure(3, 2)}
+'''
+
+
+def test_a_study_holds_without_its_figures(bare, tmp_path):
+    (tmp_path / "drawing.py").write_text(STUDY)
+    with pytest.warns(pf.ModelWarning, match="study 'drawing': figures need the package matplotlib"):
+        found = study.run_study("drawing", tmp_path)
+    assert found.holds and not found.figures
+    (tmp_path / "drawing.py").write_text(f"{STUDY}\nimport scipy.optimize\n")
+    with pytest.raises(pf.ModelError, match="study 'drawing' needs the package scipy: run `pip install scipy`"):
+        study.run_study("drawing", tmp_path)
+
+
+def test_a_run_in_a_terminal_is_written_without_its_figure(bare, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "four_bar", "--duration", "0.002"]) == 0
+    assert [f.name for f in (tmp_path / "out").iterdir()] == ["four_bar.nc"]
+    assert "four_bar.yaml: figures need the package matplotlib" in capsys.readouterr().err

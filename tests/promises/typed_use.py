@@ -1,0 +1,31 @@
+"""What a type checker must know of the public names; mypy reads this file, and no test runs it.
+
+A name that is imported when it is first used would be Any without the stubs of `tools/stubs.py`.
+"""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import xarray as xr
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.placement import Matched
+from pfaffian.control.task import Task
+from pfaffian.evaluate.gain_bound import GainBound
+from pfaffian.evaluate.quantities import BodyPose
+from pfaffian.model.force import Potential
+
+
+def use(m: pf.Mechanism) -> None:
+    """A function of each kind of room: what it returns has a type."""
+    assert_type(pf.joint("hinge", "revolute", "world", "rod"), pf.Joint)
+    assert_type(pf.mechanism("pendulum", [], []), pf.Mechanism)
+    assert_type(pf.run(m, duration=1.0), xr.Dataset)
+    assert_type(pf.forward_kinematics(m), dict[str, BodyPose])
+    assert_type(pf.forces.potential("well", lambda k: k.q[0] ** 2), Potential)
+    assert_type(control.joints("hinge"), Task)
+    assert_type(pf.control.position_gain_bound(m, [0.0], [0.0]), GainBound)
+    assert_type(control.Matched, type[Matched])
+    assert_type(pf.__version__, str)

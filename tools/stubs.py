@@ -1,0 +1,39 @@
+"""Types of the public names that are imported when they are first used, for type checkers and editors: `python -m tools.stubs`.
+
+The `__init__.py` of these modules find such names in a table at run time, where no type checker sees them. A stub beside each
+says where every name comes from.
+"""
+
+from __future__ import annotations
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+MODULES = ("pfaffian", "pfaffian.control", "pfaffian.formats")
+
+
+def stub(module: str) -> str:
+    """The text of a module's stub: an import for each public name."""
+    loaded = import_module(module)
+    tree = ast.parse((_folder(module) / "__init__.py").read_text(encoding="utf-8"))
+    found = {a.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    homes = found | loaded._LATE
+    lines = sorted(f"from {homes.get(name, module)} import {name} as {name}\n" for name in {*loaded.__all__, *loaded._LATE})
+    version = "\n__version__: str\n" if module == "pfaffian" else ""
+    return f'"""Written by `python -m tools.stubs`."""\n\n{"".join(lines)}{version}'
+
+
+def path(module: str) -> Path:
+    """Where a module's stub is."""
+    return _folder(module) / "__init__.pyi"
+
+
+def _folder(module: str) -> Path:
+    return SOURCE.joinpath(*module.split("."))
+
+
+if __name__ == "__main__":
+    for name in MODULES:
+        path(name).write_text(stub(name), encoding="utf-8")
