@@ -1,4 +1,4 @@
-"""python -m benchmarks [NAME ...] [--json FILE] [--repeat N] [--quick] [--out DIR]"""
+"""python -m benchmarks [NAME ...] [--json FILE] [--repeat N] [--quick] [--out DIR] [--chains DIR]"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from benchmarks.check import CheckFailed
 from benchmarks.machine import describe, headline
-from benchmarks.result import Comparison, table, write_json
+from benchmarks.result import Comparison, Missing, table, write_json
 from benchmarks.timing import Options, pin_to_one_core
 
 NAMES = (
@@ -23,6 +23,7 @@ NAMES = (
     "rollout",
     "build_time",
     "chain_length",
+    "parallel_chains",
     "single_run",
     "calls",
     "closed_loop",
@@ -39,10 +40,10 @@ CHECK, CRASH = 1, 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parse(arguments)
-    o = Options(given.repeat, given.quick, given.out)
+    o = Options(given.repeat, given.quick, given.out, chains=given.chains)
     about = {"quick": o.quick, "batch": o.runs, "repeat": 1 if o.quick else o.repeat} | describe(pin_to_one_core())
     rows: list[tuple[str, Comparison]] = []
-    failed: dict[str, str] = {}
+    failed, missing = dict[str, str](), dict[str, str]()
     status = 0
     with tqdm(given.names, unit="benchmark", disable=not sys.stderr.isatty()) as bar:
         for name in bar:
@@ -51,12 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for c in import_module(f"benchmarks.{name}").run(o):
                     rows.append((name, c))
                     bar.set_postfix_str(c.what)
+            except Missing as error:
+                missing[name] = str(error)
             except CheckFailed as error:
                 failed[name], status = str(error), max(status, CHECK)
             except Exception as error:
                 traceback.print_exc()
                 failed[name], status = f"{type(error).__name__}: {error}", CRASH
     print(headline(about), "", table(rows, not o.quick), sep="\n")
+    for name, why in missing.items():
+        print(f"not measured: {name}: {why}")
     for name, why in failed.items():
         print(f"FAILED {name}: {why}")
     if given.json:
@@ -71,6 +76,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     p.add_argument("--repeat", type=int, default=9, metavar="N", help="samples of each side (default 9)")
     p.add_argument("--quick", action="store_true", help="one sample at a small batch; nothing is judged")
     p.add_argument("--out", type=Path, default=Path("out/benchmarks"), metavar="DIR", help="folder of the figures")
+    p.add_argument("--chains", type=Path, metavar="DIR", help="URDF+ files of parallel chains, for parallel_chains")
     given = p.parse_args(arguments)
     unknown = [n for n in given.names if n not in NAMES]
     if unknown:

@@ -11,10 +11,10 @@ import numpy as np
 import pfaffian as pf
 
 
-def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True) -> Any:
+def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True, backend: str = "c") -> Any:
     """Kernel (q, v, u, p, t) -> v_dot."""
     v_dot = {"v_dot": lambda T: pf.FORMULATIONS[formulation](T).v_dot}
-    return pf.compile_terms(m, v_dot, backend="c", strict=strict).kernel
+    return pf.compile_terms(m, v_dot, backend=backend, strict=strict).kernel
 
 
 def again(

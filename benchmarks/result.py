@@ -10,6 +10,10 @@ from statistics import median
 from typing import Any
 
 
+class Missing(Exception):
+    """What a benchmark needs is not at hand: nothing failed, and nothing is measured."""
+
+
 @dataclass(frozen=True)
 class Timing:
     """Samples of one call.   samples: [ns] for each unit of work."""

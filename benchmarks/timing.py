@@ -24,12 +24,14 @@ SAMPLE = 0.02
 
 @dataclass(frozen=True)
 class Options:
-    """repeat: samples of each side.   quick: one sample at a small batch, nothing judged.   out: for figures."""
+    """repeat: samples of each side.   quick: one sample at a small batch, nothing judged.   out: for figures.
+    chains: folder of URDF+ files, for `parallel_chains`."""
 
     repeat: int = 9
     quick: bool = False
     out: Path = Path("out/benchmarks")
     batch: int = 4096
+    chains: Path | None = None
 
     @property
     def runs(self) -> int:

@@ -228,7 +228,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     r = result["joints, body"]
     q_R = np.array([np.array(ca.DM(angles(t))).ravel() for t in r.time.values])
     for i in range(6):
-        single.plot(r.time, r.q.values[:, i] - q_R[:, i], color=f"C{i}", label=f"joint {i + 1}")
+        single.plot(r.time, r.q.values[:, i] - q_R[:, i], color=f"C{3 + i}", label=f"joint {i + 1}")
     for i, a in enumerate(control.APPROACHES):
         r, alone = result[f"tool, {a}"], result[f"free, {a}"]
         away.plot(r.time, turned(r), color=f"C{i}", label=a)

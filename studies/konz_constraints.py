@@ -416,10 +416,11 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         two.plot(r["time"], r["q"].values[:, i], f"C{i}", label=f"joint {joint}")
         two.plot(r["time"], goal[:, i], f"C{i}:", label="reference" if i else None)
     two.set(xlabel="time [s]", ylabel="angle [rad]", title="particles on two links")
-    for name in RETURN:
+    for name, unit in zip(RETURN, ("m$^2$", "m/s", "m$^2$/s$^2$"), strict=True):
         r = result[name]
-        back.semilogy(r["time"], np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12, label=name)
-    back.set(xlabel="time [s]", ylabel="|psi| [m$^2$], |eta|", title="rows that come back")
+        off = np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12
+        back.semilogy(r["time"], off, label=f"{name} [{unit}]")
+    back.set(xlabel="time [s]", ylabel="|psi|, |eta|", title="rows that come back")
     t = result["circle"]["time"].values
     off = (result["circle"]["y"].values ** 2).sum(1) - 1
     drift.semilogy(t, off, label="circle")

@@ -217,7 +217,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     place.set(ylabel="position off [mm]", title="estimates of a flight")
     speed.set(ylabel="velocity off [m/s]")
     for i, axis in enumerate("xyz"):
-        (line,) = bias.plot(r["time"], r["bias, time stamps"][:, i], label=axis)
+        (line,) = bias.plot(r["time"], r["bias, time stamps"][:, i], color=f"C{4 + i}", label=axis)
         bias.axhline(BIAS[i], color=line.get_color(), linewidth=0.6, linestyle=":")
         unknown.plot(r["time"], r["force"][:, i], color=line.get_color(), linewidth=0.8)
         unknown.axhline(FORCE[i], color=line.get_color(), linewidth=0.6, linestyle=":")

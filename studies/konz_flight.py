@@ -601,13 +601,14 @@ def paths(result: dict[str, xr.Dataset]) -> Any:
         some = at[:: 100 if level else 16]
         R = Rotation.from_quat(some[:, 3:7]).as_matrix()
         arms = some[:, None, :3] + 0.24 * R[:, None, :, 0] * np.array([-1, 1])[None, :, None]
-        axes.plot(arms[:, :, a].T, arms[:, :, b].T, color="0.3", linewidth=1)
+        axes.plot(arms[:, :, a].T, arms[:, :, b].T, color="0.3", linewidth=1)[0].set_label("its arm along x")
         if not level:
-            axes.quiver(some[:, a], some[:, b], R[:, a, 2], R[:, b, 2], width=0.004, scale=9, color="C1")
+            axes.quiver(some[:, a], some[:, b], R[:, a, 2], R[:, b, 2], width=0.004, scale=9, color="C1", label="thrust")
         axes.set(title=TITLES[name], xlabel="x [m]", ylabel="y [m]" if level else "z [m]")
         axes.axis("equal")
         axes.margins(0.15)
-    figure.axes[0].legend()
+    for axes in figure.axes[::2]:
+        axes.legend()
     return figure
 
 

@@ -240,14 +240,15 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     pitch, beside, through = figure.subplots(1, 3)
     for i, name in enumerate(TURN):
         r = result["body, matrix"]
-        pitch.plot(r["time"], np.degrees(-np.arcsin(np.clip(attitude(r, "matrix")[i, :, 2, 0], -1, 1))), label=name)
+        angle = np.degrees(-np.arcsin(np.clip(attitude(r, "matrix")[i, :, 2, 0], -1, 1)))
+        pitch.plot(r["time"], angle, f"C{3 + i}", label=name)  # C0 to C2 are the approaches
     pitch.set(xlabel="time [s]", ylabel="pitch [deg]", title="body approach")
     for ax, i, title in ((through, 0, "through 90 degrees"), (beside, 1, "beside 90 degrees")):
         for how, dashes in (("quaternion", "-"), ("angles", "--")):
             for j, name in enumerate(control.APPROACHES):
                 off = apart(result, name, how)[i]
                 ax.semilogy(result["body, matrix"]["time"], off + 1e-17, f"C{j}{dashes}", label=f"{name}, {how}")
-        ax.set(xlabel="time [s]", ylabel="off the matrix's motion", title=title)
+        ax.set(xlabel="time [s]", ylabel="R off that by the matrix [1]", title=title)
     pitch.legend(loc="best")
     through.legend(loc="best", fontsize=7)
     return {"invariance": figure}

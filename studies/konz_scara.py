@@ -316,7 +316,8 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         path.plot(*np.array(LINE).T, "k:", linewidth=2)
         angle.plot(r.time, motion(r.time.values)[:, 0, 1], "k:", label="reference")
         path.set(xlabel="x [m]", ylabel=f"tool {title}: y [m]", aspect="equal")
-        angle.set(xlabel="time [s]", ylabel="elbow [rad]")
+        alike = "body lies under energy" if law == "joints" else "all three lie on each other"
+        angle.set(xlabel="time [s]", ylabel="elbow [rad]", title=alike)
         off.set(xlabel="time [s]", ylabel="tool off its reference [mm]" if law == "joints" else "tool off (4.111b) [mm]")
         angle.legend(loc="best")
     axes[0, 0].set_title("full: elbow as the reference's, dashed: the other")

@@ -467,18 +467,19 @@ def revolute_figure(result: dict[str, xr.Dataset]) -> Any:
         (c, "particle", "phase, 8", "particles, rate 8 rad/s"),
         (d, "linear", "phase, 0", "linear, jumps at $\\pm\\pi$"),
     )
+    colours = {"particle": "C0", "body": "C1", "linear": "C2"}
     for ax, name, which, title in panels:
         r = result[f"revolute {name}"]
         for E, rate in zip(r["E"].values[BATCH[which]], r["rate_E"].values[BATCH[which]], strict=True):
             around = (E + np.pi) % (2 * np.pi) - np.pi
             cut = np.abs(np.diff(around, append=around[-1])) > 1  # the way round the circle is no line
-            ax.plot(np.where(cut, np.nan, around), rate, "C0", linewidth=0.8)
+            ax.plot(np.where(cut, np.nan, around), rate, colours[name], linewidth=0.8)
         ax.set(xlabel="$\\theta_E$ [rad]", ylabel="its rate [rad/s]", title=title, xlim=(-3.5, 3.5))
-    for name in ("particle", "body", "linear"):
+    for name, colour in colours.items():
         r = result[f"revolute {name}"].isel(run=BATCH["thesis"])
         t = r["time"].values
-        e.plot(t, r["q"].values[:, 0], label=name if name != "body" else "body, energy")
-        f.plot(t, r["u"].values[:, 0])
+        e.plot(t, r["q"].values[:, 0], colour, label=name if name != "body" else "body, energy")
+        f.plot(t, r["u"].values[:, 0], colour)
     e.plot(t, np.pi / 2 * np.sin(2 * np.pi * t / PERIOD), "k:", label="reference")
     e.set(xlabel="time [s]", ylabel="$\\theta$ [rad]", ylim=(-2.2, 2.6))
     f.set(xlabel="time [s]", ylabel="torque [N m]")

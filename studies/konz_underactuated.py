@@ -182,7 +182,7 @@ def pvtol_figure(result: dict[str, xr.Dataset]) -> Any:
     goal = along_reference(looping(), np.linspace(0, LOOP, 200))
     loop.plot(goal[:, 0], goal[:, 1], "k:", label="reference")
     path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point: all three alike", aspect="equal")
-    tilt.set(xlabel="time [s]", ylabel="tilt [deg]")
+    tilt.set(xlabel="time [s]", ylabel="tilt [deg]", title="to a set point: all three alike")
     left.set(xlabel="time [s]", ylabel="matching force along x [N]", title="in the loop")
     loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within limits", aspect="equal")
     turned.set(xlabel="time [s]", ylabel="tilt [deg]")

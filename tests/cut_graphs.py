@@ -22,12 +22,15 @@ KINDS = [kind for kind in SUBGROUPS if kind not in ("free", "fixed")]
 
 
 class Part(NamedTuple):
-    """A joint of a kind between two bodies.   at: its frame in the world."""
+    """A joint of a kind between two bodies.   at: its frame in the world.   to: that of b, of what is no group of motions: a
+    universal joint, a point on a line or plane, a rod. It is always cut.
+    """
 
     kind: str
     a: str
     b: str
     at: pf.Pose
+    to: pf.Pose | None = None
 
 
 class Graph(NamedTuple):
@@ -67,12 +70,41 @@ def machine(
     closures = []
     for name in sorted(cut, reverse=random is not None):
         part = g.parts[name]
+        if part.to is not None:
+            closures.append(_plain_closure(name, part, where))
+            continue
         if random is not None and random.random() < 0.5:
             part = part._replace(a=part.b, b=part.a)
         moved = [_moved(part.kind, random) if random else pf.pose() for _ in range(2)]
         A, B = (where[x].inverse() @ part.at @ X for x, X in zip((part.a, part.b), moved, strict=True))
         closures.append(pf.closure(name, part.kind, part.a, part.b, placement_a=A, placement_b=B, **_number(part.kind)))
     return pf.mechanism("graph", bodies, joints, constraints=closures)
+
+
+def _plain_closure(name: str, part: Part, where: Mapping[str, pf.Pose]) -> pf.Constraint:
+    """Of a part that is no group of motions."""
+    assert part.to is not None
+    A, B = where[part.a].inverse() @ part.at, where[part.b].inverse() @ part.to
+    more: dict[str, Any] = {"axis_b": (0, 0, 1)} if part.kind == "universal" else {}
+    if part.kind == "distance":
+        more = {"length": float(ca.norm_2(part.to.p - part.at.p))}
+    return pf.closure(name, part.kind, part.a, part.b, placement_a=A, placement_b=B, **more)
+
+
+def _plain(part: Part, centre: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[float]]:
+    """Point and freedoms [m or 1; 1] of a part that is no group of motions, and the lengths that it brings in."""
+    assert part.to is not None
+    (R, p), (Q, r) = ((np.array(ca.DM(X.R)), np.array(ca.DM(X.p)).ravel()) for X in (part.at, part.to))
+    turns = np.vstack([np.zeros((3, 3)), np.eye(3)])
+    slides = {"point-on-line": R[:, 2:], "point-on-plane": R[:, :2], "distance": np.linalg.svd((r - p)[None])[2][1:].T}
+    arms = [np.linalg.norm(centre[part.b] - r)] if part.b in centre else []
+    if not part.kind.startswith("point") and part.a in centre:  # whose frame A lies anywhere on its line or plane
+        arms.append(np.linalg.norm(centre[part.a] - p))
+    if part.kind == "universal":
+        return p, np.vstack([np.zeros((3, 2)), np.column_stack([R[:, 2], Q[:, 2]])]), arms
+    x = slides[part.kind]
+    rod = [np.linalg.norm(r - p)] if part.kind == "distance" else []
+    return (p + r) / 2 if rod else r, np.hstack([np.vstack([x, 0 * x]), turns]), arms + rod
 
 
 def _number(kind: str) -> dict[str, float]:
@@ -96,22 +128,27 @@ def by_numpy(g: Graph, tree: set[str], tied: tuple[str, str, float] | None = Non
     whole = _welded(g)
     mass = {n: body[1] for n, body in g.bodies.items()}
     centre = {n: sum(mass[x] * position[x] for x in whole[n]) / sum(mass[x] for x in whole[n])
-              for n in g.bodies if "world" not in whole[n]}  # fmt: skip
+              for n in g.bodies if "world" not in whole[n] and mass[n]}  # fmt: skip
     lengths = [np.sqrt(sum(mass[x] * (g.bodies[x][3] ** 2 + ((position[x] - c) ** 2).sum()) for x in whole[n])
                        / sum(mass[x] for x in whole[n])) for n, c in centre.items()]  # fmt: skip
     points, freedoms = {}, {}
     for n in names:
         part = g.parts[n]
+        if part.to is not None:
+            points[n], freedoms[n], more = _plain(part, centre)
+            lengths += more
+            continue
         R, p = np.array(ca.DM(part.at.R)), np.array(ca.DM(part.at.p)).ravel()
         near = [centre[x] for x in (part.a, part.b) if x in centre]
         group = SUBGROUPS[part.kind]
         free = sorted({0: {0, 1, 2}, 1: {2, *group.along}, 3: {*group.along}}[len(group.rotation.axes)])
-        points[n] = p + R[:, free] @ R[:, free].T @ (np.mean(near, axis=0) - p)
+        points[n] = p + R[:, free] @ R[:, free].T @ (np.mean(near, axis=0) - p) if near else p
         if group.rotation.axes and not {0, 1} & {*group.along}:
             lengths += [np.linalg.norm((np.eye(3) - R[:, free] @ R[:, free].T) @ (c - p)) for c in near]
         freedoms[n] = np.kron(np.eye(2), R) @ np.array(ca.DM((group.with_pitch(PITCH) if group.screws else group).S))
         lengths += [PITCH] * group.screws
-    long = max(lengths)
+    apart = np.array([points[n] for n in names]) - np.mean([points[n] for n in names], axis=0)
+    long = max(lengths) if lengths else np.linalg.norm(apart)
     scale, loops = np.diag([1 / long] * 3 + [1.0] * 3), _cycles(g, tree)
     T, S = [], []
     for way in loops:

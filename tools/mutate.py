@@ -176,7 +176,12 @@ TESTS_OF = {
     ],
     "kernel/program/selection.py": ["kernel/test_selection.py", "kernel/test_passes.py"],
     "kernel/program/share.py": ["kernel/test_share.py", "kernel/test_passes.py", "simulate/test_lanes.py"],
-    "kernel/remember.py": ["kernel/test_keyed.py", "simulate/test_keys.py", "simulate/test_functions_now.py"],
+    "kernel/remember.py": [
+        "kernel/test_remember.py",
+        "kernel/test_keyed.py",
+        "simulate/test_keys.py",
+        "simulate/test_functions_now.py",
+    ],
     "kernel/text/cuda.py": ["kernel/test_cuda.py"],
     "kernel/text/external.py": ["simulate/test_compiled_casadi.py", "kernel/test_external.py"],
     "kernel/text/portable.py": ["kernel/test_portable.py", "embedded/test_export.py"],

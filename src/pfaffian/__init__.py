@@ -1,12 +1,19 @@
 """pfaffian: model, simulate and control constrained rigid-body systems.
 
-    describe a machine    mechanism, body, shape, joint, edge, closure, holonomic, nonholonomic, servo, actuator, spring, ...;
-                          read and write for files (URDF, MJCF, SDF, USD, YAML); Parameter for a number that varies
-    run it                assemble, run, stepper, run_adaptive, impact; Scheme for the integrator; reduce for fewer states
-    evaluate a state      forward_kinematics, jacobian, mass_matrix, energy, momentum, forward_dynamics, inverse_dynamics,
-                          derivatives, reaction_wrench, equilibrium, linearise; compile_terms for anything else;
-                          casadi_function for optimisers
-    use a result          overview, plot, animate, view; results.causes, results.write_netcdf; export for laws as C99
+    describe a machine    mechanism, body, shape, joint, locked, mimic, edge, coordinates, velocities; pose; Parameter for a
+                          number that varies
+        its constraints   closure, coincide, holonomic, nonholonomic, servo
+        its forces        actuator, actuate_all, spring, wrench
+        from files        read, write (URDF, MJCF, SDF, USD, YAML, the zoo)
+        changed           joined for one tree of two machines, reduce for fewer states
+    run it                assemble, run, stepper, run_adaptive, impact, sweep; Scheme for the integrator; random_configuration
+        record            reaction, of_motion
+    evaluate a state      forward_kinematics, jacobian, mass_centre, mass_matrix, bias_force, energy, momentum,
+                          forward_dynamics, inverse_dynamics, derivatives, reaction_wrench, equilibrium, linearise
+        anything else     compile_terms, casadi_function, symbols, equations in letters; FORMULATIONS
+    use a result          overview, plot, plot_sweep, map_of, animate, view; export for laws as C99
+    types                 Mechanism, Body, Joint, Coordinates, Pose, Kinematics, Terms, System
+    errors                PfaffianError: ModelError, RunError, BuildError; warnings ModelWarning, RunWarning
 
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints, results (causes, files),

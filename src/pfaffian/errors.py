@@ -187,6 +187,7 @@ ELSEWHERE = {
     "hooke": ("universal",),
     "pin": ("revolute",),
     "rigid": ("fixed", "weld"),
+    "rod": ("distance",),
     "rotational": ("revolute",),
     "screw": ("helical",),
     "slide": ("prismatic",),

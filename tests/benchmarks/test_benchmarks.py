@@ -13,9 +13,12 @@ import pytest
 pytest.importorskip("pinocchio")
 pytest.importorskip("mujoco")
 
-from benchmarks.__main__ import NAMES
-from benchmarks.check import CheckFailed, agree
+from benchmarks import parallel_chains
+from benchmarks.__main__ import NAMES, main
+from benchmarks.check import SAME, CheckFailed, agree
+from benchmarks.ours import acceleration
 from benchmarks.result import Comparison, Goal, Timing, shown, table
+from benchmarks.timing import Options
 from tests.work import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +34,73 @@ def refuse(text: str) -> None:
     raise ValueError(f"{text} is no JSON")
 
 
-@pytest.mark.parametrize("name", NAMES)
+LINK = (
+    '<link name="{0}"><inertial><origin xyz="0 0.5 0"/><mass value="{1}"/>'
+    '<inertia ixx="0.05" ixy="0" ixz="0" iyy="0.04" iyz="0" izz="0.06"/></inertial></link>'
+)
+HINGE = (
+    '<joint name="{0}" type="revolute" independent="{1}"><parent link="{2}"/><child link="{3}"/><origin xyz="{4}"/>'
+    '<axis xyz="0 0 1"/><limit lower="-10" upper="10" effort="30" velocity="1"/></joint>'
+)
+LOOP = (
+    '<loop name="tie" type="revolute"><predecessor link="rod"><origin xyz="1 0 0"/></predecessor>'
+    '<successor link="b2"><origin xyz="0 1 0"/></successor><axis xyz="0 0 1"/></loop>'
+)
+COUPLING = '<coupling name="tie"><predecessor link="a2"/><successor link="b2"/><ratio value="-1.5"/></coupling>'
+
+
+def two_chains(tie: str, rod: bool) -> str:
+    """Two chains of two links a metre apart, tied at their ends by a rod and a loop or by a coupling, in URDF+."""
+    text = [
+        '<robot name="two chains"><link name="base"/>',
+        *[LINK.format(*x) for x in (("a1", 1), ("a2", 2), ("b1", 3), ("b2", 4))],
+    ]
+    for name, parent, child, at in (
+        ("ja1", "base", "a1", "0 0 0"),
+        ("ja2", "a1", "a2", "0 1 0"),
+        ("jb1", "base", "b1", "1 0 0"),
+        ("jb2", "b1", "b2", "0 1 0"),
+    ):
+        text.append(HINGE.format(name, name != "jb2", parent, child, at))
+    if rod:
+        text += [LINK.format("rod", 0.5), HINGE.format("jr", False, "a2", "rod", "0 1 0")]
+    return "".join([*text, tie, "</robot>"])
+
+
+@pytest.fixture
+def chains(tmp_path):
+    """A folder of parallel chains, as the benchmark of this name reads them; a file without a loop is passed over."""
+    for family, tie in (("loops", LOOP), ("couplings", COUPLING)):
+        folder = tmp_path / "chains" / family / "depth2"
+        folder.mkdir(parents=True)
+        (folder / "loop_size2.urdf").write_text("not read: a shorter loop than the other file's")
+        (folder / "loop_size4.urdf").write_text(two_chains(tie, tie is LOOP))
+        (folder / "approx_loop_size8.urdf").write_text("not read: it has no loop")
+    return tmp_path / "chains"
+
+
+def test_chains_are_compared_with_an_independent_answer(chains, monkeypatch):
+    rows = list(parallel_chains.run(Options(quick=True, chains=chains)))
+    assert [r.what for r in rows] == ["coupling, depth2, loop_size4, 4 angles", "loop, depth2, loop_size4, 5 angles"]
+    assert all(r.peer and r.notes["difference"] < SAME for r in rows)
+
+    def untied(m, formulation, **how):
+        return acceleration(m.with_(constraints=()), formulation, **how)
+
+    monkeypatch.setattr(parallel_chains, "acceleration", untied)
+    with pytest.raises(CheckFailed, match=r"loop_size4.urdf: they differ"):
+        list(parallel_chains.run(Options(quick=True, chains=chains)))
+
+
+def test_missing_files_are_said_once(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("benchmarks.__main__.pin_to_one_core", lambda: None)
+    for folder in ([], ["--chains", str(tmp_path)]):
+        assert main(["parallel_chains", "--quick", *folder]) == 0
+        said = capsys.readouterr().out
+        assert said.count("not measured: parallel_chains: ") == 1 and "--chains FOLDER" in said and "FAILED" not in said
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "parallel_chains"])
 def test_runs_quickly(name, tmp_path):
     said = run(name, "--quick", "--json", str(tmp_path / "result.json"), "--out", str(tmp_path))
     assert said.returncode == 0, said.stdout + said.stderr

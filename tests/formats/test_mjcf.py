@@ -583,7 +583,7 @@ def test_what_cannot_be_said_is_named_once():
         "limits of ball joints are left out: 'b'",
         "dry friction (frictionloss) is left out: 'b'",
         "tendons that wrap around shapes are left out, with their actuators: 'round'",
-        "actuators that cannot be said are left out: 'm', 'w', 'j'",
+        "actuators that a mechanism cannot represent are left out: 'm', 'w', 'j'",
         "activations of actuators are left out, the input is the activation: 'f'",
         "limits of tendons are left out: 't'",
         "dry friction of tendons is left out: 't'",

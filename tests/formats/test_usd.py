@@ -212,6 +212,12 @@ WRONG = {
     "no length": ("DistanceJoint", ["float physics:maxDistance = 1"], "a rod of one length is read"),
     "turned": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "has no direction"),
     "mimics nobody": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "is no joint"),
+    "another type": (
+        "RevoluteJoint",
+        ["float physics:axis = 1"],
+        "'/j.physics:axis' has a value of another type than token; correct it",
+    ),
+    "no type": ("RevoluteJoint", ["double1_000 mine = (1, 2, 3)"], "'/j.mine' has a value of no known type; correct it"),
     "no kind": ("Joint", ["float limit:transX:physics:low = 1", "float limit:transX:physics:high = -1"], "no joint leaves"),
 }
 HEAD = """#usda 1.0
@@ -241,7 +247,9 @@ def test_a_stage_without_bodies_says_so(tmp_path):
         read_usd(file)
 
 
-@pytest.mark.parametrize("data", [b"", b"#usda 1.0\n(", b"PXR-USDC" + bytes(200), b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "data", [b"", b"#usda 1.0\n(", b"PXR-USDC" + bytes(200), b"\xff\xfe", b'#usda 1.0\ndef Xform "\xf0(" (\n']
+)
 def test_damaged_stages(tmp_path, data):
     for suffix in (".usda", ".usdc", ".usd"):
         file = tmp_path / f"damaged{suffix}"

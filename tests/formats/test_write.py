@@ -112,7 +112,7 @@ def every_law():
     joints = [pf.joint("base", "free", "world", "a")]
     joints += [pf.joint(n, "revolute", p, n, axis=(0, 1, 1)) for n, p in (("b", "a"), ("c", "b"), ("d", "a"))]
     points = coupling.Path(("a", "b", "world"), ca.SX(DRAW.normal(size=(3, 3))), ((0, 1), (1, 2)), ca.SX([1, 2]))
-    both = coupling.Sum(("b", "c"), ca.vertcat(K, 2))
+    both = coupling.JointSum(("b", "c"), ca.vertcat(K, 2))
     forces = [
         *pf.forces.contact("foot", "a", shape_a=(0, 0, L), stiffness=1e4 * K, damping=0.1, friction=0.5),
         *pf.forces.contact("hip", "a", "c", shape_a=pf.shape("sphere", radius=L, colour="#102030"), stiffness=10.0,
@@ -126,13 +126,13 @@ def every_law():
         pf.forces.drag("air", "a", 0.5, wind=pf.forces.gust((1, 0, 0), intensity=2.0, seed=3)),
         pf.forces.tyre("tyre", "b", L, load=3.0, friction=0.5, curvature=-1.0, centre=(0, 0.1, 0)),
         pf.wrench("hull", "a", LinearDrag("a", ca.SX(DRAW.normal(size=(6, 6)))), axes="LOCAL"),
-        pf.forces.potential("up", coupling.Lifted("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
-        pf.forces.potential("pull", coupling.Pull(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
+        pf.forces.potential("up", coupling.GravityCompensation("c", ca.SX([0, 0, 1]), ca.vertcat(0, 0, K))),
+        pf.forces.potential("pull", coupling.LengthSpring(points, K.symbol, ca.SX(0.1), ca.SX(0.4))),
         pf.forces.dissipation("slow", coupling.LengthDamper(both, ca.SX(0.25))),
-        pf.forces.potential("bias", coupling.Bias(both, ca.SX(0.25), K.symbol)),
-        pf.forces.kinetic_energy("rotor", coupling.Rotor(points, ca.SX(0.25))),
+        pf.forces.potential("bias", coupling.ActuatorBias(both, ca.SX(0.25), K.symbol)),
+        pf.forces.kinetic_energy("rotor", coupling.LengthInertia(points, ca.SX(0.25))),
         pf.forces.potential("turn", coupling.TurnSpring("base", K.symbol, ca.SX([0, 0, 1, 0, 0, 0, 1]))),
-        pf.forces.kinetic_energy("armature", coupling.Sphere("base", ca.SX(np.arange(1.0, 7.0)))),
+        pf.forces.kinetic_energy("armature", coupling.FreeArmature("base", ca.SX(np.arange(1.0, 7.0)))),
     ]  # fmt: skip
     ends = coupling.LengthCoupling(coupling.one("d"), both, ca.SX([0, 1, 2, 0, 0]), ca.SX([0.1, 0.2]))
     fixed = coupling.LengthCoupling(points, None, ca.SX([0, 0, 0, 0, 0]), ca.SX([1.0, 0]))

@@ -168,6 +168,40 @@ def test_any_joints_may_be_cut(name: str) -> None:
             close(regular(m, m.neutral()), own, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
 
 
+def crossed() -> pf.Pose:
+    """A frame whose z-axis is normal to that of the frame it is seen from."""
+    return pf.pose(rpy=(np.pi / 2, 0.4, 0))
+
+
+PLAIN = {
+    "universal": crossed(),
+    "point-on-line": pf.pose((0, 0, 0.3), rpy=(0.3, -1.0, 0.7)),
+    "point-on-plane": pf.pose((0.2, -0.4, 0), rpy=(-0.8, 0.2, 1.1)),
+    "distance": pf.pose((0.3, -0.5, 0.4), rpy=(1.0, 0.2, 0.3)),
+}
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_closures_that_are_no_group_of_motions(kind: str) -> None:
+    """Between two bodies, beside singular values by NumPy, in a loop of few freedoms and in one of many."""
+    random = np.random.default_rng(11)
+    for kinds in (["revolute", "prismatic", "revolute"], ["spherical", "cylindrical", "revolute", "revolute"]):
+        g = ring([*kinds, "revolute"], random)
+        name, last = list(g.parts.items())[1]
+        g.parts[name] = Part(kind, last.a, last.b, last.at, last.at @ PLAIN[kind])
+        m = machine(g, {name})
+        close(regular(m, m.neutral()), by_numpy(g, set(g.parts) - {name}), 1e-8, f"regularity of a loop with {kind}")
+
+
+def test_a_loop_without_mass_is_measured_by_how_far_its_joints_are_apart() -> None:
+    random = np.random.default_rng(3)
+    g = ring(["revolute", "prismatic", "revolute", "spherical", "revolute"], random)
+    g.bodies.update({n: (X, 0.0, com, 0.0) for n, (X, _, com, _) in g.bodies.items()})
+    name, *rest = g.parts
+    m = machine(g, {name}, own={n: {"armature": 0.1} for n in rest})
+    close(regular(m, m.neutral()), by_numpy(g, set(rest)), 1e-8, "regularity of a loop without mass")
+
+
 RING = ring(["revolute", "revolute", "cylindrical", "revolute", "revolute", "prismatic", "planar", "revolute"], RANDOM)
 FIRST, SECOND, PLANAR, LAST = (list(RING.parts)[i] for i in (0, 1, 6, 7))
 

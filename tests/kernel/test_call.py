@@ -1,5 +1,6 @@
 """Calls of a Kernel: strides, broadcasting, out=, wrong arguments, threads."""
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import casadi as ca
@@ -108,3 +109,14 @@ def test_many_threads_may_call_one_kernel():
             assert np.array_equal(got, w)
         singles = pool.map(lambda a: k(a[0][0], a[1])[0], inputs)
         assert all(np.array_equal(s, w[0]) for s, w in zip(singles, wanted, strict=True))
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_garbage_collector_is_as_it_was_after_a_kernel_is_made(on):
+    before = gc.isenabled()
+    try:
+        gc.enable() if on else gc.disable()
+        kernel.compile(ca.Function("f", [y := ca.SX.sym("y")], [2 * y]), backend="numpy")
+        assert gc.isenabled() is on
+    finally:
+        gc.enable() if before else gc.disable()

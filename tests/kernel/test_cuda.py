@@ -41,6 +41,7 @@ def test_bits_of_the_processor(name, device):
     """More runs than a block has threads; inputs changed on the way; back to the stepper and on from there."""
     here, there = made(*CASES[name]), made(*CASES[name])
     d = pf.cuda.on_device(there)
+    assert d.x.strides[0] == d.status.strides[0] * 2 == 8, "neighbouring threads read neighbouring numbers"
     here.step(steps=3)
     d.step(3)
     u = np.linspace(-2, 2, RUNS)[:, None] * np.ones(len(here.u_names))
@@ -142,6 +143,18 @@ def test_refusals(monkeypatch, device):
         pf.cuda.on_device(flat)
     flat.step()
     assert pf.cuda.on_device(flat).t == 1e-3
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(BuildError, match="pip install cupy"):
-        pf.cuda.on_device(made(cart(), {}))
+    for found in (None, cupy_without_a_driver()):
+        monkeypatch.setitem(sys.modules, "cupy", found)
+        with pytest.raises(BuildError, match="pip install cupy"):
+            pf.cuda.on_device(made(cart(), {}))
+
+
+def cupy_without_a_driver() -> types.ModuleType:
+    """As CuPy is without one: it can be imported, and its first call fails."""
+
+    def fails():
+        raise RuntimeError("cudaErrorInsufficientDriver")
+
+    module = types.ModuleType("cupy")
+    module.cuda = types.SimpleNamespace(runtime=types.SimpleNamespace(getDeviceCount=fails))
+    return module

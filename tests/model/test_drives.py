@@ -146,7 +146,7 @@ WRONG = {
     "a radius of none": (lambda: wrong_belt(radii=(0.1, 0.0)), "force 'b': radii 0 must be above zero"),
     "a belt that drives": (lambda: wrong_belt(damping=-1.0), "force 'b': damping"),
     "a gust of less": (lambda: forces.gust(intensity=-1.0), "intensity must not be below zero"),
-    "a gust of no length": (lambda: forces.gust(intensity=1.0, length=0.0), "length and speed must be above"),
+    "a gust of no length": (lambda: forces.gust(intensity=1.0, length=0.0), "gust: length must be above zero, got 0.0"),
     "a gust of two": (lambda: forces.gust(intensity=(1.0, 2.0)), "gust: intensity: one number or three"),
     "a gust of words": (lambda: forces.gust(intensity="strong"), "gust: intensity: one number or three"),
     "a seed of words": (lambda: forces.gust(intensity=1.0, seed="a"), "seed must be a whole number"),

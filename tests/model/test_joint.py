@@ -43,6 +43,7 @@ REFUSED = {
     "nearly": (lambda: joint("sperical"), r"did you mean 'spherical'\?"),
     "connect of MuJoCo": (
         lambda: pf.closure("c", "connect", "world", "b"), r"mean 'spherical'\? \(pf.coincide makes it from two points\)"),
+    "a rod": (lambda: pf.closure("c", "rod", "world", "b"), r"did you mean 'distance'\?"),
     "edges are no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
     "no pitch": (lambda: joint("helical"), r"joint 'j': a helical joint needs its pitch=... \[m/rad\]"),
     "pitch for nothing": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+import pfaffian as pf
 from pfaffian.viewer import zoo
 from tools.notebook import notebook
 from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, shown, zoo_text
@@ -52,6 +56,34 @@ def test_recipes_are_short_and_ask_a_question() -> None:
             title, code = part.split("\n", 1)[0], re.findall(r"^```python\n(.*?)^```$", part, re.M | re.S)
             assert title.endswith("?"), f"{page.name}: {title}"
             assert 1 <= len(code) <= 2 and max(c.count("\n") for c in code) <= 34, f"{page.name}: {title}"
+
+
+def test_calls_in_the_text_of_pages_fit_their_functions() -> None:
+    """Such as `pf.overview(r)`: the name is there, and takes what it is given. That of the code of pages is run."""
+    seen = 0
+    for page in (*pages(), ROOT / "README.md"):
+        text = re.sub("^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        for code in re.findall(r"`(pf\.[^`]*)`", text) if page.name != "names.md" else []:
+            try:
+                call = ast.parse(code, mode="eval").body
+            except SyntaxError:  # a line of code with words beside it
+                continue
+            if not isinstance(call, ast.Call) or any(isinstance(x, ast.Constant) and x.value is ... for x in call.args):
+                continue
+            given = {k.arg: None for k in call.keywords if k.arg}
+            bound = inspect.signature(_named(ast.unparse(call.func))).bind_partial(*call.args, **given)
+            words = {name: x.id for name, x in bound.arguments.items() if isinstance(x, ast.Name)}
+            assert words.get("result", "r") != "m" and "r" not in {words.get("m"), words.get("title")}, f"{page.name}: {code}"
+            seen += 1
+    assert seen > 30
+
+
+def _named(words: str) -> Callable[..., object]:
+    found: object = pf
+    for name in words.split(".")[1:]:
+        found = getattr(found, name)
+    assert callable(found)
+    return found
 
 
 @pytest.fixture(scope="module")

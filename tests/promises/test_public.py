@@ -23,8 +23,19 @@ KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 def test_the_top_stays_small_and_each_name_has_one_place():
     assert len(pf.__all__) - len(ROOMS) <= 75 and len(ROOMS) <= 18 and dir(pf) == pf.__all__
+    for room in ROOMS.values():
+        assert {n for n in dir(room) if n[0] != "_"} == set(room.__all__), room.__name__
     names = [name.split(".")[-1] for name in [*ROOMS, *PUBLIC]]
     assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
+
+
+@pytest.mark.parametrize("room", ["pf", *ROOMS])
+def test_the_text_of_a_room_has_every_name_on_one_screen(room):
+    module = pf if room == "pf" else ROOMS[room]
+    text = inspect.getdoc(module)
+    names = [name for name in module.__all__ if name not in ROOMS] if room == "pf" else module.__all__
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+    assert len(text.split("\n")) <= 40 and max(map(len, text.split("\n"))) <= 128
 
 
 def _types(node):

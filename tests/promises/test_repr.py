@@ -129,7 +129,7 @@ SAID = {
         0.005,
         measure={"gyro": control.sensor(still, period=0.001)},
     ),
-    "<Part 'law': every 0.005 s, latency 2>": control.discrete(early, 0.005, latency=2).parts[0],
+    "<LawPart 'law': every 0.005 s, latency 2>": control.discrete(early, 0.005, latency=2).parts[0],
     "<Sensor: still, with its law>": control.sensor(still),
     "<Output: attitude of 'A'>": HEADING,
     "<Control: concurrent>": control.concurrent([HEADING]),

@@ -92,6 +92,11 @@ def test_by_time_beside_differences(both, what):
     close(found, (4 * near - far) / 3, 1e-8, "along the motion")
 
 
+def test_parameters_that_are_left_out_are_not_zero(both):
+    for f in both["step"]:
+        assert np.isnan(np.array(f(x=at(f)[0])["x_next"])).all() and np.isfinite(np.array(f(x=at(f)[0], p=1.2)["x_next"])).all()
+
+
 def test_the_step_is_that_of_run(both):
     f, m = both["step"][0], bead()
     d = pf.calculus.step_derivatives(m, *np.split(at(f)[0].full().ravel(), 2), [0.3], step=H, parameters=[1.2], backend="numpy")

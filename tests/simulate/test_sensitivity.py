@@ -310,10 +310,28 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
         pf.bridges.acados_model(m, step=0.01, name="Five bar")
 
 
+@pytest.mark.parametrize("what", ["forward_dynamics", "inverse_dynamics", "constraints", "rate", "step"])
+def test_parameters_that_are_left_out_are_not_zero(bar, what):
+    """CasADi takes zero for any input that a call by names leaves out: a link without length."""
+    m, q, v = bar
+    how = {"step": H} if what == "step" else {}
+    f = pf.casadi_function(m, what, **how, **EXPRESSION)
+    known = {"q": q, "v": v, "x": np.concatenate([q, v])}
+    given = {name: known[name] for name in f.name_in() if name in known}
+    first = f.name_out()[0]
+    assert np.isnan(f.default_in(f.index_in("p"))) and f.default_in(0) == 0
+    if what != "inverse_dynamics":  # whose rows of NaN count as dependent
+        assert np.isnan(np.array(f(**given)[first])).any()
+    assert np.isfinite(np.array(f(**given, p=m.p_defaults)[first])).all()
+
+
 def test_casadi_function_refusals(bar):
     m = bar[0]
     with pytest.raises(ModelError, match="give the length of a step"):
         pf.casadi_function(m, "step", **EXPRESSION)
+    with pytest.raises(ModelError, match=r"^step must be above 0"):
+        pf.casadi_function(m, "step", step=0, **EXPRESSION)
+    assert pf.casadi_function(m, "constraints", wrt=["q"], **EXPRESSION).name_out()[2:] == ["phi_by_q", "eta_by_q"]
     with pytest.raises(ModelError, match="'rate' takes no step"):
         pf.casadi_function(m, "rate", step=0.1)
     with pytest.raises(ModelError, match="what 'stepp' is unknown"):
@@ -355,6 +373,13 @@ def check_jax(jax, m, q, v) -> None:
     assert np.array_equal(f(np.ones(4), np.zeros(4, int), [0, 1]), f(np.ones(4), np.zeros(4), np.array([0.0, 1.0])))
     with pytest.raises(ModelError, match="double precision, got an array of float32"):
         f(jax.numpy.asarray(q, dtype="float32"), v, u[0])
+    for call in (f, jax.jit(f)):
+        with pytest.raises(ModelError, match=r"five-bar: u has shape \(3,\): \(2,\) is needed"):
+            call(q, v, np.zeros(3))
+        with pytest.raises(ModelError, match=r"five-bar: q has shape \(2, 4\): \(4,\) is needed; jax.vmap makes a batch"):
+            call(np.stack([q, q]), v, u[0])
+    with pytest.raises(ModelError, match=r"five-bar: u has shape \(\): \(2,\) is needed"):
+        step(x, 1.0)
 
 
 def test_a_policy_learns_through_a_four_bar_in_jax():

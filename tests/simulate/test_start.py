@@ -567,3 +567,16 @@ def test_a_guess_beside_a_ridge_descends_onto_the_constraints():
         assert np.abs(phi(guess)["phi"]).max() > 0.1 and np.abs(phi(q)["phi"]).max() < MET
     alone = pf.assemble(m, guesses[np.flatnonzero(~closed)[0]], backend="interpreter")
     np.testing.assert_array_equal(alone.q, found.q[~closed][0])
+
+
+def test_rods_in_line_bend_onto_the_constraints():
+    """Rods that all lie in line cannot reach each other along it, and no turn of any of them changes that at first."""
+    bodies = [pf.body(f"rod {i}", 1.0, (0.1, 0, 0), 0.01) for i in range(5)]
+    chain = (("world", 0, 0.0), ("rod 0", 1, 0.1), ("rod 1", 2, 0.2), ("world", 3, 0.0), ("rod 3", 4, 0.4))
+    joints = [pf.joint(f"h{i}", "revolute", parent, f"rod {i}", placement=pf.pose((at, 0, 0))) for parent, i, at in chain]
+    ends = {"placement_a": pf.pose((0.3, 0, 0)), "placement_b": pf.pose((0.5, 0, 0))}
+    m = pf.mechanism("six bar", bodies, joints, constraints=[pf.closure("pin", "revolute", "rod 2", "rod 4", **ends)])
+    found = pf.assemble(m, backend="interpreter")
+    assert found.residual < MET and np.abs(found.moved).max() > 0.1
+    with pytest.raises(pf.RunError, match="search=True looks for it further away"):
+        pf.assemble(m, search=False, backend="interpreter")

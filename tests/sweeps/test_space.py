@@ -106,9 +106,10 @@ def test_the_best_runs(tmp_path, monkeypatch):
 
 def test_an_entry_of_several_is_named(tmp_path):
     two = M.with_(bodies=[*M.bodies, pf.body("top", 1.0)], joints=[SLIDE, pf.joint("y", "prismatic", "box", "top")])
-    found = pf.sweep(two, {"v:y": [1.0, 2.0]}, store=tmp_path / "a.zarr", keep={"end": statistics.final("v"), "q": True}, **HOW)
+    keep = {"end": statistics.final("v"), "spent": statistics.histogram("v", [0, 1, 2]), "q": True}
+    found = pf.sweep(two, {"v:y": [1.0, 2.0]}, store=tmp_path / "a.zarr", keep=keep, **HOW)
     assert sweeps.best(found, "end.y", 1, largest=True)["run"].values == [1]
-    for by in ("end", "end.z", "q.y"):
+    for by in ("end", "end.z", "q.y", "spent", "spent.y"):
         with pytest.raises(ModelError, match="one number of each run is needed"):
             sweeps.best(found, by)
 

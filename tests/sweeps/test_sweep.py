@@ -9,6 +9,7 @@ import warnings
 from functools import cache
 from pathlib import Path
 
+import casadi as ca
 import numpy as np
 import pytest
 import xarray as xr
@@ -179,6 +180,7 @@ OTHERS = {
     "seed": (SPACE, {"seed": 1}, "arguments of run differ"),
     "step": (SPACE, {"step": 0.005}, "arguments of run differ"),
     "keep": (SPACE, {"keep": KEEP | {"spent": statistics.histogram("q", [-9, 1, 9])}}, "keep differ"),
+    "trajectories too": (SPACE, {"keep": KEEP | {"q": True}}, "keep differ"),
     "block": (SPACE, {"block": 12}, r"runs of a block \(8 there, 12 here\) differ"),
 }
 
@@ -192,11 +194,33 @@ def test_the_store_of_another_sweep_is_refused_with_what_differs(whole, case):
     assert files(whole) == before
 
 
-def test_another_version_is_refused_and_a_backend_is_none(whole, monkeypatch):
-    pf.sweep(pendulum(), SPACE, store=whole, **RUN | {"backend": "numpy"})
-    monkeypatch.setattr(plan, "version", lambda name: "9.9")
-    with pytest.raises(ModelError, match=r"version of pfaffian \('.*' there, '9.9' here\)"):
+@pytest.mark.parametrize("package", ["pfaffian", "casadi", "numpy"])
+def test_another_version_is_refused(whole, monkeypatch, package):
+    version = plan.version
+    monkeypatch.setattr(plan, "version", lambda name: "9.9" if name == package else version(name))
+    with pytest.raises(ModelError, match=rf"is of another sweep: version of {package} \('.*' there, '9.9' here\) differ"):
         pf.sweep(pendulum(), SPACE, store=whole, **RUN)
+
+
+def test_a_backend_is_no_other_sweep(whole):
+    before = files(whole)
+    pf.sweep(pendulum(), SPACE, store=whole, **RUN | {"backend": "numpy"})
+    assert files(whole) == before
+
+
+def test_switches_belong_to_what_a_sweep_is(tmp_path):
+    """A load that is caught where the pendulum comes by: the runs alone, and another switch refused."""
+    caught = pf.Parameter("caught", 0.0)
+    m = pendulum().with_(parameters=[LENGTH, caught], bodies=[pf.body("rod", 1.0 + caught, com=(0, 0, -LENGTH), inertia=0.1)])
+
+    def at(angle):
+        return {"caught": lambda k: ca.if_else(k.q[0] > angle, 1.0, caught)}
+
+    space, how = {"v:hinge": [0.0, 9.0]}, RUN | {"keep": ["q", "caught"]}
+    found = pf.sweep(m, space, store=tmp_path / "a.zarr", switches=at(0.2), **how)
+    assert found["caught"].values[:, -1].ravel().tolist() == [0.0, 1.0]
+    with pytest.raises(ModelError, match="another sweep: mechanism, law, scheme, outputs and switches differ"):
+        pf.sweep(m, space, store=tmp_path / "a.zarr", switches=at(0.3), **how)
 
 
 def test_other_folders_are_no_stores(tmp_path):
@@ -277,6 +301,15 @@ def test_it_says_what_it_takes(tmp_path):
     pf.sweep(pendulum(), SPACE, shard="2/3", **how)
     last = sweeps.explain(pendulum(), SPACE, **how)
     assert last.left == 8 and last.seconds > 0
+
+
+@pytest.mark.parametrize(("long", "times"), [(np.inf, 2), (0.0, 1)])
+def test_a_quick_block_is_measured_when_it_is_compiled(tmp_path, monkeypatch, long, times):
+    computed, calls = engine.computed, []
+    monkeypatch.setattr(engine, "LONG", long)
+    monkeypatch.setattr(engine, "computed", lambda *what: (calls.append(what), computed(*what))[1])
+    sweeps.explain(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
+    assert len(calls) == times
 
 
 def test_blocks_follow_from_what_a_run_is(tmp_path):

@@ -399,3 +399,11 @@ def test_rounding_of_a_constant_is_not_blown_up():
     curves.lines(ax, np.linspace(0, 1, 50), -noise[None, :, None], ["mimic"])
     low, high = ax.get_ylim()
     assert low < -0.038 and -0.037 < high < 0
+
+
+def test_lines_without_a_colour_take_those_of_the_library():
+    """Then the same once more, dashed: no two of the first fourteen look alike."""
+    with drawing.style():
+        ax = pf.study.blank_figure(4, 3).subplots()
+        looks = [(line.get_color(), line.get_linestyle()) for line in ax.plot(np.eye(14))]
+    assert [colour for colour, _ in looks] == 2 * list(drawing.COLOURS) and len(set(looks)) == 14

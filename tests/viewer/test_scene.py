@@ -140,6 +140,24 @@ def test_a_body_on_nothing_is_the_solid_of_its_inertia() -> None:
     assert attached(k, m.body("stone")) == []
 
 
+@pytest.mark.parametrize(("inertia", "count", "end"), [(2.0 / 12, 1, 1.0), (0.5, 2, 0.7), (0.0, 2, 0.535)])
+def test_the_last_link_is_a_slender_rod_or_a_ball_that_leaves_its_joint_free(inertia: float, count: int, end: float) -> None:
+    """Of the moment 2 1^2 / 12 it is a rod of 1 m; of a larger one a ball, no larger than 0.4 of the way to its centre."""
+    link = pf.body("link", 2.0, (0.5, 0, 0), inertia)
+    found = parts(of(pf.mechanism("arm", [link], [pf.joint("j", parent="world", child="link", **HINGE)])), "shapes")["link"]
+    assert len(found) == count
+    assert max(p.solid.vertices[:, 0].max() for p in found) == pytest.approx(end, abs=0.02)
+
+
+def test_a_bushing_takes_hold_of_both_bodies() -> None:
+    bodies = [pf.body("frame", 2.0), pf.body("arm", 1.0, com=(0, 0.2, 0))]
+    joints = [pf.joint("j", "free", "world", "frame"), pf.joint("k", "free", "frame", "arm")]
+    rubber = pf.forces.bushing("rubber", "frame", "arm", stiffness=np.eye(6), damping=np.eye(6), rest=(0.3, 0, 0.1))
+    k = placed(m := pf.mechanism("mount", bodies, joints, forces=[*rubber]), state_of(m))
+    np.testing.assert_array_equal(attached(k, m.body("frame")), [[0, 0, 0], [0.3, 0, 0.1]])
+    np.testing.assert_array_equal(attached(k, m.body("arm")), [[0, 0, 0]])
+
+
 def test_shapes_replace_the_sketch_and_collision_shapes_are_another_layer() -> None:
     shapes = [
         pf.shape("box", size=(1, 2, 3), placement=(0, 0, 1), colour="#ff0000"),

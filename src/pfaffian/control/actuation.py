@@ -206,6 +206,14 @@ def right_inverse(B: Any, what: str) -> Any:
     """B^T (B B^T)^-1 (n, k), which gives the smallest x of B x = f; B^-1 where B (k, n) is square.
 
     Raises ModelError: numbers whose rows depend on each other.
+
+    what: the caller, for messages.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.control import actuation
+        >>> print(actuation.right_inverse(ca.DM([[1.0, 1.0]]), "two thrusters"))
+        [0.5, 0.5]
     """
     rows = _column(B)
     if isinstance(rows, ca.DM):

@@ -13,7 +13,7 @@ from pfaffian.control.reference import Reference
 from pfaffian.control.task import Task, check_aim, pursue
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import solve_semidefinite
+from pfaffian.maths.linear import least_squares
 from pfaffian.terms.terms import Terms
 
 SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot go on"
@@ -58,7 +58,7 @@ def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping
         if k != m.nv:
             raise ModelError(f"plain inverse dynamics needs {m.nv} task coordinates, got {k}; use control.projected")
         acceleration = goal.acceleration + goal.feedback - x.drift
-        v_dot = solve_semidefinite(x.J.T @ x.J, x.J.T @ acceleration, RANK_TOLERANCE)
+        v_dot = least_squares(x.J, acceleration, RANK_TOLERANCE)
         u, lost = inputs_of(terms, terms.M @ v_dot.x + terms.c - terms.f, "plain inverse dynamics")
         signals = {"error": goal.error, "error_rate": goal.error_rate}
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), ca.vertcat(ca.sum1(v_dot.independent) < k, lost), signals)

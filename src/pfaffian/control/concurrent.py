@@ -241,7 +241,7 @@ def _turning(outputs: Sequence[Output], servos: Sequence[ServoLaw]) -> list[tupl
 def _check(outputs: tuple[Output, ...], d: ca.SX | None, unsaid: bool, m: Mechanism, p: np.ndarray) -> None:
     """Before a run: raise ModelError for what cannot work at its parameters (runs, np); warn of motion that nothing damps.
 
-    unsaid: nothing was said of how redundant motors share.
+    unsaid: whether no weight says how redundant motors share.
     """
     _check_values(outputs, d, m, p)
     names = tuple(name for o in outputs for name in o.names)

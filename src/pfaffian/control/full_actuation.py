@@ -15,7 +15,7 @@ from pfaffian.control.law import motor_matrix
 from pfaffian.control.reason import mainly, participation, weakest
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
-from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite
+from pfaffian.maths.linear import least_squares, orthogonalise, smallest
 from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
@@ -47,7 +47,7 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
         )
     B = motor_matrix(terms)
     if len(m.actuators) == n:
-        solved = solve_semidefinite(B.T @ B, B.T @ tau, RANK_TOLERANCE)
+        solved = least_squares(B, tau, RANK_TOLERANCE)
         return Inputs(solved.x, ca.sum1(solved.independent) < n)
     rows = orthogonalise(B, ca.SX(n, 0), RANK_TOLERANCE, passes=1)
     return Inputs(smallest(rows, tau), rows.rank < n)

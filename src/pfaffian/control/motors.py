@@ -9,7 +9,7 @@ import numpy as np
 
 from pfaffian.control.allocation import input_limits
 from pfaffian.control.law import motor_matrix
-from pfaffian.control.reason import null
+from pfaffian.control.reason import null_directions
 from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError
 from pfaffian.model.mechanism import Mechanism, random_configuration
@@ -45,7 +45,7 @@ def independent_motors(m: Mechanism) -> int:
     at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
     M, A, B = (np.array(x) for x in f(*at))
     rank = np.linalg.matrix_rank(A, rtol=1e-9) if A.size else 0  # NumPy 2.0 has no rank of an empty matrix
-    N = null(A) if rank < m.nv else np.zeros((m.nv, 0))
+    N = null_directions(A) if rank < m.nv else np.zeros((m.nv, 0))
     driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
     size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
     alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)

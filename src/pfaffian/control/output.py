@@ -30,8 +30,8 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.model.number import at_defaults, is_symmetric, matrix, several, vector
 from pfaffian.terms import connection
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 
 IN_GROUP = 1e-9
 """Largest error of R^T R = 1 in a reference at the start."""
@@ -272,7 +272,7 @@ class Moving(NamedTuple):
 
 def moving(k: Kinematics, o: Output) -> Moving:
     """r, and E J of V = r^-1 r_dot = E J v. [chhabra14 (5.3.20)]"""
-    s = fresh(k)
+    s = at_new_symbols(k)
     G, J = s.relative(o.body, o.seen_from)
     R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
     J = ca.densify(J[list(o.group.axes), :])

@@ -45,8 +45,8 @@ from pfaffian.model.mechanism import Mechanism, random_configuration
 from pfaffian.model.number import column, matrix, several
 from pfaffian.terms import connection
 from pfaffian.terms.connection import pseudo_inverse
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
@@ -132,7 +132,7 @@ class PairMotion(NamedTuple):
 
 def motion_of(k: Kinematics, of: Pair) -> PairMotion:
     """The motion of a pair at k."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     G, J = s.relative(of.body, of.seen_from)
     return PairMotion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
@@ -182,7 +182,7 @@ def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceM
     """
     m = terms.mechanism
     x, off = of_configuration(m, reference, terms.t, w)
-    s = fresh(terms.kinematics)
+    s = at_new_symbols(terms.kinematics)
     rate = ca.SX.sym("rate", m.nq)
     left = pseudo_inverse(s)
     v = ca.densify(left @ rate)
@@ -356,7 +356,7 @@ def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
 
 def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transport: Transport | None) -> tuple[ca.SX, ca.SX]:
     """Q(q, q_R) (nv, nv) and Q_dot v_R (nv, 1)."""
-    s, s_R = fresh(k), fresh(k)
+    s, s_R = at_new_symbols(k), at_new_symbols(k)
     Q = (
         _transport(s, s_R, pairs)
         if transport is None

@@ -24,7 +24,7 @@ from pfaffian.control.prototype import (
     transport_error,
     transported,
 )
-from pfaffian.control.reason import mainly, null, participation
+from pfaffian.control.reason import mainly, null_directions, participation
 from pfaffian.control.reference import Reference, as_reference, of_configuration, places
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.errors import ModelError
@@ -33,8 +33,8 @@ from pfaffian.maths.linear import orthogonalise, smallest, solve_semidefinite, s
 from pfaffian.maths.qp import INACCURATE, INFEASIBLE, SOLVED, Nearest, in_floats, nearest
 from pfaffian.model.elastic import spatial
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.terms.fresh import fresh
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols
 from pfaffian.terms.terms import Terms
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
@@ -205,7 +205,7 @@ def _power(
     v_dot: ca.SX,
 ) -> ca.SX:
     """Rate of Wbar along motion and reference."""
-    s, s_R, v_R_dot = fresh(k), fresh(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
+    s, s_R, v_R_dot = at_new_symbols(k), at_new_symbols(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
     W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
     bend = ca.SX.sym("v_dot", k.mechanism.nv)
     rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
@@ -250,7 +250,7 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         driven = np.linalg.qr(x["S"])[0]
-        lost = driven @ null(driven.T @ x["Mbar"] @ driven)
+        lost = driven @ null_directions(driven.T @ x["Mbar"] @ driven)
         found = mainly(participation(lost), m.v_names, m.nv)
         given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
         return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"

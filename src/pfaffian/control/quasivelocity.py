@@ -150,7 +150,7 @@ def check_rates(m: Mechanism) -> None:
 
 
 class _Request(NamedTuple):
-    """What both laws are asked beside following a reference.   force: reference of the multipliers of `rows`, None for none.
+    """What both laws do beside following a reference.   force: reference of the multipliers of `rows`, None for none.
     rows: names of constraint rows.   weight: R (motors,) of the inputs.
     """
 
@@ -160,7 +160,7 @@ class _Request(NamedTuple):
 
 
 def _request(reference: Any, force: Any, rows: Any, weight: Any) -> _Request:
-    """What is asked. Raises ModelError: the reference, or force and rows, are not what both laws need."""
+    """The request. Raises ModelError: the reference, or force and rows, are not what both laws need."""
     as_reference(reference)
     count = len(as_names(rows, "rows"))
     if (as_reference(force, "force").size if force is not None else 0) != count:

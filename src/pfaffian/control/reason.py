@@ -38,7 +38,7 @@ def undriven(constrained: bool = True) -> Reason:
     """Names the motion in N(A), orthogonal to the range of B, that no actuator drives; A is empty for a law that ignores it."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        N = null(x["A"])
+        N = null_directions(x["A"])
         lost = participation(N @ weakest(x["B"].T @ N).inputs)
         motors = ", ".join(m.motor_names)
         return f"the motion without an actuator moves {mainly(lost, m.v_names)}; the actuators are {motors}"
@@ -50,7 +50,7 @@ def out_of_reach(task: Task, constrained: bool = True) -> Reason:
     """Names the task coordinates that the possible motions move least, within the constraints unless the law ignores them."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        J, N = x["J"], null(x["A"])
+        J, N = x["J"], null_directions(x["A"])
         sizes = np.linalg.norm(J, axis=1, keepdims=True)
         found = weakest((np.divide(J, sizes, out=np.zeros_like(J), where=sizes > 0) @ N).T)
         names = [f"task coordinate {i}" for i in range(len(J))]
@@ -146,7 +146,7 @@ def participation(directions: np.ndarray) -> np.ndarray:
     return np.linalg.norm(directions, axis=1)
 
 
-def null(A: np.ndarray) -> np.ndarray:
+def null_directions(A: np.ndarray) -> np.ndarray:
     """Orthonormal columns of the null space, the direction nearest to being lost last; that one even if none is lost."""
     if not len(A):
         return np.eye(A.shape[1])

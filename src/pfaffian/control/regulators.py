@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 
-from pfaffian.errors import ModelError
+from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
 from pfaffian.model.number import interval, named_float
 
@@ -64,6 +64,9 @@ def pid_step(
         >>> u, I  # saturated all the time, and nothing wound up
         (1.0, 0.0)
     """
+    for word, x in (("gain", gain), ("integral_gain", integral_gain), ("rate_gain", rate_gain)):
+        if not _symbolic(x):
+            named_float(x, word)
     T = _above_zero(period, "period")
     smooth = named_float(smoothing, "smoothing")
     if not smooth >= 0:
@@ -140,6 +143,7 @@ def attitude_rate(R: Any, setpoint: Any, gain: Number) -> Any:
     Args:
         R, setpoint: (3, 3) rotations from the body's axes to the world's, now and as requested; less than half a turn apart.
         gain: one number or (3, 1) [1/s].
+    Raises ModelError: R or setpoint is not (3, 3).
 
     Example:
         >>> import casadi as ca
@@ -148,6 +152,8 @@ def attitude_rate(R: Any, setpoint: Any, gain: Number) -> Any:
         >>> ca.DM(attitude_rate(ca.DM.eye(3), so3.exp(ca.DM([0, 0, 0.2])), 5.0)).full().ravel().round(9)
         array([0., 0., 1.])
     """
+    for word, x in (("R", R), ("setpoint", setpoint)):
+        _check_shape(x, (3, 3), f"attitude_rate: {word}")
     return gain * so3.log(ca.mtimes(R.T, setpoint))
 
 
@@ -158,6 +164,7 @@ def rate_torque(w: Any, setpoint: Any, inertia: Any, gain: Number) -> Any:
         w, setpoint: (3, 1) angular velocities along the body's axes, now and as requested [rad/s].
         inertia: (3, 3) about the mass centre [kg m^2].
         gain: one number or (3, 1) [1/s].
+    Raises ModelError: an angular velocity that is not (3, 1), an inertia that is not (3, 3).
 
     Example:
         >>> import casadi as ca
@@ -165,6 +172,8 @@ def rate_torque(w: Any, setpoint: Any, inertia: Any, gain: Number) -> Any:
         >>> ca.DM(rate_torque(ca.DM([0, 0, 1]), ca.DM([0, 0, 3]), ca.diag(ca.DM([1, 1, 2])), 5.0)).full().ravel()
         array([ 0.,  0., 20.])
     """
+    for word, x, shape in (("w", w, (3, 1)), ("setpoint", setpoint, (3, 1)), ("inertia", inertia, (3, 3))):
+        _check_shape(x, shape, f"rate_torque: {word}")
     return ca.mtimes(inertia, gain * (setpoint - w)) + ca.cross(w, ca.mtimes(inertia, w))
 
 
@@ -213,6 +222,13 @@ def _above_zero(x: Any, what: str) -> float:
     if not value > 0:
         raise ModelError(f"{what} must be above zero, got {x!r}")
     return value
+
+
+def _check_shape(x: Any, shape: tuple[int, int], what: str) -> None:
+    """Raise ModelError where x is no matrix of this shape, as CasADi and NumPy have them."""
+    found = getattr(x, "shape", None)
+    if found != shape and (shape[1] > 1 or found != shape[:1]):
+        raise ModelError(f"{what} must be {shape}, got {brief(x) if found is None else found}")
 
 
 def _symbolic(*xs: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths.linear import Orthogonal, orthogonalise
 from pfaffian.maths.minimum_norm import MinimumNorm, minimum_norm
 from pfaffian.terms.terms import Terms
@@ -44,13 +45,9 @@ def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE, rows: list[
     It serves accelerations (Gauss), and positions or velocities that have drifted off. A may be redundant or lose rank. rows:
     only some of them. Written once for these Terms.
     """
-    made = vars(terms).setdefault("shortest_changes", {})
-    which = tolerance, None if rows is None else tuple(rows)
-    if which not in made:
-        made[which] = _shortest_change(terms, tolerance, rows)
-    return made[which]
 
+    def written() -> MinimumNorm:
+        Lam, size = (terms.Lam, terms.row_size) if rows is None else (terms.Lam[rows, :], terms.row_size[rows, 0])
+        return minimum_norm(Lam, tolerance, size, terms.counted, terms.row_blocks(rows))
 
-def _shortest_change(terms: Terms, tolerance: float, rows: list[int] | None) -> MinimumNorm:
-    Lam, size = (terms.Lam, terms.row_size) if rows is None else (terms.Lam[rows, :], terms.row_size[rows, 0])
-    return minimum_norm(Lam, tolerance, size, terms.counted, terms.row_blocks(rows))
+    return once_for(terms, f"shortest change: {tolerance!r}, {rows}", written)

@@ -220,7 +220,7 @@ def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
 
 
 class Quantity(NamedTuple):
-    """What may be asked of a mechanism at a state: f(Terms, *arguments), a matrix.
+    """A quantity of a mechanism at a state: f(Terms, *arguments), a matrix.
 
     name: the key under which its kernel is stored along with the arguments.   shape: if known without tracing.
     constrained: whether the mechanism's constraints take part.

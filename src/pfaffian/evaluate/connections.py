@@ -386,6 +386,7 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
 
 @remembered(64)
 def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Names of the joints whose velocities follow from the others by the constraints. Raises ModelError: there are none."""
     group = plan(m, by).group
     if not group:
         raise ModelError(f"nothing constrains velocities of {m.name!r}: mechanical_connection is the only one that it has")

@@ -74,6 +74,7 @@ class _Notes:
         self.clock: threading.Timer | None = None
 
     def hear(self, message: str) -> None:
+        """Take a message of the kernel on what it does now."""
         self.doing = message.partition(",")[0]
         if self.clock is None:
             self.clock = threading.Timer(LONG, self._begin)

@@ -2,7 +2,10 @@
 
 Nothing that a file contains is run, imported or fetched.
 
-m, settings = read("robot.xml")        # URDF, MJCF, SDF, USD or YAML, with the options of the reader of that format
+read_urdf, read_mjcf, read_sdf, read_usd, read_yaml       a file
+parse_urdf, parse_mjcf, parse_sdf, parse_yaml             text
+installed                                                 a file of an installed package
+unphysical                                                bodies whose inertia no body can have, common in files
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 _LATE = {
+    "RunSettings": "pfaffian.formats.run_settings",
     "installed": "pfaffian.formats.place",
     "parse_mjcf": "pfaffian.formats.mjcf",
     "parse_sdf": "pfaffian.formats.sdf",

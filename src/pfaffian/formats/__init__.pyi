@@ -3,6 +3,7 @@
 from pfaffian.formats.mjcf import parse_mjcf as parse_mjcf
 from pfaffian.formats.mjcf import read_mjcf as read_mjcf
 from pfaffian.formats.place import installed as installed
+from pfaffian.formats.run_settings import RunSettings as RunSettings
 from pfaffian.formats.sdf import parse_sdf as parse_sdf
 from pfaffian.formats.sdf import read_sdf as read_sdf
 from pfaffian.formats.urdf import parse_urdf as parse_urdf

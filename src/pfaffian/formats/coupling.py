@@ -19,7 +19,7 @@ class Length(Protocol):
 
 
 @data
-class Sum:
+class JointSum:
     """The length of a fixed tendon, or a coordinate: sum of coef q.   coefs: (n, 1)."""
 
     joints: tuple[str, ...]
@@ -81,13 +81,13 @@ class LengthCoupling:
         return self.a.length(k) - self.starts[0] - others
 
 
-def one(name: str) -> Sum:
+def one(name: str) -> JointSum:
     """The coordinate of a joint as a length."""
-    return Sum((name,), ca.SX.ones(1, 1))
+    return JointSum((name,), ca.SX.ones(1, 1))
 
 
 @data
-class Lifted:
+class GravityCompensation:
     """V(k) of a weight that is held up: factor m g . x of the mass centre."""
 
     body: str
@@ -99,7 +99,7 @@ class Lifted:
         return (self.body,)
 
     def __repr__(self) -> str:
-        return f"<Lifted: {self.body!r}>"
+        return f"<GravityCompensation: {self.body!r}>"
 
     def __call__(self, k: Any) -> ca.SX:
         return -ca.dot(self.force, k.position(self.body, self.com))
@@ -109,7 +109,7 @@ class Lifted:
 
 
 @data
-class Pull:
+class LengthSpring:
     """V(k) of a spring on a length, free from `low` to `high`: k x^2 / 2 beyond them."""
 
     along: Length
@@ -118,7 +118,7 @@ class Pull:
     high: ca.SX
 
     def __repr__(self) -> str:
-        return "<Pull>"
+        return "<LengthSpring>"
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
@@ -142,7 +142,7 @@ class LengthDamper:
 
 
 @data
-class Bias:
+class ActuatorBias:
     """V(k) of the part of an actuator's force that is affine in its length: -(constant x + slope x^2 / 2)."""
 
     along: Length
@@ -150,7 +150,7 @@ class Bias:
     slope: ca.SX
 
     def __repr__(self) -> str:
-        return "<Bias>"
+        return "<ActuatorBias>"
 
     def __call__(self, k: Any) -> ca.SX:
         x = self.along.length(k)
@@ -158,14 +158,14 @@ class Bias:
 
 
 @data
-class Rotor:
+class LengthInertia:
     """T(k) of an inertia along a length, a rate^2 / 2."""
 
     along: Length
     inertia: ca.SX
 
     def __repr__(self) -> str:
-        return "<Rotor>"
+        return "<LengthInertia>"
 
     def __call__(self, k: Any) -> ca.SX:
         return self.inertia * self.along.rate(k) ** 2 / 2
@@ -193,14 +193,14 @@ class TurnSpring:
 
 
 @data
-class Sphere:
+class FreeArmature:
     """T(k) of an armature on a free joint, a (v^2 + w^2) / 2."""
 
     joint: str
     inertia: ca.SX
 
     def __repr__(self) -> str:
-        return f"<Sphere: {self.joint!r}>"
+        return f"<FreeArmature: {self.joint!r}>"
 
     def __call__(self, k: Any) -> ca.SX:
         return ca.dot(self.inertia, k.joint_rate(self.joint) ** 2) / 2

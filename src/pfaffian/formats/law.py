@@ -37,14 +37,15 @@ LAWS: Mapping[str, type] = {
     "press": contact.Press, "stop-energy": contact.StopEnergy, "stop-loss": contact.StopLoss, "range": contact.Range,
     "gap-energy": drives.GapEnergy, "gap-loss": drives.GapLoss, "teeth": drives.Teeth, "rope": drives.Rope,
     "belt": drives.Stretch, "gust": drives.Gust, "linear-drag": LinearDrag, "tyre": TyreForce, "disk": Disk, "plane": Plane,
-    "sliding": Sliding, "coupling": coupling.LengthCoupling, "sum": coupling.Sum, "path": coupling.Path,
-    "lifted": coupling.Lifted,
-    "spring-of-length": coupling.Pull, "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.Bias,
-    "inertia-of-length": coupling.Rotor, "spring-of-turn": coupling.TurnSpring, "armature-of-base": coupling.Sphere,
+    "sliding": Sliding, "coupling": coupling.LengthCoupling, "sum": coupling.JointSum, "path": coupling.Path,
+    "lifted": coupling.GravityCompensation, "spring-of-length": coupling.LengthSpring,
+    "damper-of-length": coupling.LengthDamper, "bias-of-length": coupling.ActuatorBias,
+    "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
+    "armature-of-base": coupling.FreeArmature,
 }  # fmt: skip
 """Name in a file -> class of a law, or of a part of one."""
 
-LENGTHS = (coupling.Sum, coupling.Path)
+LENGTHS = (coupling.JointSum, coupling.Path)
 """What a field of type Length may be."""
 
 _CALLED = {law: name for name, law in LAWS.items()}

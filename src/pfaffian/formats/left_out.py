@@ -1,4 +1,4 @@
-"""What a file says and a mechanism cannot: collected while the file is read, and said once."""
+"""What of a file a mechanism cannot represent: collected while the file is read, and warned of once."""
 
 from __future__ import annotations
 

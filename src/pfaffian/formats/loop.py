@@ -63,7 +63,7 @@ def close(loop: Loop, called: Mapping[str, str]) -> Closure:
             raise ModelError(f"{loop.where}: there is no link {printable(name)}; correct the name")
     a, b = (called[name] for name in loop.links)
     if a == b:
-        raise ModelError(f"{loop.where}: it connects {printable(loop.links[0])} to itself")
+        raise ModelError(f"{loop.where}: it connects {printable(loop.links[0])} to itself; name two links")
     (at, its), (n, k) = loop.places, loop.axes
     if loop.kind == "universal":
         return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, axis=n, axis_b=k)

@@ -69,9 +69,9 @@ def parse_mjcf(
     Joints keep their coordinates, so that q is MuJoCo's qpos but for quaternions, which are (x, y, z, w) here, and for the
     velocity of a free joint, which is along the body's axes. What MuJoCo holds by soft constraints is exact: <connect>, <weld>,
     and couplings of joints and tendons. Motors stay motors, gear and gain make one gear; the input of a position or velocity
-    servo stays its target. Limits of joints and inputs are kept as data. What cannot be said is left out and named: contact,
-    tendons around shapes, muscles, activations, plugins, friction of tendons, soft bodies (flex), air. Cameras, sensors and
-    lights are ignored. Attached models are read as files that are included.
+    servo stays its target. Limits of joints and inputs are kept as data. What a mechanism cannot represent is left out and
+    named: contact, tendons around shapes, muscles, activations, plugins, friction of tendons, soft bodies (flex), air. Cameras,
+    sensors and lights are ignored. Attached models are read as files that are included.
 
     Args:
         text: of the file.

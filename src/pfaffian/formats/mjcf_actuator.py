@@ -12,7 +12,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Bias, Length, LengthDamper, Path, Sum, one
+from pfaffian.formats.coupling import ActuatorBias, JointSum, Length, LengthDamper, Path, one
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL
 from pfaffian.formats.mjcf_model import CompiledModel, among
@@ -21,7 +21,7 @@ from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thrust
 
 Motor = Actuator | Thruster | Transmission
 
-NOT_SAID = "actuators that cannot be said are left out"
+NOT_REPRESENTED = "actuators that a mechanism cannot represent are left out"
 
 
 def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) -> tuple[list[Motor], list[Force]]:
@@ -35,13 +35,13 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             continue
         gain = _gain(c, i)
         if gain is None:
-            leave(lost, NOT_SAID, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         if c.model.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_NONE:
             leave(lost, "activations of actuators are left out, the input is the activation", c.actuators[i])
         made = _on_site(c, i, gain, lost) if _transmits(c, i, "SITE") else _on_joints(c, i, gain, lengths, lost)
         if made is None:
-            leave(lost, NOT_SAID, c.actuators[i])
+            leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         motors += [made[0]] if made[0] else []
         forces += made[1]
@@ -99,7 +99,7 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
         along = lengths.get(n)
         if along is None or (isinstance(along, Path) and gain):
             return None
-        if isinstance(along, Sum):
+        if isinstance(along, JointSum):
             for joint, coef in zip(along.joints, np.array(ca.DM(along.coefs)).ravel(), strict=True):
                 ends[joint] = ends.get(joint, 0.0) + coef * gear[0]
     elif _transmits(c, i, "JOINT", "JOINTINPARENT") and m_type(c, n) not in (FREE, SPHERICAL):
@@ -130,7 +130,7 @@ def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[F
     b0, b1, b2 = (float(x) for x in _bias(c, i))
     found, name = list[Force](), c.actuators[i]
     if b0 or b1:
-        found.append(Potential(f"{name} bias"[:128], Bias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
+        found.append(Potential(f"{name} bias"[:128], ActuatorBias(along, ca.SX(gear * b0), ca.SX(gear**2 * b1))))
     if b2 and not disabled(c, "DAMPER"):
         found.append(Dissipation(f"{name} damping"[:128], LengthDamper(along, ca.SX(-(gear**2) * b2))))
     return found

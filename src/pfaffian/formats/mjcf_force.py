@@ -7,7 +7,18 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Length, LengthCoupling, LengthDamper, Path, Pull, Rotor, Sphere, Sum, TurnSpring, one
+from pfaffian.formats.coupling import (
+    FreeArmature,
+    JointSum,
+    Length,
+    LengthCoupling,
+    LengthDamper,
+    LengthInertia,
+    LengthSpring,
+    Path,
+    TurnSpring,
+    one,
+)
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import CompiledModel, among
 from pfaffian.formats.mjcf_part import disabled, equality_name, m_type
@@ -32,7 +43,7 @@ def tendon_lengths(c: CompiledModel, lost: LeftOut) -> dict[int, Length]:
         types = {int(m.wrap_type[w]) for w in wraps}
         if types <= {int(kinds.mjWRAP_JOINT)}:
             joints = tuple(c.joints[m.wrap_objid[w]] for w in wraps)
-            found[i] = Sum(joints, ca.SX(ca.DM([float(m.wrap_prm[w]) for w in wraps])))
+            found[i] = JointSum(joints, ca.SX(ca.DM([float(m.wrap_prm[w]) for w in wraps])))
         elif types <= {int(kinds.mjWRAP_SITE), int(kinds.mjWRAP_PULLEY)}:
             found[i] = _path(c, wraps)
         else:
@@ -100,7 +111,7 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
         rest = [*w[:-4], *w[-3:], w[-4]]
         found.append(Potential(f"{name} spring"[:128], TurnSpring(name, _number(m.jnt_stiffness[n]), ca.SX(ca.DM(rest)))))
     if kind == FREE and np.any(m.dof_armature[v : v + 6]):
-        found.append(KineticEnergy(f"{name} armature"[:128], Sphere(name, ca.SX(ca.DM(m.dof_armature[v : v + 6])))))
+        found.append(KineticEnergy(f"{name} armature"[:128], FreeArmature(name, ca.SX(ca.DM(m.dof_armature[v : v + 6])))))
     dry = float(m.dof_frictionloss[v])
     if not dry or disabled(c, "FRICTIONLOSS") or disabled(c, "CONSTRAINT"):
         return found
@@ -121,11 +132,11 @@ def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[F
             damping, armature = damping + square * m.actuator_damping[a], armature + square * m.actuator_armature[a]
     if m.tendon_stiffness[i] and not disabled(c, "SPRING"):
         low, high = (_number(x) for x in m.tendon_lengthspring[i])
-        found.append(Potential(f"{name} spring"[:128], Pull(along, _number(m.tendon_stiffness[i]), low, high)))
+        found.append(Potential(f"{name} spring"[:128], LengthSpring(along, _number(m.tendon_stiffness[i]), low, high)))
     if damping and not disabled(c, "DAMPER"):
         found.append(Dissipation(f"{name} damper"[:128], LengthDamper(along, _number(damping))))
     if armature:
-        found.append(KineticEnergy(f"{name} armature"[:128], Rotor(along, _number(armature))))
+        found.append(KineticEnergy(f"{name} armature"[:128], LengthInertia(along, _number(armature))))
     if m.tendon_limited[i] and not disabled(c, "LIMIT"):
         leave(lost, "limits of tendons are left out", name)
     if m.tendon_frictionloss[i] and not disabled(c, "FRICTIONLOSS"):

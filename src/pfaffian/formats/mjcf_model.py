@@ -151,7 +151,9 @@ class _MeshFile:
             with Path(self.path).open("rb") as stream:
                 data = stream.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
-                raise found.root.error(f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes")
+                raise found.root.error(
+                    f"mesh {printable(self.label)} is larger than {MAX_BYTES} bytes; simplify it, or leave the mesh out"
+                )
             self.bytes = data
         return bool(self.bytes)
 

@@ -7,7 +7,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.coupling import GravityCompensation
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import CompiledModel
 from pfaffian.model.body import WORLD, Body, body
@@ -206,7 +206,9 @@ def read_lifts(c: CompiledModel) -> list[Potential]:
     for i in range(1, m.nbody):
         if m.body_gravcomp[i] != 0 and m.body_mass[i] != 0:
             force = -m.body_gravcomp[i] * m.body_mass[i] * m.opt.gravity
-            found.append(Potential(f"{c.bodies[i]} gravcomp"[:128], Lifted(c.bodies[i], _dm(m.body_ipos[i]), _dm(force))))
+            found.append(
+                Potential(f"{c.bodies[i]} gravcomp"[:128], GravityCompensation(c.bodies[i], _dm(m.body_ipos[i]), _dm(force)))
+            )
     return found
 
 

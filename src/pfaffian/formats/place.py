@@ -51,7 +51,7 @@ def installed(package: str, name: str, where: str = "installed") -> Path:
         pfaffian.errors.ModelError: installed: the package no-robots is not installed; run `pip install no-robots`
     """
     if not _PACKAGE.fullmatch(package):
-        raise ModelError(f"{where}: {printable(package)} is not the name of a package")
+        raise ModelError(f"{where}: {printable(package)} is not the name of a package; write it as `pip install` does")
     if not _simple(name):
         raise ModelError(f"{where}: {printable(name)} is not the path of a file in a package")
     try:

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError, nearest
-from pfaffian.formats.coupling import Lifted
+from pfaffian.formats.coupling import GravityCompensation
 from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.left_out import LeftOut, leave, warned
 from pfaffian.formats.mesh_file import Places, places
@@ -80,9 +80,9 @@ def parse_sdf(
 
     A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
     become exact closures; a gearbox becomes a constraint on two angles. Nested and included models are part of theirs: what
-    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and
-    "name axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry
-    friction is smooth. What cannot be said is left out and named: contact, plugins, dampers of joints that close loops.
+    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and "name
+    axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry friction is
+    smooth. What a mechanism cannot represent is left out and named: contact, plugins, dampers of joints that close loops.
 
     Args:
         text: of the file.
@@ -158,7 +158,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
         check_placed_alone(model)
         return model, scope, world
     if not names:
-        raise sdf.error("there is no <model>")
+        raise sdf.error("there is no <model>; give a file with one")
     if name is None:
         listed = ", ".join(printable(names[id(m)]) for m, _ in found[:8])
         raise sdf.error(f"there are {len(found)} models: {listed}; pass model=name")
@@ -197,7 +197,7 @@ def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potent
         return ca.SX(ca.DM([-link.mass * g for g in gravity]))
 
     return [
-        Potential(f"{n} without gravity"[:128], Lifted(n, ca.SX(ca.DM(x.com)), force(x)))
+        Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
         for n, x in links.items() if x.floats and x.mass
     ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.usd_body import read_body, rigid_bodies
 from pfaffian.formats.usd_joint import UsdJoint, read_joint
-from pfaffian.formats.usd_stage import Stage, open_stage
+from pfaffian.formats.usd_stage import Stage, open_stage, readable
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Closure, closure
@@ -69,6 +69,12 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
     """
     place = as_path(path)
     s = open_stage(place)
+    with readable(s.source):
+        return _read(s, place.stem)
+
+
+def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
+    """The machine of a stage, by this name."""
     prims = rigid_bodies(s)
     if not prims:
         raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to what moves")
@@ -79,7 +85,7 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
     made = [_tree_joint(j, flipped, joints) for j, flipped in tree]
     moving = {j.name for j in made if j.nv}
     m = mechanism(
-        place.stem,
+        name,
         wholes,
         made,
         constraints=[_closure(j) for j in closing],

@@ -52,7 +52,7 @@ class UsdJoint:
 
 
 def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
-    """A joint that is enabled.   bodies: path of a rigid body -> its name. Raises ModelError: what cannot be said of it."""
+    """A joint that is enabled.   bodies: path of a rigid body -> name. Raises ModelError: a mechanism cannot represent it."""
     from pxr import UsdPhysics
 
     j = UsdPhysics.Joint(prim)

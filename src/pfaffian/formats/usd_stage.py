@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,26 +63,53 @@ def open_stage(path: Path) -> Stage:
     Raises ModelError: usd-core is not installed; another kind of file; layers elsewhere, or too many or too large.
     """
     source = printable(path.name)[1:-1]
-    names = ("Sdf", "Tf", "Usd", "UsdGeom", "UsdPhysics")
-    Sdf, Tf, Usd, UsdGeom, UsdPhysics = (optional(f"pxr.{n}", "usd-core", f"{source}: USD needs") for n in names)
+    names = ("Sdf", "Usd", "UsdGeom", "UsdPhysics")
+    Sdf, Usd, UsdGeom, UsdPhysics = (optional(f"pxr.{n}", "usd-core", f"{source}: USD needs") for n in names)
     _check_size(path, source)
-    try:
+    with readable(source):
         layer = Sdf.Layer.FindOrOpen(str(path))
         if layer is None:
             raise ModelError(f"{source}: no USD layer")
         _check_layers(layer, path.parent.resolve(), source, Sdf)
         stage = Usd.Stage.Open(layer, Usd.Stage.LoadAll)
-    except Tf.ErrorException as error:
-        words = " ".join(str(error).split())
-        raise ModelError(f"{source}: not a readable USD file: {printable(words)[1:-1]}") from None
     count = sum(1 for _, _ in zip(stage.Traverse(), range(MAX_PRIMS + 1), strict=False))
     if count > MAX_PRIMS:
         raise ModelError(f"{source}: more than {MAX_PRIMS} prims; split the stage")
+    _check_types(stage, source, Sdf)
     length, mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     if not (0 < length < 1e6 and 0 < mass < 1e9):
         raise ModelError(f"{source}: metersPerUnit {length} and kilogramsPerUnit {mass} must be above zero")
     up = _UP if UsdGeom.GetStageUpAxis(stage) == UsdGeom.Tokens.y else np.eye(3)
     return Stage(stage, length, mass, up, source)
+
+
+@contextmanager
+def readable(source: str) -> Iterator[None]:
+    """What USD's own code says within this block, as a ModelError."""
+    from pxr import Tf
+
+    try:
+        yield
+    except Tf.ErrorException as error:
+        try:
+            words = " ".join(str(error).split())
+        except UnicodeDecodeError:  # the message quotes the file
+            words = "it holds bytes that are no UTF-8"
+        raise ModelError(f"{source}: not a readable USD file: {printable(words)[1:-1]}") from None
+
+
+def _check_types(stage: Any, source: str, Sdf: Any) -> None:
+    """Raise ModelError for an attribute with a value of no known type, or text for a number, or a number for text."""
+    words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
+    for prim in stage.Traverse():
+        for attribute in prim.GetAuthoredAttributes():
+            kind, value = attribute.GetTypeName(), attribute.Get()
+            unknown = isinstance(value, Sdf.UnregisteredValue)
+            if unknown or (value is not None and not kind.isArray and isinstance(value, str) != (kind in words)):
+                what = f"{source}: {printable(str(attribute.GetPath()))}"
+                raise ModelError(
+                    f"{what} has a value of {'no known type' if unknown else f'another type than {kind}'}; correct it"
+                )
 
 
 def _check_size(path: Path, source: str) -> None:
@@ -89,7 +118,7 @@ def _check_size(path: Path, source: str) -> None:
             raise ModelError(f"{printable(str(path))} is not a regular file")
         size = path.stat().st_size
     except (OSError, ValueError):
-        raise ModelError(f"{printable(str(path))} cannot be read") from None
+        raise ModelError(f"{printable(str(path))} cannot be read; correct the path, or the rights to read it") from None
     if size > MAX_BYTES:
         raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the stage")
 

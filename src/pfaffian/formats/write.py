@@ -1,4 +1,4 @@
-"""Mechanisms to files: the kind is told by the suffix."""
+"""Mechanisms to files: the suffix decides the format."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ import numpy as np
 from pfaffian.errors import BuildError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 
 CHECKING = os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
@@ -32,18 +34,40 @@ def remembered(maxsize: int) -> Callable[[_Function], _Function]:
 
         @wraps(make)
         def checked(*arguments: Any) -> Any:
-            if not CHECKING:
-                return cached(*arguments)
-            hits = cached.cache_info().hits
-            value = cached(*arguments)
-            if cached.cache_info().hits > hits:
-                compare(f"{make.__module__}.{make.__qualname__}", value, make(*arguments))
-            return value
+            return _checked(make, cached, arguments) if CHECKING else cached(*arguments)
 
         checked.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
 
     return of
+
+
+_COMPARED: ContextVar[set[Any] | None] = ContextVar("compared", default=None)
+"""What has been compared since the outermost comparison began, which computes what it calls anew too: each once."""
+
+
+def _checked(make: Callable[..., Any], cached: Any, arguments: tuple[Any, ...]) -> Any:
+    compared, hits = _COMPARED.get(), cached.cache_info().hits
+    value = cached(*arguments)
+    if cached.cache_info().hits == hits or (compared is not None and (make, arguments) in compared):
+        return value
+    before = _COMPARED.set(set() if compared is None else compared)
+    try:
+        compare(f"{make.__module__}.{make.__qualname__}", value, make(*arguments))
+    finally:
+        _COMPARED.reset(before)
+    if compared is not None:
+        compared.add((make, arguments))
+    return value
+
+
+def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
+    """make(), once for an object that lives as long as its expressions: the result stays in the object's own dict."""
+    notes = vars(owner)
+    if key not in notes:
+        notes[key] = make()
+    value: _Value = notes[key]
+    return value
 
 
 def compare(what: str, found: Any, made: Any) -> None:

@@ -11,3 +11,7 @@ from pfaffian.maths import linear, operators, se3, so3, subgroups
 operators.install()
 
 __all__ = ["linear", "se3", "so3", "subgroups"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -121,7 +121,7 @@ CLOSURES = {
 
 def rate(kind: ClosureKind, R: ca.SX, r: ca.SX, number: ca.SX, V: ca.SX) -> ca.SX:
     """(rows, 6) dL/dt at a twist V (6, 1); zero for a constant L."""
-    if not _turns(kind):
+    if not _varies_with_pose(kind):
         return ca.SX(len(kind.rows), 6)
     S, s = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3)
     L = kind.residual(S, s, number).L
@@ -133,7 +133,7 @@ def rate(kind: ClosureKind, R: ca.SX, r: ca.SX, number: ca.SX, V: ca.SX) -> ca.S
 
 
 @cache
-def _turns(kind: ClosureKind) -> bool:
-    """Whether L depends on where B is."""
+def _varies_with_pose(kind: ClosureKind) -> bool:
+    """Whether the rows L of a closure depend on the pose of B seen from A."""
     S, s = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3)
     return ca.depends_on(kind.residual(S, s, ca.SX.sym("number")).L, ca.veccat(S, s))

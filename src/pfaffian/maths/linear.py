@@ -146,6 +146,13 @@ def orthogonalise(
         groups: of row indices, one after the other; each row alone, in order, if not given.
         reflected: whether rows are taken out of others by reflections, see `maths.reflection`, which fill in less; with one
             pass and columns of one weight.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> found = linear.orthogonalise(ca.SX([[3, 4], [6, 8]]), ca.SX(2, 0), 1e-9)
+        >>> print(found.rank, found.independent)  # the second row is twice the first
+        1 [1, 0]
     """
     m, n = A.shape
     rows = [ca.sparsify(A[i, :]) for i in range(m)]
@@ -153,8 +160,7 @@ def orthogonalise(
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     squared = [_squared(r, counted) for r in rows]
     independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
-    Q: list[ca.SX] = []
-    steps: list[RowStep] = []
+    Q, steps = list[ca.SX](), list[RowStep]()
     for group, waiting in _turns(rows, groups):
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
@@ -184,9 +190,8 @@ def orthogonalise(
         left[i] += (1 - independent[i]) * _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)
 
     none = ca.SX(0, 1)
-    bare = Orthogonal(
-        ca.vertcat(ca.SX(0, n), *Q), none, ca.vertcat(none, *independent), ca.vertcat(none, *left), none, tuple(steps)
-    )
+    chosen, remains = (ca.vertcat(none, *x) for x in (independent, left))
+    bare = Orthogonal(ca.vertcat(ca.SX(0, n), *Q), none, chosen, remains, none, tuple(steps))
     D, rest = bare.carry(B)
     return bare._replace(D=D, rest=rest)
 
@@ -205,7 +210,13 @@ def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tu
 
 
 def connected(supports: Sequence[set[int]]) -> list[list[int]]:
-    """Indices of sets in parts without common elements."""
+    """Indices of sets in parts without common elements.
+
+    Example:
+        >>> from pfaffian.maths import linear
+        >>> linear.connected([{0, 1}, {2}, {1, 3}])
+        [[1], [0, 2]]
+    """
     parts: list[tuple[set[int], list[int]]] = []
     for i, support in enumerate(supports):
         touching = [p for p in parts if p[0] & support]
@@ -248,6 +259,15 @@ def smallest(rows: Orthogonal, B: ca.SX, start: ca.SX | None = None) -> ca.SX:
 
     As accurate after one pass as after two: where Q^T D would add up the overlap of rows, each row adds only what the later
     ones have left to it. [Bjoerck and Paige 1994]
+
+    rows: of A, as `orthogonalise` makes them.   B: (m, k).   start: (n, k), zero if None.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> rows = linear.orthogonalise(ca.SX([[1, 1]]), ca.SX(1, 0), 1e-9, passes=1)
+        >>> print(ca.evalf(linear.smallest(rows, ca.SX([2]))))  # of all x with x_1 + x_2 = 2
+        [1, 1]
     """
     D, _ = rows.carry(B)
     assert start is None or not any(step.of.u.nnz() for step in rows.steps), "what is left of reflected rows has other columns"
@@ -264,7 +284,14 @@ def _squared(r: ca.SX, counted: ca.DM | None = None) -> ca.SX:
 
 
 def handedness(Q: ca.SX) -> ca.SX:
-    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 if n = 0."""
+    """The determinant of an orthogonal Q (n, n), 1 or -1, by reflections of its columns; 1 if n = 0.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> float(linear.handedness(ca.SX([[0, 1], [1, 0]])))  # it swaps two axes
+        -1.0
+    """
     sign = ca.SX(1)
     while Q.shape[0]:
         side = ca.if_else(Q[0, 0] < 0, -1, 1)
@@ -278,6 +305,13 @@ def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
     """Orthonormal rows (n, n) that span the null space of orthonormal rows Q (m, n), and which of them are not zero.
 
     A row of I - Q^T Q is dropped if less than `tolerance` of it is left: compared with 1, not with its own length.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> basis, there = linear.null_space(ca.SX([[0, 1]]), 1e-9)
+        >>> print(ca.sparsify(basis), there)
+        [[1, 00]] 1
     """
     n = Q.shape[1]
     P = ca.SX.eye(n) - Q.T @ Q
@@ -289,6 +323,14 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
     """A^-1 B by LU without pivoting, for A (n, n) with x^T A x > 0, symmetric or not.
 
     Elimination keeps that property, so every pivot is positive; growth stays small for the matrices used here.
+
+    B: (n, k).
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.solve_definite(ca.SX([[2, 1], [0, 4]]), ca.SX([4, 8])))
+        [1, 2]
     """
     return _eliminate(A, B, lambda U: U)
 
@@ -296,6 +338,14 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
     """A^-1 B for a symmetric positive definite A (n, n), of which only the upper half is read: half the work of
     `solve_definite`.
+
+    B: (n, k).
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.solve_symmetric(ca.SX([[2, 1], [1, 3]]), ca.SX([5, 10])))
+        [1, 3]
     """
     return _eliminate(symmetric(A), B, symmetric)
 
@@ -325,6 +375,20 @@ class Semidefinite(NamedTuple):
     independent: ca.SX
 
 
+def least_squares(A: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
+    """x of least |A x - b| by A^T A x = A^T b, zero where columns of A depend on those before; see `solve_semidefinite`.
+
+    A: (m, n).   b: (m, k).   tolerance: of A^T A, as in `solve_semidefinite`.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.least_squares(ca.SX([[1], [1]]), ca.SX([1, 3]), 1e-9).x)  # the mean
+        2
+    """
+    return solve_semidefinite(A.T @ A, A.T @ b, tolerance)
+
+
 def solve_semidefinite(
     G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None, groups: Sequence[Sequence[int]] | None = None
 ) -> Semidefinite:
@@ -332,6 +396,13 @@ def solve_semidefinite(
 
     G: (m, m) positive semidefinite.   b: (m, k).   x is a solution if b is in the range of G, zero on skipped rows.
     size, groups: as in `orthogonalise`.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> found = linear.solve_semidefinite(ca.SX([[1, 1], [1, 1]]), ca.SX([3, 3]), 1e-9)
+        >>> print(found.x, found.independent)  # the second row repeats the first
+        [3, 00] [1, 0]
     """
     m = G.shape[0]
     S, y, diagonal = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]

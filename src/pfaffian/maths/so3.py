@@ -32,7 +32,15 @@ _EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
 
 
 def scalars(value: Matrix, n: int) -> list[Matrix]:
-    """The n entries of a column, as a list."""
+    """The n entries of a column, as a list.
+
+    value: n numbers or expressions.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> so3.scalars([1.0, 2.0], 2)
+        [DM(1), DM(2)]
+    """
     return list(ca.vertsplit(matrix(value, n)))
 
 
@@ -42,7 +50,13 @@ def _sparse(m: Matrix) -> Matrix:
 
 
 def matrix(value: Matrix, rows: int, columns: int = 1) -> Matrix:
-    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM. Raises ModelError: another shape."""
+    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM. Raises ModelError: another shape.
+
+    Example:
+        >>> from pfaffian.maths import so3
+        >>> print(so3.matrix([1.0, 2.0, 3.0], 3))
+        [1, 2, 3]
+    """
     m: Matrix = value
     if isinstance(value, Sequence) and any(isinstance(e, ca.SX | ca.DM | ca.MX) for e in value):
         m = ca.vertcat(*value)
@@ -86,13 +100,27 @@ def _horner(coefficients: list[float], x: Matrix) -> Matrix:
 
 
 def isotropic(factors: Sequence[Matrix], w: Matrix) -> Matrix:
-    """a 1 + b hat(w) + c w w^T for factors (a, b, c): the form of every isotropic function of a vector. -> (3, 3)."""
+    """a 1 + b hat(w) + c w w^T for factors (a, b, c): the form of every isotropic function of a vector. -> (3, 3).
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> print(so3.isotropic((1.0, 0.0, 2.0), ca.DM([0, 0, 3])))  # 1 + 2 w w^T
+        [[1, 0, 0], [0, 1, 0], [0, 0, 19]]
+    """
     a, b, c = factors
     return a * ca.DM.eye(3) + hat(b * w) + symmetric(ca.mtimes(c * w, w.T))
 
 
 def symmetric(m: Matrix) -> Matrix:
-    """A matrix known to be symmetric, made so to the last bit from its upper half; the lower half is never computed."""
+    """A matrix known to be symmetric, made so to the last bit from its upper half; the lower half is never computed.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> print(so3.symmetric(ca.DM([[1, 2], [7, 3]])))
+        [[1, 2], [2, 3]]
+    """
     return ca.triu2symm(ca.triu(m))
 
 
@@ -235,7 +263,14 @@ def dexp_right_inv(w: Matrix) -> Matrix:
 
 
 def dexp_inv_factors(s: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """a(s) = x cot x with s = (2x)^2 < (2 pi)^2, g = (1 - a)/s, and 2 dg/ds."""
+    """a(s) = x cot x with s = (2x)^2 < (2 pi)^2, g = (1 - a)/s, and 2 dg/ds.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> [round(float(x), 9) for x in so3.dexp_inv_factors(ca.DM(0.0))]
+        [1.0, 0.083333333, 0.002777778]
+    """
     c0, c1, c2, c3, c4, c5 = stumpff(s / 4, 5)  # half angles: no digits lost towards 2 pi
     r = 1 / c1
     d = (c2 - c3) * r
@@ -264,6 +299,12 @@ def conjugate_z(cos: Matrix, sin: Matrix, X: Matrix) -> Matrix:
     """Rz X Rz^T for any X (3, 3), by double angles: half the operations of two products.
 
     The sums and differences of the upper left block's entries turn by twice the angle; cos, sin are those of the angle itself.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> print(ca.diag(so3.conjugate_z(0.0, 1.0, ca.diag(ca.DM([1, 2, 3])))))  # turned by a quarter
+        [2, 1, 3]
     """
     s2, sc = sin * sin, sin * cos
     p, q = X[1, 1] - X[0, 0], X[0, 1] + X[1, 0]
@@ -336,6 +377,12 @@ def quat_of(R: Matrix) -> Matrix:
     """Quaternion of a rotation matrix, of length between 2 and 4 and either sign, from the best of four formulas.
 
     They are the columns of 4 q q^T; the chosen one belongs to a component of q with a square of at least 1/4.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> print(so3.quat_of(ca.diag(ca.DM([-1, 1, -1]))))  # half a turn about y
+        [0, 4, 0, 0]
     """
     R = matrix(R, 3, 3)
     a, b, c = R[0, 0], R[1, 1], R[2, 2]
@@ -424,7 +471,16 @@ def quat_log(q: Matrix) -> Matrix:
 
 
 def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """f with log = f (x, y, z), and for the angle 2x of the rotation a = x cot x and g = (1 - a)/(2x)^2."""
+    """f with log = f (x, y, z), and for the angle 2x of the rotation a = x cot x and g = (1 - a)/(2x)^2.
+
+    q: (4, 1) unit quaternion, scalar last.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import so3
+        >>> print(so3.log_factors(ca.DM([0.0, 0.0, 1.0, 0.0]))[0])  # half a turn: the angle pi along (0, 0, 1)
+        3.14159
+    """
     n2, w = ca.sumsqr(q[:3]), q[3]
     near = n2 < NEAR_TANGENT * w * w
     sign = ca.if_else(w < 0, -1.0, 1.0)

@@ -323,6 +323,14 @@ planar-helical: H_p x R^2, a helix normal to the plane it slides in.
 def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
     """Whether the span of twists, the columns of a numeric (6, k), is closed under the bracket: then the motions that a joint
     leaves are a group, and its twist in the body a constant subspace. [chhabra14 def. 2.1.2]
+
+    basis: (6, k).   tolerance: relative to the largest singular value.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import subgroups
+        >>> subgroups.is_subgroup(np.eye(6)[:, 3:]), subgroups.is_subgroup(np.eye(6)[:, 3:5])  # turns about three axes, and two
+        (True, False)
     """
     B = np.array(ca.DM(basis).full())
     Q, sizes, _ = np.linalg.svd(B, full_matrices=False)
@@ -339,6 +347,14 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
     """Name of the group of a numeric algebra (6, k), columns [v; w] closed under the bracket: "SE(2) x R", say; "none" of no
     motion. [chhabra14 table 2.1]
     Raises ModelError: the twists are no algebra, so that the motions they begin are no group.
+
+    basis: (6, k).   tolerance: relative to the largest singular value.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import subgroups
+        >>> subgroups.name_of(np.eye(6)[:, [0, 1, 5]])
+        'SE(2)'
     """
     B = np.array(ca.DM(basis).full()).reshape(6, -1)
     if not is_subgroup(B, tolerance):
@@ -360,6 +376,16 @@ def isotropy(basis: Matrix, momentum: Matrix, tolerance: float = 1e-9) -> np.nda
 
     [chhabra14 table 3.1]   basis: (6, k) B, numeric twists [v; w] closed under the bracket.   momentum: (k,) mu that belongs to
     them [N s, N m s], in the frame of B. Columns are orthonormal in x.
+
+    tolerance: relative to the largest entry of the momentum.
+
+    Example:
+        >>> import numpy as np
+        >>> from pfaffian.maths import subgroups
+        >>> abs(subgroups.isotropy(np.eye(6)[:, 3:], [0.0, 0.0, 2.0])).round(9)  # turns about the angular momentum
+        array([[0.],
+               [0.],
+               [1.]])
     """
     B, mu = np.array(ca.DM(basis).full()).reshape(6, -1), np.asarray(momentum, dtype=float).ravel()
     k, back = B.shape[1], np.linalg.pinv(B)

@@ -123,6 +123,7 @@ def _entries(b: ca.SX) -> dict[int, ca.SX]:
 
 
 def _column(x: dict[int, ca.SX], n: int) -> ca.SX:
+    """(n, 1) with these entries, zero elsewhere."""
     out = ca.SX(n, 1)
     for k in sorted(x):
         out[k] = x[k]

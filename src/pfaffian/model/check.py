@@ -183,11 +183,11 @@ def _check_references(m: Mechanism) -> None:
         if isinstance(c, Closure):
             _check_bodies(f"constraint {c.name!r}", (c.body_a, c.body_b), bodies)
             if c.body_a == c.body_b:
-                raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}")
+                raise ModelError(f"constraint {c.name!r}: both ends are on {c.body_a!r}; name two bodies")
     for f in m.forces:
         named = _ends(f)
         if len(set(named)) < len(named):
-            raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}")
+            raise ModelError(f"force {f.name!r}: both ends are on {named[0]!r}; name two bodies")
         _check_bodies(f"force {f.name!r}", named, bodies)
         for n in _joints(f):
             if n not in owners:
@@ -209,7 +209,7 @@ def _check_references(m: Mechanism) -> None:
 def _check_driven(name: str, joint: str, component: int, owners: Mapping[str, Joint | Coordinates]) -> Joint | Coordinates:
     """The joint or coordinates that an actuator acts on. Raises ModelError: it has no such velocity."""
     if joint not in owners:
-        raise ModelError(f"actuator {name!r}: there is no joint {joint!r}")
+        raise ModelError(f"actuator {name!r}: there is no joint {joint!r}; {nearest(joint, list(owners))}")
     owner = owners[joint]
     if isinstance(owner, Joint) and owner.mimic:
         led = ", ".join(owner.mimic.joints)
@@ -232,13 +232,14 @@ def _joints(f: Force) -> tuple[str, ...]:
     """The joints or coordinates that a force names."""
     if isinstance(f, GeneralisedForce):
         return () if f.joint is None else (f.joint,)
-    return getattr(f.value, "joints", ()) if isinstance(f, Wrench) else ()
+    law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
+    return getattr(law, "joints", ())
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
     for n in names:
         if n not in bodies:
-            raise ModelError(f"{what}: there is no body {n!r}")
+            raise ModelError(f"{what}: there is no body {n!r}; {nearest(n, sorted(bodies))}")
 
 
 def _check_parameters(m: Mechanism) -> None:

@@ -328,6 +328,10 @@ class StopEnergy:
     range: Range
     press: Press
 
+    @property
+    def joints(self) -> tuple[str]:
+        return (self.range.joint,)
+
     def __call__(self, k: Any) -> ca.SX:
         return sum((self.press.energy(gap) for gap, _ in self.range.gaps(k)), ca.SX(0))
 
@@ -422,8 +426,8 @@ def stops(
         array([5.])
     """
     found: list[Potential | GeneralisedForce] = []
-    for j in joints:
-        if not hasattr(j, "limits"):
+    for j in [joints] if isinstance(joints, str) else joints:
+        if isinstance(j, str) or not hasattr(j, "limits"):
             raise ModelError(f"stops: joints are needed, as m.joints, got {brief(j)}")
         for i, limits in enumerate(j.limits):
             if limits == UNLIMITED:

@@ -240,7 +240,8 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
         leaves = np.abs(rows @ K).max(initial=0.0)
         if leaves > 1e-9 * max(1.0, np.abs(rows).max(initial=0.0) * np.abs(K).max()):
             raise ModelError(
-                f"coordinates {c.name!r}: K leads off phi = 0, |dphi/dq K| = {leaves:.3g} at q = {brief(q.tolist())}"
+                f"coordinates {c.name!r}: K leads off phi = 0, |dphi/dq K| = {leaves:.3g} at q = {brief(q.tolist())}; "
+                "choose K so that dphi/dq K = 0 wherever phi = 0"
             )
         rank = np.linalg.matrix_rank(rows, tol=RANK * max(1.0, np.abs(rows).max(initial=0.0))) if rows.size else 0
         if i == 0 and c.nv != c.nq - rank:

@@ -27,6 +27,10 @@ class Teeth:
     ratio: ca.SX
     play: ca.SX
 
+    @property
+    def joints(self) -> tuple[str, str]:
+        return self.driven, self.by
+
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """Each gap and its rate."""
         x = _one(k.joint(self.driven), self.driven) - self.ratio * _one(k.joint(self.by), self.by)
@@ -69,6 +73,10 @@ class GapEnergy:
     def bodies(self) -> tuple[str, ...]:
         return getattr(self.of, "bodies", ())
 
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return getattr(self.of, "joints", ())
+
     def __call__(self, k: Any) -> ca.SX:
         # The rates are not looked at: they would make the energy one of velocities.
         return sum((self.press.energy(gap) for gap, _ in self.of.gaps(k)), ca.SX(0))
@@ -87,6 +95,10 @@ class GapLoss:
     @property
     def bodies(self) -> tuple[str, ...]:
         return getattr(self.of, "bodies", ())
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return getattr(self.of, "joints", ())
 
     def __call__(self, k: Any) -> ca.SX:
         total = ca.SX(0)
@@ -139,8 +151,12 @@ def gear(
     """
     what = f"force {name!r}"
     _two(what, driven, by, "joint")
-    play = not_negative(backlash, f"{what}: backlash") / 2
-    teeth = Teeth(driven, by, scalar(ratio, f"{what}: ratio"), play)
+    play, turns = not_negative(backlash, f"{what}: backlash") / 2, scalar(ratio, f"{what}: ratio")
+    if turns.is_zero():
+        raise ModelError(
+            f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; a joint's own spring holds it"
+        )
+    teeth = Teeth(driven, by, turns, play)
     press = press_of(what, stiffness, exponent, damping)
     return Potential(f"{name} teeth", GapEnergy(teeth, press)), Dissipation(f"{name} loss", GapLoss(teeth, press))
 
@@ -192,6 +208,10 @@ class Stretch:
     weight: ca.SX
     rates: bool
 
+    @property
+    def joints(self) -> tuple[str, str]:
+        return self.driven, self.by
+
     def __call__(self, k: Any) -> ca.SX:
         x, y = (k.joint_rate(n) if self.rates else k.joint(n) for n in (self.driven, self.by))
         return self.weight * (self.radii[0] * _one(x, self.driven) - self.radii[1] * _one(y, self.by)) ** 2 / 2
@@ -238,7 +258,7 @@ def _two(what: str, first: Any, last: Any, kind: str) -> None:
         if not isinstance(x, str):
             raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
     if first == last:
-        raise ModelError(f"{what}: both ends are on {first!r}")
+        raise ModelError(f"{what}: both ends are on {first!r}; name two")
 
 
 @data
@@ -287,8 +307,11 @@ def gust(
         raise ModelError(f"gust: seed must be a whole number from 0, got {brief(seed)}")
     sigma, L = (_three(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
     (V,) = _three(speed, "gust: speed")[:1]
-    if (sigma < 0).any() or not (L > 0).all() or not V > 0:
-        raise ModelError("gust: intensity must not be below zero; length and speed must be above it")
+    if (sigma < 0).any():
+        raise ModelError(f"gust: intensity must not be below zero, got {brief(intensity)}")
+    for word, x, given in (("length", L, length), ("speed", V, speed)):
+        if not np.all(x > 0):
+            raise ModelError(f"gust: {word} must be above zero, got {brief(given)}")
     random = np.random.default_rng(seed)
     # Equal parts of the power: its integral to w is sigma^2 2/pi atan(T w), of which each cosine has a random quantile.
     part = (np.arange(WAVES) + random.uniform(0.02, 0.98, (3, WAVES))) / WAVES

@@ -28,7 +28,7 @@ from pfaffian.model.fluid import propeller
 from pfaffian.model.force import Wrench, actuator, thruster, wrench
 from pfaffian.model.joint import joint
 from pfaffian.model.mechanism import Mechanism, mechanism
-from pfaffian.model.number import Scalar, floats, named_float, scalar, several, vector
+from pfaffian.model.number import Scalar, floats, named_float, not_negative, scalar, several, vector
 from pfaffian.model.pose import pose
 
 _PROPELLER = {"rotor": 3.6e-5, "thrust": 1.44e-5, "torque": 2.45e-7, "friction": 0.005}
@@ -120,7 +120,7 @@ def multicopter(
     phi, eps = _arms(azimuths, spins, what)
     m, s, spin = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), scalar(rotor, f"{what}: rotor")
     I = tensor(inertia, f"{what}: inertia") - m * (ca.dot(s, s) * ca.SX.eye(3) - s @ s.T)
-    length, heights = scalar(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilt is not None, what)
     flat = ca.diag(ca.vertcat(spin / 2, spin / 2, spin))
     arms, propellers, tilts, turns, servos, motors, forces = [], [], [], [], [], [], []
@@ -200,7 +200,7 @@ def thrust_multicopter(
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
     kappa = scalar(torque, f"{what}: torque") / scalar(thrust, f"{what}: thrust")
-    length, heights = scalar(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilting, what)
     groups: dict[str, list[Any]] = {"up": [], "across": []} if tilting else {"thrust": []}
     for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
@@ -255,7 +255,7 @@ def bicopter(
         array([0.1, 0. , 0.1, 0. ])
     """
     what = f"bicopter {name!r}"
-    out, up = scalar(arm, f"{what}: arm"), scalar(height, f"{what}: height")
+    out, up = not_negative(arm, f"{what}: arm"), scalar(height, f"{what}: height")
     beta = named_float(lean, f"{what}: lean")
     motors = []
     for i, side in enumerate((1, -1), start=1):

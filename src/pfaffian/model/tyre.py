@@ -78,7 +78,7 @@ def tyre(
         load: N [N]: a number or Parameter, or a function f(k) of the mechanism's Kinematics that returns it.
         friction: mu, of the largest force per load [1]; 1 by default.
         stiffness: B [1]; 10 by default.
-        shape: C [1]; 1.3 by default. Above 1 the force falls beyond its peak.
+        shape: C [1], at most 2; 1.3 by default. Above 1 the force falls beyond its peak.
         curvature: E [1], at most 1; 0 by default.
         speed: V_0 below which the wheel's speed no longer divides the slip [m/s], 0.5 by default.
         axis: (3,) of the wheel, in its frame; y by default.
@@ -103,7 +103,10 @@ def tyre(
     E = scalar(curvature, f"{what}: curvature")
     if E.is_constant() and float(E) > 1:
         raise ModelError(f"{what}: curvature must be at most 1, got {float(E):g}: the force would change its sign")
-    numbers = positive(stiffness, f"{what}: stiffness"), positive(shape, f"{what}: shape"), E
+    C = positive(shape, f"{what}: shape")
+    if C.is_constant() and float(C) > 2:
+        raise ModelError(f"{what}: shape must be at most 2, got {float(C):g}: the force would push where it slips fast")
+    numbers = positive(stiffness, f"{what}: stiffness"), C, E
     pressed = load if callable(load) and not isinstance(load, ca.SX) else not_negative(load, f"{what}: load")
     disk = Disk(*circle(what, wheel, radius, axis, centre), plane_of(what, on, through, normal, 0.0))
     law = TyreForce(disk, pressed, not_negative(friction, f"{what}: friction"), numbers, positive(speed, f"{what}: speed"))

@@ -16,7 +16,7 @@ from pfaffian.evaluate.arrays import as_number
 from pfaffian.formats.file import as_path
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.folder import place, prepare
-from pfaffian.simulate.casadi_functions import Made, casadi_function, explicit
+from pfaffian.simulate.casadi_functions import FunctionRequest, casadi_function, explicit
 from pfaffian.simulate.step import Scheme
 
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -108,8 +108,8 @@ def acados_model(m: Mechanism, *, step: float, name: str = "model", scheme: Sche
     xdot, f = ca.SX.sym("xdot", x.numel()), rate(*given)
     both = ("x", "u")
     functions = [
-        Made(m, "rate", both, False).matrices(),
-        Made(m, "step", both, False, explicit(m, None, scheme, "acados_model"), h).matrices(),
+        FunctionRequest(m, "rate", both, False).matrices(),
+        FunctionRequest(m, "step", both, False, explicit(m, None, scheme, "acados_model"), h).matrices(),
         casadi_function(m, "constraints", backend="casadi"),
     ]
     states = [*[f"q {n}" for n in m.q_names], *[f"v {n}" for n in m.v_names]]

@@ -43,7 +43,7 @@ def switched(m: Mechanism) -> tuple[Target, ...]:
 
 @remembered(64)
 def faults(m: Mechanism, parameters: tuple[str, ...] = ()) -> tuple[Fault, ...]:
-    """The faults that `found` flags, in order.   parameters: those that the run changes."""
+    """The faults that `fault_flags` tells of, in order.   parameters: those that the run changes."""
     come, jump, unclear = switched(m), jumping(m, parameters), _unclear(m)
     listed = []
     if come:
@@ -60,7 +60,7 @@ def faults(m: Mechanism, parameters: tuple[str, ...] = ()) -> tuple[Fault, ...]:
     return tuple(listed)
 
 
-def found(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
+def fault_flags(before: Terms, after: Terms, ahead: Terms, h: ca.SX, limit: float, parameters: Sequence[str] = ()) -> ca.SX:
     """(n, 1) flags, 1 where a step of h [s] has one of the `faults`.
 
     before, after: the state at the start of the step, and at its end before it is corrected.   ahead: that at the start, at

@@ -76,7 +76,7 @@ def casadi_function(
             "casadi" an expression of SX that CasADi evaluates. The numbers agree to rounding.
     Returns:
         a casadi.Function, for symbols of SX and MX. p are the mechanism's parameters, in the order of `p_names`; m.p_defaults
-        are their values.
+        are their values. Inputs that are left out in a call by names are zero, but for p, which is then NaN.
     Raises ModelError: another name, a step without length, or what `step_derivatives` refuses.
     Raises BuildError: backend "c" without a compiler.
 
@@ -93,7 +93,7 @@ def casadi_function(
     as_mechanism(m)
     one_of(what, FUNCTIONS, "casadi_function: what")
     one_of(backend, get_args(By), "casadi_function: backend")
-    made = Made(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
+    made = FunctionRequest(m, what, as_names(wrt, "wrt") if len(wrt) else (), as_flag(hessian, "hessian"))
     if what == "step":
         if step is None:
             raise ModelError("casadi_function: give the length of a step too, such as step=0.01 [s]")
@@ -132,8 +132,8 @@ INPUTS = {
 
 
 @dataclass(frozen=True)
-class Made:
-    """What is asked for, and the functions that it takes.   hessian: with second derivatives.   simulation, h: of a step."""
+class FunctionRequest:
+    """The functions that are requested.   hessian: with second derivatives.   simulation, h: of a step."""
 
     mechanism: Mechanism
     what: str
@@ -201,7 +201,13 @@ def _followed(first: ca.Function, smooth: ca.Function) -> ca.Function:
 def _called(f: ca.Function, derivatives: dict[str, ca.Function]) -> ca.Function:
     """The same function, with these derivatives under the names by which CasADi asks for them."""
     given = [ca.SX.sym(name, f.sparsity_in(i)) for i, name in enumerate(f.name_in())]
-    return ca.Function(f.name(), given, f.call(given), *_named(f.name_in(), f.name_out()), {**STAY, "cache": derivatives})
+    options = {**STAY, **_defaults(f.name_in()), "cache": derivatives}
+    return ca.Function(f.name(), given, f.call(given), *_named(f.name_in(), f.name_out()), options)
+
+
+def _defaults(names: Sequence[str]) -> dict[str, Any]:
+    """Options: what CasADi takes for inputs that a caller leaves out. Parameters of zero would be another machine."""
+    return {"default_in": [np.nan if name == "p" else 0.0 for name in names]}
 
 
 def _jacobian(f: ca.Function) -> ca.Function:
@@ -216,7 +222,8 @@ def step_function(s: Simulation, h: float, matrices: bool) -> ca.Function:
     """(x, u, p, t) -> x_next.   matrices: whether all derivatives are wanted, so that stages compute theirs once."""
     (x, w, p, t, length), there = (with_matrices if matrices else with_products)(s).step(s)
     whole = ca.Function("step_of_length", [x, w, p, t, length], [there])
-    return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(("x", "u", "p", "t"), ("x_next",)))
+    named = INPUTS["step"]
+    return ca.Function("step", [x, w, p, t], [whole(x, w, p, t, h)], *_named(named, ("x_next",)), _defaults(named))
 
 
 def _named(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -236,7 +243,7 @@ def _beside(
     pairs = [(o, i) for o in f.name_out() for i in wrt]
     more = [block(f.index_out(o), f.index_in(i)) for o, i in pairs]
     names = [*f.name_out(), *[f"{o}_by_{i}" for o, i in pairs]]
-    return ca.Function(f.name(), given, [*values, *more], f.name_in(), names)
+    return ca.Function(f.name(), given, [*values, *more], f.name_in(), names, _defaults(f.name_in()))
 
 
 class _Dynamics:
@@ -322,7 +329,7 @@ def _differentiated(
     if smooth is not None:
         s = ca.Function(name, inputs, smooth, *_named(named, outputs))
         derivatives[:2] = _followed(derivatives[0], s.forward(1)), _followed(derivatives[1], s.reverse(1))
-    options: dict[str, Any] = {**STAY, "cache": {f.name(): f for f in derivatives}}
+    options = {**STAY, **_defaults(named), "cache": {f.name(): f for f in derivatives}}
     return ca.Function(name, inputs, values, *_named(named, outputs), options)
 
 
@@ -332,17 +339,15 @@ def _inverse(T: Terms) -> ca.Function:
     T, a = Terms(driven, T.q, T.v, ca.SX(driven.nu, 1), T.t), ca.SX.sym("v_dot", m.nv)
     force = T.inertia_force(a) - T.f
     u = ca.densify(allocate(T, force, weights(driven)).u)
+    given, named = [T.q, T.v, a, m.p_symbols, T.t], INPUTS["inverse_dynamics"]
     values = [u, ca.densify(force - T.B @ u)]
-    return ca.Function(
-        "inverse_dynamics", [T.q, T.v, a, m.p_symbols, T.t], values, *_named(("q", "v", "v_dot", "p", "t"), ("u", "reaction"))
-    )
+    return ca.Function("inverse_dynamics", given, values, *_named(named, ("u", "reaction")), _defaults(named))
 
 
 def _constraints(T: Terms) -> ca.Function:
+    given, named = [T.q, T.v, T.mechanism.p_symbols, T.t], INPUTS["constraints"]
     values = [ca.densify(x) for x in (T.rows.phi, T.rows.eta)]
-    return ca.Function(
-        "constraints", [T.q, T.v, T.mechanism.p_symbols, T.t], values, *_named(("q", "v", "p", "t"), ("phi", "eta"))
-    )
+    return ca.Function("constraints", given, values, *_named(named, ("phi", "eta")), _defaults(named))
 
 
 _MAKE: dict[str, Callable[[Terms], ca.Function]] = {

@@ -1,4 +1,4 @@
-"""What a control law answers in a run, the loop through the reactions that it measures closed."""
+"""The inputs of a control law in a run, with the loop through the reactions that it measures closed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from pfaffian.terms.terms import Terms
 def command_of(T: Terms, control: Control | None, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
 
-    What the law builds of a T under no inputs the caller need not build again.
-    control: None: the inputs of the run are those of the mechanism.   held: what its parts in discrete time hold.
+    Terms that the law builds without inputs are built once for the caller too.
+    control: None: the inputs of the run are those of the mechanism.   held: inputs and signals of its parts in discrete time.
     """
     if control is None:
         return Command(w, signals=held.signals if held is not None else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -22,7 +23,7 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 KINDS = ("forward_dynamics", "step")
-"""What can be asked for."""
+"""Functions that can be differentiated."""
 
 
 class ValueAndSlopes(NamedTuple):
@@ -40,6 +41,15 @@ class ValueAndSlopes(NamedTuple):
         if not self.states <= len(arrays) <= self.states + 2:
             raise ModelError(f"{name}: {self.states} to {self.states + 2} arrays are needed, got {len(arrays)}")
         return (*arrays, *self.default[len(arrays) - self.states :])
+
+    def check(self, arrays: Sequence[Any], name: str, *, batch: str = "") -> None:
+        """Raise ModelError unless each array has the size of its input.   batch: how one is asked for, if not by more axes."""
+        labels = ("x", "u", "p") if self.states == 1 else ("q", "v", "u", "p")
+        for label, x, n in zip(labels, arrays, self.value.shape.inputs, strict=True):
+            shape = tuple(x.shape)
+            if shape[-1:] != (n,) or (batch and len(shape) > 1):
+                more = f"; {batch}" if batch and shape[-1:] == (n,) else ""
+                raise ModelError(f"{name}: {label} has shape {shape}: ({'' if batch else '..., '}{n},) is needed{more}")
 
     def call(self, of: kernel.Kernel, arrays: tuple[Any, ...], threads: int) -> tuple[np.ndarray, ...]:
         """What a kernel gives for arrays (..., n), whose leading axes are broadcast: arrays (..., n)."""

@@ -45,9 +45,9 @@ def jax_function(
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
-        the function; p may be left out, and is then that of the mechanism's defaults, as may u of a mechanism without inputs.
-    Raises ModelError: jax is not installed, or has no double precision switched on; an array of another precision; what
-        `step_derivatives` refuses.
+        the function; p may be left out, and is then that of the mechanism's defaults, and so may u, which is then zero.
+    Raises ModelError: jax is not installed, or has no double precision switched on; an array of another precision or size, or
+        with more than one axis; what `step_derivatives` refuses.
 
     Example:
         >>> import jax, pfaffian as pf
@@ -62,7 +62,13 @@ def jax_function(
     jax = _need_jax()
     pair = pair_of(m, what, step, scheme, backend, "jax_function")
     f = _differentiable(jax, pair, threads)
-    return lambda *arrays: f(*[_in_double(jax, x) for x in pair.whole(arrays, m.name)])
+
+    def called(*arrays: Any) -> Any:
+        whole = [_in_double(jax, x) for x in pair.whole(arrays, m.name)]
+        pair.check(whole, m.name, batch="jax.vmap makes a batch")
+        return f(*whole)
+
+    return called
 
 
 def _in_double(jax: Any, x: Any) -> Any:

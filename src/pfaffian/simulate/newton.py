@@ -16,7 +16,7 @@ from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.simulate.step import largest
+from pfaffian.simulate.step import largest_entry
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
 from pfaffian.terms.lengths import pace
@@ -323,7 +323,7 @@ def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
     """q (nq, 1) after a Newton step, and the rank of the position rows; free, stiffness: of `_newton`."""
     m, firm, R = T.mechanism, T.rows.at(POSITION), _rates(T)
     move, rank = _shortest(T, T.A[firm, :] @ R, R.T @ T.M @ R, T.rows.phi[firm], firm, free, stiffness, far=True)
-    turns = largest(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
+    turns = largest_entry(move[[i for i, unit in enumerate(m.v_units) if unit != "m/s"]])
     return normalise(m, T.q - T.kinematics.kinematic_matrix @ (R @ move) * (STRIDE / ca.fmax(turns, STRIDE))), rank
 
 

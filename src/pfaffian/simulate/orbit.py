@@ -197,7 +197,7 @@ def _signals(r: _Space, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
     return {"momentum_drift": drift} | along
 
 
-# -- what is told of the state, and where it ends --------------------------------------------------------------------------
+# -- what the state's description says, and where the state ends ---------------------------------------------------------
 
 
 def _about(r: _Space) -> tuple[str, ...]:

@@ -172,6 +172,7 @@ def sampling(parts: Sequence[LawPart], step: float) -> list[tuple[int, int]]:
 
 
 def _steps(part: LawPart, what: str, seconds: float, step: float) -> int:
+    """How many steps a time takes. Raises ModelError: it is not a whole number of them."""
     count = round(seconds / step)
     if abs(count * step - seconds) > WHOLE * part.period or (what == "period" and count < 1):
         raise ModelError(

@@ -276,6 +276,7 @@ class _Motion(NamedTuple):
         return 8 if self.runs > 1 else 1
 
     def shaped(self, x: np.ndarray) -> np.ndarray:
+        """x (times, runs, n) without the axis of runs where the caller gave one run."""
         return x if self.many else x[:, 0]
 
     def rows(self, x: np.ndarray, what: str) -> np.ndarray:

@@ -20,7 +20,7 @@ from pfaffian.model.caller import ask_column, ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
-from pfaffian.simulate.step import largest
+from pfaffian.simulate.step import largest_entry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import of_function, remembered
@@ -244,8 +244,8 @@ def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, 
     if m.ideal:
         values |= {
             "phi": lambda: T.rows.phi,
-            "violation": lambda: largest(T.rows.phi),
-            "velocity_violation": lambda: largest(T.rows.eta),
+            "violation": lambda: largest_entry(T.rows.phi),
+            "velocity_violation": lambda: largest_entry(T.rows.eta),
             "rank": lambda: motion.rank,
             "regularity": lambda: regularity(T),
             "reaction": lambda: motion.reaction,

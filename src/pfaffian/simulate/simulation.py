@@ -135,7 +135,7 @@ class Simulation:
         return self.changing.now(p, d[self.layout.switched, 0])
 
     def parameters(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The same of numbers: p (..., np) at states x (..., nx) of the whole simulation."""
+        """p (..., np) with the parameters that the run changes taken from its states x (..., nx)."""
         return self.changing.put(p, x[..., self.nx - self.layout.size :][..., self.layout.switched])
 
     @property

@@ -18,6 +18,9 @@ from pfaffian.terms.terms import symbols, turning
 STARTS = 8
 """Random starts for one state that does not close from its own."""
 
+NUDGE = 0.1
+"""How far a start is moved whose residual falls nowhere [rad, machine lengths]."""
+
 STRIDES = 80
 """Most strides of a walk."""
 
@@ -45,20 +48,28 @@ FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at
 def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
     """`settle`, and a search for the runs that do not close from q.
 
-    Where nothing is held, it descends from q. Where coordinates are held, it walks from the nearest state that closes, then
-    tries other starts; with `anywhere` also where nothing is held. phi decides whether a run closes: no other start mends what
-    held rates forbid.
+    Where nothing is held, it descends from q, and from beside it. Where coordinates are held, it walks from the nearest state
+    that closes, then tries other starts; with `anywhere` also where nothing is held. phi decides whether a run closes: no other
+    start mends what held rates forbid.
     """
     found = settle(problem, q, v)
     held = problem.held.q.any(axis=1)
     loose = np.flatnonzero(_open(found) & ~held & search)
-    if len(loose):
-        lower = descend(problem.take(loose), q[loose], v[loose])
-        found.put(loose[lower.closed], lower.take(lower.closed))
+    for begin in (q, _nudged(problem.m, q)):
+        loose = loose[_open(found)[loose]]
+        if len(loose):
+            lower = descend(problem.take(loose), begin[loose], v[loose])
+            found.put(loose[lower.closed], lower.take(lower.closed))
     lost = _open(found) & (held | anywhere) & search
     if lost.any():
         _search(problem, found, lost, q, v)
     return unwind(problem, found, q)
+
+
+def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
+    """q (runs, nq) a little off, each run alike: rods that lie in line have no way down, whichever side they would bend to."""
+    within = scales(m, np.array(m.p_defaults)[None], q[:1], m.q_units)
+    return check_configuration(m, q + NUDGE * within * np.random.default_rng(13).uniform(-1, 1, m.nq))
 
 
 def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:

@@ -234,10 +234,10 @@ def _left(m: Mechanism, limit: float) -> ca.Function:
 def _off(rows: Rows, phi: ca.SX, eta: ca.SX, inverse: ca.SX) -> ca.SX:
     """The largest relative residual: |phi|, or |eta| of rows without phi.   inverse: 1 / s of each row."""
     positions, velocities = rows.at(POSITION), rows.at(VELOCITY)
-    return largest(ca.vertcat(phi[positions, 0], eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
+    return largest_entry(ca.vertcat(phi[positions, 0], eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
 
 
-def largest(x: ca.SX) -> ca.SX:
+def largest_entry(x: ca.SX) -> ca.SX:
     """max |x_i|, 0 of nothing."""
     sizes = ca.fabs(ca.sparsify(x))
     return linear.largest([sizes[i] for i in sizes.sparsity().find()])

@@ -142,7 +142,7 @@ class Stepper:
 
     @property
     def _at(self) -> Saved:
-        """Where it stands; at the default start if nobody said where."""
+        """Where it stands; at the default start before `reset`."""
         if self._now is None:
             self.reset()
             assert self._now is not None
@@ -281,7 +281,7 @@ class Stepper:
             array([2., 0., 1.])
         """
         if saved.identity != self._identity:
-            raise ModelError("put: what was saved is of another mechanism, law or state")
+            raise ModelError("put: what was saved is of another mechanism, law or state; save it by a stepper of the same")
         if saved.k == 0 and (saved.kinds[rows] != REGULAR).any():
             raise ModelError("put: a singular start takes a first step of its own; step before you save")
         at = self._at

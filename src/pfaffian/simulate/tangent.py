@@ -12,7 +12,7 @@ from pfaffian.terms.terms import Terms
 
 def tangent(s: System, corrects: bool) -> Tangent:
     """The Tangent of a system's state."""
-    return _of_own(s, corrects) if s.own_state else _of_velocities(s, corrects)
+    return _of_another_state(s, corrects) if s.own_state else _of_velocities(s, corrects)
 
 
 def _of_velocities(s: System, corrects: bool) -> Tangent:
@@ -29,7 +29,7 @@ def _of_velocities(s: System, corrects: bool) -> Tangent:
     return Tangent(n, corrects, show, lambda q, v, t: ca.vertcat(q, v), into, onto)
 
 
-def _of_own(s: System, corrects: bool) -> Tangent:
+def _of_another_state(s: System, corrects: bool) -> Tangent:
     """Of a state of another kind: by the derivatives of show and enter."""
     m, nq = s.mechanism, s.mechanism.nq
 

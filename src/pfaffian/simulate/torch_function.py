@@ -42,8 +42,8 @@ def torch_function(
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
-        the function; p may be left out, and is then that of the mechanism's defaults, as may u of a mechanism without inputs.
-    Raises ModelError: torch is not installed; a tensor of another precision; what `step_derivatives` refuses.
+        the function; p may be left out, and is then that of the mechanism's defaults, and so may u, which is then zero.
+    Raises ModelError: torch is not installed; a tensor of another precision or size; what `step_derivatives` refuses.
 
     Example:
         >>> from importlib.util import find_spec
@@ -68,6 +68,7 @@ def torch_function(
         for x in tensors:
             if x.dtype != torch.float64:
                 raise ModelError(f"torch_function computes in double precision, got a tensor of {x.dtype}; call x.double()")
+        pair.check(tensors, m.name)
         return rule.apply(*tensors)
 
     return f

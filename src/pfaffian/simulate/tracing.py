@@ -119,7 +119,7 @@ def arrival_flags(sim: Simulation) -> ca.Function | None:
         return None
     m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
     ahead = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
-    flags = activation.found(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
+    flags = activation.fault_flags(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
     found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
     return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
 

@@ -8,10 +8,10 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.draft import Draft
 
 BEYOND_ROUNDING = 1e-6
-"""Part of the prototype's largest energy above which what the map moved is more than rounding."""
+"""Part of the prototype's largest energy above which the energy that the map moved is more than rounding."""
 
 NOTHING = 1e-12
-"""Energy [J] that is none, as that of a machine that is on its reference to rounding."""
+"""Energy [J] below which there is none: a machine follows its reference up to rounding."""
 
 
 def tell_transport(result: Draft) -> None:

@@ -117,7 +117,7 @@ def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
 
 
 def _to_phi(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """-dphi/dq^+ phi: q with it added is off phi = 0 by the square of what q is."""
+    """-dphi/dq^+ phi, the Newton step onto phi = 0: what is left of phi is of the order of its square."""
     at = ca.SX.sym("q", c.nq)
     phi = residual(c, at, p)
     rows = orthogonalise(ca.sparsify(ca.jacobian(phi, at)), phi, RANK_TOLERANCE)

@@ -12,3 +12,7 @@ from pfaffian.sweeps.space import samples
 from pfaffian.sweeps.store import damaged, open_store
 
 __all__ = ["best", "damaged", "explain", "open_store", "refine", "samples"]
+
+
+def __dir__() -> list[str]:
+    return __all__

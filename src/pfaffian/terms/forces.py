@@ -12,9 +12,9 @@ from pfaffian.maths import so3
 from pfaffian.model.caller import ask_column
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.inertia import gravity_energy
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.rates import rate_rows
 
 
@@ -175,19 +175,19 @@ def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:
     """V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     return placed([_potential(s, p)], s, k)[0]
 
 
 def potential_force(k: Kinematics, p: Potential) -> ca.SX:
     """(nv, 1) -(dV/dq K)^T."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     return placed([-(ca.jacobian(_potential(s, p), s.q) @ s.kinematic_matrix).T], s, k)[0]
 
 
 def dissipation_force(k: Kinematics, d: Dissipation) -> ca.SX:
     """(nv, 1) -(dR/dv)^T. [konz25 (3.37)]"""
-    s = fresh(k)
+    s = at_new_symbols(k)
     return placed([-ca.jacobian(one_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
 
 

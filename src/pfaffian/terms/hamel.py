@@ -15,8 +15,8 @@ from pfaffian.errors import ModelError
 from pfaffian.maths import so3
 from pfaffian.terms.connection import directional_derivative, left_inverse, rate
 from pfaffian.terms.forces import one_number
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 from pfaffian.terms.rates import places
 
 
@@ -59,7 +59,7 @@ def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
 
 def added_inertia(k: Kinematics) -> Inertia | None:
     """The kinetic energies of a mechanism together, None where it has none. Raises ModelError: one is not quadratic in v."""
-    energies, s = k.mechanism.kinetic_energies, fresh(k)
+    energies, s = k.mechanism.kinetic_energies, at_new_symbols(k)
     if not energies:
         return None
     each = [hamel(s, one_number(s, e.function, f"force {e.name!r}"), f"force {e.name!r}") for e in energies]

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.kernel.remember import once_for
 from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import connected, largest, orthogonalise
 from pfaffian.maths.reflection import NOTHING
@@ -61,10 +62,7 @@ class Loops(NamedTuple):
 
 def loops(k: Kinematics) -> Loops:
     """The loops of closures, see `closed`, without those that only repeat another; written once for these Kinematics."""
-    built = vars(k)
-    if "loops" not in built:
-        built["loops"] = _loops(k)
-    return built["loops"]
+    return once_for(k, "loops", lambda: _loops(k))
 
 
 def _loops(k: Kinematics) -> Loops:
@@ -160,13 +158,13 @@ def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], long
 
 def _motions(k: Kinematics, found: list[LoopJoint], long: ca.SX) -> ca.SX:
     """(6 J, n) B: orthonormal columns that span the motions of all joints."""
-    if not any(_follows(k, j) for j in found):
+    if not any(_without_rates(k, j) for j in found):
         return ca.diagcat(ca.SX(0, 0), *[j.B for j in found])
     along = [_along_v(k, j, long) for j in found]
     columns = [ca.SX(6 * len(found), 0)]
     for part in connected([{c for c in range(x.shape[1]) if x[:, c].nnz()} for x in along]):
         rows = [i for j in part for i in range(6 * j, 6 * j + 6)]
-        if any(_follows(k, found[j]) for j in part):
+        if any(_without_rates(k, found[j]) for j in part):
             C = ca.vertcat(*[along[j] for j in part]).T
             C = C[[i for i in range(C.shape[0]) if C[i, :].nnz()], :]
             own = orthogonalise(C, ca.SX(C.shape[0], 0), SAME, groups=[[*range(C.shape[0])]]).Q.T
@@ -178,7 +176,7 @@ def _motions(k: Kinematics, found: list[LoopJoint], long: ca.SX) -> ca.SX:
     return ca.sparsify(ca.horzcat(*columns))
 
 
-def _follows(k: Kinematics, j: LoopJoint) -> bool:
+def _without_rates(k: Kinematics, j: LoopJoint) -> bool:
     """Whether a joint of the tree has no rates of its own."""
     links = [k.tree.links[i] for i in j.parts]
     return any(x.subgroup is None or bool(x.joint.mimic) or x.joint.distribution is not None for x in links)

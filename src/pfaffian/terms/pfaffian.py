@@ -13,8 +13,8 @@ from pfaffian.model.caller import ask_column, ask_rows, ask_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
-from pfaffian.terms.fresh import fresh, placed
 from pfaffian.terms.kinematics import Kinematics
+from pfaffian.terms.new_symbols import at_new_symbols, placed
 
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
 """What a row comes from: phi(q, t) = 0, eta(q, v, t) = 0, or only Z v_dot = z."""
@@ -140,7 +140,7 @@ def condition(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic | AccelerationConstraint) -> Rows:
     """Rows of a caller's function: differentiated at new symbols, which k's expressions then replace."""
-    s = fresh(k)
+    s = at_new_symbols(k)
     rows = _OF[type(c)](s, c)
     A, b, phi, eta = placed(rows[:4], s, k)
     return Rows(A, b, phi, eta, rows.level)

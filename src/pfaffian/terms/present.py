@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
+from pfaffian.kernel.remember import once_for
 from pfaffian.kernel.remember import remembered as memoised
 from pfaffian.model.caller import ask_rows, ask_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
@@ -72,10 +73,7 @@ def present(m: Mechanism) -> Mechanism:
 
 def _settled(m: Mechanism) -> bool:
     """Whether all functions of callers are known by what they return."""
-    notes = vars(m)
-    if "_settled" not in notes:
-        notes["_settled"] = all(isinstance(f, TracedFunction) for f in _functions(m))
-    return notes["_settled"]
+    return once_for(m, "_settled", lambda: all(isinstance(f, TracedFunction) for f in _functions(m)))
 
 
 def _functions(m: Mechanism) -> list[Any]:

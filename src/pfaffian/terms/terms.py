@@ -80,7 +80,7 @@ class Terms:
         return other
 
     def built(self, name: str) -> bool:
-        """Whether somebody has asked for this term."""
+        """Whether this term has been written."""
         return name in vars(self)
 
     @cached_property

@@ -50,7 +50,7 @@ def view(
 
     The panel beside the picture plays the motion at any speed, follows a body, and switches shapes, joint axes, closures,
     springs, rotors, forces, trails, names and the floor. It moves the machine by its joints and parameters too: loops close by
-    `assemble`, and what they cannot reach is said. A click on a part says its name. Only this machine is served.
+    `assemble`, and what they cannot reach is reported. A click on a part says its name. Only this machine is served.
 
     Args:
         m: the mechanism.
@@ -118,7 +118,7 @@ def _interactive() -> bool:
 
 
 def _start(m: Mechanism, q: Any, p: np.ndarray) -> tuple[np.ndarray, str]:
-    """The configuration to begin with, on the constraints where these can be met, and what is to be said."""
+    """The configuration to begin with, on the constraints where these can be met, and a message on them."""
     try:
         return assemble(m, q, parameters=p).q, ""
     except RunError as error:
@@ -195,7 +195,7 @@ class View:
             self._pose(q, p)
 
     def _run_again(self, p: np.ndarray) -> None:
-        """Take the motion at other parameters; what the run is refused for is said, and the motion stays."""
+        """Take the motion at other parameters; a run that is refused is reported, and the motion stays."""
         assert self.rerun is not None
         try:
             drawn = self.rerun(p)

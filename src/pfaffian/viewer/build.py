@@ -64,7 +64,7 @@ def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Movi
 
 
 def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """The shapes that bodies have. A mesh that cannot be drawn is said once and drawn as the box of its body's inertia."""
+    """The shapes of bodies. A mesh that cannot be drawn is warned of once and drawn as the box of its body's inertia."""
     missing: dict[str, str] = {}
     for i, b in enumerate(k.m.bodies):
         roles = {s.role for s in b.shapes}

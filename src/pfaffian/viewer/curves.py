@@ -27,7 +27,7 @@ ALONE = "total"
 """Name of a curve that is what its axis says, and needs no legend."""
 
 APART = 2e-3
-"""Part of a panel's range by which curves differ that can be told apart: about the width of a line."""
+"""Part of a panel's range by which curves differ visibly: about the width of a line."""
 
 MOST_JOINED, SHORT = 3, 18
 """Names of coinciding curves that a legend gives, and the characters of each."""

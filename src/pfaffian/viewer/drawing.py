@@ -41,6 +41,7 @@ _STYLE = {
     "grid.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.prop_cycle": f"cycler('linestyle', {DASHES}) * cycler('color', {COLOURS})",
     "lines.linewidth": 1.2,
     "text.usetex": False,
     "figure.dpi": 110,

@@ -167,6 +167,7 @@ def _bodies(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _whole(M: np.ndarray) -> str:
+    """A matrix of whole numbers."""
     return r"\begin{pmatrix}" + r" \\ ".join(" & ".join(map(str, row)) for row in M.tolist()) + r"\end{pmatrix}"
 
 
@@ -211,6 +212,7 @@ def _factors(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _forward(k: SymbolicKinematics) -> Iterator[str]:
+    """The section on poses: for each body at an end its product of exponentials, and the matrix where it is short."""
     yield r"\subsection*{Forward kinematics}"
     for body in k.graph.extremities:
         way, i = _way(k, body), k.graph.bodies.index(body)

@@ -3,23 +3,23 @@ picture of a machine."""
 
 from __future__ import annotations
 
+import warnings
 from base64 import b64encode
 from collections.abc import Iterator
 from html import escape
 
-import casadi as ca
 import numpy as np
 import xarray as xr
 
-from pfaffian.errors import PfaffianError, plural
-from pfaffian.evaluate.compiled import compile_terms
+from pfaffian.errors import ModelWarning, PfaffianError, plural
 from pfaffian.model import reprs
-from pfaffian.model.constraint import Closure
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import LONGEST, text
 from pfaffian.simulate.assemble import assemble
 from pfaffian.simulate.result import FINISHED, causes
-from pfaffian.terms.kinematics import Kinematics
+from pfaffian.viewer.build import scene
+from pfaffian.viewer.scene import state_of
+from pfaffian.viewer.still import drawn, png
 
 MOST_BODIES = 30
 """Bodies of a machine up to which it is drawn: more take longer than one waits for a table."""
@@ -27,23 +27,15 @@ MOST_BODIES = 30
 MOST_SOLVED = 8
 """Velocities of a machine up to which its loops are closed for the picture."""
 
-SIZE, MARGIN = 260, 14
-"""Pixels of a picture's longer side, and around it."""
+SIZE = 360, 270
+"""Pixels of a picture of a machine."""
 
 BEND = 0.6
 """Angle of each joint [rad]."""
 
-FLAT = 1e-6
-"""Extent beside the largest below which a machine is drawn in its plane."""
-
-LOOK = np.array([-1.0, 1.6, -0.7])
-"""Direction of view of a machine in space, where z is up."""
-
-LINK, LOOP = "#46465a", "#d55e00"
-
 
 def machine(m: Mechanism) -> str:
-    """A mechanism as HTML: a picture of its links, and the tables of its parts."""
+    """A mechanism as HTML: its picture, and the tables of its parts."""
     return f'<div style="display:flex;flex-wrap:wrap;gap:1em"><div>{reprs.html(m)}</div><div>{_drawn(m)}</div></div>'
 
 
@@ -77,14 +69,14 @@ def _facts(ds: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 def _figure(ds: xr.Dataset) -> str:
     """Coordinates and energy as far as they were recorded, as an image."""
-    from pfaffian.viewer.chart import png
+    from pfaffian.viewer import chart
     from pfaffian.viewer.plots import plot
 
     names = [n for n in ("q", "energy") if n in ds and "time" in ds[n].dims]
     if not names or "time" not in ds.dims:
         return ""
     try:
-        return _image("png", png(plot(ds, *names), 55), "coordinates and energy over time")
+        return _image("png", chart.png(plot(ds, *names), 55), "coordinates and energy over time")
     except PfaffianError as error:
         return f"no figure: {escape(text(error, 200))}"
 
@@ -94,8 +86,8 @@ def _image(kind: str, data: bytes, what: str) -> str:
 
 
 def _drawn(m: Mechanism) -> str:
-    """The links of a mechanism as an image, its joints bent a little, and loops closed from there."""
-    if len(m.bodies) > MOST_BODIES or all(j.kind.name == "free" for j in m.joints):
+    """A mechanism as an image, its joints bent a little, and loops closed from there."""
+    if len(m.bodies) > MOST_BODIES:
         return ""
     bent, note = _bent(m), ""
     try:
@@ -107,12 +99,11 @@ def _drawn(m: Mechanism) -> str:
     except PfaffianError:
         q, note = bent, "loops open: no state closes near this one"
     try:
-        ends = compile_terms(m, {"ends": lambda T: _ends(T.kinematics)}, backend="numpy", lanes=1, squeeze=False)(q)["ends"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # of meshes that are missing: boxes stand for them
+            return _image("png", png(drawn(scene(m, state_of(m, q)), SIZE)), "the machine") + escape(note)
     except PfaffianError as error:
         return f"no picture: {escape(text(error, 200))}"
-    gravity = np.array(m.value(m.gravity, m.p_defaults)).ravel()
-    loops = 2 * sum(isinstance(c, Closure) for c in m.constraints)
-    return _image("svg+xml", _svg(ends.T.reshape(-1, 2, 3), loops, -gravity).encode("ascii"), "links") + escape(note)
 
 
 def _bent(m: Mechanism) -> np.ndarray:
@@ -121,50 +112,3 @@ def _bent(m: Mechanism) -> np.ndarray:
     angles = [i for i, unit in enumerate(m.q_units) if unit == "rad"]
     q[angles] += BEND * (-1.0) ** np.arange(len(angles))
     return q
-
-
-def _ends(k: Kinematics) -> ca.SX:
-    """(3, 2 n) ends of sticks: from each body to its joints and its mass centre, then from bodies to their closures."""
-    ends: list[ca.SX] = []
-    for j in k.mechanism.joints:
-        ends += [k.position(j.parent), (k.pose(j.parent) @ j.placement).p, (k.pose(j.child) @ j.child_placement).p,
-                 k.position(j.child)]  # fmt: skip
-    for b in k.mechanism.bodies:
-        ends += [k.position(b.name), k.position(b.name, b.com)]
-    for c in k.mechanism.constraints:
-        if isinstance(c, Closure):
-            for body, place in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)):
-                ends += [k.position(body), (k.pose(body) @ place).p]
-    return ca.horzcat(*ends)
-
-
-def _svg(sticks: np.ndarray, loops: int, up: np.ndarray) -> str:
-    """sticks: (n, 2, 3), the last `loops` of closures.   up: (3,), zero where there is no weight."""
-    right, upward = _view(sticks.reshape(-1, 3), up)
-    flat = np.stack([sticks @ right, -(sticks @ upward)], axis=-1)
-    low, high = flat.min(axis=(0, 1)), flat.max(axis=(0, 1))
-    scale = SIZE / max(float((high - low).max()), 1e-12)
-    at = (flat - low) * scale + MARGIN
-    width, height = (high - low) * scale + 2 * MARGIN
-    shapes = []
-    for i, ((x1, y1), (x2, y2)) in enumerate(at):
-        colour = LOOP if i >= len(sticks) - loops else LINK
-        shapes.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>')
-        shapes.append(f'<circle cx="{x2:.1f}" cy="{y2:.1f}" r="2.5" fill="{colour}"/>')
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" stroke-width="3">'
-    return f"{head}{''.join(shapes)}</svg>"
-
-
-def _view(points: np.ndarray, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors to the right and upward of the picture: a flat machine in its plane, another from the side and above."""
-    _, size, axes = np.linalg.svd(points - points.mean(axis=0))
-    up = up / np.linalg.norm(up) if np.linalg.norm(up) > 0 else np.array([0.0, 0.0, 1.0])
-    flat = size[2] <= FLAT * max(size[0], 1e-300) and size[1] > FLAT * size[0]
-    along = axes[2] if flat else LOOK
-    along = along * np.sign(along @ LOOK or 1.0)
-    if np.linalg.norm(np.cross(along, up)) < FLAT * np.linalg.norm(along):  # seen from above
-        up = np.array([0.0, 1.0, 0.0]) if abs(along[1]) < abs(along[2]) else np.array([0.0, 0.0, 1.0])
-    right = np.cross(along, up)
-    right /= np.linalg.norm(right)
-    upward = np.cross(right, along)
-    return right, upward / np.linalg.norm(upward)

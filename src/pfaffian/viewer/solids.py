@@ -15,7 +15,7 @@ from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.mesh_file import MESHES
 from pfaffian.formats.xml import parse_xml
 
-AROUND = 24
+AROUND = 32
 """Sides of round solids."""
 
 FACES = 3000

@@ -21,7 +21,7 @@ INSTANTS = 4
 FAINT = (0.10, 0.22)
 """Opacity of the first instant, and of the last but one."""
 
-POINTS = 60
+POINTS = 240
 """Records of a motion that a picture is made of."""
 
 

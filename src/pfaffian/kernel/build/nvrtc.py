@@ -17,7 +17,7 @@ class DeviceCode:
     """CUDA C++ compiled for one architecture.
 
     binary: the code, a cubin.   registers: of a thread, of 32 bits.   stack: memory of a thread [bytes].
-    spilled: bytes that did not fit into registers and are stored there too.   log: all that the compiler said.
+    spilled: bytes that did not fit into registers and are stored there too.   log: the compiler's messages.
     """
 
     binary: bytes = field(repr=False)

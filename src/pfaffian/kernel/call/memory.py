@@ -46,7 +46,7 @@ def on_processor(value: Any, name: str) -> Any:
 
 
 def in_double(array: np.ndarray, name: str) -> np.ndarray:
-    """The array in double precision, not copied where it is; what comes in less is said."""
+    """The array in double precision, not copied if it is already. Warns RunWarning: it had fewer digits."""
     if array.dtype.kind == "f" and array.dtype.itemsize < FLOAT.itemsize:
         digits = np.finfo(array.dtype).precision
         notice(f"{name} is in {array.dtype}, which holds {digits} digits; it is computed with in double precision", RunWarning)

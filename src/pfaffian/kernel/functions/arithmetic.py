@@ -203,6 +203,7 @@ class Writer:
         return self.let(f"-({i.name} & KI(1))", "I")
 
     def huge(self, x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Text, Text, Text]:
+        """The parts (n, high, low) of an angle, by the slow exact way where |x| is above the limit."""
         q, high, low = (self.let(part.name) for part in parts)
         self.lines.append(
             f"  if (ANY(~LE(FABS({x.name}), K({limit.hex()})))) "

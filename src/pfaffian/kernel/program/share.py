@@ -59,6 +59,7 @@ def cut(function: Program, count: int, passes: Passes = PYTHON) -> tuple[Program
 
 
 def _only(function: Program, chosen: Sequence[int], passes: Passes) -> Program:
+    """The function with some of its values as its only output, without what these do not need."""
     values = _values(function)
     return passes["prune"](replace(function, outputs=(tuple(values[k] for k in chosen),)))
 

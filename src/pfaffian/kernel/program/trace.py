@@ -49,7 +49,7 @@ class _Tracer:
     def callee(self, caller: ca.Function, name: str) -> Program:
         found = [f for f in caller.find_functions() if f.name() == name]
         if not found:
-            raise BuildError(f"{caller.name()} calls {name}, which CasADi does not give out")
+            raise BuildError(f"{caller.name()} calls {name}, which CasADi does not show; write it as a Function of SX")
         if any(f.__hash__() != found[0].__hash__() for f in found):
             raise BuildError(f"two different functions are called {name}: give each callee its own name")
         if name in self.done:
@@ -143,7 +143,7 @@ _OTHERS = (ca.OP_CONST, ca.OP_CALL)  # their numbers are not those of a record
 
 
 def _records(function: ca.Function, chosen: Sequence[int]) -> np.ndarray:
-    """The records of the instructions, asked for one by one."""
+    """The records of the instructions, one by one."""
     rows = []
     for i in chosen:
         code, given, made = function.instruction_id(i), function.instruction_input(i), function.instruction_output(i)

@@ -23,6 +23,7 @@ static INLINE int call_external(Program *program, const int *in_sizes, int n_in,
   }                                                                                                                       \
   long long name##_n_in(void) { return P##_N_IN; }                                                                       \
   long long name##_n_out(void) { return P##_N_OUT; }                                                                     \
+  double name##_default_in(long long i) { return P##_DEFAULTS[i]; }                                                      \
   const char *name##_name_in(long long i) { return P##_NAMES_IN[i]; }                                                    \
   const char *name##_name_out(long long i) { return P##_NAMES_OUT[i]; }                                                  \
   const long long *name##_sparsity_in(long long i) { return P##_PATTERNS_IN[i]; }                                        \

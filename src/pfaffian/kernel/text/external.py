@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isnan
 
 import casadi as ca
 
@@ -39,7 +40,14 @@ def _tables(name: str, f: ca.Function) -> str:
         patterns = ", ".join(f"{name}_{side}_{i}" for i in range(len(each))) or "0"
         lines.append(f"static const char *const {name}_NAMES_{side}[] = {{{words}}};")
         lines.append(f"static const long long *const {name}_PATTERNS_{side}[] = {{{patterns}}};")
+    defaults = ", ".join(_number(f.default_in(i)) for i in range(f.n_in())) or "0"
+    lines.append(f"static const double {name}_DEFAULTS[] = {{{defaults}}};")
     return "\n".join(lines)
+
+
+def _number(x: float) -> str:
+    """In C."""
+    return '__builtin_nan("")' if isnan(x) else repr(x)
 
 
 def _checked(name: str) -> str:

@@ -10,7 +10,7 @@ import casadi as ca
 from pfaffian.terms.kinematics import Kinematics
 
 
-def fresh(k: Kinematics) -> Kinematics:
+def at_new_symbols(k: Kinematics) -> Kinematics:
     """The same kinematics at new symbols q, v, t."""
     return replace(k, q=ca.SX.sym("q", k.q.numel()), v=ca.SX.sym("v", k.v.numel()), t=ca.SX.sym("t"))
 
