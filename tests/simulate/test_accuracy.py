@@ -181,6 +181,50 @@ def test_a_damper_too_fast_for_the_step(damping):
     close(over.q.values[-1, 0], 0.1 + 1 / damping, 0.01 / damping, "comes to rest")
 
 
+STIFF = 4e6
+"""[N/m] at 1 kg: a step of 1 ms damps its motion by a quarter, so that a tenth of a second later none is left."""
+
+
+def stiff_from(begin: float, end: float) -> Potential:
+    return pf.forces.potential("late", lambda K: ca.if_else(ca.logic_and(K.t > begin, K.t < end), STIFF, 1.0) * K.q[0] ** 2 / 2)
+
+
+def switched(begin: float, end: float = 9.0) -> tuple[pf.Mechanism, dict]:
+    """A spring that a switch makes stiff for a while."""
+    k = pf.Parameter("k", 1.0, "N/m")
+    rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0), stiffness=k)
+    m = pf.mechanism("block", [pf.body("b", 1.0)], [rail], parameters=[k], gravity=(0, 0, 0))
+    return m, {"switches": {"k": lambda K: ca.if_else(ca.logic_and(K.t > begin, K.t < end), STIFF, 1.0)}}
+
+
+@pytest.mark.parametrize(
+    ("m", "how", "words"),
+    [
+        (block(stiff_from(1.2, 9.0)), {}, "the spring of potential 'late', 2e+03 rad/s"),
+        (block(stiff_from(1.2, 1.9)), {}, "the spring of potential 'late', 2e+03 rad/s"),
+        (block(stiff_from(1.9, 9.0)), {"record": ["energy"]}, "the spring of potential 'late', 2e+03 rad/s"),
+        (*switched(1.2), "the spring of joint 'x', 2e+03 rad/s"),
+        (*switched(1.2, 1.9), "the spring of joint 'x', 2e+03 rad/s"),
+        (
+            *[x if isinstance(x, pf.Mechanism) else x | {"record": ["energy"]} for x in switched(1.2)],
+            "the spring of joint 'x', ",
+        ),
+    ],
+)
+def test_a_spring_that_gets_too_fast_on_the_way(m, how, words):
+    """No step is compared there, and what it did is gone at the end."""
+    for q, v in (([0.1], [0.3]), ([[0.0], [0.1]], [[0.0], [0.3]])):
+        found, _ = said(m, q, v, duration=2.0, **how)
+        assert len(found) == 1 and found[0].startswith(words) and "became shorter than the step of 0.001 s" in found[0]
+
+
+def test_what_was_too_fast_from_the_start_is_named_once():
+    line = pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1.0, rest=1.0)
+    found, _ = said(block(line, pf.forces.potential("even", lambda K: STIFF * K.q[0] ** 2 / 2)), duration=0.1)
+    assert len(found) == 1 and "time constants shorter" in found[0]
+    assert said(block(line, stiff_from(0.02, 0.04)), [0.1], duration=0.1, scheme=pf.Scheme(integrator="tr-bdf2"))[0] == []
+
+
 # -- who is blamed ------------------------------------------------------------------------------------------------------
 
 

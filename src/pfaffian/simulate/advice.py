@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.model.contact import compliant
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.balance import Cost
-from pfaffian.simulate.fastest import Fastest, fastest, kinks, springs_and_dampers
+from pfaffian.simulate.draft import Draft
+from pfaffian.simulate.fastest import Fastest, changing, fastest, kinks, springs_and_dampers
+from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
@@ -32,6 +35,9 @@ LASTING = 5.0
 
 LOOKED_AT = 4
 """Runs of a batch whose springs and dampers are examined."""
+
+EXAMINED = 8
+"""Recorded instants after the start at which they are."""
 
 MOST_NAMED = 6
 """Springs and dampers that are named."""
@@ -65,19 +71,10 @@ def tell_stiff(watch: Watch, x: np.ndarray, named: bool) -> None:
     runs.   named: whether the fastest has been named already.
     """
     s, when = watch.loop.simulation, watch.loop.when
-    soft = s.scheme.integrator == "tr-bdf2"
-    if soft and not compliant(s.mechanism):
+    if _implicit(s) and not compliant(s.mechanism):
         return
-    found: dict[str, Fastest] = {}
-    for run in np.unique(np.linspace(0, len(x) - 1, LOOKED_AT).astype(int)):
-        p = s.parameters(watch.loop.p[[run]], x[[run]])
-        q, v = show(s.system, x[[run]], p, when.start)
-        parts = springs_and_dampers(s.mechanism, q[0], v[0], when.start, p[0])
-        for part in kinks(s.mechanism, parts, p[0]) if soft else parts:
-            if abs(part.rate) * when.step > FOLLOWED and abs(part.rate) >= abs(found.get(part.name, part).rate):
-                found[part.name] = part
-    fast = sorted(found.values(), key=lambda part: -abs(part.rate))
-    if soft and fast:
+    fast = _too_fast(watch, _at_start(watch, x))
+    if _implicit(s) and fast:
         notice(
             f"{_listed(fast)} of {s.mechanism.name!r}: faster than the step of {when.step:g} s, in which tr-bdf2 may not "
             "converge where they touch, or gain energy; take softer surfaces, a larger creep, or a step of "
@@ -85,12 +82,90 @@ def tell_stiff(watch: Watch, x: np.ndarray, named: bool) -> None:
             RunWarning,
         )
     elif len(fast) > named:
-        notice(
-            f"{_listed(fast)} of {s.mechanism.name!r}: time constants shorter than the step of "
-            f"{when.step:g} s, which {s.scheme.integrator} cannot follow; scheme=pf.Scheme(integrator='tr-bdf2') goes over "
-            f"them, a step of {FOLLOWED / 2 / abs(fast[0].rate):.1g} s follows them",
-            RunWarning,
-        )
+        _tell_too_fast(watch, fast, "")
+
+
+def tell_stiff_later(watch: Watch, result: Draft, x: np.ndarray) -> None:
+    """Warn RunWarning after a run, as `tell_stiff` before it, of springs and dampers that became too fast for its steps.
+
+    They are examined in some of the runs, at EXAMINED of the recorded instants and at the last states x (runs, nx): what is
+    stiff for a while between two of these is not seen.
+    """
+    s = watch.loop.simulation
+    if _implicit(s) or not changing(s.mechanism, s.changing.names):
+        return
+    fast = _too_fast(watch, _on_the_way(watch, result, x))
+    if not fast:
+        return
+    known = {part.name for part in _too_fast(watch, _at_start(watch, watch.begin))}
+    if later := [part for part in fast if part.name not in known]:
+        _tell_too_fast(watch, later, "that became ")
+
+
+def _tell_too_fast(watch: Watch, fast: list[Fastest], became: str) -> None:
+    s, h = watch.loop.simulation, watch.loop.when.step
+    notice(
+        f"{_listed(fast)} of {s.mechanism.name!r}: time constants {became}shorter than the step of {h:g} s, which "
+        f"{s.scheme.integrator} cannot follow; scheme=pf.Scheme(integrator='tr-bdf2') goes over them, a step of "
+        f"{FOLLOWED / 2 / abs(fast[0].rate):.1g} s follows them",
+        RunWarning,
+    )
+
+
+def _implicit(s: Simulation) -> bool:
+    """Whether steps go over what is fast."""
+    return s.scheme.integrator == "tr-bdf2"
+
+
+class _Instant(NamedTuple):
+    """The state q (nq,), v (nv,) of a run at time t [s] under the parameters p (np,)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    t: float
+    p: np.ndarray
+
+
+def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
+    """Springs and dampers that are too fast for the steps at one of these instants, the fastest first."""
+    s, found = watch.loop.simulation, dict[str, Fastest]()
+    for q, v, t, p in instants:
+        parts = springs_and_dampers(s.mechanism, q, v, t, p)
+        for part in kinks(s.mechanism, parts, p) if _implicit(s) else parts:
+            if abs(part.rate) * watch.loop.when.step > FOLLOWED and abs(part.rate) >= abs(found.get(part.name, part).rate):
+                found[part.name] = part
+    return sorted(found.values(), key=lambda part: -abs(part.rate))
+
+
+def _some_runs(count: int) -> list[int]:
+    return np.unique(np.linspace(0, count - 1, LOOKED_AT).astype(int)).tolist()
+
+
+def _shown(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
+    """Of a run in the state x (runs, nx) of all."""
+    s = watch.loop.simulation
+    p = s.parameters(watch.loop.p[[run]], x[[run]])
+    q, v = show(s.system, x[[run]], p, t)
+    return _Instant(q[0], v[0], t, p[0])
+
+
+def _at_start(watch: Watch, x: np.ndarray) -> Iterator[_Instant]:
+    """Those of some runs that start in the states x (runs, nx)."""
+    for run in _some_runs(len(x)):
+        yield _shown(watch, x, run, watch.loop.when.start)
+
+
+def _on_the_way(watch: Watch, result: Draft, x: np.ndarray) -> Iterator[_Instant]:
+    """Of some runs that finished, those that are examined."""
+    s, when, time = watch.loop.simulation, watch.loop.when, result["time"]
+    switched, finished = s.changing.names, np.flatnonzero(result["status"] == 0)
+    recorded = all(name in result for name in ("q", "v", *switched))
+    for run in finished[_some_runs(len(finished))].tolist() if finished.size else ():
+        for i in np.unique(np.linspace(0, len(time) - 1, EXAMINED + 1).astype(int))[1:] if recorded else ():
+            p = watch.loop.p[run].copy()
+            p[s.changing.at] = [result[name][run, i] for name in switched]
+            yield _Instant(result["q"][run, i], result["v"][run, i], float(time[i]), p)
+        yield _shown(watch, x, run, when.start + when.step * when.steps)
 
 
 def _listed(fast: list[Fastest]) -> str:
@@ -98,10 +173,13 @@ def _listed(fast: list[Fastest]) -> str:
     return f"{', '.join(map(str, fast[:MOST_NAMED]))}{more}"
 
 
-def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
-    """Warn RunWarning after a run whose accumulated error (runs,) is beyond the bound.   cost: other errors."""
+def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
+    """Warn RunWarning after a run whose accumulated error (runs,) is beyond the bound; returns whether it did.
+
+    cost: other errors.
+    """
     if not (error > watch.bound).any():
-        return
+        return False
     run = int(np.nanargmax(error))
     top = watch.largest[[run]]
     k, x = max(_states(watch, run), key=lambda at: _left(watch, run, at[0], at[1], top))
@@ -109,6 +187,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> None:
     amount = f"up to {energy:.2g}" if cost.estimated else f"{energy:+.2g}"
     more = f" and {amount} J of energy" if energy else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
+    return True
 
 
 def _states(watch: Watch, run: int) -> list[tuple[int, np.ndarray]]:

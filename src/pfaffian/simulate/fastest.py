@@ -134,15 +134,29 @@ def _spin(m: Mechanism, joint: str, v: np.ndarray) -> Fastest:
 
 
 @remembered(16)
+def changing(m: Mechanism, switched: tuple[str, ...]) -> bool:
+    """Whether springs or dampers may become stiffer in a run: with the motion, the time or a parameter that it switches."""
+    T = symbols(m)
+    by = ca.vertcat(T.q, T.v, T.t, *[m.p_symbols[m.p_names.index(name)] for name in switched])
+    return bool(ca.depends_on(ca.veccat(*[x for pair in _slopes(T).values() for x in pair]), by))
+
+
+@remembered(16)
 def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
     """Names of the applied forces, and (q, v, t, p) -> M, A, and for each of them df/dq K and df/dv."""
     T = symbols(m)
-    forces, K = named_forces(T.kinematics), T.kinematics.kinematic_matrix
-    if not forces:
+    slopes = _slopes(T)
+    if not slopes:
         return [], ca.Function()
-    slopes = {name: (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)) for name, F in forces.items()} | _touching(T)
     outputs = [ca.densify(x) for x in (T.M, T.A, *[x for pair in slopes.values() for x in pair])]
     return list(slopes), ca.Function("applied", [T.q, T.v, T.t, m.p_symbols], outputs)
+
+
+def _slopes(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
+    """df/dq K and df/dv of each applied force by its name, none where there is no force."""
+    forces, K = named_forces(T.kinematics), T.kinematics.kinematic_matrix
+    slopes = {name: (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)) for name, F in forces.items()}
+    return slopes | _touching(T) if forces else {}
 
 
 def _touching(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:

@@ -18,7 +18,7 @@ from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
-from pfaffian.simulate.advice import tell_accuracy, too_fast
+from pfaffian.simulate.advice import tell_accuracy, tell_stiff_later, too_fast
 from pfaffian.simulate.assemble import start_from_guess
 from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.draft import Draft
@@ -243,7 +243,9 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     tell_transport(result)
     tell_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
-        tell_accuracy(watch, np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan), cost)
+        error = np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan)
+        if not tell_accuracy(watch, error, cost):
+            tell_stiff_later(watch, result, done.x)
     tell_entrances(result, s.mechanism, departure.kinds)
     return result
 
