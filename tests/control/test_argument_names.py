@@ -16,7 +16,7 @@ POLES = [-2, -2, -2, -2]
 CALLS: dict[Any, dict[str, Any]] = {
     identification.thrust_scale: {"speed": LINE, "thrust": LINE},
     identification.propeller_bench: {"speed": LINE, "speed_rate": LINE, "current": LINE},
-    identification.servo_bench: {"angle": LINE, "rate": LINE, "acceleration": LINE, "wanted": LINE},
+    identification.servo_bench: {"angle": LINE, "rate": LINE, "acceleration": LINE, "setpoint": LINE},
     identification.bifilar_pendulum: {
         **dict.fromkeys(("angle", "rate", "acceleration"), LINE),
         **{"mass": 1.0, "distance": 0.2, "length": 1.0, "gravity": 9.81},

@@ -13,8 +13,10 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
-from pfaffian.formats import RunSettings, coupling, parse_urdf, read, write
+from pfaffian.formats import RunSettings, coupling, parse_urdf
+from pfaffian.formats.door import read
 from pfaffian.formats.law import LAWS
+from pfaffian.formats.write import write
 from pfaffian.maths.closures import CLOSURES
 from pfaffian.model.data import is_data
 from pfaffian.model.joint import KINDS

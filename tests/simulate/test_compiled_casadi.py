@@ -147,7 +147,7 @@ def test_what_was_compiled_before_is_not_derived_again(both, monkeypatch):
     def never(self: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(casadi_functions.Made, "library", never)
+    monkeypatch.setattr(casadi_functions.FunctionRequest, "library", never)
     again = pf.casadi_function(bead(), "forward_dynamics", backend="c")
     close(np.array(again.call(at(again))[0]), np.array(both["forward_dynamics"][0].call(at(again))[0]), 0, "the same")
 
@@ -156,13 +156,13 @@ def test_another_step_or_law_is_another_library(both):
     law = control.Control(lambda T, z, w, y: control.Command(w - T.v[0]), w_names=("set",))
     m, f = bead(), both["step"][0]
     keys = {
-        casadi_functions.Made(m, "step", (), True, casadi_functions.differentiable(m, control, None, "here"), h).key
+        casadi_functions.FunctionRequest(m, "step", (), True, casadi_functions.differentiable(m, control, None, "here"), h).key
         for control in (None, law)
         for h in (0.01, 0.02)
     }
     for what in ("rate", "constraints"):
         for wrt in ((), ("x",)):
-            keys |= {casadi_functions.Made(m, what, wrt, hessian).key for hessian in (True, False)}
+            keys |= {casadi_functions.FunctionRequest(m, what, wrt, hessian).key for hessian in (True, False)}
     assert len(keys) == 4 + 8
     other = pf.casadi_function(m, "step", step=H / 2, hessian=False, backend="c")
     assert np.abs(np.array(other.call(at(f))[0] - f.call(at(f))[0])).max() > 1e-3

@@ -408,16 +408,16 @@ def test_a_policy_learns_through_a_four_bar_in_jax():
 
 def test_tensors_of_single_precision_are_refused(monkeypatch):
     """With a stand-in for PyTorch, which is not installed with the tests."""
-    tensor = type("Tensor", (), {"dtype": "float32", "shape": (1, 3)})
+    m, tensor = five_bar(), type("Tensor", (), {"dtype": "float64"})
     rule = type("Function", (), {"apply": classmethod(lambda *tensors: tensors[1:])})
     stand_in = SimpleNamespace(
         float64="float64", is_tensor=lambda x: isinstance(x, tensor), autograd=SimpleNamespace(Function=rule), tensor=None
     )
     monkeypatch.setitem(sys.modules, "torch", stand_in)
-    f = pf.bridges.torch_function(five_bar(), "forward_dynamics", backend="numpy")
+    f = pf.bridges.torch_function(m, "forward_dynamics", backend="numpy")
     given = [tensor() for _ in range(4)]
-    for x in given:
-        x.dtype = "float64"
+    for x, n in zip(given, (m.nq, m.nv, m.nu, len(m.parameters)), strict=True):
+        x.shape = (1, n)
     assert f(*given) == tuple(given)
     given[1].dtype = "float32"
     with pytest.raises(ModelError, match=r"double precision, got a tensor of float32; call x\.double"):

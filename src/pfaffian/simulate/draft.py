@@ -52,7 +52,9 @@ def _dataset(variables: dict[Any, Any], coords: set[Any], indexes: dict[Any, Any
 
 
 def _variable(dims: Any, values: Any, attributes: Any = None) -> xr.Variable:
-    return _texts(dims, tuple(values)) if isinstance(values, list) else _plain(dims, values, attributes)
+    if isinstance(values, list):
+        return _texts(dims, tuple(values)).copy(deep=False)  # whose attributes are the caller's own
+    return _plain(dims, values, attributes)
 
 
 def _plain(dims: Any, values: np.ndarray, attributes: Any = None) -> xr.Variable:

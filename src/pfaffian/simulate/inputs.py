@@ -67,8 +67,7 @@ def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int)
     others: number of runs in the state and parameters.
     Raises ModelError: as `runs`; several runs by u alone, which may have been meant as a series in time.
     """
-    given = len(u) if isinstance(u, Mapping) else 0 if u is None else np.size(u)
-    if given and not names:
+    if not names and _given(u):
         raise ModelError("u: nothing takes inputs here: the mechanism has none, or a control law gives them all")
     if sampled:
         return _series(u, names)
@@ -93,6 +92,14 @@ def _series(u: Any, names: Sequence[str]) -> np.ndarray:
             "{name: (samples,) or (samples, runs)} is needed"
         )
     return series
+
+
+def _given(u: Any) -> bool:
+    """Whether there is any input in it."""
+    try:
+        return u is not None and (len(u) if isinstance(u, Mapping) else np.size(u)) > 0
+    except ValueError:  # rows of different lengths
+        return True
 
 
 def tell_short(series: np.ndarray, when: Times, hold: str) -> None:

@@ -54,7 +54,7 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
     """
     found = settle(problem, q, v)
     held = problem.held.q.any(axis=1)
-    loose = np.flatnonzero(_open(found) & ~held & search)
+    loose = np.flatnonzero(_open(found) & np.isfinite(found.off) & ~held & search)
     for begin in (q, _nudged(problem.m, q)):
         loose = loose[_open(found)[loose]]
         if len(loose):
