@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
 import pytest
+import xarray as xr
 
 import pfaffian as pf
 from benchmarks.chain_length import chain, ladder
 from pfaffian.kernel import remember
+from pfaffian.simulate import draft
 from pfaffian.terms.lengths import machine_length
 from tests.simulate.machines import pendulum
 from tests.work import calls
@@ -81,3 +84,18 @@ def test_one_run_of_a_batch_is_labelled_alike() -> None:
     axis = pf.run(m, q, duration=DURATION, u=np.zeros((3, m.nu)), u_step=1e-3, backend="interpreter", squeeze=False)
     assert axis.sizes["run"] == 1 and "run" not in single.sizes
     assert axis.squeeze("run").identical(single)
+
+
+@pytest.mark.parametrize("squeeze", [True, False])
+def test_a_result_is_labelled_as_xarray_itself_would(monkeypatch, squeeze: bool) -> None:
+    """By the shortcut and without it, beside the public way with all its checks."""
+    m, how = pendulum(), {"duration": DURATION, "backend": "interpreter", "squeeze": squeeze}
+    direct = pf.run(m, [0.3], **how)
+    parts = ({n: (x.dims, x.values, x.attrs) for n, x in of.items()} for of in (direct.data_vars, direct.coords))
+    data, coords = parts
+    checked = xr.Dataset(data, coords, direct.attrs)
+    monkeypatch.setattr(draft, "xr", SimpleNamespace(Dataset=None, Coordinates=xr.Coordinates, Variable=xr.Variable))
+    for found in (direct, pf.run(m, [0.3], **how)):
+        assert found.identical(checked) and found.sizes == checked.sizes
+        assert {n: x.equals(checked.indexes[n]) for n, x in found.indexes.items()} == dict.fromkeys(checked.indexes, True)
+        assert found.sel(coordinate=m.q_names[0]).isel(time=-1).identical(checked.sel(coordinate=m.q_names[0]).isel(time=-1))
