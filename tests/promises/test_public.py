@@ -117,6 +117,18 @@ def test_import_loads_nothing_but_itself():
     assert said == ["pfaffian", "pfaffian pfaffian.lazy"]
 
 
+def test_what_has_no_labels_needs_no_xarray():
+    """Single steps and questions about a state are there before xarray, pandas and tqdm could be imported."""
+    code = (
+        "import sys; import pfaffian as pf; slide = pf.joint('x', 'prismatic', 'world', 'box', axis=(1, 0, 0)); "
+        "m = pf.mechanism('block', [pf.body('box', mass=2.0)], [slide]); late = {'xarray', 'pandas', 'tqdm'}; "
+        "pf.forward_dynamics(m, [0.0], [1.0]); pf.stepper(m, backend='numpy').step(); "
+        "print(late & set(sys.modules)); pf.run(m, duration=0.01, backend='numpy'); print(sorted(late & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == ["set()", "['pandas', 'xarray']"]
+
+
 def test_the_readme_runs(capsys):
     code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S).group(1)
     exec(compile(code, "README.md", "exec"), {})

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
@@ -46,6 +45,9 @@ from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
 from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NOTHING = slice(0, 0)
 SHARE = 64
