@@ -12,6 +12,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.open_loop import is_open
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.force import KineticEnergy, Potential, Spring, Wrench
@@ -110,7 +111,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
 def nothing_works(s: Simulation) -> bool:
     """Whether nothing but the inputs of a run can change the energy of its machine."""
     m = s.mechanism
-    if s.control or s.switches or m.servos or not all(j.damping.is_zero() for j in m.joints):
+    if not is_open(s.control) or s.switches or m.servos or not all(j.damping.is_zero() for j in m.joints):
         return False
     if any(c.returns is not None for c in m.coordinates):
         return False
