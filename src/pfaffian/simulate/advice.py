@@ -59,7 +59,7 @@ def tell_start(watch: Watch) -> bool:
     part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.loop.when.step * watch.loop.when.steps))
-    top = watch.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.loop.when.step))
+    top = watch.halves.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.loop.when.step))
     error[run] = relative(total[[run]], top)[0]
     _tell(watch, error, run, (k, x), top, part, ", to judge by its start")
     return True
@@ -220,8 +220,8 @@ def _tell(
 
 def _left(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, n: int = 1) -> float:
     """The error of step k from the state x, taken in n parts."""
-    parts = (watch.ahead(k, x[None], np.array([run]), i * n).x for i in (1, 2))
-    return float(np.nan_to_num(relative(watch.difference(*parts), top)[0], nan=np.inf))
+    parts = (watch.halves.ahead(k, x[None], np.array([run]), i * n).x for i in (1, 2))
+    return float(np.nan_to_num(relative(watch.halves.difference(*parts), top)[0], nan=np.inf))
 
 
 def _shorter(
@@ -233,7 +233,7 @@ def _shorter(
         steps = min(steps, LASTING / (abs(part.rate) * watch.loop.when.step))
     if np.isfinite(whole):
         error = min(error, max(steps, 1.0) * whole)  # of what grows only because the step is too long
-    least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.order)
+    least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.halves.order)
     for n in _round(least, FINEST if watch.loop.rollout.in_c else FINEST_INTERPRETED):
         left = _left(watch, run, k, x, top, n)
         if left == 0 or error * left <= watch.bound * MARGIN * whole:

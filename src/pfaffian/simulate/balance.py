@@ -61,10 +61,10 @@ def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: 
     energy = None if not E.size else made[:, 0] if estimated else E[-1, :, 0] - E[0, :, 0]
     if energy is not None and T.size and not estimated:
         certain = _beside_motion(watch, energy, E[:, :, 0], T[:, :, 0])
-    if watch.momenta is not None:
+    if watch.halves.momenta is not None:
         momentum, own = _momentum(watch, pushed, x, stopped)
         certain = np.fmax(certain, own)
-    return Cost(error, energy, bool(estimated), momentum, watch.momenta, certain)
+    return Cost(error, energy, bool(estimated), momentum, watch.halves.momenta, certain)
 
 
 def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
 
     pushed: (runs, ..) errors of those that are not conserved.
     """
-    momenta, when = watch.momenta, watch.loop.when
+    momenta, when = watch.halves.momenta, watch.loop.when
     assert momenta is not None
     made, error = np.full((len(x), len(momenta.names)), np.nan), np.zeros(len(x))
     made[:, momenta.pushed] = pushed
@@ -95,11 +95,11 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     some = some[: watch.few(some)]
     if not momenta.conserved.any() or not some.size:
         return made, error
-    a, rate, inertia = watch.momenta_at(when.first, watch.loop.q_and_v(when.first, watch.begin[some], some), some)
-    b, *_ = watch.momenta_at(when.end, watch.loop.q_and_v(when.end, x[some], some), some)
+    a, rate, inertia = watch.halves.momenta_at(when.first, watch.loop.q_and_v(when.first, watch.begin[some], some), some)
+    b, *_ = watch.halves.momenta_at(when.end, watch.loop.q_and_v(when.end, x[some], some), some)
     kept = momenta.conserved
     made[np.ix_(some, kept)] = (b - a - rate * (when.steps * when.step))[:, kept]
-    unit = [watch.sizes.units.index(unit) for unit in momenta.v_units]
+    unit = [watch.halves.sizes.units.index(unit) for unit in momenta.v_units]
     with np.errstate(all="ignore"):
         beside = np.abs(made[some]) / (inertia * watch.largest[some][:, unit])
     error[some] = np.fmax.reduce(np.where(kept & (beside < np.inf), beside, 0), axis=1)
