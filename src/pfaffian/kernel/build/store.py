@@ -124,10 +124,10 @@ def building(store: Path) -> Iterator[Path]:
         path = Path(tempfile.mkdtemp(prefix="tmp", dir=store))
         yield path
     except Exception as error:
-        full = isinstance(error, OSError) and error.errno in FULL
-        if full or (path and not _has_room(path)):
+        number = error.errno if isinstance(error, OSError) else None
+        if number in FULL or (path and not _has_room(path)):
             shutil.rmtree(path or "", ignore_errors=True)
-            reason = os.strerror(error.errno if full else errno.ENOSPC)
+            reason = os.strerror(number or errno.ENOSPC)
             words = f"cannot write into the cache {store}: {reason}; make room, or set PFAFFIAN_CACHE to another folder"
             raise BuildError(words) from error
         raise
