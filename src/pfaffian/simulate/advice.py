@@ -186,6 +186,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
     energy = 0.0 if cost.energy is None else np.nan_to_num(cost.energy[run])
     amount = f"up to {energy:.2g}" if cost.estimated else f"{energy:+.2g}"
     more = f" and {amount} J of energy" if energy else ""
+    more += ", which rises although nothing drives it" if cost.certain[run] and cost.rise[run] else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
     return True
 
