@@ -23,6 +23,7 @@ from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, P
 from pfaffian.model.friction import ContactFriction, JointFriction
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.bursts import add_bursts
 from pfaffian.simulate.momenta import Momenta
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import potential_energy
@@ -57,16 +58,19 @@ class Cost(NamedTuple):
     certain: np.ndarray
 
 
-def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, v: np.ndarray) -> Cost | None:
+def cost_of(
+    watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> Cost | None:
     """The cost of the steps of all runs; None if no step was compared.
 
     x: (runs, nx) last states.   stopped: (runs,) the step at which a run stopped, -1 if it did not.
-    E, T, v: (times, runs, 1 or nv) recorded energy, kinetic energy and velocities, (times, runs, 0) if they are not.
+    E, T, q, v: (times, runs, 1, nq or nv) recorded energy, kinetic energy and state, (times, runs, 0) if they are not.
     """
     gathered = watch.gathered(v, stopped)
     if gathered is None:
         return None
     error, made = gathered
+    add_bursts(watch, q, v, stopped, error, made)
     if (stopped >= 0).any():
         made[stopped >= 0] = np.nan
     pushed, momentum, rise, certain = made[:, E.shape[2] :], None, np.zeros(len(x)), np.zeros(len(x))
