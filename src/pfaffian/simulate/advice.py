@@ -139,7 +139,7 @@ def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
 
 
 def _some_runs(count: int) -> list[int]:
-    return np.unique(np.linspace(0, count - 1, LOOKED_AT).astype(int)).tolist()
+    return list(range(count)) if count <= LOOKED_AT else np.linspace(0, count - 1, LOOKED_AT).astype(int).tolist()
 
 
 def _shown(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
@@ -187,6 +187,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
     energy = 0.0 if cost.energy is None else np.nan_to_num(cost.energy[run])
     amount = f"up to {energy:.2g}" if cost.estimated else f"{energy:+.2g}"
     more = f" and {amount} J of energy" if energy else ""
+    more += ", which rises although nothing drives it" if cost.certain[run] and cost.rise[run] else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
     return True
 

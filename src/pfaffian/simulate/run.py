@@ -233,8 +233,8 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
     kept = entries_of(kept_signals(s, loop.tally))
-    E, T, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "v"))
-    cost = cost_of(watch, done.x, done.stopped, E, T, v)
+    E, T, q, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
+    cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
     course = Recorded(
         recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
     )
