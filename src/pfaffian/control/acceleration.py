@@ -76,8 +76,8 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     given = _given(J)
     given = given if len(given) >= WORTH_TAKING_OUT else {}
     F = [i for i in range(n) if i not in given]
-    S, taken_rows = list(given), list(given.values())
-    others = [m + i for i in range(J.shape[0]) if i not in taken_rows]
+    S, given_rows = list(given), list(given.values())
+    others = [m + i for i in range(J.shape[0]) if i not in given_rows]
     v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in given.items()])
     rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
     W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.parents, F))

@@ -139,11 +139,11 @@ def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarr
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
     Q = _orthonormal(Z / long)
     N = Q.T @ (A / length)
-    _check_told_apart(N, names)
+    _check_identifiable(N, names)
     return Q, N, length
 
 
-def _check_told_apart(N: np.ndarray, names: list[str]) -> None:
+def _check_identifiable(N: np.ndarray, names: list[str]) -> None:
     """Raise ModelError: numbers that the rows do not determine, all of them, those together that depend on each other."""
     _, s, Vt = np.linalg.svd(N)
     lost = Vt[s <= APART * s[0]]

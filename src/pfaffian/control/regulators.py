@@ -78,9 +78,9 @@ def pid_step(
     raw = gain * error + integral_gain * grown + rate_gain * slope
     pushed = integral_gain * error
     more = _either(raw > high, pushed > 0) + _either(raw < low, pushed < 0)
-    kept = _choose(more, integral, grown)
-    u = gain * error + integral_gain * kept + rate_gain * slope
-    return Pid(_clip(u, low, high), kept, slope)
+    next_integral = _choose(more, integral, grown)
+    u = gain * error + integral_gain * next_integral + rate_gain * slope
+    return Pid(_clip(u, low, high), next_integral, slope)
 
 
 def lag_step(x: Number, setpoint: Number, period: float, *, time_constant: float, rate: float = inf) -> Number:

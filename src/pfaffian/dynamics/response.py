@@ -21,7 +21,7 @@ from pfaffian.maths.tree_factor import TreeFactor, multiply_W, solve_W, solve_WT
 from pfaffian.terms.terms import Terms
 
 
-class HeldMotion(NamedTuple):
+class FixedMotion(NamedTuple):
     """v_dot: (nv, 1).   multipliers: (m, 1) of ideal rows, of smallest norm where rows are redundant.
     mu: (ms, 1) forces of servo constraints."""
 
@@ -86,14 +86,14 @@ class Response(NamedTuple):
         reaction = ca.horzcat(*[multiply_W(F, correction[:, i]) for i in range(g.shape[1])])
         return Answered(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
 
-    def held(self) -> HeldMotion:
+    def held(self) -> FixedMotion:
         """The motion itself."""
         T = self.terms
         found = self.solve(ca.densify(T.force), ca.densify(T.b), ca.densify(T.servo.b))
         lam = found.multipliers
         if self.shared is not None:
             lam = self.shared.solve(found.reaction - T.servo.Z.T @ found.mu)
-        return HeldMotion(*[ca.densify(x) for x in (found.v_dot, lam, found.mu)])
+        return FixedMotion(*[ca.densify(x) for x in (found.v_dot, lam, found.mu)])
 
 
 def response(T: Terms, tolerance: float = RANK_TOLERANCE, *, least: bool = True) -> Response:
@@ -123,13 +123,13 @@ class Residuals(NamedTuple):
     rows: ca.SX
     servo: ca.SX
     pushing: ca.SX
-    held: HeldMotion
+    held: FixedMotion
 
 
 def residuals(T: Terms) -> Residuals:
     """The Residuals at T."""
     sizes = T.mechanism.nv, T.A.shape[0], T.servo.A.shape[0]
-    held = HeldMotion(*[ca.SX.sym(name, n) for name, n in zip(HeldMotion._fields, sizes, strict=True)])
+    held = FixedMotion(*[ca.SX.sym(name, n) for name, n in zip(FixedMotion._fields, sizes, strict=True)])
     a, pushing = held.v_dot, T.A.T @ held.multipliers + T.servo.Z.T @ held.mu
     force = T.inertia_force(a) - T.generalised_input - pushing
     return Residuals(force, T.A @ a - T.b, T.servo.A @ a - T.servo.b, pushing, held)
@@ -144,7 +144,7 @@ class Slopes(NamedTuple):
     reaction: ca.SX
 
 
-def slopes(at: Response, held: HeldMotion, along: Callable[[ca.SX], ca.SX]) -> Slopes:
+def slopes(at: Response, held: FixedMotion, along: Callable[[ca.SX], ca.SX]) -> Slopes:
     """Derivatives of the motion along any directions.
 
     along: a column (n, 1) -> its derivatives (n, k) along them, v_dot, multipliers and mu constant.
@@ -153,7 +153,7 @@ def slopes(at: Response, held: HeldMotion, along: Callable[[ca.SX], ca.SX]) -> S
     return _answered(at, ca.substitute([along(x) for x in parts], symbols, values))
 
 
-def gradient(at: Response, held: HeldMotion, cotangents: Slopes, by: ca.SX) -> ca.SX:
+def gradient(at: Response, held: FixedMotion, cotangents: Slopes, by: ca.SX) -> ca.SX:
     """(n, 1) the derivative by `by` (n, 1), symbols, of the sum of the motion's numbers times cotangents: one sweep back.
 
     cotangents: of v_dot (nv, 1), multipliers (m, 1), mu (ms, 1) and reaction (nv, 1); empty (0, 0) for none.
@@ -166,7 +166,7 @@ def gradient(at: Response, held: HeldMotion, cotangents: Slopes, by: ca.SX) -> c
     return ca.substitute([ca.densify(ca.jtimes(ca.vertcat(*parts), by, back, True))], symbols, values)[0]
 
 
-def _parts(at: Response, held: HeldMotion) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
+def _parts(at: Response, held: FixedMotion) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
     """What changes: the Residuals' columns, and with redundant rows A w, w such that A w are the multipliers.
 
     Then the symbols in them that are held constant, and the values of these."""

@@ -133,7 +133,7 @@ def export(
              f"{name}_test.c": c99.test(c, name, of, calls, about[:1])}  # fmt: skip
     folder = prepare(as_path(out, "the folder to export to"))
     for file in texts:
-        _check_own(folder / file)
+        _check_overwrites(folder / file)
     files = tuple(place(folder / file, _signed(words)) for file, words in texts.items())
     return Exported(files, c.operations, stack, measured_stack(texts, name), state, size * work, error)
 
@@ -184,7 +184,7 @@ def _signed(words: str) -> bytes:
     return f"/* {MARK}{sha256(body).hexdigest()} */\n".encode("ascii") + body
 
 
-def _check_own(path: Path) -> None:
+def _check_overwrites(path: Path) -> None:
     """Raise ModelError if the file exists and was not written by `export`, or was changed since."""
     if not path.exists() and not path.is_symlink():
         return

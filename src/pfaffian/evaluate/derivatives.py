@@ -484,10 +484,10 @@ def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.S
     pulled = orthogonalise(ca.densify(B.T @ P), R * u[:motors, 0], RANK_TOLERANCE, groups=[[*range(motors)]])
     reaction = force - T.B @ u
     held = [u, P @ (pulled.Q.T @ pulled.D), by_least_norm(T).solve(reaction) if T.A.shape[0] else ca.SX(0, 1)]
-    u_0, w, lam = symbols_held = [ca.SX.sym(name, value.numel()) for name, value in zip("uwl", held, strict=True)]
+    u_0, w, lam = fixed_symbols = [ca.SX.sym(name, value.numel()) for name, value in zip("uwl", held, strict=True)]
     columns = [force - T.B @ u_0, T.A.T @ lam, T.A @ w, B.T @ w]
-    slopes_held = [ca.densify(ca.jacobian(ca.densify(y), by)) for y in columns]
-    free, turned, bent, pull = ca.substitute(slopes_held, symbols_held, [ca.densify(y) for y in held])
+    fixed_slopes = [ca.densify(ca.jacobian(ca.densify(y), by)) for y in columns]
+    free, turned, bent, pull = ca.substitute(fixed_slopes, fixed_symbols, [ca.densify(y) for y in held])
     moved = inverse_R @ (pull - B.T @ (rows.Q.T @ rows.carry(bent)[0]))
     moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # wrenches from outside stay zero
     found = moved + answer @ (free - turned - T.B @ moved)

@@ -95,8 +95,8 @@ def moves(m: Mechanism) -> Moves:
         cause = place_dependence(m, along, at, [elsewhere(m, base, x, random) for x in at])
         if cause is None:
             changes = changes_of(T, left_by(T, along))
-            kept = [i for i, some in zip(along.y, changing(changes, at)[:, 0], strict=True) if not some]
-            return Moves(Plan(tuple(others(m, along.y)), along.y, (), tuple(kept), False), along)
+            constant = [i for i, some in zip(along.y, changing(changes, at)[:, 0], strict=True) if not some]
+            return Moves(Plan(tuple(others(m, along.y)), along.y, (), tuple(constant), False), along)
     raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {first_joint(m).name!r} is: no symmetry")
 
 

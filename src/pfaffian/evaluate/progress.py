@@ -27,8 +27,8 @@ _OPEN: ContextVar[bool] = ContextVar("open", default=False)
 
 
 @contextmanager
-def progress_line(name: str, shown: bool) -> Iterator[None]:
-    """While it is open, a line on stderr tells what is being done and for how long; it vanishes afterwards. If not `shown`,
+def progress_line(name: str, visible: bool) -> Iterator[None]:
+    """While it is open, a line on stderr tells what is being done and for how long; it vanishes afterwards. If not `visible`,
     nothing, but after LONG seconds a line that stays, for each thing that is being done.
     """
     if _OPEN.get():
@@ -36,16 +36,16 @@ def progress_line(name: str, shown: bool) -> Iterator[None]:
         return
     token = _OPEN.set(True)
     try:
-        with _bar(name) if shown else _notes(name):
+        with _bar(name) if visible else _notes(name):
             yield
     finally:
         _OPEN.reset(token)
 
 
 @contextmanager
-def progress_bar(total: int, unit: str, name: str | None, shown: bool, done: int = 0) -> Iterator[Callable[[int], Any]]:
-    """While it is open, a bar on stderr of `total` units, if `shown`; gives the function that counts some as done."""
-    if not shown:
+def progress_bar(total: int, unit: str, name: str | None, visible: bool, done: int = 0) -> Iterator[Callable[[int], Any]]:
+    """While it is open, a bar on stderr of `total` units, if `visible`; gives the function that counts some as done."""
+    if not visible:
         yield lambda more: None
         return
     from tqdm import tqdm

@@ -176,8 +176,8 @@ def orthogonalise(
         Q.append(r * scale)
         of_it, spread = set(columns(Q[-1])), []
         touching = [i for i in waiting if not of_it.isdisjoint(support[i])]
-        own = reflected_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
-        of = reflection(r, scale, keep, own)
+        unshared = reflected_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
+        of = reflection(r, scale, keep, unshared)
         for i in touching:
             part, rows[i] = take_out(of, rows[i])
             support[i] = set(columns(rows[i]))
@@ -423,7 +423,7 @@ def solve_semidefinite(
         steps.append((picked, waiting, keep, top * inverse, l))
     x = ca.SX.zeros(*b.shape)
     for picked, waiting, keep, top, l in reversed(steps):
-        own_x = keep * (top - l.T @ x[waiting, :])
+        x_picked = keep * (top - l.T @ x[waiting, :])
         for i, this in picked:
-            x[i, :] += this * own_x
+            x[i, :] += this * x_picked
     return Semidefinite(x, ca.vertcat(*independent))

@@ -176,11 +176,11 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
         touching = [i for i, columns in waiting.items() if columns & support]
         order.append(blocks[b])
         entries += size[b] * len(support)
-        own = reflected_columns(support, [waiting[i] for i in touching]) if reflected else set()
+        unshared = reflected_columns(support, [waiting[i] for i in touching]) if reflected else set()
         for c in support:
             weight[c] -= size[b]
         for i in touching:
-            more = (support if waiting[i] & own else support - own) - waiting[i]
+            more = (support if waiting[i] & unshared else support - unshared) - waiting[i]
             waiting[i] = waiting[i] | more
             for c in more:
                 weight[c] += size[i]

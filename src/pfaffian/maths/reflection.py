@@ -38,11 +38,11 @@ class Reflection(NamedTuple):
     turned: ca.SX
 
 
-def reflection(r: ca.SX, scale: ca.SX, keep: ca.SX, own: set[int]) -> Reflection:
+def reflection(r: ca.SX, scale: ca.SX, keep: ca.SX, unshared: set[int]) -> Reflection:
     """Of a row q = scale r, r (1, n), with the columns x; keep is 1, or 0 where q is zero."""
-    if not own:
+    if not unshared:
         return Reflection(r * scale, ca.SX(*r.shape), ca.SX(0), ca.SX(1), r * scale)
-    x, z = _columns(r, own), _columns(r, set(columns(r)) - own) * scale
+    x, z = _columns(r, unshared), _columns(r, set(columns(r)) - unshared) * scale
     squared = ca.dot(x, x)
     inverse = keep * (squared > NOTHING) / ca.sqrt(ca.fmax(squared, NOTHING))
     s = squared * inverse * scale
@@ -74,13 +74,13 @@ def reflected_columns(support: set[int], others: Sequence[set[int]]) -> set[int]
     others: the columns of the rows that it is taken out of. All of them are filled in z, and in x those that touch x.
     """
     by = {j: frozenset(i for i, columns in enumerate(others) if j in columns) for j in support}
-    own, least = set[int](), len(others) * len(support)
+    unshared, least = set[int](), len(others) * len(support)
     for some in sorted(set(by.values()), key=sorted):
         x = {j for j in support if by[j] <= some}
         work = len(others) * (len(support) - len(x)) + len(some) * len(x) + len(x) + 2
         if work <= least:
-            own, least = x, work
-    return own
+            unshared, least = x, work
+    return unshared
 
 
 def columns(r: ca.SX) -> list[int]:

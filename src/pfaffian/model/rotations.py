@@ -67,8 +67,8 @@ class CriticalRotations:
         return np.array(ca.DM(so3.quat_to_matrix(q / np.linalg.norm(q))))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{x:.5g}" for x in self.eigenvalues)
-        return f"<CriticalRotations: {self.kind}, {self.shape}, value {self.value:.5g}, eigenvalues ({shown})>"
+        values = ", ".join(f"{x:.5g}" for x in self.eigenvalues)
+        return f"<CriticalRotations: {self.kind}, {self.shape}, value {self.value:.5g}, eigenvalues ({values})>"
 
 
 class SpecialPolar(NamedTuple):

@@ -14,10 +14,10 @@ _NUMBER = re.compile(r"[+-]?[0-9][0-9.e+-]*( N| N m)?|[+-]?(inf|nan)")
 
 def text(value: object, longest: int | None = None) -> str:
     """Text that is safe on a terminal: control characters, line ends and marks of the writing direction are escaped."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
-    if longest is None or len(shown) <= longest:
-        return shown
-    return f"{shown[: longest // 2 - 1]}..{shown[1 - longest // 2 :]}"
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
+    if longest is None or len(printable) <= longest:
+        return printable
+    return f"{printable[: longest // 2 - 1]}..{printable[1 - longest // 2 :]}"
 
 
 def lines(value: object) -> str:
@@ -27,8 +27,8 @@ def lines(value: object) -> str:
 
 def label(value: object, longest: int = 28) -> str:
     """Text that is safe in a figure: no TeX, and no leading underscore, which a legend would leave out."""
-    shown = text(value, longest).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
+    printable = text(value, longest).replace("$", r"\$")
+    return f" {printable}" if printable.startswith("_") else printable
 
 
 def stem(value: object, otherwise: str = "result") -> str:

@@ -143,8 +143,8 @@ class _Equations(NamedTuple):
         """The status for a constraint that comes on or jumps within a step, 0 for none."""
         if self.arrived is None:
             return 0
-        own = self.arrived.size1_in(0)  # of the system's state, before what the law integrates
-        flags = np.array(self.arrived(x[:own], x_next[:own], self.p, t, t_next - t))
+        size = self.arrived.size1_in(0)  # of the system's state, before what the law integrates
+        flags = np.array(self.arrived(x[:size], x_next[:size], self.p, t, t_next - t))
         return self.elsewhere + int(np.argmax(flags != 0)) if flags.any() else 0
 
 

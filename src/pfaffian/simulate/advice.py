@@ -142,7 +142,7 @@ def _some_runs(count: int) -> list[int]:
     return list(range(count)) if count <= LOOKED_AT else np.linspace(0, count - 1, LOOKED_AT).astype(int).tolist()
 
 
-def _shown(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
+def _instant(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
     """Of a run in the state x (runs, nx) of all."""
     s = watch.loop.simulation
     p = s.parameters(watch.loop.p[[run]], x[[run]])
@@ -153,7 +153,7 @@ def _shown(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
 def _at_start(watch: Watch, x: np.ndarray) -> Iterator[_Instant]:
     """Those of some runs that start in the states x (runs, nx)."""
     for run in _some_runs(len(x)):
-        yield _shown(watch, x, run, watch.loop.when.start)
+        yield _instant(watch, x, run, watch.loop.when.start)
 
 
 def _on_the_way(watch: Watch, result: Draft, x: np.ndarray) -> Iterator[_Instant]:
@@ -166,7 +166,7 @@ def _on_the_way(watch: Watch, result: Draft, x: np.ndarray) -> Iterator[_Instant
             p = watch.loop.p[run].copy()
             p[s.changing.at] = [result[name][run, i] for name in switched]
             yield _Instant(result["q"][run, i], result["v"][run, i], float(time[i]), p)
-        yield _shown(watch, x, run, when.start + when.step * when.steps)
+        yield _instant(watch, x, run, when.start + when.step * when.steps)
 
 
 def _listed(fast: list[Fastest]) -> str:

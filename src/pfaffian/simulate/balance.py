@@ -84,8 +84,8 @@ def cost_of(
     if energy is not None and T.size and (rise.any() or not estimated):
         certain = _beside_motion(watch, rise if estimated else energy, E[:, :, 0], T[:, :, 0])
     if watch.halves.momenta is not None:
-        momentum, own = _momentum(watch, pushed, x, stopped)
-        certain = np.fmax(certain, own)
+        momentum, conserved_error = _momentum(watch, pushed, x, stopped)
+        certain = np.fmax(certain, conserved_error)
     return Cost(error, energy, bool(estimated), rise, momentum, watch.halves.momenta, certain)
 
 

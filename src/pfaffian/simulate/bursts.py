@@ -66,7 +66,7 @@ def add_bursts(watch: Watch, q: np.ndarray, v: np.ndarray, stopped: np.ndarray, 
         speeds = _recorded_speeds(watch, v, stopped, some[begin : begin + BLOCK])
         if speeds is None:
             return
-        if not (watch.loop.simulation.system.own_state or (MOST * speeds.total > watch.bound).any()):
+        if not (watch.loop.simulation.system.other_state or (MOST * speeds.total > watch.bound).any()):
             continue
         runs, found = speeds.runs, _cost(watch, speeds, q, v) * speeds.total[:, None]
         error[runs] = np.fmax(error[runs], relative(found[:, :errors], watch.largest[runs]))
@@ -80,7 +80,7 @@ def _recorded_speeds(watch: Watch, v: np.ndarray, stopped: np.ndarray, runs: np.
     count = len(v) - n
     if count < 1:
         return None
-    every = -(-count // (IN_OWN_STATE if watch.loop.simulation.system.own_state else INSTANTS))
+    every = -(-count // (IN_OWN_STATE if watch.loop.simulation.system.other_state else INSTANTS))
     own = v if len(runs) == v.shape[1] else v[:, runs]
     found = sum(weight * own[j : count + j : every] for j, weight in enumerate(np.diff(np.eye(n + 1), n, axis=0)[0]))
     largest = watch.largest[runs][:, [watch.halves.sizes.units.index(unit) for unit in watch.mechanism.v_units]]
@@ -99,7 +99,7 @@ def _cost(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray) ->
     for look in watch.looks:
         _learn(speeds.at(look.k), look, speeds.runs, most, by)
     far, top = speeds.size.max(axis=0) > BURST * most, speeds.size.argmax(axis=0)
-    if not watch.loop.simulation.system.own_state:
+    if not watch.loop.simulation.system.other_state:
         far &= MOST * speeds.total > watch.bound
     for i in np.unique(top[far]).tolist() if _known(watch, q) else ():
         some = speeds.runs[far & (top == i)]

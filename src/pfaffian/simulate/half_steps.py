@@ -108,10 +108,10 @@ class HalfSteps:
         made[np.abs(made) < ROUNDING * np.abs(half)] = 0
         return made / (1 - 2.0**-self.order)
 
-    def momenta_at(self, k: int, shown: np.ndarray, some: np.ndarray) -> list[np.ndarray]:
-        """(runs, k) each: momenta, their rates by weight and inertias at step k, see `Momenta`; shown: as of `q_and_v`."""
+    def momenta_at(self, k: int, states: np.ndarray, some: np.ndarray) -> list[np.ndarray]:
+        """(runs, k) each: momenta, their rates by weight and inertias at step k, see `Momenta`; states: as of `q_and_v`."""
         assert self.momenta is not None
-        return self.momenta.at(shown, self.loop.p[some], self.loop.when.start + k * self.loop.when.step)
+        return self.momenta.at(states, self.loop.p[some], self.loop.when.start + k * self.loop.when.step)
 
     def pushed_momenta(self, k: int, whole: np.ndarray, half: np.ndarray, some: np.ndarray) -> np.ndarray:
         """(runs, pushed) errors that step k adds to the momenta that are not conserved.   whole, half: as in Comparison."""

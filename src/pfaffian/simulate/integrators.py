@@ -86,14 +86,14 @@ class StepData(NamedTuple):
 class Moved(NamedTuple):
     """The end of a step.
 
-    x: still to be put onto the constraints.   faults: of all stages.   own_faults: of the integrator.
+    x: still to be put onto the constraints.   faults: of all stages.   integrator_faults: of the integrator.
     near: what the correction moves along, of the last stage.
     """
 
     x: ca.SX
     faults: ca.SX
     near: ca.SX
-    own_faults: ca.SX
+    integrator_faults: ca.SX
 
 
 def _further(faults: ca.SX, first: Stage, x: ca.SX, here: Stage) -> ca.SX:
@@ -346,15 +346,15 @@ def _project_softly(s: StepData, x: ca.SX, seen: Stage, solve: Callable[[ca.SX, 
     """x put onto the constraints by changes that are shortest in the metric of M - g h f_v - g^2 h^2 f_q K: they leave stiff
     springs alone, which a change in the metric of M would stretch."""
     of, t = s.tangent, s.t + s.h
-    (q, v), (held_q, held_v) = of.show(x, t), of.show(s.project(x, t, seen.near), t)
+    (q, v), (projected_q, projected_v) = of.show(x, t), of.show(s.project(x, t, seen.near), t)
     none, more = ca.SX(s.m.nq, 1), ca.SX(x.numel() - of.n, 1)
     K = Kinematics(s.m, q, ca.SX(s.m.nv, 1), s.t).kinematic_matrix
 
     def softly(dv: ca.SX) -> ca.SX:
         return of.into(x, t, solve(x, seen, ca.vertcat(of.onto(x, t, none, dv), more))[: of.n, 0])[1]
 
-    dq = softly(solve_definite(K.T @ K, K.T @ (held_q - q)))
-    return ca.vertcat(of.enter(q + K @ dq, v + softly(held_v - v), t), x[of.n :, 0])
+    dq = softly(solve_definite(K.T @ K, K.T @ (projected_q - q)))
+    return ca.vertcat(of.enter(q + K @ dq, v + softly(projected_v - v), t), x[of.n :, 0])
 
 
 def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]:

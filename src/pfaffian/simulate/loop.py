@@ -95,7 +95,7 @@ class Loop:
     def q_and_v(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""
         s = self.simulation
-        p = s.parameters(self.p[some], x) if s.system.own_state else self.p
+        p = s.parameters(self.p[some], x) if s.system.other_state else self.p
         q, v = show(s.system, x, p, self.when.start + k * self.when.step)
         found = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
         found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v

@@ -62,8 +62,8 @@ class Momenta(NamedTuple):
         """The results of f, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
         nq, nv, given = self.f.size1_in(0), self.f.size1_in(1), [np.empty((len(x), len(self.names))) for _ in range(3)]
         buffer, evaluate = self.f.buffer()
-        for run, (state, own) in enumerate(zip(x, p, strict=True)):
-            for i, a in enumerate((state[:nq], state[nq : nq + nv], np.array([t]), own)):
+        for run, (state, at_joint) in enumerate(zip(x, p, strict=True)):
+            for i, a in enumerate((state[:nq], state[nq : nq + nv], np.array([t]), at_joint)):
                 buffer.set_arg(i, memoryview(np.ascontiguousarray(a)))  # type: ignore[arg-type, call-arg]
             for i, a in enumerate(given):
                 buffer.set_res(i, memoryview(a[run]))  # type: ignore[call-arg]
@@ -120,10 +120,10 @@ def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
     random, found = np.random.default_rng(61), np.zeros(len(entries), dtype=bool)
     states = [somewhere(m, random) for _ in range(STATES)]
     for F, size in _causes(T, frame):
-        own = ca.sparsify(F[entries, :])
-        if not own.nnz():
+        at_joint = ca.sparsify(F[entries, :])
+        if not at_joint.nnz():
             continue
-        seen = ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(own)])
+        seen = ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(at_joint)])
         f = ca.Function("pushed", [T.q, T.v, T.t, m.p_symbols], [ca.densify(seen), ca.densify(size)])
         if branches(f):
             found[sorted(set(ca.sparsify(seen).row()))] = True

@@ -96,7 +96,7 @@ def read_netcdf(path: str | Path) -> xr.Dataset:
                 f"cannot read {path} as a result: it is damaged, or was not written by write_netcdf; "
                 "xarray.open_dataset reads other NetCDF files, unchecked"
             )
-        with xr.open_dataset(BytesIO(stored), engine="h5netcdf") as kept:
-            return kept.load()
+        with xr.open_dataset(BytesIO(stored), engine="h5netcdf") as opened:
+            return opened.load()
     except (OSError, ValueError, MemoryError) as error:
         raise RunError(f"cannot read {path} as a result: {error}") from error

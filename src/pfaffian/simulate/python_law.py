@@ -33,14 +33,14 @@ def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kerne
 class PythonLaw:
     """A law in Python, with all that is sampled, and the messages of the runs in which it failed.
 
-    due: period and phase in steps of each sampler.   own: the same of the law.   messages: run -> why it stopped.
+    due: period and phase in steps of each sampler.   due_law: the same of the law.   messages: run -> why it stopped.
     """
 
     loop: Loop
     part: LawPart
     rollout: kernel.Rollout
     due: list[tuple[int, int]]
-    own: tuple[int, int]
+    due_law: tuple[int, int]
     messages: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -51,10 +51,10 @@ class PythonLaw:
 
     def until(self, k: int) -> int:
         """Steps from k to the next one at which something is sampled or the law is due."""
-        return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.own))
+        return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.due_law))
 
     def is_due(self, k: int) -> bool:
-        return any(_is_due(when, k) for when in (*self.due, self.own))
+        return any(_is_due(when, k) for when in (*self.due, self.due_law))
 
     def answered(
         self, x: np.ndarray, k: int, status: np.ndarray, stopped: np.ndarray
@@ -68,7 +68,7 @@ class PythonLaw:
             span = loop.span(k, 1)._replace(every=1, sampling=self.due)
             r = self.rollout(x, loop.series, loop.p, span, threads=loop.threads, status=status, stopped=stopped)
             x, status, stopped = r.x, r.status, r.stopped
-        if not _is_due(self.own, k) or status.all():
+        if not _is_due(self.due_law, k) or status.all():
             return x, status, stopped
         u = self._inputs(x, k, status)
         failed = (status == 0) & np.array([run in self.messages for run in range(len(x))])
@@ -87,8 +87,8 @@ class PythonLaw:
         """(runs, nu) what the law answers. A call that fails stops all runs, a number that is not finite its own run."""
         s, t = self.loop.simulation, self._time(k)
         p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
-        own = s.layout.of(self.part).slots.given.start
-        signals = {n: d[:, where] for n, where in s.layout.signals.items() if where.stop <= own}
+        due_law = s.layout.of(self.part).slots.given.start
+        signals = {n: d[:, where] for n, where in s.layout.signals.items() if where.stop <= due_law}
         given = [*show(s.system, x, p, t), *([signals] if self.part.measures else [])]
         try:
             u = self._called(t, given, (len(x), s.mechanism.nu))

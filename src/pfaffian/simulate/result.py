@@ -76,7 +76,7 @@ def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draf
     }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
-    kept = kept_signals(s, course.tally)
+    kept = stored_signals(s, course.tally)
     recorded = {name: records[:, :, at] for name, at in entries_of(kept).items()}
     for name, (signal, size) in kept.items():
         values = recorded[name].transpose(1, 0, 2)
@@ -97,7 +97,7 @@ def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draf
     return Draft(data, coords, {"mechanism": m.name} | {k: _plain(v) for k, v in provenance.items()})
 
 
-def kept_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
+def stored_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
     """The signals that are kept over time, with the entries of each."""
     return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 

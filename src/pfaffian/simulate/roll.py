@@ -131,8 +131,8 @@ class _Runs:
         k, at = self.k, np.flatnonzero(self.kinds != REGULAR)
         x, status, stopped = self.x[at], self.status[at], self.stopped[at]
         self.advance(1, False)
-        own = _left(self.loop, x, k, at, status, stopped)
-        self.x[at], self.status[at], self.stopped[at] = own.x, own.status, own.stopped
+        singular = _left(self.loop, x, k, at, status, stopped)
+        self.x[at], self.status[at], self.stopped[at] = singular.x, singular.status, singular.stopped
 
 
 def roll(watch: Watch, departure: Departure, python: PythonLaw | None, progress: bool) -> Rolled:
@@ -169,8 +169,8 @@ def entered(loop: Loop, x: np.ndarray, k: int, kinds: np.ndarray, status: np.nda
     """Step k from the states x (runs, nx), that of singular starts by a step of its own."""
     at = np.flatnonzero(kinds != REGULAR)
     r = loop.steps(x, slice(None), k, 1, False, status=status, stopped=stopped)
-    own = _left(loop, x[at], k, at, status[at], stopped[at])
-    r.x[at], r.status[at], r.stopped[at] = own.x, own.status, own.stopped
+    singular = _left(loop, x[at], k, at, status[at], stopped[at])
+    r.x[at], r.status[at], r.stopped[at] = singular.x, singular.status, singular.stopped
     return r
 
 

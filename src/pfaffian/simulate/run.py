@@ -30,7 +30,7 @@ from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.record_memory import check_memory
-from pfaffian.simulate.result import DIVERGED, Recorded, drafted, kept_signals, status_of
+from pfaffian.simulate.result import DIVERGED, Recorded, drafted, status_of, stored_signals
 from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import check_seeds, compiled_instants
@@ -232,7 +232,7 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    kept = entries_of(kept_signals(s, loop.tally))
+    kept = entries_of(stored_signals(s, loop.tally))
     E, T, q, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
     course = Recorded(

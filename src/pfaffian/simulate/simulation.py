@@ -211,7 +211,7 @@ class Simulation:
         """The integrator of the scheme. Raises ModelError: it cannot serve the system."""
         s, name = self.system, self.scheme.integrator
         found = INTEGRATORS[name]
-        if s.own_state and not found.any_state:
+        if s.other_state and not found.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
             raise ModelError(f"integrator {name!r} goes with the state [q; v]; {s.title} goes with {others}")
         if reason := found.refuses(s.mechanism):

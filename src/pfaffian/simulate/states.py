@@ -178,5 +178,5 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
     )
 
 
-def _parts(m: Mechanism, own: StatePart) -> tuple[StatePart, ...]:
-    return (StatePart("q", m.q_names, m.q_units), own) if m.nq else ()
+def _parts(m: Mechanism, part: StatePart) -> tuple[StatePart, ...]:
+    return (StatePart("q", m.q_names, m.q_units), part) if m.nq else ()

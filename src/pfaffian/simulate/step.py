@@ -168,7 +168,7 @@ def time_step(
         )
     )
     corrected, violation = project(moved.x, p, t + h, moved.near)
-    faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.own_faults)
+    faults = ca.vertcat(violation > scheme.violation_limit, moved.faults, moved.integrator_faults)
     if arrived:
         nx = arrived.size1_in(0)
         faults = ca.vertcat(faults, arrived(x[:nx, 0], moved.x[:nx, 0], p, t, h))

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Control
-from pfaffian.dynamics.response import Factors, HeldMotion, Response, Slopes, gradient, response, slopes
+from pfaffian.dynamics.response import Factors, FixedMotion, Response, Slopes, gradient, response, slopes
 from pfaffian.errors import ModelError
 from pfaffian.maths.linear import solve_definite
 from pfaffian.maths.pack import pack, unpack
@@ -56,7 +56,7 @@ def _check(s: Simulation, what: str) -> None:
     m = s.mechanism
     refuse_distributions(m, what)
     refuse(s.control, what, "differentiate the machine alone, under the inputs that the law sent")
-    if s.system.own_state:
+    if s.system.other_state:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
     if s.scheme.integrator not in DIFFERENTIATED:
         known = ", ".join(DIFFERENTIATED)
@@ -85,7 +85,7 @@ class _Rate(NamedTuple):
     numbers: ca.SX
     structure: Any
     at: Response
-    held: HeldMotion
+    held: FixedMotion
 
     @property
     def by(self) -> ca.SX:
@@ -140,7 +140,7 @@ def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
     v_dot = ca.SX.sym("v_dot", m.nv)
     numbers = ca.SX.sym("factors", pack(structure).numel())
     _, (factors, lam, mu) = unpack(structure, numbers)
-    at, held = Response(c.T, factors, ca.SX(0), ca.SX(1), None), HeldMotion(v_dot, lam, mu)
+    at, held = Response(c.T, factors, ca.SX(0), ca.SX(1), None), FixedMotion(v_dot, lam, mu)
     return _Rate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, held), rhs
 
 

@@ -207,7 +207,7 @@ class Stepper:
 
     def _part(self, name: str, start: int, end: int) -> np.ndarray:
         """q or v, as a copy: a part of the state, unless the system has a state of its own."""
-        if self._s.system.own_state:
+        if self._s.system.other_state:
             return self.observe()[name]
         x = self._at.x
         return x[0, start:end].copy() if self._options.runs is None else x[:, start:end].copy()

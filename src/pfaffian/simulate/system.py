@@ -147,7 +147,7 @@ class System:
         return sum(len(part.names) for part in self.parts)
 
     @property
-    def own_state(self) -> bool:
+    def other_state(self) -> bool:
         """Whether the state differs from the mechanism's [q; v]."""
         return vars(self).get("_known") != STANDARD
 
@@ -187,7 +187,7 @@ class System:
         """The state [q; v] at the symbols of `terms.shared`, whose kinematics and rows are written once for all; another state
         at new ones.
         """
-        if self.own_state:
+        if self.other_state:
             return self.at()
         T = shared(self.mechanism)
         return At(T.anew(), ca.vertcat(T.q, T.v), None)
@@ -215,7 +215,7 @@ class System:
 
     def pushed(self, x: ca.SX, T: Terms, dq: ca.SX, dv: ca.SX) -> ca.SX:
         """The change of a state x for changes of q and v, in the symbols of the Terms there."""
-        if not self.own_state:
+        if not self.other_state:
             return ca.vertcat(dq, dv)
         return ca.jtimes(self.entered(T, T.q, T.v), ca.vertcat(T.q, T.v), ca.vertcat(dq, dv))
 
@@ -229,9 +229,8 @@ class System:
         """x on the state's own manifold by `project`; of [q; v] with quaternions of unit length, of another state unchanged."""
         if self.project is not None:
             return self.projected(x, t)
-        return (
-            x if self.own_state else ca.vertcat(normalise(self.mechanism, x[: self.mechanism.nq, 0]), x[self.mechanism.nq :, 0])
-        )
+        nq = self.mechanism.nq
+        return x if self.other_state else ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
 
     def side(self, x: ca.SX, T: Terms) -> ca.SX:
         """(1, 1) the number of the limit, (0, 1) if the state has none."""
@@ -363,7 +362,7 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
     Raises ModelError: enter and show are not inverse to each other; a start is beyond the limit of the state; parameters that
     the state cannot represent.
     """
-    if not s.own_state:
+    if not s.other_state:
         return np.hstack([q, v])
     m, instant = s.mechanism, np.array([t])
     if s.check is not None:
@@ -389,7 +388,7 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
 
 def show(s: System, x: np.ndarray, p: np.ndarray, t: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """q (..., nq) and v (..., nv) of states x (..., nx or more) at the time t [s], one or (runs,)."""
-    if not s.own_state:
+    if not s.other_state:
         return x[..., : s.mechanism.nq], x[..., s.mechanism.nq : s.nx]
     q, v = s.showing(x[..., : s.nx], p, np.array(t)[..., None])
     return q, v

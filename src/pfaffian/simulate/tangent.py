@@ -12,7 +12,7 @@ from pfaffian.terms.terms import Terms
 
 def tangent(s: System, corrects: bool) -> Tangent:
     """The Tangent of a system's state."""
-    return _of_another_state(s, corrects) if s.own_state else _of_velocities(s, corrects)
+    return _of_another_state(s, corrects) if s.other_state else _of_velocities(s, corrects)
 
 
 def _of_velocities(s: System, corrects: bool) -> Tangent:

@@ -119,7 +119,7 @@ def dropped(
     the others. The same rule, on numbers: A (m, n), size (m,), counted (n,).
     """
     rest, squared, weight = A.copy(), _squared(A, counted), np.minimum(1.0, size)
-    whole, kept, found = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
+    whole, independent, found = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
     Q, made = np.zeros(A.shape), 0
     order = [[i] for i in range(len(A))] if groups is None else groups
     for g, group in enumerate(order):
@@ -131,13 +131,13 @@ def dropped(
             found[i] = _squared(r, counted) * weight[i] / whole[i]
             if not found[i] * whole[i] > tolerance**2 * squared[i]:
                 break
-            kept[i], Q[made] = True, r / np.sqrt(r @ r)
+            independent[i], Q[made] = True, r / np.sqrt(r @ r)
             touching = [j for j, c in zip(waiting, rest[waiting] @ Q[made], strict=True) if c]
             rest[touching] -= np.outer(rest[touching] @ Q[made], Q[made])
             made += 1
         if len(group) > 1:
             found[group] = _squared(rest[group], counted) * weight[group] / whole[group]
-    return np.where(kept, 0.0, found)
+    return np.where(independent, 0.0, found)
 
 
 def _squared(rows: np.ndarray, counted: np.ndarray) -> np.ndarray:

@@ -162,12 +162,12 @@ def sweep(
     messages: list[str] = []
     have = planned.blocks - len(missing(planned))
     with progress_bar(planned.blocks, "block", None, progress, have) as count_blocks:
-        for k, said in done:
+        for k, warned in done:
             now = max(have, len(there(planned)))
             count_blocks(now - have)
             have = now
-            seen[k] += len(said) > 0
-            messages += [f"runs {planned.runs_of(k).start} to {planned.runs_of(k).stop - 1}: {x}" for x in said[:1]]
+            seen[k] += len(warned) > 0
+            messages += [f"runs {planned.runs_of(k).start} to {planned.runs_of(k).stop - 1}: {x}" for x in warned[:1]]
     if messages:
         notice(f"{plural(sum(seen.values()), 'block')} of {len(left)} computed now had warnings; {min(messages)}", RunWarning)
     return open_store(planned.store)

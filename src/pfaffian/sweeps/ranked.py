@@ -65,14 +65,14 @@ def best(found: xr.Dataset, by: str, count: int = 10, *, largest: bool = False) 
         ...     pf.sweeps.best(found, "end", 2, largest=True)["run"].values
         array([1, 2])
     """
-    x, wanted, sign = column(found, by), as_whole(count, "count"), -1.0 if as_flag(largest, "largest") else 1.0
+    x, number, sign = column(found, by), as_whole(count, "count"), -1.0 if as_flag(largest, "largest") else 1.0
     values, runs = np.zeros(0), np.zeros(0, dtype=int)
     for first in range(0, x.sizes["run"], PIECE):
         part = slice(first, first + PIECE)
         ranked = np.where(found["status"][part].values == 0, sign * x[part].values, np.nan)
         good = np.flatnonzero(~np.isnan(ranked))
         values, runs = np.append(values, ranked[good]), np.append(runs, first + good)
-        order = np.argsort(values, kind="stable")[:wanted]
+        order = np.argsort(values, kind="stable")[:number]
         values, runs = values[order], runs[order]
     at_run = [name for name, x in found.variables.items() if "run" in x.dims]
     chosen = found.drop_vars([n for n in found.variables if n not in at_run and n not in found.coords])

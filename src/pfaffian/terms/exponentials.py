@@ -47,14 +47,14 @@ class Factor(NamedTuple):
     """exp(hat(tau s_j)) of one subgroup of a joint.
 
     before: index of the factor before it on the way to the world, or -1.   home: its frame in the world, at home.
-    own: (k, ns) with s_j = own s: rows of the identity, or ratios where the joint follows others.
+    ratios: (k, ns) with s_j = ratios s: rows of the identity, or ratios where the joint follows others.
     """
 
     before: int
     joint: Joint
     subgroup: Subgroup
     home: Pose
-    own: ca.SX
+    ratios: ca.SX
 
     @property
     def tau(self) -> ca.SX:
@@ -175,7 +175,7 @@ class Exponentials:
         """gamma_j = exp(hat(tau_j s_j)) of each factor: the motion of its subgroup, seen from home."""
         found = []
         for f in self.factors:
-            found.append(f.home @ Pose(*map(ca.SX, f.subgroup.exp(f.own @ self.s))) @ f.home.inverse())
+            found.append(f.home @ Pose(*map(ca.SX, f.subgroup.exp(f.ratios @ self.s))) @ f.home.inverse())
         return tuple(found)
 
     @cached_property
@@ -223,7 +223,7 @@ class Exponentials:
             f = self.factors[factor]
             moved = f.home if f.before < 0 else self.products[f.before] @ f.home
             # Ad(home) S dexp_left(s_j) is Omega_j tau_j: exp commutes with Ad.
-            J = J + se3.Ad(moved.R, moved.p) @ f.subgroup.S @ f.subgroup.dexp_left(f.own @ self.s) @ f.own
+            J = J + se3.Ad(moved.R, moved.p) @ f.subgroup.S @ f.subgroup.dexp_left(f.ratios @ self.s) @ f.ratios
             factor = f.before
         return J
 

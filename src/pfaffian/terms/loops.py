@@ -116,7 +116,7 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     c_ends, d_ends = ({_place(m, body)[0] for body in (x.body_a, x.body_b)} for x in (c, d))
     if c.kind != d.kind or c_ends != d_ends or c.active is not None or d.active is not None:
         return False
-    seen = [ca.vertcat(_held(m, x), x.number) for x in (c, d)]
+    seen = [ca.vertcat(_fixed_place(m, x), x.number) for x in (c, d)]
     f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in seen])
     for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
         x, y = (np.array(held) for held in f(p))
@@ -125,7 +125,7 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     return True
 
 
-def _held(m: Mechanism, c: Closure) -> ca.SX:
+def _fixed_place(m: Mechanism, c: Closure) -> ca.SX:
     """A column that is the same for closures of one kind that hold the same, whichever body is named first."""
     group, ends = c.holds.group, []
     for body, placement in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)):

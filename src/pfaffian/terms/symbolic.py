@@ -264,9 +264,9 @@ class SymbolicKinematics:
         """(6, k) twists of a factor, by its index."""
         return self._of(self.expressions.factors[factor].tau)
 
-    def own(self, factor: int) -> SymPy:
+    def parameters_of(self, factor: int) -> SymPy:
         """(k, 1) screw parameters of a factor; ratios of others where its joint follows them."""
-        return self._of(self.expressions.factors[factor].own @ self.expressions.s)
+        return self._of(self.expressions.factors[factor].ratios @ self.expressions.s)
 
     def norm(self, factor: int) -> SymPy | None:
         """The symbol of a factor's angle, if it turns about any axis."""
@@ -305,7 +305,7 @@ class SymbolicKinematics:
             return sp.eye(0 if j.mimic else j.kind.nv)
         i, f = next((i, f) for i, f in enumerate(self.expressions.factors) if f.joint.name == j.name)
         t = ca.SX.sym("t", f.subgroup.nv)
-        D = self._closed(f.subgroup.dexp_right_inv(t) @ j.distribution, t, list(self.own(i)), i)
+        D = self._closed(f.subgroup.dexp_right_inv(t) @ j.distribution, t, list(self.parameters_of(i)), i)
         return D.applyfunc(sp.simplify)
 
     # -- from CasADi ------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ class SymbolicKinematics:
         """For a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
         if ("motion", factor) not in self._made:
             f = self.expressions.factors[factor]
-            t, parameters = ca.SX.sym("t", f.subgroup.nv), list(self.own(factor))
+            t, parameters = ca.SX.sym("t", f.subgroup.nv), list(self.parameters_of(factor))
             both = se3.homogeneous(*f.subgroup.exp(t)), f.subgroup.S @ f.subgroup.dexp_left(t)
             motion, left = (self._closed(x, t, parameters, factor).applyfunc(tidy) for x in both)
             self._made["motion", factor] = motion, left
@@ -341,7 +341,7 @@ class SymbolicKinematics:
         J = need_sympy().zeros(6, len(self.s))
         while factor >= 0:
             f = self.expressions.factors[factor]
-            J += _Ad(self.frames(factor)[0]) @ self._motion(factor)[1] @ self._of(f.own)
+            J += _Ad(self.frames(factor)[0]) @ self._motion(factor)[1] @ self._of(f.ratios)
             factor = f.before
         return J
 

@@ -91,10 +91,10 @@ def animate(
     """
     as_mechanism(m)
     suffix = suffix_of(file)
-    shown, hidden = _layers(show, "show"), _layers(hide, "hide")
+    visible, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
-    made = drawn_runs(m, result, parameters, rate, beside, "reactions" in shown)
-    made = made._replace(layers={k: (v or k in shown) and k not in hidden for k, v in made.layers.items()})
+    made = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible)
+    made = made._replace(layers={k: (v or k in visible) and k not in hidden for k, v in made.layers.items()})
     if follow is not None and follow not in made.bodies:
         raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(made.bodies))}")
     if suffix == ".html":

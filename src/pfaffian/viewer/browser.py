@@ -96,16 +96,16 @@ def view(
     else:
         drawn, why = drawn_runs(m, result, parameters, FRAMES_PER_SECOND, beside, reactions), ""
         at = np.asarray(result["q"].values).reshape(-1, m.nq)[0]
-    shown = View(m, drawn, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), at, p)
+    window = View(m, drawn, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), at, p)
     if rerun is not None:
-        shown.rerun = lambda p: _again(m, rerun, p, beside, reactions)
+        window.rerun = lambda p: _again(m, rerun, p, beside, reactions)
     if why:
-        shown.say(why)
+        window.say(why)
     waits = not _interactive() if block is None else as_flag(block, "block")
-    print(f"showing {text(m.name, 60)!r} at {shown.url}" + ("; Ctrl-C ends it" if waits else ""))
+    print(f"showing {text(m.name, 60)!r} at {window.url}" + ("; Ctrl-C ends it" if waits else ""))
     if waits:
-        shown.wait()
-    return shown
+        window.wait()
+    return window
 
 
 def _again(m: Mechanism, rerun: Rerun, p: np.ndarray, beside: bool, reactions: bool) -> Scene:

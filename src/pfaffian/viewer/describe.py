@@ -159,7 +159,7 @@ def _constraints(m: Mechanism, settings: RunSettings) -> str:
         return f"constraints: none; {plural(m.nv, 'degree')} of freedom"
     names = row_names(symbols(m).kinematics)
     ranks = _ranks(m, settings)
-    rows = [(c.name, *_kind(c), " ".join(n for n in _own_rows(c.name, names)) or c.name) for c in m.constraints]
+    rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.constraints]
     found = [(r.where, *_found(m, r, names)) for r in ranks]
     return (
         f"constraints: {plural(len(names), 'row')}\n" + table(rows, ("name", "kind", "between", "rows"))
@@ -174,24 +174,29 @@ def _kind(c: Any) -> tuple[str, str]:
     return EQUATION[type(c)], ""
 
 
-def _own_rows(name: str, names: tuple[str, ...]) -> list[str]:
+def _rows_of(name: str, names: tuple[str, ...]) -> list[str]:
     """The names of a constraint's rows without the constraint's name."""
     return [n[len(name) + 1 :] for n in names if n.startswith(f"{name}.")]
 
 
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
     """Ranks at the start and at random configurations, these all moved onto the constraints at once."""
-    kept = compile_terms(m, {"kept": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
+    independent = compile_terms(m, {"independent": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
     q, _, _, p = settings.arrays(m)
     random = np.random.default_rng(0)
     elsewhere = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
-    start = _ranks_at(kept, m, q[None], p, dict(settings.v), tuple(settings.q))
-    found = start + _ranks_at(kept, m, elsewhere, p)
+    start = _ranks_at(independent, m, q[None], p, dict(settings.v), tuple(settings.q))
+    found = start + _ranks_at(independent, m, elsewhere, p)
     return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(found)]
 
 
 def _ranks_at(
-    kept: Compiled, m: Mechanism, q: np.ndarray, p: np.ndarray, v: dict[str, float] | None = None, hold: tuple[str, ...] = ()
+    independent: Compiled,
+    m: Mechanism,
+    q: np.ndarray,
+    p: np.ndarray,
+    v: dict[str, float] | None = None,
+    hold: tuple[str, ...] = (),
 ) -> list[Rank]:
     """Ranks at each q (runs, nq) moved onto the constraints, with the rates v and the coordinates `hold` fixed."""
     try:
@@ -199,7 +204,7 @@ def _ranks_at(
     except RunError as error:
         return [Rank("", None, str(error))] * len(q)
     at = [np.where(np.isfinite(x), x, 1.0) for x in (a.q, a.v)]  # nan where a run does not close
-    rows = kept(*at, parameters=p)["kept"].reshape(len(q), -1) > 0
+    rows = independent(*at, parameters=p)["independent"].reshape(len(q), -1) > 0
     return [Rank("", row if np.isfinite(x).all() else None) for row, x in zip(rows, a.q, strict=True)]
 
 

@@ -134,13 +134,13 @@ def _together(batch: xr.Dataset) -> xr.Dataset:
     if "stopped" not in batch:
         return batch
     stopped, time = batch["stopped"].values, batch["time"].values
-    kept = np.isnan(stopped)
+    finished = np.isnan(stopped)
     end = time[-1]
-    if not kept.any():
-        kept = stopped >= np.median(stopped)
-        end = stopped[kept].min()
+    if not finished.any():
+        finished = stopped >= np.median(stopped)
+        end = stopped[finished].min()
     return batch.isel(
-        run=np.flatnonzero(kept), time=np.flatnonzero(time <= max(end, time[0]) + SAME_TIME * (time[-1] - time[0]))
+        run=np.flatnonzero(finished), time=np.flatnonzero(time <= max(end, time[0]) + SAME_TIME * (time[-1] - time[0]))
     )
 
 

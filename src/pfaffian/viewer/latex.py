@@ -176,7 +176,7 @@ def _parameters(k: SymbolicKinematics) -> Iterator[str]:
     rows = [(f"${_index(s.name)}$", escaped(n), u) for s, n, u in zip(k.s, E.s_names, E.s_units, strict=True)]
     yield r"\subsection*{Screw parameters}" + "\nAll are zero at home."
     yield _table("lll", ("symbol", "name", "unit"), rows)
-    followers = [(f"$s_{{{label}}} = {printed(k.own(i)[0], k)}$", escaped(f.joint.name), f.subgroup.s_units[0])
+    followers = [(f"$s_{{{label}}} = {printed(k.parameters_of(i)[0], k)}$", escaped(f.joint.name), f.subgroup.s_units[0])
                  for i, (f, label) in enumerate(zip(E.factors, k.labels, strict=True)) if f.joint.mimic]  # fmt: skip
     if followers:
         yield "Joints that follow others:" + "\n" + _table("lll", ("parameter", "joint", "unit"), followers)
@@ -238,7 +238,7 @@ def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
     for body in k.graph.extremities:
         bodies.setdefault(tuple(_way(k, body)), []).append(body)
     for way, moved in bodies.items():
-        columns = [c for c in range(len(k.s)) if any(not k.expressions.factors[i].own[:, c].is_zero() for i in way)]
+        columns = [c for c in range(len(k.s)) if any(not k.expressions.factors[i].ratios[:, c].is_zero() for i in way)]
         if columns:
             names = [_index(k.s[c].name) for c in columns]
             on = ", ".join(f"$B_{{{k.graph.bodies.index(b)}}}$" for b in moved)

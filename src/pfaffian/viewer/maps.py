@@ -163,7 +163,7 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
     rows = [holonomic(p.name, _row(axes[i].function, p)) for i, p in goals.items()]
     held = m.with_(constraints=[*m.constraints, *rows], parameters=[*m.parameters, *goals.values()])
     names = [axis.name for axis in axes if axis.function is None]
-    own = _one(parameter_values(m, parameters), "parameters")
+    default = _one(parameter_values(m, parameters), "parameters")
     start, found = _one(configurations(m, q), "q"), np.full((*grid[0].shape, m.nq), np.nan)
 
     def close(at: tuple[np.ndarray, ...], guess: np.ndarray) -> bool:
@@ -172,7 +172,7 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
         for axis, values in zip(axes, grid, strict=True):
             if axis.function is None:
                 guess[:, m.q_names.index(axis.name)] = values[at]
-        p = np.hstack([np.tile(own, (len(guess), 1)), *[grid[i][at][:, None] for i in goals]])
+        p = np.hstack([np.tile(default, (len(guess), 1)), *[grid[i][at][:, None] for i in goals]])
         with suppress(RunError):
             found[at] = assemble(held, guess, parameters=p, hold=names, search=False).q
         return bool(np.isfinite(found[at]).any())

@@ -135,9 +135,9 @@ def _units(batch: xr.Dataset, signal: str, names: list[str]) -> tuple[list[str],
     if signal in ROWS:
         return [force_unit_of_row(n) if signal == "multiplier" else UNITS[signal] for n in names], ROWS[signal][1]
     dim = str(batch[signal].dims[-1])
-    own = f"{dim.removesuffix('_entry')}_unit"
-    if own in batch.coords and batch[own].dims == (dim,):
-        return [str(u) for u in batch[own].values], {}
+    unit_name = f"{dim.removesuffix('_entry')}_unit"
+    if unit_name in batch.coords and batch[unit_name].dims == (dim,):
+        return [str(u) for u in batch[unit_name].values], {}
     unit = str(batch[signal].attrs.get("units", ""))
     by_dim = {"per velocity": "v_unit", "per coordinate": "q_unit", "per input": "u_unit"}.get(unit)
     if by_dim in batch.coords and batch[by_dim].dims == (dim,):

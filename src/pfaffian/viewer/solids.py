@@ -160,8 +160,8 @@ def need_trimesh() -> Any:
 def _solid(g: Any, faces: int, kind: str) -> Solid:
     found = simplified(Solid(np.asarray(g.vertices, dtype=float), np.asarray(g.faces)), faces)
     material = getattr(g.visual, "material", None)
-    own = getattr(material, "main_color", None) if kind in ("dae", "glb", "obj") else None
-    return found if own is None else found._replace(colour=tuple(float(x) / 255 for x in np.asarray(own).ravel()[:4]))
+    colour = getattr(material, "main_color", None) if kind in ("dae", "glb", "obj") else None
+    return found if colour is None else found._replace(colour=tuple(float(x) / 255 for x in np.asarray(colour).ravel()[:4]))
 
 
 def simplified(solid: Solid, faces: int) -> Solid:
@@ -186,6 +186,6 @@ def clustered(solid: Solid, cells: int) -> Solid:
     means = np.stack([np.bincount(cell, x) / count for x in solid.vertices.T], axis=1)
     faces = cell[solid.faces]
     a, b, c = faces.T
-    kept = faces[(a != b) & (b != c) & (c != a)]
-    _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
-    return Solid(means, kept[np.sort(first)], solid.colour)
+    proper = faces[(a != b) & (b != c) & (c != a)]
+    _, first = np.unique(np.sort(proper, axis=1), axis=0, return_index=True)
+    return Solid(means, proper[np.sort(first)], solid.colour)

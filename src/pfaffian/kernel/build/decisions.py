@@ -75,8 +75,8 @@ def _chosen(program: Program, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray
     first = np.concatenate([[True], which[order][1:] != which[order][:-1]]) if order.size else np.empty(0, bool)
     starts = np.flatnonzero(first)
     rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))  # of each among those of its comparison
-    kept = np.linspace(0, len(starts) - 1, min(len(starts), MOST)).astype(int) if len(starts) else starts
-    among = np.isin(np.cumsum(first) - 1, kept)
+    chosen = np.linspace(0, len(starts) - 1, min(len(starts), MOST)).astype(int) if len(starts) else starts
+    among = np.isin(np.cumsum(first) - 1, chosen)
     found = order[among][np.argsort(rank[among], kind="stable")][:MOST]
     return np.sort(found), names[which[np.sort(found)]]
 

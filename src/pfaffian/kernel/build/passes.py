@@ -67,12 +67,12 @@ def _built(compiler: Compiler | None) -> Passes:
 class _Struct(ctypes.Structure):
     """A struct of passes.h whose arrays stay alive with it."""
 
-    kept: tuple[np.ndarray, ...]
+    arrays: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, numbers: Sequence[int], arrays: Sequence[np.ndarray]) -> Any:
         struct = cls(*numbers, *[array.ctypes.data for array in arrays])
-        struct.kept = tuple(arrays)
+        struct.arrays = tuple(arrays)
         return struct
 
 

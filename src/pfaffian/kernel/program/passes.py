@@ -109,7 +109,7 @@ def _merge(program: Program, fold: bool) -> Program:
     zero = zeros[0] if zeros else -1
     seen: dict[tuple[Any, ...], int] = {}
     renamed: dict[int, int] = {}
-    kept = []
+    steps = []
     for step in program.steps:
         step = step._replace(args=tuple([renamed.get(a, a) for a in step.args]))
         found = _folded(step, zero) if fold and step.op in FOLDED else step
@@ -120,10 +120,10 @@ def _merge(program: Program, fold: bool) -> Program:
         key = (step.op, step.callee, step.times, *(sorted(step.args) if step.op in COMMUTE else step.args))
         first = seen.setdefault(key, step.result)
         if first == step.result:
-            kept.append(step)
+            steps.append(step)
         else:
             renamed.update((step.result + k, first + k) for k in range(program.width(step)))
-    return rebuild(program, kept, renamed)
+    return rebuild(program, steps, renamed)
 
 
 def _folded(step: Step, zero: int) -> Step | int:
@@ -149,17 +149,17 @@ def pair(program: Program) -> Program:
     fresh = 1 + max((s.result + program.width(s) for s in program.steps), default=0)
     pairs: dict[tuple[int, ...], int] = {}
     renamed: dict[int, int] = {}
-    kept = []
+    steps = []
     for step in program.steps:
         if step.op not in ("sin", "cos") or step.args not in paired:
-            kept.append(step)
+            steps.append(step)
             continue
         if step.args not in pairs:
             pairs[step.args] = fresh
-            kept.append(Step("sincos", step.args, fresh))
+            steps.append(Step("sincos", step.args, fresh))
             fresh += 2
         renamed[step.result] = pairs[step.args] + (step.op == "cos")
-    return rebuild(program, kept, renamed)
+    return rebuild(program, steps, renamed)
 
 
 def roll(program: Program) -> Program:
@@ -181,8 +181,8 @@ def roll(program: Program) -> Program:
             del chains[before.result]
             s = s._replace(args=before.args, times=before.times + 1)
         chains[s.result] = s
-    kept = [chains.get(s.result, s) for s in program.steps if s.op != "call" or s.result in chains]
-    return rebuild(program, kept, {})
+    steps = [chains.get(s.result, s) for s in program.steps if s.op != "call" or s.result in chains]
+    return rebuild(program, steps, {})
 
 
 PYTHON: Passes = {f.__name__: f for f in (listed, simplify, share_reciprocals, select, merge, prune, pair, roll, tail)}
