@@ -3,7 +3,7 @@
 
 maximum, minimum, mean, integral, final       one number for each entry of a signal
 first_crossing                                when each entry first passes a level
-histogram                                     how long each entry is in which interval
+histogram                                     how often each entry lies in which interval
 """
 
 from pfaffian.simulate.statistics import final as final

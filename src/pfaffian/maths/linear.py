@@ -47,6 +47,19 @@ def largest(sizes: Iterable[ca.SX]) -> ca.SX:
     return reduce(ca.fmax, found.values()) if found else ca.SX(0)
 
 
+def largest_entry(x: ca.SX) -> ca.SX:
+    """max |x_i|, 0 of nothing; entries that are no number do not count.
+
+    Example:
+        >>> import casadi as ca
+        >>> from pfaffian.maths import linear
+        >>> print(linear.largest_entry(ca.SX([1.0, -3.0, 0.0])))
+        3
+    """
+    sizes = ca.fabs(ca.sparsify(x))
+    return largest([sizes[i] for i in sizes.sparsity().find()])
+
+
 class RowStep(NamedTuple):
     """How one orthonormal row was made, for right-hand sides to follow.
 

@@ -164,7 +164,7 @@ class Watch:
             seen[some[:few], numbers.shape[1] :] = self.halves.pushed_momenta(k, whole.x[:few], half.x[:few], some[:few])
         # At a start from rest all speeds are small, and what they may reach counts.
         reach = sizes.levelled(top + when.steps * change) if k == when.first else top
-        if self.loop.simulation.scheme.integrator == "tr-bdf2" and not self.loop.python:
+        if self.loop.simulation.scheme.stiff and not self.loop.python:
             big = np.flatnonzero(when.steps * relative(error, reach) > min(self.bound, BOUND))
             if big.size:
                 error[big] = self.halves.lasting(k + 1, error[big], whole.state[big], half.state[big], some[big])

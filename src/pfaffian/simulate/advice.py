@@ -15,7 +15,6 @@ from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.fastest import Fastest, changing, fastest, kinks, springs_and_dampers
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
@@ -72,10 +71,10 @@ def tell_stiff(watch: Watch, x: np.ndarray, named: bool) -> None:
     runs.   named: whether the fastest has been named already.
     """
     s, when = watch.loop.simulation, watch.loop.when
-    if _implicit(s) and not compliant(s.mechanism):
+    if s.scheme.stiff and not compliant(s.mechanism):
         return
     fast = _too_fast(watch, _at_start(watch, x))
-    if _implicit(s) and fast:
+    if s.scheme.stiff and fast:
         notice(
             f"{_listed(fast)} of {s.mechanism.name!r}: faster than the step of {when.step:g} s, in which tr-bdf2 may not "
             "converge where they touch, or gain energy; take softer surfaces, a larger creep, or a step of "
@@ -93,7 +92,7 @@ def tell_stiff_later(watch: Watch, result: Draft, x: np.ndarray) -> None:
     stiff for a while between two of these is not seen.
     """
     s = watch.loop.simulation
-    if _implicit(s) or not changing(s.mechanism, s.changing.names):
+    if s.scheme.stiff or not changing(s.mechanism, s.changing.names):
         return
     fast = _too_fast(watch, _on_the_way(watch, result, x))
     if not fast:
@@ -113,11 +112,6 @@ def _tell_too_fast(watch: Watch, fast: list[Fastest], became: str) -> None:
     )
 
 
-def _implicit(s: Simulation) -> bool:
-    """Whether steps go over what is fast."""
-    return s.scheme.integrator == "tr-bdf2"
-
-
 class _Instant(NamedTuple):
     """The state q (nq,), v (nv,) of a run at time t [s] under the parameters p (np,)."""
 
@@ -132,7 +126,7 @@ def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
     s, found = watch.loop.simulation, dict[str, Fastest]()
     for q, v, t, p in instants:
         parts = springs_and_dampers(s.mechanism, q, v, t, p)
-        for part in kinks(s.mechanism, parts, p) if _implicit(s) else parts:
+        for part in kinks(s.mechanism, parts, p) if s.scheme.stiff else parts:
             if abs(part.rate) * watch.loop.when.step > FOLLOWED and abs(part.rate) >= abs(found.get(part.name, part).rate):
                 found[part.name] = part
     return sorted(found.values(), key=lambda part: -abs(part.rate))
@@ -265,7 +259,7 @@ def _others(watch: Watch, part: Fastest | None) -> list[str]:
     """Other integrators that would follow or damp the fastest part."""
     s, when = watch.loop.simulation, watch.loop.when
     now, turn = s.scheme.integrator, abs(part.rate) * when.step if part else np.inf
-    if part and part.damped and turn > FOLLOWED / 2 and now != "tr-bdf2":
+    if part and part.damped and turn > FOLLOWED / 2 and not s.scheme.stiff:
         return ["scheme=pf.Scheme(integrator='tr-bdf2') goes over what is damped so fast"]
     if now != "rk4" and when.steps * turn**5 / 120 < watch.bound * MARGIN:
         return ["scheme=pf.Scheme(integrator='rk4') follows it"]

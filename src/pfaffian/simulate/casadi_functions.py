@@ -22,7 +22,7 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
 from pfaffian.simulate.curvature import smooth_motion, smooth_step
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
-from pfaffian.simulate.step_slopes import IMPLICIT, STAY, differentiable, with_matrices, with_products
+from pfaffian.simulate.step_slopes import STAY, differentiable, with_matrices, with_products
 from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms, symbols
 
@@ -178,7 +178,7 @@ class FunctionRequest:
 def explicit(m: Mechanism, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
     """As `differentiable`. Raises ModelError too where stages solve equations: their second derivatives are not there."""
     s = differentiable(m, control, scheme, what)
-    if s.scheme.integrator in IMPLICIT:
+    if s.scheme.stiff:
         raise ModelError(
             f"{what} takes the integrators rk4 and euler, whose second derivatives are exact; for first ones with "
             f"{s.scheme.integrator!r} see step_derivatives and rollout"

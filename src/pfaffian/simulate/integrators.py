@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.dynamics.controlforce import ideal_reaction
 from pfaffian.dynamics.motion import Motion, shortest_change
-from pfaffian.maths.linear import solve_definite
+from pfaffian.maths.linear import largest_entry, solve_definite
 from pfaffian.maths.pack import pack, unpack
 from pfaffian.maths.reflection import NOTHING
 from pfaffian.maths.tree_factor import multiply_WT, solve_W, solve_WT
@@ -247,9 +247,9 @@ def _midpoint(s: StepData) -> Moved:
         guess, part, off = put_right(reached(slope), part, off, stage)
     for _ in range(POLISHED):
         guess, part, off = put_right(reached(stage.rate), part, off, stage)
-    change = s.h * _largest(found[-1][1])
+    change = s.h * largest_entry(found[-1][1])
     faults = _further(first.faults, first, middle, stage)
-    return Moved(guess, faults, stage.near, change > CONVERGED * (1 + _largest(s.x)))
+    return Moved(guess, faults, stage.near, change > CONVERGED * (1 + largest_entry(s.x)))
 
 
 def _accelerated(found: Sequence[tuple[ca.SX, ca.SX]]) -> ca.SX:
@@ -272,10 +272,6 @@ def _accelerated(found: Sequence[tuple[ca.SX, ca.SX]]) -> ca.SX:
 
 PARALLEL = 1e-3
 """Changes whose directions differ by less carry no further information."""
-
-
-def _largest(x: ca.SX) -> ca.SX:
-    return ca.mmax(ca.fabs(ca.densify(x)))
 
 
 # -- TR-BDF2, for stiff springs -----------------------------------------------------------------------------------
@@ -329,7 +325,7 @@ def _tr_bdf2(s: StepData) -> Moved:
             change = solve(there, seen, seen.rate - k)
             found.append((k + change, change))
             k = _accelerated(found)
-        return s.solved(k, base, g, u, t), there, seen, s.h * _largest(change)
+        return s.solved(k, base, g, u, t), there, seen, s.h * largest_entry(change)
 
     k1, there, seen, change = stage(X + g * k0, solve(s.x, first, k0), s.u0 + 2 * GAMMA * (s.u1 - s.u0), s.t + 2 * g)
     faults = _further(first.faults, first, there, seen)
@@ -338,7 +334,7 @@ def _tr_bdf2(s: StepData) -> Moved:
     moved = s.variables.state(base + g * k2)
     if s.tangent.corrects:
         moved = _project_softly(s, moved, seen, solve)
-    far = ca.fmax(change, last) > CONVERGED * (1 + _largest(s.x))
+    far = ca.fmax(change, last) > CONVERGED * (1 + largest_entry(s.x))
     return Moved(moved, _further(faults, first, there, seen), seen.near, far)
 
 
@@ -388,7 +384,7 @@ def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]
 class Integrator(NamedTuple):
     """step: one step of time.   order: of its error.   needs: terms that it needs at each stage, of the Terms and the Motion.
     shares: whether its last stage is near enough to the end to correct along.   faults: its own messages.
-    any_state: whether it serves other states than [q; v].
+    any_state: whether it serves other states than [q; v].   stiff: whether it goes over motions that its step cannot follow.
     refuses: message that tells what of a mechanism it cannot serve, "" for nothing.
     """
 
@@ -398,6 +394,7 @@ class Integrator(NamedTuple):
     shares: bool = False
     faults: Sequence[str] = ()
     any_state: bool = True
+    stiff: bool = False
     refuses: Callable[[Mechanism], str] = lambda m: ""
 
 
@@ -413,6 +410,8 @@ INTEGRATORS = {
     "rk4": Integrator(_rk4, 4, shares=True),
     "euler": Integrator(_semi_implicit, 1, any_state=False),
     "midpoint": Integrator(_midpoint, 2, level, shares=True, faults=(UNCONVERGED,), refuses=_changes_energy),
-    "tr-bdf2": Integrator(_tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",)),
+    "tr-bdf2": Integrator(
+        _tr_bdf2, 2, stiffness, shares=True, faults=(f"{UNCONVERGED}, or more iterations by Scheme",), stiff=True
+    ),
 }
 """Name -> integrator."""

@@ -12,11 +12,11 @@ from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.kernel.call.recipe import Backend
+from pfaffian.maths.linear import largest_entry
 from pfaffian.maths.minimum_norm import damped, minimum_norm
 from pfaffian.maths.tree_factor import factor_tree, solve_W, solve_WT
 from pfaffian.model.coordinates import Coordinates
 from pfaffian.model.mechanism import Mechanism, check_configuration
-from pfaffian.simulate.step import largest_entry
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.digest import digest
 from pfaffian.terms.lengths import pace

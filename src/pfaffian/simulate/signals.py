@@ -16,11 +16,11 @@ from pfaffian.dynamics.motion import Motion
 from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, brief, nearest
+from pfaffian.maths.linear import largest_entry
 from pfaffian.model.caller import ask_column, ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
-from pfaffian.simulate.step import largest_entry
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.present import of_function, remembered

@@ -201,7 +201,7 @@ def first_crossing(signal: str, level: float = 0.0, direction: Direction = "eith
 
 
 def histogram(signal: str, edges: Any) -> Statistic:
-    """How many instants of a run each entry of a signal spends in each of some intervals.
+    """How often, counted in steps of a run, each entry of a signal lies in each of some intervals.
 
     Args:
         signal: name of a signal that the run could record, or of an output.

@@ -83,7 +83,7 @@ class Scheme:
         n = NEWTON if self.iterations is None else self.iterations
         if isinstance(n, bool) or not (isinstance(n, int) and 2 <= n <= 40):
             raise ModelError(f"iterations must be a whole number from 2 to 40, got {self.iterations!r}")
-        if self.iterations is not None and self.integrator != "tr-bdf2":
+        if self.iterations is not None and not self.stiff:
             raise ModelError(f"iterations: {self.integrator} takes none of its own; integrator='tr-bdf2' does")
         if not named_float(self.violation_limit, "violation_limit") > 0:
             raise ModelError(f"violation_limit must be positive, got {self.violation_limit!r}")
@@ -92,6 +92,11 @@ class Scheme:
                 f"tolerance must lie between 0 and violation_limit {self.violation_limit!r}, got {self.tolerance!r}: beyond "
                 "that a run would stop before it is corrected"
             )
+
+    @property
+    def stiff(self) -> bool:
+        """Whether the integrator goes over motions that its step cannot follow, as tr-bdf2 does."""
+        return INTEGRATORS[self.integrator].stiff
 
 
 def settings_of(scheme: Scheme, m: Mechanism) -> dict[str, Any]:
@@ -234,10 +239,4 @@ def _left(m: Mechanism, limit: float) -> ca.Function:
 def _off(rows: Rows, phi: ca.SX, eta: ca.SX, inverse: ca.SX) -> ca.SX:
     """The largest relative residual: |phi|, or |eta| of rows without phi.   inverse: 1 / s of each row."""
     positions, velocities = rows.at(POSITION), rows.at(VELOCITY)
-    return largest_entry(ca.vertcat(phi[positions, 0], eta[velocities, 0]) * inverse[[*positions, *velocities], 0])
-
-
-def largest_entry(x: ca.SX) -> ca.SX:
-    """max |x_i|, 0 of nothing."""
-    sizes = ca.fabs(ca.sparsify(x))
-    return linear.largest([sizes[i] for i in sizes.sparsity().find()])
+    return linear.largest_entry(ca.vertcat(phi[positions, 0], eta[velocities, 0]) * inverse[[*positions, *velocities], 0])

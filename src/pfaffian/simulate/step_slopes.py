@@ -34,9 +34,6 @@ from pfaffian.terms.terms import Terms
 DIFFERENTIATED = ("rk4", "euler", "tr-bdf2")
 """Integrators whose steps are differentiated."""
 
-IMPLICIT = ("tr-bdf2",)
-"""Those of them whose stages solve equations."""
-
 STAY: dict[str, Any] = {"never_inline": True, "max_num_dir": 1}
 """CasADi differentiates such a function by the derivatives that it is given, one direction after another; those of several
 directions at once it would make of the text."""
@@ -170,7 +167,7 @@ def with_matrices(s: Simulation) -> StepParts:
     inputs, (moved, violation) = _correction(s)
     J = ca.vec(ca.densify(ca.jacobian(moved, ca.vertcat(*inputs[:3]))))
     project = _Extended("project_with_slopes", inputs, [moved, ca.vertcat(violation, J)], 1, (0, 1, 2))
-    if s.scheme.integrator in IMPLICIT:
+    if s.scheme.stiff:
         return _solved(s, r, rhs.by_matrix(), project.by_matrix())
     return _parts(f, rhs.by_matrix(), project.by_matrix())
 
@@ -223,7 +220,7 @@ def _each(f: Callable[[ca.SX], ca.SX], columns: ca.SX) -> ca.SX:
 
 def with_products(s: Simulation) -> StepParts:
     """The functions of a step, with products of their derivatives along a direction, and back."""
-    if s.scheme.integrator in IMPLICIT:
+    if s.scheme.stiff:
         return with_matrices(s)
     f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
     changes = [ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p), ("t", r.t))]

@@ -114,8 +114,8 @@ def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
             most = max(x.dim() - (axis is not None) for x, axis in zip(tensors, axes, strict=True))
             moved = []
             for x, axis in zip(tensors, axes, strict=True):
-                batched = x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
-                moved.append(batched.reshape(batched.shape[0], *[1] * (most + 1 - batched.dim()), *batched.shape[1:]))
+                own = x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
+                moved.append(own.reshape(own.shape[0], *[1] * (most + 1 - own.dim()), *own.shape[1:]))
             return cls.apply(*moved), 0
 
     class Slopes(Batched):

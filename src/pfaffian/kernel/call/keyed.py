@@ -25,7 +25,6 @@ from pfaffian.kernel.build import library, private_files, store, toolchain
 from pfaffian.kernel.call.recipe import PortLengths, Recipe
 from pfaffian.kernel.program.pack import pack, unpack
 from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.skeleton import skeleton
 from pfaffian.kernel.remember import checking, compare
 
 Key = str | tuple[str, str]
@@ -92,7 +91,7 @@ def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> No
 
 def by_skeleton(recipe: Recipe) -> Key:
     """The key that Programs which differ in numbers alone share."""
-    return "skeleton", skeleton(recipe.programs)
+    return "skeleton", recipe.skeleton
 
 
 def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:

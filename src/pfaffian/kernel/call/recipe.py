@@ -15,7 +15,7 @@ from pfaffian.kernel.build.passes import passes
 from pfaffian.kernel.build.toolchain import Mode
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.program import Program
-from pfaffian.kernel.program.skeleton import in_order_of_use, numbers
+from pfaffian.kernel.program.skeleton import in_order_of_use, numbers, skeleton
 from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.text.source import Source
 
@@ -55,6 +55,11 @@ class Recipe:
     def numbers(self) -> np.ndarray:
         """The table of the text."""
         return numbers(self.programs)
+
+    @cached_property
+    def skeleton(self) -> str:
+        """The digest that Programs which differ in numbers alone share."""
+        return skeleton(self.programs)
 
     @property
     def shapes(self) -> tuple[PortLengths, ...]:
