@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.model.force import Potential
 from pfaffian.simulate.accuracy import BOUND, Watch
+from pfaffian.simulate.half_steps import HalfSteps
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law
 from tests.tolerance import close
@@ -103,7 +104,7 @@ def test_all_energy_is_accounted_for_where_nothing_works(case):
 
 
 def test_energy_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
-    monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
+    monkeypatch.setattr(HalfSteps, "_error", lambda self, apart, size: np.zeros_like(apart))
     (words,), r = said(block(coil(1e6)), [0.01])
     assert float(r.step_error) == 0 and f"and {float(r.energy_error):+.2g} J of energy" in words and "potential 'coil'" in words
 
@@ -200,8 +201,7 @@ def switched(begin: float, end: float = 9.0) -> tuple[pf.Mechanism, dict]:
 @pytest.mark.parametrize(
     ("m", "how", "words"),
     [
-        (block(stiff_from(1.2, 9.0)), {}, "the spring of potential 'late', 2e+03 rad/s"),
-        (block(stiff_from(1.2, 1.9)), {}, "the spring of potential 'late', 2e+03 rad/s"),
+        (block(stiff_from(1.2, 9.0)), {"record": ["energy"]}, "the spring of potential 'late', 2e+03 rad/s"),
         (block(stiff_from(1.9, 9.0)), {"record": ["energy"]}, "the spring of potential 'late', 2e+03 rad/s"),
         (*switched(1.2), "the spring of joint 'x', 2e+03 rad/s"),
         (*switched(1.2, 1.9), "the spring of joint 'x', 2e+03 rad/s"),
@@ -216,6 +216,15 @@ def test_a_spring_that_gets_too_fast_on_the_way(m, how, words):
     for q, v in (([0.1], [0.3]), ([[0.0], [0.1]], [[0.0], [0.3]])):
         found, _ = said(m, q, v, duration=2.0, **how)
         assert len(found) == 1 and found[0].startswith(words) and "became shorter than the step of 0.001 s" in found[0]
+
+
+@pytest.mark.parametrize("end", [9.0, 1.9])
+def test_a_step_is_compared_where_recorded_speeds_turn_fast(end):
+    """The same springs, whose states are known there."""
+    for q, v in (([0.1], [0.3]), ([[0.0], [0.1]], [[0.0], [0.3]])):
+        found, _ = said(block(stiff_from(1.2, end)), q, v, duration=2.0)
+        assert len(found) == 1 and "an error of more than 1" in found[0]
+        assert "the fastest is potential 'late', 2e+03 rad/s" in found[0] and advised(found[0]) < 1e-4
 
 
 def test_what_was_too_fast_from_the_start_is_named_once():
@@ -363,14 +372,14 @@ DRIVEN = {
 @pytest.mark.parametrize("how", DRIVEN)
 def test_a_look_takes_what_drives_the_run_as_the_run_does(monkeypatch, how):
     """A law in discrete time, late, with its modes; a series of inputs: a step of a look has the bits of the run's own."""
-    seen, ahead = [], Watch.ahead
+    seen, ahead = [], HalfSteps.ahead
 
     def kept(self, k, x, some, n=1):
         found = ahead(self, k, x, some, n)
         seen.append((k, n, found.x.copy()))
         return found
 
-    monkeypatch.setattr(Watch, "ahead", kept)
+    monkeypatch.setattr(HalfSteps, "ahead", kept)
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 30)
     # Looks fall on steps that are no multiple of what a sample or a period takes.

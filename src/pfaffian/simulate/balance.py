@@ -23,6 +23,7 @@ from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, P
 from pfaffian.model.friction import ContactFriction, JointFriction
 from pfaffian.model.traced_function import TracedFunction
 from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.bursts import add_bursts
 from pfaffian.simulate.momenta import Momenta
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import potential_energy
@@ -57,16 +58,19 @@ class Cost(NamedTuple):
     certain: np.ndarray
 
 
-def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, v: np.ndarray) -> Cost | None:
+def cost_of(
+    watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> Cost | None:
     """The cost of the steps of all runs; None if no step was compared.
 
     x: (runs, nx) last states.   stopped: (runs,) the step at which a run stopped, -1 if it did not.
-    E, T, v: (times, runs, 1 or nv) recorded energy, kinetic energy and velocities, (times, runs, 0) if they are not.
+    E, T, q, v: (times, runs, 1, nq or nv) recorded energy, kinetic energy and state, (times, runs, 0) if they are not.
     """
     gathered = watch.gathered(v, stopped)
     if gathered is None:
         return None
     error, made = gathered
+    add_bursts(watch, q, v, stopped, error, made)
     if (stopped >= 0).any():
         made[stopped >= 0] = np.nan
     pushed, momentum, rise, certain = made[:, E.shape[2] :], None, np.zeros(len(x)), np.zeros(len(x))
@@ -78,10 +82,10 @@ def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: 
         energy = np.where(stopped >= 0, energy, np.fmax(energy, rise))
     if energy is not None and T.size and (rise.any() or not estimated):
         certain = _beside_motion(watch, rise if estimated else energy, E[:, :, 0], T[:, :, 0])
-    if watch.momenta is not None:
+    if watch.halves.momenta is not None:
         momentum, own = _momentum(watch, pushed, x, stopped)
         certain = np.fmax(certain, own)
-    return Cost(error, energy, bool(estimated), rise, momentum, watch.momenta, certain)
+    return Cost(error, energy, bool(estimated), rise, momentum, watch.halves.momenta, certain)
 
 
 def _rise(E: np.ndarray) -> np.ndarray:
@@ -109,7 +113,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
 
     pushed: (runs, ..) errors of those that are not conserved.
     """
-    momenta, when = watch.momenta, watch.loop.when
+    momenta, when = watch.halves.momenta, watch.loop.when
     assert momenta is not None
     made, error = np.full((len(x), len(momenta.names)), np.nan), np.zeros(len(x))
     made[:, momenta.pushed] = pushed
@@ -117,11 +121,11 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     some = some[: watch.few(some)]
     if not momenta.conserved.any() or not some.size:
         return made, error
-    a, rate, inertia = watch.momenta_at(when.first, watch.loop.q_and_v(when.first, watch.begin[some], some), some)
-    b, *_ = watch.momenta_at(when.end, watch.loop.q_and_v(when.end, x[some], some), some)
+    a, rate, inertia = watch.halves.momenta_at(when.first, watch.loop.q_and_v(when.first, watch.begin[some], some), some)
+    b, *_ = watch.halves.momenta_at(when.end, watch.loop.q_and_v(when.end, x[some], some), some)
     kept = momenta.conserved
     made[np.ix_(some, kept)] = (b - a - rate * (when.steps * when.step))[:, kept]
-    unit = [watch.sizes.units.index(unit) for unit in momenta.v_units]
+    unit = [watch.halves.sizes.units.index(unit) for unit in momenta.v_units]
     with np.errstate(all="ignore"):
         beside = np.abs(made[some]) / (inertia * watch.largest[some][:, unit])
     error[some] = np.fmax.reduce(np.where(kept & (beside < np.inf), beside, 0), axis=1)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
@@ -22,6 +21,9 @@ from pfaffian.simulate.start_search import BLOCKED
 from pfaffian.simulate.statistics import KINDS, Tally
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FINISHED = "finished"
 NO_START = f"not assembled: {BLOCKED}"
@@ -213,6 +215,8 @@ def _plain(value: Any) -> str | int | float:
 
 def as_result(result: Any) -> xr.Dataset:
     """The value itself. Raises ModelError: it is no result of a run."""
+    import xarray as xr
+
     if not isinstance(result, xr.Dataset) or not {"time", "status"} <= set(result.variables):
         raise ModelError(f"this is no result of a run, a Dataset as run(...) gives it: {brief(result)}")
     return result
