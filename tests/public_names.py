@@ -6,10 +6,11 @@ from types import ModuleType
 from typing import Any
 
 import pfaffian as pf
+from tools.stubs import public_names
 
-ROOMS = {name: getattr(pf, name) for name in pf.__all__ if isinstance(getattr(pf, name), ModuleType)}
+ROOMS = {name: getattr(pf, name) for name in public_names(pf) if isinstance(getattr(pf, name), ModuleType)}
 
-PUBLIC: dict[str, Any] = {name: getattr(pf, name) for name in pf.__all__ if name not in ROOMS} | {
-    f"{room}.{name}": getattr(module, name) for room, module in ROOMS.items() for name in module.__all__
+PUBLIC: dict[str, Any] = {name: getattr(pf, name) for name in public_names(pf) if name not in ROOMS} | {
+    f"{room}.{name}": getattr(module, name) for room, module in ROOMS.items() for name in public_names(module)
 }
 """Name, with its room -> value."""

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pfaffian as pf
+from tools.stubs import public_names
 
 TOP = {
     "model": "Describe a machine",
@@ -30,8 +31,8 @@ _WARNED = re.compile(r"^(Raises|Warns|Stops) ([^:]+): ")
 
 def api_pages() -> dict[str, str]:
     """Name of a page -> its text."""
-    rooms = [name for name in pf.__all__ if isinstance(getattr(pf, name), ModuleType)]
-    made = {"api/pf.md": _top([name for name in pf.__all__ if name not in rooms])}
+    rooms = [name for name in public_names(pf) if isinstance(getattr(pf, name), ModuleType)]
+    made = {"api/pf.md": _top([name for name in public_names(pf) if name not in rooms])}
     for room in rooms:
         module = getattr(pf, room)
         made[f"api/{room}.md"] = f"# pf.{room}\n\n{_module(module)}\n" + "\n".join(_members(module, f"pf.{room}"))
@@ -40,15 +41,15 @@ def api_pages() -> dict[str, str]:
     return made
 
 
-_INTRODUCTION = """Every public name, in the room in which it lives, with its arguments and an example. `help(pf)` and
-`help(pf.control)` show the same in a terminal.
+_INTRODUCTION = """Every public name, in the room in which it lives, with its arguments and an example. In a terminal
+`help(pf)` and `help(pf.control)` list the names, and `help(pf.run)` shows the text of one.
 """
 
 
 def _top(names: Sequence[str]) -> str:
     groups: dict[str, list[str]] = {heading: [] for heading in TOP.values()}
     for name in names:
-        home = pf._LATE[name].split(".")[1]
+        home = pf._HOMES[name].split(".")[1]
         groups[TOP[home]].append(name)
     text = f"# pf\n\n{_module(pf)}\n"
     for heading, members in groups.items():
@@ -64,7 +65,8 @@ def _module(module: ModuleType) -> str:
 def _members(module: ModuleType, path: str) -> Iterator[str]:
     """The names of a room in the order in which its text mentions them; rooms inside it last."""
     text = inspect.getdoc(module) or ""
-    names = getattr(module, "__all__", None) or [n for n, x in vars(module).items() if _belongs(n, x, module)]
+    is_room = path.count(".") == 1
+    names = public_names(module) if is_room else [n for n, x in vars(module).items() if _belongs(n, x, module)]
     found = {name: re.search(rf"\b{name}\b", text) for name in names}
     order = sorted(names, key=lambda n: (isinstance(getattr(module, n), ModuleType), m.start() if (m := found[n]) else 10**6))
     for name in order:
@@ -106,7 +108,7 @@ class _Shown:
 
     def __repr__(self) -> str:
         text = repr(self.value)
-        return "..." if text.startswith("<") else text
+        return "..." if text.startswith("<") or " at 0x" in text else text
 
 
 def _text(doc: str) -> str:

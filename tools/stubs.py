@@ -9,9 +9,15 @@ from __future__ import annotations
 import ast
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 MODULES = ("pfaffian", "pfaffian.control", "pfaffian.formats")
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Names that a room shows: those in its `dir()`. A room has no `__all__`, which `help()` would list with all docstrings."""
+    return [name for name in dir(module) if not name.startswith("_")]
 
 
 def stub(module: str) -> str:
@@ -19,8 +25,10 @@ def stub(module: str) -> str:
     loaded = import_module(module)
     tree = ast.parse((_folder(module) / "__init__.py").read_text(encoding="utf-8"))
     found = {a.name: node.module for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names}
-    homes = found | loaded._LATE
-    lines = sorted(f"from {homes.get(name, module)} import {name} as {name}\n" for name in {*loaded.__all__, *loaded._LATE})
+    homes = found | loaded._HOMES
+    lines = sorted(
+        f"from {homes.get(name, module)} import {name} as {name}\n" for name in {*public_names(loaded), *loaded._HOMES}
+    )
     version = "\n__version__: str\n" if module == "pfaffian" else ""
     return f'"""Written by `python -m tools.stubs`."""\n\n{"".join(lines)}{version}'
 

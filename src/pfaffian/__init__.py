@@ -1,4 +1,4 @@
-"""pfaffian: model, simulate and control constrained rigid-body systems.
+"""Model, simulate and control constrained rigid-body systems.
 
     describe a machine    mechanism, body, shape, joint, locked, mimic, edge, coordinates, velocities; pose; Parameter for a
                           number that varies
@@ -18,7 +18,7 @@
 Further names are in modules by subject: control (laws, references, filters, analysis of a law), forces, rolling, multicopters,
 rotations, screws (products of exponentials), reduction (symmetries too), calculus, constraints, results (causes, files),
 statistics (along a run), sweeps, learning, formats (options of the readers), maths (so3, se3), cuda, study, bridges (acados,
-JAX).
+JAX). `help(pf.control)` shows what is in one, `help(pf.run)` explains a name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
-_HOME = {
+from pfaffian import lazy
+
+_NAMES = {
     "pfaffian.errors": ["BuildError", "ModelError", "ModelWarning", "PfaffianError", "RunError", "RunWarning"],
     "pfaffian.model.number": ["Parameter"],
     "pfaffian.model.pose": ["Pose", "pose"],
@@ -80,31 +82,22 @@ _HOME = {
     "pfaffian.viewer.browser": ["view"],
     "pfaffian.embedded.export": ["export"],
 }
-_LATE = {name: module for module, names in _HOME.items() for name in names}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 _ROOMS = (
     "bridges", "calculus", "constraints", "control", "cuda", "forces", "formats", "learning", "maths", "multicopters",
     "reduction",
     "results", "rolling", "rotations", "screws", "statistics", "study", "sweeps",
 )  # fmt: skip
 
-__all__ = sorted([*_LATE, *_ROOMS])
+_import = lazy.importer(globals(), _HOMES, _ROOMS)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: `import pfaffian` stays quick."""
-    if name in _ROOMS:
-        return import_module(f"pfaffian.{name}")
-    if name == "__version__":
-        return import_module("importlib.metadata").version("pfaffian")
-    if name not in _LATE:
-        raise AttributeError(f"module 'pfaffian' has no attribute {name!r}")
-    value = getattr(import_module(_LATE[name]), name)
-    globals()[name] = value
-    return value
+    return import_module("importlib.metadata").version("pfaffian") if name == "__version__" else _import(name)
 
 
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lazy.lister({}, [*_HOMES, *_ROOMS])
 
 
 def _show_in_notebooks() -> None:

@@ -7,12 +7,6 @@ torch_function  a function of PyTorch, with derivatives and batches; needs the p
 `pf.casadi_function` makes the functions that these are built of.
 """
 
-from pfaffian.simulate.acados_model import acados_model
-from pfaffian.simulate.jax_function import jax_function
-from pfaffian.simulate.torch_function import torch_function
-
-__all__ = [
-    "acados_model",
-    "jax_function",
-    "torch_function",
-]
+from pfaffian.simulate.acados_model import acados_model as acados_model
+from pfaffian.simulate.jax_function import jax_function as jax_function
+from pfaffian.simulate.torch_function import torch_function as torch_function

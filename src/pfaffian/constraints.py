@@ -13,34 +13,20 @@ complete_acceleration                                         accelerations of w
 singularities                                                 how near a parallel machine is to its singular configurations
 """
 
-from pfaffian.dynamics.controlforce import control_force
-from pfaffian.dynamics.multipliers import minimum_norm_multipliers, unique_multipliers
-from pfaffian.dynamics.projection import coupling, length_metric, projector
-from pfaffian.dynamics.quasivelocity import FACTORS, quasi_velocity, reduced_quasi_velocity
-from pfaffian.evaluate.complete import complete_acceleration
-from pfaffian.evaluate.realisability import realisability
-from pfaffian.evaluate.transported_basis import transport_basis
-from pfaffian.model.constraint import acceleration_constraint, active_while
-from pfaffian.simulate.singularities import singularities
-from pfaffian.simulate.variables import normalise
-from pfaffian.terms.stabilised import stabilised
-
-__all__ = [
-    "FACTORS",
-    "acceleration_constraint",
-    "active_while",
-    "complete_acceleration",
-    "control_force",
-    "coupling",
-    "length_metric",
-    "minimum_norm_multipliers",
-    "normalise",
-    "projector",
-    "quasi_velocity",
-    "realisability",
-    "reduced_quasi_velocity",
-    "singularities",
-    "stabilised",
-    "transport_basis",
-    "unique_multipliers",
-]
+from pfaffian.dynamics.controlforce import control_force as control_force
+from pfaffian.dynamics.multipliers import minimum_norm_multipliers as minimum_norm_multipliers
+from pfaffian.dynamics.multipliers import unique_multipliers as unique_multipliers
+from pfaffian.dynamics.projection import coupling as coupling
+from pfaffian.dynamics.projection import length_metric as length_metric
+from pfaffian.dynamics.projection import projector as projector
+from pfaffian.dynamics.quasivelocity import FACTORS as FACTORS
+from pfaffian.dynamics.quasivelocity import quasi_velocity as quasi_velocity
+from pfaffian.dynamics.quasivelocity import reduced_quasi_velocity as reduced_quasi_velocity
+from pfaffian.evaluate.complete import complete_acceleration as complete_acceleration
+from pfaffian.evaluate.realisability import realisability as realisability
+from pfaffian.evaluate.transported_basis import transport_basis as transport_basis
+from pfaffian.model.constraint import acceleration_constraint as acceleration_constraint
+from pfaffian.model.constraint import active_while as active_while
+from pfaffian.simulate.singularities import singularities as singularities
+from pfaffian.simulate.variables import normalise as normalise
+from pfaffian.terms.stabilised import stabilised as stabilised

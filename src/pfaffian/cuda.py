@@ -5,7 +5,6 @@ compiled            it for an architecture: registers, stack, spilled bytes; no 
 on_device           the stepper's state and loop in the memory of a device; its arrays go to other libraries by DLPack
 """
 
-from pfaffian.kernel.build.nvrtc import compile_cuda as compiled
-from pfaffian.simulate.device import on_device, text
-
-__all__ = ["compiled", "on_device", "text"]
+from pfaffian.kernel.build.nvrtc import compiled as compiled
+from pfaffian.simulate.device import on_device as on_device
+from pfaffian.simulate.device import text as text

@@ -13,40 +13,29 @@ actuators. Simple forces are `pf.spring`, `pf.actuator` and `pf.wrench`.
     drag, propeller, thruster, gust                                                  air and water
 """
 
-from pfaffian.model.constellation import merged_springs, point_springs, spring_constellation
-from pfaffian.model.contact import contact, stop, stops
-from pfaffian.model.drives import belt, cable, gear, gust
-from pfaffian.model.elastic import bushing, pose_damper, pose_inertia, pose_spring, pseudo_matrix
-from pfaffian.model.fluid import drag, propeller
-from pfaffian.model.force import dissipation, generalised_force, kinetic_energy, potential, thruster, transmission
-from pfaffian.model.friction import contact_friction, joint_friction
-from pfaffian.model.tyre import tyre
-
-__all__ = [
-    "belt",
-    "bushing",
-    "cable",
-    "contact",
-    "contact_friction",
-    "dissipation",
-    "drag",
-    "gear",
-    "generalised_force",
-    "gust",
-    "joint_friction",
-    "kinetic_energy",
-    "merged_springs",
-    "point_springs",
-    "pose_damper",
-    "pose_inertia",
-    "pose_spring",
-    "potential",
-    "propeller",
-    "pseudo_matrix",
-    "spring_constellation",
-    "stop",
-    "stops",
-    "thruster",
-    "transmission",
-    "tyre",
-]
+from pfaffian.model.constellation import merged_springs as merged_springs
+from pfaffian.model.constellation import point_springs as point_springs
+from pfaffian.model.constellation import spring_constellation as spring_constellation
+from pfaffian.model.contact import contact as contact
+from pfaffian.model.contact import stop as stop
+from pfaffian.model.contact import stops as stops
+from pfaffian.model.drives import belt as belt
+from pfaffian.model.drives import cable as cable
+from pfaffian.model.drives import gear as gear
+from pfaffian.model.drives import gust as gust
+from pfaffian.model.elastic import bushing as bushing
+from pfaffian.model.elastic import pose_damper as pose_damper
+from pfaffian.model.elastic import pose_inertia as pose_inertia
+from pfaffian.model.elastic import pose_spring as pose_spring
+from pfaffian.model.elastic import pseudo_matrix as pseudo_matrix
+from pfaffian.model.fluid import drag as drag
+from pfaffian.model.fluid import propeller as propeller
+from pfaffian.model.force import dissipation as dissipation
+from pfaffian.model.force import generalised_force as generalised_force
+from pfaffian.model.force import kinetic_energy as kinetic_energy
+from pfaffian.model.force import potential as potential
+from pfaffian.model.force import thruster as thruster
+from pfaffian.model.force import transmission as transmission
+from pfaffian.model.friction import contact_friction as contact_friction
+from pfaffian.model.friction import joint_friction as joint_friction
+from pfaffian.model.tyre import tyre as tyre

@@ -3,6 +3,4 @@
 vector_environment        many machines of one kind, as Gymnasium's vector environments
 """
 
-from pfaffian.simulate.environment import vector_environment
-
-__all__ = ["vector_environment"]
+from pfaffian.simulate.environment import vector_environment as vector_environment

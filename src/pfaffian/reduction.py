@@ -8,43 +8,22 @@ symmetry                                                                        
 StatePart, chosen_velocities, hamiltonian                                                     of a System in another state
 """
 
-from pfaffian.dynamics.floating import floating_base
-from pfaffian.evaluate.connections import (
-    connection_curvature,
-    constraint_connection,
-    constraint_curvature,
-    isotropy_connection,
-    isotropy_inertia,
-    locked_inertia,
-    mechanical_connection,
-    momentum_map,
-    reduced_two_form,
-    shape_inertia,
-)
-from pfaffian.evaluate.floating import generalised_jacobian, momentum_twist, reaction_null_space
-from pfaffian.evaluate.symmetry import symmetry
-from pfaffian.simulate.holonomy import holonomy
-from pfaffian.simulate.states import chosen_velocities, hamiltonian
-from pfaffian.simulate.system import StatePart
-
-__all__ = [
-    "StatePart",
-    "chosen_velocities",
-    "connection_curvature",
-    "constraint_connection",
-    "constraint_curvature",
-    "floating_base",
-    "generalised_jacobian",
-    "hamiltonian",
-    "holonomy",
-    "isotropy_connection",
-    "isotropy_inertia",
-    "locked_inertia",
-    "mechanical_connection",
-    "momentum_map",
-    "momentum_twist",
-    "reaction_null_space",
-    "reduced_two_form",
-    "shape_inertia",
-    "symmetry",
-]
+from pfaffian.dynamics.floating import floating_base as floating_base
+from pfaffian.evaluate.connections import connection_curvature as connection_curvature
+from pfaffian.evaluate.connections import constraint_connection as constraint_connection
+from pfaffian.evaluate.connections import constraint_curvature as constraint_curvature
+from pfaffian.evaluate.connections import isotropy_connection as isotropy_connection
+from pfaffian.evaluate.connections import isotropy_inertia as isotropy_inertia
+from pfaffian.evaluate.connections import locked_inertia as locked_inertia
+from pfaffian.evaluate.connections import mechanical_connection as mechanical_connection
+from pfaffian.evaluate.connections import momentum_map as momentum_map
+from pfaffian.evaluate.connections import reduced_two_form as reduced_two_form
+from pfaffian.evaluate.connections import shape_inertia as shape_inertia
+from pfaffian.evaluate.floating import generalised_jacobian as generalised_jacobian
+from pfaffian.evaluate.floating import momentum_twist as momentum_twist
+from pfaffian.evaluate.floating import reaction_null_space as reaction_null_space
+from pfaffian.evaluate.symmetry import symmetry as symmetry
+from pfaffian.simulate.holonomy import holonomy as holonomy
+from pfaffian.simulate.states import chosen_velocities as chosen_velocities
+from pfaffian.simulate.states import hamiltonian as hamiltonian
+from pfaffian.simulate.system import StatePart as StatePart

@@ -6,8 +6,8 @@ singular_passages             when a run passed a singular configuration, and wh
 read_netcdf, write_netcdf     a result as a file, whole and sealed
 """
 
-from pfaffian.simulate.netcdf import read_netcdf, write_netcdf
-from pfaffian.simulate.passages import singular_passages
-from pfaffian.simulate.result import causes, sign_changes
-
-__all__ = ["causes", "read_netcdf", "sign_changes", "singular_passages", "write_netcdf"]
+from pfaffian.simulate.netcdf import read_netcdf as read_netcdf
+from pfaffian.simulate.netcdf import write_netcdf as write_netcdf
+from pfaffian.simulate.passages import singular_passages as singular_passages
+from pfaffian.simulate.result import causes as causes
+from pfaffian.simulate.result import sign_changes as sign_changes

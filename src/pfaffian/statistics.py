@@ -6,14 +6,10 @@ first_crossing                                when each entry first passes a lev
 histogram                                     how long each entry is in which interval
 """
 
-from pfaffian.simulate.statistics import final, first_crossing, histogram, integral, maximum, mean, minimum
-
-__all__ = [
-    "final",
-    "first_crossing",
-    "histogram",
-    "integral",
-    "maximum",
-    "mean",
-    "minimum",
-]
+from pfaffian.simulate.statistics import final as final
+from pfaffian.simulate.statistics import first_crossing as first_crossing
+from pfaffian.simulate.statistics import histogram as histogram
+from pfaffian.simulate.statistics import integral as integral
+from pfaffian.simulate.statistics import maximum as maximum
+from pfaffian.simulate.statistics import mean as mean
+from pfaffian.simulate.statistics import minimum as minimum

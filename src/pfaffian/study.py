@@ -6,13 +6,8 @@ blank_figure            an empty figure to draw on
 COLOURS                 colours for lines of figures that colour-blind readers can tell apart
 """
 
-from pfaffian.viewer.drawing import COLOURS, blank_figure
-from pfaffian.viewer.study import Claim, run_study, studies
-
-__all__ = [
-    "COLOURS",
-    "Claim",
-    "blank_figure",
-    "run_study",
-    "studies",
-]
+from pfaffian.viewer.drawing import COLOURS as COLOURS
+from pfaffian.viewer.drawing import blank_figure as blank_figure
+from pfaffian.viewer.study import Claim as Claim
+from pfaffian.viewer.study import run_study as run_study
+from pfaffian.viewer.study import studies as studies

@@ -1,5 +1,6 @@
 """The store: many processes, kills, damage, pruning."""
 
+import errno
 import fcntl
 import json
 import os
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from pfaffian import kernel
+from pfaffian.errors import BuildError
 from pfaffian.kernel.build import private_files, store
 from tests.work import PATIENCE
 
@@ -217,3 +219,45 @@ def test_orphans_and_old_entries_are_swept(place):
     assert {name for name in ages if (place / name).exists()} == {"young.alias", "young.programs", "young.json"}
     (place / "young.json").unlink()
     assert entries(place) == ([], [])
+
+
+def test_on_a_full_disk_a_store_of_this_process_alone_serves(place, monkeypatch):
+    kernel.compile(small(), backend="c")
+    before, x = entries(place), ca.SX.sym("x", 3)
+    monkeypatch.setattr(store, "ROOM", 2**80)
+    kernel.compile(small(), backend="c")  # what is there is used, without a word
+    with pytest.warns(RuntimeWarning, match=f"not kept: {place}: less than .* MB are left on its disk: make room. Or set"):
+        found = kernel.compile(ca.Function("g", [x], [ca.cosh(x)]), backend="c")(np.zeros(3))[0]
+    assert (found == 1).all() and entries(place) == before and not list(place.glob("tmp*"))
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_disk_that_fills_while_building_is_named_and_nothing_is_left(place, monkeypatch):
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(
+        BuildError, match=f"cannot write into the cache {place}: No space left on device; make room, or set PFAFF"
+    ):
+        kernel.compile(small(), backend="c")
+    assert not list(place.glob("tmp*"))
+
+
+def test_a_compiler_that_fails_on_a_full_disk_leaves_nothing(place, monkeypatch):
+    """Its own words for it are not known; what was wrong with other programs stays there to be looked at."""
+    private_files.make_folder(place)
+    for full_now, left, words in ((False, 1, "the compiler's words"), (True, 0, "No space left on device")):
+        with pytest.raises(BuildError, match=words), store.building(place):
+            monkeypatch.setattr(store, "_has_room", lambda path, full_now=full_now: not full_now)
+            raise BuildError("the compiler's words")
+        assert len(list(place.glob("tmp*"))) == left
+        for path in place.glob("tmp*"):
+            path.rmdir()
+
+
+def test_a_note_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        private_files.write(tmp_path / "note", b"words")
+    assert not list(tmp_path.iterdir())

@@ -14,6 +14,7 @@ import pfaffian as pf
 from pfaffian import control
 from pfaffian.model.force import Potential
 from pfaffian.simulate.accuracy import BOUND, Watch
+from pfaffian.simulate.half_steps import HalfSteps
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
 from tests.simulate.test_resume import SWITCH, cart, law
 from tests.tolerance import close
@@ -103,7 +104,7 @@ def test_all_energy_is_accounted_for_where_nothing_works(case):
 
 
 def test_energy_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
-    monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
+    monkeypatch.setattr(HalfSteps, "_error", lambda self, apart, size: np.zeros_like(apart))
     (words,), r = said(block(coil(1e6)), [0.01])
     assert float(r.step_error) == 0 and f"and {float(r.energy_error):+.2g} J of energy" in words and "potential 'coil'" in words
 
@@ -371,14 +372,14 @@ DRIVEN = {
 @pytest.mark.parametrize("how", DRIVEN)
 def test_a_look_takes_what_drives_the_run_as_the_run_does(monkeypatch, how):
     """A law in discrete time, late, with its modes; a series of inputs: a step of a look has the bits of the run's own."""
-    seen, ahead = [], Watch.ahead
+    seen, ahead = [], HalfSteps.ahead
 
     def kept(self, k, x, some, n=1):
         found = ahead(self, k, x, some, n)
         seen.append((k, n, found.x.copy()))
         return found
 
-    monkeypatch.setattr(Watch, "ahead", kept)
+    monkeypatch.setattr(HalfSteps, "ahead", kept)
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 100)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 30)
     # Looks fall on steps that are no multiple of what a sample or a period takes.

@@ -11,6 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.half_steps import HalfSteps
 from pfaffian.simulate.momenta import momenta_of
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
@@ -219,7 +220,7 @@ def test_euler_makes_momentum_and_says_how_much():
 
 
 def test_momentum_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
-    monkeypatch.setattr(Watch, "_error", lambda self, apart, size: np.zeros_like(apart))
+    monkeypatch.setattr(HalfSteps, "_error", lambda self, apart, size: np.zeros_like(apart))
     v, euler = {"f.vx": 1.0, "f.wx": 2.0, "f.wz": 3.0}, pf.Scheme(integrator="euler")
     with pytest.warns(pf.RunWarning, match="an error of") as caught:
         r = pf.run(SPUN.with_(gravity=(0, 0, -9.81)), None, v, duration=0.3, backend="interpreter", scheme=euler,

@@ -13,7 +13,7 @@ import xarray as xr
 import pfaffian as pf
 from benchmarks.chain_length import chain, ladder
 from pfaffian.kernel import remember
-from pfaffian.simulate import draft
+from pfaffian.simulate import labels
 from pfaffian.terms.lengths import machine_length
 from tests.simulate.machines import pendulum
 from tests.work import calls
@@ -94,7 +94,7 @@ def test_a_result_is_labelled_as_xarray_itself_would(monkeypatch, squeeze: bool)
     parts = ({n: (x.dims, x.values, x.attrs) for n, x in of.items()} for of in (direct.data_vars, direct.coords))
     data, coords = parts
     checked = xr.Dataset(data, coords, direct.attrs)
-    monkeypatch.setattr(draft, "xr", SimpleNamespace(Dataset=None, Coordinates=xr.Coordinates, Variable=xr.Variable))
+    monkeypatch.setattr(labels, "xr", SimpleNamespace(Dataset=None, Coordinates=xr.Coordinates, Variable=xr.Variable))
     for found in (direct, pf.run(m, [0.3], **how)):
         assert found.identical(checked) and found.sizes == checked.sizes
         assert {n: x.equals(checked.indexes[n]) for n, x in found.indexes.items()} == dict.fromkeys(checked.indexes, True)

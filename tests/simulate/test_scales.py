@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.terms.lengths import default_length, loop_length, machine_length
 from tests.tolerance import close
 
 ROUNDED = 1e-12
@@ -172,3 +173,25 @@ def test_what_rounding_does_not_explain_far_away_is_refused():
     m = pf.mechanism("stuck", [body], [pin], constraints=[held])
     with pytest.raises(pf.RunError, match="held"):
         pf.assemble(m, backend="numpy")
+
+
+def pair(kind: str, at: float = 0.0, **number: float) -> pf.Mechanism:
+    """Two point masses that slide along all axes from a point `at` metres away, in one closure."""
+    bodies = [pf.body(name, 1.0) for name in "ab"]
+    joints = [pf.joint(f"to {name}", "translation", "world", name, placement=(at, 0, 0)) for name in "ab"]
+    return pf.mechanism("pair", bodies, joints, constraints=[pf.closure("rod", kind, "a", "b", **number)], gravity=(0, 0, 0))
+
+
+@pytest.mark.parametrize(("kind", "number", "long"), [("distance", {"length": 3.0}, 3.0), ("helical", {"pitch": -2.0}, 2.0)])
+def test_a_rod_or_a_pitch_is_a_length_where_bodies_are_points(kind, number, long):
+    m = pair(kind, **number)
+    assert default_length(m) == long and float(loop_length(m, m.ideal[0])) == long
+    assert machine_length(m, closed=False).is_zero()
+
+
+def test_what_is_much_to_a_rod_is_refused_however_far_away_it_is():
+    """A hundredth of 3 mm, which is nothing to the kilometre to the origin."""
+    m = pair("distance", at=1000.0, length=3e-3)
+    q = np.array([0, 0, 0, 3.03e-3, 0, 0])
+    with pytest.raises(pf.ModelError, match="off the constraints"):
+        pf.inverse_dynamics(m, q, np.zeros(6), np.zeros(6))

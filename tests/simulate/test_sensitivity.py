@@ -380,6 +380,12 @@ def check_jax(jax, m, q, v) -> None:
             call(np.stack([q, q]), v, u[0])
     with pytest.raises(ModelError, match=r"five-bar: u has shape \(\): \(2,\) is needed"):
         step(x, 1.0)
+    for wrong in (None, "fast", np.array([1j, 0.0])):
+        with pytest.raises(ModelError, match=r"jax_function: .* is no array of real numbers"):
+            step(x, wrong)
+    for twice in (jax.hessian, lambda f: jax.grad(lambda u: jax.grad(f)(u).sum())):
+        with pytest.raises(ModelError, match="jax_function has no second derivatives"):
+            twice(lambda u: (step(x, u) ** 2).sum())(u[0])
 
 
 def test_a_policy_learns_through_a_four_bar_in_jax():
@@ -408,20 +414,45 @@ def test_a_policy_learns_through_a_four_bar_in_jax():
 
 def test_tensors_of_single_precision_are_refused(monkeypatch):
     """With a stand-in for PyTorch, which is not installed with the tests."""
-    m, tensor = five_bar(), type("Tensor", (), {"dtype": "float64"})
+
+    class Tensor(SimpleNamespace):
+        dtype = "float64"
+
+        def is_complex(self):
+            return self.dtype == "complex128"
+
+        def is_floating_point(self):
+            return self.dtype.startswith("float")
+
+        def double(self):
+            return Tensor(shape=self.shape)
+
+    m = five_bar()
     rule = type("Function", (), {"apply": classmethod(lambda *tensors: tensors[1:])})
     stand_in = SimpleNamespace(
-        float64="float64", is_tensor=lambda x: isinstance(x, tensor), autograd=SimpleNamespace(Function=rule), tensor=None
+        float64="float64",
+        is_tensor=lambda x: isinstance(x, Tensor),
+        autograd=SimpleNamespace(Function=rule),
+        tensor=lambda x: Tensor(shape=x.shape, dtype=str(x.dtype)),
+        compiler=SimpleNamespace(disable=lambda f: f),
     )
     monkeypatch.setitem(sys.modules, "torch", stand_in)
     f = pf.bridges.torch_function(m, "forward_dynamics", backend="numpy")
-    given = [tensor() for _ in range(4)]
-    for x, n in zip(given, (m.nq, m.nv, m.nu, len(m.parameters)), strict=True):
-        x.shape = (1, n)
+    given = [Tensor(shape=(1, n)) for n in (m.nq, m.nv, m.nu, len(m.parameters))]
     assert f(*given) == tuple(given)
-    given[1].dtype = "float32"
-    with pytest.raises(ModelError, match=r"double precision, got a tensor of float32; call x\.double"):
-        f(*given)
+    for list_ in ([0.5, 1.0], [0, 1]):
+        assert [x.dtype for x in f(given[0], given[1], list_)[2:]] == ["float64"] * 2
+    for dtype, words in {
+        "float32": r"double precision, got a tensor of float32; call x\.double",
+        "complex128": "takes real numbers, got a tensor of complex128",
+    }.items():
+        given[1].dtype = dtype
+        with pytest.raises(ModelError, match=words):
+            f(*given)
+    with pytest.raises(ModelError, match="torch_function: 'fast' is no array of real numbers"):
+        f(given[0], "fast")
+    with pytest.raises(ModelError, match="threads must be a whole number from 1 to 1024, got 0"):
+        pf.bridges.torch_function(m, "forward_dynamics", threads=0, backend="numpy")
 
 
 def test_without_pytorch_it_is_named(monkeypatch):

@@ -13,7 +13,7 @@ import pfaffian as pf
 from pfaffian import statistics, sweeps
 from pfaffian.errors import ModelError
 from pfaffian.sweeps.plan import versions
-from pfaffian.sweeps.space import as_space
+from pfaffian.sweeps.space import as_space, unit_of
 
 A, B = pf.Parameter("a", 1.0), pf.Parameter("b", 1.0)
 SLIDE = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
@@ -30,6 +30,11 @@ def test_shared_dimensions_zip_and_others_multiply():
     for label, values in {"a": first, "v:x": second, "b": -second, "q:x": first + 10}.items():
         np.testing.assert_array_equal(found[label], values)
     np.testing.assert_array_equal(space.at(np.array([7]))["q:x"], [11.0])
+
+
+def test_the_unit_of_each_kind_of_axis():
+    units = {"a": "", "q:x": "m", "v:x": "m/s", "u:lift": "", "seed": "1"}
+    assert {label: unit_of(label, M) for label in units} == units
 
 
 @pytest.mark.parametrize("method", ["sobol", "halton", "latin"])

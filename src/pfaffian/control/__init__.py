@@ -29,58 +29,80 @@ Example:
     array([8.])
 """
 
-from importlib import import_module
-from typing import Any
+from pfaffian import lazy
+from pfaffian.control import actuation as actuation
+from pfaffian.control import estimation as estimation
+from pfaffian.control import identification as identification
+from pfaffian.control import regulators as regulators
+from pfaffian.control.allocation import length_weights as length_weights
+from pfaffian.control.computed_torque import computed_torque as computed_torque
+from pfaffian.control.concurrent import concurrent as concurrent
+from pfaffian.control.course import Course as Course
+from pfaffian.control.course import course as course
+from pfaffian.control.course import course_step as course_step
+from pfaffian.control.course import taylor as taylor
+from pfaffian.control.discrete import Sample as Sample
+from pfaffian.control.discrete import Sensor as Sensor
+from pfaffian.control.discrete import discrete as discrete
+from pfaffian.control.discrete import python_law as python_law
+from pfaffian.control.discrete import sensor as sensor
+from pfaffian.control.discrete import several as several
+from pfaffian.control.extremes import check_thrust as check_thrust
+from pfaffian.control.extremes import extremes as extremes
+from pfaffian.control.extremes import least_time as least_time
+from pfaffian.control.feasible import check_reference as check_reference
+from pfaffian.control.flat import along as along
+from pfaffian.control.flat import bicopter_reference as bicopter_reference
+from pfaffian.control.flat import pvtol_reference as pvtol_reference
+from pfaffian.control.flat import quadcopter_reference as quadcopter_reference
+from pfaffian.control.flat import rest_to_rest as rest_to_rest
+from pfaffian.control.flat import thrust_attitude as thrust_attitude
+from pfaffian.control.flat import tricopter_reference as tricopter_reference
+from pfaffian.control.hybrid_force import hybrid_force as hybrid_force
+from pfaffian.control.law import Command as Command
+from pfaffian.control.law import Control as Control
+from pfaffian.control.operational_space import operational_space as operational_space
+from pfaffian.control.output import Output as Output
+from pfaffian.control.output import output as output
+from pfaffian.control.placement import Hover as Hover
+from pfaffian.control.placement import Matched as Matched
+from pfaffian.control.placement import TwoMasses as TwoMasses
+from pfaffian.control.placement import hover_placement as hover_placement
+from pfaffian.control.placement import matched_placement as matched_placement
+from pfaffian.control.placement import quadcopter_pair as quadcopter_pair
+from pfaffian.control.placement import two_mass_placement as two_mass_placement
+from pfaffian.control.projected import projected as projected
+from pfaffian.control.prototype import APPROACHES as APPROACHES
+from pfaffian.control.prototype import Pair as Pair
+from pfaffian.control.prototype import ReferenceMotion as ReferenceMotion
+from pfaffian.control.prototype import error_coordinates as error_coordinates
+from pfaffian.control.prototype import pair as pair
+from pfaffian.control.prototype import prototype_terms as prototype_terms
+from pfaffian.control.prototype import transport_error as transport_error
+from pfaffian.control.prototype_tracking import prototype_tracking as prototype_tracking
+from pfaffian.control.quasivelocity import regulation as regulation
+from pfaffian.control.quasivelocity import tracking as tracking
+from pfaffian.control.reference import Reference as Reference
+from pfaffian.control.reference import Setpoint as Setpoint
+from pfaffian.control.reference import function_of_time as function_of_time
+from pfaffian.control.reference import polynomial as polynomial
+from pfaffian.control.reference import sampled as sampled
+from pfaffian.control.reference import series as series
+from pfaffian.control.reference import set_point as set_point
+from pfaffian.control.servo import servo_control as servo_control
+from pfaffian.control.task import Task as Task
+from pfaffian.control.task import centre_of_mass as centre_of_mass
+from pfaffian.control.task import joints as joints
+from pfaffian.control.task import point as point
+from pfaffian.control.task import pose as pose
+from pfaffian.control.task import stack as stack
+from pfaffian.control.task import whole as whole
+from pfaffian.control.turning import PathEnd as PathEnd
+from pfaffian.control.turning import path_end as path_end
+from pfaffian.control.turning import turning_series as turning_series
+from pfaffian.maths.qp import nearest as nearest
 
-from pfaffian.control import actuation, estimation, identification, regulators
-from pfaffian.control.allocation import length_weights
-from pfaffian.control.computed_torque import computed_torque
-from pfaffian.control.concurrent import concurrent
-from pfaffian.control.course import Course, course, course_step, taylor
-from pfaffian.control.discrete import Sample, Sensor, discrete, python_law, sensor, several
-from pfaffian.control.extremes import check_thrust, extremes, least_time
-from pfaffian.control.feasible import check_reference
-from pfaffian.control.flat import (
-    along,
-    bicopter_reference,
-    pvtol_reference,
-    quadcopter_reference,
-    rest_to_rest,
-    thrust_attitude,
-    tricopter_reference,
-)
-from pfaffian.control.hybrid_force import hybrid_force
-from pfaffian.control.law import Command, Control
-from pfaffian.control.operational_space import operational_space
-from pfaffian.control.output import Output, output
-from pfaffian.control.placement import (
-    Hover,
-    Matched,
-    TwoMasses,
-    hover_placement,
-    matched_placement,
-    quadcopter_pair,
-    two_mass_placement,
-)
-from pfaffian.control.projected import projected
-from pfaffian.control.prototype import (
-    APPROACHES,
-    Pair,
-    ReferenceMotion,
-    error_coordinates,
-    pair,
-    prototype_terms,
-    transport_error,
-)
-from pfaffian.control.prototype_tracking import prototype_tracking
-from pfaffian.control.quasivelocity import regulation, tracking
-from pfaffian.control.reference import Reference, Setpoint, function_of_time, polynomial, sampled, series, set_point
-from pfaffian.control.servo import servo_control
-from pfaffian.control.task import Task, centre_of_mass, joints, point, pose, stack, whole
-from pfaffian.control.turning import PathEnd, path_end, turning_series
-from pfaffian.maths.qp import nearest
-
-_LATE = {
+_HOMES = {
     "feasibility": "pfaffian.simulate.matching",
     "matching": "pfaffian.simulate.matching",
     "position_gain_bound": "pfaffian.evaluate.gain_bound",
@@ -90,94 +112,5 @@ _LATE = {
 }
 """Analyses of a law use simulations, which laws do not depend on: these names are imported when they are first used."""
 
-__all__ = [
-    "APPROACHES",
-    "Command",
-    "Control",
-    "Course",
-    "Hover",
-    "Matched",
-    "Output",
-    "Pair",
-    "PathEnd",
-    "Reference",
-    "ReferenceMotion",
-    "Sample",
-    "Sensor",
-    "Setpoint",
-    "Task",
-    "TwoMasses",
-    "actuation",
-    "along",
-    "bicopter_reference",
-    "centre_of_mass",
-    "check_reference",
-    "check_thrust",
-    "computed_torque",
-    "concurrent",
-    "course",
-    "course_step",
-    "discrete",
-    "error_coordinates",
-    "estimation",
-    "extremes",
-    "feasibility",
-    "function_of_time",
-    "hover_placement",
-    "hybrid_force",
-    "identification",
-    "joints",
-    "least_time",
-    "length_weights",
-    "matched_placement",
-    "matching",
-    "nearest",
-    "operational_space",
-    "output",
-    "pair",
-    "path_end",
-    "point",
-    "polynomial",
-    "pose",
-    "position_gain_bound",
-    "projected",
-    "prototype_terms",
-    "prototype_tracking",
-    "pvtol_reference",
-    "python_law",
-    "quadcopter_pair",
-    "quadcopter_reference",
-    "regulation",
-    "regulators",
-    "rest_to_rest",
-    "sampled",
-    "sensor",
-    "series",
-    "servo_control",
-    "set_point",
-    "several",
-    "solve_qp",
-    "stack",
-    "taylor",
-    "thrust_attitude",
-    "tracking",
-    "transport_error",
-    "tricopter_reference",
-    "turning_series",
-    "two_mass_placement",
-    "whole",
-    "zero_dynamics",
-    "zero_dynamics_along",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(f"module 'pfaffian.control' has no attribute {name!r}")
-    value = getattr(import_module(_LATE[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__ = lazy.importer(globals(), _HOMES)
+__dir__ = lazy.lister(globals(), [*_HOMES, "actuation", "estimation", "identification", "regulators"])

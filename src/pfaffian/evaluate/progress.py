@@ -1,15 +1,17 @@
-"""A line on the terminal while something is traced and compiled for the first time."""
+"""A line on the terminal while something is traced and compiled for the first time, and a bar while steps are taken.
+
+tqdm takes as long to import as a short run, and is imported where something is shown.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-from tqdm import tqdm
+from typing import Any
 
 from pfaffian.kernel import listening
 from pfaffian.output.plain import LONGEST, text
@@ -41,7 +43,21 @@ def progress_line(name: str, shown: bool) -> Iterator[None]:
 
 
 @contextmanager
+def progress_bar(total: int, unit: str, name: str | None, shown: bool, done: int = 0) -> Iterator[Callable[[int], Any]]:
+    """While it is open, a bar on stderr of `total` units, if `shown`; gives the function that counts some as done."""
+    if not shown:
+        yield lambda more: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=total, initial=done, unit=unit, desc=name) as bar:
+        yield bar.update
+
+
+@contextmanager
 def _bar(name: str) -> Iterator[None]:
+    from tqdm import tqdm
+
     with tqdm(bar_format="{desc} [{elapsed}]", leave=False) as line:
         drawn = [-REFRESH]
 

@@ -8,12 +8,9 @@ installed                                                 a file of an installed
 unphysical                                                bodies whose inertia no body can have, common in files
 """
 
-from __future__ import annotations
+from pfaffian import lazy
 
-from importlib import import_module
-from typing import Any
-
-_LATE = {
+_HOMES = {
     "RunSettings": "pfaffian.formats.run_settings",
     "installed": "pfaffian.formats.place",
     "parse_mjcf": "pfaffian.formats.mjcf",
@@ -29,28 +26,5 @@ _LATE = {
 }
 """A reader, and what it needs, is imported when it is first used: who reads a URDF does not wait for the others."""
 
-__all__ = [
-    "installed",
-    "parse_mjcf",
-    "parse_sdf",
-    "parse_urdf",
-    "parse_yaml",
-    "read_mjcf",
-    "read_sdf",
-    "read_urdf",
-    "read_usd",
-    "read_yaml",
-    "unphysical",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATE:
-        raise AttributeError(f"module 'pfaffian.formats' has no attribute {name!r}")
-    value = getattr(import_module(_LATE[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__ = lazy.importer(globals(), _HOMES)
+__dir__ = lazy.lister(globals(), set(_HOMES) - {"RunSettings"})  # a type that is only returned

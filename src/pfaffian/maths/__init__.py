@@ -6,12 +6,13 @@ subgroups        groups of motions that joints leave
 linear           factorisations and solves of small matrices
 """
 
-from pfaffian.maths import linear, operators, se3, so3, subgroups
+from pfaffian import lazy
+from pfaffian.maths import linear as linear
+from pfaffian.maths import operators
+from pfaffian.maths import se3 as se3
+from pfaffian.maths import so3 as so3
+from pfaffian.maths import subgroups as subgroups
 
 operators.install()
 
-__all__ = ["linear", "se3", "so3", "subgroups"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lazy.lister(globals(), ["linear", "se3", "so3", "subgroups"])

@@ -1,30 +1,24 @@
 """The error that the length of its steps causes in a run: now and then a step is compared with two steps of half its length.
 
-The run's own kernel takes both, beside the run, so that no bit of the run changes. For a rule of order p their difference is
-1 - 2^-p of the local error of the step. Between two such looks the error is assumed to grow or decay exponentially; its sum
-over all steps is the estimate. Later motion may amplify the error, without bound in a chaotic machine, or reduce it, as under a
-law.
-
-The same difference of energies and momenta is the error that the step adds to them: over one step the exact motion changes the
-energy by the work of inputs, dissipation and moving constraints, and by nothing else. No power is integrated for this, as the
-rule would err as much as the step. The sum is of absolute values, since the sign changes from step to step with the motion.
+Between two such looks the error of a step is assumed to grow or decay exponentially; its sum over all steps is the estimate.
+Later motion may amplify the error, without bound in a chaotic machine, or reduce it, as under a law. Of energies and momenta
+the sum is of absolute values, since the sign changes from step to step with the motion.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pfaffian.evaluate.arrays import as_number
 from pfaffian.model.mechanism import Mechanism
-from pfaffian.simulate.integrators import INTEGRATORS
+from pfaffian.simulate.half_steps import HalfSteps
 from pfaffian.simulate.looks import Look, added
 from pfaffian.simulate.loop import Loop
-from pfaffian.simulate.momenta import Momenta, momenta_of
-from pfaffian.simulate.sizes import Sizes, relative, sizes_of
+from pfaffian.simulate.sizes import relative
 
 BOUND = 5e-5
 """Bound on the accumulated error, of angles [rad] and of speeds relative to the largest; beyond it a run warns."""
@@ -47,14 +41,8 @@ BLOCK = 2**14
 FEW = 16
 """One in so many of the compared runs has its momenta compared too, which are evaluated run by run."""
 
-ROUNDING = 1e-13
-"""Differences [rad, unit of speed] below this, relative to 1 and to the largest, are rounding."""
-
 AHEAD = (160, 20)
 """A run whose first step errs too much is compared again, before it starts, after these fractions of its steps."""
-
-LASTING = (4, 8, 16)
-"""Steps after one that errs too much at which the remaining error is measured: no oscillation is zero at all of them."""
 
 KEPT = 64
 """Most runs of a look whose states are stored because a step errs too much."""
@@ -68,28 +56,16 @@ def as_bound(value: Any) -> float:
     return np.inf if isinstance(value, float) and value == np.inf else as_number(value, "error_bound", above=0)
 
 
-class Ahead(NamedTuple):
-    """The state after a step, nan where the step fails.
-
-    x: (runs, nq + nv + 1) [q; v; 0].   energy: (runs, 1) [J], (runs, 0) if it is not recorded.   state: (runs, nx).
-    """
-
-    x: np.ndarray
-    energy: np.ndarray
-    state: np.ndarray
-
-
 @dataclass
 class Watch:
     """The looks at a run.
 
-    loop: the run.   energy: where it stands in a record, if it does.   bound: see BOUND.
+    halves: compares steps of the run.   bound: see BOUND.
     looks: so far.   kept: run -> (k, state x) of looks at which its step errs too much.   largest: (runs, units) |v| so far.
     suspect: runs whose first step errs too much.   silent: whose first step tells nothing.   begin: (runs, nx) first states.
     """
 
-    loop: Loop
-    energy: slice
+    halves: HalfSteps
     bound: float
     looks: list[Look] = field(default_factory=list)
     kept: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
@@ -99,23 +75,13 @@ class Watch:
     begin: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
-    def mechanism(self) -> Mechanism:
-        return self.loop.simulation.mechanism
-
-    @cached_property
-    def sizes(self) -> Sizes:
-        """The sizes of angles and speeds by which errors are measured."""
-        return sizes_of(self.loop.simulation)
-
-    @cached_property
-    def momenta(self) -> Momenta | None:
-        """Of a machine that floats."""
-        return momenta_of(self.loop.simulation)
+    def loop(self) -> Loop:
+        """The run."""
+        return self.halves.loop
 
     @property
-    def order(self) -> int:
-        """Of the integrator."""
-        return INTEGRATORS[self.loop.simulation.scheme.integrator].order
+    def mechanism(self) -> Mechanism:
+        return self.loop.simulation.mechanism
 
     @cached_property
     def regular(self) -> tuple[int, ...]:
@@ -176,8 +142,9 @@ class Watch:
 
     def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
         """A look at the states x of some runs before step k, kept; those of them that err too much."""
-        n, width = len(self.sizes.units), self.energy.stop - self.energy.start
-        seen = np.full((runs, 1 + 3 * n + width + (len(self.momenta.pushed) if self.momenta else 0)), np.nan)
+        n, energy, momenta = len(self.halves.sizes.units), self.halves.energy, self.halves.momenta
+        width = energy.stop - energy.start + (len(momenta.pushed) if momenta else 0)
+        seen = np.full((runs, 1 + 3 * n + width), np.nan)
         found = Look(k, seen[:, : n + 1], seen[:, n + 1 : 2 * n + 1], seen[:, 2 * n + 1 : 3 * n + 1], seen[:, 3 * n + 1 :],
                      np.zeros(runs, dtype=bool))  # fmt: skip
         self.looks.append(found)
@@ -189,84 +156,47 @@ class Watch:
 
     def _compare(self, found: Look, seen: np.ndarray, x: np.ndarray, some: np.ndarray, few: int) -> np.ndarray:
         """The same of a block of runs, the numbers of whose look are in `seen`, and of `few` of them their momenta."""
-        k, n, width = found.k, len(self.sizes.units), self.energy.stop - self.energy.start
-        pushed = self.momenta.pushed if self.momenta else ()
-        whole, half, begin = self.ahead(k, x, some), self.ahead(k, x, some, 2), self.loop.q_and_v(k, x, some)
-        apart, size, change, before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
-        error, top = self._error(apart, size), self.sizes.levelled(np.fmax(size, before)[:, 1:])
-        parts = [error, top, change[:, 1:], self._less(whole.energy, half.energy)]
-        seen[some, : 3 * n + 1 + width] = np.concatenate(parts, axis=1)
-        if len(pushed) and few:
-            those = some[:few]
-            both = (self.momenta_at(k + 1, y[: len(those)], those)[0][:, pushed] for y in (whole.x, half.x))
-            seen[those, 3 * n + 1 + width :] = self._less(*both)
+        k, when, sizes = found.k, self.loop.when, self.halves.sizes
+        error, top, change, energy, whole, half = self.halves.compare(k, x, some)
+        numbers = np.concatenate([error, top, change, energy], axis=1)
+        seen[some, : numbers.shape[1]] = numbers
+        if few and numbers.shape[1] < seen.shape[1]:
+            seen[some[:few], numbers.shape[1] :] = self.halves.pushed_momenta(k, whole.x[:few], half.x[:few], some[:few])
         # At a start from rest all speeds are small, and what they may reach counts.
-        reach = self.sizes.levelled(top + self.loop.when.steps * change[:, 1:]) if k == self.loop.when.first else top
+        reach = sizes.levelled(top + when.steps * change) if k == when.first else top
         if self.loop.simulation.scheme.integrator == "tr-bdf2" and not self.loop.python:
-            big = np.flatnonzero(self.loop.when.steps * relative(error, reach) > min(self.bound, BOUND))
+            big = np.flatnonzero(when.steps * relative(error, reach) > min(self.bound, BOUND))
             if big.size:
-                error[big] = self._lasting(k + 1, error[big], whole.state[big], half.state[big], some[big])
+                error[big] = self.halves.lasting(k + 1, error[big], whole.state[big], half.state[big], some[big])
                 found.error[some[big]] = error[big]
-        much = np.flatnonzero(self.loop.when.steps * relative(error, reach) > self.bound)
+        much = np.flatnonzero(when.steps * relative(error, reach) > self.bound)
         if much.size:
-            finer = self.difference(*(self.ahead(k, x[much], some[much], n).x for n in (2, 4)))
-            # Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
-            rough = relative(finer, top[much]) > 2 ** (-self.order / 2) * relative(error[much], top[much])
+            rough = self._rough(k, x[much], some[much], error[much], top[much])
             found.rough[some[much]] = rough
             room = KEPT - sum(at == k for states in self.kept.values() for at, _ in states)
             for i in much[~rough][: max(0, room)].tolist():
                 self.kept.setdefault(int(some[i]), []).append((k, x[i].copy()))
         return some[much]
 
-    def _lasting(self, k: int, error: np.ndarray, a: np.ndarray, b: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """(runs, 1 + units) what of errors adds up: what is left of them after a few steps.
+    def _rough(self, k: int, x: np.ndarray, some: np.ndarray, error: np.ndarray, top: np.ndarray) -> np.ndarray:
+        """(len(some),) whether something jumps within step k.
 
-        What is stiff is forgotten by an integrator that is made for it.   a, b: states at step k, after a step and its halves.
+        Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
         """
-        left = np.zeros_like(error)
-        for n in LASTING:
-            ends = [self.loop.beside(x, some, first=k, steps=n) for x in (a, b)]
-            apart = self.difference(*(self.loop.q_and_v(k + n, r.x, some) for r in ends))
-            left = np.fmax(left, np.where((ends[0].status + ends[1].status == 0)[:, None], apart, np.inf))
-        return np.fmin(error, left)
-
-    def ahead(self, k: int, x: np.ndarray, some: np.ndarray, n: int = 1) -> Ahead:
-        """One step on from states x at step k, of these runs of the batch, in n parts."""
-        r = self.loop.beside(x, some, first=k * n, steps=n, parts=n)
-        found = self.loop.q_and_v(k + 1, r.x, some)
-        found = np.where((r.status == 0)[:, None], found, np.nan) if r.status.any() else found
-        return Ahead(found, r.records[-1, :, self.energy], r.x)
-
-    def _less(self, whole: np.ndarray, half: np.ndarray) -> np.ndarray:
-        """What a step made of numbers that are `whole` after it, `half` after its halves."""
-        made = whole - half
-        made[np.abs(made) < ROUNDING * np.abs(half)] = 0
-        return made / (1 - 2.0**-self.order)
+        finer = self.halves.difference(*(self.halves.ahead(k, x, some, n).x for n in (2, 4)))
+        return relative(finer, top) > 2 ** (-self.halves.order / 2) * relative(error, top)
 
     @staticmethod
     def few(some: np.ndarray) -> int:
         """Of so many of these runs momenta are looked at."""
         return -(-len(some) // FEW)
 
-    def momenta_at(self, k: int, shown: np.ndarray, some: np.ndarray) -> list[np.ndarray]:
-        """(runs, k) each: momenta, their rates by weight and inertias at step k, see `Momenta`; shown: as of `shown`."""
-        assert self.momenta is not None
-        return self.momenta.at(shown, self.loop.p[some], self.loop.when.start + k * self.loop.when.step)
-
-    def difference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """(runs, 1 + units) error of the states a, those of half the steps being b; see Look."""
-        return self._error(*self.sizes.of(np.array([a - b, b])))
-
-    def _error(self, apart: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """The same of how far they are apart and how large b is."""
-        return np.where(apart < ROUNDING * (1 + size), 0, apart) / (1 - 2.0**-self.order)
-
     def at_start(self) -> tuple[np.ndarray, np.ndarray]:
         """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
         self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
         runs = len(self.largest)
         total = added(self.looks, [look.error for look in self.looks], np.full(runs, -1), self.loop.when.end)
-        return total, self.sizes.levelled(self.largest + self.loop.when.steps * self.looks[0].change)
+        return total, self.halves.sizes.levelled(self.largest + self.loop.when.steps * self.looks[0].change)
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """What the steps of each run add up to, as looks tell: (runs,) the error, see BOUND, and (runs, 1 + momenta) what they
@@ -281,7 +211,7 @@ class Watch:
             nq = self.mechanism.nq
             x = np.zeros((v.shape[1], nq + v.shape[2] + 1))
             np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0, out=x[:, nq:-1])
-            seen.append(self.sizes.levelled(self.sizes.of(x)[:, 1:]))
+            seen.append(self.halves.sizes.levelled(self.halves.sizes.of(x)[:, 1:]))
         self.largest = reduce(np.fmax, seen)
         error, made = self._in_all(stopped)
         late = np.setdiff1d(np.flatnonzero(error > self.bound), self.suspect)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
@@ -28,6 +27,9 @@ from pfaffian.simulate.step import Scheme, settings_of
 from pfaffian.simulate.stops import tell_stops
 from pfaffian.simulate.system import System, as_system, enter
 from pfaffian.simulate.transport import tell_transport
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @remembered(64)

@@ -59,7 +59,7 @@ def tell_start(watch: Watch) -> bool:
     part = _fastest(watch, run, k, x)
     # What now speeds up comes to about this when the fastest part swings back.
     rate = max(abs(part.rate) if part else 0.0, 1 / (watch.loop.when.step * watch.loop.when.steps))
-    top = watch.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.loop.when.step))
+    top = watch.halves.sizes.levelled(watch.largest[[run]] + first.change[[run]] / (rate * watch.loop.when.step))
     error[run] = relative(total[[run]], top)[0]
     _tell(watch, error, run, (k, x), top, part, ", to judge by its start")
     return True
@@ -138,7 +138,7 @@ def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
 
 
 def _some_runs(count: int) -> list[int]:
-    return np.unique(np.linspace(0, count - 1, LOOKED_AT).astype(int)).tolist()
+    return list(range(count)) if count <= LOOKED_AT else np.linspace(0, count - 1, LOOKED_AT).astype(int).tolist()
 
 
 def _shown(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
@@ -186,6 +186,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
     energy = 0.0 if cost.energy is None else np.nan_to_num(cost.energy[run])
     amount = f"up to {energy:.2g}" if cost.estimated else f"{energy:+.2g}"
     more = f" and {amount} J of energy" if energy else ""
+    more += ", which rises although nothing drives it" if cost.certain[run] and cost.rise[run] else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
     return True
 
@@ -220,8 +221,8 @@ def _tell(
 
 def _left(watch: Watch, run: int, k: int, x: np.ndarray, top: np.ndarray, n: int = 1) -> float:
     """The error of step k from the state x, taken in n parts."""
-    parts = (watch.ahead(k, x[None], np.array([run]), i * n).x for i in (1, 2))
-    return float(np.nan_to_num(relative(watch.difference(*parts), top)[0], nan=np.inf))
+    parts = (watch.halves.ahead(k, x[None], np.array([run]), i * n).x for i in (1, 2))
+    return float(np.nan_to_num(relative(watch.halves.difference(*parts), top)[0], nan=np.inf))
 
 
 def _shorter(
@@ -233,7 +234,7 @@ def _shorter(
         steps = min(steps, LASTING / (abs(part.rate) * watch.loop.when.step))
     if np.isfinite(whole):
         error = min(error, max(steps, 1.0) * whole)  # of what grows only because the step is too long
-    least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.order)
+    least = max(error / watch.bound / MARGIN, 1.0) ** (1 / watch.halves.order)
     for n in _round(least, FINEST if watch.loop.rollout.in_c else FINEST_INTERPRETED):
         left = _left(watch, run, k, x, top, n)
         if left == 0 or error * left <= watch.bound * MARGIN * whole:

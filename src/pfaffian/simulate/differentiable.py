@@ -10,7 +10,7 @@ import numpy as np
 
 from pfaffian import kernel
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.arrays import as_number, one_of
+from pfaffian.evaluate.arrays import MOST_THREADS, as_number, as_whole, one_of
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered as by_key
 from pfaffian.model.mechanism import Mechanism
@@ -29,12 +29,14 @@ KINDS = ("forward_dynamics", "step")
 class ValueAndSlopes(NamedTuple):
     """value: inputs -> (n,) numbers.   slopes: inputs -> the same, and their derivatives by all inputs, column by column.
     states: how many of the inputs are states; u and p come after them.   default: u and p of the mechanism.
+    threads: that share a batch.
     """
 
     value: kernel.Kernel
     slopes: kernel.Kernel
     states: int
     default: tuple[np.ndarray, np.ndarray]
+    threads: int
 
     def whole(self, arrays: tuple[Any, ...], name: str) -> tuple[Any, ...]:
         """The arrays, with the default of what was left out. Raises ModelError: too few or too many."""
@@ -51,18 +53,21 @@ class ValueAndSlopes(NamedTuple):
                 more = f"; {batch}" if batch and shape[-1:] == (n,) else ""
                 raise ModelError(f"{name}: {label} has shape {shape}: ({'' if batch else '..., '}{n},) is needed{more}")
 
-    def call(self, of: kernel.Kernel, arrays: tuple[Any, ...], threads: int) -> tuple[np.ndarray, ...]:
+    def call(self, of: kernel.Kernel, arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
         """What a kernel gives for arrays (..., n), whose leading axes are broadcast: arrays (..., n)."""
         lead = np.broadcast_shapes(*[np.shape(x)[:-1] for x in arrays])
         count = int(np.prod(lead))
         flat = [np.broadcast_to(np.asarray(x), (*lead, np.shape(x)[-1])).reshape(count, np.shape(x)[-1]) for x in arrays]
-        found = of(*flat, threads=threads)
+        found = of(*flat, threads=self.threads)
         return tuple(np.ascontiguousarray(x).reshape(*lead, x.shape[-1]) for x in found)
 
 
-def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, backend: Backend, name: str) -> ValueAndSlopes:
+def pair_of(
+    m: Mechanism, what: str, step: float | None, scheme: Scheme | None, threads: int, backend: Backend, name: str
+) -> ValueAndSlopes:
     """The kernels of "forward_dynamics" or "step". Raises ModelError, in the name of a function: arguments that do not fit."""
     one_of(what, KINDS, f"{name}: what")
+    workers = as_whole(threads, "threads", most=MOST_THREADS)
     if what == "forward_dynamics":
         if step is not None or scheme is not None:
             raise ModelError(f"{name}: forward_dynamics takes no step or scheme; 'step' does")
@@ -73,7 +78,7 @@ def pair_of(m: Mechanism, what: str, step: float | None, scheme: Scheme | None, 
         s = differentiable(m, None, scheme, name)
         kernels, states = _step(s, as_number(step, "step", above=0), backend), 1
     value, slopes = kernels
-    return ValueAndSlopes(value, slopes, states, (np.zeros(m.nu), np.asarray(m.p_defaults)))
+    return ValueAndSlopes(value, slopes, states, (np.zeros(m.nu), np.asarray(m.p_defaults)), workers)
 
 
 @remembered(16)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, optional
+from pfaffian.errors import ModelError, brief, optional
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
@@ -60,8 +60,8 @@ def jax_function(
     """
     as_mechanism(m)
     jax = _need_jax()
-    pair = pair_of(m, what, step, scheme, backend, "jax_function")
-    f = _differentiable(jax, pair, threads)
+    pair = pair_of(m, what, step, scheme, threads, backend, "jax_function")
+    f = _differentiable(jax, pair)
 
     def called(*arrays: Any) -> Any:
         whole = [_in_double(jax, x) for x in pair.whole(arrays, m.name)]
@@ -72,7 +72,12 @@ def jax_function(
 
 
 def _in_double(jax: Any, x: Any) -> Any:
-    array = jax.numpy.asarray(x)
+    try:
+        array = jax.numpy.asarray(x)
+        if jax.numpy.iscomplexobj(array):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise ModelError(f"jax_function: {brief(x)} is no array of real numbers") from None
     if array.dtype != np.float64 and jax.numpy.issubdtype(array.dtype, jax.numpy.floating):
         raise ModelError(f'jax_function computes in double precision, got an array of {array.dtype}; call x.astype("float64")')
     return array.astype(float)
@@ -85,7 +90,7 @@ def _need_jax() -> Any:
     return jax
 
 
-def _differentiable(jax: Any, pair: ValueAndSlopes, threads: int) -> Callable[..., Any]:
+def _differentiable(jax: Any, pair: ValueAndSlopes) -> Callable[..., Any]:
     sizes, (n,) = pair.value.shape.inputs, pair.value.shape.outputs
     width = sum(sizes)
 
@@ -96,12 +101,19 @@ def _differentiable(jax: Any, pair: ValueAndSlopes, threads: int) -> Callable[..
 
     @jax.custom_jvp
     def f(*arrays: Any) -> Any:
-        return back(lambda *x: pair.call(pair.value, x, threads)[0], shaped(n), *arrays)
+        return back(lambda *x: pair.call(pair.value, x)[0], shaped(n), *arrays)
+
+    @jax.custom_jvp
+    def slopes(*arrays: Any) -> Any:
+        return back(lambda *x: pair.call(pair.slopes, x), (shaped(n), shaped(n * width)), *arrays)
+
+    @slopes.defjvp
+    def slopes_jvp(arrays: Any, tangents: Any) -> Any:
+        raise ModelError("jax_function has no second derivatives")
 
     @f.defjvp
     def f_jvp(arrays: Any, tangents: Any) -> Any:
-        shapes = shaped(n), shaped(n * width)
-        value, columns = back(lambda *x: pair.call(pair.slopes, x, threads), shapes, *arrays)
+        value, columns = slopes(*arrays)
         return value, jax.numpy.concatenate(tangents) @ columns.reshape(width, n)
 
     return f

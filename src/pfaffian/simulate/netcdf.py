@@ -51,7 +51,8 @@ def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
         stored = result.to_netcdf(engine="h5netcdf", encoding=encoding)
         write_whole(place, stored, SEAL + hashlib.sha256(stored).hexdigest().encode())
     except (OSError, ValueError, TypeError, MemoryError) as error:
-        raise RunError(f"cannot write {path}: {error or 'it does not fit into memory'}") from error
+        reason = getattr(error, "strerror", None) or error or "it does not fit into memory"
+        raise RunError(f"cannot write {path}: {reason}") from error
 
 
 def _encoding(x: xr.Variable) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import ModelError
 from pfaffian.model.number import named_float
 from pfaffian.simulate.result import as_result, recorded
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NEAR = 0.02
 """Regularity below which a minimum counts as a singular passage."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, brief
 from pfaffian.model.mechanism import Mechanism, force_unit
@@ -23,6 +22,9 @@ from pfaffian.simulate.statistics import KINDS, Tally
 from pfaffian.simulate.step import FAULTS
 from pfaffian.simulate.system import System
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 FINISHED = "finished"
 NO_START = f"not assembled: {BLOCKED}"
 INTERRUPTED = "interrupted: the run was ended by Ctrl-C, and what it had computed until then is here"
@@ -34,7 +36,8 @@ DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 STEP_ERROR = "sum of the errors of the steps, in angles [rad] or in speeds relative to the largest; nan if no step was compared"
 ENERGY_ERROR = (
     "energy that the steps made: its change less the work of inputs, dissipation and moving constraints; where any of these "
-    "does work an upper estimate from the steps that were compared; nan if the run stopped or no step was compared"
+    "does work an upper estimate from the steps that were compared, and no less than it rises by where nothing drives the "
+    "machine; nan if the run stopped, or if no step was compared"
 )
 MOMENTUM_ERROR = (
     "momentum that the steps made, along the slides of the first joint and about the mass centre: its change less the impulse "
@@ -212,6 +215,8 @@ def _plain(value: Any) -> str | int | float:
 
 def as_result(result: Any) -> xr.Dataset:
     """The value itself. Raises ModelError: it is no result of a run."""
+    import xarray as xr
+
     if not isinstance(result, xr.Dataset) or not {"time", "status"} <= set(result.variables):
         raise ModelError(f"this is no result of a run, a Dataset as run(...) gives it: {brief(result)}")
     return result

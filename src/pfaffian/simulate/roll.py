@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
+from pfaffian.evaluate.progress import progress_bar
 from pfaffian.kernel.program.loop import RolloutResult
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.advice import tell_start, tell_stiff
@@ -146,8 +146,7 @@ def roll(watch: Watch, departure: Departure, python: PythonLaw | None, progress:
         runs.enter()
     n, most = max(1, FIRST_LANE_STEPS // count), max(1, CALL_BYTES // (8 * min(count, BLOCK) * max(width, 1))) * loop.every
     name = f"{loop.simulation.mechanism.name}{', a law in Python: slow' if python else ''}"
-    bar = tqdm(total=when.steps, initial=runs.done, unit="step", disable=not progress, desc=name)
-    with bar, interrupts() as interrupted:
+    with progress_bar(when.steps, "step", name, progress, runs.done) as count_steps, interrupts() as interrupted:
         while True:
             clock, before = time.perf_counter(), runs.x
             runs.ask()
@@ -159,7 +158,7 @@ def roll(watch: Watch, departure: Departure, python: PythonLaw | None, progress:
             runs.advance(n, last)
             if last and not n:
                 runs.x = before  # what is sampled at the end is for its record: a run that goes on samples it again
-            bar.update(n)
+            count_steps(n)
             if last or interrupted():
                 return runs.end(not last)
             seconds = max(time.perf_counter() - clock, 1e-6)

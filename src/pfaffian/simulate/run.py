@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from pfaffian import kernel
 from pfaffian.control.law import Control, check_parameters
@@ -24,6 +23,7 @@ from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.draft import Draft
 from pfaffian.simulate.drift import tell_drift
 from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
+from pfaffian.simulate.half_steps import HalfSteps
 from pfaffian.simulate.inputs import constant_or_series, tell_short, times
 from pfaffian.simulate.limits import tell_limits
 from pfaffian.simulate.loop import Loop
@@ -45,6 +45,9 @@ from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
 from pfaffian.simulate.transport import tell_transport
 from pfaffian.simulate.undecided import tell_undecided
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NOTHING = slice(0, 0)
 SHARE = 64
@@ -209,7 +212,7 @@ def run(
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
     loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers, tally)
-    watch, departure = Watch(loop, entries_of(simulation.signals).get("energy", NOTHING), bound), Departure(x, begun, kinds)
+    watch, departure = Watch(HalfSteps(loop), bound), Departure(x, begun, kinds)
     python = python_law_of(loop, backend, strict)
     done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)

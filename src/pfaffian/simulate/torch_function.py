@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, optional
+from pfaffian.errors import ModelError, brief, optional
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
@@ -24,14 +24,14 @@ def torch_function(
     threads: int = 1,
     backend: Backend = "auto",
 ) -> Callable[..., Any]:
-    """A mechanism as a function of PyTorch's tensors, for backward, `torch.func.jacrev` and optimisers; in double precision.
+    """A mechanism as a function of PyTorch's tensors, for backward, `torch.func` and optimisers; in double precision.
 
         forward_dynamics   f(q, v, u, p) -> v_dot
         step               f(x, u, p) -> x after a step under inputs that are held, x = [q; v]
 
     Leading axes are a batch, computed in one call, and arrays that lack them are the same for all. Tensors on the processor are
-    read where they are. Derivatives are those of `derivatives` and `step_derivatives`, by the numbers in q; there are no second
-    ones.
+    read where they are, by DLPack, and so are the results. Derivatives, forwards and backwards, are those of `derivatives` and
+    `step_derivatives`, by the numbers in q; there are no second ones.
 
     Args:
         m: the mechanism.
@@ -60,27 +60,53 @@ def torch_function(
     """
     as_mechanism(m)
     torch = optional("torch", "torch", "torch_function needs")
-    pair = pair_of(m, what, step, scheme, backend, "torch_function")
-    rule = _rule(torch, pair, threads)
+    pair = pair_of(m, what, step, scheme, threads, backend, "torch_function")
+    rule = _rule(torch, pair)
 
+    @torch.compiler.disable  # a kernel is no graph of PyTorch's, which goes on after it
     def f(*arrays: Any) -> Any:
-        tensors = [x if torch.is_tensor(x) else torch.tensor(x) for x in pair.whole(arrays, m.name)]
-        for x in tensors:
-            if x.dtype != torch.float64:
-                raise ModelError(f"torch_function computes in double precision, got a tensor of {x.dtype}; call x.double()")
+        tensors = [_in_double(torch, x) for x in pair.whole(arrays, m.name)]
         pair.check(tensors, m.name)
         return rule.apply(*tensors)
 
     return f
 
 
-def _rule(torch: Any, pair: ValueAndSlopes, threads: int) -> Any:
+def _in_double(torch: Any, x: Any) -> Any:
+    """A tensor of float64, whole numbers and lists included. Raises ModelError: another precision, or no real numbers."""
+    if not torch.is_tensor(x):
+        x = torch.tensor(_numbers(x))
+    if x.is_complex():
+        raise ModelError(f"torch_function takes real numbers, got a tensor of {x.dtype}")
+    if not x.is_floating_point():
+        return x.double()
+    if x.dtype != torch.float64:
+        raise ModelError(f"torch_function computes in double precision, got a tensor of {x.dtype}; call x.double()")
+    return x
+
+
+def _numbers(x: Any) -> np.ndarray:
+    try:
+        array = np.array(x)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise ModelError(f"torch_function: {brief(x)} is no array of real numbers") from None
+    return array
+
+
+def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
     """The autograd function: its values by one kernel, the slopes in its derivative by another."""
     first = np.cumsum([0, *pair.value.shape.inputs])
 
     def of_kernel(tensors: tuple[Any, ...], of: Any) -> Any:
-        found = pair.call(of, tuple(x.detach().cpu().numpy() for x in tensors), threads)[-1]
-        return torch.as_tensor(found, device=tensors[0].device)
+        # DLPack shares the memory, also between a PyTorch and a NumPy that were not built for each other.
+        found = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
+        return torch.from_dlpack(found).to(tensors[0].device)
+
+    def by_input(tensors: tuple[Any, ...]) -> Any:
+        """(..., inputs, n)"""
+        return Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
 
     class Batched(torch.autograd.Function):
         @classmethod
@@ -99,11 +125,13 @@ def _rule(torch: Any, pair: ValueAndSlopes, threads: int) -> Any:
 
         @staticmethod
         def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            context.mark_non_differentiable(output)
+            """Nothing is kept: what is differentiated once more is refused."""
 
         @staticmethod
-        def backward(context: Any, weight: Any) -> tuple[Any, ...]:
+        def backward(context: Any, *ways: Any) -> Any:
             raise ModelError("torch_function has no second derivatives")
+
+        jvp = backward
 
     class Rule(Batched):
         @staticmethod
@@ -113,13 +141,19 @@ def _rule(torch: Any, pair: ValueAndSlopes, threads: int) -> Any:
         @staticmethod
         def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
             context.save_for_backward(*inputs)
+            context.save_for_forward(*inputs)
 
         @staticmethod
         def backward(context: Any, weight: Any) -> tuple[Any, ...]:
             tensors = context.saved_tensors
-            by_input = Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
-            by_all = (by_input @ weight.unsqueeze(-1)).squeeze(-1)
+            by_all = (by_input(tensors) @ weight.unsqueeze(-1)).squeeze(-1)
             parts = [by_all[..., a:b] for a, b in pairwise(first)]
             return tuple(part.sum_to_size(x.shape) for part, x in zip(parts, tensors, strict=True))
+
+        @staticmethod
+        def jvp(context: Any, *ways: Any) -> Any:
+            slopes = by_input(context.saved_tensors)
+            known = [(way, a, b) for way, (a, b) in zip(ways, pairwise(first), strict=True) if way is not None]
+            return sum((way.unsqueeze(-2) @ slopes[..., a:b, :]).squeeze(-2) for way, a, b in known)
 
     return Rule

@@ -7,11 +7,10 @@ counted apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-import xarray as xr
 
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
@@ -31,6 +30,9 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.terms.momentum import momenta
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 ERRORS = ("output_error", "velocity_error")
 """Signals in which a law records the errors of its outputs."""

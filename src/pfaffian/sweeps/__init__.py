@@ -6,13 +6,12 @@ open_store, damaged         what is in a store, and whether it is what was writt
 best, refine                the best runs; more and more runs around them
 """
 
-from pfaffian.sweeps.engine import explain
-from pfaffian.sweeps.ranked import best, refine
-from pfaffian.sweeps.space import samples
-from pfaffian.sweeps.store import damaged, open_store
+from pfaffian import lazy
+from pfaffian.sweeps.engine import explain as explain
+from pfaffian.sweeps.ranked import best as best
+from pfaffian.sweeps.ranked import refine as refine
+from pfaffian.sweeps.space import samples as samples
+from pfaffian.sweeps.store import damaged as damaged
+from pfaffian.sweeps.store import open_store as open_store
 
-__all__ = ["best", "damaged", "explain", "open_store", "refine", "samples"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+__dir__ = lazy.lister(globals(), [])

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 
 import casadi as ca
 import xarray as xr
-from tqdm import tqdm
 
 from pfaffian.errors import ModelError, RunWarning, brief, notice, optional, plural
 from pfaffian.evaluate.arrays import MOST_THREADS, as_flag, as_whole
-from pfaffian.evaluate.progress import progress_line
+from pfaffian.evaluate.progress import progress_bar, progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.sweeps.plan import Sweep, computed, plan
@@ -161,9 +160,12 @@ def sweep(
     done = _on_cluster(planned, left, client) if client is not None else _here(planned, left, workers or threads_for(2**20, 1))
     seen: Counter[int] = Counter()
     messages: list[str] = []
-    with tqdm(total=planned.blocks, initial=planned.blocks - len(missing(planned)), unit="block", disable=not progress) as bar:
+    have = planned.blocks - len(missing(planned))
+    with progress_bar(planned.blocks, "block", None, progress, have) as count_blocks:
         for k, said in done:
-            bar.update(max(0, len(there(planned)) - bar.n))
+            now = max(have, len(there(planned)))
+            count_blocks(now - have)
+            have = now
             seen[k] += len(said) > 0
             messages += [f"runs {planned.runs_of(k).start} to {planned.runs_of(k).stop - 1}: {x}" for x in said[:1]]
     if messages:

@@ -24,7 +24,7 @@ from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.statistics import as_recording
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
-from pfaffian.sweeps.space import SEED, Space, argument_of, as_space
+from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
 
 OURS = ("m", "record", "start_from", "threads", "progress", "squeeze")
 """Arguments of `run` that a sweep gives itself."""
@@ -108,7 +108,8 @@ class Sweep:
         found["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
         started = np.flatnonzero(found["status"].values != len(json.loads(found["status"].attrs["meaning"])) - 1)
         found.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
-        return found.transpose("run", ...).assign_coords(run=which, axis=list(self.space.axes))
+        units = [unit_of(label, self.system.mechanism) for label in self.space.axes]
+        return found.transpose("run", ...).assign_coords(run=which, axis=list(self.space.axes), axis_unit=("axis", units))
 
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}

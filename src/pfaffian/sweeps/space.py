@@ -148,6 +148,15 @@ def argument_of(label: str, m: Mechanism) -> tuple[str, str]:
     raise ModelError(f"space: there is no {brief(label)}: a parameter, q:NAME, v:NAME, u:NAME or seed; {nearest(label, names)}")
 
 
+def unit_of(label: str, m: Mechanism) -> str:
+    """The unit of an axis with this label: "1" of a seed, "" where a parameter has none or an input is no actuator's."""
+    group, name = argument_of(label, m)
+    if group == "parameters":
+        return next(p.unit for p in m.parameters if p.name == name)
+    names, units = {"q": (m.q_names, m.q_units), "v": (m.v_names, m.v_units), "u": (m.u_names, m.u_units)}.get(group, ((), ()))
+    return dict(zip(names, units, strict=True)).get(name, "1" if group == SEED else "")
+
+
 def as_space(value: Any, m: Mechanism) -> Space:
     """The Space of a caller's mapping. Raises ModelError: it is none, or names or sizes do not fit."""
     if not isinstance(value, Mapping) or not value:

@@ -94,7 +94,7 @@ def _publish(
     place: Path, key: str, text: str, trial: Trial, meta: dict[str, Any], make: Callable[[Path, Path], None]
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
     """The library of an object that make(source, object) writes, tried.   meta: of its sidecar."""
-    meta = meta | {"key": key}
+    meta, place = meta | {"key": key}, store.place_to_build(place)
     with store.building(place) as folder:
         source, built = folder / "kernel.c", folder / "kernel.so"
         source.write_text(text, encoding="utf-8")

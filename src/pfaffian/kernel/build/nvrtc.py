@@ -28,7 +28,7 @@ class DeviceCode:
     log: str = field(repr=False)
 
 
-def compile_cuda(text: str, architecture: str = "sm_90") -> DeviceCode:
+def compiled(text: str, architecture: str = "sm_90") -> DeviceCode:
     """Compile CUDA C++ by NVIDIA's NVRTC, without a device.
 
     Args:

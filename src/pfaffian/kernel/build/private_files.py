@@ -51,8 +51,12 @@ def read_note(path: Path) -> dict[str, Any]:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a small file, whole or not at all, that only this user can read and write."""
+    """Write a small file, whole or not at all, that only this user can read and write. Raises OSError: it cannot be written."""
     handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
-    with open(handle, "wb") as file:
-        file.write(data)
-    os.replace(name, path)
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise

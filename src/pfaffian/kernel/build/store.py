@@ -8,6 +8,7 @@ and KEY.programs see `keyed`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -20,10 +21,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pfaffian.errors import BuildError
 from pfaffian.kernel.build import private_files
 
 DAY = 86400.0
 PATIENCE = 60.0  # seconds to wait for another process that builds the same
+ROOM = 2**23  # bytes that must be left on the disk for a build
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def directory() -> Path:
@@ -91,16 +95,44 @@ def _object(store: Path, key: str, sha256: str) -> Path:
     return store / f"{key}.{sha256[:16]}.so"
 
 
+def _has_room(path: Path) -> bool:
+    """Whether a build fits on the disk of a folder."""
+    try:
+        status = os.statvfs(path)
+    except OSError:
+        return True  # the build will say it
+    return status.f_bavail * status.f_frsize >= ROOM
+
+
+def place_to_build(store: Path) -> Path:
+    """The store, or one for this process alone if the disk of that is full, after a warning."""
+    if _has_room(store):
+        return store
+    reason = f"less than {ROOM // 2**20} MB are left on its disk: make room"
+    _warn_once(f"compiled programs are not kept: {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    return _temporary()
+
+
 @contextlib.contextmanager
 def building(store: Path) -> Iterator[Path]:
-    """A fresh folder inside the store, removed afterwards unless an Exception is raised: then the source is kept."""
-    path = Path(tempfile.mkdtemp(prefix="tmp", dir=store))
+    """A fresh folder inside the store, removed afterwards unless the build fails: then the source is kept.
+
+    Raises BuildError: the disk is full, so that nothing is kept.
+    """
+    path = None
     try:
+        path = Path(tempfile.mkdtemp(prefix="tmp", dir=store))
         yield path
-    except Exception:
+    except Exception as error:
+        number = error.errno if isinstance(error, OSError) else None
+        if number in FULL or (path and not _has_room(path)):
+            shutil.rmtree(path or "", ignore_errors=True)
+            reason = os.strerror(number or errno.ENOSPC)
+            words = f"cannot write into the cache {store}: {reason}; make room, or set PFAFFIAN_CACHE to another folder"
+            raise BuildError(words) from error
         raise
     except BaseException:  # Ctrl-C leaves nothing behind
-        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(path or "", ignore_errors=True)
         raise
     else:
         shutil.rmtree(path, ignore_errors=True)
