@@ -161,7 +161,7 @@ def test_a_skeleton_of_another_text_is_found_out(place, monkeypatch):
     get(Build())
     monkeypatch.setattr(remember, "CHECKING", True)
     get(Build(8.0), key=None)
-    monkeypatch.setattr(keyed, "skeleton", lambda programs: "the same")
+    monkeypatch.setattr("pfaffian.kernel.call.recipe.skeleton", lambda programs: "the same")
     get(Build(), key=None)
     with pytest.raises(BuildError, match="the text of a skeleton"):
         kernel.compile(lambda: ca.Function("g", [x := ca.SX.sym("x", 3)], [ca.cos(x) * 7]), backend="c")

@@ -35,7 +35,7 @@ from tests.simulate.machines import ball_and_plane, flying_pair, four_bar
 from tests.simulations import simulation
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slider_crank.yaml"
-PLANTS = 250  # in each Program
+PLANTS, HARMFUL = 400, 90  # drawn for each Program at most, and those among them that change a number of the run
 OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "sqrt": "fabs", "fmin": "fmax", "fmax": "fmin", "lt": "le",
          "le": "lt", "neg": "fabs", "sq": "twice", "twice": "sq", "inv": "neg", "fabs": "neg", "sincos": "sincos"}  # fmt: skip
 
@@ -133,7 +133,9 @@ def test_every_plant_that_changes_numbers_is_noticed(plan, which):
         programs = (wrong, made.programs[1]) if which == 0 else (made.programs[0], wrong)
         if same(evaluate(wrong, given), tried) and same(loop(programs, settled), in_loop):
             missed.append(wrong)
-    assert harmful > PLANTS / 3 and not missed
+        if harmful == HARMFUL:
+            break
+    assert harmful == HARMFUL and not missed
 
 
 def states(m, runs=64):
