@@ -1,13 +1,13 @@
-"""References made on the way, and as fast as a machine permits: a hexarotor and an arm that the thesis does not have. [konz25 5.5]
+"""References made on the way, and as fast as a machine permits: a hexarotor and an arm, not of the thesis. [konz25 5.5]
 
-The hexarotor is told goals (x, y, z, heading) while it flies, as from a pilot who points at places: its agent makes the course of
-degree nine from the flat output and four derivatives of now to rest at the goal, and a new one whenever the goal changes, in
-mid-flight. It begins at 2 m/s, and no goal but the last is reached. The course is held against linear equations for its
-coefficients, solved in NumPy.
+The hexarotor is told goals (x, y, z, heading) while it flies, as by a pilot who points at places: its agent makes the course of
+degree nine from the flat output and four derivatives of now to rest at the goal, and a new one whenever the goal changes. It
+begins at 2 m/s, and no goal but the last is reached. The course is held against linear equations for its coefficients, solved
+in NumPy.
 
-The arm has two links in a horizontal plane and motors of 6 to 9 and 2 N m. Its path from rest to rest takes the shortest time in
-which both stay within their limits; moments by Lagrange's equations of two links are held against them. A tenth faster, within
-the same limits, it no longer follows.
+The arm has two links in a horizontal plane and motors of 6 to 9 and 2 N m. Its path from rest to rest takes the shortest time
+in which both stay within their limits; moments by Lagrange's equations of two links are held against them. A tenth faster,
+within the same limits, it no longer follows.
 
 All numbers are ours.
 """
@@ -170,7 +170,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     angles.set(title="arm", xlabel="time [s]", ylabel="angle [rad]")
     torque.set(title="its motors, limits dotted", xlabel="time [s]", ylabel="moment [N m]")
     for axes in (above, speed, angles):
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2 if axes is angles else 3, fontsize="small")
+        axes.legend()
     return {"courses": figure}
 
 
