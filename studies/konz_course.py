@@ -151,7 +151,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     (above, speed), (angles, torque) = figure.subplots(2, 2)
     r = result["hexarotor"]
     now, q = course(r), r["q"].values
-    above.plot(now[:, 0, 0], now[:, 0, 1], color="0.7", linewidth=4, label="course")
+    above.plot(now[:, 0, 0], now[:, 0, 1], color="0.7", linestyle="-", linewidth=4, label="course")
     above.plot(q[:, 0], q[:, 1], label="flight")
     above.plot(*np.array(GOALS)[:, :2].T, "x", color="0.3", label="goals")
     above.set(title="hexarotor from above", xlabel="x [m]", ylabel="y [m]", aspect="equal")
