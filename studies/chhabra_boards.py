@@ -166,7 +166,9 @@ def _way(axes: Any, name: str, r: xr.Dataset) -> None:
     for i in range(0, len(x), 150):
         ends = np.array([behind, before])
         label = "body, every 0.75 s" if not i else None
-        axes.plot(x[i] + ends * np.cos(heading[i]), y[i] + ends * np.sin(heading[i]), color="0.75", lw=3, label=label)
+        axes.plot(
+            x[i] + ends * np.cos(heading[i]), y[i] + ends * np.sin(heading[i]), color="0.75", linestyle="-", lw=3, label=label
+        )
     axes.plot(x, y, color="C0", label="its middle" if name == "snakeboard" else "its axle")
     axes.set(xlabel="x [m]", ylabel="y [m]", title=f"{name} from above, y stretched")
 

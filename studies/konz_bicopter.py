@@ -215,7 +215,7 @@ def tilts(r: xr.Dataset) -> np.ndarray:
     return np.arctan2(u[:, 0::2], u[:, 1::2])
 
 
-PROPELLERS = ("C4", "C7")
+PROPELLERS = ("C4", "C5")
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     (side, above), (ring, position), (bound, attitude) = figure.subplots(3, 2)
     goal, _ = along_reference(np.linspace(0, ROUND, 200))
     for ax, (i, j) in ((side, (1, 2)), (above, (1, 0))):
-        ax.plot(goal[:, i], goal[:, j], color="0.75", linewidth=3, label="reference")
+        ax.plot(goal[:, i], goal[:, j], color="0.75", linestyle="-", linewidth=3, label="reference")
         for a in control.APPROACHES:
             ax.plot(result[a]["q"][:, i], result[a]["q"][:, j], label=a)
     q = result["body"]["q"].values[: int(2.5 / STEP) : 20]

@@ -205,7 +205,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     yaw.plot(r["sample"][: round(4 / T)], r["encoder"][: round(4 / T)], label="encoder")
     yaw.plot(late[some], r["camera"][some], "o", markersize=3, label="camera")
     yaw.set(xlabel="time [s]", ylabel="yaw [rad]", title="frames at the mean of their arrival")
-    delay.plot(r["frame"][:100], 1000 * r["true_delay"][:100], color="0.7", linewidth=2.5, label="true")
+    delay.plot(r["frame"][:100], 1000 * r["true_delay"][:100], color="0.7", linestyle="-", linewidth=2.5, label="true")
     delay.plot(r["frame"][:100], 1000 * r["delay"][:100], label="by time stamps")
     delay.set(xlabel="time [s]", ylabel="delay [ms]", title="delay of each frame")
     other = blank_figure(9.5, 5.4)

@@ -212,7 +212,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
             ax.loglog(r["g"], r["seen"][:, i, i], "o", markersize=3, color=line.get_color())
         for i, j in product(range(6), repeat=2):
             if i != j and float(r["G"][:, i, j].max()) > 1e-4:
-                ax.loglog(r["f"], r["G"][:, i, j], color="0.75", linewidth=0.7)
+                ax.loglog(r["f"], r["G"][:, i, j], color="0.75", linestyle="-", linewidth=0.7)
         ax.set(title=f"tricopter, {name}", xlabel="frequency [Hz]", ylabel="gain, of the largest", ylim=(1e-3, 3))
     other = blank_figure(9.5, 3.4)
     for ax, name in zip(other.subplots(1, 3, sharey=True), ("dynamic", "static", "static, tuned"), strict=True):
@@ -224,20 +224,20 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
             ax.loglog(r["f"], corner[:, 3], color="C2", linewidth=0.4)
             for j in range(3):
                 if corner[:, j].max() > 1e-6:
-                    ax.loglog(r["f"], corner[:, j], color="0.75", linewidth=0.5)
+                    ax.loglog(r["f"], corner[:, j], color="0.75", linestyle="-", linewidth=0.5)
         ax.set(title=f"quadcopter, {name}", xlabel="frequency [Hz]", ylim=(1e-3, 40))
     other.axes[0].set(ylabel="gain, of the largest")
     bench = blank_figure(9.5, 5.0)
     (speed, angle), (friction, error) = bench.subplots(2, 2, sharex="col")
     r = result["propeller"]
-    speed.plot(r["time"], r["wish"], color="0.7", linewidth=2.5, label="wanted")
+    speed.plot(r["time"], r["wish"], color="0.7", linestyle="-", linewidth=2.5, label="wanted")
     speed.plot(r["time"], r["speed"], label="speed")
     speed.set(ylabel="speed [rad/s]", title="propeller")
-    friction.plot(r["time"], r["true_friction"], color="0.7", linewidth=2.5, label="friction")
+    friction.plot(r["time"], r["true_friction"], color="0.7", linestyle="-", linewidth=2.5, label="friction")
     friction.plot(r["time"], r["friction"], label="observed")
     friction.set(ylabel="p3 [rad/s^2]", xlabel="time [s]")
     r = result["servo"]
-    angle.plot(r["time"], r["angle"], color="0.7", linewidth=2.5, label="servo")
+    angle.plot(r["time"], r["angle"], color="0.7", linestyle="-", linewidth=2.5, label="servo")
     angle.plot(r["time"], r["simulated"], label="simulated")
     angle.set(ylabel="tilt [degrees]", title="servo")
     error.plot(r["time"], r["simulated"] - r["angle"])

@@ -596,12 +596,12 @@ def paths(result: dict[str, xr.Dataset]) -> Any:
         one = r if name != "looping" else r.sel(time=slice(SETTLE, SETTLE + 3.8))
         one = one if name != "flips" else r.sel(time=slice(SETTLE + 10, SETTLE + 12.3))  # the one along x
         goal, at = one["reference"].values, one["q"].values
-        axes.plot(goal[:, a], goal[:, b], color="0.7", linewidth=3, label="reference")
+        axes.plot(goal[:, a], goal[:, b], color="0.7", linestyle="-", linewidth=3, label="reference")
         axes.plot(at[:, a], at[:, b], label="flight")
         some = at[:: 100 if level else 16]
         R = Rotation.from_quat(some[:, 3:7]).as_matrix()
         arms = some[:, None, :3] + 0.24 * R[:, None, :, 0] * np.array([-1, 1])[None, :, None]
-        axes.plot(arms[:, :, a].T, arms[:, :, b].T, color="0.3", linewidth=1)[0].set_label("its arm along x")
+        axes.plot(arms[:, :, a].T, arms[:, :, b].T, color="0.3", linestyle="-", linewidth=1)[0].set_label("its arm along x")
         if not level:
             axes.quiver(some[:, a], some[:, b], R[:, a, 2], R[:, b, 2], width=0.004, scale=9, color="C1", label="thrust")
         axes.set(title=TITLES[name], xlabel="x [m]", ylabel="y [m]" if level else "z [m]")

@@ -378,7 +378,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     r = result["strings"]
     left.errorbar(r["window"], r["plain"][:, 0], r["half"][:, 0], fmt="o", markersize=3, label="least squares")
     left.errorbar(r["window"], r["instruments"][:, 0], r["half_instruments"][:, 0], fmt="s", markersize=3, label="instruments")
-    left.plot(r["window"], r["left"], color="0.6", label="1 / (1 + (noise / signal)^2)")
+    left.plot(r["window"], r["left"], color="0.6", linestyle="-", label="1 / (1 + (noise / signal)^2)")
     left.set(xlabel="window [samples]", ylabel="found of Theta_zz", title="on two strings")
     figures = {"bench": figure, "numbers": numbers(result), "start": start(result["rounded"])}
     units = ("m/s^2", "m/s^2", "rad/s^2", "rad/s^2", "rad/s^2")
@@ -387,7 +387,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         r = result[name].sel(time=slice(4, 8))
         for ax, of, unit in zip(figures[name].subplots(5, 1, sharex=True), SHOWN, units, strict=True):
             y = r.sel(of=of)
-            ax.plot(r["time"], y["measured"], color="0.75", linewidth=2, label="measured")
+            ax.plot(r["time"], y["measured"], color="0.75", linestyle="-", linewidth=2, label="measured")
             ax.plot(r["time"], y["whole"], label="whole model")
             ax.plot(r["time"], y["simple"], "--", label="simplified")
             ax.set(ylabel=f"{of} [{unit}]")

@@ -122,7 +122,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     for up, down, name in zip(above, below, TIMES, strict=True):
         r = result[name]
         at, axis = r["q"].values[:, :3], r["thrust_axis"].values
-        up.plot(r["wanted"][:, 0], r["wanted"][:, 2], color="0.7", linewidth=3, label="reference")
+        up.plot(r["wanted"][:, 0], r["wanted"][:, 2], color="0.7", linestyle="-", linewidth=3, label="reference")
         up.plot(at[:, 0], at[:, 2], label="flight")
         some = slice(0, None, max(1, len(at) // 28))
         up.quiver(at[some, 0], at[some, 2], axis[some, 0], axis[some, 2], width=0.004, scale=9, color="C1", label="thrust")

@@ -161,7 +161,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         r = result[f"{machine} slow"]
         worst = np.argsort(farthest(r))[-1]
         inverted = np.flatnonzero(tilt(r["q"].values[:, 0]) > 160)[:12]
-        height.plot(r["time"], r["q"].values[inverted, :, 2].T, color="0.6", linewidth=0.8)
+        height.plot(r["time"], r["q"].values[inverted, :, 2].T, color="0.6", linestyle="-", linewidth=0.8)
         height.plot(r["time"], r["q"].values[worst, :, 2], color="C3", label="the farthest of all")
         share.set(ylim=(0, 104), ylabel="recovered [%]", title=machine, xticks=EDGES[::3])
         far.set(ylabel="farthest from the goal [m]", title="of those that recovered", xticks=EDGES[::3])

@@ -167,14 +167,14 @@ def navigation(many: xr.Dataset, one: xr.Dataset) -> Any:
     figure = blank_figure(8.5, 3.2)
     turned, energy = figure.subplots(1, 2)
     t, every = many["time"].values, np.degrees(angle(many))
-    turned.plot(t, every[::8].T, color="#BBBBBB", linewidth=0.5)
-    turned.plot(t, np.median(every, axis=0), color="#0072B2", label=f"median of {STARTS} starts")
+    turned.plot(t, every[::8].T, color="#BBBBBB", linestyle="-", linewidth=0.5)
+    turned.plot(t, np.median(every, axis=0), color="#0072B2", linestyle="-", label=f"median of {STARTS} starts")
     turned.plot(t, np.degrees(angle(one)), "--", color="#D55E00", label="from 1e-6 rad off a saddle")
     turned.set(xlabel="time [s]", ylabel="angle to the goal [deg]")
     low = many["energy"].values - many["energy"].values.min()
     low = np.where(low > 1e-10, low, np.nan)
-    energy.plot(t, low[::8].T, color="#BBBBBB", linewidth=0.5)
-    energy.plot(t, np.median(low, axis=0), color="#0072B2", label=f"median of {STARTS} starts")
+    energy.plot(t, low[::8].T, color="#BBBBBB", linestyle="-", linewidth=0.5)
+    energy.plot(t, np.median(low, axis=0), color="#0072B2", linestyle="-", label=f"median of {STARTS} starts")
     energy.set(xlabel="time [s]", ylabel="energy above the goal's [J]", yscale="log")
     return figure
 

@@ -147,10 +147,10 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     _, v = world(r)
     t, felt = r["time"].values, np.gradient(v, PERIOD, axis=0)
     for i, name in enumerate("xy"):
-        bend.plot(t, r["asked"][:, i], color="0.7", linewidth=3, label="asked for" if not i else None)
+        bend.plot(t, r["asked"][:, i], color="0.7", linestyle="-", linewidth=3, label="asked for" if not i else None)
         bend.plot(t, felt[:, i], label=f"along {name}")
     bend.set(xlabel="time [s]", ylabel="acceleration [m/s^2]", title="flight")
-    turn.plot(t, np.degrees(r["heading"].values.ravel()), color="0.7", linewidth=3, label="asked for")
+    turn.plot(t, np.degrees(r["heading"].values.ravel()), color="0.7", linestyle="-", linewidth=3, label="asked for")
     turn.plot(t, np.degrees(heading(r)), label="flown")
     turn.set(xlabel="time [s]", ylabel="heading [degrees]")
     path.plot(r["q"][:, 0], r["q"][:, 1])

@@ -214,13 +214,13 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     (above, side), (error, swing) = figure.subplots(2, 2)
     r = result["both"]
     for ax, (i, j), names in ((above, (0, 1), "xy"), (side, (0, 2), "xz")):
-        ax.plot(r["wanted"][:, i], r["wanted"][:, j], color="0.75", linewidth=3, label="load, wanted")
+        ax.plot(r["wanted"][:, i], r["wanted"][:, j], color="0.75", linestyle="-", linewidth=3, label="load, wanted")
         ax.plot(r["carried"][:, i], r["carried"][:, j], label="load")
         ax.plot(r["q"][:, i], r["q"][:, j], linestyle="--", label="quadcopter")
         ax.set(xlabel=f"{names[0]} [m]", ylabel=f"{names[1]} [m]", aspect="equal")
     flying = slice(round(WAIT / STEP / EVERY), round((WAIT + FLIGHT) / STEP / EVERY), 25)
     for down, up in zip(r["carried"].values[flying], r["q"].values[flying], strict=True):
-        side.plot([down[0], up[0]], [down[2], up[2]], color="0.5", linewidth=0.7)
+        side.plot([down[0], up[0]], [down[2], up[2]], color="0.5", linestyle="-", linewidth=0.7)
     above.set(title="from above")
     side.set(title="from the side, with the cable")
     for name, colour in (("both", "C0"), ("quadcopter alone", "C1")):

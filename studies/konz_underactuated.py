@@ -196,8 +196,8 @@ def silhouettes(ax, q: np.ndarray, colour: str) -> None:
     """The PVTOL as a bar with its thrust axis."""
     for x, y, a in q:
         c, s = 0.12 * np.cos(a), 0.12 * np.sin(a)
-        ax.plot([x - c, x + c], [y - s, y + s], colour, linewidth=1.6)
-        ax.plot([x, x - s], [y, y + c], colour, linewidth=0.8)
+        ax.plot([x - c, x + c], [y - s, y + s], colour, linestyle="-", linewidth=1.6)
+        ax.plot([x, x - s], [y, y + c], colour, linestyle="-", linewidth=0.8)
 
 
 TWO = {"m01": 4, "m12": 1, "m02": 12, "d01": 32, "d12": 8, "d02": -6.4, "k01": 16, "k12": 84, "k02": -3.2}
