@@ -18,6 +18,7 @@ from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
+from pfaffian.kernel.program.hoist import hoist
 from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
@@ -63,7 +64,11 @@ def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
 
 def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
     _check_shapes(step, observe, *samplers)
-    return share(step, observe, *samplers, passes=passes())
+    how = passes()
+    programs = step, observe, *samplers
+    before = [sum(program.inputs[: -3 if program is step else -2]) for program in programs]
+    parameters = [range(start, start + step.inputs[3]) for start in before]
+    return hoist(share(*programs, passes=how), parameters, how)
 
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
