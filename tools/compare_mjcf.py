@@ -52,7 +52,7 @@ ARTICULATED = 100
 CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 """First derivative by central differences of the eighth order: steps to one side -> weight."""
 
-STEP = 0.01
+STEP = 5e-4
 """[s] Of these differences, times the largest velocity: their errors are of order STEP^8 and 1e-16 / STEP."""
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -13,6 +13,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from tests.tolerance import MET, PEER, close
+from tools.compare_mjcf import examine
 
 SMALL = '<inertial pos="0.1 0.02 -0.05" mass="1.3" fullinertia="0.05 0.06 0.04 0.002 -0.003 0.001"/>'
 
@@ -602,3 +603,18 @@ def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(ModelError, match="MJCF is read by MuJoCo's compiler: run `pip install mujoco`"):
         pf.formats.parse_mjcf(mjcf(ONE))
+
+
+def test_the_table_of_a_folder_tells_what_is_equal_what_differs_and_what_does_not_open(tmp_path):
+    """A closed chain with a servo, a motor behind a delay, which is left out, and a file without a joint."""
+    end = body("b1", '<joint name="j" axis="0 1 0"/>', body("c", '<joint name="k" axis="0 1 0"/>', place='pos="0.3 0 0"'))
+    chain = body("a", '<joint name="h" axis="0 1 0" damping="0.1"/>', end, place='pos="0 0 1"')
+    pin = '<equality><connect body1="c" anchor="0.2 0 0.1"/></equality>'
+    servo = '<actuator><position name="u" joint="h" kp="7" kv="0.4"/></actuator>'
+    late = '<actuator><motor name="u" joint="h" delay="0.01" nsample="3"/></actuator>'
+    for name, text in {"loop": mjcf(chain, pin + servo), "late": mjcf(chain, late), "still": mjcf(body("a", ""))}.items():
+        (tmp_path / f"{name}.xml").write_text(text)
+    loop, late, still = (examine(tmp_path / f"{name}.xml") for name in ("loop", "late", "still"))
+    assert loop.outcome == "equal" and (loop.nv, loop.rows, loop.rank) == (3, 3, 2) and loop.tied < PEER and not loop.text
+    assert late.outcome == "differs" and "delays of actuators are left out" in late.why
+    assert still.outcome == "does not open" and "no joint moves" in still.why

@@ -222,7 +222,10 @@ def test_meshes_keep_their_name_and_place(tmp_path):
     assert again(m, tmp_path)[0] == m and "file: rod.stl" in (tmp_path / "machine.yaml").read_text()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    file = write(m, elsewhere / "machine.yaml")[0]
+    with pytest.warns(pf.ModelWarning, match=rf"meshes lie outside its folder.*pf\.read\(\.\.\., allow=\['{tmp_path}'\]\)"):
+        file = write(m, elsewhere / "machine.yaml")[0]
+    with pytest.warns(pf.ModelWarning, match=r"pf\.read\(\.\.\., meshes=\["):
+        write(m, elsewhere / "machine.xml")
     assert read(file)[0].body("rod").shapes[0].file is None and read(file, allow=[tmp_path])[0] == m
 
 
@@ -582,3 +585,9 @@ def test_files_that_cannot_be_written(tmp_path):
         write(machine(), tmp_path / "missing" / "machine.yaml")
     with pytest.raises(ModelError, match="settings are those that read returns"):
         write(machine(), tmp_path / "machine.yaml", {"duration": 1})
+
+
+def test_inertias_that_no_body_can_have_are_not_written_for_mujoco(tmp_path):
+    rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
+    with pytest.raises(pf.ModelError, match=r"body 'rod': .*MuJoCo opens no such file; correct it, or write YAML"):
+        pf.write(pf.mechanism("pendulum", [rod], [hinge], lenient=True), tmp_path / "m.xml")

@@ -18,6 +18,7 @@ from pfaffian.model.force import Spring
 from pfaffian.model.joint import UNLIMITED, Joint
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.shape import Shape
+from pfaffian.model.unphysical import unphysical
 
 Frame = tuple[np.ndarray, np.ndarray]
 _GEOMS = {"box": "box", "sphere": "sphere", "cylinder": "cylinder", "capsule": "capsule"}
@@ -29,6 +30,8 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints)], "MJCF")
     if m.coordinates or m.velocities:
         raise ModelError("coordinates and velocities of functions in Python stand in no file")
+    for name, reason in unphysical(m).items():
+        raise ModelError(f"body {name!r}: {reason}, and MuJoCo opens no such file; correct it, or write YAML")
     lost = list[str]()
     root = Tag("mujoco", {"model": m.name})
     root.add("compiler", angle="radian", autolimits="true", inertiafromgeom="false", balanceinertia="false")

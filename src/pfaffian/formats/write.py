@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from pfaffian.errors import ModelError, brief
+from pfaffian.errors import ModelError, ModelWarning, brief, notice
+from pfaffian.formats.door import TEXTS
 from pfaffian.formats.file import as_path
 from pfaffian.formats.mjcf_write import mjcf_files
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
 from pfaffian.formats.urdf_write import urdf_files
-from pfaffian.formats.yaml_write import yaml_text
+from pfaffian.formats.yaml_write import mesh_name, yaml_text
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
 
@@ -47,7 +48,7 @@ def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None =
             replaced.
         settings: a run to write into the file, as `read` returns it; None, the default, for none.
     Returns: the files that were written.
-    Warns ModelWarning: what the kind of file cannot say and no motion depends on.
+    Warns ModelWarning: what the kind of file cannot say and no motion depends on; meshes that lie outside the file's folder.
     Raises ModelError: another suffix; an element that the kind of file cannot say, by name; a folder that is not there.
 
     Example:
@@ -74,4 +75,18 @@ def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None =
             write_whole(name, text.encode("utf-8"))
         except OSError as error:
             raise ModelError(f"{printable(str(name))} cannot be written: {error.strerror}") from None
+    _tell_far_meshes(m, place)
     return tuple(files)
+
+
+def _tell_far_meshes(m: Mechanism, place: Path) -> None:
+    """Warn of meshes that no reader of the file finds by itself, since it opens what lies below the file's folder alone."""
+    names = (mesh_name(s, place.parent.resolve()).get("file", "") for b in m.bodies for s in b.shapes if s.kind == "mesh")
+    if far := sorted({str(Path(name).parent) for name in names if Path(name).is_absolute()}):
+        option = "allow" if place.suffix.lower() in TEXTS else "meshes"
+        folders = ", ".join(map(printable, far[:4])) + (", ..." if len(far) > 4 else "")
+        notice(
+            f"{printable(place.name)}: meshes lie outside its folder, so pictures find them only with pf.read(..., "
+            f"{option}=[{folders}])",
+            ModelWarning,
+        )
