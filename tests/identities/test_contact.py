@@ -14,6 +14,7 @@ from scipy.special import gamma
 
 import pfaffian as pf
 from pfaffian import forces
+from pfaffian.simulate.accuracy import BOUND
 from tests.tolerance import DERIVATIVE, close
 
 STIFF = pf.Scheme(integrator="tr-bdf2", iterations=16)
@@ -294,6 +295,35 @@ def test_within_its_bounds_the_stiff_integrator_converges_and_hardly_gains_energ
     gain = np.diff(E, axis=1).max(axis=1) / E[:, 0]
     assert (r.status == 0).all() and r.attrs["iterations"] == 16 and (E[:, -1] < E[:, 0]).all()
     assert gain.max() < 1e-2 and gain[grid[0] <= 1e4].max() < 1e-3 and gain[grid[1] == 30].max() < 1e-12
+
+
+def thrown_at_random(count: int) -> dict[str, np.ndarray]:
+    """Stiffness from soft to the bound, damping from none to some, friction as `rolling` has it."""
+    random = np.random.default_rng(5)
+    return {
+        "k": 10 ** random.uniform(3, 6, count),
+        "c": np.where(random.random(count) < 0.3, 0, 10 ** random.uniform(-3, 0.5, count)),
+    }
+
+
+def test_no_rise_of_energy_is_silent():
+    """The most by which a run's energy is above an earlier one is in `energy_error`; beyond the bound it warns."""
+    p, given = thrown_at_random(60), {"duration": 0.3, "scheme": pf.Scheme(integrator="tr-bdf2"), "backend": "interpreter"}
+    with pytest.warns(pf.RunWarning) as said:
+        r = pf.run(rolling(), *THROWN, parameters=p, **given)
+    E, T = r.energy.values.reshape(60, -1), r.kinetic_energy.values.reshape(60, -1)
+    rise = np.array([max(0, *(e[i:].max() - e[i] for i in range(len(e)))) for e in E])
+    much = np.flatnonzero(rise > 2 * BOUND * T.max(axis=1))
+    assert 10 < len(much) < 50 and (r.energy_error.values >= rise).all()
+    words = str(said[0].message)
+    assert len(said) == 1 and "J of energy, which rises although nothing drives it" in words
+    for run in (much[0], much[-1]):
+        one = {name: float(x[run]) for name, x in p.items()}
+        with pytest.warns(pf.RunWarning, match="which rises although nothing drives it"):
+            pf.run(rolling(), *THROWN, parameters=one, **given)
+    with pytest.warns(pf.RunWarning, match="cost the run") as said:
+        pf.run(rolling(), *THROWN, parameters={"k": 1e4, "c": 30.0}, **given)
+    assert "rises" not in str(said[0].message), "the impact itself costs 1.4e-3 rad of spin, and no energy"
 
 
 @pytest.mark.parametrize(("given", "words"), [

@@ -6,6 +6,7 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError, ModelError
+from pfaffian.kernel.call.rollout import Buffers, InPlace
 
 
 def pendulum(n_fault=2):
@@ -47,6 +48,25 @@ def test_same_bits(rollouts, hold, batch):
     assert all(equal(results[0], r) for r in results[1:])
     assert results[0].records.shape == (14, batch, 4)
     assert results[0].records.strides[1] == 8
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("batch", [1, 19])
+def test_steps_in_place_have_the_bits_of_a_call(rollouts, batch, threads):
+    """From step 0 and from later ones, with the record of their end and without; what was observed changes nothing."""
+    x0, u, p = inputs(batch)
+    span = kernel.Span(**TIMES, hold="linear", last=True)
+    for rollout in rollouts:
+        held = Buffers(x0.copy(), u, p, np.zeros(batch, np.int32), np.full(batch, -1))
+        moved, first = InPlace(rollout, span, held, threads), 0
+        for steps in (1, 4, 2):
+            wanted = rollout(x0, u, p, span._replace(steps=first + steps, every=first + steps))
+            if steps != 4:
+                assert np.array_equal(moved.observed(first, steps), wanted.records[-1], equal_nan=True)
+            else:
+                moved.advance(first, steps)
+            assert np.array_equal(held.x, wanted.x) and np.array_equal(held.status, wanted.status)
+            first += steps
 
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])

@@ -6,6 +6,9 @@ import pytest
 
 from pfaffian import kernel
 from pfaffian.errors import BuildError
+from pfaffian.kernel.build.passes import passes as compiled
+from pfaffian.kernel.program.interpret import evaluate
+from pfaffian.kernel.program.passes import PYTHON, optimise
 
 x = ca.SX.sym("x", 3)
 UNARY = ["sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "fabs", "floor", "ceil", "sign",
@@ -41,6 +44,20 @@ def test_calls_nest_and_are_printed_once():
             np.testing.assert_allclose(got, np.array(wanted).ravel(), rtol=1e-12)
     assert k.source.count("pf_sin(v") == 3  # once in the text of inner, for three components
     assert kernel.trace(f).digest() == kernel.trace(nested()).digest()
+
+
+@pytest.mark.parametrize("how", [PYTHON, compiled()], ids=["Python", "C"])
+def test_nothing_is_computed_from_what_is_zero_once_equal_expressions_are_one(how):
+    """CasADi writes each sine as an expression of its own, so that there is no zero in what it wrote."""
+    a, b = x[0], x[1]
+    zero, another = (ca.sin(ca.cos(a * b)) - ca.sin(ca.cos(a * b)) for _ in range(2))
+    of_zero = [zero, zero * b, b * zero, zero / b, -zero, zero**2, 2 * zero, zero + another, zero - another, zero * another]
+    f = ca.Function("f", [x], [ca.vertcat(*of_zero, *[b + y for y in of_zero], b - zero, zero - b)])
+    assert 0.0 not in [f.instruction_constant(i) for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_CONST]
+    program = optimise(kernel.trace(f, how), how)
+    assert [s.op for s in program.steps] == ["neg"]
+    (got,) = evaluate(program, [np.array([[0.3, 0.7, 2.0]])])
+    assert got.tolist() == [[0.0] * len(of_zero) + [0.7] * (len(of_zero) + 1) + [-0.7]]
 
 
 def test_two_callees_of_one_name_are_refused():

@@ -5,7 +5,7 @@ import numpy as np
 
 from pfaffian.maths.linear import orthogonalise
 from pfaffian.maths.minimum_norm import minimum_norm, minimum_norm_by_gram
-from pfaffian.maths.pack import pack, unpack
+from pfaffian.maths.pack import pack, placeholders, unpack
 
 
 def test_a_structure_comes_back():
@@ -31,6 +31,14 @@ def test_a_factorisation_solves_from_its_numbers():
         a, b = random.normal(size=(3, 6)), random.normal(size=(3, 2))
         known = ca.Function("pack", [A], [pack(made)])(a)
         assert np.array_equal(np.array(direct(a, b)), np.array(told(known, b)))
+
+
+def test_placeholders_are_symbols_where_nothing_is_known():
+    x = ca.SX.sym("x")
+    made = ca.vertsplit(placeholders((2 * x, {"a": ca.SX([1, 0])}, x), "n"))
+    assert [s.is_symbolic() for s in made] == [True, False, False, True]
+    assert [float(s) for s in made[1:3]] == [1, 0] and not ca.is_equal(made[0], made[3]) and not ca.is_equal(made[3], x)
+    assert placeholders(None, "n").shape == (0, 1)
 
 
 def test_named_tuples_stay_what_they_are():

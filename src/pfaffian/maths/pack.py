@@ -13,6 +13,12 @@ def pack(x: Any) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *_parts(x))
 
 
+def placeholders(x: Any, name: str) -> ca.SX:
+    """(n, 1) a new symbol for each entry that `pack` lists, except constants, which stay: nothing is computed with a 1."""
+    entries = pack(x)
+    return ca.vertcat(ca.SX(0, 1), *[e if e.is_constant() else ca.SX.sym(name) for e in ca.vertsplit(entries)])
+
+
 def unpack(x: Any, numbers: ca.SX) -> Any:
     """The structure x with the entries of its expressions replaced by `numbers` (n, 1), in the order of `pack`."""
     return _filled(x, iter(ca.vertsplit(numbers)) if numbers.numel() else iter(()))

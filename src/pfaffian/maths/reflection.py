@@ -41,7 +41,8 @@ class Reflection(NamedTuple):
 def reflection(r: ca.SX, scale: ca.SX, keep: ca.SX, own: set[int]) -> Reflection:
     """Of a row q = scale r, r (1, n), with the columns x; keep is 1, or 0 where q is zero."""
     if not own:
-        return Reflection(r * scale, ca.SX(*r.shape), ca.SX(0), ca.SX(1), r * scale)
+        z = r * scale
+        return Reflection(z, ca.SX(*r.shape), ca.SX(0), ca.SX(1), z)
     x, z = _columns(r, own), _columns(r, set(columns(r)) - own) * scale
     squared = ca.dot(x, x)
     inverse = keep * (squared > NOTHING) / ca.sqrt(ca.fmax(squared, NOTHING))

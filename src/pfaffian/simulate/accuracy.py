@@ -135,6 +135,11 @@ class Watch:
                 self._seen(at, x[r.status == 0], some[r.status == 0], len(self.begin))
         self.looks.sort(key=lambda look: look.k)
 
+    def compared(self, k: int, x: np.ndarray, some: np.ndarray) -> Look:
+        """A look at the states x of some runs before step k that is not among the looks of the run."""
+        self._seen(k, x, some, len(self.begin))
+        return self.looks.pop()
+
     def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
         """A look at the states x of some runs before step k, kept; those of them that err too much."""
         n, energy, momenta = len(self.halves.sizes.units), self.halves.energy, self.halves.momenta

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.control.open_loop import open_loop
 from pfaffian.errors import RunWarning, notice
 from pfaffian.model.contact import compliant
 from pfaffian.simulate.accuracy import Watch
@@ -138,7 +139,7 @@ def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
 
 
 def _some_runs(count: int) -> list[int]:
-    return np.unique(np.linspace(0, count - 1, LOOKED_AT).astype(int)).tolist()
+    return list(range(count)) if count <= LOOKED_AT else np.linspace(0, count - 1, LOOKED_AT).astype(int).tolist()
 
 
 def _shown(watch: Watch, x: np.ndarray, run: int, t: float) -> _Instant:
@@ -186,6 +187,7 @@ def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
     energy = 0.0 if cost.energy is None else np.nan_to_num(cost.energy[run])
     amount = f"up to {energy:.2g}" if cost.estimated else f"{energy:+.2g}"
     more = f" and {amount} J of energy" if energy else ""
+    more += ", which rises although nothing drives it" if cost.certain[run] and cost.rise[run] else ""
     _tell(watch, error, run, (k, x), top, _fastest(watch, run, k, x), more)
     return True
 
@@ -253,10 +255,10 @@ def _fastest(watch: Watch, run: int, k: int, x: np.ndarray) -> Fastest | None:
     t, p = when.start + k * when.step, s.parameters(watch.loop.p[[run]], x[None])
     q, v = show(s.system, x[None], p, t)
     # Between its instants a law in discrete time does not answer to the motion.
-    law = s.control if s.control and not s.control.parts else None
+    law = open_loop(s.mechanism) if s.control.parts else s.control
     sample = watch.loop.series[min(k // when.stride, len(watch.loop.series) - 1)]
     w = (sample[run] if sample.ndim == 2 else sample) if law is s.control else np.zeros(s.mechanism.nu)
-    return fastest(s.mechanism, law, q[0], v[0], w, x[s.system.nx :][: len(law.z) if law else 0], t, p[0])
+    return fastest(s.mechanism, law, q[0], v[0], w, x[s.system.nx :][: len(law.z)], t, p[0])
 
 
 def _others(watch: Watch, part: Fastest | None) -> list[str]:

@@ -2,7 +2,9 @@
 
 The parts of a machine tell whether anything does work on it: no input or law pushes, nothing damps, and neither forces nor
 constraints depend on time. Then the change of energy over the run is the error of all steps, and so is the change of a momentum
-beyond the impulse of weight, if weight alone changes it. In all other cases the looks give an upper estimate.
+beyond the impulse of weight, if weight alone changes it. In all other cases the looks give an upper estimate. Where parts only
+take energy, such as contacts and friction, whatever it rises by between two records is an error of the steps, which the looks
+miss if they fall between two impacts.
 """
 
 from __future__ import annotations
@@ -12,10 +14,17 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.open_loop import is_open
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
-from pfaffian.model.force import KineticEnergy, Potential, Spring, Wrench
+from pfaffian.model.contact import ContactLoss, StopLoss
+from pfaffian.model.drives import GapLoss
+from pfaffian.model.elastic import PoseDamper
+from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Wrench
+from pfaffian.model.friction import ContactFriction, JointFriction
+from pfaffian.model.traced_function import TracedFunction
 from pfaffian.simulate.accuracy import Watch
+from pfaffian.simulate.bursts import add_bursts
 from pfaffian.simulate.momenta import Momenta
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.terms.forces import potential_energy
@@ -27,11 +36,16 @@ SMALL = 1e-7
 """Kinetic energy below this fraction of other energies counts as none: its changes are rounding."""
 
 
+LOSSES = (ContactLoss, StopLoss, GapLoss, JointFriction, ContactFriction, PoseDamper)
+"""Laws of forces that only take energy."""
+
+
 class Cost(NamedTuple):
     """The errors of the steps of each run, nan where no step was compared; of energy and momenta also nan where it stopped.
 
     error: (runs,) accumulated error, see `Watch.gathered`.
     energy: (runs,) [J], None if it is not recorded.   estimated: whether that is an upper estimate.
+    rise: (runs,) the most by which the energy rises although nothing drives the machine [J], zero where something may.
     momentum: (runs, k) of `momenta`, None of a machine that has none.
     certain: (runs,) the part of both that is exact, relative to the largest speed.
     """
@@ -39,32 +53,45 @@ class Cost(NamedTuple):
     error: np.ndarray
     energy: np.ndarray | None
     estimated: bool
+    rise: np.ndarray
     momentum: np.ndarray | None
     momenta: Momenta | None
     certain: np.ndarray
 
 
-def cost_of(watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, v: np.ndarray) -> Cost | None:
+def cost_of(
+    watch: Watch, x: np.ndarray, stopped: np.ndarray, E: np.ndarray, T: np.ndarray, q: np.ndarray, v: np.ndarray
+) -> Cost | None:
     """The cost of the steps of all runs; None if no step was compared.
 
     x: (runs, nx) last states.   stopped: (runs,) the step at which a run stopped, -1 if it did not.
-    E, T, v: (times, runs, 1 or nv) recorded energy, kinetic energy and velocities, (times, runs, 0) if they are not.
+    E, T, q, v: (times, runs, 1, nq or nv) recorded energy, kinetic energy and state, (times, runs, 0) if they are not.
     """
     gathered = watch.gathered(v, stopped)
     if gathered is None:
         return None
     error, made = gathered
+    add_bursts(watch, q, v, stopped, error, made)
     if (stopped >= 0).any():
         made[stopped >= 0] = np.nan
-    pushed, momentum, certain = made[:, E.shape[2] :], None, np.zeros(len(x))
-    estimated = watch.loop.series.any() or not nothing_works(watch.loop.simulation)
+    pushed, momentum, rise, certain = made[:, E.shape[2] :], None, np.zeros(len(x)), np.zeros(len(x))
+    s, driven = watch.loop.simulation, watch.loop.series.any()
+    estimated = driven or not nothing_works(s)
     energy = None if not E.size else made[:, 0] if estimated else E[-1, :, 0] - E[0, :, 0]
-    if energy is not None and T.size and not estimated:
-        certain = _beside_motion(watch, energy, E[:, :, 0], T[:, :, 0])
+    if energy is not None and estimated and not driven and nothing_drives(s):
+        rise = _rise(E[:, :, 0])
+        energy = np.where(stopped >= 0, energy, np.fmax(energy, rise))
+    if energy is not None and T.size and (rise.any() or not estimated):
+        certain = _beside_motion(watch, rise if estimated else energy, E[:, :, 0], T[:, :, 0])
     if watch.halves.momenta is not None:
         momentum, own = _momentum(watch, pushed, x, stopped)
         certain = np.fmax(certain, own)
-    return Cost(error, energy, bool(estimated), momentum, watch.halves.momenta, certain)
+    return Cost(error, energy, bool(estimated), rise, momentum, watch.halves.momenta, certain)
+
+
+def _rise(E: np.ndarray) -> np.ndarray:
+    """(runs,) the most by which energies (times, runs) are above an earlier one."""
+    return np.asarray(np.fmax.reduce(E - np.fmin.accumulate(E, axis=0), axis=0))
 
 
 def _beside_motion(watch: Watch, made: np.ndarray, E: np.ndarray, T: np.ndarray) -> np.ndarray:
@@ -110,14 +137,27 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
 def nothing_works(s: Simulation) -> bool:
     """Whether nothing but the inputs of a run can change the energy of its machine."""
     m = s.mechanism
-    if s.control or s.switches or m.servos or not all(j.damping.is_zero() for j in m.joints):
-        return False
-    if any(c.returns is not None for c in m.coordinates):
+    return nothing_drives(s) and all(j.damping.is_zero() for j in m.joints) and all(map(_conservative, m.forces))
+
+
+@remembered(64)
+def nothing_drives(s: Simulation) -> bool:
+    """Whether nothing but the inputs of a run can raise the energy of its machine."""
+    m = s.mechanism
+    if not is_open(s.control) or s.switches or m.servos or any(c.returns is not None for c in m.coordinates):
         return False
     k = shared(m).kinematics
-    if not all(_conservative(force) for force in m.forces) or ca.depends_on(potential_energy(k), k.t):
+    if not all(_conservative(f) or _only_takes(f) for f in m.forces) or ca.depends_on(potential_energy(k), k.t):
         return False
     return all(_workless(k, c) for c in m.ideal) and not ca.depends_on(ca.vertcat(shared(m).T, k.q_dot), k.t)
+
+
+def _only_takes(force: object) -> bool:
+    """Whether a force that is not conservative can but take energy."""
+    law = force.value if isinstance(force, Wrench) else getattr(force, "function", None)
+    law = law.function if isinstance(law, TracedFunction) else law
+    known = isinstance(force, (Wrench, GeneralisedForce, Dissipation)) and isinstance(law, LOSSES)
+    return known or isinstance(force, Spring)
 
 
 def _conservative(force: object) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pfaffian import kernel
+from pfaffian.kernel.call.rollout import Buffers, InPlace
 from pfaffian.kernel.program.loop import Hold, RolloutResult
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.sampling import in_python
@@ -62,15 +64,33 @@ class Loop:
 
         x: (len(some), nx).   parts: of each step; first and steps count them.
         """
-        series, p, when, whole = self.series, self.p, self.when, len(some) == len(self.p)
-        span = self.span(first, steps, last=True)._replace(
-            h=when.step / parts,
-            stride=when.stride * parts,
-            every=first + steps,
-            sampling=[(period * parts, phase * parts) for period, phase in self.due],
-        )
+        if len(x) == len(self.p) == 1:
+            return self._alone(x, first, steps, parts)
+        series, p, whole = self.series, self.p, len(some) == len(self.p)
+        span = self._in_parts(parts)._replace(first=first, steps=steps, every=first + steps, last=True)
         own = series if whole or series.ndim == 2 else series[:, some]
         return self.rollout(x, own, p if whole else p[some], span, threads=self.threads)
+
+    def _in_parts(self, parts: int) -> kernel.Span:
+        """Steps of the run in so many parts."""
+        when, due = self.when, [(period * parts, phase * parts) for period, phase in self.due]
+        return kernel.Span(when.start, when.step / parts, 0, hold=self.hold, stride=when.stride * parts, sampling=due)
+
+    def _alone(self, x: np.ndarray, first: int, steps: int, parts: int) -> RolloutResult:
+        """The same of a single run, whose calls take longer to prepare than to make."""
+        if parts not in self._prepared:
+            held = Buffers(np.empty_like(x), self.series, self.p, np.zeros(1, np.int32), np.zeros(1, np.int64))
+            self._prepared[parts] = InPlace(self.rollout, self._in_parts(parts), held, 1)
+        moved = self._prepared[parts]
+        end, _, _, status, stopped = moved.arrays
+        end[...], status[...], stopped[...] = x, 0, -1
+        record = moved.observed(first, steps)
+        return RolloutResult(end.copy(), record[None].copy(), status.copy(), stopped.copy())
+
+    @cached_property
+    def _prepared(self) -> dict[int, InPlace]:
+        """Of a single run, by the parts of a step."""
+        return {}
 
     def q_and_v(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
         """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""

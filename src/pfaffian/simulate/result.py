@@ -36,7 +36,8 @@ DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 STEP_ERROR = "sum of the errors of the steps, in angles [rad] or in speeds relative to the largest; nan if no step was compared"
 ENERGY_ERROR = (
     "energy that the steps made: its change less the work of inputs, dissipation and moving constraints; where any of these "
-    "does work an upper estimate from the steps that were compared; nan if the run stopped or no step was compared"
+    "does work an upper estimate from the steps that were compared, and no less than it rises by where nothing drives the "
+    "machine; nan if the run stopped, or if no step was compared"
 )
 MOMENTUM_ERROR = (
     "momentum that the steps made, along the slides of the first joint and about the mass centre: its change less the impulse "

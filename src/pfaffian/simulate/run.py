@@ -169,7 +169,7 @@ def run(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, extra = arguments(scheme, control, outputs)
+    scheme, law, extra = arguments(m, scheme, control, outputs)
     end = None
     if start_from is not None:
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
@@ -183,19 +183,19 @@ def run(
     seeds = check_seeds(seed)
     bound = as_bound(error_bound)
     changing = as_switches(m, switches)
-    due = compiled_instants(control, changing, when.step)
+    due = compiled_instants(law, changing, when.step)
     with progress_line(m.name, progress):
         given_start = None if end else start_from_guess(m, q, guess, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
-    check_parameters(control, m, values)
-    series = constant_or_series(u, input_names(m, control), u_step is not None, runs)
+    check_parameters(law, m, values)
+    series = constant_or_series(u, input_names(m, law), u_step is not None, runs)
     if u_step is not None:
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
     workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     recording = as_recording(record)
     recorded = as_record(recording.signals if recording else record, count)
-    simulation = Simulation(system, scheme, control, extra, recorded, changing.next)
+    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
     with progress_line(m.name, progress):
         tally = tally_of(recording, simulation.signals, when.every, when.start, when.step)
         check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
@@ -233,8 +233,8 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
     kept = entries_of(kept_signals(s, loop.tally))
-    E, T, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "v"))
-    cost = cost_of(watch, done.x, done.stopped, E, T, v)
+    E, T, q, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
+    cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
     course = Recorded(
         recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
     )

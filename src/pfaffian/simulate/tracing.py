@@ -12,7 +12,7 @@ from pfaffian.dynamics import formulation, gauss, passage
 from pfaffian.dynamics.controlforce import control_force
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError
-from pfaffian.maths.pack import pack, unpack
+from pfaffian.maths.pack import pack, placeholders, unpack
 from pfaffian.simulate import activation
 from pfaffian.simulate.closed_loop import command_of
 from pfaffian.simulate.limits import saturated
@@ -139,10 +139,10 @@ def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[c
     shares = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
     shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.arriving
     near = along(here.T) if shares else None
-    numbers = ca.SX.sym("carried", pack(near).numel())
+    numbers = placeholders(near, "carried")
     corrected = _corrected(sim, here, z, near and unpack(near, numbers))
     used = {s.element_hash() for s in ca.symvar(ca.veccat(*corrected))}
-    needed = [i for i in range(numbers.numel()) if numbers[i].element_hash() in used]
+    needed = [i for i in range(numbers.numel()) if numbers[i].is_symbolic() and numbers[i].element_hash() in used]
     return [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t, numbers[needed, 0]], corrected, needed
 
 

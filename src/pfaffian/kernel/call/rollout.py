@@ -18,6 +18,7 @@ from pfaffian.kernel.call import memory
 from pfaffian.kernel.call.obtain import Code, obtain
 from pfaffian.kernel.call.recipe import Backend, PortLengths, Recipe, mode_of, recipe
 from pfaffian.kernel.call.tiers import Tier
+from pfaffian.kernel.program.hoist import hoist
 from pfaffian.kernel.program.loop import LARGEST, RolloutResult, Span, as_span, run_loop
 from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.program.share import share
@@ -63,7 +64,11 @@ def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
 
 def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
     _check_shapes(step, observe, *samplers)
-    return share(step, observe, *samplers, passes=passes())
+    how = passes()
+    programs = step, observe, *samplers
+    before = [sum(program.inputs[: -3 if program is step else -2]) for program in programs]
+    parameters = [range(start, start + step.inputs[3]) for start in before]
+    return hoist(share(*programs, passes=how), parameters, how)
 
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
@@ -224,22 +229,32 @@ class InPlace:
     """A rollout whose arrays stay where they are: each call goes on from there, in a few microseconds.
 
     span: start, length and sampling of the steps; each call says which.
-    Nothing is recorded; what is observed is asked of the rollout.
     """
 
     def __init__(self, rollout: Rollout, span: Span, arrays: Buffers, threads: int) -> None:
         self.rollout, self.arrays, self.threads = rollout, arrays, threads
         self.span, self.runs = as_span(span._replace(every=LARGEST)), len(arrays.status)
-        self._task, self._buffers = task_in_place(rollout, self.span, arrays, np)
+        self._task, (self._records, *self._kept) = task_in_place(rollout, self.span, arrays, np)
         self._at = ctypes.addressof(self._task)
 
     def advance(self, first: int, steps: int) -> None:
         """Steps first ... first + steps - 1."""
+        self._task.every, self._task.last, self._task.count = LARGEST, False, first == 0
+        self._move(first, steps)
+
+    def observed(self, first: int, steps: int) -> np.ndarray:
+        """The same, and the record (runs, ny) at their end, until the next call."""
+        # The loop records step 0 as well, of which it is a multiple.
+        self._task.every, self._task.last, self._task.count = first + steps, True, 1 + (first == 0)
+        self._move(first, steps)
+        return self._records[int(first == 0)]
+
+    def _move(self, first: int, steps: int) -> None:
         tier = self.rollout.tier(self.runs, steps, self.span.sampling)
         if tier is None:
             self._by_numpy(first, steps)
             return
-        self._task.first, self._task.steps, self._task.count = first, steps, first == 0
+        self._task.first, self._task.steps = first, steps
         if self.threads == 1:
             tier.call(self._at, 0, self.runs, memory.WORKSPACES.get(tier.doubles))
             return
@@ -251,14 +266,15 @@ class InPlace:
 
     def _by_numpy(self, first: int, steps: int) -> None:
         x, u, p, status, stopped = self.arrays
-        r = self.rollout(x, u, p, self.span._replace(first=first, steps=steps), status=status, stopped=stopped)
-        x[...], status[...], stopped[...] = r.x, r.status, r.stopped
+        span = self.span._replace(first=first, steps=steps, every=self._task.every, last=bool(self._task.last))
+        r = self.rollout(x, u, p, span, status=status, stopped=stopped)
+        x[...], status[...], stopped[...], self._records[: len(r.records)] = r.x, r.status, r.stopped, r.records
 
 
 def task_in_place(rollout: Rollout, span: Span, arrays: Buffers, module: Any) -> tuple[_Task, tuple[Any, Any]]:
     """The struct of calls that go on in these arrays, of NumPy or another `module` like it; and what has to outlive it too."""
     x, u, p, status, stopped = arrays
-    record = module.empty((1, sum(rollout.shapes[1].outputs), len(status))).swapaxes(1, 2)  # the loop records step 0
+    record = module.empty((2, sum(rollout.shapes[1].outputs), len(status))).swapaxes(1, 2)  # of step 0 and of the last one
     sampling = module.asarray(np.array(span.sampling, dtype=np.int64).reshape(-1))
     return _task(x, u, p, span, RolloutResult(x, record, status, stopped), sampling), (record, sampling)
 

@@ -21,6 +21,9 @@ Passes = Mapping[str, Callable[..., Any]]
 TRANSLATION = "simplify", "share_reciprocals", "select"
 """Passes that belong to reading what CasADi wrote."""
 
+FOLDED = {"add", "sub", "mul", "div", "neg", "sq", "twice"}
+"""Operations that may simply be an argument, zero or another operation."""
+
 OPTIMISATION = "merge", "prune", "pair", "roll"
 
 
@@ -94,7 +97,7 @@ def merge(program: Program) -> Program:
 
 
 def simplify(program: Program) -> Program:
-    """Compute equal expressions once, and what is then a - a, a + a or a a as CasADi does where it sees that both are one.
+    """Compute equal expressions once, and what is then a - a, a + a, a a or of 0 as CasADi does where it sees what it is.
 
     CasADi simplifies while an expression is built, and there equal operands may still be two expressions.
     """
@@ -109,7 +112,7 @@ def _merge(program: Program, fold: bool) -> Program:
     kept = []
     for step in program.steps:
         step = step._replace(args=tuple([renamed.get(a, a) for a in step.args]))
-        found = _folded(step, zero) if fold and step.op in ("add", "sub", "mul") else step
+        found = _folded(step, zero) if fold and step.op in FOLDED else step
         if isinstance(found, int):
             renamed[step.result] = found
             continue
@@ -125,18 +128,18 @@ def _merge(program: Program, fold: bool) -> Program:
 
 def _folded(step: Step, zero: int) -> Step | int:
     """The step, a simpler one, or the value that it has.   zero: the number of the constant 0.0, or -1."""
-    a, b = step.args
-    if a == b and step.op == "sub":
-        return zero if zero >= 0 else step
-    if a == b:
-        return step._replace(op="twice" if step.op == "add" else "sq", args=(a,))
-    if zero < 0 or zero not in step.args:
-        return step
-    if step.op == "mul":
+    a, b = step.args[0], step.args[-1]
+    if (a == zero and step.op not in ("add", "sub")) or (b == zero and step.op == "mul"):
         return zero
+    if step.op not in ("add", "sub", "mul"):
+        return step
     if b == zero:
         return a
-    return b if step.op == "add" else step._replace(op="neg", args=(b,))
+    if a == zero:
+        return b if step.op == "add" else step._replace(op="neg", args=(b,))
+    if a == b and step.op == "sub":
+        return zero if zero >= 0 else step
+    return step._replace(op="twice" if step.op == "add" else "sq", args=(a,)) if a == b else step
 
 
 def pair(program: Program) -> Program:

@@ -82,8 +82,7 @@ def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], c
     if np.count_nonzero(records[:, 0] == ca.OP_CALL) != len(called):
         raise BuildError(f"{function.name()}: cannot read which function an instruction calls")
     values = {number.hex(): number for number in numbers}
-    if sum(outputs) > sum(map(len, of_output)):  # what is structurally zero
-        values.setdefault((0.0).hex(), 0.0)
+    values.setdefault((0.0).hex(), 0.0)  # of what is structurally zero, or is once equal expressions are one
     place = {text: sum(inputs) + i for i, text in enumerate(values)}
     calls = [(callee, function.instruction_input(i), function.instruction_output(i)) for i, callee in called.items()]
     constants = [place[number.hex()] for number in numbers]

@@ -68,7 +68,8 @@ def passes_tried() -> tuple[Program, ...]:
 
 
 def _to_be_shorter() -> Program:
-    """Equal expressions, denominators, selections of CasADi, an angle's sine and cosine, differences of equal values."""
+    """Equal expressions, denominators, selections of CasADi, an angle's sine and cosine, differences of equal values and what
+    is zero with them."""
     steps, known = [], 4
     a, b, zero = 0, 1, 3
 
@@ -82,12 +83,15 @@ def _to_be_shorter() -> Program:
     nothing = made("sub", first, second)
     sums = [made("add", nothing, a), made("add", b, zero), made("sub", nothing, b), made("mul", b, nothing)]
     sums += [made("add", first, second), made("sub", a, nothing)]
+    zeros = [made(op, nothing) for op in ("neg", "sq", "twice", "sqrt")]
+    zeros += [made(op, nothing, nothing) for op in ("add", "sub", "mul", "div", "fmax")]
+    zeros += [made(op, *args) for op in ("div", "fmin", "mul") for args in ((nothing, a), (a, nothing))]
     quotients = [made("div", first, b), made("div", a, b), made("inv", b), made("div", b, a)]
     yes, no = made("if_else_zero", a, first), made("if_else_zero", made("not", a), b)
     chosen = made("add", no, yes), made("add", yes, yes)
     angles = made("sin", a), made("cos", b), made("cos", a), made("sin", made("sin", a))
     made("sqrt", a)
-    outputs = (*sums, *quotients), (*chosen, *angles, a, 2)
+    outputs = (*sums, *zeros, *quotients), (*chosen, *angles, a, 2)
     return Program((2,), (0.5, 0.0), tuple(steps), outputs).check()
 
 

@@ -119,19 +119,22 @@ static uint64_t hash_of(const int32_t *words, int64_t n, int commutes) {
   return h;
 }
 
-/* What the operation on the arguments a, b of the new Program simply is: a value, or -1; the operation may become another. */
+/* What the operation on the arguments a, of the new Program, simply is: a value, or -1; the operation may become another. */
 static int32_t folded(int32_t zero, int32_t *op, int32_t *a) {
-  if (*op != ADD && *op != SUB && *op != MUL) return -1;
-  if (a[0] == a[1] && (*op != SUB || zero >= 0)) {
-    if (*op == SUB) return zero;
+  if (!FOLDS[*op]) return -1;
+  const int sum = *op == ADD || *op == SUB, first = zero >= 0 && a[0] == zero;
+  const int second = zero >= 0 && ARITY[*op] == 2 && a[1] == zero;
+  if ((first && !sum) || (second && *op == MUL)) return zero;
+  if (!sum && *op != MUL) return -1;
+  if (second) return a[0];
+  if (first && *op == ADD) return a[1];
+  if (first) {
+    *op = NEG, a[0] = a[1];
+  } else if (a[0] == a[1] && *op == SUB) {
+    return zero;
+  } else if (a[0] == a[1]) {
     *op = *op == ADD ? TWICE : SQ;
-    return -1;
   }
-  if (zero < 0 || (a[0] != zero && a[1] != zero)) return -1;
-  if (*op == MUL) return zero;
-  if (a[1] == zero) return a[0];
-  if (*op == ADD) return a[1];
-  *op = NEG, a[0] = a[1];
   return -1;
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pfaffian.kernel.program.encode import DECIDING, END, TURNS
 from pfaffian.kernel.program.ops import CALL, OPS
-from pfaffian.kernel.program.passes import COMMUTE
+from pfaffian.kernel.program.passes import COMMUTE, FOLDED
 from pfaffian.kernel.text.source import file_text
 
 IN_C = "merge", "simplify", "share_reciprocals", "select", "prune", "pair", "roll"
@@ -29,6 +29,7 @@ def passes_text() -> str:
         "ARITY": [op.arity for op in OPS.values()],
         "RESULTS": [op.results for op in OPS.values()],
         "COMMUTES": [int(name in COMMUTE) for name in OPS],
+        "FOLDS": [int(name in FOLDED) for name in OPS],
         "DECIDES": [int(name in DECIDING) for name in OPS],
     }
     lines = ["#include <stdint.h>", "#include <stdlib.h>", "#include <string.h>", f"enum {{ {names} }};"]

@@ -1,0 +1,100 @@
+"""What a function computes from the parameters alone is computed once by its callers, and handed to each of its calls.
+
+A step calls the same function at several stages. Masses, lengths of the machine and whatever else depends on nothing but the
+parameters are the same at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pfaffian.kernel.program.passes import PYTHON, Passes, rebuild
+from pfaffian.kernel.program.program import Program, Step
+
+CHEAP = {"add", "sub", "mul", "neg", "sq", "twice"}
+"""Operations on the parameters themselves that cost no more than to hand their result on."""
+
+
+def hoist(programs: Sequence[Program], parameters: Sequence[range], passes: Passes = PYTHON) -> tuple[Program, ...]:
+    """The Programs with what their callees compute from the parameters alone in themselves.
+
+    parameters: of each Program those of its inputs that are the parameters.
+    """
+    found = tuple(programs)
+    for function in dict.fromkeys(callee for program in programs for callee in program.callees):
+        fixed = _fixed(function, found, parameters)
+        if parts := _apart(function, fixed, passes) if fixed else None:
+            found = tuple(_handing(p, function, *parts) if function in p.callees else p for p in found)
+    return tuple(p if p is before else passes["merge"](p) for p, before in zip(found, programs, strict=True))
+
+
+def _fixed(function: Program, programs: Sequence[Program], parameters: Sequence[range]) -> set[int]:
+    """The inputs of the function that are the same parameter at every call."""
+    calls = [
+        (s, own)
+        for program, own in zip(programs, parameters, strict=True)
+        for s in program.steps
+        if s.op == "call" and program.callees[s.callee] == function
+    ]
+    if any(s.times > 1 for s, _ in calls):
+        return set()
+    given = [[a - own.start if a in own else None for a in s.args] for s, own in calls]
+    return {k for k, places in enumerate(zip(*given, strict=True)) if places[0] is not None and len(set(places)) == 1}
+
+
+def _apart(function: Program, fixed: set[int], passes: Passes) -> tuple[Program, Program] | None:
+    """What the function computes from these inputs alone, as far as that is worth it, and the rest, which takes these values
+    after its inputs; None where nothing is.
+    """
+    plain = fixed | set(range(function.n_in, function.first_result))
+    made: dict[int, bool] = {}  # value -> whether it is dear
+    used = {v for output in function.outputs for v in output}
+    for s in function.steps:
+        if s.op != "call" and all(a in plain or a in made for a in s.args):
+            dear = s.op not in CHEAP or any(a in made for a in s.args)
+            made |= dict.fromkeys(range(s.result, s.result + function.width(s)), dear)
+        else:
+            used.update(s.args)
+    chosen = tuple(v for v, dear in made.items() if dear and v in used)
+    if not chosen:
+        return None
+    rest, handed = passes["tail"](replace(function, outputs=(chosen, *function.outputs)), len(chosen))
+    return passes["prune"](replace(function, outputs=(tuple(handed),))), passes["prune"](rest)
+
+
+def _handing(program: Program, function: Program, first: Program, rest: Program) -> Program:
+    """The program that computes `first` itself and calls `rest` with it where it called the function."""
+    at = program.callees.index(function)
+    program = _with_constants(program, first.constants)
+    place = {c.hex(): program.n_in + i for i, c in enumerate(program.constants)}
+    (call, *_) = (s for s in program.steps if s.op == "call" and s.callee == at)
+    fresh = 1 + max(s.result + program.width(s) for s in program.steps)  # beyond all others, until `rebuild` renumbers
+    number = dict(enumerate(call.args)) | {first.n_in + i: place[c.hex()] for i, c in enumerate(first.constants)}
+    steps: list[Step] = []
+    for s in first.steps:
+        steps.append(s._replace(args=tuple([number[a] for a in s.args]), result=fresh))
+        number |= {s.result + k: fresh + k for k in range(first.width(s))}
+        fresh += first.width(s)
+    handed, renamed = tuple([number[v] for v in first.outputs[0]]), dict[int, int]()
+    for s in program.steps:
+        if s.op == "call" and s.callee == at:
+            renamed |= {s.result + k: fresh + k for k in range(program.width(s))}
+            s = s._replace(args=s.args + handed, result=fresh)
+            fresh += program.width(s)
+        steps.append(s)
+    callees = tuple(rest if i == at else callee for i, callee in enumerate(program.callees))
+    return rebuild(program, steps, renamed, callees)
+
+
+def _with_constants(program: Program, constants: Sequence[float]) -> Program:
+    """The program with these among its constants."""
+    known = {c.hex() for c in program.constants}
+    more = tuple(c for c in constants if c.hex() not in known)
+
+    def moved(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple([v if v < program.first_result else v + len(more) for v in values])
+
+    steps = [s._replace(args=moved(s.args), result=s.result + len(more)) for s in program.steps]
+    outputs = tuple(moved(output) for output in program.outputs)
+    return replace(program, constants=(*program.constants, *more), steps=tuple(steps), outputs=outputs)

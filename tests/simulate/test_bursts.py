@@ -1,0 +1,77 @@
+"""The estimate of a run's errors where its motion turns fast between the looks, beside the same run with steps of an eighth."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from tests.wheeled_boards import blade, machine, snakeboard, trailer
+
+FACTOR = 5
+"""Of the sum of all local errors; one step that was compared stands for many."""
+AMPLIFIED = 8
+"""Motions may amplify errors so many times within the runs of this file."""
+STEP = 5e-3
+
+
+def two_trailers() -> pf.Mechanism:
+    """The car with a second trailer on a hitch behind the axle of the first."""
+    m = trailer("planar")
+    bodies = [*m.bodies, pf.body("last", 2.0, com=(-0.4, 0, 0), inertia=0.2)]
+    joints = [*m.joints[1:], pf.joint("last", "revolute", "trailer", "last", placement=(-0.7, 0, 0))]
+    return machine("two trailers", "planar", bodies, joints, [*m.constraints, blade("last", -0.5)], ("steer",))
+
+
+def turning(m: pf.Mechanism, seed: int) -> dict:
+    """A start in motion, with a torque under which wheels spin and stand across what carries them now and then."""
+    random = np.random.default_rng(seed)
+    shape = {j.name: random.uniform(-1, 1) for j in m.joints[-2:]}
+    at = pf.assemble(m, shape, random.normal(size=m.nv) * 2)
+    return {"q": at.q, "v": at.v, "u": random.normal(size=m.nu) * 0.3, "duration": 4.0, "backend": "interpreter"}
+
+
+def apart(r, fine) -> float:
+    """In angles and places, or in speeds relative to the largest."""
+    q, v = (np.abs(r[name].values - fine[name].values).max() for name in ("q", "v"))
+    return float(max(q, v / np.abs(fine.v.values).max()))
+
+
+def summed(m, r, u) -> float:
+    """The errors of single steps from all records of a run, by their halves, in angles or in speeds relative to the largest."""
+    one, two = (
+        pf.run(m, r.q.values[:-1], r.v.values[:-1], u=u, duration=STEP, step=h, error_bound=np.inf, record=["q", "v"],
+               correct_start=False, backend="interpreter")
+        for h in (STEP, STEP / 2)
+    )  # fmt: skip
+    q, v = (np.abs(one[name].values[:, -1] - two[name].values[:, -1]) for name in ("q", "v"))
+    angles = [i for i, unit in enumerate(m.mechanism.q_units) if unit == "rad"]
+    return 16 / 15 * float(max(q[:, angles].max(axis=1).sum(), v.max(axis=1).sum() / np.abs(r.v.values).max()))
+
+
+@pytest.mark.parametrize(
+    ("make", "seed"),
+    [(two_trailers, 0), (two_trailers, 3), (lambda: snakeboard("slides and hinge"), 2), (lambda: trailer("planar"), 1)],
+)
+def test_steps_where_directions_turn_fast_are_in_the_estimate(make, seed):
+    """Looks at even instants miss them: the sum is 500 to 10,000,000 times as much."""
+    m = pf.reduce(make())
+    how = turning(m.mechanism, seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        r = pf.run(m, step=STEP, **how)
+        fine = pf.run(m, step=STEP / 8, every=8, **how, error_bound=np.inf)
+    found, total = float(r.step_error), summed(m, r, how["u"])
+    assert 1 / FACTOR < found / total < FACTOR, f"estimate {found:.1e}, sum {total:.1e}"
+    assert apart(r, fine) < AMPLIFIED * found
+    assert bool(caught) == (found > 5e-5)
+
+
+def test_a_run_errs_the_same_in_a_batch():
+    m = pf.reduce(trailer("planar"))
+    one = turning(m.mechanism, 1)
+    both = one | {"q": np.array([m.mechanism.neutral(), one["q"]]), "v": np.array([np.zeros(m.mechanism.nv), one["v"]])}
+    a, b = (pf.run(m, step=STEP, **how) for how in (one, both))
+    assert float(a.step_error) == float(b.step_error[1]) > 0

@@ -1,0 +1,306 @@
+"""Forward dynamics of MJCF files beside MuJoCo's own: python -m tools.compare_mjcf FOLDER...
+
+A row for each .xml file below the folders (menagerie's, MuJoCo's models, one's own), and the sums of them. MuJoCo opens the
+file itself; where it cannot, because meshes are missing or soft bodies are left out, it gets the text that the reader made of
+it. Of MuJoCo's model everything soft is off: contact, limits, dry friction, forces of the air; and what the reader names as
+left out: activations, delays, springs and dampers beyond their linear part, actuators that a mechanism cannot represent.
+
+free        the largest difference of accelerations without constraints at three random states with random inputs, relative to
+            the largest acceleration, or to 1 where all are smaller
+tied        the same with the equality constraints of the file as exact ones, at a closed state that moves along them: Gauss'
+            principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by central differences
+            of the eighth order along the motion
+rows rank   of MuJoCo's Jacobian
+
+Two of MuJoCo's models differ although nothing that matters is left out: ten_armature_offtree.xml, as the inertia of a tendon
+between two branches has no place in MuJoCo's sparse matrix; convex.xml by 6e-10, as the inertia of a mesh comes from vertices
+in single precision, of its hull or of itself.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+import pfaffian as pf
+from pfaffian.formats.file import read_text
+from pfaffian.formats.mesh_file import places
+from pfaffian.formats.mjcf_model import CompiledModel, compiled
+from pfaffian.formats.mjcf_text import prepare
+
+LIMIT = 120.0
+"""[s] For one file."""
+
+SAME = 1e-10
+"""Differences below count as equal."""
+
+SMALL = 1e-7
+"""Singular values of the rows below this part of the largest are zero."""
+
+ARTICULATED = 100
+"""Degrees of freedom from which trees are evaluated by the articulated-body algorithm."""
+
+CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
+"""First derivative by central differences of the eighth order: steps to one side -> weight."""
+
+STEP = 0.01
+"""[s] Of these differences, times the largest velocity: their errors are of order STEP^8 and 1e-16 / STEP."""
+
+State = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""q, v, u of the library."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a file.   refused: why it does not open.   left_out: the reader's warning.   error: what kept MuJoCo, or
+    this tool, from a comparison.   text: whether MuJoCo got the reader's text."""
+
+    refused: str = ""
+    left_out: str = ""
+    error: str = ""
+    nv: int = 0
+    text: bool = False
+    free: float = np.nan
+    rows: int = 0
+    rank: int = 0
+    tied: float = np.nan
+
+    @property
+    def outcome(self) -> str:
+        if self.refused:
+            return "does not open"
+        if self.error:
+            return "opens, not compared"
+        return "equal" if max(self.free, np.nan_to_num(self.tied)) <= SAME else "differs"
+
+    @property
+    def why(self) -> str:
+        """One line; of what is equal only that MuJoCo got the reader's text."""
+        if self.outcome == "equal":
+            return "(MuJoCo cannot open it itself: the reader's text)" if self.text else ""
+        return (self.refused or self.error or self.left_out or "nothing is left out").replace("\n", " ")
+
+
+class Engine:
+    """MuJoCo's model of a mechanism, without what is soft."""
+
+    def __init__(self, path: Path, m: pf.Mechanism) -> None:
+        c = compiled(prepare(read_text(path), path.name, path.parent), places(path.parent, ()))
+        self.m, self.own = m, _opened(path, c)
+        self.model, self.names = self.own or c.model, c.actuators
+        if self.model.nv != m.nv:
+            raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
+        _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
+        self.data = mujoco.MjData(self.model)
+
+    def put(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> None:
+        """Make this state and these inputs MuJoCo's, and evaluate it."""
+        model, data = self.model, self.data
+        data.qpos, data.qvel = self.position(q), self.velocity(q, v)
+        data.act[:], data.ctrl[:] = 0, 0
+        for name, x in zip(self.m.u_names, u, strict=True):
+            i = self.names.index(name)
+            if model.actuator_dyntype[i] == mujoco.mjtDyn.mjDYN_NONE:
+                data.ctrl[model.actuator_ctrladr[i]] = x
+            else:  # the input is the last activation
+                data.act[model.actuator_actadr[i] + model.actuator_actnum[i] - 1] = x
+        mujoco.mj_forward(model, data)
+
+    def joints(self, kind: mujoco.mjtJoint) -> Iterator[tuple[int, int]]:
+        """Where the quaternion of each joint of a kind starts in q, and its angular velocity in v."""
+        for j in np.flatnonzero(self.model.jnt_type == kind):
+            far = 3 * (kind == mujoco.mjtJoint.mjJNT_FREE)
+            yield self.model.jnt_qposadr[j] + far, self.model.jnt_dofadr[j] + far
+
+    def position(self, q: np.ndarray) -> np.ndarray:
+        """qpos: quaternions have their scalar first."""
+        found = np.array(q)
+        for kind in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
+            for at, _ in self.joints(kind):
+                found[at : at + 4] = np.roll(found[at : at + 4], 1)
+        return found
+
+    def along_world(self, q: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Where each free joint starts in v, and the rotation of its body: its linear velocity is along the world's axes."""
+        for at, rate in self.joints(mujoco.mjtJoint.mjJNT_FREE):
+            R = np.zeros(9)
+            mujoco.mju_quat2Mat(R, np.roll(q[at : at + 4], 1))
+            yield rate - 3, R.reshape(3, 3)
+
+    def velocity(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """qvel of v."""
+        found = np.array(v)
+        for i, R in self.along_world(q):
+            found[i : i + 3] = R @ v[i : i + 3]
+        return found
+
+    def rates(self, q: np.ndarray, v: np.ndarray, qacc: np.ndarray) -> np.ndarray:
+        """v_dot of qacc."""
+        found = np.array(qacc)
+        for i, R in self.along_world(q):
+            found[i : i + 3] = R.T @ qacc[i : i + 3] - np.cross(v[i + 3 : i + 6], v[i : i + 3])
+        return found
+
+    def jacobian(self) -> np.ndarray:
+        """(rows, nv) of the equality constraints at the state that was evaluated."""
+        data, J = self.data, np.zeros((self.data.nefc, self.model.nv))
+        if mujoco.mj_isSparse(self.model):
+            mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+        else:
+            J[:] = data.efc_J[: J.size].reshape(J.shape)
+        return J[: data.ne]
+
+    def free(self, state: State) -> np.ndarray:
+        """v_dot without constraints."""
+        self.put(*state)
+        return self.rates(*state[:2], self.data.qacc_smooth)
+
+    def tied(self, state: State) -> tuple[np.ndarray, np.ndarray, int]:
+        """v_dot with exact constraints, their Jacobian and its rank. The state satisfies them."""
+        q, v, u = state
+        self.put(q, v, u)
+        model, smooth, J, M = self.model, self.data.qacc_smooth.copy(), self.jacobian(), np.zeros((self.model.nv,) * 2)
+        mujoco.mj_fullM(model, self.data, M)
+        left, s, V = np.linalg.svd(J)
+        rank = int((s > SMALL * s[0]).sum())
+        drift = self.drift(q, v)
+        along, N = V[:rank].T @ ((left.T @ -drift)[:rank] / s[:rank]), V[rank:].T
+        free = np.linalg.solve(N.T @ M @ N, N.T @ M @ (smooth - along)) if N.size else np.zeros(0)
+        return self.rates(q, v, along + N @ free), J, rank
+
+    def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(rows,) Rate of J at constant v, times v."""
+        start, rate, total = self.position(q), self.velocity(q, v), 0.0
+        h = STEP / max(1.0, float(np.abs(rate).max()))
+        for steps, weight in CENTRAL.items():
+            for side in (1, -1):
+                self.data.qpos, self.data.qvel = start, rate
+                mujoco.mj_integratePos(self.model, self.data.qpos, rate, side * steps * h)
+                mujoco.mj_forward(self.model, self.data)
+                total = total + side * weight / h * (self.jacobian() @ rate)
+        return np.asarray(total)
+
+
+def _opened(path: Path, c: CompiledModel) -> mujoco.MjModel | None:
+    """The file as MuJoCo opens it; None where it does not, or has bodies and actuators that the reader leaves out."""
+    try:
+        own = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        return None
+    same = own.nv == c.model.nv and own.nactuator == c.model.nactuator
+    return own if same else None
+
+
+def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
+    """Switch off what is soft, limited or left out.   unknown: actuators that the mechanism has not."""
+    off = mujoco.mjtDisableBit
+    for flag in (off.mjDSBL_CONTACT, off.mjDSBL_LIMIT, off.mjDSBL_FRICTIONLOSS, off.mjDSBL_CLAMPCTRL):
+        model.opt.disableflags |= int(flag)
+    model.opt.density = model.opt.viscosity = 0
+    model.opt.wind[:] = 0
+    for limited in ("actuator_forcelimited", "actuator_ctrllimited", "jnt_actfrclimited", "tendon_actfrclimited"):
+        getattr(model, limited)[:] = 0
+    for beyond in ("actuator_actearly", "jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly"):
+        getattr(model, beyond)[:] = 0
+    for i in unknown:
+        model.actuator_gaintype[i] = model.actuator_biastype[i] = 0
+        model.actuator_gainprm[i] = model.actuator_biasprm[i] = 0
+
+
+def examine(path: Path) -> Row:
+    """Open a file and compare it."""
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        try:
+            m, settings = pf.formats.read_mjcf(path, friction="none")
+        except pf.PfaffianError as error:
+            return Row(refused=str(error).removeprefix(f"{path.name} "))
+    row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught).removeprefix(f"{path.name}: "))
+    try:
+        engine = Engine(path, m)
+        row = replace(row, text=engine.own is None, free=_free(engine))
+        return _tied(engine, settings.guess or {}, row) if m.constraints else row
+    except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
+        return replace(row, error=f"{type(error).__name__}: {error}"[:200])
+
+
+def _accelerations(m: pf.Mechanism) -> Callable[..., Mapping[str, np.ndarray]]:
+    """Compiled v_dot of a mechanism at q, v, u."""
+    name = "articulated" if m.nv > ARTICULATED and not m.constraints else "gauss"
+    return pf.compile_terms(m, {"v_dot": lambda T: pf.FORMULATIONS[name](T).v_dot}, backend="interpreter", lanes=1)
+
+
+def _free(engine: Engine) -> float:
+    m, worst = engine.m.with_(constraints=()), 0.0
+    call = _accelerations(m)
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        state = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
+        exact = engine.free(state)
+        worst = max(worst, _difference(np.ravel(call(*state)["v_dot"]), exact, exact))
+    return worst
+
+
+def _tied(engine: Engine, guess: Mapping[str, float], row: Row) -> Row:
+    """The row with what its constraints show, at a closed state near the start of the file."""
+    m, random = engine.m, np.random.default_rng(3)
+    start = pf.assemble(m, guess=guess, backend="interpreter")
+    q = pf.assemble(m, start.q + 0.02 * random.normal(size=m.nq), backend="interpreter").q
+    v = pf.assemble(m, q, random.normal(size=m.nv), backend="interpreter").v
+    state = q, v, random.normal(size=m.nu)
+    exact, J, rank = engine.tied(state)
+    ours = np.ravel(_accelerations(m)(*state)["v_dot"])
+    return replace(row, rows=len(J), rank=rank, tied=_difference(ours, exact, engine.free(state)))
+
+
+def _difference(ours: np.ndarray, exact: np.ndarray, free: np.ndarray) -> float:
+    """Relative to the largest acceleration, with constraints or without."""
+    return float(np.abs(ours - exact).max() / max(1.0, np.abs([exact, free]).max()))
+
+
+def _answer(path: Path, pipe: Connection) -> None:
+    pipe.send(examine(path))
+
+
+def within_limit(path: Path, seconds: float = LIMIT) -> Row:
+    """`examine` in a process of its own, which may be slow or fail."""
+    here, there = mp.Pipe(duplex=False)
+    child = mp.get_context("fork").Process(target=_answer, args=(path, there))
+    child.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(seconds) else Row(error=f"it takes more than {seconds:g} s")
+    except EOFError:
+        return Row(error="MuJoCo or this tool ended the process")
+    finally:
+        child.kill()
+        child.join()
+
+
+def main(folders: list[str]) -> None:
+    """Print the table and its sums."""
+    count, tied, reasons = Counter[str](), Counter[str](), Counter[str]()
+    for path in sorted(p for folder in folders for p in Path(folder).rglob("*.xml")):
+        row = within_limit(path)
+        count[row.outcome] += 1
+        if row.rows:
+            tied[row.outcome] += 1
+        if row.refused:
+            reasons[row.refused.split("; ")[0].split(": ", 1)[-1][:90]] += 1
+        loops = f"rows {row.rows:3d} rank {row.rank:3d} tied {row.tied:7.1e}" if row.rows else " " * 29
+        print(f"{str(path)[-64:]:64s} nv {row.nv:4d} free {row.free:7.1e} {loops} {row.outcome}: {row.why[:200]}", flush=True)
+    print(f"\n{count.total()} files: " + ", ".join(f"{n} {what}" for what, n in count.most_common()))
+    print(f"{tied.total()} of them with equality constraints: " + ", ".join(f"{n} {what}" for what, n in tied.most_common()))
+    print("\n".join(f"{n:5d} do not open: {why}" for why, n in reasons.most_common()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
