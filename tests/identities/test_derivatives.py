@@ -299,3 +299,26 @@ def test_refusals():
         pf.calculus.jvp(m, [0.0], dq=[1.0, 2.0])
     with pytest.raises(ModelError, match="threads must be a whole number"):
         pf.derivatives(m, [0.0], threads=0)
+
+
+def test_a_change_of_a_design_that_moves_against_the_count_of_its_rows():
+    """Bennett's linkage with longer links or another twist: the loop closes again, and all three parts of the change add up."""
+    m, settings = pf.read("zoo:bennett")
+    near = pf.assemble(m, settings.q, guess=settings.guess, backend="interpreter").q
+    sizes = 4e-3 / 2.0 ** np.arange(3)
+    e = np.concatenate([[0.0], sizes, -sizes])
+
+    for i, name in enumerate(m.p_names):
+        p = {name: m.p_defaults[i] * (1 + e)}
+        q = pf.assemble(m, {m.q_names[0]: near[0]}, guess=dict(zip(m.q_names[1:], near[1:], strict=True)), parameters=p).q
+        v = pf.assemble(m, q, v={m.v_names[0]: 1.0}, parameters=p).v
+        changes = []
+        for x in (q, v, pf.forward_dynamics(m, q, v, parameters=p).v_dot):
+            table = list((x[1:4] - x[4:]) / (2 * sizes[:, None]))
+            for power in (4, 16):
+                table = [(power * b - a) / (power - 1) for a, b in pairwise(table)]
+            changes.append(table[0] / m.p_defaults[i])
+        d = pf.derivatives(m, q[0], v[0]).v_dot
+        close(
+            d.parameters[:, i] + d.q @ changes[0] + d.v @ changes[1], changes[2], 1e-8, f"by {name}", np.abs(changes[2]).max()
+        )

@@ -339,6 +339,13 @@ WRONG = {
     "an array beside an axis": ({"q:hinge": [1.0]}, {"q": [1.0]}, "q must be {name: number}"),
     "an input of none": ({"u:motr": [1.0]}, {}, "u: there is no 'motr'"),
     "a series": ({"u:motor": [1.0]}, {"u": {"motor": [1, 2]}, "u_step": 0.01}, "u is a series"),
+    "a name of the store": (
+        {"length": [1.0]},
+        {"keep": {"space": statistics.final("q")}},
+        "keep: statistic 'space': a store has",
+    ),
+    "a unit's name": ({"length": [1.0]}, {"keep": {"axis_unit": statistics.final("q")}}, "statistic 'axis_unit': a store has"),
+    "no name of a file": ({"length": [1.0]}, {"keep": {"..": statistics.final("q")}}, r"statistic '\.\.': a store has"),
     "seeds for all": ({"length": [1.0]}, {"seed": [1, 2]}, "seeds of runs are an axis"),
     "an argument of its own": ({"length": [1.0]}, {"record": "all"}, "'record' is given by the sweep itself"),
     "no argument": ({"length": [1.0]}, {"durations": 1}, "'durations' is no argument of run; did you mean 'duration'"),
@@ -356,6 +363,13 @@ def test_what_does_not_fit_is_refused(case, tmp_path):
     space, changed, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         pf.sweep(pendulum(), space, store=tmp_path / "runs.zarr", **RUN | changed)
+
+
+def test_a_store_below_a_file_cannot_be_made(tmp_path):
+    (tmp_path / "notes").write_text("words")
+    with pytest.raises(RunError, match=r"cannot make the store '.*notes/runs.zarr': (File exists|Not a directory)"):
+        pf.sweep(pendulum(), {"length": [1.0]}, store=tmp_path / "notes" / "runs.zarr", **RUN)
+    assert [p.name for p in tmp_path.iterdir()] == ["notes"]
 
 
 def test_without_a_duration(tmp_path):

@@ -97,6 +97,7 @@ def derivatives(
 
     They are exact. With redundant rows those of v_dot and reaction are unique along motions that the constraints allow, in
     other directions they are those of the rows in use; multipliers are those of smallest norm, and so are their derivatives.
+    A parameter that changes lengths alone is such a direction: add what q and v change by so that the loops stay closed.
     In a singular configuration v_dot jumps and has no derivative: `regular` is False there, and the numbers are those of the
     rows in use. The same holds at the instant at which a constraint with `active_while` comes or goes, which `regular` does
     not tell.

@@ -124,8 +124,8 @@ def sweep(
         threads: here, blocks at a time, without `client`; None (default): one for each core.
         progress: show a bar over all blocks of the store, whoever computes them. False by default.
         options: arguments of `run`, of which `duration` is needed. q, v, u and parameters are {name: number} for what does
-            not vary, `guess` chooses the branch of a loop. Run k of the space has the noise of the seed `seed + k`, or that of
-            its own "seed" in the space.
+            not vary; an axis of the same name takes its place. `guess` chooses the branch of a loop. Run k of the space has the
+            noise of the seed `seed + k`, or that of its own "seed" in the space.
     Returns:
         Dataset over `run` that reads from the store: see `sweeps.open_store`.
     Raises ModelError: wrong arguments; a store of another mechanism, space or version, with what differs.

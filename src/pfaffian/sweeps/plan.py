@@ -44,6 +44,12 @@ that a block is cut to, and of blocks where there are more."""
 PROBED = 8
 """Runs from whose result the store is made."""
 
+STATUS = "block_digest"
+"""The array (blocks,) of a store with digests, 0 where a block is missing."""
+
+OF_STORE = ("space", "axis", "axis_unit", "block", STATUS, "zarr.json")
+"""Names that a store gives itself, beside those of a result."""
+
 IDENTITY = "sweep"
 """The attribute of a store that says whose it is."""
 
@@ -192,14 +198,23 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
     made = as_space(space, system.mechanism)
-    for group in {argument_of(label, system.mechanism)[0] for label in made.axes} - {SEED}:
+    varied = {argument_of(label, system.mechanism)[0] for label in made.axes} - {SEED}
+    for group in varied:
         if options.get(group) is not None and not isinstance(options[group], Mapping):
             raise ModelError(f"sweep: {group} must be {{name: number}} where the space has entries of it too")
-    if options.get("u_step") is not None and any(argument_of(label, system.mechanism)[0] == "u" for label in made.axes):
+    _check_names(keep)
+    if options.get("u_step") is not None and "u" in varied:
         raise ModelError("sweep: u is a series, so inputs cannot be axes of the space; vary a parameter instead")
     if SEED in options and np.ndim(options[SEED]):
         raise ModelError("sweep: seeds of runs are an axis of the space; seed is that of the first run")
     return Sweep(system, made, as_path(store), keep, dict(options), None if block is None else as_whole(block, "block"))
+
+
+def _check_names(keep: Any) -> None:
+    """Raise ModelError where a statistic has the name of an array or a file that a store has itself."""
+    for name in keep if isinstance(keep, Mapping) else ():
+        if name in OF_STORE or str(name).startswith("."):
+            raise ModelError(f"keep: statistic {brief(name)}: a store has something else of that name; choose another")
 
 
 def computed(sweep: Sweep, k: int, threads: int) -> tuple[xr.Dataset, list[str]]:

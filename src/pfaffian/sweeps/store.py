@@ -22,10 +22,7 @@ import xarray as xr
 
 from pfaffian.errors import ModelError, RunError, optional
 from pfaffian.formats.file import as_path
-from pfaffian.sweeps.plan import IDENTITY, Sweep, stored_identity
-
-STATUS = "block_digest"
-"""The array (blocks,) of digests, 0 where a block is missing."""
+from pfaffian.sweeps.plan import IDENTITY, STATUS, Sweep, stored_identity
 
 OLD = 3600.0
 """Age [s] at which no process can be writing a temporary file any more."""
@@ -59,7 +56,6 @@ def _made(sweep: Sweep) -> None:
     """An empty store, which has its name when it is whole: of several workers the first one gives it."""
     import dask.array as da
 
-    sweep.store.parent.mkdir(parents=True, exist_ok=True)
     aside = sweep.store.with_name(f".{sweep.store.name}-{uuid4().hex}.partial")
     runs, t = sweep.space.runs, sweep.template
     attributes = {"mechanism": t.attrs["mechanism"], IDENTITY: json.dumps(sweep.identity)}
@@ -80,6 +76,7 @@ def _made(sweep: Sweep) -> None:
     how: dict[Any, Any] = {n: {"chunks": (sweep.block, *x.shape[1:]), "fill_value": _fill(x)} for n, x in t.data_vars.items()}
     how[STATUS] = {"chunks": (1,), "fill_value": 0}
     try:
+        sweep.store.parent.mkdir(parents=True, exist_ok=True)
         empty.to_zarr(aside, zarr_format=3, consolidated=False, compute=False, encoding=how)
         os.rename(aside, sweep.store)
     except OSError as error:
