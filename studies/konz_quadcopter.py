@@ -106,6 +106,16 @@ def run() -> dict[str, xr.Dataset]:
     return results
 
 
+def turned(r: xr.Dataset) -> float:
+    """By how much I w' + w x I w over each period is off the moment about y of the thrusts held in it [N m]."""
+    inertia, w = np.array([17.9e-3, 17.9e-3, 30.7e-3]), r["v"].values[:, 3:]
+    mean = (w[1:] + w[:-1]) / 2
+    moment = inertia * np.diff(w, axis=0) / PERIOD + np.cross(mean, inertia * mean)
+    at = np.radians([0, 90, 180, 270])  # of the arms, 0.24 m long
+    by = -0.24 * r["u"].values[:-1] @ np.cos(at)
+    return float(np.abs(moment[:, 1] - by).max())
+
+
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     figure = blank_figure(9.5, 5.6)
     above, below = figure.subplots(2, 3)
@@ -143,6 +153,9 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         low, high = THRUST[name]
         yield Claim(f"{name}: largest thrust [N]", u.max(), high, 0, "[konz25 5.1]", "at most")
         yield Claim(f"{name}: least thrust [N]", u.min(), low, 0, "[konz25 5.4]", "at least")
+        yield Claim(
+            f"{name}: moment that turns the body, off that of the thrusts [N m]", turned(r), 0, 1e-9, "Euler's equation"
+        )
         yield Claim(f"{name}: speed at the end [m/s]", np.abs(r["v"].values[-1, :3]).max(), 0, 2e-3)
     held, going_on = (1e3 * float(result[n]["error"][:, 0].max()) for n in ("looping", "looping, first-order hold"))
     yield Claim("looping: largest error of position [mm]", held, 28.48, 0.1, "ours")

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.pfaffian import row_names
 from tests.control.test_projection import null, well_posed
 from tests.control.test_wrenches import Loop, at, close_loop
 from tests.random_mechanisms import Case, constrained, matrices
+from tests.simulations import simulation
 from tests.tolerance import ALGEBRA, close
 
 SOLVES = 1e4
@@ -97,7 +97,7 @@ def test_force_loop_has_the_designed_error():
     case = constrained(random, ["revolute", "prismatic", "revolute"], [-1, 0, 1], ["point-on-plane"], [])
     gains = {"stiffness": 30.0, "damping": 9.0, "rest_damping": 2.0, "force_gain": G_F, "integral_gain": G_I}
     row = row_names(pf.symbols(case.m).kinematics)[:1]
-    system = Simulation(
+    system = simulation(
         as_system(case.m), pf.Scheme(), control.hybrid_force(control.joints("j0"), moving(1), FORCE, row, **gains)
     )
     ends = np.cumsum(list(system.traced.sizes.values()))

@@ -14,6 +14,7 @@ from pfaffian.control.digest import digest
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.digest import digest as of_mechanism
+from tests.simulations import simulation
 
 
 def arm(**more) -> pf.Mechanism:
@@ -182,7 +183,7 @@ def test_functions_of_a_mechanism_count_by_what_they_compute(change):
 def test_outputs_and_schemes_count():
     m = arm()
     keys = {
-        Simulation(as_system(m), scheme, law, outputs, record).key
+        simulation(as_system(m), scheme, law, outputs, record).key
         for law in (None, control.projected(**GOAL))
         for scheme in (pf.Scheme(), pf.Scheme(corrections=1))
         for outputs in ((), (("x", lambda k: k.q[0]),), (("x", lambda k: k.q[1]),), (("y", lambda k: k.q[0]),))
@@ -193,12 +194,12 @@ def test_outputs_and_schemes_count():
 
 def test_forces_as_outputs_count():
     m = arm()
-    key = lambda f: Simulation(as_system(m), pf.Scheme(), None, (("a", pf.of_motion(f)),)).key  # noqa: E731
+    key = lambda f: simulation(as_system(m), pf.Scheme(), None, (("a", pf.of_motion(f)),)).key  # noqa: E731
     assert key(lambda T, motion: motion.v_dot) == key(lambda T, motion: motion.v_dot) != key(lambda T, motion: 2 * motion.v_dot)
     f = lambda T, motion: motion.v_dot  # noqa: E731
-    named = [Simulation(as_system(m), pf.Scheme(), None, ((name, pf.of_motion(f)),)) for name in "ab"]
+    named = [simulation(as_system(m), pf.Scheme(), None, ((name, pf.of_motion(f)),)) for name in "ab"]
     assert named[0].key != named[1].key and [name in s.sizes for s in named for name in "ab"] == [True, False, False, True]
-    assert Simulation(as_system(m), pf.Scheme(), None, (("a", pf.reaction("j0")),)).key != Simulation(
+    assert simulation(as_system(m), pf.Scheme(), None, (("a", pf.reaction("j0")),)).key != simulation(
         as_system(m), pf.Scheme(), None, (("a", pf.reaction("j1")),)).key  # fmt: skip
 
 
@@ -217,7 +218,7 @@ def test_a_push_stays_an_input_under_a_law():
     """rate(push) - rate(no push) is what the push does to the same machine with constant inputs."""
     push = pf.wrench("push", "b1", point=(0.3, 0, 0))
     m, law = arm(forces=[push], constraints=()), control.computed_torque(**TWO)
-    s = Simulation(as_system(m), pf.Scheme(), law)
+    s = simulation(as_system(m), pf.Scheme(), law)
     assert s.w_names == tuple(f"push.{c}" for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
     x, wrench = np.array([0.3, -0.4, 0.2, 0.1]), np.array([1.0, 2.0, -3.0, 0.4, 0.5, 0.6])
     rates = [np.array(s.traced.rhs(x, w, [], 0)[0]).ravel()[2:] for w in (wrench, 0 * wrench)]

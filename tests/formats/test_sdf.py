@@ -550,3 +550,37 @@ def test_what_cannot_be_said_is_named_once():
     with pytest.warns(ModelWarning) as caught:
         pf.formats.parse_sdf(text)
     assert len(caught) == 1
+
+
+def test_initial_positions_of_axes_are_the_start():
+    """Of hinges, one from child to parent, a universal joint, a slider; not of what follows another joint or closes a loop."""
+
+    def turned(x, more=""):
+        return f"<xyz>0 1 0</xyz><initial_position>{x}</initial_position>{more}"
+
+    two = "<axis><xyz>1 0 0</xyz><initial_position>0.2</initial_position></axis><axis2><xyz>0 1 0</xyz></axis2>"
+    follows = turned(0.3, '<mimic joint="h"><multiplier>2</multiplier></mimic>')
+    _, settings, words = read(sdf(
+        link("a"), link("b"), link("c"), link("d"), link("e"),
+        joint("h", "revolute", "world", "a", f"<axis>{turned(0.7)}</axis>"),
+        joint("s", "prismatic", "a", "b", f"<axis>{turned(-0.1)}</axis>"),
+        joint("u", "universal", "b", "c", two),
+        joint("f", "revolute", "c", "d", f"<axis>{follows}</axis>"),
+        joint("n", "revolute", "d", "e"),
+        joint("loop", "revolute", "world", "e", f"<axis>{turned(0.4)}</axis>"),
+        version="1.6",
+    ))  # fmt: skip
+    assert {n: x for n, x in settings.guess.items() if x} == {"h": 0.7, "s": -0.1, "u": 0.2}
+    assert "initial positions of joints that follow others are left out: 'f'" in words
+    assert "initial positions of joints that close loops are left out: 'loop'" in words
+    back = sdf(
+        link("a"),
+        link("b"),
+        joint("w", "fixed", "world", "b", ""),
+        joint("h", "revolute", "a", "b", f"<axis>{turned(0.7)}</axis>"),
+    )
+    m, settings, _ = read(back)
+    R = pf.compile_terms(m, {"R": lambda T: T.kinematics.rotation("a")}, backend="interpreter", lanes=1)([settings.guess["h"]])
+    close(R["R"][0, 2], math.sin(-0.7), PEER, "b turned by 0.7 from a")
+    with pytest.raises(ModelError, match="initial_position"):
+        read(sdf(link("a"), joint("h", "revolute", "world", "a", f"<axis>{turned('far')}</axis>")))

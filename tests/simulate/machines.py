@@ -21,14 +21,15 @@ def pendulum(length: float = 1.0, motor: bool = True, **joint) -> pf.Mechanism:
     )
 
 
-def four_bar(closure: str = "revolute") -> pf.Mechanism:
-    """Crank, coupler, rocker in the x-z plane; a revolute closure writes five rows of rank two."""
+def four_bar(closure: str = "revolute", ground: float = 0.9) -> pf.Mechanism:
+    """Crank, coupler, rocker in the x-z plane; a revolute closure writes five rows of rank two. A ground beyond 1.8 m is too
+    long for it."""
     lengths = {"crank": 0.3, "coupler": 0.8, "rocker": 0.7}
     bodies = [pf.body(n, 1 + l, com=(l / 2, 0, 0), inertia=l * l / 6) for n, l in lengths.items()]
     joints = [
         pf.joint("a", "revolute", "world", "crank", axis=Y),
         pf.joint("b", "revolute", "crank", "coupler", axis=Y, placement=pf.pose((0.3, 0, 0))),
-        pf.joint("d", "revolute", "world", "rocker", axis=Y, placement=pf.pose((0.9, 0, 0))),
+        pf.joint("d", "revolute", "world", "rocker", axis=Y, placement=pf.pose((ground, 0, 0))),
     ]
     end = {"placement_a": pf.pose((0.8, 0, 0)), "placement_b": pf.pose((0.7, 0, 0))}
     close = pf.closure("c", closure, "coupler", "rocker", axis=Y, **end)

@@ -7,9 +7,9 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.kernel import Span, compile_rollout
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from tests.simulate.machines import four_bar, pendulum
+from tests.simulations import simulation
 
 HUGE = 10**400
 RUN = {"duration": 0.1}
@@ -120,7 +120,7 @@ def test_large_integers_are_numbers():
 
 @pytest.mark.parametrize("what", ["steps", "every", "stride", "first"])
 def test_the_compiled_loop_takes_no_count_beyond_its_integers(what):
-    traced = Simulation(as_system(pendulum()), pf.Scheme()).traced
+    traced = simulation(as_system(pendulum()), pf.Scheme()).traced
     rollout = compile_rollout(traced.step, traced.observe, backend="numpy", lanes=1)
     with pytest.raises(pf.ModelError, match="at most"):
         rollout(np.zeros(2), np.zeros((1, 1)), np.zeros(0), Span(**({"t0": 0.0, "h": 1e-3, "steps": 1} | {what: 2**64})))

@@ -13,11 +13,11 @@ from pfaffian import control
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.half_steps import HalfSteps
 from pfaffian.simulate.momenta import momenta_of
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.step import Scheme
 from pfaffian.simulate.system import as_system
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
 from tests.simulate.test_accuracy import SPUN, block, coil
+from tests.simulations import simulation
 from tests.tolerance import close
 
 
@@ -124,7 +124,7 @@ def test_energy_is_not_said_where_it_is_not_recorded_or_a_run_stops():
 
 
 def found(m):
-    return momenta_of(Simulation(as_system(m), Scheme(), None, (), "all"))
+    return momenta_of(simulation(as_system(m), Scheme(), None, (), "all"))
 
 
 def test_a_body_in_flight():
@@ -144,7 +144,7 @@ def test_a_body_in_flight():
 
 def test_far_from_home_no_digit_is_lost():
     m = SPUN.with_(bodies=[pf.body("b", 1.0, com=(0.3, -0.2, 0.5), inertia=(0.02, 0.03, 0.04))])
-    v, T = np.array([0, 0, 0, 2.0, 0, 3.0]), momenta_of(Simulation(as_system(m), Scheme()))
+    v, T = np.array([0, 0, 0, 2.0, 0, 3.0]), momenta_of(simulation(as_system(m), Scheme()))
     fast = np.array([7.5e9, 3e9, -1e9, 0, 0, 0])
     near, far = (T.at(np.concatenate([[x, 0, 0, 0, 0, 0, 1], v + way])[None], np.zeros((1, 0)), 0.0)[0][0]
                  for x, way in ((0.0, 0 * fast), (7e12, fast)))  # fmt: skip
@@ -200,7 +200,7 @@ def test_a_machine_that_stands_keeps_what_its_first_joint_leaves():
     assert list(found(rail).conserved) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
     for m in (pendulum(), four_bar(), block(damping=1.0), pf.actuate_all(block())):
         assert found(m) is None, m.name
-    assert found(pf.reduce(SPUN).mechanism) and momenta_of(Simulation(pf.reduce(SPUN), Scheme())) is None
+    assert found(pf.reduce(SPUN).mechanism) and momenta_of(simulation(pf.reduce(SPUN), Scheme())) is None
 
 
 def test_a_push_that_comes_and_goes_is_no_error():

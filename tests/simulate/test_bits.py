@@ -8,8 +8,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import kernel
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
+from tests.simulations import simulation
 
 BATCHES = (1, 2, 7, 8, 9, 64, 65, 4097)
 
@@ -35,7 +35,7 @@ def states(m, settings, runs):
 def test_right_hand_side(machine, compiler, monkeypatch):
     m, settings = machine
     monkeypatch.setenv("PFAFFIAN_CC", compiler)
-    rhs = Simulation(as_system(m), pf.Scheme()).traced.rhs
+    rhs = simulation(as_system(m), pf.Scheme()).traced.rhs
     x, u = states(m, settings, max(BATCHES)), np.linspace(-1, 1, m.nu)
     reference = kernel.compile(rhs, backend="numpy")(x, u, m.p_defaults, np.array([0.1]))[0]
     assert np.isfinite(reference).all()

@@ -6,15 +6,15 @@ import pytest
 import pfaffian as pf
 from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.trace import trace
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from tests.simulate.machines import FOUR_BAR_START, four_bar
+from tests.simulations import simulation
 
 ROUNDING = 1e-14
 
 
 def functions(**scheme):
-    s = Simulation(as_system(four_bar()), pf.Scheme(**scheme))
+    s = simulation(as_system(four_bar()), pf.Scheme(**scheme))
     return s, s.traced.project, s.project
 
 

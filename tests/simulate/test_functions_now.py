@@ -21,6 +21,7 @@ from pfaffian.kernel.call import keyed, obtain
 from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.digest import digest
+from tests.simulations import simulation
 
 Y = (0, 1, 0)
 VALUES = (1.0, 10.0, 2.5, 1.0)
@@ -119,13 +120,13 @@ MECHANISMS = {
     "inverse": (lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]),
                 lambda m: pf.inverse_dynamics(m, Q, V, V).u),
     "momentum's state": (lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]),
-                         lambda m: rates(Simulation(pf.reduction.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
+                         lambda m: rates(simulation(pf.reduction.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
 }  # fmt: skip
 """What is made of a function -> (f() -> mechanism, mechanism -> what it answers)."""
 
 
 def rates(s: Simulation) -> np.ndarray:
-    s = Simulation(as_system(s.system), s.scheme, s.control, s.outputs)
+    s = simulation(as_system(s.system), s.scheme, s.control, s.outputs)
     return np.array(s.traced.rhs(0.1 + np.arange(s.nx), np.ones(len(s.w_names)), [], 0.3)[0]).ravel()
 
 
@@ -312,7 +313,7 @@ def test_laws(what):
     m = rod()
 
     def ask(law):
-        s = Simulation(as_system(m), pf.Scheme(), law)
+        s = simulation(as_system(m), pf.Scheme(), law)
         parts = (s.key, of_law(law, m), *(f.serialize() for f in (s.traced.rhs, *s.traced.samplers)))
         return [int(x, 16) / 16.0 ** len(x) if i < 2 else hash(x) for i, x in enumerate(parts)]
 

@@ -18,11 +18,11 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel import remember
 from pfaffian.kernel.call import keyed
 from pfaffian.model.joint import JointKind
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import StatePart, System, as_system
 from pfaffian.terms.digest import digest
 from pfaffian.terms.present import remembered
 from pfaffian.viewer.study import run_study
+from tests.simulations import simulation
 
 Y = (0, 1, 0)
 
@@ -159,7 +159,7 @@ def test_reactions_of_swapped_names():
 def test_laws_by_the_names_of_rows():
     goal = {"task": control.joints("jone"), "reference": control.set_point([0.1, 0, 0]), "stiffness": 4.0, "damping": 4.0}
     law = control.hybrid_force(**goal, force=control.set_point([1.0]), rows=["A.vz"], force_gain=1.0, integral_gain=1.0)
-    keys = [Simulation(as_system(pair_of_loops(*names)), pf.Scheme(), law).key for names in ("AB", "BA", "AB")]
+    keys = [simulation(as_system(pair_of_loops(*names)), pf.Scheme(), law).key for names in ("AB", "BA", "AB")]
     assert keys[0] == keys[2] != keys[1]
 
 
@@ -204,7 +204,7 @@ def test_defaults_that_a_law_decides_by():
             actuators=[pf.actuator("u1", "j"), pf.actuator("u2", "j", gear=g)],
         )  # fmt: skip
         law = control.concurrent([control.output("b", "heading", np.eye(2), stiffness=4.0, damping=4.0)], rest_damping=1.0)
-        return Simulation(as_system(m), pf.Scheme(), law).key if gear is None else digest(m) + str(law.made.maker)
+        return simulation(as_system(m), pf.Scheme(), law).key if gear is None else digest(m) + str(law.made.maker)
 
     assert key(1.0) == key(1.0) != key(2.0)
 
@@ -223,7 +223,7 @@ def kept(make, value, change, m=ARM):
     law = make(value)
     seen = []
     for _ in range(2):
-        s = Simulation(as_system(m), pf.Scheme(), law)
+        s = simulation(as_system(m), pf.Scheme(), law)
         seen.append((of_law(law, m), s.traced.rhs.serialize(), *(f.serialize() for f in s.traced.samplers)))
         change(value)
     return seen
@@ -314,7 +314,7 @@ def pendulum(**more) -> pf.Mechanism:
 )
 def test_a_system_with_a_part_replaced_is_another(change):
     plain = pf.reduction.hamiltonian(pendulum())
-    key = lambda s: Simulation(as_system(s), pf.Scheme()).key  # noqa: E731
+    key = lambda s: simulation(as_system(s), pf.Scheme()).key  # noqa: E731
     was = key(plain)
     assert key(replace(plain, **change)) != was
     assert key(plain) == was == key(pf.reduction.hamiltonian(pendulum()))

@@ -10,11 +10,11 @@ import pfaffian as pf
 import pfaffian.simulate.run as module
 from pfaffian.simulate.record_memory import available
 from pfaffian.simulate.signals import as_record
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.viewer.scene import states_of
 from pfaffian.viewer.summary import summary
 from tests.simulate.machines import FOUR_BAR_START, four_bar, pendulum
+from tests.simulations import simulation
 
 RUN = {"duration": 0.02, "backend": "interpreter"}
 
@@ -64,7 +64,7 @@ def test_chosen_signals_have_the_same_bits_in_any_order():
 
 
 def test_what_is_recorded_is_part_of_the_name_under_which_it_is_compiled():
-    key = lambda record: Simulation(as_system(four_bar()), pf.Scheme(), record=as_record(record, 1)).key  # noqa: E731
+    key = lambda record: simulation(as_system(four_bar()), pf.Scheme(), record=as_record(record, 1)).key  # noqa: E731
     assert key(["q", "rank"]) == key(["rank", "q", "rank"])
     assert len({key("all"), key("lean"), key(["q"]), key(["q", "rank"])}) == 4
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.control.open_loop import open_loop
 from pfaffian.simulate.fastest import fastest
 from studies.chhabra_control import ROVER_AT, rover
 from studies.chhabra_robots import robot
@@ -145,5 +146,5 @@ def test_what_is_too_fast_keeps_its_name_beside_rounding_of_the_speeds():
     v[m.v_names.index("torso_lift_joint")] = 0.1
     for noise in (0.0, 1e-17):
         v = v + noise * np.random.default_rng(0).normal(size=m.nv)
-        found = fastest(m, None, m.neutral(), v, np.zeros(m.nu), np.zeros(0), 0.0, np.array(m.p_defaults))
+        found = fastest(m, open_loop(m), m.neutral(), v, np.zeros(m.nu), np.zeros(0), 0.0, np.array(m.p_defaults))
         assert found.name == "damper of joint 'arm_7_joint'"

@@ -14,9 +14,9 @@ from pfaffian.model.constraint import Constraint
 from pfaffian.simulate.faults import Faults
 from pfaffian.simulate.integrators import INTEGRATORS
 from pfaffian.simulate.result import causes_of, status_of
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from tests.simulate.machines import pendulum
+from tests.simulations import simulation
 
 GAIN = pf.Parameter("gain", 0.0)
 
@@ -154,7 +154,7 @@ def test_a_law_may_have_a_fault_with_the_words_of_the_integrator():
     """It is not taken for the integrator's, which comes after it."""
     words = INTEGRATORS["midpoint"].faults[0]
     law = control.Control(lambda T, z, w, y: control.Command([0.0], faults=T.t > 0.015), faults=(words,))
-    s = Simulation(as_system(rods()), pf.Scheme(integrator="midpoint"), law)
+    s = simulation(as_system(rods()), pf.Scheme(integrator="midpoint"), law)
     every = causes_of(s)
     assert [i for i, cause in enumerate(every) if cause == words] == [status_of(s, "law"), status_of(s, "integrator")]
     assert status_of(s, "servo") == -1

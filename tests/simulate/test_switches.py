@@ -9,9 +9,9 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.errors import ModelError, RunWarning
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import as_system
+from tests.simulations import simulation
 from tests.tolerance import EPS
 
 G, STEP = 9.81, 1e-3
@@ -159,10 +159,10 @@ def test_a_mode_of_the_masses_is_known_in_another_state():
 
 def test_what_it_becomes_counts_for_the_kernel():
     def key(f, name="landed"):
-        return Simulation(as_system(DROP), pf.Scheme(), switches=as_switches(DROP, {name: f}).next).key
+        return simulation(as_system(DROP), pf.Scheme(), switches=as_switches(DROP, {name: f}).next).key
 
     assert key(LATCH["landed"]) == key(touches(lambda k: k.q[0])) != key(touches(lambda k: k.q[0] + 1))
-    assert key(LATCH["landed"]) != Simulation(as_system(DROP), pf.Scheme()).key
+    assert key(LATCH["landed"]) != simulation(as_system(DROP), pf.Scheme()).key
 
 
 WRONG = {

@@ -26,13 +26,13 @@ from pfaffian.kernel.program.trace import trace
 from pfaffian.kernel.text.source import rollout_source
 from pfaffian.model.mechanism import random_configuration
 from pfaffian.simulate import newton, qp
-from pfaffian.simulate.simulation import Simulation
 from pfaffian.simulate.system import as_system
 from pfaffian.terms.terms import symbols
 from tests.control.test_allocation_motors import arm, boat, pairs
 from tests.control.test_projection import slider_crank
 from tests.maths.qp_problems import FAMILIES
 from tests.simulate.machines import ball_and_plane, flying_pair, four_bar
+from tests.simulations import simulation
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slider_crank.yaml"
 PLANTS, HARMFUL = 400, 90  # drawn for each Program at most, and those among them that change a number of the run
@@ -44,7 +44,7 @@ OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "sqrt": "fabs",
 def plan():
     """The step and the observation, and states of a run through several singular configurations."""
     m, settings = pf.read(EXAMPLE)
-    system = Simulation(as_system(m), pf.Scheme())
+    system = simulation(as_system(m), pf.Scheme())
     made = recipe(lambda: (system.traced.step, system.traced.observe), rollout_source, "c", 1, "strict")
     q, v, u, p = settings.arrays(m)
     r = pf.run(m, q, v, u=u, parameters=p, duration=settings.duration, step=settings.step, every=50, record="all")
@@ -161,7 +161,7 @@ def of_terms(m, f):
 
 def of_system(s, which):
     q, _, p, t, random = states(s.mechanism)
-    s = Simulation(as_system(s.system), s.scheme, s.control)
+    s = simulation(as_system(s.system), s.scheme, s.control)
     x, w = random.uniform(-1, 1, (len(q), s.nx)), random.normal(size=(len(q), len(s.w_names)))
     x[:, : q.shape[1]] = q
     if which == "step":
@@ -171,11 +171,11 @@ def of_system(s, which):
 
 def noisy(m):
     law = control.discrete(lambda s: control.Command(-s["g"][0]), 0.02, measure={"g": control.sensor(lambda K: K.v, 0.1)})
-    return Simulation(as_system(m), pf.Scheme(), law)
+    return simulation(as_system(m), pf.Scheme(), law)
 
 
 def steered(m, law):
-    return of_system(Simulation(as_system(m), pf.Scheme(), law), "step")
+    return of_system(simulation(as_system(m), pf.Scheme(), law), "step")
 
 
 def shared():
@@ -206,9 +206,9 @@ KINDS = {
     "energy": lambda: of_terms(flying_pair(), lambda T: ca.vertcat(T.T, T.V)),
     "mass matrix": lambda: of_terms(flying_pair(), lambda T: T.M),
     "a sampler with noise": lambda: of_system(noisy(four_bar()), "sampler"),
-    "a step with cut inputs": lambda: of_system(Simulation(as_system(four_bar()), pf.Scheme(saturate=True)), "step"),
-    "Hamilton's observation": lambda: of_system(Simulation(pf.reduction.hamiltonian(flying_pair()), pf.Scheme()), "observe"),
-    "Hamilton's step": lambda: of_system(Simulation(pf.reduction.hamiltonian(flying_pair()), pf.Scheme()), "step"),
+    "a step with cut inputs": lambda: of_system(simulation(as_system(four_bar()), pf.Scheme(saturate=True)), "step"),
+    "Hamilton's observation": lambda: of_system(simulation(pf.reduction.hamiltonian(flying_pair()), pf.Scheme()), "observe"),
+    "Hamilton's step": lambda: of_system(simulation(pf.reduction.hamiltonian(flying_pair()), pf.Scheme()), "step"),
 }
 
 FEWEST = {"a projected law within limits": 30}

@@ -98,7 +98,8 @@ def parse_sdf(
         folder: of the file, for the names of meshes and included models; None, the default, finds none there.
         meshes: more folders with meshes and included models; none by default. A mesh that is not found is no error: pictures
             show a box instead.
-    Returns: the mechanism; settings with the time step of the file's world, if it has one, and the start as `guess`.
+    Returns: the mechanism; settings with the time step of the file's world, if it has one, and the start as `guess`, with
+        <initial_position> of axes.
     Raises ModelError: what is wrong with which element, on which line; an included model that is not there.
     Warns ModelWarning: once, all that was left out or changed.
 
@@ -217,7 +218,7 @@ def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[
 
 
 def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray]) -> RunSettings:
-    """The time step of the world, and the start of what floats."""
+    """The time step of the world, and the start of what floats and of axes that give one."""
     physics = None if world is None else world.first("physics")
     step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
     if physics is not None and not 0 < step < 1:

@@ -107,6 +107,10 @@ def _add(joined: Joined, e: Ends, made: MadeTree, single: set[str]) -> None:
         if j.kind == "screw":
             given["pitch"] = j.pitch
         made.joints.append(joint(name, kind, last, end, **given))
+        if axis is not None and axis.initial and "mimic" in given:
+            leave(joined.lost, "initial positions of joints that follow others are left out", j.name)
+        elif axis is not None and axis.initial:
+            made.start[name] = np.array([axis.initial])
         last = end
 
 
@@ -176,6 +180,8 @@ def read_loops(joined: Joined, closed: list[Ends]) -> list[Closure]:
             leave(joined.lost, "springs, dampers and friction of joints that close loops are left out", j.name)
         if any(x.limits != UNLIMITED or x.follows for x in j.axes):
             leave(joined.lost, "limits and <mimic> of joints that close loops are left out", j.name)
+        if any(x.initial for x in j.axes):
+            leave(joined.lost, "initial positions of joints that close loops are left out", j.name)
         found.append(closure(j.name, **_closure(joined, j), body_a=e.parent, body_b=e.child, placement_a=a, placement_b=b))
     return found
 

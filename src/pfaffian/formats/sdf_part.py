@@ -46,7 +46,7 @@ class SdfLink:
 @dataclass(frozen=True)
 class SdfAxis:
     """One axis of a joint.   xyz: (3,) in `frame`, or in the joint's frame where that is empty.   follows: (joint, axis, ratio,
-    offset, reference) of <mimic>."""
+    offset, reference) of <mimic>.   initial: position at the start, of <initial_position>, which SDF has from 1.5 to 1.7."""
 
     element: Element | None
     xyz: tuple[float, ...] = (0.0, 0.0, 1.0)
@@ -58,6 +58,7 @@ class SdfAxis:
     stiffness: float = 0.0
     rest: float = 0.0
     follows: tuple[str, str, float, float, float] | None = None
+    initial: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
     if parent == child:
         raise element.error(f"parent and child are both {printable(parent)}")
     count = KINDS[kind][1]
-    axes = tuple(_axis(element, tag, lost) for tag in ("axis", "axis2")[:count])
+    axes = tuple(_axis(element, tag) for tag in ("axis", "axis2")[:count])
     if kind == "ball" and (axis := element.first("axis")) and (dynamics := axis.first("dynamics")) and dynamics.children:
         leave(lost, "axes of ball joints, with their dampers, are left out", name)
     ratio = value(element, "gearbox_ratio", 1.0)
@@ -207,14 +208,12 @@ def _pitch(joint: Element) -> float:
     return found
 
 
-def _axis(joint: Element, tag: str, lost: LeftOut) -> SdfAxis:
+def _axis(joint: Element, tag: str) -> SdfAxis:
     axis = joint.first(tag)
     if axis is None:
         if tag == "axis2":
             raise joint.error("<axis2> is missing")
         return SdfAxis(joint)
-    if axis.first("initial_position") is not None:
-        leave(lost, "initial positions of axes are left out", name_of(joint))
     direction = axis.first("xyz")
     xyz = numbers(direction.content, 3, direction.where) if direction is not None and direction.content else (0.0, 0.0, 1.0)
     length = math.hypot(*xyz)
@@ -234,6 +233,7 @@ def _axis(joint: Element, tag: str, lost: LeftOut) -> SdfAxis:
         limits=(low if low > -UNLIMITED_FROM else -math.inf, high if high < UNLIMITED_FROM else math.inf),
         effort=effort if effort > 0 else math.inf,
         follows=_mimic(axis),
+        initial=value(axis, "initial_position", 0.0),
         **{k: value(dynamics, tag, 0.0) for k, tag in numbers_.items()},
     )
 

@@ -85,8 +85,8 @@ def run_adaptive(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, extra = arguments(scheme, control, outputs)
-    refuse(control, "run_adaptive")
+    scheme, law, extra = arguments(m, scheme, control, outputs)
+    refuse(law, "run_adaptive")
     times = floats(times, "times")
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ModelError("times must be at least two increasing numbers")
@@ -94,10 +94,10 @@ def run_adaptive(
         raise ModelError(f"tolerance must lie between 0 and 1, got {tolerance!r}")
     if max_step != np.inf and not named_float(max_step, "max_step") > 0:
         raise ModelError(f"max_step must be a time above zero, got {max_step!r}")
-    simulation = Simulation(system, scheme, control, extra, as_record(record, 1))
+    simulation = Simulation(system, scheme, law, extra, as_record(record, 1))
     rhs, project = _kernels(simulation)
     given = start_of(m, q, v, parameters, float(times[0]), "auto")
-    check_parameters(control, m, given.problem.p)
+    check_parameters(law, m, given.problem.p)
     held = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
     if max(len(given.q), len(held)) > 1:
         raise ModelError("run_adaptive makes one run; use run for a batch")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pfaffian.control.open_loop import open_loop
 from pfaffian.errors import RunWarning, notice
 from pfaffian.model.contact import compliant
 from pfaffian.simulate.accuracy import Watch
@@ -254,10 +255,10 @@ def _fastest(watch: Watch, run: int, k: int, x: np.ndarray) -> Fastest | None:
     t, p = when.start + k * when.step, s.parameters(watch.loop.p[[run]], x[None])
     q, v = show(s.system, x[None], p, t)
     # Between its instants a law in discrete time does not answer to the motion.
-    law = s.control if s.control and not s.control.parts else None
+    law = open_loop(s.mechanism) if s.control.parts else s.control
     sample = watch.loop.series[min(k // when.stride, len(watch.loop.series) - 1)]
     w = (sample[run] if sample.ndim == 2 else sample) if law is s.control else np.zeros(s.mechanism.nu)
-    return fastest(s.mechanism, law, q[0], v[0], w, x[s.system.nx :][: len(law.z) if law else 0], t, p[0])
+    return fastest(s.mechanism, law, q[0], v[0], w, x[s.system.nx :][: len(law.z)], t, p[0])
 
 
 def _others(watch: Watch, part: Fastest | None) -> list[str]:

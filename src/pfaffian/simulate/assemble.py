@@ -121,8 +121,8 @@ def assemble(
             nearest first, angles being equal after a full turn. What is held must leave no motion free.
         search: where these iterations do not close, whether to look further away: where nothing is held, down the residual in
             shorter steps; where coordinates are held, in strides from the nearest state that closes, then from random states. A
-            state out of reach takes some 250 iterations then. False takes some 20 and may miss what a search finds. `branches`
-            always searches.
+            state out of reach takes some 50 to 250 iterations then. False takes some 20 and may miss what a search finds.
+            `branches` always searches.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
@@ -153,7 +153,7 @@ def assemble(
         return _assembly(given, distinct.q, distinct.v, distinct.residual)
     found = close(given, search)
     if not found.satisfied.any():
-        raise RunError(explain(given.problem, 0, given.q, given.v, search))
+        raise RunError(explain(given.problem, found.lost.take([0]), given.q, given.v, search))
     many = len(given.q) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
     for x in (found.q, found.v):
         x[~found.satisfied] = np.nan
@@ -265,7 +265,8 @@ def _distinct(given: Given, count: int) -> State:
     found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
     good = found.satisfied
     if not good.any():
-        raise RunError(explain(given.problem, 0, given.q, given.v))
+        here = pursue(problem.take([0]), given.q, given.v)
+        raise RunError(explain(given.problem, here, given.q, given.v))
     free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())
     if free > 0:
         raise ModelError(f"{free} motion(s) stay free, so branches have no end: name or hold so many more coordinates")

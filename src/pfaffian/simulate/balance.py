@@ -14,6 +14,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
+from pfaffian.control.open_loop import is_open
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.constraint import Closure, Holonomic, Nonholonomic, Target
 from pfaffian.model.contact import ContactLoss, StopLoss
@@ -143,7 +144,7 @@ def nothing_works(s: Simulation) -> bool:
 def nothing_drives(s: Simulation) -> bool:
     """Whether nothing but the inputs of a run can raise the energy of its machine."""
     m = s.mechanism
-    if s.control or s.switches or m.servos or any(c.returns is not None for c in m.coordinates):
+    if not is_open(s.control) or s.switches or m.servos or any(c.returns is not None for c in m.coordinates):
         return False
     k = shared(m).kinematics
     if not all(_conservative(f) or _only_takes(f) for f in m.forces) or ca.depends_on(potential_energy(k), k.t):

@@ -21,8 +21,8 @@ from pfaffian.simulate.looks import Look
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import enter
 
-INSTANTS = 2**10
-"""Most instants at which differences are taken: those of a long run then take no longer."""
+INSTANTS, IN_OWN_STATE = 2**6, 2**10
+"""Most instants at which differences are taken, so that those of a long run take no longer; reduced directions turn faster."""
 
 NOISE = 1e-11
 """Differences below this, relative to the largest speeds, are made of rounding."""
@@ -37,7 +37,7 @@ BLOCK = 2**10
 """Runs whose differences are taken at once."""
 
 
-class Course(NamedTuple):
+class RecordedSpeeds(NamedTuple):
     """Differences of the speeds of some runs, relative to the largest speeds.
 
     runs: (n,) of the batch.   steps: (instants,) the step in the middle of each.   records: (instants,) the record before it.
@@ -63,24 +63,24 @@ def add_bursts(watch: Watch, q: np.ndarray, v: np.ndarray, stopped: np.ndarray, 
     """
     errors, some = 1 + len(watch.halves.sizes.units), np.flatnonzero(np.isfinite(error))
     for begin in range(0, len(some) if v.shape[2] else 0, BLOCK):
-        course = _course(watch, v, stopped, some[begin : begin + BLOCK])
-        if course is None:
+        speeds = _recorded_speeds(watch, v, stopped, some[begin : begin + BLOCK])
+        if speeds is None:
             return
-        if not (watch.loop.simulation.system.own_state or (MOST * course.total > watch.bound).any()):
+        if not (watch.loop.simulation.system.own_state or (MOST * speeds.total > watch.bound).any()):
             continue
-        runs, found = course.runs, _cost(watch, course, q, v) * course.total[:, None]
+        runs, found = speeds.runs, _cost(watch, speeds, q, v) * speeds.total[:, None]
         error[runs] = np.fmax(error[runs], relative(found[:, :errors], watch.largest[runs]))
         energy = slice(0, found.shape[1] - errors)
         made[runs, energy] = np.fmax(made[runs, energy], found[:, errors:])
 
 
-def _course(watch: Watch, v: np.ndarray, stopped: np.ndarray, runs: np.ndarray) -> Course | None:
-    """The Course of some runs; None where there are too few records."""
+def _recorded_speeds(watch: Watch, v: np.ndarray, stopped: np.ndarray, runs: np.ndarray) -> RecordedSpeeds | None:
+    """The RecordedSpeeds of some runs; None where there are too few records."""
     n, when = watch.halves.order + 1, watch.loop.when
     count = len(v) - n
     if count < 1:
         return None
-    every = -(-count // INSTANTS)
+    every = -(-count // (IN_OWN_STATE if watch.loop.simulation.system.own_state else INSTANTS))
     own = v if len(runs) == v.shape[1] else v[:, runs]
     found = sum(weight * own[j : count + j : every] for j, weight in enumerate(np.diff(np.eye(n + 1), n, axis=0)[0]))
     largest = watch.largest[runs][:, [watch.halves.sizes.units.index(unit) for unit in watch.mechanism.v_units]]
@@ -89,28 +89,28 @@ def _course(watch: Watch, v: np.ndarray, stopped: np.ndarray, runs: np.ndarray) 
     size[~np.isfinite(size)] = 0
     records = np.arange(0, count, every) + n // 2
     steps = np.where(stopped[runs] < 0, when.end, stopped[runs]) - when.first
-    return Course(runs, when.first + records * when.every, records, size, size.mean(axis=0) * steps)
+    return RecordedSpeeds(runs, when.first + records * when.every, records, size, size.mean(axis=0) * steps)
 
 
-def _cost(watch: Watch, course: Course, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _cost(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """(n, 1 + units + energy) what a step errs for one unit of difference; nan where the looks tell enough."""
-    n, width = len(course.runs), 1 + len(watch.halves.sizes.units) + watch.halves.energy.stop - watch.halves.energy.start
+    n, width = len(speeds.runs), 1 + len(watch.halves.sizes.units) + watch.halves.energy.stop - watch.halves.energy.start
     most, by = np.full(n, NOISE), np.full((n, width), np.nan)
     for look in watch.looks:
-        _learn(course.at(look.k), look, course.runs, most, by)
-    far, top = course.size.max(axis=0) > BURST * most, course.size.argmax(axis=0)
+        _learn(speeds.at(look.k), look, speeds.runs, most, by)
+    far, top = speeds.size.max(axis=0) > BURST * most, speeds.size.argmax(axis=0)
     if not watch.loop.simulation.system.own_state:
-        far &= MOST * course.total > watch.bound
+        far &= MOST * speeds.total > watch.bound
     for i in np.unique(top[far]).tolist() if _known(watch, q) else ():
-        some = course.runs[far & (top == i)]
-        _learn(course.size[i], _compared(watch, course, q, v, i, some), course.runs, most, by)
+        some = speeds.runs[far & (top == i)]
+        _learn(speeds.size[i], _compared(watch, speeds, q, v, i, some), speeds.runs, most, by)
     by[~far] = np.nan
     return by / most[:, None]
 
 
-def _compared(watch: Watch, course: Course, q: np.ndarray, v: np.ndarray, i: int, some: np.ndarray) -> Look:
+def _compared(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray, i: int, some: np.ndarray) -> Look:
     """The step in the middle of difference i, of some runs."""
-    when, step, at = watch.loop.when, int(course.steps[i]), course.records[i]
+    when, step, at = watch.loop.when, int(speeds.steps[i]), speeds.records[i]
     t = when.start + step * when.step
     x = enter(watch.loop.simulation.system, q[at, some], v[at, some], watch.loop.p[some], t)
     return watch.compared(step, x, some)

@@ -20,14 +20,12 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.terms.terms import Terms
 
 
-def command_of(T: Terms, control: Control | None, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
+def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
 
     Terms that the law builds without inputs are built once for the caller too.
-    control: None: the inputs of the run are those of the mechanism.   held: inputs and signals of its parts in discrete time.
+    held: inputs and signals of its parts in discrete time.
     """
-    if control is None:
-        return Command(w, signals=held.signals if held is not None else {})
     m = T.mechanism
     idle = T.under(ca.SX(m.nu, 1)) if T.u.nnz() else T
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())

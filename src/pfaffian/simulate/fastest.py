@@ -14,6 +14,7 @@ import numpy as np
 
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control
+from pfaffian.control.open_loop import is_open
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.model.contact import compliant
 from pfaffian.model.mechanism import Mechanism
@@ -44,13 +45,13 @@ class Fastest(NamedTuple):
 
 
 def fastest(
-    m: Mechanism, control: Control | None, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
+    m: Mechanism, control: Control, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
 ) -> Fastest | None:
     """The fastest part at one state; None where its rate is not finite.
 
-    q (nq,), v (nv,), w: inputs of the run, z: what the law integrates, p: parameters.   control: in continuous time, or None.
+    q (nq,), v (nv,), w: inputs of the run, z: what the law integrates, p: parameters.   control: a law in continuous time.
     """
-    names, f = _parts(m, control, law_digest(control, m) if control else None)
+    names, f = _parts(m, control, law_digest(control, m))
     M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return None
@@ -180,14 +181,14 @@ def _touching(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
 
 
 @remembered(16)
-def _parts(m: Mechanism, control: Control | None, law: str | None) -> tuple[list[str], ca.Function]:
+def _parts(m: Mechanism, control: Control, digest: str) -> tuple[list[str], ca.Function]:
     """Names, and (q, v, w, z, t, p) -> M, A, and for each name df/dq K and df/dv of its force f."""
     T = symbols(m)
-    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)
+    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
     u = command_of(T, control, Scheme(), z, w).u
     rest = Terms(m, T.q, ca.SX.zeros(m.nv, 1), T.u, T.t).c
     forces = named_forces(T.kinematics) | {"gravity": -rest, "motion": rest - T.c}
-    forces |= {"the control law" if control else "the inputs": T.B @ u}
+    forces |= {"the inputs" if is_open(control) else "the control law": T.B @ u}
     K, slopes = T.kinematics.kinematic_matrix, []
     for F in forces.values():
         slopes += [ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Command, Control
+from pfaffian.control.open_loop import is_open
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from pfaffian.dynamics.response import response, slopes
 from pfaffian.errors import ModelError
@@ -197,21 +198,21 @@ def linearise(
     system = as_system(m)
     m = system.mechanism
     refuse_distributions(m, "linearise")
-    arguments(None, control, None)
-    refuse(control, "linearise")
-    near = _function(m, control, law_digest(control, m) if control else None)
-    names = input_names(m, control)
+    _, law, _ = arguments(m, None, control, None)
+    refuse(law, "linearise")
+    near = _function(m, law, law_digest(law, m))
+    names = input_names(m, law)
     u0 = runs(u, names, np.zeros(len(names)), "u")
     given = [configurations(m, q), velocities(m, v), u0, parameter_values(m, parameters)]
     if any(len(x) != 1 for x in given):
         raise ModelError("linearise takes one state at a time")
     q0, v0, w0, p0 = (x[0] for x in given)
-    z0 = floats(control.z if control and z is None else z or (), "z")
-    if z0.shape != (len(control.z) if control else 0,):
-        raise ModelError(f"z has shape {z0.shape}: ({len(control.z) if control else 0},) is needed")
+    z0 = floats(law.z if z is None else z, "z")
+    if z0.shape != (len(law.z),):
+        raise ModelError(f"z has shape {z0.shape}: ({len(law.z)},) is needed")
     off, *parts = (np.array(x) for x in near(q0, v0, w0, z0, as_number(t, "t"), p0))
     check_on_constraints(m, off[None])
-    found = _assembled(m, control, _Parts(*parts), v0, names)
+    found = _assembled(m, law, _Parts(*parts), v0, names)
     return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.own_state else found
 
 
@@ -259,7 +260,7 @@ class _Parts(NamedTuple):
     z_rate: Any
 
 
-def _assembled(m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray, names: tuple[str, ...]) -> Linearised:
+def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tuple[str, ...]) -> Linearised:
     nq, nv, nz = m.nq, m.nv, len(x.z_rate)
     Z_q, Z_v = (x.back @ basis(P) for P in (x.P_q, x.P_v))
     k, l = Z_q.shape[1], Z_v.shape[1]
@@ -279,7 +280,7 @@ def _assembled(m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray,
     still = all(np.linalg.norm(part) <= bound for part, bound in zip(parts, bounds, strict=True))
     labels = [f"{letter}{i}" for letter, count in (("d", k), ("s", l), ("z", nz)) for i in range(count)]
     units = ["kg^0.5 m"] * k + ["kg^0.5 m/s"] * l + ["1"] * nz
-    input_units = m.u_units if control is None else ("1",) * len(control.w_names) + m.u_units[len(m.actuators) :]
+    input_units = m.u_units if is_open(law) else ("1",) * len(law.w_names) + m.u_units[len(m.actuators) :]
     n = k + l + nz
     return Linearised(
         rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names,
@@ -288,10 +289,10 @@ def _assembled(m: Mechanism, control: Control | None, x: _Parts, v0: np.ndarray,
 
 
 @remembered(16)
-def _function(m: Mechanism, control: Control | None, law: str | None) -> ca.Function:
+def _function(m: Mechanism, control: Control, digest: str) -> ca.Function:
     """(q, v, w, z, t, p) -> residuals of the constraints, and _Parts."""
     T = symbols(m)
-    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z) if control else 0)
+    w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
     command = command_of(T, control, Scheme(), z, w)
     parts = _near(T.under(command.u), command, z, w)
     return ca.Function("near", [T.q, T.v, w, z, T.t, m.p_symbols], [ca.densify(x) for x in (off_constraints(T), *parts)])

@@ -49,6 +49,10 @@ HEAVY = 1e-4
 DESCENT, LEAST = 200, 1e-4
 """Most steps of a descent, and the part of a step below which it has ended beside the constraints."""
 
+STALLED, FALLS = 16, 0.99
+"""Steps of a descent that may pass until the squares of phi have fallen to a part of what they were: beyond, phi is about as
+small as it becomes near there."""
+
 STRIDE = 0.5
 """Largest turn of one iteration [rad]: a full Newton step far from the solution would end on a distant branch."""
 
@@ -195,21 +199,30 @@ def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """`settle` from where each run's phi falls to from q (runs, nq): no step is followed further than it makes phi smaller.
 
     A whole step from far away may lead further off, and beside a ridge, as where frames that should coincide are half a turn
-    apart, phi falls too slowly for `settle`, which then gives up. It takes some hundred steps.
+    apart, phi falls too slowly for `settle`, which then gives up. It takes some hundred steps; where phi stays open, some
+    STALLED beyond those that bring it down.
     """
-    found, part = _there(problem, q, v), np.ones(len(q))
+    found, part, waited = _there(problem, q, v), np.ones(len(q)), np.zeros(len(q), dtype=int)
+    before = _squares(found)
     for _ in range(DESCENT):
-        going = np.flatnonzero(~found.closed & (part > LEAST))
+        going = np.flatnonzero(~found.closed & (part > LEAST) & (waited < STALLED))
         if not len(going):
             break
         some, now = problem.take(going), found.take(going)
         step = _step(some, now.q, now.v).q - now.q
         step[~np.isfinite(step).all(axis=1)] = 0
         trial = _there(some, check_configuration(problem.m, now.q + part[going, None] * step), now.v)
-        nearer = np.square(trial.parts[0]).sum(axis=1) < np.square(now.parts[0]).sum(axis=1)
+        left = _squares(trial)
+        nearer, falls = left < _squares(now), left < FALLS * before[going]
         found.put(going[nearer], trial.take(nearer))
         part[going] = np.minimum(1, part[going] * np.where(nearer, 2, 0.5))
+        before[going], waited[going] = np.where(falls, left, before[going]), np.where(falls, 0, waited[going] + 1)
     return settle(problem, found.q, v)
+
+
+def _squares(s: State) -> np.ndarray:
+    """(runs,) sum of the squares of phi."""
+    return np.asarray(np.square(s.parts[0]).sum(axis=1))
 
 
 def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> np.ndarray:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pfaffian.control.digest import digest as law_digest
 from pfaffian.errors import ModelError, RunWarning, notice
 from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.result import as_result
@@ -101,7 +100,7 @@ def resumed(s: Simulation, end: End, runs: int, when: Times) -> Start:
 def identity(s: Simulation) -> str:
     """Digest of all that a state belongs to: the mechanism, the kind of state, the law and the switches."""
     m = s.mechanism
-    parts = (digest(m), s.system.name, s.system.digest, s.control and law_digest(s.control, m), s.changing.digests, s.nx)
+    parts = (digest(m), s.system.name, s.system.digest, s.law, s.changing.digests, s.nx)
     return sha256(repr(parts).encode()).hexdigest()
 
 

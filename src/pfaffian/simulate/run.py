@@ -169,7 +169,7 @@ def run(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, extra = arguments(scheme, control, outputs)
+    scheme, law, extra = arguments(m, scheme, control, outputs)
     end = None
     if start_from is not None:
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
@@ -183,19 +183,19 @@ def run(
     seeds = check_seeds(seed)
     bound = as_bound(error_bound)
     changing = as_switches(m, switches)
-    due = compiled_instants(control, changing, when.step)
+    due = compiled_instants(law, changing, when.step)
     with progress_line(m.name, progress):
         given_start = None if end else start_from_guess(m, q, guess, v, parameters, when.start, backend)
     runs, values = (len(given_start.q), given_start.problem.p) if given_start else (len(end.x), end.p)  # type: ignore[union-attr]
-    check_parameters(control, m, values)
-    series = constant_or_series(u, input_names(m, control), u_step is not None, runs)
+    check_parameters(law, m, values)
+    series = constant_or_series(u, input_names(m, law), u_step is not None, runs)
     if u_step is not None:
         tell_short(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
     workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     recording = as_recording(record)
     recorded = as_record(recording.signals if recording else record, count)
-    simulation = Simulation(system, scheme, control, extra, recorded, changing.next)
+    simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
     with progress_line(m.name, progress):
         tally = tally_of(recording, simulation.signals, when.every, when.start, when.step)
         check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)

@@ -30,19 +30,12 @@ WHOLE = 1e-9
 """Part of a period by which it may differ from a whole number of steps."""
 
 
-def parts_of(control: Control | None) -> tuple[LawPart, ...]:
-    """What is called once a period; nothing where there is no law, or one in continuous time."""
-    return control.parts if control else ()
-
-
-def layout_of(control: Control | None, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
+def layout_of(control: Control, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
     """The layout of d: what the law holds, and the switched parameters; its sizes are stored under the law's digest."""
-    parts = parts_of(control)
-    if not parts:
+    if not control.parts:
         return layout((), (), switched)
-    assert control is not None
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
-    return layout(parts, kernel.noted(key, lambda: {"sizes": sizes(part_functions(control, m))})["sizes"], switched)
+    return layout(control.parts, kernel.noted(key, lambda: {"sizes": sizes(part_functions(control, m))})["sizes"], switched)
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
@@ -50,20 +43,20 @@ def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
     return Command(at.u(d, nu, t), signals={name: d[where, 0] for name, where in at.signals.items()})
 
 
-def refuse(control: Control | None, what: str, instead: str = "use run") -> None:
+def refuse(control: Control, what: str, instead: str = "use run") -> None:
     """Raise ModelError if the law is one in discrete time, where `what` needs continuous time.   instead: the way out."""
-    if parts_of(control):
+    if control.parts:
         raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: {instead}")
 
 
-def in_python(control: Control | None) -> LawPart | None:
+def in_python(control: Control) -> LawPart | None:
     """The part that is called between the steps, and its sensors and all modes with it; None where all is compiled."""
-    return next((part for part in parts_of(control) if part.python), None)
+    return next((part for part in control.parts if part.python), None)
 
 
-def rates(control: Control | None) -> list[list[LawPart]]:
+def rates(control: Control) -> list[list[LawPart]]:
     """The parts that are sampled in compiled code; successive ones of equal period and phase form a group."""
-    parts = [part for part in parts_of(control) if part.python is None]
+    parts = [part for part in control.parts if part.python is None]
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
 
@@ -82,12 +75,11 @@ class Loads(NamedTuple):
 
 
 def samplers(
-    system: System, control: Control | None, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
+    system: System, control: Control, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
 ) -> tuple[ca.Function, ...]:
     """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z; d], w (nw, 1)."""
-    if not parts_of(control):
+    if not control.parts:
         return ()
-    assert control is not None
     m = system.mechanism
     answer_of = {answer.part: answer for answer in part_functions(control, m)}
 
@@ -155,14 +147,14 @@ def pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
     d[slots.given], d[slots.ring] = line[of(slice(n))], line[of(slice(n, None))]
 
 
-def instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
+def instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
     """Period and phase of each sampler in steps of `step` [s]: parameters are switched at every step, before any law."""
     return [(1, 0)] * bool(switches.names) + sampling([group[0] for group in rates(control)], step)
 
 
-def compiled_instants(control: Control | None, switches: Switches, step: float) -> list[tuple[int, int]]:
+def compiled_instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
     """Those of the samplers in the compiled loop: none beside a law in Python. Raises ModelError: as `sampling`."""
-    found = [*instants(control, switches, step), *sampling([part for part in parts_of(control) if part.python], step)]
+    found = [*instants(control, switches, step), *sampling([part for part in control.parts if part.python], step)]
     return [] if in_python(control) else found
 
 
@@ -199,18 +191,18 @@ def check_seeds(seed: Any) -> int:
     return len(found)
 
 
-def provenance(control: Control | None, switches: Switches, seed: Any) -> dict[str, Any]:
+def provenance(control: Control, switches: Switches, seed: Any) -> dict[str, Any]:
     """Attributes of a result that describe its laws in discrete time and its switches."""
     attributes = {"switches": json.dumps(switches.names)} if switches.names else {}
-    if not parts_of(control):
+    if not control.parts:
         return attributes
     parts = [
         {"name": p.title, "period": p.period, "phase": p.phase, "latency": p.latency, "hold": p.hold}
         | ({"python": "called between compiled steps, which is slow"} if p.python else {})
-        for p in parts_of(control)
+        for p in control.parts
     ]
     return (
         attributes
         | {"sampling": json.dumps(parts)}
-        | ({"seed": np.asarray(seed).tolist()} if any(p.random for p in parts_of(control)) else {})
+        | ({"seed": np.asarray(seed).tolist()} if any(p.random for p in control.parts) else {})
     )

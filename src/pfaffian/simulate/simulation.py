@@ -16,6 +16,7 @@ from pfaffian.control import law
 from pfaffian.control.digest import digest as law_digest
 from pfaffian.control.law import Control, Fault
 from pfaffian.control.layout import Layout, entries, units
+from pfaffian.control.open_loop import is_open, open_loop
 from pfaffian.dynamics import FORMULATIONS
 from pfaffian.dynamics.controlforce import fault as servo_fault
 from pfaffian.errors import ModelError, brief
@@ -23,7 +24,7 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate import activation
 from pfaffian.simulate.faults import Faults
 from pfaffian.simulate.integrators import INTEGRATORS, Integrator
-from pfaffian.simulate.sampling import in_python, layout_of, parts_of
+from pfaffian.simulate.sampling import in_python, layout_of
 from pfaffian.simulate.signals import (
     MotionOutput,
     Output,
@@ -41,8 +42,11 @@ from pfaffian.simulate.tracing import Traced, arrival_flags, entering_step, proj
 from pfaffian.terms.digest import digest
 
 
-def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tuple[str, Output], ...]]:
-    """Scheme and outputs of a run for a Simulation. Raises ModelError: one of the three arguments is of another type."""
+def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, Control, tuple[tuple[str, Output], ...]]:
+    """Scheme, law and outputs of a run for a Simulation; without a law the machine runs under the open loop.
+
+    Raises ModelError: one of the three is of another type.
+    """
     if scheme is not None and not isinstance(scheme, Scheme):
         known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
         which = next((k for k, names in known.items() if isinstance(scheme, str) and scheme in names), None)
@@ -58,15 +62,11 @@ def arguments(scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, tuple[tu
     for name, f in (outputs or {}).items():
         if not isinstance(name, str) or not name or not (callable(f) or isinstance(f, MotionOutput)):
             raise ModelError(f"outputs: {{name: function of the kinematics}} is needed, got {brief(name)}: {brief(f)}")
-    return scheme or Scheme(), tuple((outputs or {}).items())
+    return scheme or Scheme(), control or open_loop(m), tuple((outputs or {}).items())
 
 
-def input_names(m: Mechanism, control: Control | None) -> tuple[str, ...]:
-    """Inputs of a run: those of the mechanism; under a law those of the law, then the wrenches from outside.
-
-    Raises ModelError: two of one name."""
-    if control is None:
-        return m.u_names
+def input_names(m: Mechanism, control: Control) -> tuple[str, ...]:
+    """Inputs of a run: those of its law, then the wrenches from outside. Raises ModelError: two of one name."""
     for name in control.w_names:
         if name in m.wrench_names:
             raise ModelError(f"the control law and a wrench from outside both have an input {name!r}; give one another name")
@@ -90,12 +90,12 @@ class Simulation:
     Its state is [x; z; d]: x of the system, z what the control law integrates, d what it holds from one of its instants to the
     next. Its inputs are w. It is made for one run, from the functions as they are then; two are equal if their keys are.
 
-    control: None: w are the mechanism's inputs.   switches: parameters that change during the run.
+    control: the law.   switches: parameters that change during the run.
     """
 
     system: System
     scheme: Scheme
-    control: Control | None = None
+    control: Control
     outputs: tuple[tuple[str, Output], ...] = ()
     record: Record = "all"
     switches: tuple[tuple[str, Next], ...] = ()
@@ -107,7 +107,7 @@ class Simulation:
     @property
     def z(self) -> tuple[float, ...]:
         """Start values of what the control law integrates."""
-        return self.control.z if self.control else ()
+        return self.control.z
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Simulation) and self.key == other.key
@@ -123,7 +123,7 @@ class Simulation:
     @cached_property
     def law(self) -> str:
         """Digest of the control law."""
-        return law_digest(self.control, self.mechanism) if self.control else ""
+        return law_digest(self.control, self.mechanism)
 
     @cached_property
     def changing(self) -> Switches:
@@ -151,14 +151,13 @@ class Simulation:
     def faults(self) -> Faults:
         """What may stop a run beyond the faults of the step itself."""
         servos, limit = self.mechanism.servos, self.system.limit
-        parts = parts_of(self.control)
         return Faults(
-            law=self.control.faults if self.control else (),
+            law=self.control.faults,
             servo=(Fault(servo_fault(servos)),) if servos else (),
             limit=(Fault(limit[0]),) if limit else (),
             integrator=tuple(Fault(meaning) for meaning in INTEGRATORS[self.scheme.integrator].faults),
             arriving=self.arriving,
-            sampled=tuple(fault for part in parts for fault in part.faults),
+            sampled=tuple(fault for part in self.control.parts for fault in part.faults),
             python=(Fault(PYTHON_FAULT),) if in_python(self.control) else (),
         )
 
@@ -171,7 +170,7 @@ class Simulation:
             self.system.holds,
             self.system.limit and self.system.limit[0],
             [(f.name, getattr(self.scheme, f.name)) for f in fields(self.scheme)],
-            self.control and (self.law, len(self.control.z), self.control.w_names, [f.meaning for f in self.control.faults]),
+            (self.law, len(self.control.z), self.control.w_names, [f.meaning for f in self.control.faults]),
             [(name, output_digest(name, x, self.mechanism)) for name, x in self.outputs],
             self.record,
             self.changing.digests,
@@ -189,14 +188,14 @@ class Simulation:
     def signals(self) -> dict[str, tuple[Signal, int]]:
         """Recorded signals in order, with the entries of each."""
         known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
-        if self.control is None and not self.outputs and self.system.signals is None and not self.changing.names:
+        if is_open(self.control) and not self.outputs and self.system.signals is None and not self.changing.names:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
         known = {**known, **{name: x.signal for name, x in self.outputs if isinstance(x, MotionOutput)}}
         known |= {p.name: Signal(p.unit or "1") for p in self.mechanism.parameters if p.name in self.changing.names}
-        of_law, named = (units(self.control), entries(self.control)) if self.control else ({}, {})
+        named = entries(self.control)
         known |= {
             name: _of_law(self.mechanism, name, unit, named.get(name, ()), self.sizes.get(name, 0))
-            for name, unit in of_law.items()
+            for name, unit in units(self.control).items()
         }
         signals = {name: (known.get(name, Signal("per component")), size) for name, size in self.sizes.items()}
         check_names(signals)

@@ -46,7 +46,7 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
     found = close(given)
     open_ = ~found.satisfied
     if open_.all():
-        raise RunError(explain(given.problem, 0, given.q, given.v))
+        raise RunError(explain(given.problem, found.lost.take([0]), given.q, given.v))
     found.q[open_], found.v[open_] = given.q[open_], given.v[open_]
     messages = [""] * len(open_)
     for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, found.lost), strict=True):

@@ -137,12 +137,11 @@ def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHO
     return part, now
 
 
-def explain(problem: Problem, run: int, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
-    """Why a run fails that does not close from q, v (runs, n): the held coordinates or rates in its way, which takes a search,
-    or the row that is left."""
-    where = f" in run {run}" if len(q) > 1 else ""
-    one, q, v = problem.take([run]), q[[run]], v[[run]]
-    state = pursue(one, q, v, search=search)
+def explain(problem: Problem, state: State, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
+    """Why the first run fails that does not close from q, v (runs, n) but ends in a state: the held coordinates or rates in its
+    way, which takes a search, or the row that is left."""
+    where = " in run 0" if len(q) > 1 else ""
+    one, q, v = problem.take([0]), q[[0]], v[[0]]
     if not search:
         return f"{BLOCKED}: {open_row(problem.m, state)[0]}{where}{UNSEARCHED}"
     closed = not _open(state)[0]
@@ -208,6 +207,8 @@ def _unit(m: Mechanism, entries: np.ndarray) -> str:
 def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     """Held coordinates of which no single one is to blame, with the nearest values at which all of them close."""
     m = one.m
+    if not one.held.q.any():
+        return ""
     begin = pursue(one.released(), q, v, anywhere=True)
     if _open(begin)[0]:
         return ""

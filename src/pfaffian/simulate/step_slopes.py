@@ -44,8 +44,9 @@ directions at once it would make of the text."""
 
 def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
     """A mechanism under a law, whose step has a derivative. Raises ModelError: it has none; arguments of another type."""
-    chosen, _ = arguments(scheme, control, None)
-    s = Simulation(as_system(m), chosen, control, (), ("q", "v"), ())
+    system = as_system(m)
+    chosen, law, _ = arguments(system.mechanism, scheme, control, None)
+    s = Simulation(system, chosen, law, (), ("q", "v"), ())
     _check(s, what)
     return s
 

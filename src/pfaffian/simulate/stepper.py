@@ -346,7 +346,7 @@ def stepper(
     """
     system = as_system(m)
     m = system.mechanism
-    scheme, extra = arguments(scheme, control, outputs)
+    scheme, law, extra = arguments(m, scheme, control, outputs)
     check_options(backend, 1)
     check_seed(seed)
     count = None if runs is None else as_whole(runs, "runs")
@@ -358,11 +358,11 @@ def stepper(
         backend,
         as_flag(strict, "strict"),
     )
-    if in_python(control):
+    if in_python(law):
         raise ModelError(
             "stepper: a law in Python needs no stepper to call it: call it in your loop, and give s.step its inputs"
         )
-    input_names(m, control)
+    input_names(m, law)
     changing = as_switches(m, switches)
     recorded = as_record(("q", "v", *record) if isinstance(record, list | tuple) else record, count or 1)
-    return Stepper(Simulation(system, scheme, control, extra, recorded, changing.next), options)
+    return Stepper(Simulation(system, scheme, law, extra, recorded, changing.next), options)

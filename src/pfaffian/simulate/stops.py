@@ -91,7 +91,7 @@ def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     """status -> Finder, for the statuses that are needed."""
     m = s.mechanism
     found: dict[int, Finder] = {}
-    if s.control and DIVERGED in needed:
+    if DIVERGED in needed:
         found[DIVERGED] = partial(_no_number, m, s.control, step)
     for status, fault in enumerate(s.faults.listed(), start=len(CAUSES)):
         if status in needed and fault.reason:

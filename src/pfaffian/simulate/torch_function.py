@@ -95,18 +95,8 @@ def _numbers(x: Any) -> np.ndarray:
     return array
 
 
-def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
-    """The autograd function: its values by one kernel, the slopes in its derivative by another."""
-    first = np.cumsum([0, *pair.value.shape.inputs])
-
-    def of_kernel(tensors: tuple[Any, ...], of: Any) -> Any:
-        # DLPack shares the memory, also between a PyTorch and a NumPy that were not built for each other.
-        found = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
-        return torch.from_dlpack(found).to(tensors[0].device)
-
-    def by_input(tensors: tuple[Any, ...]) -> Any:
-        """(..., inputs, n)"""
-        return Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
+def _batched(torch: Any) -> Any:
+    """The base of autograd functions that take a further batch before that of their tensors."""
 
     class Batched(torch.autograd.Function):
         @classmethod
@@ -117,6 +107,23 @@ def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
                 own = x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
                 moved.append(own.reshape(own.shape[0], *[1] * (most + 1 - own.dim()), *own.shape[1:]))
             return cls.apply(*moved), 0
+
+    return Batched
+
+
+def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
+    """The autograd function: its values by one kernel, the slopes in its derivative by another."""
+    Batched: Any = _batched(torch)
+    first = np.cumsum([0, *pair.value.shape.inputs])
+
+    def of_kernel(tensors: tuple[Any, ...], of: Any) -> Any:
+        # DLPack shares the memory, also between a PyTorch and a NumPy that were not built for each other.
+        found = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
+        return torch.from_dlpack(found).to(tensors[0].device)
+
+    def by_input(tensors: tuple[Any, ...]) -> Any:
+        """(..., inputs, n)"""
+        return Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
 
     class Slopes(Batched):
         @staticmethod

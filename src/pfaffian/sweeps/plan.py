@@ -137,12 +137,12 @@ class Sweep:
     def identity(self) -> dict[str, Any]:
         """What determines the bits of the store."""
         o, m = self.options, self.system.mechanism
-        scheme, extra = arguments(o.get("scheme"), o.get("control"), o.get("outputs"))
+        scheme, law, extra = arguments(m, o.get("scheme"), o.get("control"), o.get("outputs"))
         changing = as_switches(m, o.get("switches"))
         recording = as_recording(self.keep)
         record = as_record(recording.signals if recording else self.keep, 2)
         kept = recording and (recording.over_time, sorted(recording.statistics.items()))
-        simulation = Simulation(self.system, scheme, o.get("control"), extra, record, changing.next)
+        simulation = Simulation(self.system, scheme, law, extra, record, changing.next)
         others = {name: x for name, x in o.items() if name not in (*TRACED, *HOW)}
         return {
             "mechanism, law, scheme, outputs and switches": simulation.key,

@@ -1,0 +1,39 @@
+"""No law is a law that does nothing: the inputs of a machine go to it, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pfaffian as pf
+from pfaffian import control
+from pfaffian.control.open_loop import is_open, open_loop
+from tests.simulate.machines import pendulum
+from tests.tolerance import ALGEBRA, close
+
+
+def pushed() -> pf.Mechanism:
+    m = pendulum()
+    return m.with_(forces=(*m.forces, pf.wrench("push", m.bodies[0].name)))
+
+
+MACHINES = pytest.mark.parametrize("make", [pendulum, pushed])
+
+
+@MACHINES
+def test_its_inputs_are_those_of_the_machine(make):
+    m = make()
+    law = open_loop(m)
+    assert law is open_loop(m) and is_open(law) and not is_open(control.Control(lambda T, z, w, y: control.Command(w)))
+    assert law.w_names == m.motor_names and not (law.z or law.faults or law.parts)
+    assert pf.linearise(m, m.neutral()).input_units == m.u_units
+
+
+@MACHINES
+def test_a_step_is_that_of_the_machine_alone(make):
+    """Explicit Euler by hand, with forward dynamics that know of no law."""
+    m, h = make(), 1e-3
+    u, v = np.arange(1.0, 1.0 + len(m.u_names)), np.array([0.5])
+    r = pf.run(m, [0.3], v, u=u, duration=h, step=h, scheme=pf.Scheme(integrator="euler"), backend="numpy", error_bound=np.inf)
+    close(r.v.values[-1], v + h * pf.forward_dynamics(m, [0.3], v, u).v_dot, ALGEBRA, "speed")
+    np.testing.assert_array_equal(r.u.values[0], u)

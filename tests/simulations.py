@@ -1,0 +1,16 @@
+"""Simulations for tests that look below `pf.run`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pfaffian.control.law import Control
+from pfaffian.control.open_loop import open_loop
+from pfaffian.simulate.simulation import Simulation
+from pfaffian.simulate.step import Scheme
+from pfaffian.simulate.system import System
+
+
+def simulation(system: System, scheme: Scheme, law: Control | None = None, *others: Any, **named: Any) -> Simulation:
+    """As Simulation; without a law that of the open loop."""
+    return Simulation(system, scheme, law or open_loop(system.mechanism), *others, **named)
