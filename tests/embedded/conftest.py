@@ -25,6 +25,12 @@ def gcc() -> str:
     return path
 
 
+@pytest.fixture
+def measuring(gcc: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stack is measured by gcc, whatever compiles the library's own code: not every compiler tells it."""
+    monkeypatch.setenv("PFAFFIAN_CC", gcc)
+
+
 def said_by_test(gcc: str, folder: Path, name: str, *flags: str) -> subprocess.CompletedProcess:
     """The written test, compiled without a library of mathematics, and run."""
     program = folder.resolve() / f"{name}-test"

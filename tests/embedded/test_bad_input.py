@@ -148,6 +148,7 @@ def cli(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.usefixtures("measuring")
 def test_a_file_of_python(cli, gcc):
     status, out, err = cli("My-law.py", "--period", "0.01", "--set", "gain=3", "--out", "c")
     assert (status, err) == (0, "") and sorted(os.listdir("c")) == ["my_law.c", "my_law.h", "my_law_test.c"]

@@ -214,6 +214,7 @@ def test_the_same_flight(name, gcc, tmp_path):
         assert np.array_equal(flown[signal].values.view(np.int64), again[signal].values.view(np.int64)), signal
 
 
+@pytest.mark.usefixtures("measuring")
 def test_the_thesis_quadcopter_flies_the_same_loop(gcc, tmp_path):
     """The law at 200 Hz in C within the flight of the study, upside down and back: not one bit differs. [konz25 5.6]"""
     study = load("konz-quadcopter", folder(), PARTS)
@@ -235,6 +236,7 @@ def test_the_thesis_quadcopter_flies_the_same_loop(gcc, tmp_path):
         assert np.array_equal(flown[signal].values.view(np.int64), again[signal].values.view(np.int64)), signal
 
 
+@pytest.mark.usefixtures("measuring")
 def test_all_that_flies_is_written(gcc, tmp_path):
     """Observers, filter with late measurements, tracking within limits and force control: the whole agent. [konz25 fig. 5.5]"""
     study = load("konz-flight", folder(), PARTS)

@@ -84,6 +84,7 @@ def within_limits(study):
     return control.discrete(law, 0.005)
 
 
+@pytest.mark.usefixtures("measuring")
 def test_a_quadcopter_s_law_within_limits_flies_in_floats(gcc, tmp_path):
     """A looping and a flip from a start beside them, so that limits are met: within 1 mm of the law in double, below 8 kB."""
     study = load("konz-quadcopter", folder(), PARTS)

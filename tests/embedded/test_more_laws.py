@@ -229,6 +229,7 @@ def test_the_error_of_single_is_that_of_its_outputs_beside_those_of_double(gcc, 
 
 
 @pytest.mark.parametrize(("name", "precision"), [("integral", "double"), ("integral", "single"), ("limited", "double")])
+@pytest.mark.usefixtures("measuring")
 def test_the_stack_that_is_said_is_enough(name, precision, tmp_path):
     """Without optimisation gcc takes less than what is computed, and not much less: calls within calls are followed."""
     made = pf.export(*LAWS[name](), tmp_path, name="law", precision=precision)
@@ -255,6 +256,7 @@ def position_filter(samples=64):
     )
 
 
+@pytest.mark.usefixtures("measuring")
 def test_a_filter_of_many_samples_needs_little_stack(tmp_path):
     """With 64 of them, in double and without optimisation: they stand in the state, and values on the way in the work."""
     made = pf.export(position_filter(), FREE, tmp_path, name="law")

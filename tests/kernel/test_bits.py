@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 import pytest
 
+from pfaffian.kernel.build import toolchain
 from pfaffian.kernel.call.kernel import from_program
 from pfaffian.kernel.functions.elementary import FUNCTIONS
 from pfaffian.kernel.program.program import Program, Step
@@ -42,6 +43,19 @@ def test_random_programs(compiler, seed, random_program, awkward, monkeypatch):
             wanted = interpreted(*inputs)
             for threads in (1, 2):
                 assert equal(kernel(*inputs, threads=threads), wanted), (lanes, backend, batch, threads)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_an_object_does_not_tell_where_its_text_lay(compiler, monkeypatch, tmp_path):
+    """Or one that was lost would come back as another, and the store hold both."""
+    monkeypatch.setenv("PFAFFIAN_CC", compiler)
+    made = []
+    for folder in (tmp_path / "here", tmp_path / "there"):
+        folder.mkdir()
+        (folder / "a.c").write_text("double twice(double x) { return x + x; }")
+        toolchain.compile_source(toolchain.needed_compiler(), folder / "a.c", folder / "a.so", "strict")
+        made.append((folder / "a.so").read_bytes())
+    assert made[0] == made[1]
 
 
 def test_every_operation_on_many_runs(random_program, awkward):

@@ -1,11 +1,13 @@
 """Constraints that come on: met where the motion leads to them, and a stop that tells how far off it was where it does not."""
 
+from types import SimpleNamespace
+
 import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
-from pfaffian.simulate import activation
+from pfaffian.simulate import activation, adaptive
 from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import MET, close
 
@@ -83,11 +85,27 @@ def test_another_kind_stays_out_of_it():
     close(r["v"].values[-1, 1], 0.0, MET, "stopped")
 
 
-def test_an_accurate_run_stops_too():
-    m = slide([floor(0.3, late)], gravity=(0, 0, 0))
-    with pytest.warns(pf.RunWarning, match=AWAY):
-        r = pf.run_adaptive(m, times=np.linspace(0, 0.5, 6), max_step=0.1)
-    assert float(r["status"]) > 2 and float(r["stopped"]) <= 0.2 and not np.nan_to_num(r["q"].values).any()
+@pytest.mark.parametrize("at", [0.195, 0.3217])
+def test_an_accurate_run_stops_where_it_comes_on(at):
+    """Within a step of any length: what was before is recorded, and the time is that of the jump."""
+    m = slide([floor(0.3, lambda k: k.t > at)], gravity=(0, 0, 0))
+    with pytest.warns(pf.RunWarning, match=AWAY) as said:
+        r = pf.run_adaptive(m, {"x": 0.0}, {"x": 1.0}, times=np.linspace(0, 0.5, 51), max_step=0.2)
+    assert f"at t = {at} s" in str(said[0].message), said[0].message
+    before = r["time"].values <= at
+    close(r["stopped"].values, at, MET, "stopped at the jump")
+    close(r["q"].values[before, 0], r["time"].values[before], MET, "recorded until then")
+    assert float(r["status"]) > 2 and np.isnan(r["q"].values[~before]).all()
+
+
+def test_what_both_halves_of_a_step_follow_is_no_jump():
+    """Over the whole step it looked like one."""
+    looks = SimpleNamespace(arrival=lambda t, x, t_next, x_next: 7 if t_next - t > 0.3 else 0)
+    begin, end = (adaptive._Instant(t, np.zeros(2)) for t in (0.0, 0.5))
+    assert adaptive._arrived(looks, lambda t: np.zeros(2), begin, end) is None
+    jumps = SimpleNamespace(arrival=lambda t, x, t_next, x_next: 7 if t < 0.2 <= t_next else 0)
+    found = adaptive._arrived(jumps, lambda t: np.full(2, t), begin, end)
+    assert found.status == 7 and found.last.t == np.nextafter(0.2, 0) and (found.last.x == found.last.t).all()
 
 
 def test_a_switched_parameter_counts_as_coming_on():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import casadi as ca
@@ -179,12 +180,14 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
             # No step was short enough: the cause is a fault of a stage, if there was one.
             status = max(_fault(answer, side) for answer in tried) or DIVERGED
             break
-        if arrival := of.arrival(t, y, solver.t, solver.y):
-            return _Integrated(y, records, arrival, t)
         dense = solver.dense_output()
-        while k < len(times) and times[k] <= solver.t:
+        ended = _arrived(of, dense, _Instant(t, y), _Instant(solver.t, solver.y))
+        reached = ended.last.t if ended else solver.t
+        while k < len(times) and times[k] <= reached:
             records[k, 0] = of.at(of.on_constraints(dense(times[k]), times[k]), times[k])[4]
             k += 1
+        if ended:
+            return _Integrated(of.on_constraints(ended.last.x, reached), records, ended.status, reached)
         # Put the state back onto the constraints, with the slope there.
         solver.y = of.on_constraints(solver.y, solver.t)
         solver.f = solver.fun(solver.t, solver.y)
@@ -192,6 +195,44 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
         if status:
             break
     return _Integrated(solver.y, records, status, solver.t if status else np.nan)
+
+
+class _Instant(NamedTuple):
+    """The state x (nx,) at the time t [s]."""
+
+    t: float
+    x: np.ndarray
+
+
+class _Arrival(NamedTuple):
+    """last: the instant before a constraint comes on or jumps.   status: of that."""
+
+    last: _Instant
+    status: int
+
+
+HALVINGS = 60
+"""Halves of a step that are looked at for the time of a jump: then they are as short as rounding of the time."""
+
+
+def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Instant, end: _Instant) -> _Arrival | None:
+    """Where within a step, of which `dense` gives the states, a constraint comes on or jumps.
+
+    None where it does not: what seemed a jump over the whole step is a change that is followed in both of its halves.
+    """
+    status = of.arrival(*begin, *end)
+    for _ in range(HALVINGS if status else 0):
+        t = begin.t + (end.t - begin.t) / 2
+        if not begin.t < t < end.t:
+            break
+        middle = _Instant(t, dense(t))
+        if found := of.arrival(*begin, *middle):
+            status, end = found, middle
+        elif found := of.arrival(*middle, *end):
+            status, begin = found, middle
+        else:
+            return None
+    return _Arrival(begin, status) if status else None
 
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:

@@ -55,7 +55,8 @@ class Compiler:
         # gcc 12's tuning for a processor with AVX-512 makes one lane slower by 7 %, and eight no faster.
         if self.kind == "gcc" and NATIVE == "-march=native":
             native += ("-mtune=generic",)
-        quiet = ("-fno-sanitize=all",) if self.kind == "zig" else ()
+        # zig writes where the text lay into an object, which would be another one each time it is made.
+        quiet = ("-fno-sanitize=all", "-g0") if self.kind == "zig" else ()
         scheduled = SCHEDULED if self.kind == "gcc" and mode != "interpreter" else ()
         return FLAGS + native + quiet + MODES[mode] + scheduled
 
