@@ -104,6 +104,16 @@ def test_what_does_not_fit_is_refused(case):
         made(**changed)
 
 
+@pytest.mark.parametrize("name", ["reward", "terminated"])
+def test_one_number_of_each_machine_is_needed(name):
+    """A column would be broadcast against the rewards of all machines by whoever learns from them."""
+    for shape in ((N, 1), (), (N - 1,)):
+        env = made(**{name: lambda *state, shape=shape: np.zeros(shape)})
+        env.reset(seed=0)
+        with pytest.raises(ModelError, match=rf"{name} gives .*: \({N},\) is needed, a number of each machine"):
+            env.step(np.zeros((N, 1)))
+
+
 def test_states_of_others_and_singular_starts_are_refused():
     s, other = pf.stepper(pendulum(), runs=2), pf.stepper(pendulum(2.0), runs=2)
     with pytest.raises(ModelError, match="put: what was saved is of another mechanism"):

@@ -79,8 +79,8 @@ class Environment(VectorEnv):
         if again.size:
             self._start(again)
         q, v = s.q, s.v
-        reward = np.asarray(self._f.reward(q, v, u), dtype=float)
-        terminated = np.asarray(self._f.terminated(q, v), dtype=bool) | (s.status != 0)
+        reward = _of_each(self._f.reward(q, v, u), len(q), "reward").astype(float)
+        terminated = _of_each(self._f.terminated(q, v), len(q), "terminated").astype(bool) | (s.status != 0)
         truncated = (self.elapsed >= self._longest) & ~terminated
         reward[again], terminated[again], truncated[again] = 0.0, False, False
         self._ended = terminated | truncated
@@ -155,6 +155,14 @@ def vector_environment(
     machines.reset(starts.q[0], starts.v[0], correct_start=False)
     functions = _Functions(reward, terminated, observe, as_whole(steps, "steps"))
     return Environment(machines, starts, _limits(mechanism, machines.u_names, limits), functions, as_whole(longest, "longest"))
+
+
+def _of_each(value: Any, runs: int, what: str) -> np.ndarray:
+    """The (runs,) array that a caller's function gives. Raises ModelError: another shape."""
+    array = np.asarray(value)
+    if array.shape != (runs,):
+        raise ModelError(f"vector_environment: {what} gives {array.shape}: ({runs},) is needed, a number of each machine")
+    return array
 
 
 def _limits(m: Mechanism, names: tuple[str, ...], given: Any) -> np.ndarray:
