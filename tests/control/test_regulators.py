@@ -111,6 +111,7 @@ WRONG = {
         lambda: reg.battery_voltage(1, 0, full=2.0, empty=1.0, resistance=-1.0),
         "resistance must not be",
     ),
+    "a resistance of words": (lambda: reg.battery_voltage(1, 0, full=2.0, empty=1.0, resistance="a"), "^resistance: "),
     "no capacity": (lambda: reg.charge_step(1, 0, 1.0, capacity=0.0), "capacity must be above zero"),
     "a period of words": (lambda: reg.charge_step(1, 0, "a", capacity=1.0), "period"),
 }

@@ -12,11 +12,17 @@ from pfaffian.kernel.program import passes, stages
 from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.ops import OPS
 from pfaffian.kernel.program.program import Program, Step
+from pfaffian.kernel.program.tried import tried
 from pfaffian.kernel.text import source
 
 
 def same(a, b):
     return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+
+
+def test_every_step_that_is_tried_leads_to_an_output():
+    for program in tried():
+        assert len(passes.prune(program).steps) == len(program.steps)
 
 
 @pytest.mark.parametrize("seed", range(10))

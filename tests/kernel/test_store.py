@@ -256,6 +256,14 @@ def test_a_compiler_that_fails_on_a_full_disk_leaves_nothing(place, monkeypatch)
             path.rmdir()
 
 
+@pytest.mark.parametrize("forbidden", [os.W_OK, os.X_OK])
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch, forbidden):
+    """Whoever runs this, even one to whom no mode of a folder forbids anything."""
+    assert private_files.make_folder(tmp_path / "own") is None
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & forbidden)
+    assert private_files.make_folder(tmp_path / "own") == "it cannot be written to"
+
+
 def test_a_note_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left on device"):

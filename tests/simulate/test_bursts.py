@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 
+import casadi as ca
 import numpy as np
 import pytest
 
 import pfaffian as pf
+from pfaffian.simulate.accuracy import Watch
 from tests.wheeled_boards import blade, machine, snakeboard, trailer
 
 FACTOR = 5
@@ -69,9 +71,52 @@ def test_steps_where_directions_turn_fast_are_in_the_estimate(make, seed):
     assert bool(caught) == (found > 5e-5)
 
 
-def test_a_run_errs_the_same_in_a_batch():
+def test_a_reduced_run_errs_the_same_in_a_batch_and_whatever_its_bound():
     m = pf.reduce(trailer("planar"))
     one = turning(m.mechanism, 1)
     both = one | {"q": np.array([m.mechanism.neutral(), one["q"]]), "v": np.array([np.zeros(m.mechanism.nv), one["v"]])}
-    a, b = (pf.run(m, step=STEP, **how) for how in (one, both))
-    assert float(a.step_error) == float(b.step_error[1]) > 0
+    a, b, c = (pf.run(m, step=STEP, **how) for how in (one, both, one | {"error_bound": np.inf}))
+    assert float(a.step_error) == float(b.step_error[1]) == float(c.step_error) > 0
+
+
+H, STEPS, AT_LOOK, LATER = 1e-3, 60, 30, 46
+"""A run that is looked at at its start, which tells nothing, and at its middle; the steps in whose middle it is pushed most."""
+
+
+def pushing(t, step: int):
+    """A force of 1 N against the motion, for some steps."""
+    return -(ca if isinstance(t, ca.SX) else np).exp(-(((t / H - step - 0.5) / 2) ** 2))
+
+
+def fifth_differences(step: int) -> np.ndarray:
+    """Of the speed of 1 kg under that force, which RK4 integrates by Simpson's rule."""
+    t = H * np.arange(STEPS)
+    return np.diff(H / 6 * (pushing(t, step) + 4 * pushing(t + H / 2, step) + pushing(t + H, step)), 4)
+
+
+@pytest.mark.parametrize(
+    "largest",
+    [1e-6 * np.array([(1, 3.01), (1, 2.99), (0.98, 0.98 * 3.01)]), np.array([(0, 3.01e-11), (0, 2.99e-11)])],
+    ids=["beside those of a look", "beside rounding"],
+)
+def test_a_step_is_compared_where_differences_are_three_times_as_large_and_add_up_to_the_bound(monkeypatch, largest):
+    """Of the runs of a batch the first alone: the second is too even, the third errs too little."""
+    at = np.array([fifth_differences(AT_LOOK), fifth_differences(LATER)])
+    forces = largest / np.abs(at).max(axis=1)
+    total = STEPS * np.abs(forces @ at).mean(axis=1)  # relative to a largest speed of 1 m/s
+    sizes = [pf.Parameter("look", 0.0, "N"), pf.Parameter("later", 0.0, "N")]
+    force = pf.forces.generalised_force(
+        "pushes", lambda k: sizes[0].symbol * pushing(k.t, AT_LOOK) + sizes[1].symbol * pushing(k.t, LATER)
+    )
+    rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
+    m = pf.mechanism("block", [pf.body("b", 1.0)], [rail], forces=[force], parameters=sizes, gravity=(0, 0, 0))
+    compared, seen = Watch.compared, []
+
+    def kept(self, k, x, some):
+        seen.append((k, some.tolist()))
+        return compared(self, k, x, some)
+
+    monkeypatch.setattr(Watch, "compared", kept)
+    pf.run(m, None, [1.0], parameters=dict(zip(("look", "later"), forces.T, strict=True)), duration=STEPS * H, step=H,
+           error_bound=0.99 * total[0], backend="interpreter")  # fmt: skip
+    assert seen == [(LATER, [0])]

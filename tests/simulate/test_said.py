@@ -51,8 +51,9 @@ def test_a_closure_is_named():
 @pytest.mark.parametrize("missing", ["v", "a"])
 def test_zero_is_for_the_caller_to_say(missing):
     given = {"q": [0.3], "v": [0.0], "a": [0.0]}
-    with pytest.raises(pf.ModelError, match=rf"{missing} is missing: give \(1,\).*np.zeros\(1\)"):
-        pf.inverse_dynamics(pendulum(), **given | {missing: None})
+    for function in (pf.inverse_dynamics, pf.calculus.inverse_dynamics_derivatives):
+        with pytest.raises(pf.ModelError, match=rf"{missing} is missing: give \(1,\).*np.zeros\(1\)"):
+            function(pendulum(), **given | {missing: None})
     said = pf.inverse_dynamics(pendulum(), **given | {missing: {}})
     np.testing.assert_array_equal(said.u, pf.inverse_dynamics(pendulum(), **given).u)
 
