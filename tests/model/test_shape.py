@@ -173,3 +173,4 @@ def test_a_fine_mesh_is_made_coarser_without_losing_its_form() -> None:
     assert len(fine.faces) > 70_000 and 500 < len(coarse.faces) <= 3000
     np.testing.assert_allclose(np.ptp(coarse.vertices, axis=0), 2.0, rtol=0.1)
     assert len(simplified(box((1, 2, 3)), 3000).faces) == 12
+    assert not len(simplified(Solid(np.ones((3, 3)), np.array([[0, 1, 2]])), 3000).faces), "of a single point"

@@ -182,6 +182,11 @@ def test_a_damper_too_fast_for_the_step(damping):
     close(over.q.values[-1, 0], 0.1 + 1 / damping, 0.01 / damping, "comes to rest")
 
 
+def test_a_slow_spring_is_not_blamed_for_a_stop():
+    found, r = said(block(coil(100.0), pf.forces.generalised_force("ends", lambda k: ca.sqrt(0.05 - k.t))), [0.1], duration=0.1)
+    assert found and not any("the fastest is" in words for words in [*found, *pf.results.causes(r)])
+
+
 STIFF = 4e6
 """[N/m] at 1 kg: a step of 1 ms damps its motion by a quarter, so that a tenth of a second later none is left."""
 

@@ -58,7 +58,7 @@ def test_lines_across_parallel_axes_with_the_smallest_in_front(monkeypatch):
     assert [t.get_text() for t in ax.get_xticklabels()] == ["0\nx [m]", "0\ny", "0\nz", "0\nfar.b [m]"]
     assert [t.get_text() for t in ax.texts] == ["0.5", "10", "10.5", "10"]
     assert all(0 <= p[1] <= 1 for s in lines.get_segments() for p in s)
-    assert "10 drawn" in figure.get_suptitle()
+    assert "10 drawn" in figure.get_suptitle() and not any(s.get_visible() for s in ax.spines.values())
     np.testing.assert_allclose(lost.get_segments()[0][:, 1], [0, 0.6, 6 / 10.5], atol=1e-12)
     assert lost.zorder < lines.zorder and [t.get_text() for t in figure.legends[0].get_texts()] == ["without a value"]
 
