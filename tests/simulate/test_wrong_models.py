@@ -17,6 +17,16 @@ def test_a_joint_without_inertia():
             run()
 
 
+def test_a_joint_whose_motion_others_have_already():
+    """Four slides carry one body; of those along x, the outer one has it all."""
+    axes = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "again": (1, 0, 0)}
+    bodies = [pf.body(name) for name in list(axes)[:-1]] + [pf.body("again", 1.0)]
+    at = ["world", *axes]
+    joints = [pf.joint(n, "prismatic", at[i], n, axis=axis) for i, (n, axis) in enumerate(axes.items())]
+    with pytest.raises(pf.ModelError, match=r"joint 'x' moves no inertia.*joints beyond it move that the same way.*armature"):
+        pf.run(pf.mechanism("gantry", bodies, joints), duration=0.1)
+
+
 def test_parameters_that_no_body_can_have():
     mass = pf.Parameter("mass", 1.0, "kg")
     bob = pf.body("bob", mass, com=(1.0, 0, 0), inertia=(0, 1, 1))

@@ -77,7 +77,8 @@ def check_inertia(diagonal: ca.SX, joint: str) -> None:
     """Raise ModelError if a joint moves without any inertia, whatever the configuration."""
     if any(diagonal[i].is_zero() for i in range(diagonal.numel())):
         raise ModelError(
-            f"joint {joint!r} moves no inertia: all it carries lies on its axis; give a body inertia, or the joint armature"
+            f"joint {joint!r} moves no inertia: all it carries lies on its axis, or joints beyond it move that the same way; "
+            "give a body inertia, or the joint armature"
         )
 
 
