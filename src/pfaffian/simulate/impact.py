@@ -71,7 +71,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
     if not m.ideal:
         raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
     everything = np.ones_like(given.v, dtype=bool)
-    found = settle(given.problem._replace(held=given.problem.held._replace(q=everything, v=~everything)), given.q, given.v)
+    found = settle(given.problem._replace(fixed=given.problem.fixed._replace(q=everything, v=~everything)), given.q, given.v)
     if not found.satisfied.all():
         raise RunError(_why_not(m, found.take([foremost(found.off)[0]])))
     jump = found.v - given.v

@@ -228,11 +228,11 @@ def _midpoint(s: StepData) -> Moved:
         way = level_there.moving + s.h**2 * level_there.still
         way = ca.vertcat(way, ca.SX.zeros(ahead.numel() - way.numel(), 1))  # what a law integrates has no energy
         there = ahead + part * way
-        held = s.project(there + off, end, stage.near)
-        level, slope = s.energy(held, way, end)
+        projected = s.project(there + off, end, stage.near)
+        level, slope = s.energy(projected, way, end)
         least = (level_there.T_slope + s.h**2 * level_there.E_slope) / 4
         part = part + (E + s.h * level_there.power - level) / ca.fmax(ca.fmax(slope, least), NOTHING)
-        part, off = ca.fmax(-FARTHEST, ca.fmin(FARTHEST, part)), held - there
+        part, off = ca.fmax(-FARTHEST, ca.fmin(FARTHEST, part)), projected - there
         return ahead + part * way + off, part, off
 
     slope, found = first.rate, list[tuple[ca.SX, ca.SX]]()
@@ -279,19 +279,19 @@ PARALLEL = 1e-3
 
 class Stiffness(NamedTuple):
     """metric: W of M = W W^T.   by_q, by_v: df/dq K and df/dv (nv, nv) of the applied force f(q, v, t), springs and dampers of
-    all kinds.   held: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, empty without rows."""
+    all kinds.   projector: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, empty without rows."""
 
     metric: Any
     by_q: ca.SX
     by_v: ca.SX
-    held: ca.SX
+    projector: ca.SX
 
 
 def stiffness(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Stiffness:
     """The Stiffness at a state."""
-    held = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
+    projector = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
     by_q, by_v = (ca.sparsify(ca.jacobian(T.f, x)) for x in (T.q, T.v))
-    return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(held))
+    return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(projector))
 
 
 GAMMA = 1 - 2**-0.5
@@ -365,7 +365,7 @@ def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]
     stiff: Stiffness = unpack(first.terms, numbers)
     F, (r_q, r_v) = stiff.metric, of.into(x, t, r[: of.n, 0])
     K = Kinematics(m, of.show(x, t)[0], ca.SX(n, 1), t).kinematic_matrix
-    free = ca.SX.eye(n) - stiff.held if stiff.held.numel() else ca.SX.eye(n)
+    free = ca.SX.eye(n) - stiff.projector if stiff.projector.numel() else ca.SX.eye(n)
     by_q, by_v = (solve_W(F, ca.densify(part)) for part in (stiff.by_q, stiff.by_v))
     Z = solve_W(F, ca.densify(g * by_v + g**2 * by_q).T).T
     weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r_q)
