@@ -10,7 +10,8 @@ import pytest
 
 import pfaffian as pf
 from pfaffian import control
-from pfaffian.control import Command, Course
+from pfaffian.control import Course
+from studies.konz_course import LENGTH, PERIOD, START, STEP, agent, mechanism
 from tests.tolerance import close
 
 RANDOM = np.random.default_rng(31)
@@ -79,45 +80,14 @@ def test_wrong_courses_are_named(case):
 
 # -- flown -----------------------------------------------------------------------------------------------------------------
 
-PERIOD, STEP, LENGTH = 0.005, 0.0025, 1.6
-MASS, INERTIA = 2.4, (0.05, 0.05, 0.09)
-
-
-def hexarotor() -> pf.Mechanism:
-    return pf.multicopters.thrust_multicopter(
-        "hexarotor", np.arange(6) * np.pi / 3, [1, -1] * 3, mass=MASS, inertia=INERTIA, arm=0.35, thrust=2e-5, torque=4e-7
-    )
-
-
-def agent(start: np.ndarray) -> control.Control:
-    """Goals (x, y, z, heading) come as inputs of the run; the course to them makes the reference of each instant."""
-    own = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), inertia_ratio=0.1)
-    names = ("x", "y", "z", "heading")
-
-    def step(s) -> Command:
-        of = Course(ca.reshape(s["start"], 4, 5), s["end"], s["length"], s["passed"])
-        later, now = control.course_step(of, ca.vertcat(*[s[n] for n in names]), LENGTH, PERIOD)
-        place = control.taylor(now)
-        here = control.quadcopter_reference(lambda t: place(t)[:3], lambda t: place(t)[3]).at(ca.SX(0), ca.SX(0, 1))
-        law = control.prototype_tracking([own], control.sampled([f"r{i}" for i in range(7)]), approach="body")
-        said = law.law(s.terms, ca.SX(0, 1), ca.vertcat(*here), ca.SX(0, 1))
-        d_next = {"start": ca.vec(later.start), "end": later.end, "length": later.duration, "passed": later.passed}
-        signals = {"now": ca.vec(now), "left": said.signals["matching_force"]}
-        return Command(said.u, faults=said.faults, signals=signals, d_next=d_next)
-
-    state = {"start": start.ravel("F"), "end": start[:, 0], "length": LENGTH, "passed": 0.0}
-    return control.discrete(step, PERIOD, state=state, inputs=names, faults=["no inertia", "no attitude"])
-
 
 def test_goals_that_come_in_flight():
     """From a flight at 2 m/s to one place, and before it is reached to another: smooth, and followed all the way."""
-    m, speed = hexarotor(), np.array([2.0, 0.0, 0.0])
-    start = np.zeros((4, 5))
-    start[:3, 1] = speed
+    m, start = mechanism(), START
     first, second = [1.5, 1.0, 0.5, 0.8], [0.0, -1.0, 0.2, -0.4]
     goals = np.array([first] * 200 + [second] * 400)
     r = pf.run(
-        m, np.r_[np.zeros(6), 1.0], np.r_[speed, np.zeros(3)], duration=3.0, step=STEP, every=2, control=agent(start),
+        m, np.r_[np.zeros(6), 1.0], np.r_[start[:3, 1], np.zeros(3)], duration=3.0, step=STEP, every=2, control=agent(),
         u=goals, u_step=PERIOD, record="all",
     )  # fmt: skip
     assert int(r.status) == 0
