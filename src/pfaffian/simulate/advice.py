@@ -14,7 +14,7 @@ from pfaffian.model.contact import compliant
 from pfaffian.simulate.accuracy import Watch
 from pfaffian.simulate.balance import Cost
 from pfaffian.simulate.draft import Draft
-from pfaffian.simulate.fastest import Fastest, changing, fastest, kinks, springs_and_dampers
+from pfaffian.simulate.fastest import Fastest, contact_parts, fastest, may_stiffen, springs_and_dampers
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import show
 
@@ -93,7 +93,7 @@ def tell_stiff_later(watch: Watch, result: Draft, x: np.ndarray) -> None:
     that is stiff only between two of these instants is missed.
     """
     s = watch.loop.simulation
-    if s.scheme.stiff or not changing(s.mechanism, s.changing.names):
+    if s.scheme.stiff or not may_stiffen(s.mechanism, s.changing.names):
         return
     fast = _too_fast(watch, _later_instants(watch, result, x))
     if not fast:
@@ -128,7 +128,7 @@ def _too_fast(watch: Watch, instants: Iterable[_Instant]) -> list[Fastest]:
     s, found = watch.loop.simulation, dict[str, Fastest]()
     for q, v, t, p in instants:
         parts = springs_and_dampers(s.mechanism, q, v, t, p)
-        for part in kinks(s.mechanism, parts, p) if s.scheme.stiff else parts:
+        for part in contact_parts(s.mechanism, parts, p) if s.scheme.stiff else parts:
             if abs(part.rate) * watch.loop.when.step > MAX_RATE and abs(part.rate) >= abs(found.get(part.name, part).rate):
                 found[part.name] = part
     return sorted(found.values(), key=lambda part: -abs(part.rate))

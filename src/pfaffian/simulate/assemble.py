@@ -203,7 +203,7 @@ def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tu
     if guess is None:
         return q, hold
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
-        raise ModelError("guess must be {name: number}, and q then a dict of the coordinates that are held")
+        raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
     if isinstance(hold, str):
