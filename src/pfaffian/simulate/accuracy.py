@@ -27,7 +27,7 @@ MOST_COMPARISONS = 8
 """Largest number of comparisons in a run, including the one at its start."""
 
 STEPS_PER_COMPARISON = 500
-"""Least number of steps of a run per comparison. A comparison takes three steps and their records, then 1 % of the run."""
+"""Least number of steps of a run per comparison. A comparison takes three steps and their records: then 1 % of the run."""
 
 ALWAYS_COMPARED = 8
 """Runs of a batch that are compared even if the run has few steps: as many as one block has lanes."""
@@ -60,9 +60,10 @@ def as_bound(value: Any) -> float:
 class Watch:
     """The comparisons of a run's steps with half steps, and the error that follows from them.
 
+    A step exceeds the bound if its error, times the number of steps of the run, does.
     halves: compares steps of the run.   bound: bound on the accumulated error, see BOUND.   looks: the comparisons so far.
-    exceeding_states: run -> (k, state x) of comparisons whose step error exceeds the bound.   largest: (runs, units) largest
-    |v| so far.   suspect: runs whose first step exceeds the bound.   silent: runs whose first step shows no error at all.
+    exceeding_states: run -> (k, state x) of compared steps that exceed the bound.   largest: (runs, units) largest |v| so far.
+    suspect: runs whose first step exceeds the bound.   silent: runs whose first step shows no error at all.
     begin: (runs, nx) first states.
     """
 
@@ -108,9 +109,9 @@ class Watch:
         return min((i for i in self.at if i > k), default=self.loop.when.end) - k
 
     def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
-        """Compare step k, which starts from the states x (runs, nx).   ordinary: (runs,) whether a run takes this step, and by
-        the ordinary method, not as the special first step of a singular start.
+        """Compare step k, from the states x (runs, nx) before it.
 
+        ordinary: (runs,) whether a run takes this step, and not as the special first step of a singular start.
         In a run of fewer than STEPS_PER_COMPARISON steps only the first runs of the batch are compared. Runs whose first step
         exceeds the bound are also advanced a little before the run begins, to see whether the error decays, and are compared
         more often.
@@ -148,7 +149,7 @@ class Watch:
     def _compare_step(self, k: int, x: np.ndarray, runs: np.ndarray, count: int) -> np.ndarray:
         """Compare step k of some of the `count` runs from their states x, and store the result in `looks`.
 
-        Returns the runs whose step error exceeds the bound.
+        Returns the runs whose step exceeds the bound.
         """
         n, energy, momenta = len(self.halves.sizes.units), self.halves.energy, self.halves.momenta
         width = energy.stop - energy.start + (len(momenta.pushed) if momenta else 0)
@@ -165,7 +166,8 @@ class Watch:
     def _compare_block(self, look: Look, table: np.ndarray, x: np.ndarray, runs: np.ndarray, count: int) -> np.ndarray:
         """Compare one block of runs and write the numbers into `table`, to which the arrays of `look` refer.
 
-        count: the first runs of the block, whose momenta are compared too. Returns the runs whose error exceeds the bound.
+        count: number of runs, the first of the block, whose momenta are compared too. Returns the runs whose step exceeds the
+        bound.
         """
         k, when, sizes = look.k, self.loop.when, self.halves.sizes
         error, top, change, energy, whole, half = self.halves.compare(k, x, runs)

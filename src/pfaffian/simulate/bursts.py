@@ -102,13 +102,13 @@ def _error_per_difference(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v
     n, width = len(speeds.runs), 1 + len(watch.halves.sizes.units) + watch.halves.energy.stop - watch.halves.energy.start
     largest, errors = np.full(n, NOISE), np.full((n, width), np.nan)
     for look in watch.looks:
-        _update(speeds.at(look.k), look, speeds.runs, largest, errors)
+        _update_largest(speeds.at(look.k), look, speeds.runs, largest, errors)
     burst, peak = speeds.size.max(axis=0) > BURST * largest, speeds.size.argmax(axis=0)
     if not watch.loop.simulation.system.other_state:
         burst &= MOST_ERROR * speeds.total > watch.bound
     for i in np.unique(peak[burst]).tolist() if _state_recorded(watch, q) else ():
         selected = speeds.runs[burst & (peak == i)]
-        _update(speeds.size[i], _compared(watch, speeds, q, v, i, selected), speeds.runs, largest, errors)
+        _update_largest(speeds.size[i], _compared(watch, speeds, q, v, i, selected), speeds.runs, largest, errors)
     errors[~burst] = np.nan
     return errors / largest[:, None]
 
@@ -121,7 +121,7 @@ def _compared(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray
     return watch.compared(step, x, runs)
 
 
-def _update(size: np.ndarray, look: Look, runs: np.ndarray, largest: np.ndarray, errors: np.ndarray) -> None:
+def _update_largest(size: np.ndarray, look: Look, runs: np.ndarray, largest: np.ndarray, errors: np.ndarray) -> None:
     """Store, in place, the errors of a comparison for runs whose difference there, `size` (n,), is larger than any before,
     unless something jumps within the step.   largest: (n,) differences.   errors: (n, 1 + units + energy)."""
     found = np.concatenate([look.error[runs], np.abs(look.made[runs])], axis=1)[:, : errors.shape[1]]

@@ -256,9 +256,9 @@ def _solved_from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
 def _branches(case: Case, start: np.ndarray, hold: Iterable[str], count: int) -> tuple[list[Case], list[np.ndarray]]:
     """Up to `count` different equilibria, the nearest first."""
     m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()
-    held = held_by_name(m, hold)
+    fixed = held_by_name(m, hold)
     lengths = scales(m, case.p[None], start[None], m.q_units)[0]
-    random_starts = [_with_held(m, random_configuration(m, random, case.length), start, held) for _ in range(STARTS - 2)]
+    random_starts = [_with_fixed(m, random_configuration(m, random, case.length), start, fixed) for _ in range(STARTS - 2)]
     closed = assemble(m, np.array([start, start, *random_starts]), parameters=case.p, t=case.t, hold=hold, search=False).q
     for i, q_start in enumerate(closed[~np.isnan(closed).any(axis=1)]):
         q, at = _solve(case, q_start, stable=i % 2 == 0, iterations=BRANCH_ITERATIONS)
@@ -271,11 +271,11 @@ def _branches(case: Case, start: np.ndarray, hold: Iterable[str], count: int) ->
     return [case] * len(found[:count]), found[:count]
 
 
-def _with_held(m: Mechanism, random_q: np.ndarray, start: np.ndarray, held: np.ndarray) -> np.ndarray:
+def _with_fixed(m: Mechanism, random_q: np.ndarray, start: np.ndarray, fixed: np.ndarray) -> np.ndarray:
     """A random configuration with the held coordinates of `start`."""
     q = random_q.copy()
     for owner in m.owners:
-        if owner.nv and held[m.v_slices[owner.name]].any():
+        if owner.nv and fixed[m.v_slices[owner.name]].any():
             q[m.q_slices[owner.name]] = start[m.q_slices[owner.name]]
     return q
 

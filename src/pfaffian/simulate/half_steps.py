@@ -58,7 +58,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HalfSteps:
-    """Compares steps of the run that `loop` computes with half steps."""
+    """Compares steps with half steps, for the run that `loop` computes."""
 
     loop: Loop
 
@@ -83,7 +83,7 @@ class HalfSteps:
         return INTEGRATORS[self.loop.simulation.scheme.integrator].order
 
     def compare(self, k: int, x: np.ndarray, runs: np.ndarray) -> Comparison:
-        """Compare step k of these runs of the batch, from their states x (len(runs), nx), with its half steps."""
+        """Compare step k of these runs of the batch, from their states x (len(runs), nx), with two steps of half its length."""
         whole, half, begin = self.advance(k, x, runs), self.advance(k, x, runs, 2), self.loop.q_and_v(k, x, runs)
         difference, size, change, size_before = self.sizes.of(np.array([whole.x - half.x, half.x, half.x - begin, begin]))
         largest = self.sizes.levelled(np.fmax(size, size_before)[:, 1:])
