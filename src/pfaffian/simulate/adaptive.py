@@ -59,7 +59,7 @@ def run_adaptive(
 
     Args:
         m: the mechanism, or a System: the mechanism with a state of another kind.
-        q, v: initial state: None (neutral, at rest), an array (n,) as a guess, or {name: number}, whose values stay exact.
+        q, v: initial state: None (neutral, at rest), an array (n,) as a guess, or {name: number}, whose values do not change.
         times: (n,) increasing times to record [s]; the run starts at the first.
         u: (nu,) or {name: number}, constant inputs [N, N m]; None: zero. With a law, the inputs of the law.
         parameters: {name: number} or an array in the mechanism's order; defaults if None.
@@ -166,7 +166,7 @@ class _Integrated(NamedTuple):
 
 
 def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: float, max_step: float) -> _Integrated:
-    """Integrate from x at the first of the times to the last, or until a fault or an underflow of the step ends the run."""
+    """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
     DOP853 = optional("scipy.integrate", "scipy", "run_adaptive needs").DOP853
 
     _, _, side, _, record = of.at(x, times[0])
@@ -212,7 +212,7 @@ class _Instant(NamedTuple):
 
 
 class _Arrival(NamedTuple):
-    """last: the instant before a constraint becomes active or jumps.   status: that of this fault."""
+    """A fault of a constraint within a step.   last: the instant before it becomes active or jumps.   status: of the fault."""
 
     last: _Instant
     status: int

@@ -57,7 +57,7 @@ class Equilibrium(NamedTuple):
     stiffness: (..., n) [1/s^2] stiffness per inertia of these small motions, the least first; its square root is the angular
         frequency. Real parts, if forces have no potential.
     modes: (..., nv, n) these motions, as velocities of kinetic energy 1/2.
-    reaction: (..., nv) generalised force of the constraints, and of what holds the held coordinates.
+    reaction: (..., nv) generalised force of the constraints, including the force that holds the held coordinates.
     residual: (...) the unbalanced force, relative to the machine's forces.
     q_names, v_names: names of the entries.
     """
@@ -247,8 +247,9 @@ def _solved_from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
         pull = at.back @ (at.Y @ at.r)
         worst = m.v_names[int(np.argmax(np.abs(pull)))] if len(pull) else ""
         raise RunError(
-            f"no equilibrium of {m.name!r} was found from q: after {ITERATIONS} iterations {at.out:.2g} of its forces are out "
-            f"of balance, most along {worst!r}; start elsewhere, hold what moves freely by hold=[...], or take stable=False"
+            f"no equilibrium of {m.name!r} was found from q: after {ITERATIONS} iterations a fraction of {at.out:.2g} of its "
+            f"forces is out of balance, most along {worst!r}; start elsewhere, hold what moves freely by hold=[...], or take "
+            "stable=False"
         )
     return q
 
@@ -377,14 +378,14 @@ def _undefined(n: int) -> _Balance:
 
 
 class _UnitRows(NamedTuple):
-    """rows: (rows, nv) rows of unit length, or zero.   lengths: (rows,) their lengths before; 1 for a zero row."""
+    """Rows divided by their lengths.   rows: (rows, nv), of unit length or zero.   lengths: (rows,), 1 for a zero row."""
 
     rows: np.ndarray
     lengths: np.ndarray
 
 
 def _unit_rows(A: np.ndarray) -> _UnitRows:
-    """The rows of A divided by their lengths."""
+    """Divide the rows of A by their lengths."""
     lengths = np.linalg.norm(A, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
     return _UnitRows(A / lengths[:, None], lengths)
