@@ -129,7 +129,9 @@ def test_what_a_law_makes_of_a_reaction_is_affine():
     straight = measuring(lambda y: 0.1 * y + 1)
     r = pf.run(BOTH, BENT, control=straight, **SETTINGS)
     np.testing.assert_allclose(r.u, 0.1 * r.reaction + 1, rtol=0, atol=1e-12)
-    with pytest.raises(pf.ModelError, match="saturate: a control law that measures reactions cannot be cut; use it without"):
+    with pytest.raises(
+        pf.ModelError, match="saturate: inputs of a control law that measures reactions cannot be limited; run it without"
+    ):
         pf.run(BOTH, BENT, control=straight, scheme=pf.Scheme(saturate=True), **SETTINGS)
 
 

@@ -139,7 +139,7 @@ def test_refusals(monkeypatch, device):
         pf.cuda.text(3)
     flat = pf.stepper(n_four_bar(2, False), backend="interpreter")
     flat.reset(FLAT, ALONG)
-    with pytest.raises(ModelError, match=r"singular configuration; take the first step before: s\.step\(\)"):
+    with pytest.raises(ModelError, match=r"singular configuration; take the first step with s\.step\(\)"):
         pf.cuda.on_device(flat)
     flat.step()
     assert pf.cuda.on_device(flat).t == 1e-3

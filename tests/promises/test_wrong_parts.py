@@ -282,7 +282,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         r"q has shape \(1,\): \(2,\) or \(runs, 2\) is needed, in the order turn"),
     "equilibrium of what falls": (
         lambda: still(m=pf.mechanism("ball", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")])),
-        r"no equilibrium of 'ball' was found .* along 'x'; start elsewhere, hold="),
+        r"no equilibrium of 'ball' was found .* along 'x'; start elsewhere, hold what moves freely"),
     "path of no parameter": (
         lambda: pf.calculus.equilibrium_path(ARM, "load", 1.0), r"equilibrium_path: 'arm' has no parameter 'load'"),
     "acceleration of nothing": (lambda: completed({}), r"a: \{velocity: number\} is needed, of some of turn, wrist"),

@@ -12,7 +12,7 @@ from tests.simulate.test_velocity_constraints import slide
 from tests.tolerance import MET, close
 
 QUICK = {"duration": 0.5, "step": 1e-2, "backend": "interpreter"}
-AWAY = r"came on \(active_while\) away from phi = 0: .*'floor' is "
+AWAY = r"became active \(active_while\) away from phi = 0: .*'floor' is "
 
 
 def floor(height, condition):
@@ -37,7 +37,9 @@ def test_each_that_comes_on_is_said_with_how_far_off_it_is():
     """Closures too, by the row of theirs that is farthest off."""
     pin = pf.closure("pin", "fixed", "world", "point", placement_a=(0.2, 0, -0.7))
     m = slide([floor(-0.7, late), pf.constraints.active_while(pin, late)], gravity=(0, 0, 0))
-    with pytest.warns(pf.RunWarning, match=r"came on \(active_while\) away from phi = 0: floor, pin; let it come on where"):
+    with pytest.warns(
+        pf.RunWarning, match=r"became active \(active_while\) away from phi = 0: floor, pin; let it become active where"
+    ):
         r = pf.run(m, **QUICK)
     assert str(r["reason"].values).endswith("at its last state phi of 'floor' is 0.7, phi of 'pin' is 0.7"), r["reason"].values
 
@@ -47,7 +49,7 @@ def test_others_of_a_batch_go_on():
     height = pf.Parameter("height", 0.0, "m")
     m = slide([floor(height.symbol, late)], gravity=(0, 0, 0), parameters=[height])
     m = m.with_(bodies=[m.bodies[0], pf.body("point", 1.5, inertia=1.0)])
-    with pytest.warns(pf.RunWarning, match=r"2 of 4 runs stopped: 2 a constraint came on"):
+    with pytest.warns(pf.RunWarning, match=r"2 of 4 runs stopped: 2 a constraint became active"):
         r = pf.run(m, parameters={"height": [0.0, 0.2, 1e-7, -0.1]}, **QUICK)
     assert ((r["status"].values != 0) == [False, True, False, True]).all()
     assert "phi of 'floor' is 0.1" in str(r["reason"].values[3])
@@ -150,7 +152,7 @@ def test_phi_that_jumps_by_a_switched_parameter_stops_the_run(active):
     constraint = shelf(lambda k: HEIGHT.symbol)
     m = slide([pf.constraints.active_while(constraint, lambda k: k.t >= 0) if active else constraint], parameters=[HEIGHT])
     switch = {"height": lambda k: ca.if_else(k.t > 0.195, 0.3, HEIGHT.symbol)}
-    words = r"came on \(active_while\) away from phi = 0: shelf" if active else JUMPED + r"-0\.3"
+    words = r"became active \(active_while\) away from phi = 0: shelf" if active else JUMPED + r"-0\.3"
     with pytest.warns(pf.RunWarning, match=words):
         r = pf.run(m, switches=switch, **QUICK)
     assert 0.19 <= float(r["stopped"]) <= 0.21 and np.nanmax(np.abs(r["q"].values[:, 1])) < MET
@@ -196,7 +198,7 @@ def test_what_cannot_jump_has_no_look_at_it():
 def test_a_condition_that_becomes_no_number_stops_the_run(below):
     """It would count as not met, and the constraint be gone."""
     m = slide([floor(0.0, lambda k: ca.logic_or(ca.sqrt(0.2 - k.t) > 0.1, below * (k.q[0] > 1)))], gravity=(0, 0, 0))
-    with pytest.warns(pf.RunWarning, match=r"condition of a constraint \(active_while\) became no number: floor \(at t = 0\.2"):
+    with pytest.warns(pf.RunWarning, match=r"condition of a constraint \(active_while\) became NaN: floor \(at t = 0\.2"):
         r = pf.run(m, None, [1.0, 0.0], **QUICK)
     assert float(r["status"]) > 2
 

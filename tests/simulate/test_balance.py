@@ -30,8 +30,8 @@ def run(m, q=None, v=None, **how):
 @pytest.fixture
 def often(monkeypatch):
     """Several looks at a short run."""
-    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_OF_A_LOOK", 10)
-    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_OF_A_LOOK", 10)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 10)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 10)
 
 
 # -- energy less work ---------------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ WORKED = {
 @pytest.mark.parametrize("case", WORKED)
 def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
     """At each look; the exact motion over the step does the work that inputs, dampers and moving constraints do."""
-    monkeypatch.setattr("pfaffian.simulate.accuracy.LOOKS", 4)
+    monkeypatch.setattr("pfaffian.simulate.accuracy.MOST_COMPARISONS", 4)
     make, q, v, how, h = WORKED[case]
     m, looks, seen = make(), [], Watch.look
 

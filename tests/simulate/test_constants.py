@@ -76,7 +76,7 @@ def test_kept_for_as_long_as_it_moves(kind):
     for i in (len(r.time) // 2, -1):
         here = of_bodies(m, r.q.values[i], r.v.values[i])[which]
         close(d @ here, constant[0, 0], 64 * EPS, "that of bodies", scale=max(size, np.linalg.norm(here)))
-    assert r.attrs["state_about"].count("conserved beside them") == 1
+    assert r.attrs["state_about"].count("also conserved") == 1
 
 
 @pytest.mark.parametrize("kind", ["free", "spherical"])
@@ -101,5 +101,5 @@ def test_only_where_nothing_pushes_along_them_and_they_are_no_axes():
     q, v = started(m)
     calm = pf.run(system, q, v, duration=0.01, step=0.01, parameters={"wind": 4.0}, backend="interpreter")
     assert float(np.ptp(calm.constant.values, axis=0).max()) == 0
-    with pytest.raises(pf.ModelError, match=r"wind.* is not conserved, which near the defaults it is"):
+    with pytest.raises(pf.ModelError, match=r"wind.* is not conserved, although it is near the defaults"):
         pf.run(system, q, v, duration=0.01, step=0.01, parameters={"wind": 8.0}, backend="interpreter")

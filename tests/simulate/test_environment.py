@@ -110,7 +110,7 @@ def test_one_number_of_each_machine_is_needed(name):
     for shape in ((N, 1), (), (N - 1,)):
         env = made(**{name: lambda *state, shape=shape: np.zeros(shape)})
         env.reset(seed=0)
-        with pytest.raises(ModelError, match=rf"{name} gives .*: \({N},\) is needed, a number of each machine"):
+        with pytest.raises(ModelError, match=rf"{name} gives .*: \({N},\) is needed, one number for each machine"):
             env.step(np.zeros((N, 1)))
 
 

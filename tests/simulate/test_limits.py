@@ -143,7 +143,7 @@ def test_what_cannot_be_cut_is_refused() -> None:
     wall = pf.actuate_all(cart(constraints=[pf.holonomic("wall", lambda k: k.q[0])]))
     goals = control.joints("rod"), control.set_point([0.0]), control.set_point([1.0])
     law = control.hybrid_force(*goals, ["wall"], stiffness=1.0, damping=2.0)
-    with pytest.raises(pf.ModelError, match="a control law that measures reactions cannot be cut"):
+    with pytest.raises(pf.ModelError, match="a control law that measures reactions cannot be limited"):
         pf.run(wall, control=law, scheme=pf.Scheme(saturate=True), **SETTINGS)
     with pytest.raises(pf.ModelError, match="saturate must be True or False"):
         pf.Scheme(saturate="yes")

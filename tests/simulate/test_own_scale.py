@@ -114,7 +114,9 @@ def test_a_run_that_leaves_the_full_equations_says_so():
     m = swaying()
     start = {"v": np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]}
     lost = {"switches": {"off": lambda k: 1e-3}}
-    with pytest.warns(pf.RunWarning, match="leaves that of the full equations, which do not conserve the momentum of 'spin'"):
+    with pytest.warns(
+        pf.RunWarning, match="departs from that of the full equations, which do not conserve the momentum of 'spin'"
+    ):
         r = pf.run(pf.reduce(m), **start, **lost, **KEEP)
     full = pf.run(m, **start, **lost, **KEEP)
     off = float(np.abs(r.q - full.q)[-1, 7])
@@ -270,7 +272,7 @@ def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
         system = pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v))
         if said:
             with pytest.warns(
-                pf.RunWarning, match="leaves that of the full equations, which do not conserve the momentum of 'flight.w"
+                pf.RunWarning, match="departs from that of the full equations, which do not conserve the momentum of 'flight.w"
             ):
                 assert float(pf.run(system, q, v, **KEEP).reduction_error) > 1e-6
         else:

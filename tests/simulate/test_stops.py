@@ -52,7 +52,7 @@ def test_a_batch_says_once_how_many_stopped_and_of_what() -> None:
     assert "'wild'" in before and "time constants shorter than the step" in before, "named before the run"
     assert float(r["stopped"][3]) < float(r["stopped"][1])
     assert words.startswith("5 of 6 runs stopped: 3 diverged: the state grew"), words
-    assert f"(run 3 first, at t = {float(r['stopped'][3]):.6g} s); the fastest is damper of joint 'wild', " in words
+    assert f"(run 3 first, at t = {float(r['stopped'][3]):.6g} s); the fastest part is damper of joint 'wild', " in words
     assert "; 2 servo constraint not realisable: " in words
     assert "(run 2 first, at t = 0 s); its last state is not realisable: rank 0 of 1" in words
     assert pf.results.causes(r)[0] == "finished" and pf.results.causes(r.isel(run=4)) == [pf.results.causes(r)[2]]

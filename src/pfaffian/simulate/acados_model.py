@@ -1,4 +1,4 @@
-"""A mechanism as the model of an optimal control problem, in the form that acados takes, and as files of CasADi."""
+"""A mechanism as the model of an optimal control problem: expressions under the names of acados, and files of CasADi."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 @dataclass(frozen=True, eq=False)
 class AcadosModel:
-    """x_dot = f(x, u, p, t) and one step of it, as expressions under the names that acados gives them.
+    """The rate x_dot = f(x, u, p, t) and one discrete step of it, as expressions under the names that acados gives them.
 
     name: an identifier.   x, u, p, t, xdot: symbols, x = [q; v].   f_expl_expr: x_dot.   f_impl_expr: xdot - x_dot.
-    disc_dyn_expr: x after a step.   x_names, u_names, p_names: what the entries are; x_units, u_units: in which units.
-    p_values: defaults of the parameters.   step: [s].   functions: rate, step and constraints, with the matrices of their
-    derivatives by x and u, which are numbers to use: for second derivatives differentiate the expressions.
+    disc_dyn_expr: x after a step.   x_names, u_names, p_names: names of the entries; x_units, u_units: their units.
+    p_values: default values of the parameters.   step: its length [s].   functions: rate and step, each with the matrices of
+    its derivatives with respect to x and u, and constraints. These matrices cannot be differentiated again; for second
+    derivatives differentiate the expressions.
 
-    In a program of acados: `model = acados_template.AcadosModel()`, and then
+    In a program that uses acados: `model = acados_template.AcadosModel()`, and then
     `for name in ("name", "x", "u", "p", "t", "xdot", "f_expl_expr", "f_impl_expr", "disc_dyn_expr"): setattr(model, name,
     getattr(ours, name))`.
     """
@@ -58,37 +59,37 @@ class AcadosModel:
         """Write NAME_rate, NAME_step and NAME_constraints as .casadi files, all as C in NAME.c, and the names in NAME.json.
 
         Args:
-            folder: made if it does not exist; files of these names are replaced.
+            folder: created if it does not exist; existing files of these names are replaced.
         Returns:
-            the paths. `casadi.Function.load` reads the .casadi files; functions have the names of their files.
+            the paths of the files. `casadi.Function.load` reads the .casadi files; each function has the name of its file.
         Raises ModelError: the folder cannot be written to.
         """
-        to, found = prepare(as_path(folder, "the folder to write the model to")), list[Path]()
+        target, paths = prepare(as_path(folder, "the folder to write the model to")), list[Path]()
         code = ca.CodeGenerator(f"{self.name}.c", {"with_header": False})
         for f in self.functions:
-            found.append(place(to / f"{f.name()}.casadi", _saved(f)))
+            paths.append(place(target / f"{f.name()}.casadi", _saved(f)))
             code.add(f)
-        found.append(place(to / f"{self.name}.c", code.dump().encode("ascii")))
-        about = {k: getattr(self, k) for k in ("x_names", "x_units", "u_names", "u_units", "p_names", "p_values", "step")}
-        found.append(place(to / f"{self.name}.json", (json.dumps(about, indent=1) + "\n").encode("ascii")))
-        return tuple(found)
+        paths.append(place(target / f"{self.name}.c", code.dump().encode("ascii")))
+        names = {k: getattr(self, k) for k in ("x_names", "x_units", "u_names", "u_units", "p_names", "p_values", "step")}
+        paths.append(place(target / f"{self.name}.json", (json.dumps(names, indent=1) + "\n").encode("ascii")))
+        return tuple(paths)
 
 
 def acados_model(m: Mechanism, *, step: float, name: str = "model", scheme: Scheme | None = None) -> AcadosModel:
     """A mechanism as the model of an optimal control problem in acados: x, u, p, xdot, the rate and the step, as expressions.
 
-    acados itself is not needed: the model is CasADi's. Constraints of the mechanism are part of the rate, and the step puts the
-    state onto them as `run` does, so that no algebraic equation is left.
+    acados itself is not needed, since the model consists of CasADi expressions. The rate contains the constraint forces of the
+    mechanism, and the step puts the state onto the constraints as `run` does, so no algebraic equation remains.
 
     Args:
         m: the mechanism.
         step: length of the discrete step [s].
-        name: of the model, lower-case letters, digits and _; "model" by default.
-        scheme: with the integrator rk4 or euler; `pf.Scheme()` by default.
+        name: name of the model: lower-case letters, digits and _, a letter first; "model" by default.
+        scheme: Scheme with the integrator rk4 or euler; `pf.Scheme()` by default.
     Returns:
-        an AcadosModel, with the expressions x, u, p, t, xdot, f_expl_expr, f_impl_expr, disc_dyn_expr, the names of their
-        entries, and its method `write(folder)` for files.
-    Raises ModelError: another name; what `casadi_function` refuses.
+        an AcadosModel with the expressions x, u, p, t, xdot, f_expl_expr, f_impl_expr and disc_dyn_expr, the names of their
+        entries, and a method `write(folder)` for files.
+    Raises ModelError: a name with other characters, and whatever `casadi_function` refuses.
 
     Example:
         >>> import pfaffian as pf
@@ -115,18 +116,18 @@ def acados_model(m: Mechanism, *, step: float, name: str = "model", scheme: Sche
     states = [*[f"q {n}" for n in m.q_names], *[f"v {n}" for n in m.v_names]]
     return AcadosModel(
         name, x, u, p, t, xdot, f, xdot - f, after(*given), tuple(states), m.u_names, m.p_names, m.q_units + m.v_units,
-        m.u_units, tuple(m.p_defaults.tolist()), h, tuple(_called(f"{name}_{g.name()}", g) for g in functions),
+        m.u_units, tuple(m.p_defaults.tolist()), h, tuple(_renamed(f"{name}_{g.name()}", g) for g in functions),
     )  # fmt: skip
 
 
-def _called(name: str, f: ca.Function) -> ca.Function:
-    """The same function under another name."""
+def _renamed(name: str, f: ca.Function) -> ca.Function:
+    """f under another name."""
     given = [ca.SX.sym(n, f.size1_in(i)) for i, n in enumerate(f.name_in())]
     return ca.Function(name, given, f.call(given), f.name_in(), f.name_out())
 
 
 def _saved(f: ca.Function) -> bytes:
-    """The bytes that `casadi.Function.load` reads."""
+    """The bytes of a file that `casadi.Function.load` reads back as f."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "f.casadi")
         f.save(str(path))

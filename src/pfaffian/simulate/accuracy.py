@@ -1,8 +1,8 @@
-"""The error that the length of its steps causes in a run: now and then a step is compared with two steps of half its length.
+"""Estimate of the error that the step length causes in a run: some steps are compared with two steps of half their length.
 
-Between two such looks the error of a step is assumed to grow or decay exponentially; its sum over all steps is the estimate.
-Later motion may amplify the error, without bound in a chaotic machine, or reduce it, as under a law. Of energies and momenta
-the sum is of absolute values, since the sign changes from step to step with the motion.
+Between two comparisons the error of a step is assumed to grow or decay exponentially; the estimate is its sum over all steps.
+Later motion may amplify the error, without bound in a chaotic machine, or reduce it, as under a control law. For energies and
+momenta the absolute values are summed, since the sign of their error changes from step to step with the motion.
 """
 
 from __future__ import annotations
@@ -21,54 +21,56 @@ from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.sizes import relative
 
 BOUND = 5e-5
-"""Bound on the accumulated error, of angles [rad] and of speeds relative to the largest; beyond it a run warns."""
+"""Bound on the accumulated error, of angles in rad and of speeds relative to the largest speed; a run beyond it warns."""
 
-LOOKS = 8
-"""Most looks at a run, that at its start included."""
+MOST_COMPARISONS = 8
+"""Largest number of comparisons in a run, including the one at its start."""
 
-STEPS_OF_A_LOOK = 500
-"""Least number of steps for each look: a look takes three steps and their records, which is then 1 % of the run."""
+STEPS_PER_COMPARISON = 500
+"""Least number of steps of a run per comparison. A comparison takes three steps and their records: then 1 % of the run."""
 
-TOGETHER = 8
-"""Runs of a batch that are compared however few steps they have: the lanes of one block."""
+ALWAYS_COMPARED = 8
+"""Runs of a batch that are compared even if the run has few steps: as many as one block has lanes."""
 
-WORK_OF_A_LOOK = 300_000
-"""Steps times integrated numbers for each look beyond the first: its calls then take 2 % of the run."""
+WORK_PER_COMPARISON = 300_000
+"""Least number of steps times integrated numbers for each comparison after the first: its calls then take 2 % of the run."""
 
 BLOCK = 2**14
-"""Runs that are compared at once: what that takes does not grow with a batch."""
+"""Runs that are compared at once, so that the memory needed does not grow with the batch."""
 
-FEW = 16
-"""One in so many of the compared runs has its momenta compared too, which are evaluated run by run."""
+RUNS_PER_MOMENTA = 16
+"""One in this many of the compared runs also has its momenta compared, because momenta are evaluated run by run."""
 
-AHEAD = (160, 20)
-"""A run whose first step errs too much is compared again, before it starts, after these fractions of its steps."""
+EARLY_DIVISORS = (160, 20)
+"""A run whose first step exceeds the bound is compared again, before it starts, after 1/160 and 1/20 of its steps."""
 
-KEPT = 64
-"""Most runs of a look whose states are stored because a step errs too much."""
+MOST_STORED = 64
+"""Largest number of runs per comparison whose states are stored because the error of the step exceeds the bound."""
 
-SAMPLED = 64
-"""Records from which the largest speed is taken."""
+SPEED_SAMPLES = 64
+"""Number of records from which the largest speed is determined."""
 
 
 def as_bound(value: Any) -> float:
-    """A number above zero, or inf. Raises ModelError: it is none."""
+    """The error bound: a number above zero, or inf. Raises ModelError: the value is neither."""
     return np.inf if isinstance(value, float) and value == np.inf else as_number(value, "error_bound", above=0)
 
 
 @dataclass
 class Watch:
-    """The looks at a run.
+    """The comparisons of a run's steps with half steps, and the error that follows from them.
 
-    halves: compares steps of the run.   bound: see BOUND.
-    looks: so far.   kept: run -> (k, state x) of looks at which its step errs too much.   largest: (runs, units) |v| so far.
-    suspect: runs whose first step errs too much.   silent: whose first step tells nothing.   begin: (runs, nx) first states.
+    A step exceeds the bound if its error, times the number of steps of the run, does.
+    halves: compares steps of the run.   bound: bound on the accumulated error, see BOUND.   looks: the comparisons so far.
+    exceeding_states: run -> (k, state x) of compared steps that exceed the bound.   largest: (runs, units) largest |v| so far.
+    suspect: runs whose first step exceeds the bound.   silent: runs whose first step shows no error at all.
+    begin: (runs, nx) first states.
     """
 
     halves: HalfSteps
     bound: float
     looks: list[Look] = field(default_factory=list)
-    kept: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
+    exceeding_states: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
     largest: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     suspect: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
     silent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
@@ -76,160 +78,175 @@ class Watch:
 
     @property
     def loop(self) -> Loop:
-        """The run."""
+        """The compiled steps of the run."""
         return self.halves.loop
 
     @property
     def mechanism(self) -> Mechanism:
+        """The mechanism of the run."""
         return self.loop.simulation.mechanism
 
     @cached_property
     def regular(self) -> tuple[int, ...]:
-        """The steps at which to look at every run: by what a run is, so that its numbers are the same in any batch."""
+        """The steps at which every run is compared. They do not depend on the batch, so a run has the same numbers in any."""
         steps = self.loop.when.steps
         work = steps * (self.loop.simulation.system.nx + len(self.loop.simulation.z))
-        return self._spread(min(1 + work // WORK_OF_A_LOOK, max(1, steps // STEPS_OF_A_LOOK)))
+        return self._spread(min(1 + work // WORK_PER_COMPARISON, max(1, steps // STEPS_PER_COMPARISON)))
 
     @property
     def at(self) -> tuple[int, ...]:
-        """The steps at which to look: more often where some runs are suspect, once more where the first look told nothing."""
-        more = self._spread(LOOKS) if self.suspect.size else self._spread(2) if self.silent.size else ()
+        """The steps at which runs are compared: more if some runs are suspect, one more if some showed no error at first."""
+        more = self._spread(MOST_COMPARISONS) if self.suspect.size else self._spread(2) if self.silent.size else ()
         return tuple(sorted({*self.regular, *more})) if more else self.regular
 
     def _spread(self, count: int) -> tuple[int, ...]:
-        steps, count = self.loop.when.steps, min(LOOKS, count, self.loop.when.steps)
+        """Up to `count` steps at even distances, the first of the run among them."""
+        steps, count = self.loop.when.steps, min(MOST_COMPARISONS, count, self.loop.when.steps)
         return tuple(self.loop.when.first + steps * i // count for i in range(count))
 
     def until(self, k: int) -> int:
-        """Steps from k to the next look, or to the end."""
+        """Number of steps from k to the next comparison, or to the end of the run."""
         return min((i for i in self.at if i > k), default=self.loop.when.end) - k
 
     def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
-        """At the states x (runs, nx) before step k.   ordinary: (runs,) whether the run makes that step, and as any other.
+        """Compare step k, from the states x (runs, nx) before it.
 
-        Of fewer than STEPS_OF_A_LOOK steps only some runs are looked at, the first among them. Runs whose first step errs too
-        much go a little way ahead, to see whether that passes, and are looked at more often.
+        ordinary: (runs,) whether a run takes this step, and not as the special first step of a singular start.
+        In a run of fewer than STEPS_PER_COMPARISON steps only the first runs of the batch are compared. Runs whose first step
+        exceeds the bound are also advanced a little before the run begins, to see whether the error decays, and are compared
+        more often.
         """
         runs = len(x)
-        some = np.flatnonzero(ordinary)[: max(TOGETHER, runs * self.loop.when.steps // STEPS_OF_A_LOOK)]
+        chosen = np.flatnonzero(ordinary)[: max(ALWAYS_COMPARED, runs * self.loop.when.steps // STEPS_PER_COMPARISON)]
         if k not in self.regular:
             again = np.union1d(self.suspect, self.silent) if k in self._spread(2) else self.suspect
-            some = again[ordinary[again]]
-        much = self._seen(k, x if len(some) == runs else x[some], some, runs)
+            chosen = again[ordinary[again]]
+        exceeding = self._compare_step(k, x if len(chosen) == runs else x[chosen], chosen, runs)
         if k > self.loop.when.first:
             return
-        self.suspect = much
-        self.silent = some[(self.looks[0].error[some] == 0).all(axis=1)]
-        self._follow(much)
+        self.suspect = exceeding
+        self.silent = chosen[(self.looks[0].error[chosen] == 0).all(axis=1)]
+        self._compare_early(exceeding)
 
-    def _follow(self, some: np.ndarray) -> None:
-        """Looks at these runs a little way ahead of their start."""
-        if not some.size or self.loop.python:
+    def _compare_early(self, runs: np.ndarray) -> None:
+        """Compare steps of these runs shortly after their start, from states computed apart from the run."""
+        if not runs.size or self.loop.python:
             return
-        x, at = self.begin[some], self.loop.when.first
-        for part in AHEAD:
-            there = self.loop.when.first + self.loop.when.steps // part
-            if there > at:
-                r = self.loop.beside(x, some, first=at, steps=there - at)
-                x, at = r.x, there
-                self._seen(at, x[r.status == 0], some[r.status == 0], len(self.begin))
+        x, at = self.begin[runs], self.loop.when.first
+        for divisor in EARLY_DIVISORS:
+            end = self.loop.when.first + self.loop.when.steps // divisor
+            if end > at:
+                r = self.loop.beside(x, runs, first=at, steps=end - at)
+                x, at = r.x, end
+                self._compare_step(at, x[r.status == 0], runs[r.status == 0], len(self.begin))
         self.looks.sort(key=lambda look: look.k)
 
-    def compared(self, k: int, x: np.ndarray, some: np.ndarray) -> Look:
-        """A look at the states x of some runs before step k that is not among the looks of the run."""
-        self._seen(k, x, some, len(self.begin))
+    def compared(self, k: int, x: np.ndarray, runs: np.ndarray) -> Look:
+        """Compare step k of some runs from their states x, without adding the result to the comparisons of the run."""
+        self._compare_step(k, x, runs, len(self.begin))
         return self.looks.pop()
 
-    def _seen(self, k: int, x: np.ndarray, some: np.ndarray, runs: int) -> np.ndarray:
-        """A look at the states x of some runs before step k, kept; those of them that err too much."""
+    def _compare_step(self, k: int, x: np.ndarray, runs: np.ndarray, count: int) -> np.ndarray:
+        """Compare step k of some of the `count` runs from their states x, and store the result in `looks`.
+
+        Returns the runs whose step exceeds the bound.
+        """
         n, energy, momenta = len(self.halves.sizes.units), self.halves.energy, self.halves.momenta
         width = energy.stop - energy.start + (len(momenta.pushed) if momenta else 0)
-        seen = np.full((runs, 1 + 3 * n + width), np.nan)
-        found = Look(k, seen[:, : n + 1], seen[:, n + 1 : 2 * n + 1], seen[:, 2 * n + 1 : 3 * n + 1], seen[:, 3 * n + 1 :],
-                     np.zeros(runs, dtype=bool))  # fmt: skip
-        self.looks.append(found)
-        much, few = [some[:0]], self.few(some)
-        for begin in range(0, len(some), BLOCK):
+        table = np.full((count, 1 + 3 * n + width), np.nan)
+        look = Look(k, table[:, : n + 1], table[:, n + 1 : 2 * n + 1], table[:, 2 * n + 1 : 3 * n + 1], table[:, 3 * n + 1 :],
+                     np.zeros(count, dtype=bool))  # fmt: skip
+        self.looks.append(look)
+        exceeding, with_momenta = [runs[:0]], self.momenta_count(runs)
+        for begin in range(0, len(runs), BLOCK):
             at = slice(begin, begin + BLOCK)
-            much.append(self._compare(found, seen, x[at], some[at], max(0, few - begin)))
-        return np.concatenate(much)
+            exceeding.append(self._compare_block(look, table, x[at], runs[at], max(0, with_momenta - begin)))
+        return np.concatenate(exceeding)
 
-    def _compare(self, found: Look, seen: np.ndarray, x: np.ndarray, some: np.ndarray, few: int) -> np.ndarray:
-        """The same of a block of runs, the numbers of whose look are in `seen`, and of `few` of them their momenta."""
-        k, when, sizes = found.k, self.loop.when, self.halves.sizes
-        error, top, change, energy, whole, half = self.halves.compare(k, x, some)
+    def _compare_block(self, look: Look, table: np.ndarray, x: np.ndarray, runs: np.ndarray, count: int) -> np.ndarray:
+        """Compare one block of runs and write the numbers into `table`, to which the arrays of `look` refer.
+
+        count: number of runs, the first of the block, whose momenta are compared too. Returns the runs whose step exceeds the
+        bound.
+        """
+        k, when, sizes = look.k, self.loop.when, self.halves.sizes
+        error, top, change, energy, whole, half = self.halves.compare(k, x, runs)
         numbers = np.concatenate([error, top, change, energy], axis=1)
-        seen[some, : numbers.shape[1]] = numbers
-        if few and numbers.shape[1] < seen.shape[1]:
-            seen[some[:few], numbers.shape[1] :] = self.halves.pushed_momenta(k, whole.x[:few], half.x[:few], some[:few])
-        # At a start from rest all speeds are small, and what they may reach counts.
+        table[runs, : numbers.shape[1]] = numbers
+        if count and numbers.shape[1] < table.shape[1]:
+            table[runs[:count], numbers.shape[1] :] = self.halves.pushed_momenta(
+                k, whole.x[:count], half.x[:count], runs[:count]
+            )
+        # At a start from rest all speeds are small, so the error is taken relative to the speeds that the run may reach.
         reach = sizes.levelled(top + when.steps * change) if k == when.first else top
         if self.loop.simulation.scheme.stiff and not self.loop.python:
-            big = np.flatnonzero(when.steps * relative(error, reach) > min(self.bound, BOUND))
-            if big.size:
-                error[big] = self.halves.lasting(k + 1, error[big], whole.state[big], half.state[big], some[big])
-                found.error[some[big]] = error[big]
-        much = np.flatnonzero(when.steps * relative(error, reach) > self.bound)
-        if much.size:
-            rough = self._rough(k, x[much], some[much], error[much], top[much])
-            found.rough[some[much]] = rough
-            room = KEPT - sum(at == k for states in self.kept.values() for at, _ in states)
-            for i in much[~rough][: max(0, room)].tolist():
-                self.kept.setdefault(int(some[i]), []).append((k, x[i].copy()))
-        return some[much]
+            large = np.flatnonzero(when.steps * relative(error, reach) > min(self.bound, BOUND))
+            if large.size:
+                error[large] = self.halves.lasting(k + 1, error[large], whole.state[large], half.state[large], runs[large])
+                look.error[runs[large]] = error[large]
+        exceeding = np.flatnonzero(when.steps * relative(error, reach) > self.bound)
+        if exceeding.size:
+            rough = self._rough(k, x[exceeding], runs[exceeding], error[exceeding], top[exceeding])
+            look.rough[runs[exceeding]] = rough
+            room = MOST_STORED - sum(at == k for states in self.exceeding_states.values() for at, _ in states)
+            for i in exceeding[~rough][: max(0, room)].tolist():
+                self.exceeding_states.setdefault(int(runs[i]), []).append((k, x[i].copy()))
+        return runs[exceeding]
 
-    def _rough(self, k: int, x: np.ndarray, some: np.ndarray, error: np.ndarray, top: np.ndarray) -> np.ndarray:
-        """(len(some),) whether something jumps within step k.
+    def _rough(self, k: int, x: np.ndarray, runs: np.ndarray, error: np.ndarray, top: np.ndarray) -> np.ndarray:
+        """(len(runs),) whether something jumps within step k.
 
-        Of a smooth step 2^-order of the error is left in half steps, of one in which something jumps all of it may be.
+        With half steps, 2^-order of the error of a smooth step remains; where something jumps, all of it may remain.
         """
-        finer = self.halves.difference(*(self.halves.ahead(k, x, some, n).x for n in (2, 4)))
+        finer = self.halves.difference(*(self.halves.advance(k, x, runs, n).x for n in (2, 4)))
         return relative(finer, top) > 2 ** (-self.halves.order / 2) * relative(error, top)
 
     @staticmethod
-    def few(some: np.ndarray) -> int:
-        """Of so many of these runs momenta are looked at."""
-        return -(-len(some) // FEW)
+    def momenta_count(runs: np.ndarray) -> int:
+        """Number of these runs whose momenta are compared: the first ones."""
+        return -(-len(runs) // RUNS_PER_MOMENTA)
 
     def at_start(self) -> tuple[np.ndarray, np.ndarray]:
-        """(runs, 1 + units) what the steps add up to as far as the start tells, and (runs, units) speeds that v may reach."""
+        """(runs, 1 + units) accumulated error, estimated from the steps at and shortly after the start, and (runs, units)
+        speeds that the run may reach."""
         self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
         runs = len(self.largest)
         total = added(self.looks, [look.error for look in self.looks], np.full(runs, -1), self.loop.when.end)
         return total, self.halves.sizes.levelled(self.largest + self.loop.when.steps * self.looks[0].change)
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """What the steps of each run add up to, as looks tell: (runs,) the error, see BOUND, and (runs, 1 + momenta) what they
-        made of the energy [J] and of momenta at most, see Look. None where nobody looked.
+        """Accumulated errors of each run, estimated from the comparisons; None if no step was compared.
 
+        Returns (runs,) the error that BOUND limits, and (runs, 1 + momenta) upper estimates of the errors of the energy [J]
+        and of momenta, see Look.
         v: (times, runs, nv) recorded, or (times, runs, 0).   stopped: (runs,) the step at which a run stopped, -1 if none.
         """
         if not self.looks:
             return None
-        seen = [look.largest for look in self.looks]
+        speeds = [look.largest for look in self.looks]
         if v.size:
             nq = self.mechanism.nq
             x = np.zeros((v.shape[1], nq + v.shape[2] + 1))
-            np.fmax.reduce(np.abs(v[:: max(1, len(v) // SAMPLED)]), axis=0, out=x[:, nq:-1])
-            seen.append(self.halves.sizes.levelled(self.halves.sizes.of(x)[:, 1:]))
-        self.largest = reduce(np.fmax, seen)
-        error, made = self._in_all(stopped)
+            np.fmax.reduce(np.abs(v[:: max(1, len(v) // SPEED_SAMPLES)]), axis=0, out=x[:, nq:-1])
+            speeds.append(self.halves.sizes.levelled(self.halves.sizes.of(x)[:, 1:]))
+        self.largest = reduce(np.fmax, speeds)
+        error, balance_errors = self._totals(stopped)
         late = np.setdiff1d(np.flatnonzero(error > self.bound), self.suspect)
         if late.size and not self.loop.python:
-            # Whose start erred too much only beside the speeds that they came to.
-            self._follow(late)
-            again = self._in_all(stopped)
-            error[late], made[late] = again[0][late], again[1][late]
-        return error, made
+            # These exceed the bound only relative to the speeds that they reached, so nothing was compared after their start.
+            self._compare_early(late)
+            again = self._totals(stopped)
+            error[late], balance_errors[late] = again[0][late], again[1][late]
+        return error, balance_errors
 
-    def _in_all(self, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `gathered`, of the looks so far."""
-        error, made = np.empty(len(stopped)), np.empty_like(self.looks[0].made)
+    def _totals(self, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(runs,) accumulated error and (runs, 1 + momenta) errors of energy and momenta, from the comparisons so far."""
+        error, balance_errors = np.empty(len(stopped)), np.empty_like(self.looks[0].made)
         for begin in range(0, len(stopped), BLOCK):
             at = slice(begin, begin + BLOCK)
             looks = [look.of(at) for look in self.looks]
-            seen = [np.concatenate([look.error, np.abs(look.made)], axis=1) for look in looks]
-            total = added(looks, seen, stopped[at], self.loop.when.end)
+            numbers = [np.concatenate([look.error, np.abs(look.made)], axis=1) for look in looks]
+            total = added(looks, numbers, stopped[at], self.loop.when.end)
             errors = looks[0].error.shape[1]
-            error[at], made[at] = relative(total[:, :errors], self.largest[at]), total[:, errors:]
-        return error, made
+            error[at], balance_errors[at] = relative(total[:, :errors], self.largest[at]), total[:, errors:]
+        return error, balance_errors

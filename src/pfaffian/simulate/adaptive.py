@@ -1,4 +1,4 @@
-"""One accurate run: SciPy's DOP853 with the compiled right-hand side; each step ends on the constraints."""
+"""One accurate run by SciPy's DOP853 and the compiled right-hand side, with each step corrected onto the constraints."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 @remembered(64)
 def _kernels(simulation: Simulation) -> tuple[kernel.Kernel, kernel.Kernel]:
+    """The compiled right-hand side of a simulation, and its compiled projection onto the constraints."""
     rhs, project = (kernel.compile(f, lanes=1) for f in (simulation.traced.rhs, simulation.project))
     return rhs, project
 
@@ -54,24 +55,25 @@ def run_adaptive(
     tolerance: float = 1e-10,
     max_step: float = np.inf,
 ) -> xr.Dataset:
-    """One run by an adaptive Runge-Kutta method of order 8 (DOP853), put back onto the constraints after each step.
+    """Integrate one run by an adaptive Runge-Kutta method of order 8 (DOP853); each step is corrected onto the constraints.
 
     Args:
-        m: the mechanism, or a System: the mechanism in a state of another kind.
-        q, v: initial state: None (neutral, at rest), an array (n,) as a guess, or {name: number}, whose entries are kept.
+        m: the mechanism, or a System: the mechanism with a state of another kind.
+        q, v: initial state: None (neutral, at rest), an array (n,) as a guess, or {name: number}, whose values do not change.
         times: (n,) increasing times to record [s]; the run starts at the first.
         u: (nu,) or {name: number}, constant inputs [N, N m]; None: zero. With a law, the inputs of the law.
         parameters: {name: number} or an array in the mechanism's order; defaults if None.
         control: a law in continuous time that drives the mechanism's inputs.
-        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
+        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded along with the standard signals.
         record: names of the signals to record, "all" (also None) or "lean".
         scheme: formulation and drift correction; `Scheme()` if None. Its integrator is not used.
-        tolerance: local error allowed, relative and absolute.
-        max_step: longest step [s], so that no singular passage is stepped over.
+        tolerance: local error allowed per step, relative and absolute; 1e-10 by default.
+        max_step: longest step [s], so that the integrator does not step over a singular passage; unlimited by default.
     Returns:
-        Dataset over time, labelled as that of `run`. A run that fails keeps what it had recorded, with its status and time.
-    Raises ModelError, BuildError, RunError and warns RunWarning as `run` does; ModelError also where the state, the parameters
-    or u are a batch, and where SciPy, whose integrator this is, is not installed.
+        Dataset over time, labelled like the result of `run`. A run that fails keeps its records up to the failure, with its
+        status and the time at which it stopped.
+    Raises ModelError, BuildError, RunError and warns RunWarning as `run` does. Raises ModelError also if the state, the
+    parameters or u are a batch, and if SciPy, which provides the integrator, is not installed.
 
     Example:
         A box of 2 kg on a spring of 8 N/m swings at 2 rad/s, so after pi seconds it is back where it started:
@@ -120,10 +122,10 @@ def run_adaptive(
 
 
 class _Equations(NamedTuple):
-    """What is integrated, with all but the state and the time given.
+    """The equations of one run, as functions of the state and the time alone.
 
-    rhs, project: see `Traced`, compiled.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
-    elsewhere: the status of the first flag of `arrived`.
+    rhs, project: the compiled functions, see `Traced`.   w: (nw,) inputs.   p: (np,) parameters.   arrived: see `Simulation`.
+    first_status: the status that the first flag of `arrived` stands for.
     """
 
     rhs: kernel.Kernel
@@ -131,26 +133,31 @@ class _Equations(NamedTuple):
     w: np.ndarray
     p: np.ndarray
     arrived: ca.Function | None
-    elsewhere: int
+    first_status: int
 
     def at(self, x: np.ndarray, t: float) -> tuple[np.ndarray, ...]:
-        """(x_dot, faults, sides, carried, records)."""
+        """The right-hand side at a state: (x_dot, faults, sides, carried, records)."""
         return tuple(self.rhs(x, self.w, self.p, np.array([t])))
 
     def on_constraints(self, x: np.ndarray, t: float) -> np.ndarray:
+        """The state x put onto the constraints at the time t [s]."""
         return self.project(x, self.p, np.array([t]))[0]
 
     def arrival(self, t: float, x: np.ndarray, t_next: float, x_next: np.ndarray) -> int:
-        """The status for a constraint that comes on or jumps within a step, 0 for none."""
+        """The status for a constraint that becomes active or jumps within a step away from phi = 0; 0 if there is none."""
         if self.arrived is None:
             return 0
-        size = self.arrived.size1_in(0)  # of the system's state, before what the law integrates
+        size = self.arrived.size1_in(0)  # the state of the system comes first, then the states that the law integrates
         flags = np.array(self.arrived(x[:size], x_next[:size], self.p, t, t_next - t))
-        return self.elsewhere + int(np.argmax(flags != 0)) if flags.any() else 0
+        return self.first_status + int(np.argmax(flags != 0)) if flags.any() else 0
 
 
 class _Integrated(NamedTuple):
-    """x: (nx,) last good state.   records: (times, 1, signals), NaN after a stop.   stopped: [s], NaN if it did not."""
+    """The end of a run.
+
+    x: (nx,) last good state.   records: (times, 1, signals), NaN after a stop.   status: cause of the stop, 0 if none.
+    stopped: the time of the stop [s], NaN if the run finished.
+    """
 
     x: np.ndarray
     records: np.ndarray
@@ -162,23 +169,23 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
     """Integrate from x at the first of the times to the last, or until a fault or too short a step ends the run."""
     DOP853 = optional("scipy.integrate", "scipy", "run_adaptive needs").DOP853
 
-    _, _, side, _, first = of.at(x, times[0])
-    records = np.full((len(times), 1, len(first)), np.nan)
-    records[0, 0], status, k, tried = first, 0, 1, list[tuple[np.ndarray, ...]]()
+    _, _, side, _, record = of.at(x, times[0])
+    records = np.full((len(times), 1, len(record)), np.nan)
+    records[0, 0], status, k, evaluations = record, 0, 1, list[tuple[np.ndarray, ...]]()
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
-        tried.append(of.at(y, t))
-        return tried[-1][0]
+        evaluations.append(of.at(y, t))
+        return evaluations[-1][0]
 
     solver = DOP853(rate, times[0], x, times[-1], max_step, tolerance, tolerance)
     while solver.status == "running" and k < len(times):
         with np.errstate(all="ignore"):
-            tried.clear()
+            evaluations.clear()
             t, y = solver.t, solver.y.copy()
             solver.step()
         if solver.status == "failed" or not np.isfinite(solver.y).all():
-            # No step was short enough: the cause is a fault of a stage, if there was one.
-            status = max(_fault(answer, side) for answer in tried) or DIVERGED
+            # No step was short enough. The cause is a fault at one of the stages, if there was one.
+            status = max(_fault(answer, side) for answer in evaluations) or DIVERGED
             break
         dense = solver.dense_output()
         ended = _arrived(of, dense, _Instant(t, y), _Instant(solver.t, solver.y))
@@ -188,10 +195,10 @@ def _integrate(of: _Equations, x: np.ndarray, times: np.ndarray, tolerance: floa
             k += 1
         if ended:
             return _Integrated(of.on_constraints(ended.last.x, reached), records, ended.status, reached)
-        # Put the state back onto the constraints, with the slope there.
+        # Put the state back onto the constraints, and evaluate the slope there.
         solver.y = of.on_constraints(solver.y, solver.t)
         solver.f = solver.fun(solver.t, solver.y)
-        status, side = _fault(tried[-1], side), tried[-1][2]
+        status, side = _fault(evaluations[-1], side), evaluations[-1][2]
         if status:
             break
     return _Integrated(solver.y, records, status, solver.t if status else np.nan)
@@ -205,20 +212,21 @@ class _Instant(NamedTuple):
 
 
 class _Arrival(NamedTuple):
-    """last: the instant before a constraint comes on or jumps.   status: of that."""
+    """A fault of a constraint within a step.   last: the instant before it becomes active or jumps.   status: of the fault."""
 
     last: _Instant
     status: int
 
 
 HALVINGS = 60
-"""Halves of a step that are looked at for the time of a jump: then they are as short as rounding of the time."""
+"""Bisections of a step that locate the time of a jump: the last interval is as short as the rounding of the time."""
 
 
 def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Instant, end: _Instant) -> _Arrival | None:
-    """Where within a step, of which `dense` gives the states, a constraint comes on or jumps.
+    """Find, by bisection, the instant within a step at which a constraint becomes active or jumps away from phi = 0.
 
-    None where it does not: what seemed a jump over the whole step is a change that is followed in both of its halves.
+    dense: t -> the state within the step.
+    None if there is no such instant, also where a change that seemed a jump over an interval is none over both its halves.
     """
     status = of.arrival(*begin, *end)
     for _ in range(HALVINGS if status else 0):
@@ -236,7 +244,10 @@ def _arrived(of: _Equations, dense: Callable[[float], np.ndarray], begin: _Insta
 
 
 def _fault(answer: tuple[np.ndarray, ...], before: np.ndarray) -> int:
-    """The status for the faults of a right-hand side, 0 for none; see `Command.sides`."""
+    """The status for the faults of a right-hand side, 0 if there is none.
+
+    before: the sides at the start of the step, see `Command.sides`; a fault also counts where its side changed sign.
+    """
     _, faults, side, *_ = answer
     found = np.flatnonzero((faults != 0) & np.isfinite(faults) | (side * before < 0))
     return FIRST_FAULT + 1 + int(found[0]) if found.size else 0

@@ -1,4 +1,4 @@
-"""assemble: the nearest state that satisfies the constraints and keeps the coordinates and rates that a caller names."""
+"""Assembly: the nearest state that satisfies the constraints, with the coordinates and rates that a caller names unchanged."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from pfaffian.simulate.start_search import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.present import present
 
-TRIED = 96
-"""Random starts from which branches are searched."""
+BRANCH_STARTS = 96
+"""Number of starts from which branches are searched: the given state, and random ones."""
 
 APART = 1e-6
-"""Assemblies whose coordinates differ by less [rad, the machine's length] are the same."""
+"""Assemblies whose coordinates all differ by less than this [rad, the machine's length] count as one."""
 
 
 class Given(NamedTuple):
-    """The start that a caller gave.   q: (runs, nq).   v: (runs, nv).   problem: how it may move."""
+    """The start that a caller gave.   q: (runs, nq).   v: (runs, nv).   problem: the assembly problem, with what is held."""
 
     q: np.ndarray
     v: np.ndarray
@@ -48,10 +48,10 @@ class Given(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """Runs after what could be done to put them onto their constraints.
+    """The states of runs after the attempt to put them onto their constraints.
 
-    q: (runs, nq).   v: (runs, nv).   residual: (runs,) the largest |phi| and |eta| left.   satisfied: (runs,) whether all
-    constraints are satisfied.   lost: the State of those of which they are not, in order.
+    q: (runs, nq).   v: (runs, nv).   residual: (runs,) the largest remaining |phi| and |eta|.   satisfied: (runs,) whether all
+    constraints are satisfied.   lost: the State of the runs whose constraints are not satisfied, in the order of the runs.
     """
 
     q: np.ndarray
@@ -62,10 +62,10 @@ class Closed(NamedTuple):
 
 
 class Assembly(NamedTuple):
-    """A state on the constraints, or (runs, ...) or (branches, ...) of them.
+    """A state on the constraints, or a batch of them with leading axis (runs, ...) or (branches, ...).
 
     q: (..., nq).   v: (..., nv).   moved: (..., nq) and moved_rate: (..., nv) what was added to the given state.
-    residual: (...) the largest |phi| and |eta| left.   q_names, v_names: of the entries.
+    residual: (...) the largest remaining |phi| and |eta|.   q_names, v_names: names of the entries.
     """
 
     q: np.ndarray
@@ -99,43 +99,45 @@ def assemble(
     search: bool = True,
     backend: Backend = "auto",
 ) -> Assembly:
-    """The nearest state, in the metric of M, that satisfies the constraints at a time t.
+    """Find the nearest state, in the metric of M, that satisfies the constraints at a time t.
 
         phi(q, t) = 0,   eta(q, v, t) = 0   (A v = c where eta is affine in v)
 
-    It is found by Newton's iterations with a rank-revealing inverse. What is named in a dict is kept to the last digit; the
-    rest moves.
+    The state is found by Newton iterations with a rank-revealing inverse. Coordinates and rates named in a dict keep their
+    values to the last digit; the others move.
 
     Args:
         m: the mechanism.
         q, v: a state: None (neutral, at rest), an array (n,) or (runs, n) as a guess that moves as a whole, or {name: number or
             (runs,)}, whose entries are held.
-        guess: {name: number or (runs,)} from where coordinates that the dict q does not name move onto the constraints; neutral
-            where neither names them, as in `run`.
+        guess: {name: number or (runs,)}, values from which coordinates that the dict q does not name move onto the constraints;
+            a coordinate that neither names starts from its neutral value, as in `run`.
         parameters: {name: number or (runs,)} or an array in the mechanism's order; defaults if None.
         t: time [s].
-        hold: names of coordinates or joints to hold as well, at their values in q, and in v if that is an array.
+        hold: names of more coordinates or joints to hold, at their values in q, and in v if that is an array.
         weight: {name: number} or (nv,), above zero, 1 where not named: factor on the inertia of a velocity coordinate, so that
             one with a large weight moves less. Translations of free and planar joints count along the axes of the joint.
-        branches: above 1, up to so many different assemblies of one state (a four-bar has two for each angle of its crank), the
-            nearest first, angles being equal after a full turn. What is held must leave no motion free.
-        search: where these iterations do not close, whether to look further away: where nothing is held, down the residual in
-            shorter steps; where coordinates are held, in strides from the nearest state that closes, then from random states. A
-            state out of reach takes some 50 to 250 iterations then. False takes some 20 and may miss what a search finds.
-            `branches` always searches.
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+        branches: above 1, return up to this many different assemblies of one state (a four-bar has two for each angle of its
+            crank), the nearest first; angles that differ by full turns are equal. No motion may remain free under what is held.
+            1 by default.
+        search: whether to search further away if these iterations do not close: by shorter steps that reduce the residual if
+            nothing is held; otherwise in strides from the nearest state that closes, then from random states. This takes some
+            50 to 250 iterations for a state out of reach. False takes some 20, and may miss a state that the search finds.
+            `branches` always searches. True by default.
+        backend: "auto" interprets at once, and compiles in parallel where that pays; "c" compiles first; "interpreter" and
+            "numpy" only interpret, in C or by NumPy. The bits are the same.
     Returns:
         q: (..., nq) and v: (..., nv), the state; leading axes (runs,) or (branches,).
         moved: (..., nq) and moved_rate: (..., nv), what was added to the given state.
-        residual: (...) the largest |phi| and |eta| left.
-        q_names, v_names: of the entries; `named` is {coordinate name: value}.
-        Where some runs of a batch close, those that do not are NaN, with their residual.
-    Raises RunError: no run closes; names the row, or the coordinate or rate in the way and its nearest possible value.
-    Raises ModelError: wrong names, shapes or numbers; motions that stay free where branches are requested.
+        residual: (...) the largest remaining |phi| and |eta|.
+        q_names, v_names: names of the entries; `named` is {coordinate name: value}.
+        If some runs of a batch close and others do not, the states of the latter are NaN; their residual is returned.
+    Raises RunError: no run closes. The message names the row, or the coordinate or rate that prevents closure and its nearest
+    possible value.
+    Raises ModelError: wrong names, shapes or numbers; motions that remain free although branches are requested.
 
     Example:
-        A particle on a rod of 1 m, held at x = 0.6 m:
+        A particle on a rod of 1 m, with x held at 0.6 m:
 
         >>> import pfaffian as pf
         >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
@@ -146,7 +148,7 @@ def assemble(
     """
     search, (start, hold) = as_flag(search, "search"), from_guess(m, q, guess, hold)
     given = start_of(m, start, v, parameters, as_number(t, "t"), backend, hold, weight)
-    if as_whole(branches, "branches", most=TRIED) > 1:
+    if as_whole(branches, "branches", most=BRANCH_STARTS) > 1:
         if len(given.q) > 1:
             raise ModelError(f"branches takes one state at a time, not {len(given.q)}")
         distinct = _distinct(given, branches)
@@ -171,7 +173,10 @@ def start_of(
     hold: Iterable[str] = (),
     weight: Any = None,
 ) -> Given:
-    """The state, parameters and held coordinates that a caller gave, as checked (runs, n) arrays."""
+    """Check the state, parameters and held coordinates that a caller gave, and return them as (runs, n) arrays.
+
+    Arguments as in `assemble`.
+    """
     m = present(as_mechanism(m))
     check_options(backend, 1)
     qs, vs = configurations(m, q), velocities(m, v)
@@ -188,27 +193,27 @@ def start_of(
 
 
 def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
-    """As `start_of`, of a start whose q names what is kept, and `guess` from where the rest moves; None: neutral."""
+    """The Given start whose dict q names the coordinates to hold, while the others start from `guess` (None: neutral)."""
     start, hold = from_guess(m, q, guess)
     return start_of(m, start, v, parameters, t, backend, hold)
 
 
 def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tuple[Any, Iterable[str]]:
-    """The configuration and the names to hold of a start whose q names what is kept, and `guess` from where the rest moves."""
+    """The configuration and the names to hold of a start whose dict q names coordinates to hold, the others being guesses."""
     if guess is None:
         return q, hold
     if not isinstance(guess, Mapping) or not (q is None or isinstance(q, Mapping)):
-        raise ModelError("guess: {name: number} is needed beside q as a dict, which names what is kept")
+        raise ModelError("guess: {name: number} is needed, together with q as a dict of the coordinates that are held")
     if both := sorted(set(guess) & set(q or ())):
-        raise ModelError(f"guess: q has {both[0]!r} too: what it names is kept, and does not move from a guess")
+        raise ModelError(f"guess: q names {both[0]!r} too; a coordinate that q names is held, so it needs no guess")
     if isinstance(hold, str):
         fixed_by_name(m, hold)  # refuses it
-    configurations(as_mechanism(m), q)  # what is kept may not be a part of a quaternion
+    configurations(as_mechanism(m), q)  # refuses a part of a quaternion, which cannot be held
     return guessed_configurations(m, {**guess, **(q or {})}), (*hold, *(q or ()))
 
 
 def fixed_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
-    """(nv,) of bool, the velocity coordinates of the named coordinates and joints."""
+    """(nv,) of bool, whether a velocity coordinate belongs to one of the named coordinates or joints."""
     if isinstance(hold, str):
         raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
     marked = np.zeros(m.nv, dtype=bool)
@@ -223,6 +228,7 @@ def fixed_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
 
 
 def _weights(m: Mechanism, weight: Any) -> np.ndarray:
+    """(nv,) the checked factors on the inertias of the velocity coordinates."""
     found = runs(weight, m.v_names, np.ones(m.nv), "weight")
     if len(found) != 1 or not (found > 0).all():
         raise ModelError(f"weight must be one number above zero for each of {m.nv} velocity coordinates")
@@ -230,7 +236,7 @@ def _weights(m: Mechanism, weight: Any) -> np.ndarray:
 
 
 def close(given: Given, search: bool = True) -> Closed:
-    """Every run put onto its constraints, with its residual where that fails, some runs after the other.
+    """Put every run onto its constraints, BLOCK runs at a time; a run that does not close keeps its residual.
 
     search: as in `assemble`.
     """
@@ -250,27 +256,27 @@ def close(given: Given, search: bool = True) -> Closed:
 
 
 def _assembly(given: Given, q: np.ndarray, v: np.ndarray, residual: np.ndarray) -> Assembly:
-    """The Assembly of states (runs, n), nan where there is none."""
+    """The Assembly of states (runs, n), which are nan for runs that do not close."""
     m = given.problem.m
     return Assembly(q, v, q - given.q, v - given.v, residual, m.q_names, m.v_names)
 
 
 def _distinct(given: Given, count: int) -> State:
-    """Up to `count` different assemblies, the nearest first."""
+    """Up to `count` different assemblies of one state, the nearest first."""
     m, random = given.problem.m, np.random.default_rng(5)
-    within = default_length(m) or 1.0
-    starts = np.vstack([given.q, [random_configuration(m, random, within) for _ in range(TRIED - 1)]])
-    problem = given.problem.take(np.zeros(TRIED, int))
+    length = default_length(m) or 1.0
+    starts = np.vstack([given.q, [random_configuration(m, random, length) for _ in range(BRANCH_STARTS - 1)]])
+    problem = given.problem.take(np.zeros(BRANCH_STARTS, int))
     starts = check_configuration(m, np.where(fixed_entries(m, problem.fixed.q), given.q, starts))
-    found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
+    found = settle(problem, starts, np.repeat(given.v, BRANCH_STARTS, axis=0))
     good = found.satisfied
     if not good.any():
-        here = pursue(problem.take([0]), given.q, given.v)
-        raise RunError(explain(given.problem, here, given.q, given.v))
+        stuck = pursue(problem.take([0]), given.q, given.v)
+        raise RunError(explain(given.problem, stuck, given.q, given.v))
     free = m.nv - int(given.problem.fixed.q.sum()) - int(found.rank[good].max())
     if free > 0:
-        raise ModelError(f"{free} motion(s) stay free, so branches have no end: name or hold so many more coordinates")
-    found = unwind(problem, found, np.repeat(given.q, TRIED, axis=0))
+        raise ModelError(f"{free} motion(s) stay free, so branches are not isolated: name or hold as many more coordinates")
+    found = unwind(problem, found, np.repeat(given.q, BRANCH_STARTS, axis=0))
     distance = np.linalg.norm(found.q - given.q, axis=1)
     chosen, size = list[int](), scales(m, problem.p[:1], given.q, m.q_units)[0]
     for i in np.argsort(np.where(good, distance, np.inf), kind="stable")[: good.sum()]:

@@ -1,9 +1,9 @@
-"""Components of a momentum that gravity leaves alone, across it or about it, each a number of its own in the state.
+"""Components of a momentum that gravity conserves, across or about its direction, each as a separate entry of the state.
 
-Where gravity is no axis of the first joint, all entries of its momentum change, and what is conserved is a combination c = C mu
-of them: the momentum along a level direction, say. Left to the entries, it is as exact as they are, and they grow as long as
-the machine falls. Here c is a part of the state, whose rate is nothing, and after each step mu is moved by the least that gives
-it that c. [chhabra14 thm. 3.3.3 for a subgroup]
+Where gravity is not along an axis of the first joint, all entries of the joint's momentum mu change, and only combinations
+c = C mu of them are conserved, such as the momentum along a horizontal direction. Computed from the entries, c is only as exact
+as they are, and they grow as long as the machine falls. Here c is a part of the state, with the rate zero, and after each step
+mu is corrected by the smallest change that restores C mu = c. [chhabra14 thm. 3.3.3 for a subgroup]
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ from pfaffian.simulate.system import StatePart, System
 from pfaffian.terms.terms import Terms, symbols
 
 SMALL = 1e-9
-"""Part of a unit direction that is none."""
+"""A component of a unit direction below this counts as zero."""
 
 
-class _Beside(NamedTuple):
-    """system: whose momenta begin at `begin` in its state.   C: rows of unit length over these."""
+class _Extended(NamedTuple):
+    """A system whose state is extended by conserved components.
+
+    system: the system without them.   begin: where the momenta of the first joint begin in its state.   C: rows of unit length
+    over these momenta.
+    """
 
     system: System
     begin: int
@@ -38,30 +42,33 @@ class _Beside(NamedTuple):
 
     @property
     def rows(self) -> ca.DM:
+        """C as a matrix."""
         return ca.DM(self.C)
 
     @property
     def at(self) -> slice:
+        """The entries of the state that C combines."""
         return slice(self.begin, self.begin + len(self.C[0]))
 
     def split(self, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """The state of the system, and the constants."""
+        """The state of the system, and the conserved components."""
         return x[: self.system.nx, 0], x[self.system.nx :, 0]
 
 
-def constants_beside(system: System, found: Symmetry, first: Joint, turns_about_centre: bool) -> System:
-    """A system whose state begins with q and the momentum of the first joint, with the components of that which nothing changes
-    beside it, where there are some along none of its axes; the system itself where not.
+def with_constants(system: System, found: Symmetry, first: Joint, turns_about_centre: bool) -> System:
+    """Extend the state of a system by the conserved components of the first joint's momentum that are along none of its axes.
 
-    turns_about_centre: whether the momentum is that about the mass centre: only slides are combined then.
+    Returns the system itself if there are none.
+    system: its state begins with q and that momentum.   turns_about_centre: whether the angular momentum is that about the mass
+    centre; then only the components along slides are combined.
     """
     C = _conserved(found, first, turns_about_centre)
     if not C.size:
         return system
     m = system.mechanism
-    r = _Beside(system, m.nq, tuple(tuple(row) for row in C.tolist()))
+    r = _Extended(system, m.nq, tuple(tuple(row) for row in C.tolist()))
     slides = len(first.parts[0].subgroup.along)
-    names = tuple(_in_words(row, m.v_names[m.v_slices[first.name]]) for row in C)
+    names = tuple(_label(row, m.v_names[m.v_slices[first.name]]) for row in C)
     units = tuple("N s" if np.abs(row[:slides]).max(initial=0.0) > SMALL else "N m s" for row in C)
     return replace(
         system,
@@ -71,71 +78,75 @@ def constants_beside(system: System, found: Symmetry, first: Joint, turns_about_
         rate=lambda T, motion, x: ca.vertcat(system.rate(T, motion, r.split(x)[0]), ca.SX(len(C), 1)),
         project=partial(_project, r),
         signals=None if system.signals is None else partial(_signals, r),
-        about=(*system.about, f"conserved beside them, each as a number of its own: {'; '.join(names)}"),
+        about=(*system.about, f"also conserved, each as a separate entry: {'; '.join(names)}"),
         check=partial(_check, r, names),
     )
 
 
 def _conserved(found: Symmetry, first: Joint, turns_about_centre: bool) -> np.ndarray:
-    """C (n, k) rows of unit length across each other; none where each row is an axis, or an input pushes along some."""
+    """C (n, k), orthonormal rows; none if each conserved direction is an axis, or an input acts along the first joint."""
     group = first.parts[0].subgroup
     rows = found.basis[list(group.axes)].T
     driven = any(x.joint == first.name for motions in found.driven.values() for x in motions)
     if driven or not rows.size:
         return np.zeros((0, group.nv))
     if turns_about_centre:
-        turns = rows[:, len(group.along) :]
-        rows = rows - turns @ np.linalg.pinv(turns, rcond=SMALL) @ rows
+        turning = rows[:, len(group.along) :]
+        rows = rows - turning @ np.linalg.pinv(turning, rcond=SMALL) @ rows
     span = np.linalg.pinv(rows, rcond=SMALL) @ rows
-    alone = np.abs(np.diag(span) - 1) < SMALL
+    is_axis = np.abs(np.diag(span) - 1) < SMALL
     C = list[np.ndarray]()
-    for axis in np.flatnonzero(~alone):
+    for axis in np.flatnonzero(~is_axis):
         left = span[axis] - sum((c * c[axis] for c in C), np.zeros(group.nv))
         if np.linalg.norm(left) > SMALL:
             C.append(np.where(np.abs(left) > SMALL, left, 0.0) / np.linalg.norm(left))
     return np.array(C).reshape(-1, group.nv)
 
 
-def _in_words(row: np.ndarray, names: Sequence[str]) -> str:
+def _label(row: np.ndarray, names: Sequence[str]) -> str:
+    """The name of a component: the combination of velocities that it belongs to."""
     terms = [f"{x:+.3g} {name}" for x, name in zip(row, names, strict=True) if x]
     return " ".join(terms).removeprefix("+")
 
 
-def _enter(r: _Beside, T: Terms) -> ca.SX:
+def _enter(r: _Extended, T: Terms) -> ca.SX:
+    """The extended state at Terms."""
     x = ca.SX(r.system.enter(T))
     return ca.vertcat(x, r.rows @ x[r.at, 0])
 
 
-def _project(r: _Beside, x: ca.SX, t: ca.SX) -> ca.SX:
+def _project(r: _Extended, x: ca.SX, t: ca.SX) -> ca.SX:
+    """The corrected state: the momenta moved by the smallest change to C mu = c."""
     x, c = r.split(x)
     x = ca.SX(x if r.system.project is None else r.system.project(x, t))
     x[r.at, 0] += r.rows.T @ (c - r.rows @ x[r.at, 0])
     return ca.vertcat(x, c)
 
 
-def _signals(r: _Beside, T: Terms, motion: Motion, x: ca.SX) -> Any:
+def _signals(r: _Extended, T: Terms, motion: Motion, x: ca.SX) -> Any:
+    """The signals of the system, at the extended state x."""
     assert r.system.signals is not None
     return r.system.signals(T, motion, r.split(x)[0])
 
 
-def _check(r: _Beside, names: Sequence[str], p: np.ndarray) -> None:
-    """Raise ModelError where parameters (runs, np) change the components."""
+def _check(r: _Extended, names: Sequence[str], p: np.ndarray) -> None:
+    """Raise ModelError if a component is not conserved at some of the parameters p (runs, np)."""
     if r.system.check is not None:
         r.system.check(p)
     m = r.system.mechanism
     for words, at, _ in other_values(m, p):
         for state in at:
             change = np.array(_rates(m, r)(*state)).ravel()
-            by = np.abs(np.array(r.C) @ change)
-            if (by > NOTHING * np.linalg.norm(change)).any():
+            error = np.abs(np.array(r.C) @ change)
+            if (error > NOTHING * np.linalg.norm(change)).any():
                 raise ModelError(
-                    f"{words}the momentum {names[int(np.argmax(by))]} of {m.name!r} is not conserved, which near the defaults "
-                    "it is; reduce a mechanism that has these as its defaults, or run it as it is"
+                    f"{words}the momentum {names[int(np.argmax(error))]} of {m.name!r} is not conserved, although it is near "
+                    "the defaults; reduce a mechanism that has these values as its defaults, or run it without reduction"
                 )
 
 
-def _rates(m: Mechanism, r: _Beside) -> ca.Function:
-    """(q, v, t, p) -> rate of the momenta that C combines, without inputs."""
+def _rates(m: Mechanism, r: _Extended) -> ca.Function:
+    """(q, v, t, p) -> rates of the momenta that C combines, at zero inputs."""
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     rate = r.system.rate(idle, Motion(ca.SX(m.nv, 1), ca.SX(m.nv, 1), ca.SX(1)), r.system.enter(idle))

@@ -1,4 +1,4 @@
-"""A mechanism as a function of arrays for programs that differentiate: kernels of its values and of their derivatives."""
+"""A mechanism as a function of arrays for automatic differentiation: kernels for its values and for their derivatives."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ KINDS = ("forward_dynamics", "step")
 
 
 class ValueAndSlopes(NamedTuple):
-    """value: inputs -> (n,) numbers.   slopes: inputs -> the same, and their derivatives by all inputs, column by column.
-    states: how many of the inputs are states; u and p come after them.   default: u and p of the mechanism.
-    threads: that share a batch.
+    """The kernels of a function and of its derivatives.
+
+    value: inputs -> (n,) values.   slopes: inputs -> the values, and their derivatives with respect to all inputs, column by
+    column.   states: how many of the inputs are states; u and p follow them.   default: u and p of the mechanism.
+    threads: number of threads that share a batch.
     """
 
     value: kernel.Kernel
@@ -39,13 +41,16 @@ class ValueAndSlopes(NamedTuple):
     threads: int
 
     def whole(self, arrays: tuple[Any, ...], name: str) -> tuple[Any, ...]:
-        """The arrays, with the default of what was left out. Raises ModelError: too few or too many."""
+        """The arrays, completed by the defaults of u and p. Raises ModelError: there are too few or too many arrays."""
         if not self.states <= len(arrays) <= self.states + 2:
             raise ModelError(f"{name}: {self.states} to {self.states + 2} arrays are needed, got {len(arrays)}")
         return (*arrays, *self.default[len(arrays) - self.states :])
 
     def check(self, arrays: Sequence[Any], name: str, *, batch: str = "") -> None:
-        """Raise ModelError unless each array has the size of its input.   batch: how one is asked for, if not by more axes."""
+        """Raise ModelError unless each array has the size of its input.
+
+        batch: advice on how to compute a batch, where arrays with leading axes are not allowed; "" where they are.
+        """
         labels = ("x", "u", "p") if self.states == 1 else ("q", "v", "u", "p")
         for label, x, n in zip(labels, arrays, self.value.shape.inputs, strict=True):
             shape = tuple(x.shape)
@@ -53,19 +58,22 @@ class ValueAndSlopes(NamedTuple):
                 more = f"; {batch}" if batch and shape[-1:] == (n,) else ""
                 raise ModelError(f"{name}: {label} has shape {shape}: ({'' if batch else '..., '}{n},) is needed{more}")
 
-    def call(self, of: kernel.Kernel, arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
-        """What a kernel gives for arrays (..., n), whose leading axes are broadcast: arrays (..., n)."""
+    def call(self, k: kernel.Kernel, arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+        """Evaluate a kernel of this function at arrays (..., n), whose leading axes are broadcast; return arrays (..., n)."""
         lead = np.broadcast_shapes(*[np.shape(x)[:-1] for x in arrays])
         count = int(np.prod(lead))
         flat = [np.broadcast_to(np.asarray(x), (*lead, np.shape(x)[-1])).reshape(count, np.shape(x)[-1]) for x in arrays]
-        found = of(*flat, threads=self.threads)
-        return tuple(np.ascontiguousarray(x).reshape(*lead, x.shape[-1]) for x in found)
+        values = k(*flat, threads=self.threads)
+        return tuple(np.ascontiguousarray(x).reshape(*lead, x.shape[-1]) for x in values)
 
 
 def pair_of(
     m: Mechanism, what: str, step: float | None, scheme: Scheme | None, threads: int, backend: Backend, name: str
 ) -> ValueAndSlopes:
-    """The kernels of "forward_dynamics" or "step". Raises ModelError, in the name of a function: arguments that do not fit."""
+    """The kernels of "forward_dynamics" or "step".
+
+    name: the public function, which the messages name. Raises ModelError: arguments that do not fit.
+    """
     one_of(what, KINDS, f"{name}: what")
     workers = as_whole(threads, "threads", most=MOST_THREADS)
     if what == "forward_dynamics":
@@ -83,6 +91,7 @@ def pair_of(
 
 @remembered(16)
 def _forward(m: Mechanism, backend: Backend) -> tuple[kernel.Kernel, ...]:
+    """The kernels of (q, v, u, p) -> v_dot at t = 0, and of its derivatives."""
     T = symbols(m)
     inputs, values, J = motion_with_matrices(T)
     inputs, t = inputs[:-1], inputs[-1]
@@ -93,15 +102,17 @@ def _forward(m: Mechanism, backend: Backend) -> tuple[kernel.Kernel, ...]:
 
 @by_key(16)
 def _step(s: Simulation, h: float, backend: Backend) -> tuple[kernel.Kernel, ...]:
+    """The kernels of (x, u, p) -> x after a step of h [s] from t = 0, and of its derivatives."""
     parts = with_matrices(s)
-    (x, w, p, t, length), there = parts.step(s)
-    J = ca.vec(ca.densify(ca.jacobian(there, ca.vertcat(x, w, p))))
-    whole = ca.Function("whole", [x, w, p, t, length], [there, J])
-    step, other = s.traced.step, ca.SX(0)
-    value = ca.Function("value", [x, w, p], [step(x, w, w, p, other, h)[0]])
-    slopes = ca.Function("slopes", [x, w, p], whole.call([x, w, p, other, ca.SX(h)]))
+    (x, w, p, t, length), x_next = parts.step(s)
+    J = ca.vec(ca.densify(ca.jacobian(x_next, ca.vertcat(x, w, p))))
+    whole = ca.Function("whole", [x, w, p, t, length], [x_next, J])
+    step, zero = s.traced.step, ca.SX(0)
+    value = ca.Function("value", [x, w, p], [step(x, w, w, p, zero, h)[0]])
+    slopes = ca.Function("slopes", [x, w, p], whole.call([x, w, p, zero, ca.SX(h)]))
     return _compiled(f"differentiable step {h.hex()} {s.key}", backend, value, slopes)
 
 
 def _compiled(key: str, backend: Backend, *functions: ca.Function) -> tuple[kernel.Kernel, ...]:
+    """The functions as kernels.   key: common part of their keys in the cache."""
     return tuple(kernel.compile(f, key=f"{key} {f.name()}", backend=backend) for f in functions)

@@ -1,4 +1,4 @@
-"""A result before it is labelled: labels take longer than a short run, and are made once, when all has been said."""
+"""A result before it is labelled: making labels takes longer than a short run, so they are made once, at the end."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Draft:
-    """data: name -> (dimensions, values[, attributes]).   coords: the same, or a list of the names of a dimension's entries.
-    attrs: of the whole."""
+    """The variables of a result without labels.
+
+    data: name -> (dimensions, values[, attributes]).   coords: name -> (dimensions, values[, attributes]), or a list of the
+    names of a dimension's entries.   attrs: attributes of the result.
+    """
 
     data: dict[str, tuple[Any, ...]]
     coords: dict[str, Any]
@@ -29,7 +32,7 @@ class Draft:
         return np.asarray(found if isinstance(found, list) else found[1])
 
     def labelled(self, squeeze: bool = False) -> xr.Dataset:
-        """The Dataset; squeeze: without the run axis of a single run."""
+        """The labelled Dataset.   squeeze: whether to drop the run axis of a single run."""
         from pfaffian.simulate import labels
 
         return labels.labelled(self.data, self.coords, self.attrs, squeeze)

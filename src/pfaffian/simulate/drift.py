@@ -1,4 +1,4 @@
-"""The check of a reduced run: how far its motion may have departed from that of the full equations."""
+"""The check of a reduced run: how far its motion may have departed from the motion of the full equations."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from pfaffian.simulate.system import System
 from pfaffian.terms.terms import symbols
 
 BEYOND_ROUNDING = 1e-6
-"""Departure from the motion of the full equations by the end of a run [m, rad] that is more than rounding."""
+"""Departure from the motion of the full equations at the end of a run [m, rad] above which a run warns: more than rounding."""
 
 
 def tell_drift(result: Draft, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
-    """Add to the result of a system with `inertia` how far its momenta let it depart from the full equations, and warn if so.
+    """Estimate how far the momentum errors of a reduced run let it depart from the full equations, and warn of a departure.
 
-    A momentum that has drifted moves its body with drift / inertia, one whose rate errs with a growing speed: both are
-    integrated over the recorded instants. Adds `reduction_error` (run) [m, rad], of the motion that departs the furthest.
-    q: (runs, nq), v: (runs, nv), p: (runs, np) at the start, the time t [s].   Warns RunWarning.
+    A momentum that has drifted moves its body at the speed drift / inertia; an error of a momentum's rate makes a speed that
+    grows. Both are integrated over the recorded instants. Adds `reduction_error` (run) [m, rad], the departure of the motion
+    that departs the furthest, to the result of a system with `inertia`; other results stay unchanged.
+    q: (runs, nq), v: (runs, nv), p: (runs, np) at the start, at the time t [s].   Warns RunWarning.
     """
     if s.inertia is None or "momentum_drift" not in result:
         return
@@ -31,23 +32,24 @@ def tell_drift(result: Draft, s: System, q: np.ndarray, v: np.ndarray, p: np.nda
     if "momentum_rate_error" in result:
         at = [names.index(n) for n in result["momentum_rate_error_entry"].tolist()]
         speed[:, :, at] += _summed(np.abs(_entries(result, "momentum_rate_error")) / inertia[:, None, at], time)
-    off = _summed(speed, time).max(axis=1)
+    errors = _summed(speed, time).max(axis=1)
     result.data["reduction_error"] = (
-        "run", off.max(axis=1), {"units": "m, rad", "meaning": "how far the motion may have left that of the full equations"},
+        "run", errors.max(axis=1),
+        {"units": "m, rad", "meaning": "how far the motion may have left that of the full equations"},
     )  # fmt: skip
-    if not off.max() > BEYOND_ROUNDING:
+    if not errors.max() > BEYOND_ROUNDING:
         return
-    run, i = np.unravel_index(int(np.argmax(off)), off.shape)
-    which = f", in run {run} of {len(off)} the most" if len(off) > 1 else ""
+    run, i = np.unravel_index(int(np.argmax(errors)), errors.shape)
+    which = f", in run {run} of {len(errors)} the most" if len(errors) > 1 else ""
     notice(
-        f"the reduced motion leaves that of the full equations, which do not conserve the momentum of {names[i]!r}: at the end "
-        f"it is off by some {off[run, i]:.2g} m or rad there{which}; run the mechanism as it is",
+        f"the reduced motion departs from that of the full equations, which do not conserve the momentum of {names[i]!r}: at "
+        f"the end it is off by some {errors[run, i]:.2g} m or rad there{which}; run the mechanism without reduction",
         RunWarning,
     )
 
 
 def _entries(result: Draft, name: str) -> np.ndarray:
-    """(runs, times, entries), zero after a stop."""
+    """(runs, times, entries) values of a variable, zero after a stop."""
     return np.nan_to_num(result[name])
 
 
@@ -58,7 +60,7 @@ def _summed(x: np.ndarray, time: np.ndarray) -> np.ndarray:
 
 
 def _inertia(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
-    """(runs, entries)."""
+    """(runs, entries) inertias along the momenta at the start, at the time t [s]."""
     assert s.inertia is not None
     T = symbols(s.mechanism)
     f = ca.Function("inertia", [T.q, T.v, T.t, s.mechanism.p_symbols], [ca.densify(s.inertia(T))])

@@ -1,4 +1,4 @@
-"""Machines of one kind as a Gymnasium vector environment."""
+"""Many copies of one machine as a Gymnasium vector environment."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Numbers = Callable[..., Any]
 
 
 class Environment(VectorEnv):
-    """Machines of one kind that a learner moves step by step; made by `vector_environment`.
+    """Copies of one machine that a learner moves step by step; made by `vector_environment`.
 
-    stepper: the machines.   elapsed: (num_envs,) steps of each since its start.
-    A machine whose episode has ended starts anew in the next step, whatever its action is then (NEXT_STEP of Gymnasium). The
-    time of the stepper goes on, for forces that depend on it.
+    stepper: the machines.   elapsed: (num_envs,) actions of each machine since its start.
+    A machine whose episode has ended starts anew in the next step and ignores its action in that step (NEXT_STEP of Gymnasium).
+    The time of the stepper, on which forces may depend, is not reset.
 
     Example:
         >>> import numpy as np, pfaffian as pf
@@ -57,38 +57,42 @@ class Environment(VectorEnv):
         self.elapsed, self._ended = np.zeros(self.num_envs, dtype=int), np.zeros(self.num_envs, dtype=bool)
 
     def _start(self, which: np.ndarray) -> None:
+        """Put these machines into starts that are drawn at random."""
         self.stepper.put(which, self._saved, self.np_random.integers(len(self._saved.x), size=len(which)))
         self.elapsed[which] = 0
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start all machines anew, each from a start that is drawn.   seed: of what is drawn.   options: none are known."""
+        """Start all machines anew, each from a start drawn at random; return (observations, {}).
+
+        seed: of the random draws.   options: ignored.
+        """
         super().reset(seed=seed)
         self._start(np.arange(self.num_envs))
         self._ended[:] = False
         return self._f.observe(self.stepper.q, self.stepper.v), {}
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """One action (num_envs, nu) of each machine: observations, rewards, terminations, truncations and {}.
+        """Apply one action to each machine; return (observations, rewards, terminations, truncations, {}).
 
-        A machine that diverges or cannot be computed further has its episode terminated.
+        actions: (num_envs, nu).   The episode of a machine that diverges or stops is terminated.
         """
-        s, again = self.stepper, np.flatnonzero(self._ended)
+        s, restarted = self.stepper, np.flatnonzero(self._ended)
         u = np.clip(np.asarray(actions, dtype=float), self._low, self._high)
         s.step(u, self._f.steps)
         self.elapsed += 1
-        if again.size:
-            self._start(again)
+        if restarted.size:
+            self._start(restarted)
         q, v = s.q, s.v
-        reward = _of_each(self._f.reward(q, v, u), len(q), "reward").astype(float)
-        terminated = _of_each(self._f.terminated(q, v), len(q), "terminated").astype(bool) | (s.status != 0)
+        reward = _one_per_machine(self._f.reward(q, v, u), len(q), "reward").astype(float)
+        terminated = _one_per_machine(self._f.terminated(q, v), len(q), "terminated").astype(bool) | (s.status != 0)
         truncated = (self.elapsed >= self._longest) & ~terminated
-        reward[again], terminated[again], truncated[again] = 0.0, False, False
+        reward[restarted], terminated[restarted], truncated[restarted] = 0.0, False, False
         self._ended = terminated | truncated
         return self._f.observe(q, v), reward, terminated, truncated, {}
 
 
 class _Functions:
-    """What the caller gives.   steps: of the machines for each action."""
+    """The functions that the caller gave, or their defaults.   steps: steps of the stepper for each action."""
 
     def __init__(self, reward: Numbers, terminated: Numbers | None, observe: Numbers | None, steps: int) -> None:
         self.reward, self.steps = reward, steps
@@ -111,23 +115,23 @@ def vector_environment(
     limits: Any = None,
     **options: Any,
 ) -> Environment:
-    """A Gymnasium vector environment of many machines of one kind, moved by one `stepper`. Needs the package gymnasium.
+    """A Gymnasium vector environment of many copies of one machine, moved by one `stepper`. Needs the package gymnasium.
 
     Args:
         m: the mechanism, or a System.
-        runs: how many machines.
-        reward: function (q, v, u) -> (runs,) of the states after a step (runs, nq), (runs, nv) and the inputs (runs, nu).
-        terminated: function (q, v) -> (runs,) of bool, where an episode ends; None (default): only where a machine stops.
-        observe: function (q, v) -> (runs, n); None (default): q and v beside each other.
-        q, v: starts, (n,), (starts, n) or {name: number or (starts,)}, one of which is drawn for each episode; put onto the
-            constraints as by `run`.
-        longest: actions after which an episode is truncated, 1000 by default.
-        step: [s] length of a step, 1e-3 by default.
-        steps: of the machines for each action, 1 by default.
-        limits: (nu, 2) of the actions; None (default): those of the actuators, which then need some.
-        options: of `stepper`: control, parameters excepted, scheme, threads, backend, strict, ...
+        runs: number of machines.
+        reward: function (q, v, u) -> (runs,) of the states (runs, nq), (runs, nv) after an action and the inputs (runs, nu).
+        terminated: function (q, v) -> (runs,) of bool, whether an episode ends; None (default): only when a machine stops.
+        observe: function (q, v) -> (runs, n), the observations; None (default): [q, v].
+        q, v: starts, (n,), (starts, n) or {name: number or (starts,)}; one is drawn at random for each episode. They are put
+            onto the constraints as `run` does.
+        longest: number of actions after which an episode is truncated, 1000 by default.
+        step: length of a step [s], 1e-3 by default.
+        steps: number of steps for each action, 1 by default.
+        limits: (nu, 2) lowest and highest actions; None (default): those of the actuators, each of which must then have some.
+        options: further arguments of `stepper`, except parameters: control, scheme, threads, backend, strict, ...
     Returns:
-        Environment with `reset`, `step` and the spaces that Gymnasium asks for, in float64.
+        Environment with `reset`, `step` and the spaces that Gymnasium requires, in float64.
     Raises ModelError: an input without limits; wrong arguments.
 
     Example:
@@ -157,21 +161,27 @@ def vector_environment(
     return Environment(machines, starts, _limits(mechanism, machines.u_names, limits), functions, as_whole(longest, "longest"))
 
 
-def _of_each(value: Any, runs: int, what: str) -> np.ndarray:
-    """The (runs,) array that a caller's function gives. Raises ModelError: another shape."""
+def _one_per_machine(value: Any, runs: int, what: str) -> np.ndarray:
+    """The (runs,) array that a caller's function returned. Raises ModelError: the value has another shape.
+
+    what: name of the function in the message.
+    """
     array = np.asarray(value)
     if array.shape != (runs,):
-        raise ModelError(f"vector_environment: {what} gives {array.shape}: ({runs},) is needed, a number of each machine")
+        raise ModelError(f"vector_environment: {what} gives {array.shape}: ({runs},) is needed, one number for each machine")
     return array
 
 
 def _limits(m: Mechanism, names: tuple[str, ...], given: Any) -> np.ndarray:
-    """(nu, 2) of the actions."""
+    """(nu, 2) checked limits of the actions; without `given` those of the actuators."""
     known = {n: limit for n, limit in zip(m.u_names, m.u_limits, strict=True)}
-    found = np.array([known.get(n, (-np.inf, np.inf)) for n in names]) if given is None else floats(given, "limits")
-    if found.shape != (len(names), 2) or not (found[:, 0] < found[:, 1]).all():
-        raise ModelError(f"limits has shape {found.shape}: ({len(names)}, 2) is needed, the lowest and highest of each input")
-    if given is None and not np.isfinite(found).all():
-        endless = names[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
-        raise ModelError(f"input {endless!r} has no limits, which a learner's actions need: give limits=...")
-    return found
+    bounds = np.array([known.get(n, (-np.inf, np.inf)) for n in names]) if given is None else floats(given, "limits")
+    if bounds.shape != (len(names), 2) or not (bounds[:, 0] < bounds[:, 1]).all():
+        raise ModelError(
+            f"limits: shape ({len(names)}, 2) is needed, the lowest and highest value of each input in this order, got shape "
+            f"{bounds.shape}"
+        )
+    if given is None and not np.isfinite(bounds).all():
+        unlimited = names[int(np.flatnonzero(~np.isfinite(bounds).all(axis=1))[0])]
+        raise ModelError(f"input {unlimited!r} has no limits, which a learner's actions need: give limits=...")
+    return bounds

@@ -1,7 +1,8 @@
-"""Equilibria along a parameter: a curve that is followed round its folds, and through the points where others branch off.
+"""Equilibria along a parameter: a curve is followed round its folds, and through the points where other curves branch off.
 
-The equilibrium's rows and their slopes J by (q, s), s the parameter over its range, leave one direction: the tangent. From a
-step along it Newton's iterations with the shortest change return to the curve. [Allgower and Georg 1990]
+The equations of an equilibrium have a derivative J with respect to (q, s), s the parameter scaled to its range. The null space
+of J is one direction: the tangent. After a step along it, Newton iterations with the smallest change return to the curve.
+[Allgower and Georg 1990]
 """
 
 from __future__ import annotations
@@ -20,22 +21,23 @@ from pfaffian.model.number import as_float
 from pfaffian.simulate.equilibrium import Case, balance, case_of, moved, size_of
 
 CORRECTIONS, HALVINGS = 12, 12
-"""Newton's iterations after a step, and times that a step is halved before the curve is given up."""
+"""Largest number of Newton iterations after a step, and of halvings of a step before the curve ends."""
 
-LOCATED = 40
-"""Halvings that locate a branch point."""
+BISECTIONS = 40
+"""Bisections that locate a branch point or the end of the range."""
 
-SAME = 1e-7
-"""Length of a step, in the units of `step`, below which two points are one."""
+COINCIDENT = 1e-7
+"""Distance, measured as `step` is, below which two points are one."""
 
 
 class EquilibriumPath(NamedTuple):
     """Equilibria along a parameter, curve after curve.
 
-    parameter: (points,).   q: (points, nq).   stiffness: (points,) the least [1/s^2].   unstable: (points,) motions that grow.
-    event: (points,) "fold" where the parameter turns back between this point and the last, "branch" where others
-    branch off the first curve, else "".   curve: (points,) 0 for the first curve, then 1, 2, ...
-    q_names: of the entries of q.
+    parameter: (points,).   q: (points, nq).   stiffness: (points,) the least stiffness [1/s^2].   unstable: (points,) number of
+    small motions that grow.
+    event: (points,) "fold" where the parameter turns back between the previous point and this one, "branch" where another curve
+    crosses this one, else "".   curve: (points,) 0 for the first curve, then 1, 2, ...
+    q_names: names of the entries of q.
     """
 
     parameter: np.ndarray
@@ -53,22 +55,26 @@ class EquilibriumPath(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """q: (nq,).   s: the parameter, 0 to 1 over its range.   way: (nv + 1,) tangent of size one.   stiffness: (n,), sorted.
-    mode: (nv,) motion of the stiffness nearest to zero."""
+    """A point of a curve.
+
+    q: (nq,).   s: the parameter, 0 to 1 over its range.   tangent: (nv + 1,) of size one.   stiffness: (n,) [1/s^2], sorted.
+    mode: (nv,) the motion whose stiffness is nearest to zero.
+    """
 
     q: np.ndarray
     s: float
-    way: np.ndarray
+    tangent: np.ndarray
     stiffness: np.ndarray
     mode: np.ndarray
 
     @property
     def unstable(self) -> int:
+        """Number of motions that grow."""
         return int((self.stiffness < 0).sum())
 
 
 class _Curve(NamedTuple):
-    """case: the machine.   at: number of the parameter.   low, high: of its range."""
+    """The equations of the curves.   case: the machine.   at: index of the parameter.   low, high: its range."""
 
     case: Case
     at: int
@@ -76,12 +82,13 @@ class _Curve(NamedTuple):
     high: float
 
     def case_at(self, s: float) -> Case:
+        """The machine at the scaled parameter s."""
         p = self.case.p.copy()
         p[self.at] = self.low + s * (self.high - self.low)
         return replace(self.case, p=p)
 
     def size(self, change: np.ndarray) -> float:
-        """Of a change (nv + 1,): the largest of the angles, of the lengths over the machine's, and of s."""
+        """The size of a change (nv + 1,): its largest angle, length over the machine's length, or part of the range."""
         return max(size_of(self.case, change[:-1]), abs(float(change[-1])))
 
 
@@ -99,26 +106,26 @@ def equilibrium_path(
     points: int = 400,
     switch: bool = True,
 ) -> EquilibriumPath:
-    """Equilibria along a parameter, from its value in `parameters` to another one: round folds, and onto branches.
+    """Follow equilibria along a parameter, from its value in `parameters` to another value, round folds and onto branches.
 
-    A curve ends where the parameter leaves its range, or after so many points. Buckling is such a branch: at the critical load
-    the straight machine becomes unstable, and two bent ones begin.
+    A curve ends where the parameter leaves its range, or after `points` points. Buckling is an example of a branch: at the
+    critical load the straight equilibrium becomes unstable, and two curves of bent equilibria begin.
 
     Args:
         m: the mechanism.
         parameter: name of the parameter.
-        to: its last value.
-        q: an equilibrium, or where one is searched, as of `equilibrium`.
-        hold, u, parameters, t: as of `equilibrium`, of one state. Inputs are zero and t is 0 by default.
-        step: largest change between two points, of angles [rad], of lengths over the machine's and of the parameter over its
-            range; 0.05 by default.
-        points: of a curve at most; 400 by default.
-        switch: follow curves that branch off as well, in both directions. True by default.
+        to: last value of the parameter.
+        q: an equilibrium, or a configuration from which one is searched, as in `equilibrium`.
+        hold, u, parameters, t: as in `equilibrium`, for one state. Inputs are zero and t is 0 by default.
+        step: largest change between two points, of angles [rad], of lengths over the machine's length and of the parameter over
+            its range; 0.05 by default.
+        points: largest number of points of a curve; 400 by default.
+        switch: whether to follow curves that branch off as well, in both directions. True by default.
     Returns:
-        parameter (points,), q (points, nq), the least stiffness, the number of motions that grow, and what happened: "fold" or
-        "branch". `curve` numbers the curves.
+        parameter (points,), q (points, nq), the least stiffness, the number of motions that grow, and the event at each point:
+        "fold" or "branch". `curve` numbers the curves.
     Raises ModelError: an unknown parameter, a range without length, a batch.
-    Raises RunError: no equilibrium is found to begin with.
+    Raises RunError: no equilibrium is found at the start.
 
     Example:
         An upright rod of 1 kg buckles when the stiffness of its hinge falls below m g l:
@@ -145,94 +152,96 @@ def equilibrium_path(
     if first is None:
         raise RunError(f"equilibrium_path: no curve of equilibria of {m.name!r} passes through its start")
     curves, branches = [], list[_Point]()
-    main, events, found = _followed(curve, first, h, most)
+    main, events, found = _trace(curve, first, h, most)
     curves.append((main, events))
     branches += found if as_flag(switch, "switch") else []
     for point in branches:
         for side in (1, -1):
-            begin = _beside(curve, point, side * h)
+            begin = _onto_branch(curve, point, side * h)
             if begin is not None:
-                others, events, _ = _followed(curve, begin, h, most)
+                others, events, _ = _trace(curve, begin, h, most)
                 curves.append(([point, *others], ["", *events]))
     return _path(curve, curves)
 
 
 def _path(curve: _Curve, curves: list[tuple[list[_Point], list[str]]]) -> EquilibriumPath:
-    every = [(x, event, i) for i, (xs, events) in enumerate(curves) for x, event in zip(xs, events, strict=True)]
-    least = [x.stiffness.min(initial=np.inf) for x, _, _ in every]
+    """The record of the points and events of all curves."""
+    points = [(x, event, i) for i, (xs, events) in enumerate(curves) for x, event in zip(xs, events, strict=True)]
+    least = [x.stiffness.min(initial=np.inf) for x, _, _ in points]
     return EquilibriumPath(
-        np.array([curve.low + x.s * (curve.high - curve.low) for x, _, _ in every]),
-        np.array([x.q for x, _, _ in every]),
+        np.array([curve.low + x.s * (curve.high - curve.low) for x, _, _ in points]),
+        np.array([x.q for x, _, _ in points]),
         np.array(least),
-        np.array([x.unstable for x, _, _ in every]),
-        np.array([event for _, event, _ in every]),
-        np.array([i for _, _, i in every]),
+        np.array([x.unstable for x, _, _ in points]),
+        np.array([event for _, event, _ in points]),
+        np.array([i for _, _, i in points]),
         curve.case.m.q_names,
     )
 
 
-def _followed(curve: _Curve, first: _Point, h: float, most: int) -> tuple[list[_Point], list[str], list[_Point]]:
-    """The points of a curve from the first one on, what happened at each, and the branch points."""
-    found, events, branches, part = [first], [""], list[_Point](), h
-    while len(found) < most:
-        last = found[-1]
-        new = _stepped(curve, last, part)
-        if new is None or new.way @ last.way < 0.5:
-            part /= 2
-            if part < h / 2**HALVINGS:
+def _trace(curve: _Curve, first: _Point, h: float, limit: int) -> tuple[list[_Point], list[str], list[_Point]]:
+    """The points of a curve from its first one on, the event at each, and the branch points."""
+    points, events, branches, step = [first], [""], list[_Point](), h
+    while len(points) < limit:
+        last = points[-1]
+        new = _next_point(curve, last, step)
+        if new is None or new.tangent @ last.tangent < 0.5:
+            step /= 2
+            if step < h / 2**HALVINGS:
                 break
             continue
         if not 0 <= new.s <= 1:
-            inside = _until(curve, last, part, lambda x: not 0 <= x.s <= 1)[0]
-            if curve.size(np.append(np.zeros(curve.case.m.nv), inside.s - last.s)) > SAME:
-                found.append(inside)
+            inside = _bisect(curve, last, step, lambda x: not 0 <= x.s <= 1)[0]
+            if curve.size(np.append(np.zeros(curve.case.m.nv), inside.s - last.s)) > COINCIDENT:
+                points.append(inside)
                 events.append("")
             break
-        event = "fold" if new.way[-1] * last.way[-1] < 0 else ""
+        event = "fold" if new.tangent[-1] * last.tangent[-1] < 0 else ""
         if new.unstable != last.unstable and not event:
-            before, after = _until(curve, last, part, lambda x, n=last.unstable: x.unstable != n)
-            crossing = before if abs(_nearest_zero(before)) < abs(_nearest_zero(after)) else after
-            found, events = [*found, crossing], [*events, "branch"]
+            before, after = _bisect(curve, last, step, lambda x, n=last.unstable: x.unstable != n)
+            crossing = before if abs(_stiffness_nearest_zero(before)) < abs(_stiffness_nearest_zero(after)) else after
+            points, events = [*points, crossing], [*events, "branch"]
             branches.append(crossing)
-        found.append(new)
+        points.append(new)
         events.append(event)
-        part = min(h, 1.5 * part)
-    return found, events, branches
+        step = min(h, 1.5 * step)
+    return points, events, branches
 
 
-def _nearest_zero(x: _Point) -> float:
+def _stiffness_nearest_zero(x: _Point) -> float:
+    """The stiffness of smallest magnitude [1/s^2]."""
     return float(x.stiffness[np.argmin(np.abs(x.stiffness))])
 
 
-def _until(curve: _Curve, last: _Point, part: float, beyond: Any) -> tuple[_Point, _Point]:
-    """The points just before and after something becomes true within a step."""
-    low, high = 0.0, part
+def _bisect(curve: _Curve, last: _Point, step: float, beyond: Any) -> tuple[_Point, _Point]:
+    """The points just before and just after `beyond` becomes true within a step from the point `last`, by bisection."""
+    low, high = 0.0, step
     before, after = last, last
-    for _ in range(LOCATED):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        x = _stepped(curve, last, middle)
-        if x is None or beyond(x):
-            high, after = middle, x or after
+        point = _next_point(curve, last, middle)
+        if point is None or beyond(point):
+            high, after = middle, point or after
         else:
-            low, before = middle, x
+            low, before = middle, point
     return before, after
 
 
-def _stepped(curve: _Curve, last: _Point, part: float) -> _Point | None:
-    """The point of the curve after a step of that size along the tangent."""
-    ahead = part * last.way
-    return _corrected(curve, moved(curve.case_at(last.s), last.q, ahead[:-1]), last.s + ahead[-1], last.way)
+def _next_point(curve: _Curve, last: _Point, step: float) -> _Point | None:
+    """The point of the curve after a step of this size along the tangent; None if none is found."""
+    change = step * last.tangent
+    return _corrected(curve, moved(curve.case_at(last.s), last.q, change[:-1]), last.s + change[-1], last.tangent)
 
 
-def _beside(curve: _Curve, point: _Point, part: float) -> _Point | None:
-    """A point of the other curve through a branch point."""
-    way = np.append(point.mode, 0.0) * np.sign(part) / max(size_of(curve.case, point.mode), 1e-300)
-    q = moved(curve.case_at(point.s), point.q, abs(part) * way[:-1])
-    return _corrected(curve, q, point.s, way)
+def _onto_branch(curve: _Curve, point: _Point, step: float) -> _Point | None:
+    """A point of the other curve through a branch point, on the side that the sign of `step` selects; None if none is found."""
+    direction = np.append(point.mode, 0.0) * np.sign(step) / max(size_of(curve.case, point.mode), 1e-300)
+    q = moved(curve.case_at(point.s), point.q, abs(step) * direction[:-1])
+    return _corrected(curve, q, point.s, direction)
 
 
-def _corrected(curve: _Curve, q: np.ndarray, s: float, way: np.ndarray) -> _Point | None:
-    """The nearest point of the curve, and its tangent on the side of `way`; None if there is none near."""
+def _corrected(curve: _Curve, q: np.ndarray, s: float, direction: np.ndarray) -> _Point | None:
+    """The point of the curve near (q, s), with its tangent on the side of `direction`; None if the iterations find none."""
     for _ in range(CORRECTIONS):
         case = curve.case_at(s)
         at = balance(case, q)
@@ -240,14 +249,15 @@ def _corrected(curve: _Curve, q: np.ndarray, s: float, way: np.ndarray) -> _Poin
             return None
         J, residual = _slopes(curve, at)
         if at.solved:
-            return _point(curve, at, q, s, J, way)
+            return _point(curve, at, q, s, J, direction)
         change = -np.linalg.pinv(J, rcond=1e-10) @ residual
         q, s = moved(case, q, at.back @ change[:-1]), s + float(change[-1])
     return None
 
 
 def _slopes(curve: _Curve, at: Any) -> tuple[np.ndarray, np.ndarray]:
-    """J (rows, nv + 1) by mass-weighted changes and s, and the residual (rows,); forces over the largest stiffness."""
+    """J (rows, nv + 1), the derivative with respect to mass-weighted changes and s, and the residual (rows,). The rows of
+    forces are divided by the largest stiffness."""
     width = curve.high - curve.low
     S = at.Y.T @ at.back.T @ at.slope @ at.back
     size = max(float(np.abs(S).max(initial=0.0)), 1e-300)
@@ -256,14 +266,15 @@ def _slopes(curve: _Curve, at: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.vstack([phi, force]), np.concatenate([at.phi, at.r / size])
 
 
-def _point(curve: _Curve, at: Any, q: np.ndarray, s: float, J: np.ndarray, way: np.ndarray) -> _Point:
+def _point(curve: _Curve, at: Any, q: np.ndarray, s: float, J: np.ndarray, direction: np.ndarray) -> _Point:
+    """The point at (q, s), with its tangent on the side of `direction`, its stiffness and its mode."""
     sizes = np.linalg.svd(J, compute_uv=False)
     _, _, V = np.linalg.svd(J, full_matrices=True)
     rank = min(int((sizes > RANK_TOLERANCE**2 * sizes.max(initial=0.0)).sum()), J.shape[1] - 1)
     unweighted = np.linalg.inv(at.back)
-    along = np.append(unweighted @ way[:-1], way[-1])
+    along = np.append(unweighted @ direction[:-1], direction[-1])
     null = V[rank:]
-    # At a branch point two curves cross: the one that goes on along `way`.
+    # Two curves cross at a branch point; follow the one that continues along `direction`.
     t = null.T @ (null @ along) if len(null) > 1 else null[0] * (np.sign(null[0] @ along) or 1.0)
     tangent = np.append(at.back @ t[:-1], t[-1])
     tangent /= max(curve.size(tangent), 1e-300)

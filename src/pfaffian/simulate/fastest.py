@@ -1,8 +1,8 @@
 """The fastest part of a machine at a state, by name: it limits the length of a step.
 
-The applied forces, those of a law and those of inertia are differentiated one by one. Along the velocities that constraints
-leave, orthonormal in the metric of M, they form a matrix whose eigenvalue of the largest modulus is the fastest rate; it gets
-the name of the force with the largest share along its eigenvector.
+The applied forces, the force of a law and the inertia forces are differentiated one by one. Along the velocities that
+constraints leave, orthonormal in the metric of M, their derivatives form a matrix. Its eigenvalue of largest modulus is the
+fastest rate, which is attributed to the force with the largest share along the eigenvector.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ OF_JOINT, MOTION, TOUCHING = "spring or damper of ", "the motion of ", " once it
 
 
 class Fastest(NamedTuple):
-    """name: of the part.   rate: its eigenvalue [1/s], or the speed of a spin [rad/s] as an imaginary number."""
+    """A part of a machine and how fast it moves.
+
+    name: of the part.   rate: its eigenvalue [1/s], or the speed of a spin [rad/s] as an imaginary number.
+    """
 
     name: str
     rate: complex
 
     @property
     def damped(self) -> bool:
-        """Whether it decays without oscillating much."""
+        """Whether the motion of the part decays without oscillating much."""
         return self.rate.real < 0 and abs(self.rate.real) >= abs(self.rate.imag)
 
     def __str__(self) -> str:
@@ -47,30 +50,31 @@ class Fastest(NamedTuple):
 def fastest(
     m: Mechanism, control: Control, q: np.ndarray, v: np.ndarray, w: np.ndarray, z: np.ndarray, t: float, p: np.ndarray
 ) -> Fastest | None:
-    """The fastest part at one state; None where its rate is not finite.
+    """The fastest part at one state; None if all rates are zero, or a derivative is not finite.
 
-    q (nq,), v (nv,), w: inputs of the run, z: what the law integrates, p: parameters.   control: a law in continuous time.
+    q: (nq,).   v: (nv,).   w: inputs of the run.   z: states that the law integrates.   p: (np,) parameters.   control: a law
+    in continuous time.
     """
-    names, f = _parts(m, control, law_digest(control, m))
+    names, f = _part_slopes(m, control, law_digest(control, m))
     M, A, *slopes = (np.array(x) for x in f(q, v, w, z, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return None
-    Z = _free(M, A)
+    Z = _free_motions(M, A)
     n = Z.shape[1]
     S, D = ([Z.T @ x @ Z for x in slopes[i::2]] for i in (0, 1))
     spins = [_spin(m, joint, v) for joint in m.quaternions if joint in m.v_slices]
     spin = max(spins, key=lambda s: abs(s.rate), default=Fastest("", 0j))
     values, vectors = np.linalg.eig(np.block([[np.zeros((n, n)), np.eye(n)], [sum(S), sum(D)]]))
     at = int(np.argmax(np.abs(values))) if n else 0
-    # Of an eigenvector [y; rate y] the longer half is the accurate one.
+    # The longer half of an eigenvector [y; rate y] is the more accurate one.
     mode = vectors[n:, at] if n and abs(values[at]) > 1 else vectors[:n, at : at + 1].ravel()
-    found = _named(m, names, S, D, complex(values[at]), mode, Z) if n else spin
-    # A quaternion turns by half the angle, velocities along axes of a body by the whole.
-    spins_most = abs(spin.rate) > (1 if found.name.startswith(MOTION) else 2) * abs(found.rate) * (1 - 1e-9)
-    return (spin if spins_most else found) if spin.rate or found.rate else None
+    part = _named_part(m, names, S, D, complex(values[at]), mode, Z) if n else spin
+    # A quaternion turns by half the angle of a spin, velocities along the axes of a body by the whole angle.
+    spins_most = abs(spin.rate) > (1 if part.name.startswith(MOTION) else 2) * abs(part.rate) * (1 - 1e-9)
+    return (spin if spins_most else part) if spin.rate or part.rate else None
 
 
-def _free(M: np.ndarray, A: np.ndarray) -> np.ndarray:
+def _free_motions(M: np.ndarray, A: np.ndarray) -> np.ndarray:
     """(nv, n) velocities that the constraint rows leave, orthonormal in the metric of M."""
     L = np.linalg.cholesky(M)
     _, sizes, rows = np.linalg.svd(np.linalg.solve(L, A.T).T) if len(A) else (0, np.zeros(0), np.eye(len(M)))
@@ -79,17 +83,17 @@ def _free(M: np.ndarray, A: np.ndarray) -> np.ndarray:
 
 
 def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p: np.ndarray) -> list[Fastest]:
-    """The rate of each spring, damper and other applied force at one state, as if it alone acted; the fastest first.
+    """The rate of each spring, damper and other applied force at one state, as if it acted alone; the fastest first.
 
-    Contacts and stops count as if they touched there, as deep as carries the weight of the machine or takes up its motion.
+    Contacts and stops count as if they touched, at the depth at which they carry the weight of the machine or stop its motion.
     """
-    names, f = _applied(m)
+    names, f = _applied_slopes(m)
     if not names:
         return []
     M, A, *slopes = (np.array(x) for x in f(q, v, t, p))
     if not all(np.isfinite(x).all() for x in (M, *slopes)):
         return []
-    Z, found = _free(M, A), []
+    Z, found = _free_motions(M, A), []
     for name, S, D in zip(names, slopes[::2], slopes[1::2], strict=True):
         joint = name.removeprefix(OF_JOINT)
         spring, damper = (f"{x} of {joint}" if joint != name else f"{x} of {name}" for x in ("the spring", "the damper"))
@@ -99,24 +103,29 @@ def springs_and_dampers(m: Mechanism, q: np.ndarray, v: np.ndarray, t: float, p:
     return sorted(found, key=lambda x: -abs(x.rate))
 
 
-def kinks(m: Mechanism, parts: list[Fastest], p: np.ndarray) -> list[Fastest]:
-    """Of the parts at a state the springs of contacts and stops, and how fast weight alone brings each contact from sliding to
-    sticking, mu g / s_0: an implicit step is solved where both take longer than the step."""
+def contact_parts(m: Mechanism, parts: list[Fastest], p: np.ndarray) -> list[Fastest]:
+    """The springs of contacts and stops among the parts at a state, and for each contact the rate mu g / s_0 at which weight
+    alone brings it from sliding to sticking. An implicit step converges if both are slower than the step."""
     springs = [part for part in parts if TOUCHING in part.name and part.name.startswith("the spring")]
-    rates = np.array(_braking(m)(p)).ravel().tolist()
+    rates = np.array(_sticking_rates(m)(p)).ravel().tolist()
     frictions = [Fastest(f"the friction of contact {n!r}", -r) for n, r in zip(compliant(m), rates, strict=True)]
     return springs + frictions
 
 
 @remembered(16)
-def _braking(m: Mechanism) -> ca.Function:
+def _sticking_rates(m: Mechanism) -> ca.Function:
+    """p -> (contacts, 1) rates mu g / s_0 [1/s] at which contacts stick."""
     rates = [c.friction * ca.norm_2(m.gravity) for c in compliant(m).values()]
     return ca.Function("braking", [m.p_symbols], [ca.densify(ca.vertcat(*rates))])
 
 
-def _named(
+def _named_part(
     m: Mechanism, names: list[str], S: list[Any], D: list[Any], rate: complex, mode: np.ndarray, Z: np.ndarray
 ) -> Fastest:
+    """The part with the largest share of an eigenvalue: the largest force along the mode.
+
+    S, D: derivatives of the forces by position and by velocity, along the free motions Z.
+    """
     parts = [(abs(mode.conj() @ s @ mode), abs(rate * (mode.conj() @ d @ mode))) for s, d in zip(S, D, strict=True)]
     i = int(np.argmax([sum(part) for part in parts]))
     damps = parts[i][1] > parts[i][0]
@@ -131,20 +140,24 @@ def _named(
 
 
 def _spin(m: Mechanism, joint: str, v: np.ndarray) -> Fastest:
+    """The spin of a joint that has a quaternion."""
     return Fastest(f"the spin of joint {joint!r}", 1j * float(np.linalg.norm(v[m.v_slices[joint]][-3:])))
 
 
 @remembered(16)
-def changing(m: Mechanism, switched: tuple[str, ...]) -> bool:
-    """Whether springs or dampers may become stiffer in a run: with the motion, the time or a parameter that it switches."""
+def may_stiffen(m: Mechanism, switched: tuple[str, ...]) -> bool:
+    """Whether the stiffness of springs or dampers may change in a run: with the motion, the time or a parameter.
+
+    switched: names of the parameters that the run changes.
+    """
     T = symbols(m)
     by = ca.vertcat(T.q, T.v, T.t, *[m.p_symbols[m.p_names.index(name)] for name in switched])
     return bool(ca.depends_on(ca.veccat(*[x for pair in _slopes(T).values() for x in pair]), by))
 
 
 @remembered(16)
-def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
-    """Names of the applied forces, and (q, v, t, p) -> M, A, and for each of them df/dq K and df/dv."""
+def _applied_slopes(m: Mechanism) -> tuple[list[str], ca.Function]:
+    """Names of the applied forces, and (q, v, t, p) -> M, A, and df/dq K and df/dv for each force."""
     T = symbols(m)
     slopes = _slopes(T)
     if not slopes:
@@ -154,18 +167,18 @@ def _applied(m: Mechanism) -> tuple[list[str], ca.Function]:
 
 
 def _slopes(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
-    """df/dq K and df/dv of each applied force by its name, none where there is no force."""
+    """Name of an applied force -> (df/dq K, df/dv), contacts and stops included; empty if no force acts."""
     forces, K = named_forces(T.kinematics), T.kinematics.kinematic_matrix
     slopes = {name: (ca.jacobian(F, T.q) @ K, ca.jacobian(F, T.v)) for name, F in forces.items()}
-    return slopes | _touching(T) if forces else {}
+    return slopes | _contact_slopes(T) if forces else {}
 
 
-def _touching(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
-    """By the name of each contact or stop: df/dq K and df/dv as if all its points were pressed in.
+def _contact_slopes(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
+    """Name of a contact or stop -> (df/dq K, df/dv), as if all its points were pressed in.
 
-    With the gap's slope g along v, the slope k' of the elastic force N at that depth, damping c and friction mu below the
-    creeping speed s_0 these are -k' g^T g and -(c N g^T g + mu W / s_0 G^T G), G the slope of the sliding velocity; friction
-    sticks where nothing strikes, under the weight W.
+    With g the derivative of the gap along v, k' that of the elastic force N at the depth, c the damping, mu the friction below
+    the creeping speed s_0 and G the derivative of the sliding velocity, these are -k' g^T g and -(c N g^T g + mu W / s_0 G^T
+    G). Friction is taken under the weight W, since it sticks where nothing strikes.
     """
     k, found = T.kinematics, {}
     weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(T.mechanism.gravity)
@@ -181,13 +194,13 @@ def _touching(T: Terms) -> dict[str, tuple[ca.SX, ca.SX]]:
 
 
 @remembered(16)
-def _parts(m: Mechanism, control: Control, digest: str) -> tuple[list[str], ca.Function]:
-    """Names, and (q, v, w, z, t, p) -> M, A, and for each name df/dq K and df/dv of its force f."""
+def _part_slopes(m: Mechanism, control: Control, digest: str) -> tuple[list[str], ca.Function]:
+    """Names of the parts, and (q, v, w, z, t, p) -> M, A, and df/dq K and df/dv for the force f of each part."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
     u = command_of(T, control, Scheme(), z, w).u
-    rest = Terms(m, T.q, ca.SX.zeros(m.nv, 1), T.u, T.t).c
-    forces = named_forces(T.kinematics) | {"gravity": -rest, "motion": rest - T.c}
+    bias_at_rest = Terms(m, T.q, ca.SX.zeros(m.nv, 1), T.u, T.t).c
+    forces = named_forces(T.kinematics) | {"gravity": -bias_at_rest, "motion": bias_at_rest - T.c}
     forces |= {"the inputs" if is_open(control) else "the control law": T.B @ u}
     K, slopes = T.kinematics.kinematic_matrix, []
     for F in forces.values():

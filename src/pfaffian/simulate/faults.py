@@ -1,4 +1,4 @@
-"""What may stop a run, by who raises it: the condition of a fault is its place here, never its text."""
+"""The faults that may stop a run, grouped by origin. A fault is identified by its position here, never by its text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Literal, NamedTuple
 from pfaffian.control.law import Fault
 
 Kind = Literal["law", "servo", "limit", "integrator", "arriving", "sampled", "python"]
-"""A field of Faults."""
+"""Kind of a fault: a field of Faults."""
 
 
 class Faults(NamedTuple):
-    """The faults of a simulation beyond those of the step itself, in the order in which its functions give them.
+    """The faults of a simulation beyond those of the step itself, in the order of the flags that its functions return.
 
-    law: of the law in continuous time.   servo: chosen forces that cannot hold their motions.   limit: where the state of the
-    system ends.   integrator: iterations that did not converge.   arriving: constraints that come on or jump.   sampled: of
-    laws in discrete time.   python: of a law in Python, which is raised between the steps.
+    law: faults of the law in continuous time.   servo: chosen forces cannot hold their motions.   limit: the state of the
+    system reached the end of its domain.   integrator: iterations did not converge.   arriving: a constraint became active or
+    jumped away from phi = 0.   sampled: faults of laws in discrete time.   python: faults of a law in Python, raised between
+    the steps.
     """
 
     law: tuple[Fault, ...] = ()
@@ -28,10 +29,10 @@ class Faults(NamedTuple):
     python: tuple[Fault, ...] = ()
 
     def listed(self) -> tuple[Fault, ...]:
-        """All of them in order."""
+        """All faults, in order."""
         return tuple(chain(*self))
 
     def place(self, kind: Kind) -> int | None:
-        """The place of the first fault of a kind among all of them; None if there is none."""
+        """The index of the first fault of a kind among all faults; None if there is none of this kind."""
         index = self._fields.index(kind)
         return sum(map(len, self[:index])) if self[index] else None

@@ -53,7 +53,7 @@ from pfaffian.model.caller import ask_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
-from pfaffian.simulate.constants import constants_beside
+from pfaffian.simulate.constants import with_constants
 from pfaffian.simulate.inner_momenta import with_inner_momenta
 from pfaffian.simulate.one_momentum import at_momentum, checked_momentum
 from pfaffian.simulate.orbit import reduced_space
@@ -275,7 +275,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
         joints = r.base.roots[r.base.base].joints if isinstance(r.base, CommonMotion) else (r.base.name,)
         system = with_inner_momenta(system, partial(_turns, r), partial(_seen_inside, r), joints)
     if isinstance(r.base, Joint):
-        system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
+        system = with_constants(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
     return made(
         system,
         f"[q; reduced momentum] {r.found} {r.along} {r.shared} {system.parts[2:]} {_fields_digest(m, fields)}",

@@ -136,7 +136,8 @@ def time_step(
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults), x_next without the last part of x, which a law in discrete time holds.
 
-    variables: how the state is stepped.   first: replaces rhs at the first stage.   now: (p, discrete) -> the parameters in force.
+    variables: how the state is stepped.   first: replaces rhs at the first stage.
+    now: (p, discrete) -> the parameters in force.
     arrived: (x, x after the step, p, t, h) -> the last faults.
     """
     rhs, project, energy, terms, *_ = functions
