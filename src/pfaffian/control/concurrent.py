@@ -195,7 +195,7 @@ def _as_rest_damping(rest_damping: Any, rest_weight: Any) -> ca.SX | None:
         return None
     d = scalar(rest_damping, "rest_damping")
     if (number := at_defaults(d)) is not None and not number.item() >= 0:
-        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}, by which motion grows")
+        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}: motion would grow")
     return d
 
 
