@@ -61,7 +61,7 @@ def task_acceleration(
     slight = ca.sumsqr(goal.G_D * x.rate) + ca.sumsqr(goal.G_P * x.theta)
     size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * slight
     # Near a singular configuration rows are short and magnify errors of the state. This is not a contradiction, so the
-    # residual is multiplied by the length of the shortest row.
+    # squared residual is multiplied by the squared length of the shortest row.
     infeasible = ca.logic_or(
         ca.sumsqr(missed) * shortest > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size
     )

@@ -120,7 +120,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
     falls as -<K_D v_e, v_e>. If there are more inputs, u has the smallest u^T R u among those with this effect, or with a
     `rest_damping` damps the remaining motion. The law accounts for bases without actuators, conserved momentum and rolling
     wheels, and also runs on `pf.reduce` of the machine. The errors vanish whatever motion the outputs do not contain;
-    `zero_dynamics_along` computes whether that motion is stable.
+    `zero_dynamics_along` checks whether that motion is stable.
 
     Args:
         outputs: list of Outputs, made by `output`.
@@ -172,7 +172,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         else:
             held = undriven(terms, along, *_jacobians(terms, outputs))
             W = None if rest_weight is None else weights(terms.mechanism, rest_weight)
-            (u, rank, side), G = _calmed(terms, held, nu, d, W), held.G
+            (u, rank, side), G = _damped_by_elimination(terms, held, nu, d, W), held.G
         signals = _signals(outputs, servos, G)
         faults = ca.vertcat(rank < len(names), left, _half_turned(outputs, servos))
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, ca.vertcat(side, 1, 1))
@@ -326,7 +326,7 @@ def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX
     return Share(solve_definite(x.motor_mobility, weighted.T @ solved.x - drift), ca.sum1(solved.independent), ca.SX(1))
 
 
-def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
+def _damped_by_elimination(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
     """Inputs with V_dot = nu that damp the remaining motion by d, in the metric of inertia or of W, with undriven velocities
     eliminated.
 

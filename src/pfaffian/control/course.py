@@ -143,9 +143,11 @@ def course_step(of: Course, goal: Any, duration: Any, period: Any) -> tuple[Cour
 
 
 def taylor(derivatives: Any) -> Callable[[ca.SX], ca.SX]:
-    """Polynomial of time with given derivatives at t = 0, where a flat reference made of it belongs to the present instant.
+    """Polynomial of time with given derivatives at t = 0.
 
         y(t) = sum_i derivatives_i t^i / i!
+
+    A flat reference of this y, evaluated at t = 0, is the reference at the present instant of a course.
 
     Args:
         derivatives: (k, n) y, y', ..., a column for each, such as `course` returns; numbers or expressions.

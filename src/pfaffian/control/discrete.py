@@ -166,7 +166,7 @@ def sensor(
         y_k = function(at t_k) + std n_k
 
     n_k are independent standard normal numbers, which depend only on the seed of the run, the number of the run in its batch,
-    the name of the sensor and k. Pass the sensor to a law by `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
+    the names of law and sensor, and k. Pass the sensor to a law by `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
 
     Args:
         function: function of the Kinematics that returns a number or a column.
@@ -367,8 +367,8 @@ def python_law(
     """A law in plain Python, called with numbers once a period; slow.
 
     Sensors, their noise, latency and modes work as in `discrete`: the same equations give the same motion, to the bit where
-    NumPy's arithmetic agrees with CasADi's. The compiled steps stop at each instant of the law, its sensors and switches, which
-    takes some 0.2 ms in addition to the function's time. For a faster law, write it with CasADi's functions and use `discrete`.
+    NumPy's arithmetic agrees with CasADi's. The compiled steps stop at each instant of the law, its sensors and switches; each
+    stop takes some 0.2 ms in addition to the function's time. A law of CasADi's functions, see `discrete`, is faster.
 
     Args:
         function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]; with `measure` (t, q, v, y) -> u, where y is {name: (n,)
@@ -382,7 +382,7 @@ def python_law(
         start: (nu,) inputs until the first u takes effect [N, N m]; zero if None.
     Returns:
         Control.
-    Stops a run: the function raises or returns something else than u, which stops all runs, or returns numbers that are not
+    Stops a run: the function raises or returns something other than u, which stops all runs, or returns numbers that are not
     finite; `reason` in the result says what happened, and when.
     Raises ModelError: an argument of another kind or out of its range.
 

@@ -34,7 +34,7 @@ def check_thrust(
         |r'' + drag r' - a_G| / g
 
     Args:
-        position: function of t [s] that returns r [m], whose last entry points upwards.
+        position: function of t [s] that returns r [m] with the vertical coordinate last, upwards.
         duration: [s].
         gravity: [m/s^2]; default 9.81.
         begin: first instant [s]; default 0.
