@@ -152,7 +152,7 @@ def filtered(
 ) -> np.ndarray:
     """(n, 13) r, v, a_B, q at all samples, by what the IMU says of the periods that begin there."""
     samples = 12
-    sizes = (13, estimation.KEPT * samples, 2, 3, 4, 1, 1, 3, 3)
+    sizes = (13, estimation.SAMPLE_SIZE * samples, 2, 3, 4, 1, 1, 3, 3)
     x = [ca.SX.sym(f"x{i}", size) for i, size in enumerate(sizes)]
     now = estimation.fix_step(estimation.FlightMemory(*x[:3]), estimation.Fix(*x[3:7]), T, gains)
     f = ca.Function("f", x, [now.estimate, *estimation.imu_step(now, x[7], x[8], T)])

@@ -1,10 +1,10 @@
-"""A mechanism inside the programs of others: CasADi's optimisers, acados, JAX, PyTorch.
+"""A mechanism as a function or model of other programs: CasADi's optimisers, acados, JAX, PyTorch.
 
 acados_model    x, u, p, xdot, rate and step as expressions, and as files
-jax_function    a function of JAX, with derivatives, jit and vmap; needs the package jax
-torch_function  a function of PyTorch, with derivatives and batches; needs the package torch
+jax_function    a JAX function with derivatives, jit and vmap; needs the package jax
+torch_function  a PyTorch function with derivatives and batches; needs the package torch
 
-`pf.casadi_function` makes the functions that these are built of.
+All three are built on the functions that `pf.casadi_function` returns.
 """
 
 from pfaffian.simulate.acados_model import acados_model as acados_model

@@ -1,8 +1,8 @@
-"""Batches on a device of NVIDIA, one thread a run, with the bits of the processor.
+"""Batches of runs on an NVIDIA device, one thread for each run, with the same bits as on the processor.
 
-text                the CUDA C++ of a stepper's loop
-compiled            it for an architecture: registers, stack, spilled bytes; no device is needed
-on_device           the stepper's state and loop in the memory of a device; its arrays go to other libraries by DLPack
+text                CUDA C++ text of a stepper's loop
+compiled            that text compiled for an architecture, with its registers, stack and spilled bytes; needs no device
+on_device           a stepper whose state and loop are on a device; other libraries read its arrays by DLPack
 """
 
 from pfaffian.kernel.build.nvrtc import compiled as compiled

@@ -79,7 +79,7 @@ def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
     T = symbols(m)
 
     def accelerations(least: int) -> tuple[np.ndarray, int]:
-        monkeypatch.setattr(acceleration, "WORTH_TAKING_OUT", least)
+        monkeypatch.setattr(acceleration, "WORTH_ELIMINATING", least)
         a = acceleration.task_acceleration(T, task, control.set_point([0.1] * 9), ca.SX(0, 1), 20.0, 5.0, 2.0)
         f = ca.Function("f", [T.q, T.v, T.t], [ca.vertcat(a.v_dot, a.infeasible)])
         return np.array([np.array(f(q, v, 0)).ravel() for q, v in states(m, 10)]), f.n_nodes()

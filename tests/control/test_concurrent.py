@@ -545,7 +545,7 @@ def test_a_reference_that_leaves_its_group_ends_the_run(law):
     """Entries that go from one rotation to another by straight lines are no rotations in between."""
     straight = control.polynomial(np.eye(3).ravel(order="F"), TURNED_BY_1.ravel(order="F"), 1.0)
     with pytest.warns(
-        RunWarning, match="reference of an output is no motion of its group: .* it is that of the attitude of 'hull'"
+        RunWarning, match="reference of an output is no motion of its group: .* it is the reference of the attitude of 'hull'"
     ):
         r = pf.run(attitudes(), duration=0.5, step=1e-2, every=1, control=law(turning_hull(straight)), backend="interpreter")
     assert float(r.stopped) < 0.03

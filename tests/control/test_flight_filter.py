@@ -18,7 +18,7 @@ UP = np.array([0, 0, 1.0])
 
 def filtering(n, gains=(1.0, 0.575, -0.025)):
     """(memory, a_M, w, position, q, delay, fresh) -> (estimate, next memory), with n samples."""
-    sizes = (13, estimation.KEPT * n, 2, 3, 3, 3, 4, 1, 1)
+    sizes = (13, estimation.SAMPLE_SIZE * n, 2, 3, 3, 3, 4, 1, 1)
     x = [ca.SX.sym(f"x{i}", size) for i, size in enumerate(sizes)]
     now = estimation.fix_step(estimation.FlightMemory(*x[:3]), estimation.Fix(*x[5:]), T, gains)
     f = ca.Function("f", x, [*now.flight, now.q, *estimation.imu_step(now, x[3], x[4], T)])

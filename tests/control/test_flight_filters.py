@@ -462,7 +462,7 @@ WRONG = {
     ),
     "an order": (lambda: estimation.bessel_filter(7.0, T, 12), "from 1 to 9"),
     "shapes of an imu": (lambda: estimation.imu_misalignment(np.zeros((4, 3)), np.eye(3)), r"attitudes \(n, 3, 3\)"),
-    "shapes of errors": (lambda: estimation.tracking_error(np.zeros((4, 3)), np.eye(3), 0, 0), "twice are needed"),
+    "shapes of errors": (lambda: estimation.tracking_error(np.zeros((4, 3)), np.eye(3), 0, 0), "r and r_R .n, 3., R and R_R"),
 }
 
 

@@ -109,7 +109,7 @@ WRONG = {
     "no reference": (lambda: control.least_time(lambda T: 1.0, {"speed": 1.0}, mechanism=arm()), "a Reference is needed"),
     "never": (
         lambda: control.least_time(path, {"speed": 1e-3}, mechanism=arm(), longest=1.0),
-        "in 1 s the limit on speed still is missed by",
+        "in 1 s the limit on speed is violated by",
     ),
     "what no time helps": (
         lambda: control.least_time(

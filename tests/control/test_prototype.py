@@ -563,7 +563,7 @@ def test_a_quaternion_of_a_reference_that_is_no_attitude_is_refused():
     with pytest.raises(pf.ModelError, match="reference of joint 'j': its quaternion is zero"):
         control.check_reference(FREE, control.set_point([0] * 7), 1.0)
     for size in (2.0, 1.0 + 3e-6):
-        with pytest.raises(pf.ModelError, match=r"at t = 0 s .*by j.qx, .*keep the length 1, and that one has"):
+        with pytest.raises(pf.ModelError, match=r"at t = 0 s .*by j.qx, .*keep the length 1, and the length of this one is"):
             control.check_reference(FREE, control.set_point([0, 0, 0, 0, 0, 0, size]), 1.0)
 
     def vanishing(t):

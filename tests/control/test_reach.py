@@ -88,7 +88,7 @@ def test_a_length_of_a_run_that_puts_the_point_on_the_axle_is_refused():
 def test_motors_to_spare_are_spoken_of_unless_something_is_said_of_them():
     """Two more motors of an arm whose hand goes two ways, and one that moves what another does and so leaves nothing open."""
     for more in ((), ("jb",)):
-        with pytest.warns(RunWarning, match=r"drive 1 motion beside the 2 coordinates .* give rest_damping=\.\.\."):
+        with pytest.warns(RunWarning, match=r"drive 1 motion besides the 2 coordinates .* give rest_damping=\.\.\."):
             pf.run(planar_arm(*more), [0.1, 0.7, 0.5], control=control.concurrent([planar_hand()]), **SHORT)
     for said in ({"rest_damping": 1.0}, {"weight": np.ones(3)}):
         with warnings.catch_warnings():

@@ -168,7 +168,7 @@ def test_a_motion_beyond_all_limits_is_a_fault():
 @pytest.mark.parametrize(
     "limits, said",
     [
-        ([(0, 1)], '"actuators" is needed for their own, or .low, high. for each of 4 actuators'),
+        ([(0, 1)], 'give "actuators" for their declared limits, or .low, high. for each of 4 actuators'),
         ([(1, -1)] * 4, "limits of j0 .*wrong way round"),
         (3.0, "each of 4 actuators"),
         ([(-np.inf, np.inf)] * 4, "none of them is finite"),

@@ -1,6 +1,6 @@
-"""Control laws, the tasks and references that they follow, and analyses of what a law can do.
+"""Control laws, the tasks and references that they follow, and analyses of their limits.
 
-A law is run by `pf.run(m, control=law)`. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
+`pf.run(m, control=law)` runs a law. Types: Control, Command; Task, Output; Reference, Setpoint, ReferenceMotion; Sample,
 Sensor; Pair, Hover, Matched, TwoMasses; Course, PathEnd.
 
 computed_torque, operational_space, projected, hybrid_force, tracking, regulation,       laws
@@ -10,12 +10,12 @@ set_point, polynomial, function_of_time, sampled, series                        
 rest_to_rest, along, least_time, extremes, turning_series, path_end, thrust_attitude,    references from flat outputs
     pvtol_reference, bicopter_reference, quadcopter_reference, tricopter_reference;
     course, course_step, taylor
-discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time and their parts
+discrete, sensor, several, python_law; actuation, estimation, identification,             laws in discrete time, their parts
     regulators
 nearest, solve_qp                                                                        inputs within limits
 pair, hover_placement, matched_placement, two_mass_placement, quadcopter_pair,           prototypes
     prototype_terms, error_coordinates, transport_error, APPROACHES
-matching, feasibility, check_reference, check_thrust, zero_dynamics,                     what a law can do
+matching, feasibility, check_reference, check_thrust, zero_dynamics,                     analyses of laws
     zero_dynamics_along, position_gain_bound
 
 Example:
@@ -110,7 +110,7 @@ _HOMES = {
     "zero_dynamics": "pfaffian.simulate.zero_dynamics",
     "zero_dynamics_along": "pfaffian.simulate.zero_dynamics",
 }
-"""Analyses of a law use simulations, which laws do not depend on: these names are imported when they are first used."""
+"""Analyses of a law use simulations, on which laws do not depend. Their names are therefore imported at first use."""
 
 __getattr__ = lazy.importer(globals(), _HOMES)
 __dir__ = lazy.lister(globals(), [*_HOMES, "actuation", "estimation", "identification", "regulators"])

@@ -22,18 +22,20 @@ INFEASIBLE = (
 )
 
 INFEASIBLE_PART, INCONSISTENT_PART = 1e-6, 1e-3
-"""Parts of the required acceleration that the task and the constraints may miss."""
+"""Largest residuals of the task's and the constraints' rows of a feasible task, relative to the required acceleration."""
 
 NEGLIGIBLE = 1e-6
-"""Part of a coordinate or rate: where the required acceleration passes zero, errors are measured by this part of these."""
+"""Part of G_P theta and G_D theta_dot that is added to the size of the required acceleration, for where that passes zero."""
 
-WORTH_TAKING_OUT = 8
-"""Number of joints with a task of their own from which eliminating them pays; with fewer, the plant's factor and rows are
-shared."""
+WORTH_ELIMINATING = 8
+"""Smallest number of joints with prescribed accelerations that are worth eliminating. With fewer, the law shares the factor
+and the orthonormal rows of the plant."""
 
 
 class TaskAcceleration(NamedTuple):
-    """v_dot: (nv, 1) required.   error, error_rate: (k, 1) of the task.   infeasible: (1, 1) nonzero where there is none."""
+    """The acceleration that a task requires.   v_dot: (nv, 1).   error, error_rate: (k, 1) of the task.
+    infeasible: (1, 1) nonzero where no acceleration satisfies both task and constraints.
+    """
 
     v_dot: ca.SX
     error: ca.SX
@@ -46,9 +48,9 @@ def task_acceleration(
 ) -> TaskAcceleration:
     """v_dot with A v_dot = b and theta_ddot = theta_ddot_d + G_D e_dot + G_P e, e = theta_d - theta. [aghili05 (43) (44)]
 
-    The task's rows follow the constraints' in one orthonormalisation, so q itself is never parametrised and singular
-    parametrisations do not matter. Motion that neither determines is damped by rest_damping [1/s] (smallest in the metric of
-    M).
+    The task's rows follow the constraint rows in one orthonormalisation. As q itself is never parametrised, singular
+    parametrisations do not matter. Where neither task nor constraints determine v_dot, |v_dot + rest_damping v| is smallest in
+    the metric of M, with rest_damping in 1/s.
     """
     goal = pursue(terms, task, reference, w, stiffness, damping)
     x = goal.x
@@ -58,7 +60,8 @@ def task_acceleration(
     missed = x.J @ v_dot - rhs[m:, 0]
     slight = ca.sumsqr(goal.G_D * x.rate) + ca.sumsqr(goal.G_P * x.theta)
     size = ca.sumsqr(rhs) + ca.sumsqr(x.drift) + NEGLIGIBLE**2 * slight
-    # Short rows, near a singular configuration, magnify errors of the state: that is no contradiction.
+    # Near a singular configuration rows are short and magnify errors of the state. This is not a contradiction, so the
+    # squared residual is multiplied by the squared length of the shortest row.
     infeasible = ca.logic_or(
         ca.sumsqr(missed) * shortest > INFEASIBLE_PART**2 * size, ca.sumsqr(rest) > INCONSISTENT_PART**2 * size
     )
@@ -66,19 +69,19 @@ def task_acceleration(
 
 
 def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; the residual of A where J leaves it no choice;
-    and the squared length left of the shortest constraint row in use, at most 1.
+    """v_dot (nv, 1) with [A; J] v_dot = rhs, nearest to v_t in the metric of M; the residual of A if joints were eliminated;
+    and the squared length, at most 1, that the orthonormalisation leaves of the shortest independent constraint row.
 
-    Joints whose own acceleration the task prescribes, if they are many, are eliminated first: the others then are a smaller
-    mechanism with a factor of its own, M_FF = W_F W_F^T.
+    If the task prescribes the accelerations of many joints directly, these are eliminated first. The other joints then form a
+    smaller mechanism with a factor of its own, M_FF = W_F W_F^T.
     """
     n, m, k = J.shape[1], terms.A.shape[0], terms.kinematics
-    given = _given(J)
-    given = given if len(given) >= WORTH_TAKING_OUT else {}
-    F = [i for i in range(n) if i not in given]
-    S, given_rows = list(given), list(given.values())
-    others = [m + i for i in range(J.shape[0]) if i not in given_rows]
-    v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in given.items()])
+    prescribed = _prescribed(J)
+    prescribed = prescribed if len(prescribed) >= WORTH_ELIMINATING else {}
+    F = [i for i in range(n) if i not in prescribed]
+    S, prescribing_rows = list(prescribed), list(prescribed.values())
+    others = [m + i for i in range(J.shape[0]) if i not in prescribing_rows]
+    v_S = ca.vertcat(ca.SX(0, 1), *[rhs[m + i] / J[i, j] for j, i in prescribed.items()])
     rows = ca.vertcat(terms.A, J)[list(range(m)) + others, :]
     W = terms.factor if not S else factor_tree(terms.M[F, F], _contracted(k.parents, F))
     beta = rhs[list(range(m)) + others, 0] - rows[:, S] @ v_S - rows[:, F] @ v_t[F, 0]
@@ -86,7 +89,7 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     size = ca.vertcat(terms.row_size, ca.SX.ones(len(others), 1))
     if S:
         size *= ca.sum2(rows[:, F] ** 2) / ca.sum2(rows**2)
-    # Constraint rows in the order of `shortest_change`, so that the plant's are the first of these.
+    # The constraint rows are in the order of `shortest_change`, so that their orthonormalisation is shared with the plant.
     order = elimination_order(terms.Lam, terms.row_blocks(), reflected=terms.counted is None)
     flat = [*order.rows, *range(m, m + len(others))]
     groups = order.groups and [*order.groups, *[[m + i] for i in range(len(others))]]
@@ -97,28 +100,28 @@ def _determined(terms: Terms, J: ca.SX, rhs: ca.SX, v_t: ca.SX) -> tuple[ca.SX, 
     v_dot = ca.SX.zeros(n, 1)
     v_dot[F, 0] = v_t[F, 0] + move
     v_dot[S, 0] = v_S
-    # A row that is itself short, at a singular configuration, is set aside for a moment: no contradiction.
+    # A row that is short itself, at a singular configuration, is left out at that instant. This is not a contradiction.
     in_use = terms.row_size > RANK_TOLERANCE**2
     shortest = ca.mmin(ca.if_else(Q.independent[:m, 0], ca.fmin(Q.left[:m, 0], 1), 1)) if m else ca.SX(1)
     return v_dot, in_use * (terms.A @ v_dot - rhs[:m, 0]) if S else ca.SX(0, 1), shortest
 
 
-def _given(J: ca.SX) -> dict[int, int]:
-    """Velocity -> the row of J that contains it alone, with a constant."""
-    found: dict[int, int] = {}
+def _prescribed(J: ca.SX) -> dict[int, int]:
+    """Velocity -> first row of J whose only entry is a constant for this velocity, so that it prescribes the acceleration."""
+    row_of: dict[int, int] = {}
     for i in range(J.shape[0]):
         row = ca.sparsify(J[i, :])
         if row.nnz() == 1 and row.nz[0].is_constant():
-            found.setdefault(row.sparsity().get_col()[0], i)
-    return found
+            row_of.setdefault(row.sparsity().get_col()[0], i)
+    return row_of
 
 
 def _contracted(parents: Sequence[int], F: Sequence[int]) -> list[int]:
-    """Parents in the tree of the coordinates F, the others rigid: the nearest ancestor of each that is in F."""
+    """Parents in the tree in which only the coordinates F move: the nearest ancestor of each that is in F, or -1."""
     out = []
     for i in F:
-        before = parents[i]
-        while before >= 0 and before not in F:
-            before = parents[before]
-        out.append(F.index(before) if before >= 0 else -1)
+        ancestor = parents[i]
+        while ancestor >= 0 and ancestor not in F:
+            ancestor = parents[ancestor]
+        out.append(F.index(ancestor) if ancestor >= 0 else -1)
     return out

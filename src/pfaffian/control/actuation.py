@@ -1,13 +1,13 @@
-"""Between a requested wrench and servos and motors: one step of each filter, for laws in discrete time. [konz25 5.3]
+"""Filters from a requested wrench to servos and motors, one step at a time, for laws in discrete time. [konz25 5.3]
 
 servo_step, propeller_step, propeller_observer, propeller_current      one servo, one propeller
 tilt_thrusts, tilt_wrench, tilt_jacobian, low_pass                     thrusts and tilts of three arms or more
-tricopter_forces, tricopter_transfer                                   its filter and the filter's frequency response
-quadcopter_filter, quadcopter_forces, quadcopter_wrench,               the same of a quadcopter, or with more propellers
+tricopter_forces, tricopter_transfer                                   a tricopter's filter and its frequency response
+quadcopter_filter, quadcopter_forces, quadcopter_wrench,               the filter of a quadcopter, also with more propellers
     spin_coupling, quadcopter_transfer
 
-The functions ending in `_step`, `_observer` or `_forces` are one step from k to k+1 of a period T, for numbers or symbols; call
-them in a law of your own (`discrete`), which carries their state. The coefficients of a propeller are
+A function whose name ends in `_step`, `_observer` or `_forces` advances a state by one period T, from k to k + 1, for numbers
+or symbols. Call it in a law of your own (`discrete`), which stores this state. The coefficients of a propeller are
 (p1, p2, p3) = (kT, k_M, tau_MB) / Theta_P.
 
 Example:
@@ -37,12 +37,12 @@ Number = Any  # float, ca.SX or ca.DM
 
 
 def servo_step(angle: Number, rate: Number, setpoint: Number, period: float, p0: Number, p1: Number) -> tuple[Number, Number]:
-    """One step of a simulated servo, for servos that measure nothing. [konz25 (5.18)]
+    """One step of a simulated servo, for servos that do not measure their angle. [konz25 (5.18)]
 
         angle'' + p1 angle' + p0 angle = p0 setpoint,  by Euler's rule
 
     Args:
-        angle, rate: of one servo, or a column [rad], [rad/s].
+        angle, rate: of one servo, or columns of several [rad], [rad/s].
         setpoint: requested angle [rad].
         period: [s].
         p0, p1: k_PS / Theta_A [1/s^2] and k_DS / Theta_A [1/s].
@@ -77,9 +77,9 @@ def propeller_step(speed: Number, current: Number, period: float, p: tuple[Numbe
 
 
 class PropellerEstimate(NamedTuple):
-    """Estimate of a propeller's state.
+    """Estimated state of a propeller, for `propeller_observer`.
 
-    speed, before: at k and at k - 1 [rad/s].   friction: p3 [rad/s^2].
+    speed: at k [rad/s].   before: speed at k - 1 [rad/s].   friction: p3 [rad/s^2].
     """
 
     speed: Number
@@ -90,23 +90,26 @@ class PropellerEstimate(NamedTuple):
 def propeller_observer(
     x: PropellerEstimate, measured: Number, current: Number, period: float, p: tuple[Number, Number], gains: tuple[float, float]
 ) -> PropellerEstimate:
-    """Next estimate from the mean speed over the last period, which is what an encoder measures. [konz25 (5.22)-(5.23)]
+    """Next estimate from the mean speed over the last period, which an encoder measures. [konz25 (5.22)-(5.23)]
 
         e = measured - (speed + before) / 2,  friction' = friction + T l2 e
         speed' = speed + T (p2 i - friction - p1 speed^2 + l1 e)
 
-    The errors have the polynomial (5.24), z^3 + (T/2 (4 p1 w + l1) - 2) z^2 + (1 - T/2 (4 p1 w + T l2)) z - T/2 (l1 + T l2);
-    it is stable with l1 > 0 and a small l2 < 0.
+    The errors have the characteristic polynomial (5.24),
+
+        z^3 + (T/2 (4 p1 w + l1) - 2) z^2 + (1 - T/2 (4 p1 w + T l2)) z - T/2 (l1 + T l2),
+
+    which is stable for l1 > 0 and a small l2 < 0.
 
     Args:
-        x: PropellerEstimate.
-        measured: mean speed [rad/s].
+        x: PropellerEstimate at k.
+        measured: mean speed from k - 1 to k [rad/s].
         current: i_M [A].
         period: T [s].
         p: (p1 [1/rad], p2 [rad/(s^2 A)]).
         gains: (l1 [1/s], l2 [1/s^2]).
     Returns:
-        PropellerEstimate.
+        PropellerEstimate at k + 1.
 
     Example:
         >>> from pfaffian.control import actuation
@@ -128,9 +131,9 @@ def propeller_current(
     p: tuple[Number, Number],
     gain: float,
 ) -> Number:
-    """Motor current by which a propeller follows a speed. [konz25 (5.25)]
+    """Motor current with which a propeller follows a requested speed. [konz25 (5.25)]
 
-    The error decays by the factor 1 - T (2 p1 varpi + gain) each period.
+    The speed error is multiplied by 1 - T (2 p1 varpi + gain) each period.
 
     Args:
         setpoint, next_setpoint: requested speed now and a period later [rad/s].
@@ -151,8 +154,10 @@ def propeller_current(
 
 
 class TiltThrusts(NamedTuple):
-    """Thrusts [N] and tilt angles [rad], a column each.   missing: (6, 1) what of a requested wrench their limits leave out
-    [N, N m]; none if empty.
+    """Thrusts and tilt angles of arms.
+
+    thrust: (n, 1) [N].   angle: (n, 1) [rad].   missing: (6, 1) requested wrench minus that of these limited thrusts and
+    angles [N, N m]; empty if no wrench was requested.
 
     Example:
         >>> from pfaffian.control import actuation
@@ -166,10 +171,10 @@ class TiltThrusts(NamedTuple):
 
 
 def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), angle: float = 0.7853981633974483) -> TiltThrusts:
-    """Thrusts and tilts for a wrench, the smallest: (F cos, F sin) = B^T (B B^T)^-1 f, then each limited. [konz25 (5.28)]
+    """Smallest thrusts and tilts for a wrench, (F cos, F sin) = B^T (B B^T)^-1 f, then limited. [konz25 (5.28)]
 
-    Limits change the wrench; by how much says `missing` = f - B (F cos, F sin), zero where no limit is met. A law within limits
-    (`prototype_tracking` with the limits of `thrust_polygon`) requests none that is out of reach.
+    Limits change the wrench, by `missing` = f - B (F cos, F sin), which is zero where no limit is active. A law that respects
+    these limits (`prototype_tracking` with the limits of `thrust_polygon`) never requests a wrench out of reach.
 
     Args:
         f: (6,) requested wrench [N, N m].
@@ -178,7 +183,7 @@ def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), an
         angle: largest tilt [rad]; default pi/4, the tricopter's.
     Returns:
         TiltThrusts.
-    Raises ModelError: B of another shape.
+    Raises ModelError: B of another shape, or with rows that depend on each other.
 
     Example:
         >>> import numpy as np
@@ -195,19 +200,19 @@ def tilt_thrusts(f: Any, B: Any, *, thrust: tuple[float, float] = (0.3, 7.0), an
     x = right_inverse(rows, "tilt_thrusts") @ wrench
     n = x.numel() // 2
     up, across = x[:n], x[n:]
-    made = TiltThrusts(
+    limited = TiltThrusts(
         ca.fmin(ca.fmax(ca.sqrt(up**2 + across**2), thrust[0]), thrust[1]),
         ca.fmin(ca.fmax(ca.atan2(across, up), -angle), angle),
     )
-    return made._replace(missing=wrench - tilt_wrench(made, B))
+    return limited._replace(missing=wrench - tilt_wrench(limited, B))
 
 
 def right_inverse(B: Any, what: str) -> Any:
-    """B^T (B B^T)^-1 (n, k), which gives the smallest x of B x = f; B^-1 where B (k, n) is square.
+    """B^T (B B^T)^-1 (n, k), which gives the smallest x with B x = f; B^-1 where B (k, n) is square.
 
-    Raises ModelError: numbers whose rows depend on each other.
+    what: name of the calling function, for messages.
 
-    what: the caller, for messages.
+    Raises ModelError: B is numeric and its rows depend on each other.
 
     Example:
         >>> import casadi as ca
@@ -217,8 +222,8 @@ def right_inverse(B: Any, what: str) -> Any:
     """
     rows = _column(B)
     if isinstance(rows, ca.DM):
-        of_length = np.array(rows) / np.linalg.norm(np.array(rows), axis=1, keepdims=True)
-        s = np.linalg.svd(of_length, compute_uv=False)
+        unit_rows = np.array(rows) / np.linalg.norm(np.array(rows), axis=1, keepdims=True)
+        s = np.linalg.svd(unit_rows, compute_uv=False)
         if not s.min() > DEPENDENT * s.max():
             raise ModelError(f"{what}: the rows of B depend on each other, so that some wrench has no inputs")
     return ca.inv(rows) if rows.shape[0] == rows.shape[1] else rows.T @ ca.inv(rows @ rows.T)
@@ -228,7 +233,7 @@ def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
     """The wrench of thrusts and tilts, B (F cos, F sin). [konz25 (5.16c), (5.16d)]
 
     Args:
-        x: TiltThrusts, or whatever has thrust [N] and angle [rad].
+        x: TiltThrusts, or another object with thrust [N] and angle [rad].
         B: (6, 2 n), of a `thrust_multicopter` with n arms that tilt.
     Returns:
         (6,) [N, N m].
@@ -244,10 +249,12 @@ def tilt_wrench(x: TiltThrusts, B: Any) -> Any:
 
 
 def low_pass(x: Number, u: Number, forgetting: float) -> Number:
-    """Next x of a low pass of order one, c x + (1 - c) u, which smooths the tricopter's thrusts. [konz25 (5.29)]
+    """Next state of a first-order low pass, c x + (1 - c) u, which smooths a tricopter's thrusts. [konz25 (5.29)]
 
     Args:
-        x: its state.   u: its input.   forgetting: c, the part of x that remains, 0 to 1.
+        x: state of the filter.
+        u: input of the filter.
+        forgetting: c, the fraction of x that remains after a period, 0 to 1.
     Returns:
         next x.
 
@@ -280,21 +287,21 @@ def tricopter_forces(
 ) -> tuple[TiltDrives, TiltThrusts]:
     """One step of the filter between a requested wrench and a tricopter's drives. [konz25 (5.18), (5.28), (5.29)]
 
-    Thrusts are the `low_pass` of those requested, and the propellers follow them (`propeller_current`, speeds sqrt(thrust /
-    kF)); angles are those that a servo reaches by itself, `servo_step`. The wrench of x is `tilt_wrench`.
+    Requested thrusts pass a `low_pass`, and the propellers follow its output (`propeller_current`, speeds sqrt(thrust / kF)).
+    Tilt angles are those of simulated servos, `servo_step`. `tilt_wrench` of x is the wrench on the machine.
 
     Args:
         x: TiltDrives.
         setpoint: (6,) requested wrench [N, N m].
         period: [s].
         B: (6, 2 n), of a `thrust_multicopter` with n arms that tilt.
-        forgetting: c_F of the thrusts that remains each period, 0 to 1.
+        forgetting: c_F, the fraction of the thrusts that remains after a period, 0 to 1.
         servo: (p0 [1/s^2], p1 [1/s]) of its servos.
         thrust: (lowest, highest) [N]; default the tricopter's of the thesis.
         angle: largest tilt [rad]; default pi/4, the tricopter's.
     Returns:
-        next TiltDrives, and what is requested of them: TiltThrusts with the angles for the servos and the wrench that limits
-        leave out.
+        next TiltDrives, and the requested TiltThrusts: thrusts, the angles for the servos, and the part of the wrench that
+        limits leave out.
 
     Example:
         >>> import numpy as np
@@ -311,14 +318,14 @@ def tricopter_forces(
 
 
 def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
-    """Derivative J (6, 6) of `tilt_wrench` by thrusts and angles. [konz25 (5.33)]
+    """Derivative J (6, 6) of `tilt_wrench` with respect to thrusts and angles. [konz25 (5.33)]
 
     Args:
         thrust: (3,) [N].
         angle: (3,) [rad].
         B: (6, 6), of a `thrust_multicopter` with arms that tilt.
     Returns:
-        (6, 6), columns by thrusts, then by angles.
+        (6, 6), with the columns for thrusts before those for angles.
 
     Example:
         >>> import numpy as np
@@ -334,7 +341,7 @@ def tilt_jacobian(thrust: Any, angle: Any, B: Any) -> np.ndarray:
 def tricopter_transfer(
     z: complex, angle: Any, B: Any, period: float, *, forgetting: float, servo: tuple[float, float]
 ) -> np.ndarray:
-    """Frequency response of `tricopter_forces` about given tilts, within its limits. [konz25 (5.31)-(5.33)]
+    """Frequency response of `tricopter_forces` about given tilts, with no limit active. [konz25 (5.31)-(5.33)]
 
         G = J diag(G_F, G_theta) J^-1,  G_F = (1 - c) / (z - c),  G_theta = p0 T^2 / ((z - 1)^2 + p1 T (z - 1) + p0 T^2)
 
@@ -345,7 +352,7 @@ def tricopter_transfer(
         angle: (3,) [rad].
         B: (6, 6), of a `thrust_multicopter` with arms that tilt.
         period: T [s].
-        forgetting: c of the thrusts that remains each period, 0 to 1.
+        forgetting: c, the fraction of the thrusts that remains after a period, 0 to 1.
         servo: (p0 [1/s^2], p1 [1/s]) of its servos.
     Returns:
         G (6, 6), from the requested wrench to the actual one.
@@ -363,12 +370,12 @@ def tricopter_transfer(
 
 
 class QuadcopterFilter(NamedTuple):
-    """Parameters of `quadcopter_forces`; made by `quadcopter_filter`.
+    """Parameters of `quadcopter_forces`, returned by `quadcopter_filter`.
 
     B: (4, n) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF.
     spin: (n,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
-    k0, k1: of (magnitude, tilt, tilt, heading) [1/s^2], [1/s].
-    static: whether the filter takes spin as zero, (5.42), which it is not for a quadcopter.
+    k0, k1: coefficients for (magnitude, tilt, tilt, heading) [1/s^2], [1/s].
+    static: whether the filter neglects spin, (5.42), although a real quadcopter has it.
     """
 
     B: Any
@@ -383,20 +390,20 @@ def quadcopter_filter(
 ) -> QuadcopterFilter:
     """The filter of `quadcopter_forces` with given cut-off frequencies. [konz25 5.3.4]
 
-    Thrust and tilting are Butterworth low passes of order two, k0 = w^2, k1 = sqrt(2) w. In hover the pole at -1 / p4 of
-    rotation about the vertical is placed onto the zero there, which leaves k0 p4 / (q + k0 p4): k1 = 1 / p4 for the filter
-    (5.35), k1 = 1 / p4 + k0 p4 for the static one (5.42).
+    Thrust and tilt pass second-order Butterworth filters, k0 = w^2, k1 = sqrt(2) w. For rotation about the vertical in hover,
+    k1 places a pole onto the zero at -1 / p4, which leaves k0 p4 / (q + k0 p4): k1 = 1 / p4 for the filter (5.35),
+    k1 = 1 / p4 + k0 p4 for the static one (5.42).
 
     Args:
         B: (4, n) of (F_z, tau) = B varpi^2, a `thrust_multicopter`'s rows times kF, of four or more propellers.
         spin: (n,) Theta_P times the signs of varpi_dot in -tau_z [kg m^2].
         hover: speed of all propellers [rad/s].
-        magnitude, tilt, heading: cut-off frequencies of thrust, of moments about x and y, and of that about z [Hz].
-        static: whether the filter takes spin as zero; default False.
+        magnitude, tilt, heading: cut-off frequencies of thrust, of moments about x and y, and of the moment about z [Hz].
+        static: whether the filter neglects spin; default False.
     Returns:
         QuadcopterFilter.
-    Raises ModelError: frequencies or a speed not above zero; propellers whose acceleration does not turn the machine as drag
-    does.
+    Raises ModelError: a frequency or a speed is not above zero; B and spin do not fit, or rows of B depend on each other; the
+    moment of an accelerating propeller does not have the sign of its drag.
 
     Example:
         >>> import numpy as np
@@ -415,8 +422,8 @@ def quadcopter_filter(
     p4 = spin_coupling(np.full(np.shape(B)[-1], speed), B, spin)[3]
     if not p4 > 0:
         raise ModelError(
-            f"quadcopter_filter: p4 is {p4:g} s: a propeller that speeds up must turn the machine as its drag does; check the "
-            "signs of spin"
+            f"quadcopter_filter: p4 is {p4:g} s, not above zero: a propeller that speeds up must turn the machine as its drag "
+            "does; check the signs of spin"
         )
     w = 2 * pi * np.array(f)
     turning = w[2] / p4
@@ -460,19 +467,20 @@ def quadcopter_forces(
 
         s = B w^2,  w_dot = (B^-1 (h - k1 s)) / (2 w),  h_dot = k0 (setpoint - f),  f = s - (0, 0, 0, spin^T w_dot)
 
-    so that s'' + k1 s' + k0 (f - setpoint) = 0: the moment that changes the speeds is part of the moment on the machine. A
-    static filter has f = s here. Of more than four propellers w^2 changes by the least, B^T (B B^T)^-1 for B^-1, and what
-    limits of speeds left in w^2 beyond the smallest for s fades by the thrust's k1.
+    so that s'' + k1 s' + k0 (f - setpoint) = 0. The moment that changes the propellers' speeds is thus part of the moment f on
+    the machine; a static filter has f = s. With more than four propellers B^T (B B^T)^-1 replaces B^-1, so that w^2 changes as
+    little as possible. The part of w^2 that does not contribute to s, which limits of speeds leave, decays at the rate k1 of
+    the thrust.
 
     Args:
-        h: (4,) its state, k1 s at rest.
+        h: (4,) state of the filter; k1 s in a steady state.
         speeds: w (n,) [rad/s].
-        setpoint: (F_z [N], tau [N m]), requested.
+        setpoint: (4,) requested (F_z [N], tau [N m]).
         period: [s].
         of: QuadcopterFilter.
-        slowest, fastest: limits of the speeds [rad/s]; default 0 and none.
+        slowest, fastest: limits of the speeds [rad/s]; default 0 and infinity.
     Returns:
-        next h (4,), and the speeds (n,) for the propellers [rad/s].
+        next h (4,), and the next speeds (n,) as setpoints of the propellers [rad/s].
 
     Example:
         >>> import numpy as np
@@ -496,9 +504,9 @@ def quadcopter_forces(
 
 
 def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:
-    """p (4,) of tau_z = s_4 + p^T s_dot, s = B w^2: how a quadcopter is turned while its thrusts change. [konz25 (5.41)]
+    """p (4,) of tau_z = s_4 + p^T s_dot, s = B w^2: the moment on a quadcopter while its thrusts change. [konz25 (5.41)]
 
-        p = -(spin / (2 w))^T B^-1,  of more than four propellers B^T (B B^T)^-1
+        p = -(spin / (2 w))^T B^-1,  with B^T (B B^T)^-1 instead of B^-1 for more than four propellers
 
     Args:
         speeds: w (n,) [rad/s].
@@ -506,6 +514,7 @@ def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:
         spin: (n,) Theta_P times the signs of w_dot in -tau_z [kg m^2].
     Returns:
         p (4,) [m s, s, s, s].
+    Raises ModelError: shapes that do not fit, or rows of B that depend on each other.
 
     Example:
         >>> from pfaffian.control import actuation
@@ -523,7 +532,7 @@ def spin_coupling(speeds: Any, B: Any, spin: Any) -> np.ndarray:
 def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: float) -> np.ndarray:
     """Frequency response of `quadcopter_forces` about given speeds. [konz25 (5.40), (5.43), corrected]
 
-    With q = (z - 1) / T, G_jj = k0 / (q^2 + k1 q + k0) for j < 4, and D = q^2 + (k1 + k0 p4) q + k0 of the last k0, k1,
+    With q = (z - 1) / T, G_jj = k0 / (q^2 + k1 q + k0) for j < 4, and D = q^2 + (k1 + k0 p4) q + k0 with the last k0 and k1,
 
         G_44 = k0 (p4 q + 1) / D,  G_4j = p_j G_jj q^2 (q + k1) / D
 
@@ -531,11 +540,11 @@ def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: f
 
     Args:
         z: exp(i 2 pi f T) at f Hz.
-        speeds: (n,) of the propellers [rad/s], in hover those of the smallest w^2.
+        speeds: (n,) of the propellers [rad/s]; in hover, those with the smallest w^2.
         of: QuadcopterFilter.
         period: T [s].
     Returns:
-        G (4, 4), from requested (F_z, tau) to the actual ones.
+        G (4, 4), from the requested (F_z, tau) to the actual ones.
 
     Example:
         >>> import numpy as np
@@ -557,4 +566,5 @@ def quadcopter_transfer(z: complex, speeds: Any, of: QuadcopterFilter, period: f
 
 
 def _column(x: Any) -> Any:
+    """x as a DM, unless it is an expression."""
     return x if isinstance(x, ca.SX | ca.MX) else ca.DM(x)

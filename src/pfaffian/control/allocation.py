@@ -1,7 +1,7 @@
-"""Inputs of smallest weighted norm that give a requested motion, whatever joints are actuated.
+"""Inputs of smallest weighted norm that produce a requested motion, whichever joints are actuated.
 
-A generalised force tau and inputs u give the same motion if B u = tau + W Q^T nu for some nu, with Q the orthonormal constraint
-rows in mass-weighted coordinates: only the reaction changes, by -nu. The remaining freedom is used for the smallest u^T R u.
+A generalised force tau and inputs u produce the same motion if B u = tau + W Q^T nu for some nu, where Q are the orthonormal
+constraint rows in mass-weighted coordinates. Only the reaction then differs, by -nu. The remaining freedom minimises u^T R u.
 [aghili05 (45) (46) (53)-(62)]
 """
 
@@ -25,8 +25,8 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms
 
 STRUCTURAL = 1e-9
-"""A constraint row counts for controllability down to this part of its length: passing a singular configuration, where a row is
-set aside for a moment, is no loss of actuators.
+"""A constraint row counts for controllability while orthonormalisation leaves more than this part of its length. Thus
+no actuator is reported as missing while the motion passes a singular configuration, where a row is left out for a moment.
 """
 
 UNCONTROLLABLE = (
@@ -47,10 +47,11 @@ _NEVER = ca.SX(0)
 
 
 class Allocation(NamedTuple):
-    """u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where the motion or the reaction cannot be produced.
+    """Inputs for a requested motion, and whether they produce it.
 
-    spare: (k, motors) orthonormal rows, or zero, of R^1/2 u along which only inputs change.   beyond: (1, 1) nonzero where no u
-    within limits will do.
+    u: (nu, 1).   uncontrollable, unreachable: (1, 1) nonzero where u cannot produce the motion or the reaction.
+    spare: (k, motors) directions of R^1/2 u that change neither, as rows that are orthonormal or zero.
+    beyond: (1, 1) nonzero where no u within limits produces the motion.
     """
 
     u: ca.SX
@@ -61,7 +62,7 @@ class Allocation(NamedTuple):
 
 
 def weights(m: Mechanism, weight: Any = None) -> ca.SX:
-    """(motors, 1) positive weights R of u^T R u; ones if None. Raises ModelError: another count, or one not positive."""
+    """(motors, 1) positive weights R of u^T R u; ones if None. Raises ModelError: a wrong count or a weight not above zero."""
     if weight is None:
         return ca.SX.ones(len(m.actuators), 1)
     R = vector(weight, len(m.actuators), "weight, one for each actuator")
@@ -71,9 +72,10 @@ def weights(m: Mechanism, weight: Any = None) -> ca.SX:
 
 
 def input_limits(m: Mechanism, limits: Any) -> np.ndarray:
-    """(motors, 2) lowest and highest input of each actuator, without those of wrenches; of "actuators" their own.
+    """(motors, 2) lowest and highest input of each actuator; "actuators" stands for the limits of the mechanism's actuators.
 
-    Raises ModelError: another form, none of them finite, or low above high.
+    Rows for wrenches are accepted and left out. Raises ModelError: a value of another form, limits of which none is finite, or
+    low above high.
     """
     count = len(m.actuators)
     if isinstance(limits, str) and limits == "actuators":
@@ -81,7 +83,7 @@ def input_limits(m: Mechanism, limits: Any) -> np.ndarray:
     rows = list(limits) if several(limits) else []
     if len(rows) not in (count, m.nu):
         raise ModelError(
-            f'limits: "actuators" is needed for their own, or (low, high) for each of {plural(count, "actuator")}; '
+            f'limits: give "actuators" for their declared limits, or (low, high) for each of {plural(count, "actuator")}; '
             "control.prototype_tracking also takes a pair (W, l) with W u <= l"
         )
     pairs = [interval(pair, f"limits of {name}") for pair, name in zip(rows, m.motor_names, strict=False)]
@@ -95,9 +97,9 @@ def length_weights(m: Mechanism, length: float) -> np.ndarray:
 
     Args:
         m: the mechanism.
-        length: characteristic length [m], above zero; a moment counts as the force that it makes at this length.
+        length: characteristic length [m], above zero; a moment counts as the force that produces it with this lever arm.
     Returns:
-        (motors,) 1 for actuators in N, 1 / length^2 for those in N m; `weight` of a law.
+        (motors,) 1 for actuators in N, 1 / length^2 for those in N m; pass it to a law as `weight`.
     Raises ModelError: a length not above zero.
 
     Example:
@@ -124,11 +126,14 @@ def allocate(
     lam: ca.SX = _NOTHING,
     limits: np.ndarray | None = None,
 ) -> Allocation:
-    """Smallest u^T R u with the motion of the generalised force tau (nv, 1), of those within limits if given.
+    """Inputs of smallest u^T R u that produce the motion of the generalised force tau (nv, 1), within limits if given.
 
-    Beside the reaction to tau the chosen constraint rows carry the multipliers lam (chosen, 1), as far as possible; the motion
-    has priority.
-    weight: (motors, 1) diagonal of R. Wrenches from outside stay zero. Raises ModelError: there are no actuators.
+    In addition to the reaction to tau, the chosen constraint rows carry the multipliers lam (chosen, 1), as far as possible;
+    the motion has priority. Inputs of wrenches are zero.
+
+    weight: (motors, 1) diagonal of R.   limits: (motors, 2).
+
+    Raises ModelError: the mechanism has no actuators.
     """
     m = terms.mechanism
     if not m.actuators:
@@ -151,11 +156,11 @@ def allocate(
 
 
 def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation:
-    """The smallest inputs within limits (motors, 2): the smallest of all plus the shortest step along `spare`, which is
-    orthogonal to them.
+    """The smallest inputs within limits (motors, 2): the smallest inputs without limits, plus the shortest step along `spare`,
+    to which these inputs are orthogonal.
     """
-    part = ca.sum1(answer.spare**2).T
-    Y = ca.diag((part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
+    spare_part = ca.sum1(answer.spare**2).T
+    Y = ca.diag((spare_part > RANK_TOLERANCE**2) / ca.sqrt(weight)) @ answer.spare.T
     low, high = (np.flatnonzero(np.isfinite(x)) for x in limits.T)
     W = ca.vertcat(Y[high.tolist(), :], -Y[low.tolist(), :])
     room = ca.vertcat(limits[high, 1] - answer.u[high.tolist()], answer.u[low.tolist()] - limits[low, 0])
@@ -167,7 +172,7 @@ def _within(answer: Allocation, weight: ca.SX, limits: np.ndarray) -> Allocation
 
 
 def _direct(B: ca.SX) -> list[int] | None:
-    """The velocity that each input drives, if each drives exactly one of its own; else None."""
+    """Index of the velocity that each input drives, if each drives one velocity that no other input drives; else None."""
     driven, inputs = B.sparsity().get_triplet()
     alone = list(inputs) == list(range(B.shape[1])) and len(set(driven)) == len(driven)
     return list(driven) if alone else None
@@ -176,8 +181,10 @@ def _direct(B: ca.SX) -> list[int] | None:
 def _by_multipliers(
     terms: Terms, B: ca.SX, driven: list[int], tau: ca.SX, weight: ca.SX, chosen: Sequence[int], lam: ca.SX
 ) -> Allocation:
-    """By multipliers, where each input drives a velocity of its own and none is passive: B u = tau - A^T lam for any lam, those
-    of rows not chosen being free to save inputs. Nothing is out of reach.
+    """Allocation in terms of multipliers, where each input drives a velocity of its own and no velocity is passive.
+
+    B u = tau - A^T lam has a solution for any lam. The multipliers of rows not chosen are free and reduce the inputs; every
+    motion and reaction can be produced.
     """
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     scale = ca.sqrt(weight) / ca.vertcat(*[B[i, j] for j, i in enumerate(driven)])
@@ -199,15 +206,17 @@ def _by_reaction(
     reaction_rows: ca.SX,
     reaction: ca.SX,
 ) -> Allocation:
-    """By nu, of which there are as many as constraint rows: it must free the passive coordinates of force, then give the
-    requested reaction, and may then save inputs.
+    """Allocation in terms of nu (one for each constraint row), where each input drives a velocity of its own.
+
+    nu must first make the forces on passive velocities zero and then give the requested reaction. The freedom that remains
+    reduces the inputs.
     """
     n, F = terms.M.shape[0], terms.factor
     passive = [i for i in range(n) if i not in driven]
     E = ca.horzcat(ca.SX(n, 0), *[multiply_W(F, rows.Q[i, :].T) for i in range(rows.Q.shape[0])])
     G = ca.densify(ca.vertcat(E[passive, :], reaction_rows @ rows.Q.T))
     rhs = ca.densify(ca.vertcat(-tau[passive, 0], reaction))
-    # The constraints must hold at least some part of a passive coordinate's inertia.
+    # Rows of E are measured relative to the inertia of the passive coordinate, part of which the constraints must carry.
     size = ca.vertcat(ca.sum2(E[passive, :] ** 2) / ca.diag(terms.M)[passive, 0], ca.SX.ones(reaction_rows.shape[0], 1))
     solved = orthogonalise(G, rhs, RANK_TOLERANCE, ca.densify(size))
     nu = solved.Q.T @ solved.D
@@ -226,7 +235,7 @@ def _by_reaction(
 def _by_motion(
     terms: Terms, rows: Orthogonal, B: ca.SX, tau: ca.SX, weight: ca.SX, reaction_rows: ca.SX, reaction: ca.SX
 ) -> Allocation:
-    """By P_y W^-1 (B u - tau) = 0, P_y = I - Q^T Q, for any B; costs more."""
+    """Allocation from P_y W^-1 (B u - tau) = 0 with P_y = I - Q^T Q, for any B, at a higher cost."""
     F, scale = terms.factor, 1 / ca.sqrt(weight)
     B, requested = solve_W(F, B) @ ca.diag(scale), solve_W(F, tau)
     G = ca.densify(ca.vertcat(_free(rows, B), reaction_rows @ B))
@@ -240,12 +249,16 @@ def _by_motion(
 
 
 def _uncontrollable(rows: Orthogonal, lost: ca.SX) -> ca.SX:
-    """Whether more motions are lost than rows that are set aside for a moment account for."""
+    """Whether more motions lack an actuator than there are constraint rows left out for a moment (see STRUCTURAL).
+
+    lost: (1, 1) number of motions without an actuator.
+    """
     structural = ca.sum1(rows.left > STRUCTURAL**2) if rows.left.numel() else ca.SX(0)
     return lost - (structural - rows.rank) > 0.5
 
 
 def _free(rows: Orthogonal, X: ca.SX) -> ca.SX:
+    """Projection of the columns of X onto the null space of the constraint rows."""
     return X - rows.Q.T @ (rows.Q @ X)
 
 
@@ -259,14 +272,14 @@ def chosen_rows(terms: Terms, rows: Sequence[str]) -> list[int]:
 
 
 def controlled_directions(terms: Terms, chosen: Sequence[int]) -> tuple[ca.SX, ca.SX]:
-    """The chosen constraint rows: orthonormal in y and without what the other rows span; and as they are, A W^-T."""
+    """The chosen constraint rows in y, A W^-T: first orthonormal and orthogonal to the other rows, then as they are."""
     others = [i for i in range(terms.A.shape[0]) if i not in chosen]
     Lam = solve_W(terms.factor, terms.A.T).T
     order, k = [*others, *chosen], len(others)
-    before = terms.row_groups(others) or [[i] for i in range(k)]
-    after = terms.row_groups(chosen) or [[i] for i in range(len(chosen))]
-    groups = [*before, *[[k + i for i in group] for group in after]]
+    first = terms.row_groups(others) or [[i] for i in range(k)]
+    second = terms.row_groups(chosen) or [[i] for i in range(len(chosen))]
+    groups = [*first, *[[k + i for i in group] for group in second]]
     size, none = terms.row_size[order, 0], ca.SX(len(order), 0)
-    found = orthogonalise(Lam[order, :], none, RANK_TOLERANCE, size, terms.counted, groups=groups)
-    last = [i for i, step in enumerate(found.steps) if step.picked[0][0] >= k]
-    return found.Q[last, :], Lam[chosen, :]
+    rows = orthogonalise(Lam[order, :], none, RANK_TOLERANCE, size, terms.counted, groups=groups)
+    last = [i for i, step in enumerate(rows.steps) if step.picked[0][0] >= k]
+    return rows.Q[last, :], Lam[chosen, :]

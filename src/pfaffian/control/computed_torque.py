@@ -1,4 +1,4 @@
-"""Plain inverse dynamics, as if there were no constraints; a yardstick for the projected laws."""
+"""Computed torque: plain inverse dynamics that ignores constraints, for comparison with the projected laws."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ SINGULAR = "the task's Jacobian is singular here: plain inverse dynamics cannot 
 
 @maker
 def computed_torque(task: Task, reference: Reference, *, stiffness: Any, damping: Any) -> Control:
-    """Steer every motion by plain inverse dynamics, without regard to constraints.
+    """Control every motion by plain inverse dynamics, ignoring constraints.
 
         u = B^-1 (M v_dot_d + c - f),   J v_dot_d = theta_ddot_d + G_D e_dot + G_P e - drift,   e = theta_d - theta
 
-    Without constraints the closed loop is e_ddot + G_D e_dot + G_P e = 0. With them, a reference that is off by a millimetre
-    pushes against them; use `projected`. Where motors share a joint, u is the smallest of those that give the same forces.
+    Without constraints the closed loop is e_ddot + G_D e_dot + G_P e = 0. With constraints, a reference that misses them by a
+    millimetre makes the actuators push against them; use `projected` instead. Where several actuators drive one joint, u is
+    the smallest of all inputs that give the same forces.
 
     Args:
         task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
-        reference: theta_d(t), of as many coordinates.
+        reference: theta_d(t), with as many coordinates as the task.
         stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
         damping: G_D [1/s], not negative; one number, or one for each task coordinate.
     Returns:
         Control that records error e and error_rate e_dot.
     Stops a run: the task's Jacobian is singular; the actuators no longer drive some velocity.
-    Raises ModelError: an argument that is not a task or a Reference. At the run: not as many task coordinates as velocities, a
-    reference of another size, a negative gain, or a velocity without an actuator.
+    Raises ModelError: task is not a function or reference not a Reference. At the run: the number of task coordinates differs
+    from that of velocities or from that of the reference, a gain is negative, or a velocity has no actuator.
 
     Example:
         >>> import pfaffian as pf

@@ -1,20 +1,20 @@
-"""Concurrent control of a base and its arms: outputs on Lie groups follow references of their own. [chhabra14 ch. 5]
+"""Concurrent control of a base and its arms, whose outputs on Lie groups follow references. [chhabra14 ch. 5]
 
-The outputs of base and end effectors together are a point of a product of groups with body velocities V = E J v, and each
-requires a V_dot = nu of its own (`control.output`):
+The outputs of base and end effectors together are a point in a product of groups, with body velocities V = E J v. The servo
+law of each output (`control.output`) requires an acceleration V_dot = nu of this output:
 
     u = D^+ [nu - drift],    D = E J S,    drift = E J a + E J_dot v,                                     (5.4.30)
 
-where v_dot = a + S u on the constraints. Conserved momentum and rolling wheels are in a and S, so that D is the generalised
-Jacobian times an inertia: nothing has to be reduced first.
+where v_dot = a + S u on the constraints. As a and S account for conserved momentum and rolling wheels, no reduction is needed,
+and D is the generalised Jacobian times the mobility O along the motors.
 
-More motors than outputs leave motions open. The smallest inputs, D^+, do not act on them, and light wrists then spin; with a
-damping d the motion is, of all that give the outputs, the one nearest to v_dot = -d v in the metric of inertia:
+If there are more motors than outputs, some motions remain open. The smallest inputs, D^+, do not act on them, and light wrists
+then spin. With a damping d, v_dot is nearest to -d v in the metric of inertia among all that produce the outputs' V_dot:
 
     O u = D^T y - S^T M (a + d v),    y = (D O^-1 D^T)^-1 [nu - drift + D O^-1 S^T M (a + d v)],    O = B^T S,
 
-which spares what is heavy: arms swing before wheels turn. With weights W the rates r = B^T v along the motors come nearest to
-r_dot = -d r in the metric of W, by the generalised Jacobian G = D O^-1:
+so that heavy parts move least: arms swing before wheels turn. With weights W, the rates r = B^T v along the motors have the
+r_dot nearest to -d r in the metric of W, where G = D O^-1 is the generalised Jacobian:
 
     O u = W^-1 G^T y - B^T (a + d v),    y = (G W^-1 G^T)^-1 [nu - drift + G B^T (a + d v)].
 """
@@ -60,11 +60,11 @@ from pfaffian.model.number import at_defaults, scalar, several
 from pfaffian.terms.terms import Terms
 
 HALF_TURN = 0.01
-"""Distance from half a turn [rad] within which an attitude error counts as having no unique logarithm: it would jump to the
-other side.
+"""Distance from half a turn [rad] within which the logarithm of an attitude error counts as not unique: it could jump to the
+opposite axis.
 """
 
-TURNED = f"an attitude error is within {HALF_TURN:g} rad of half a turn, where it has two logarithms and the law no direction"
+TURNED = f"an attitude error is within {HALF_TURN:g} rad of half a turn, where its logarithm is not unique"
 LEFT = (
     "the reference of an output is no motion of its group: R^T R = 1 with determinant 1 is needed, and a rate that keeps it; "
     "give samples closer to each other, or a function of time"
@@ -73,12 +73,12 @@ LOST = "the outputs are not within the inputs' reach here: the decoupling matrix
 
 
 class Decoupling(NamedTuple):
-    """How the inputs move the outputs, V_dot = D u + drift.
+    """How the inputs accelerate the outputs, V_dot = D u + drift.
 
     D: (k, motors).   drift: (k, 1).   a: (nv, 1), S: (nv, motors) of v_dot = a + S u.
-    jacobian: (k, motors) generalised Jacobian, outputs' velocities for rates along the motors at constant momentum.
-    motor_mobility: (motors, motors) O = B^T S, accelerations along the motors.
-    mobility: (k, 1) of each output if every velocity were driven, E J M^-1 J^T E^T.
+    jacobian: (k, motors) generalised Jacobian, from rates along the motors to the outputs' velocities at constant momentum.
+    motor_mobility: (motors, motors) O = B^T S, from inputs to accelerations along the motors.
+    mobility: (k, 1) diagonal of E J M^-1 J^T E^T, the mobility of each output if every velocity were driven.
     """
 
     D: ca.SX
@@ -91,7 +91,7 @@ class Decoupling(NamedTuple):
 
 
 def decoupling(terms: Terms, outputs: Sequence[Output]) -> Decoupling:
-    """The decoupling of outputs [chhabra14 (5.3.27)], from v_dot = a + S u of any formulation."""
+    """The Decoupling of outputs, from v_dot = a + S u of any formulation. [chhabra14 (5.3.27)]"""
     J, J_dot = _jacobians(terms, outputs)
     a, S = accelerations(terms)
     D, motor_mobility = J @ S, motor_matrix(terms).T @ S
@@ -107,44 +107,44 @@ def _jacobians(terms: Terms, outputs: Sequence[Output]) -> tuple[ca.SX, ca.SX]:
 
 
 UNITS = {"lyapunov": "(m or rad)^2/s^2", "lyapunov_rate": "(m or rad)^2/s^3", "sigma_min": "1", "basin": "1"}
-"""Units of the signals that the law records beside errors."""
+"""Units of the signals that the law records in addition to errors."""
 
 
 @maker
 def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: Any = None, rest_weight: Any = None) -> Control:
-    """Steer outputs of base and arms at once on SE(3), SO(3), R^n, SE(2), SO(2). [chhabra14 theorem 5.4.2]
+    """Control outputs of base and arms at once, on SE(3), SO(3), R^n, SE(2), SO(2). [chhabra14 theorem 5.4.2]
 
         u = D^+ [nu - drift],    V_dot = D u + drift of the outputs,    nu as their servo laws require it
 
-    With as many inputs as coordinates of the outputs each error evolves by itself, v_e_dot = nu - ..., and V_L falls as
-    -<K_D v_e, v_e>; with more inputs u is the smallest u^T R u of those that do it, or with a `rest_damping` the one that
-    damps the remaining motion. Bases without actuators, conserved momentum and rolling wheels are taken into account, and
-    `pf.reduce` of the machine runs under the same law. The errors vanish whatever the motion that no output sees;
-    `zero_dynamics_along` tells whether that motion is stable.
+    If there are as many inputs as coordinates of the outputs, each error evolves independently, v_e_dot = nu - ..., and V_L
+    falls as -<K_D v_e, v_e>. If there are more inputs, u has the smallest u^T R u among those with this effect, or with a
+    `rest_damping` damps the remaining motion. The law accounts for bases without actuators, conserved momentum and rolling
+    wheels, and also runs on `pf.reduce` of the machine. The errors vanish whatever motion the outputs do not contain;
+    `zero_dynamics_along` checks whether that motion is stable.
 
     Args:
-        outputs: a list, made by `output`.
-        weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None. Given without a rest_damping it says that the
-            smallest inputs are meant.
-        rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is made as small as
-            they permit, which also compensates weight; R decides between motors that move the machine alike. None leaves that
-            motion to the smallest inputs, which do not damp it: for short runs, or if all motors are needed for the outputs.
-        rest_weight: (motors,) positive numbers W: |r_dot + d r| of the rates r along the motors, in the metric of W, is made
-            small instead. Low weights let reaction wheels carry what arms would; 1 / (highest rate)^2 is a fair choice. None
-            for the metric of inertia.
+        outputs: list of Outputs, made by `output`.
+        weight: (motors,) positive numbers R [1/N^2, 1/(N m)^2]; ones if None. Without a rest_damping, giving a weight confirms
+            that the smallest inputs are meant.
+        rest_damping: d [1/s] of motion that the outputs leave open: |v_dot + d v| in the metric of inertia is as small as the
+            outputs permit, which also compensates gravity; R decides between motors that move the machine alike. None leaves
+            that motion to the smallest inputs, which do not damp it: for short runs, or if the outputs need all motors.
+        rest_weight: (motors,) positive numbers W: instead, |r_dot + d r| of the rates r along the motors is as small as
+            possible in the metric of W. With low weights reaction wheels move in place of arms; 1 / (highest rate)^2 is a fair
+            choice. None for the metric of inertia.
     Returns:
         Control that records, output by output along the group's axes, output_error xi_e and velocity_error v_e; lyapunov V_L
-        and lyapunov_rate, in units of I; sigma_min, the smallest singular value of the generalised Jacobian, outputs'
-        velocities over rates along the motors [m or rad per m or rad], at zero of which it ends; basin, the largest ratio of an
-        output's V_L to the value at which its error can be half a turn: below 1 all errors vanish exponentially.
-    Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has come to
+        and lyapunov_rate, in units of I; sigma_min, the smallest singular value of the generalised Jacobian from rates along
+        the motors to the outputs' velocities [m or rad per m or rad], which is zero where D loses rank; basin, the largest
+        ratio of an output's V_L to the value at which its error can be half a turn: below 1 all errors vanish exponentially.
+    Stops a run: D has lost rank; the reason names the output, the motors and the configuration. An attitude error has reached
     half a turn, or a reference has left its group; the reason names the output. Where inputs grow so fast that a step jumps
-    over a loss of rank and diverges, the reason says how near it was shortly before, and to which.
-    Raises ModelError: no outputs, or one twice; a rest_damping below zero, at the parameters of a run too; a rest_weight
+    over a loss of rank and diverges, the reason names this loss of rank and how near it was shortly before.
+    Raises ModelError: no outputs, or one twice; a rest_damping below zero, also at the parameters of a run; a rest_weight
     without a rest_damping, or with motors that move the machine alike. At the run: unknown bodies, more coordinates than
-    actuators, an output that cannot move, outputs that at no configuration move independently of each other (a position beside
-    the pose of the same body, a point on an axle).
-    Warns RunWarning: motors are left that neither rest_damping nor weight says what to do with.
+    actuators, an output that cannot move, outputs that at no configuration move independently of each other (position and pose
+    of the same body, a point on an axle).
+    Warns RunWarning: there are more motors than the outputs need, and neither rest_damping nor weight is given.
 
     Example:
         >>> import pfaffian as pf
@@ -172,7 +172,7 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
         else:
             eliminated = undriven(terms, along, *_jacobians(terms, outputs))
             W = None if rest_weight is None else weights(terms.mechanism, rest_weight)
-            (u, rank, side), G = _calmed(terms, eliminated, nu, d, W), eliminated.G
+            (u, rank, side), G = _damped_by_elimination(terms, eliminated, nu, d, W), eliminated.G
         signals = _signals(outputs, servos, G)
         faults = ca.vertcat(rank < len(names), left, _half_turned(outputs, servos))
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, ca.vertcat(side, 1, 1))
@@ -188,19 +188,19 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
 
 
 def _as_rest_damping(rest_damping: Any, rest_weight: Any) -> ca.SX | None:
-    """The damping d, None if there is none. Raises ModelError: it is negative, or missing beside a weight."""
+    """The damping d, or None. Raises ModelError: d is negative, or a rest_weight is given without it."""
     if rest_damping is None:
         if rest_weight is not None:
-            raise ModelError("concurrent: rest_weight says which motors a rest_damping spares; give that too, in 1/s")
+            raise ModelError("concurrent: rest_weight says which motors rest_damping moves least; give rest_damping in 1/s")
         return None
     d = scalar(rest_damping, "rest_damping")
     if (number := at_defaults(d)) is not None and not number.item() >= 0:
-        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}: motion would grow by it")
+        raise ModelError(f"concurrent: rest_damping must be at least zero, got {brief(rest_damping)}: motion would grow")
     return d
 
 
 def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[ServoLaw], ca.SX]:
-    """The servo law of each output; and whether a reference of those that turn has left its group."""
+    """The servo law of each output; and whether the reference of a pose, attitude or heading has left its group."""
     servos, left, begin = [], ca.SX(0), 0
     for o in outputs:
         end = begin + len(o.reference.w_names)
@@ -215,7 +215,7 @@ def _servos(terms: Terms, outputs: Sequence[Output], w: ca.SX) -> tuple[list[Ser
 
 
 def _signals(outputs: Sequence[Output], servos: Sequence[ServoLaw], G: ca.SX) -> dict[str, ca.SX]:
-    """What the law records.   G: generalised Jacobian."""
+    """The recorded signals of the law.   G: (k, motors) generalised Jacobian."""
     basins = [y.value / half_turn(o) for o, y in _turning(outputs, servos)]
     return {
         "output_error": ca.vertcat(*[y.error for y in servos]),
@@ -228,31 +228,33 @@ def _signals(outputs: Sequence[Output], servos: Sequence[ServoLaw], G: ca.SX) ->
 
 
 def _half_turned(outputs: Sequence[Output], servos: Sequence[ServoLaw]) -> ca.SX:
-    """Whether an attitude error is half a turn, but for HALF_TURN."""
+    """Whether an attitude error is within HALF_TURN of half a turn."""
     angles = [ca.norm_2(y.error[o.turning, 0]) for o, y in _turning(outputs, servos)]
     return ca.mmax(ca.vertcat(0, *angles)) > np.pi - HALF_TURN
 
 
 def _turning(outputs: Sequence[Output], servos: Sequence[ServoLaw]) -> list[tuple[Output, ServoLaw]]:
-    """The outputs that turn, with their servo laws."""
+    """The outputs with rotational coordinates, and their servo laws."""
     return [(o, y) for o, y in zip(outputs, servos, strict=True) if o.turning]
 
 
-def _check(outputs: tuple[Output, ...], d: ca.SX | None, unsaid: bool, m: Mechanism, p: np.ndarray) -> None:
-    """Before a run: raise ModelError for what cannot work at its parameters (runs, np); warn of motion that nothing damps.
+def _check(outputs: tuple[Output, ...], d: ca.SX | None, unweighted: bool, m: Mechanism, p: np.ndarray) -> None:
+    """Check a law before a run with parameters (runs, np), and warn of motion that nothing damps.
 
-    unsaid: whether no weight says how redundant motors share.
+    unweighted: whether no weight of the inputs is given.
+
+    Raises ModelError: the outputs or gains are not admissible at these parameters.
     """
     _check_values(outputs, d, m, p)
     names = tuple(name for o in outputs for name in o.names)
     _check_count(m, names)
     check_reach(m, outputs, p)
     spare = independent_motors(m) - len(names)
-    if spare > 0 and d is None and unsaid:
+    if spare > 0 and d is None and unweighted:
         notice(
-            f"concurrent: the motors of {m.name!r} drive {plural(spare, 'motion')} beside the "
+            f"concurrent: the motors of {m.name!r} drive {plural(spare, 'motion')} besides the "
             f"{plural(len(names), 'coordinate')} of the outputs, and the smallest inputs do not damp them: give "
-            "rest_damping=..., in 1/s, or say by weight=... that the smallest inputs are meant",
+            "rest_damping=..., in 1/s, or weight=... to confirm that the smallest inputs are meant",
             RunWarning,
         )
 
@@ -261,17 +263,17 @@ def _check_values(outputs: Sequence[Output], d: ca.SX | None, m: Mechanism, p: n
     """Raise ModelError where gains or the rest damping are not admissible at the parameters (runs, np) of a run."""
     gains = [(f"output {o.kind!r} of {o.body!r}: {n}", getattr(o, n)) for o in outputs for n in GAINS]
     f = ca.Function("gains", [m.p_symbols], [ca.densify(x) for x in (*[X for _, X in gains], ca.SX(0) if d is None else d)])
-    for words, values in at_values(m, p):
-        *found, damping = (np.array(x) for x in f.call([values]))
-        for (what, _), X in zip(gains, found, strict=True):
+    for label, values in at_values(m, p):
+        *matrices, damping = (np.array(x) for x in f.call([values]))
+        for (what, _), X in zip(gains, matrices, strict=True):
             if not is_definite(X):
-                raise ModelError(f"{words}{what}: must be symmetric and positive definite, got {brief(X.tolist())}")
+                raise ModelError(f"{label}{what}: must be symmetric and positive definite, got {brief(X.tolist())}")
         if not damping.item() >= 0:
-            raise ModelError(f"{words}concurrent: rest_damping must be at least zero, got {damping.item():.6g}")
+            raise ModelError(f"{label}concurrent: rest_damping must be at least zero, got {damping.item():.6g}")
 
 
 class Share(NamedTuple):
-    """u: (motors, 1).   rank: of D.   side: sign of det D where no other u gives the outputs, else 1."""
+    """Inputs that produce the outputs' V_dot.   u: (motors, 1).   rank: of D.   side: sign of det D if D is square, else 1."""
 
     u: ca.SX
     rank: ca.SX
@@ -279,7 +281,7 @@ class Share(NamedTuple):
 
 
 def _inputs(terms: Terms, x: Decoupling, V_dot: ca.SX, R: ca.SX, d: ca.SX | None, rest_weight: Any) -> Share:
-    """Inputs with D u = V_dot: the smallest ones, or those that damp by d what the outputs leave open, if they leave any."""
+    """Inputs with D u = V_dot: the smallest ones, or with d those that damp the motion that the outputs leave open, if any."""
     k, motors = x.D.shape
     if d is None or motors <= k:
         return _least(terms.mechanism, x, V_dot, R)
@@ -298,36 +300,37 @@ def _least(m: Mechanism, x: Decoupling, V_dot: ca.SX, R: ca.SX) -> Share:
 
 
 def _motor_units(x: Decoupling) -> ca.SX:
-    """(motors, 1) units of the inputs in which each accelerates its own motor by one."""
+    """(motors, 1) units of the inputs that make the diagonal of O one, so that inputs of different kinds are comparable."""
     return 1 / ca.sqrt(ca.fmax(ca.diag(x.motor_mobility), NOTHING))
 
 
 def _driven_share(x: Decoupling) -> ca.SX:
-    """(k, 1) share of each output's mobility that comes from the motors; where it is next to none, rank is lost."""
+    """(k, 1) share of each output's mobility that comes from the motors; D loses rank where a share is nearly zero."""
     return ca.sum2(_by_column(x.D, _motor_units(x)) ** 2) / ca.fmax(x.mobility, NOTHING)
 
 
 def _damped(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, R: ca.SX) -> Share:
     """D u = V_dot with |a + S u + d v| as small as possible in the metric of inertia."""
-    push = x.S.T @ (terms.M @ (x.a + d * terms.v))
-    left = x.D @ x.jacobian.T
-    solved = solve_semidefinite(left, V_dot + x.jacobian @ push, RANK_TOLERANCE, ca.diag(left) / ca.fmax(x.mobility, NOTHING))
-    tau = x.D.T @ solved.x - push
+    rest = x.S.T @ (terms.M @ (x.a + d * terms.v))
+    gram = x.D @ x.jacobian.T
+    solved = solve_semidefinite(gram, V_dot + x.jacobian @ rest, RANK_TOLERANCE, ca.diag(gram) / ca.fmax(x.mobility, NOTHING))
+    tau = x.D.T @ solved.x - rest
     return Share(_shared(terms, x, tau, R), ca.sum1(solved.independent), ca.SX(1))
 
 
 def _damped_motors(terms: Terms, x: Decoupling, V_dot: ca.SX, d: ca.SX, W: ca.SX) -> Share:
     """D u = V_dot with |r_dot + d r| of the rates r along the motors as small as possible in the metric of W."""
     drift = motor_matrix(terms).T @ (x.a + d * terms.v)
-    cheap = _by_column(x.jacobian, 1 / W)
-    solved = solve_semidefinite(cheap @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
-    return Share(solve_definite(x.motor_mobility, cheap.T @ solved.x - drift), ca.sum1(solved.independent), ca.SX(1))
+    weighted = _by_column(x.jacobian, 1 / W)
+    solved = solve_semidefinite(weighted @ x.jacobian.T, V_dot + x.jacobian @ drift, RANK_TOLERANCE, _driven_share(x))
+    return Share(solve_definite(x.motor_mobility, weighted.T @ solved.x - drift), ca.sum1(solved.independent), ca.SX(1))
 
 
-def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
-    """The same two, V_dot = nu and the rest damped by d in the metric of inertia or of W, with undriven velocities eliminated.
+def _damped_by_elimination(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> Share:
+    """Inputs with V_dot = nu that damp the remaining motion by d, in the metric of inertia or of W, with undriven velocities
+    eliminated.
 
-    y = (G N^-1 G^T)^-1 [nu - drift + d G r],  r_dot = N^-1 G^T y - d r,  N being W or M^ = Mss + Msb X.
+        y = (G N^-1 G^T)^-1 [nu - drift + d G r],  r_dot = N^-1 G^T y - d r,  N = W or Mss + Msb X
     """
     r, N = terms.v[x.s, 0], x.inertia if W is None else ca.diag(W)
     root = factor_tree(N, range(-1, len(x.s) - 1)) if W is None else factor_tree(N, [-1] * len(x.s))
@@ -338,17 +341,18 @@ def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> 
 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
+    """(motors, 1) W. Raises ModelError: some motors move the machine as others do."""
     m = terms.mechanism
     if motors_to_spare(m):
         raise ModelError(
-            f"concurrent: rest_weight weighs the rates along the motors, and some of {m.name!r} move it as others do, so that "
-            "their rates are the same: leave motors or rest_weight out"
+            f"concurrent: rest_weight weights the rates along the motors, but some motors of {m.name!r} move it as others do, "
+            "so that their rates are the same: leave out motors or rest_weight"
         )
     return weights(m, weight)
 
 
 def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
-    """u with O u = tau; the smallest u^T R u where motors move the machine alike."""
+    """u with O u = tau; the one with smallest u^T R u where motors move the machine alike."""
     if not motors_to_spare(terms.mechanism):
         return solve_definite(x.motor_mobility, tau)
     unit = 1 / ca.sqrt(R)
@@ -357,10 +361,12 @@ def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
 
 
 def _by_column(A: ca.SX, x: ca.SX) -> ca.SX:
+    """A (k, n) with each column multiplied by its entry of x (n, 1)."""
     return A * ca.repmat(x.T, A.shape[0], 1)
 
 
 def _check_outputs(outputs: Any) -> None:
+    """Raise ModelError unless outputs is a list of different Outputs."""
     if not several(outputs) or not len(outputs) or not all(isinstance(o, Output) for o in outputs):
         raise ModelError(f"concurrent: a list of outputs made by control.output(...) is needed, got {brief(outputs)}")
     seen = set()
@@ -373,45 +379,46 @@ def _check_outputs(outputs: Any) -> None:
 
 
 def _check_count(m: Mechanism, names: Sequence[str]) -> None:
+    """Raise ModelError where the outputs have more coordinates than the mechanism has actuators."""
     if len(names) > len(m.actuators):
         raise ModelError(
             f"concurrent: {len(names)} coordinates of outputs ({', '.join(names)}) for {plural(len(m.actuators), 'actuator')} "
-            f"of {m.name!r} ({', '.join(m.motor_names) or 'none'}); leave outputs out, or give it more actuators"
+            f"of {m.name!r} ({', '.join(m.motor_names) or 'none'}); leave out outputs, or add actuators"
         )
 
 
 def _lost(outputs: Sequence[Output], names: Sequence[str]) -> Reason:
-    """Names the outputs that no motor moves, the motors that are then idle, and the joints whose positions cause it."""
+    """Reason that names the outputs that do not move, the motors that are idle, and the joints whose positions cause it."""
 
     def slope(T: Terms) -> ca.SX:
-        """(nv, 1) slope of log det along each velocity; dominated by the singular value that vanishes."""
+        """(nv, 1) slope of log det(G G^T) / 2 along each velocity; the singular value that vanishes dominates it."""
         G = decoupling(T, outputs).jacobian
-        falls = ca.sum1(ca.log(ca.diag(ca.chol(G @ G.T))))
-        return T.kinematics.kinematic_matrix.T @ ca.gradient(falls, T.q)
+        log_det = ca.sum1(ca.log(ca.diag(ca.chol(G @ G.T))))
+        return T.kinematics.kinematic_matrix.T @ ca.gradient(log_det, T.q)
 
-    def most(T: Terms) -> ca.SX:
-        """Upper bound of what the motors can do to each output, from its mobility; far less is rounding of zero."""
+    def bound(T: Terms) -> ca.SX:
+        """(k, motors) upper bound of the generalised Jacobian's entries, from mobilities; far smaller entries are rounding."""
         x = decoupling(T, outputs)
         return ca.sqrt(x.mobility @ (1 / ca.fmax(ca.diag(x.motor_mobility), NOTHING)).T)
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         jacobian = np.where(np.abs(x["jacobian"]) > ROUNDING * x["most"], x["jacobian"], 0.0)
-        found = weakest(jacobian.T)
-        still, idle = mainly(participation(found.inputs), names, 3), mainly(participation(found.outputs), m.motor_names, 3)
-        steep, q = x["slope"].ravel(), x["q"].ravel()
+        least = weakest(jacobian.T)
+        still, idle = mainly(participation(least.inputs), names, 3), mainly(participation(least.outputs), m.motor_names, 3)
+        slopes, q = x["slope"].ravel(), x["q"].ravel()
         joints = [j.name for j in m.joints if j.nv]
-        turns = np.array([np.linalg.norm(steep[m.v_slices[n]]) for n in joints])
-        places = jacobian.any() and np.isfinite(turns).all() and turns.any()
-        guilty = mainly(turns, joints, 3).split(", ") if places else joints
-        at = [f"{m.q_names[i]} = {q[i]:.4g}" for n in guilty for i in range(m.nq)[m.q_slices[n]]]
-        return f"{still} hardly move, by {found.gain:.2g} for a unit of {idle}, because of {', '.join(at)}"
+        sizes = np.array([np.linalg.norm(slopes[m.v_slices[n]]) for n in joints])
+        known = jacobian.any() and np.isfinite(sizes).all() and sizes.any()
+        causes = mainly(sizes, joints, 3).split(", ") if known else joints
+        at = [f"{m.q_names[i]} = {q[i]:.4g}" for n in causes for i in range(m.nq)[m.q_slices[n]]]
+        return f"{still} hardly move, by {least.gain:.2g} for a unit of {idle}, because of {', '.join(at)}"
 
-    matrices = {"jacobian": lambda T: decoupling(T, outputs).jacobian, "most": most, "slope": slope, "q": lambda T: T.q}
+    matrices = {"jacobian": lambda T: decoupling(T, outputs).jacobian, "most": bound, "slope": slope, "q": lambda T: T.q}
     return Reason(matrices, words)
 
 
 def _turned(outputs: Sequence[Output]) -> Reason:
-    """Names the attitude error that is half a turn."""
+    """Reason that names the output whose attitude error is half a turn."""
     turning = [o for o in outputs if o.turning]
 
     def angle(T: Terms, o: Output) -> ca.SX:
@@ -421,21 +428,21 @@ def _turned(outputs: Sequence[Output]) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         angles = x["angles"].ravel()
         o = turning[int(np.argmax(angles))]
-        return f"the {o.kind} of {o.body!r} is {angles.max():.4g} rad off; start nearer, or lead the reference there"
+        return f"the {o.kind} of {o.body!r} is {angles.max():.4g} rad off; start nearer, or let the reference begin nearby"
 
     return Reason({"angles": lambda T: ca.vertcat(*[angle(T, o) for o in turning])}, words)
 
 
 def _left(outputs: Sequence[Output]) -> Reason:
-    """Names the reference that is not a motion of its group."""
+    """Reason that names the output whose reference is not a motion of its group."""
     turning = [o for o in outputs if o.turning]
 
     def left(T: Terms) -> ca.SX:
         return ca.vertcat(ca.SX(0, 1), *[leaves_group(goal_at(o, T.t, ca.SX(0, 1))) for o in turning])
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        found = [f"{o.kind} of {o.body!r}" for o, some in zip(turning, x["left"].ravel(), strict=True) if some]
-        # It may leave its group only within the step that was tried, not yet at its start.
-        return f"it is that of the {' or the '.join(found or [f'{o.kind} of {o.body!r}' for o in turning])}"
+        outside = [f"{o.kind} of {o.body!r}" for o, gone in zip(turning, x["left"].ravel(), strict=True) if gone]
+        # A reference may leave its group within the failed step, so that none is outside at the start of the step.
+        return f"it is the reference of the {' or the '.join(outside or [f'{o.kind} of {o.body!r}' for o in turning])}"
 
     return Reason({"left": left}, words)

@@ -1,7 +1,7 @@
-"""Courses: from the motion of this instant to rest at a place, found anew while a machine flies. [konz25 5.5]
+"""Courses: references from the present motion to rest at a goal, replanned while a machine flies. [konz25 5.5]
 
-`rest_to_rest` is for what is planned before a run. A course begins with any y, y', ..., such as those of the course before, so
-that a goal may change at any instant and y stays as smooth as it was.
+`rest_to_rest` plans a motion before a run. A course begins with any y, y', ..., such as those of the previous course, so that
+the goal may change at any instant while y stays as smooth as before.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.model.number import column, matrix, scalar
 
-MOST = 8
-"""Derivatives of a course, at most: its polynomial has coefficients of 1e7 then."""
+MOST_COLUMNS = 8
+"""Most columns y, y', ... of a course. With eight, the coefficients of its polynomials reach 1e7 in the third derivative and
+4e11 in the last one, and rounding errors grow with them."""
 
 
 class Course(NamedTuple):
-    """A course under way, for `course_step`; numbers or expressions, so that a law in discrete time may keep it.
+    """A course under way, the state of `course_step`. Its fields are numbers, or expressions in a law in discrete time.
 
-    start: (k, n) y, y', ... where it begins, a column for each.   end: (k, 1) where it comes to rest.
-    duration: (1, 1) of the whole [s].   passed: (1, 1) of it so far [s].
+    start: (k, n) y, y', ... at its beginning, a column for each.   end: (k, 1) y where it comes to rest.
+    duration: (1, 1) from beginning to end [s].   passed: (1, 1) time since its beginning [s].
 
     Example:
         >>> from pfaffian import control
@@ -40,19 +41,21 @@ class Course(NamedTuple):
 
 
 def course(start: Any, end: Any, duration: Any, passed: Any) -> ca.SX:
-    """y, y', ... on the way from given ones to rest, by the polynomial of least degree, 2 n - 1. [konz25 5.5]
+    """Polynomial of least degree, 2 n - 1, from given y, y', ... to rest, with its derivatives at one instant. [konz25 5.5]
 
-        y = end + (1 - s)^n sum_i start_i T^i / i! s^i sum_{j < n - i} (n - 1 + j over j) s^j,   s = passed / T,   start_0 - end
+        y = end + (1 - s)^n sum_i start_i T^i / i! s^i sum_{j < n - i} (n - 1 + j over j) s^j,   s = passed / T
+
+    with start_0 - end instead of start_0.
 
     Args:
-        start: (k, n) y, y', ... at the beginning, a column for each, n from 1 to 8; five for what a multicopter's attitude
-            needs: the polynomial has degree nine then.
-        end: (k,) where it comes to rest, with as many derivatives zero.
+        start: (k, n) y, y', ... at the beginning, a column for each, n from 1 to 8. The attitude of a multicopter needs five,
+            which gives a polynomial of degree nine.
+        end: (k,) y at the end, where the n - 1 derivatives are zero.
         duration: T [s], above zero.
-        passed: time since the beginning [s]; before it counts as the beginning, after T as the end.
+        passed: time since the beginning [s]; limited to the range from 0 to T.
     Returns:
-        (k, n) y, y', ... then.
-    Raises ModelError: shapes that do not fit, a duration of numbers that is not above zero.
+        (k, n) y, y', ... at that time.
+    Raises ModelError: shapes that do not fit, or a numeric duration that is not above zero.
 
     Example:
         >>> from pfaffian import control
@@ -64,36 +67,40 @@ def course(start: Any, end: Any, duration: Any, passed: Any) -> ca.SX:
     x, b = ca.densify(matrix(start, "course: start")), ca.densify(column(end, "course: end"))
     T, t = scalar(duration, "course: duration"), scalar(passed, "course: passed")
     k, n = x.shape
-    if b.numel() != k or not 1 <= n <= MOST:
-        raise ModelError(f"course: start (k, n) with n from 1 to {MOST} and end (k,) are needed, got {x.shape} and {b.numel()}")
+    if b.numel() != k or not 1 <= n <= MOST_COLUMNS:
+        raise ModelError(
+            f"course: start (k, n) with n from 1 to {MOST_COLUMNS} and end (k,) are needed, got {x.shape} and {b.numel()}"
+        )
     if T.is_constant() and not float(T) > 0:
         raise ModelError(f"course: a duration above zero is needed, got {float(T):g} s")
     s = ca.fmin(ca.fmax(t / T, 0), 1)
-    away = ca.horzcat(*[(x[:, i] - (b if i == 0 else 0)) * T**i for i in range(n)])
+    scaled = ca.horzcat(*[(x[:, i] - (b if i == 0 else 0)) * T**i for i in range(n)])
     shapes = _shapes(n)
     columns = []
     for m in range(n):
         fades = [_polynomial(shapes[m][i], s) * (1 - s) ** (n - m) for i in range(n)]
-        columns.append((away @ ca.vertcat(*fades)) / T**m + (b if m == 0 else 0))
+        columns.append((scaled @ ca.vertcat(*fades)) / T**m + (b if m == 0 else 0))
     return ca.horzcat(*columns)
 
 
 def _shapes(n: int) -> list[list[np.ndarray]]:
-    """[m][i] coefficients of P in (1 - s)^(n - m) P(s), the m-th derivative of what remains at s of a start_i T^i."""
+    """Coefficients [m][i] of P, where (1 - s)^(n - m) P(s) is the m-th derivative of the factor of start_i T^i in `course`."""
     first = [np.array([0.0] * i + [comb(n - 1 + j, j) / factorial(i) for j in range(n - i)]) for i in range(n)]
-    found = [first]
+    shapes = [first]
     for m in range(n - 1):
-        # of (1 - s)^k P the derivative is (1 - s)^(k - 1) ((1 - s) P' - k P): so it vanishes exactly at the end
-        found.append([_after(P, n - m) for P in found[-1]])
-    return found
+        # The factor (1 - s) is kept apart, so that each derivative vanishes exactly at the end.
+        shapes.append([_derivative(P, n - m) for P in shapes[-1]])
+    return shapes
 
 
-def _after(P: np.ndarray, k: int) -> np.ndarray:
+def _derivative(P: np.ndarray, k: int) -> np.ndarray:
+    """Coefficients of (1 - s) P' - k P: the derivative of (1 - s)^k P is (1 - s)^(k - 1) times this polynomial."""
     slope = np.append(P[1:] * np.arange(1, len(P)), 0.0)
     return slope - np.append(0.0, slope[:-1]) - k * P
 
 
 def _polynomial(coefficients: np.ndarray, s: ca.SX) -> ca.SX:
+    """Value at s of a polynomial with coefficients in ascending order, by Horner's rule."""
     value = ca.SX(0)
     for c in coefficients[::-1]:
         value = value * s + float(c)
@@ -101,16 +108,17 @@ def _polynomial(coefficients: np.ndarray, s: ca.SX) -> ca.SX:
 
 
 def course_step(of: Course, goal: Any, duration: Any, period: Any) -> tuple[Course, ca.SX]:
-    """y, y', ... now, and the course a period later: the same one, or where the goal has changed a new one from here.
+    """Advance a course by one period; where the goal has changed, a new course begins at the present motion.
 
     Args:
-        of: the Course, kept from one instant to the next.
-        goal: (k,) where to come to rest.
-        duration: of a course that begins now [s]; one under way keeps its own.
-        period: [s] to the next instant.
+        of: the Course at this instant.
+        goal: (k,) y where the course shall come to rest.
+        duration: of a course that begins now [s]; a course under way keeps its duration.
+        period: time to the next instant [s].
     Returns:
-        the Course for the next instant, and (k, n) y, y', ... at this one.
-    Raises ModelError: as `course`.
+        the Course for the next instant, and (k, n) y, y', ... at this instant.
+    Raises ModelError: a goal of another size than the course, shapes that do not fit, or a numeric duration that is not above
+    zero.
 
     Example:
         >>> import casadi as ca
@@ -135,15 +143,17 @@ def course_step(of: Course, goal: Any, duration: Any, period: Any) -> tuple[Cour
 
 
 def taylor(derivatives: Any) -> Callable[[ca.SX], ca.SX]:
-    """The function of time with given derivatives at zero: flat references of it at t = 0 are those of this instant.
+    """Polynomial of time with given derivatives at t = 0.
 
         y(t) = sum_i derivatives_i t^i / i!
 
+    A flat reference of this y, evaluated at t = 0, is the reference at the present instant of a course.
+
     Args:
-        derivatives: (k, n) y, y', ..., a column for each, such as `course` gives; numbers or expressions.
+        derivatives: (k, n) y, y', ..., a column for each, such as `course` returns; numbers or expressions.
     Returns:
         Function of t [s] that returns (k, 1).
-    Raises ModelError: no numbers.
+    Raises ModelError: derivatives are not numbers or expressions.
 
     Example:
         >>> import casadi as ca

@@ -1,4 +1,4 @@
-"""The digest of a control law: of what it was made from, or else of the graph that it traces."""
+"""The digest of a control law: of the arguments that made it, or else of its traced graph."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 def digest(control: Control, m: Mechanism) -> str:
-    """sha256 of all that shapes the equations of a law on a mechanism.
+    """sha256 of everything that determines the equations of a law on a mechanism.
 
-    A law of the library records what it was made from: numbers, references, and tasks, of which only the graph is traced. Of
-    any other law, or one of which a function was replaced, the whole graph is traced.
+    A law of the library records the arguments that made it: numbers, references and tasks. Only the graphs of its references
+    and tasks are traced. Of any other law, or one with a replaced function, the whole graph is traced.
     """
     with suppress(_Unknown):
         return _by_maker(control, m)
@@ -38,6 +38,7 @@ def digest(control: Control, m: Mechanism) -> str:
 
 
 def _by_maker(control: Control, m: Mechanism) -> str:
+    """Digest of a library law's maker and arguments. Raises _Unknown: a part of the law is not from the library."""
     made = control.made
     if not made or (made.law, made.measured, made.parts) != (control.law, control.measured, control.parts):
         raise _Unknown
@@ -51,11 +52,11 @@ def _by_maker(control: Control, m: Mechanism) -> str:
 
 
 class _Unknown(Exception):
-    """A part of a law that is not from the library."""
+    """Raised where a part of a law is not from the library, so that its arguments do not identify it."""
 
 
 def _identity(x: Any, m: Mechanism) -> Any:
-    """What distinguishes a part of a law from others, as nested tuples for repr."""
+    """Nested tuples and lists whose repr identifies a part of a law. Raises _Unknown: the part is not from the library."""
     if isinstance(x, (tuple, list)):
         return [_identity(part, m) for part in x]
     if isinstance(x, np.ndarray):
@@ -69,7 +70,7 @@ def _identity(x: Any, m: Mechanism) -> Any:
     if isinstance(x, Servo):
         return equations.digest(m.with_(constraints=(*m.constraints, x)))
     if isinstance(x, Control):
-        # A law in discrete time may read what others hold, so that it cannot be traced alone.
+        # A law in discrete time may read signals of other laws, so that it cannot be traced alone.
         return _by_maker(x, m) if x.parts else digest(x, m)
     if isinstance(x, (Pair, Output)):
         return [_identity(getattr(x, f.name), m) for f in fields(x)]
@@ -87,6 +88,7 @@ def _identity(x: Any, m: Mechanism) -> Any:
 
 
 def _traced(control: Control, m: Mechanism) -> str:
+    """Digest of the traced graphs of a law and of its parts in discrete time."""
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     F = ca.SX.sym("F", m.nv)
@@ -102,7 +104,7 @@ def _traced(control: Control, m: Mechanism) -> str:
 
 
 def _of_part(a: PartFunction) -> tuple[Any, ...]:
-    """What shapes the equations of a part in discrete time."""
+    """Everything that determines the equations of a part in discrete time."""
     x, inputs = a.part, a.function.sx_in()
     declared = (x.name, x.period, x.phase, x.latency, x.hold, x.state, x.start, [fault.meaning for fault in x.faults], x.units)
     given = (x.random, a.inputs, a.signals, a.feels, a.reacts)

@@ -1,4 +1,4 @@
-"""Laws in discrete time, called once a period and held in between; noisy sensors; several rates; laws in plain Python."""
+"""Laws in discrete time, whose inputs are held for a period; noisy sensors; laws at several rates; laws in plain Python."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from pfaffian.model.number import column, floats, named_float
 from pfaffian.terms.terms import Terms
 
 HOLDS = ("zero", "first")
-"""What an input does between two instants: keeps its value, or continues the change from the last instant to this one."""
+"""How inputs change between two instants: they keep their values, or continue the change from the last instant to this one."""
 
 MOST_LATENCY = 1000
-"""Most periods that a delay line of outputs may hold."""
+"""Largest latency, in periods."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample(Mapping[str, ca.SX]):
-    """What a law in discrete time sees at an instant: a mapping from names to columns, s["gyro"].
+    """The argument of a law in discrete time at an instant: a mapping from names to columns, s["gyro"].
 
-    Its names are the law's own discrete state, what its sensors measured, what the parts called before it hold, and the inputs
-    of the run that it takes.
+    Its names are those of the law's discrete state, of its sensors, of the signals of parts called before it, and of the run's
+    inputs that it reads.
 
-    terms: Terms at the state, with zero inputs, at the time terms.t.
-    u: (nu, 1) inputs of the mechanism that laws in discrete time held until now.
+    terms: Terms at the state and the time terms.t, with zero inputs.
+    u: (nu, 1) inputs of the mechanism from laws in discrete time, as held until this instant.
     known: the mapping as a dict.
-    acting: (nu, 1) all that acts at the instant: u, a law in continuous time, pushes from outside.
-    reaction: (nv, 1) generalised reaction under that.
-    owner, count, stream: name of the law, number of this sample, and the run's random stream, for random numbers.
+    acting: (nu, 1) all inputs at this instant: u, those of a law in continuous time, wrenches from outside.
+    reaction: (nv, 1) generalised reaction under the inputs `acting`.
+    owner: name of the law.   count: number of this sample.   stream: the run's random stream.
 
     Example:
         >>> import pfaffian as pf
@@ -80,16 +80,17 @@ class Sample(Mapping[str, ca.SX]):
 
 @dataclass(frozen=True, eq=False)
 class LawPart:
-    """What is called once a period, and what of it the state of a run holds.
+    """A part of a law that is called once a period, a law itself or one of its sensors.
 
-    name: prefix of the names of its signals where two parts have the same.
-    call: Sample -> Command, whose u and signals are held, and whose `d_next` are the next values of the state.
-    period, phase: [s].   latency: whole periods until its outputs take effect.   hold: what u does in between, see HOLDS.
-    state: start values of its discrete state by name.   start: (nu,) inputs until its first take effect, zero if empty.
-    inputs: of the run, or of a part before it, that it reads.   gives: names of its signals that later parts read as inputs.
-    faults: what each means.   units, entries: of its signals.   random: whether it draws random numbers.
-    python: instead of `call`, (t, q, v) -> u between compiled steps, or (t, q, v, y) -> u if it `measures`.   sensor: its name,
-    if it is one of the law's.
+    name: name of the law; prefix for names of signals that another part has too.
+    call: Sample -> Command, whose u and signals are held for a period and whose `d_next` is the next discrete state.
+    period, phase: [s].   latency: whole periods until u and signals take effect.   hold: one of HOLDS, for u.
+    state: names and start values of the discrete state.   start: (nu,) inputs until the first u takes effect, zero if empty.
+    inputs: names of the inputs that it reads, of the run or of a part before it.
+    gives: names of its signals that later parts read as inputs.
+    faults: Faults of the law.   units, entries: of its signals.   random: whether it draws random numbers.
+    python: replaces `call` by (t, q, v) -> u between compiled steps, or by (t, q, v, y) -> u if it `measures`.
+    sensor: name of the sensor; "" for a law.
     """
 
     name: str
@@ -112,6 +113,7 @@ class LawPart:
 
     @property
     def title(self) -> str:
+        """Name of the sensor or of the law."""
         return self.sensor or self.name
 
     def __repr__(self) -> str:
@@ -121,10 +123,11 @@ class LawPart:
 
 @dataclass(frozen=True, eq=False)
 class Sensor:
-    """What a sensor measures; made by `sensor`.
+    """A sensor of a law in discrete time, made by `sensor`.
 
-    function: of the kinematics, or with `moving` of terms and motion.   moving: which of the two.   std: standard deviation of
-    the noise.   period, phase: [s], None for those of the law.   latency: periods.   unit: of the signal.
+    function: function of the kinematics, or of terms and motion.   moving: whether it takes terms and motion.
+    std: standard deviation of the noise.   period, phase: [s], None for those of the law.
+    latency: periods of the sensor until the law receives a sample.   unit: of the signal.
 
     Example:
         >>> from pfaffian import control
@@ -158,27 +161,28 @@ def sensor(
     latency: int = 0,
     unit: str = "",
 ) -> Sensor:
-    """A signal as a law in discrete time receives it: sampled, noisy and late.
+    """A sensor for a law in discrete time: it samples a signal, adds noise and delays it.
 
         y_k = function(at t_k) + std n_k
 
-    n_k are independent standard normal numbers; they depend on nothing but the seed of the run, the number of the run in its
-    batch, the name of the sensor and k. Give it to a law by `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
+    n_k are independent standard normal numbers, which depend only on the seed of the run, the number of the run in its batch,
+    the names of law and sensor, and k. Pass the sensor to a law by `discrete(law, 0.005, measure={"gyro": sensor(...)})`.
 
     Args:
-        function: of the Kinematics, returns a number or a column.
+        function: function of the Kinematics that returns a number or a column.
         std: standard deviation of the noise, one number or one for each entry, in the unit of the signal; default 0.
-        moving: True if `function` takes (terms, motion) instead, as for `of_motion`, such as an accelerometer; the motion is
-            that under all that acts at the instant: inputs that laws in discrete time held until then, a law in continuous
-            time, pushes from outside. Default False.
-        period: [s] between samples, a whole number of steps of the run; that of the law if None.
-        phase: [s] from the start of the run to the first sample, below the period; that of the law if None, 0 if a period is
-            given.
-        latency: periods of the sensor until the law sees a sample, a whole number; default 0.
-        unit: of the signal, a text.
+        moving: True if `function` takes (terms, motion) instead, as for `of_motion`, such as that of an accelerometer. The
+            motion is under all inputs at the instant: those that laws in discrete time held until then, those of a law in
+            continuous time, wrenches from outside. Default False.
+        period: time between samples [s], a whole number of steps of the run; that of the law if None.
+        phase: time from the start of the run to the first sample [s], below the period. If None, that of the law, or 0 if a
+            period is given.
+        latency: whole number of periods of the sensor until the law receives a sample; default 0.
+        unit: of the signal, a text; default "".
     Returns:
         Sensor.
-    Raises ModelError: an argument that is none of these; a negative std.
+    Raises ModelError: function is not a function or unit not a text; std is negative; a period not above zero, a phase not
+    within it, or a latency that is not a whole number.
 
     Example:
         >>> import pfaffian as pf
@@ -197,11 +201,11 @@ def sensor(
     if not isinstance(unit, str):
         raise ModelError(f"sensor: unit must be a text, got {brief(unit)}")
     if period is not None:
-        _when(period, phase or 0.0, "sensor")
+        _timing(period, phase or 0.0, "sensor")
     spread = column(std, "sensor: std")
     if spread.is_constant() and not (np.array(ca.DM(spread)) >= 0).all():
         raise ModelError(f"sensor: std must not be negative, got {brief(std)}")
-    return Sensor(function, moving, ca.SX(spread), period, phase, _late(latency, "sensor"), unit)
+    return Sensor(function, moving, ca.SX(spread), period, phase, _latency(latency, "sensor"), unit)
 
 
 @maker
@@ -221,30 +225,31 @@ def discrete(
 ) -> Control:
     """A law that is called once a period and whose inputs are held in between.
 
-    It is called at t_k = start of the run + phase + k period, after its sensors; its answer takes effect `latency` periods
-    later. A law of the library is evaluated at the state of the instant; its integrated states advance by z_k+1 = z_k + period
-    z_dot_k; reactions that it measures are those under the inputs held until then. A law of your own is a function of a
-    `Sample`, law(s) -> Command(u, signals=..., d_next=...), with s["name"] (own state, sensors, inputs) and s.terms; its
-    signals are held and recorded as u is.
+    The law is called at t_k = start of the run + phase + k period, after its sensors. Its Command takes effect `latency`
+    periods later. A law of the library is evaluated at the state of this instant. Its integrated states advance by
+    z_k+1 = z_k + period z_dot_k, and it measures reactions under the inputs held until this instant. A law of your own is a
+    function of a `Sample`, law(s) -> Command(u, signals=..., d_next=...), which reads s["name"] (its state, sensors, inputs)
+    and s.terms; its signals are held and recorded like u.
 
     Args:
-        law: of the library, or a function of a Sample that returns a Command.
-        period: [s], a whole number of steps of the run.
-        phase: [s] from the start of the run to the first call, below the period; default 0.
+        law: a law of the library, or a function of a Sample that returns a Command.
+        period: time between two calls [s], a whole number of steps of the run.
+        phase: time from the start of the run to the first call [s], below the period; default 0.
         latency: whole periods until its inputs take effect; default 0.
-        hold: "zero" keeps u in between; "first" extrapolates it, u_k + (u_k - u_k-1) (t - t_k) / period. Signals are kept.
+        hold: "zero" (default) holds u constant for a period; "first" extrapolates it, u_k + (u_k - u_k-1) (t - t_k) / period.
+            Signals are always held constant.
         state: {name: start values} of the discrete state of a law of your own, which returns all of it in d_next each time.
         inputs: names of the run's inputs that a law of your own reads.
-        gives: names of its signals that laws after it read as inputs, see `several`: of one number or of several, a law of
-            your own reads s["goal"]; a law whose inputs are single numbers takes the entries "goal[0]", "goal[1]", ...
-        measure: {name: sensor(...)}.
-        start: (nu,) inputs until the first take effect [N, N m]; zero if None.
-        faults: for each fault of a law of your own a text that says what it means.
+        gives: names of its signals that later laws read as inputs, see `several`. A law of your own reads s["goal"], a column
+            of one or several numbers; a law whose inputs are single numbers reads the entries "goal[0]", "goal[1]", ...
+        measure: {name: sensor(...)}; none by default.
+        start: (nu,) inputs until the first u takes effect [N, N m]; zero if None.
+        faults: for each fault of a law of your own, a text that says what it means.
     Returns:
         Control.
     Stops a run: as the law does, at the instants at which it is called.
-    Raises ModelError: an argument that is none of these; a law that is in discrete time already; state, inputs, gives or
-    faults for a law of the library, which has its own.
+    Raises ModelError: an argument of another kind or out of its range; a law that is in discrete time already; state, inputs,
+    gives or faults for a law of the library, which has its own.
 
     Example:
         >>> import pfaffian as pf
@@ -256,7 +261,7 @@ def discrete(
         >>> run["u"].values.ravel().round(2)
         array([8.  , 8.  , 4.64, 4.64, 2.37])
     """
-    period, phase = _when(period, phase, "discrete")
+    period, phase = _timing(period, phase, "discrete")
     given = {"state": state, "inputs": inputs, "gives": gives, "faults": faults}
     if isinstance(law, Control):
         part = _of_library(law, period)
@@ -271,18 +276,19 @@ def discrete(
     first = () if start is None else tuple(np.atleast_1d(floats(start, "discrete: start")).tolist())
     if hold not in HOLDS:
         raise ModelError(f"discrete: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
-    part = replace(part, phase=phase, latency=_late(latency, "discrete"), start=first, hold=hold)
+    part = replace(part, phase=phase, latency=_latency(latency, "discrete"), start=first, hold=hold)
     sensors = [_sensing(name, s, part) for name, s in _sensors(measure)]
     return Control(_nothing, w_names=part.inputs, parts=(*sensors, part))
 
 
 @maker
 def several(**controls: Control) -> Control:
-    """Several laws as one; their inputs are added up.
+    """Combine several laws into one, which adds up their inputs.
 
-    At a common instant they are called in this order. A law sees by name what those before it hold, and reads as its inputs the
-    signals that a law before it `gives`; all other inputs are the run's. One of them may be in continuous time. Where two have
-    signals of one name, the law's name is put before it: "inner.error".
+    At a common instant the laws are called in the order of the arguments. The Sample of a law contains the signals of the laws
+    before it, and a law reads as its inputs the signals that a law before it `gives`; all other inputs are the run's. One of
+    the laws may be in continuous time. Where two laws have a signal of the same name, its record is prefixed with the name of
+    the law: "inner.error".
 
     Args:
         controls: two laws or more as keywords, several(outer=discrete(...), inner=discrete(...)).
@@ -305,7 +311,7 @@ def several(**controls: Control) -> Control:
     if len(controls) < 2:
         raise ModelError("several: two laws or more are needed, several(outer=..., inner=...)")
     parts: list[LawPart] = []
-    flowing: list[tuple[str, Control]] = []
+    continuous: list[tuple[str, Control]] = []
     given: set[str] = set()
     w_names: list[str] = []
     for name, c in controls.items():
@@ -314,28 +320,28 @@ def several(**controls: Control) -> Control:
         if any(p.python for p in c.parts):
             raise ModelError(f"several: {name}: a law in Python runs alone")
         if in_continuous_time(c):
-            flowing.append((name, c))
+            continuous.append((name, c))
         parts += [replace(p, name=name, faults=_labelled(name, p.faults)) for p in c.parts]
         w_names += [n for n in c.w_names if n not in given and _owner(n) not in given and n not in w_names]
         given |= {n for p in c.parts for n in p.gives}
-    if len(flowing) > 1:
-        raise ModelError(f"several: {' and '.join(n for n, _ in flowing)} are in continuous time; give all but one a period")
-    whole = flowing[0][1] if flowing else Control(_nothing)
+    if len(continuous) > 1:
+        raise ModelError(f"several: {' and '.join(n for n, _ in continuous)} are in continuous time; give all but one a period")
+    whole = continuous[0][1] if continuous else Control(_nothing)
     return replace(whole, w_names=tuple(w_names), parts=tuple(parts), takes=whole.w_names, made=None)
 
 
 def entry_names(name: str, count: int) -> list[str]:
-    """Names by which the entries of a signal of several numbers are read one at a time."""
+    """Names of the single entries of a signal of several numbers."""
     return [f"{name}[{i}]" for i in range(count)]
 
 
 def _owner(name: str) -> str:
-    """The signal of which a name is an entry."""
+    """Name of the signal to which an entry such as "goal[0]" belongs; other names as they are."""
     return name.rpartition("[")[0] if name.endswith("]") else name
 
 
 def single(name: str, value: ca.SX) -> ca.SX:
-    """The value of an input of one number. Raises ModelError: it has several, and how to take one of them."""
+    """The value of an input that must be one number. Raises ModelError: it has several; the message names its entries."""
     if value.numel() != 1:
         raise ModelError(
             f"input {name!r}: one number is needed, got {value.numel()}; take {', '.join(entry_names(name, 2))}, ..."
@@ -344,6 +350,7 @@ def single(name: str, value: ca.SX) -> ca.SX:
 
 
 def _labelled(law: str, faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """Faults whose meanings begin with the name of their law."""
     return tuple(fault._replace(meaning=f"{law}: {fault.meaning}") for fault in faults)
 
 
@@ -359,25 +366,25 @@ def python_law(
 ) -> Control:
     """A law in plain Python, called with numbers once a period; slow.
 
-    Sensors, their noise, latency and modes are those of `discrete`: the same equations give the same motion, to the bit where
-    NumPy's arithmetic is that of CasADi. The compiled steps stop at each instant of the law, of its sensors and of switches:
-    some 0.2 ms an instant beside the function's own time. For more, write the law with CasADi's functions, see `discrete`.
+    Sensors, their noise, latency and modes work as in `discrete`: the same equations give the same motion, to the bit where
+    NumPy's arithmetic agrees with CasADi's. The compiled steps stop at each instant of the law, its sensors and switches; each
+    stop takes some 0.2 ms in addition to the function's time. A law of CasADi's functions, see `discrete`, is faster.
 
     Args:
-        function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]; with `measure` (t, q, v, y) -> u, where y is {name: (n,) what
-            the sensor measured}. In a batch it is called once for all runs: but for t, all these have an axis of runs in front.
-            It may keep a state of its own, and is called with times that grow.
-        period: [s], a whole number of steps of the run.
-        phase: [s] from the start of the run to the first call, below the period; default 0.
+        function: (t [s], q (nq,), v (nv,)) -> u (nu,) [N, N m]; with `measure` (t, q, v, y) -> u, where y is {name: (n,)
+            measured values}. In a batch it is called once for all runs, and all of these except t have runs as their first
+            axis. It may have a state of its own, and is called at increasing times.
+        period: time between two calls [s], a whole number of steps of the run.
+        phase: time from the start of the run to the first call [s], below the period; default 0.
         latency: whole periods until its inputs take effect; default 0.
-        hold: "zero" keeps u in between; "first" extrapolates it, see `discrete`.
+        hold: "zero" holds u constant for a period; "first" extrapolates it, see `discrete`. Default "zero".
         measure: {name: sensor(...)}; none by default.
-        start: (nu,) inputs until the first take effect [N, N m]; zero if None.
+        start: (nu,) inputs until the first u takes effect [N, N m]; zero if None.
     Returns:
         Control.
-    Stops a run: the function raises or returns no such u, which stops all runs, or numbers that are not finite; `reason` in the
-    result says what, and when.
-    Raises ModelError: an argument that is none of these.
+    Stops a run: the function raises or returns something other than u, which stops all runs, or returns numbers that are not
+    finite; `reason` in the result says what happened, and when.
+    Raises ModelError: an argument of another kind or out of its range.
 
     Example:
         >>> import pfaffian as pf
@@ -392,31 +399,32 @@ def python_law(
     """
     if not callable(function):
         raise ModelError(f"python_law: a function of t, q and v is needed, got {brief(function)}")
-    period, phase = _when(period, phase, "python_law")
+    period, phase = _timing(period, phase, "python_law")
     first = () if start is None else tuple(np.atleast_1d(floats(start, "python_law: start")).tolist())
     if hold not in HOLDS:
         raise ModelError(f"python_law: hold {brief(hold)} is unknown; one of {', '.join(HOLDS)}")
-    sensors, late = _sensors(measure), _late(latency, "python_law")
+    sensors, late = _sensors(measure), _latency(latency, "python_law")
     part = LawPart("law", _silent, period, phase, late, start=first, python=function, measures=bool(sensors), hold=hold)
     return Control(_nothing, parts=(*[_sensing(name, s, part) for name, s in sensors], part))
 
 
 def in_continuous_time(control: Control) -> bool:
-    """Whether some part of the law is evaluated at every instant."""
+    """Whether a law has a part in continuous time."""
     return control.law is not _nothing
 
 
 def _nothing(terms: Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
-    """The continuous-time law of a control that has none."""
+    """The continuous-time part of a law in discrete time: no inputs."""
     return Command(ca.SX(terms.mechanism.nu, 1))
 
 
 def _silent(s: Sample) -> Command:
-    """Stands for a law in Python where equations are traced."""
+    """Replaces a law in Python where equations are traced."""
     return Command(ca.SX.zeros(s.terms.mechanism.nu, 1))
 
 
 def _of_library(law: Control, period: float) -> LawPart:
+    """A law of the library as a part in discrete time, its integrated states advanced by Euler's rule."""
     if law.parts:
         raise ModelError("discrete: this law is in discrete time already; combine laws by several(...)")
 
@@ -433,7 +441,7 @@ def _of_library(law: Control, period: float) -> LawPart:
 
 
 def _sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
-    """The sensor as a part of its law."""
+    """A sensor as a part of its law."""
     noisy = not column(s.std, name).is_zero()
 
     def call(at: Sample) -> Command:
@@ -447,7 +455,7 @@ def _sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
 
     default = part.phase if s.period is None else 0.0
     phase = default if s.phase is None else s.phase
-    period, phase = _when(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
+    period, phase = _timing(part.period if s.period is None else s.period, phase, f"sensor {name!r}")
     return LawPart(part.name, call, period, phase, s.latency, units={name: s.unit} if s.unit else {}, random=noisy, sensor=name)
 
 
@@ -460,11 +468,12 @@ def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
 
 
 def _word(name: str) -> int:
-    """Number that keeps the random numbers of one signal apart from those of another."""
+    """Number derived from the name of a signal, so that different signals have different random numbers."""
     return int.from_bytes(sha256(name.encode()).digest()[:4], "big") % int(WORD)
 
 
 def _sensors(measure: Any) -> list[tuple[str, Sensor]]:
+    """Names and Sensors of the argument `measure`. Raises ModelError: it has another form."""
     if measure is None:
         return []
     if not isinstance(measure, Mapping):
@@ -476,6 +485,7 @@ def _sensors(measure: Any) -> list[tuple[str, Sensor]]:
 
 
 def _states(state: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Names and start values of the argument `state`. Raises ModelError: it has another form."""
     if state is None:
         return ()
     if not isinstance(state, Mapping) or not all(isinstance(name, str) and name for name in state):
@@ -487,7 +497,7 @@ def _states(state: Any) -> tuple[tuple[str, tuple[float, ...]], ...]:
     return tuple((name, tuple(x.tolist())) for name, x in values.items())
 
 
-def _when(period: Any, phase: Any, what: str) -> tuple[float, float]:
+def _timing(period: Any, phase: Any, what: str) -> tuple[float, float]:
     """Period and phase [s]. Raises ModelError: the period is not above zero, or the phase not within it."""
     period, phase = named_float(period, f"{what}: period"), named_float(phase, f"{what}: phase")
     if not period > 0:
@@ -497,7 +507,8 @@ def _when(period: Any, phase: Any, what: str) -> tuple[float, float]:
     return period, phase
 
 
-def _late(latency: Any, what: str) -> int:
+def _latency(latency: Any, what: str) -> int:
+    """The latency in periods. Raises ModelError: it is not a whole number from 0 to MOST_LATENCY."""
     if isinstance(latency, bool) or not isinstance(latency, (int, np.integer)) or not 0 <= latency <= MOST_LATENCY:
         raise ModelError(f"{what}: latency must be a whole number of periods from 0 to {MOST_LATENCY}, got {brief(latency)}")
     return int(latency)

@@ -1,12 +1,12 @@
 """State estimation of a machine in flight: observers, calibration, tracking errors. [konz25 5.4, 5.5]
 
 turning_step, attitude_step, force_bias_step                           angular velocity, attitude, unknown force
-accelerometer, flight_step, flight_correction                          position and velocity by accelerometer and fixes
-flight_memory, imu_step, fix_step, clock_step, latency                 the same with fixes that come late
+accelerometer, flight_step, flight_correction                          position and velocity from accelerometer and fixes
+flight_memory, imu_step, fix_step, clock_step, latency                 position, velocity and attitude from late fixes
 imu_misalignment, bessel_filter, tracking_error                        calibration, smooth references, errors of a flight
 
-The functions ending in `_step` are one step of an observer, for numbers or symbols, to be called in a law of your own
-(`discrete`); calibration takes arrays of measurements.
+A function whose name ends in `_step` is one step of an observer, for numbers or symbols; call it in a law of your own
+(`discrete`). Calibration takes arrays of measurements.
 
 Example:
     >>> from pfaffian.control import estimation
@@ -36,16 +36,16 @@ from pfaffian.model.rotations import special_polar
 def turning_step(
     w: Any, bias: Any, measured: Any, moment: Any, inertia: Any, period: float, gains: tuple[float, float] = (0.2, 0.01)
 ) -> tuple[Any, Any]:
-    """One step of an observer of angular velocity and of an unknown moment, from a gyro. [konz25 (5.51)]
+    """One step of an observer that estimates angular velocity and an unknown moment from a gyro. [konz25 (5.51)]
 
         w' = w + T Theta^-1 (moment + bias - w x Theta w) + L_w e,  bias' = bias + L_tau e,  e = measured - w
 
-    The errors about a principal axis have the polynomial z^2 - (2 - L_w) z + 1 - L_w + T L_tau / Theta.
+    Errors about a principal axis have the characteristic polynomial z^2 - (2 - L_w) z + 1 - L_w + T L_tau / Theta.
 
     Args:
         w: estimate (3,) [rad/s].
         bias: estimate of the unknown moment (3,) [N m].
-        measured: by the gyro (3,) [rad/s].
+        measured: reading of the gyro (3,) [rad/s].
         moment: known moment (3,) [N m].
         inertia: Theta (3, 3) [kg m^2].
         period: T [s].
@@ -67,17 +67,17 @@ def turning_step(
 
 
 def attitude_step(q: Any, w: Any, period: float, pull: Any = 1.0) -> Any:
-    """Next attitude at an angular velocity, kept near unit length. [konz25 (5.56), corrected]
+    """Next attitude at an angular velocity, with the length of q corrected towards one. [konz25 (5.56), corrected]
 
         q + T q_dot - pull (|q|^2 - 1) q / 2
 
-    With pull = 1 a length that is off by e is off by some 3/2 e^2 a step later.
+    With pull = 1 an error e of the length becomes about 3/2 e^2 in one step.
 
     Args:
         q: quaternion (4,), x, y, z, w.
         w: angular velocity (3,) along the body's axes [rad/s].
         period: T [s].
-        pull: of the length towards one; for a part of a period, that part. Default 1.
+        pull: strength of the length correction; for a step over a fraction of a period, that fraction. Default 1.
     Returns:
         next q (4, 1).
 
@@ -91,16 +91,16 @@ def attitude_step(q: Any, w: Any, period: float, pull: Any = 1.0) -> Any:
 
 
 def accelerometer(s: Sample, body: str, point: Any = (0, 0, 0)) -> ca.SX:
-    """The reading of an ideal accelerometer, R^T (r'' - a_G) of a point of a body. [konz25 (5.46)]
+    """Reading of an ideal accelerometer, R^T (r'' - a_G) at a point of a body. [konz25 (5.46)]
 
-    Along the body's axes, under the inputs held until this instant; without misalignment, bias and noise.
+    The reading is under the inputs held until this instant, without misalignment, bias and noise.
 
     Args:
         s: Sample of the law.
-        body: its name.
+        body: name of the body.
         point: (3,) in the body's frame [m]; default its origin.
     Returns:
-        (3, 1) [m/s^2].
+        (3, 1) along the body's axes [m/s^2].
 
     Example:
         >>> import pfaffian as pf
@@ -118,9 +118,10 @@ def accelerometer(s: Sample, body: str, point: Any = (0, 0, 0)) -> ca.SX:
 
 
 class Flight(NamedTuple):
-    """Estimate of a flight, (3,) each.
+    """Estimated position, velocity and accelerometer bias of a machine in flight.
 
-    r: position [m], v: velocity [m/s], along the world's axes.   a_B: bias of the accelerometer along the body's [m/s^2].
+    r: (3,) position along the world's axes [m].   v: (3,) velocity along the world's axes [m/s].
+    a_B: (3,) bias of the accelerometer along the body's axes [m/s^2].
     """
 
     r: Any
@@ -129,18 +130,18 @@ class Flight(NamedTuple):
 
 
 def flight_step(x: Flight, R: Any, acceleration: Any, period: float, gravity: float = 9.81) -> Flight:
-    """The estimate a period later, from the accelerometer's reading. [konz25 (5.59)-(5.60)]
+    """Predict position and velocity a period later from the accelerometer's reading. [konz25 (5.59)-(5.60)]
 
         r'' = a_G + R (a_M - a_B), constant over the period
 
     Args:
-        x: Flight.
+        x: Flight at the beginning of the period.
         R: (3, 3) attitude.
         acceleration: a_M (3,) [m/s^2].
         period: [s].
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
-        Flight.
+        Flight at the end of the period.
 
     Example:
         >>> import casadi as ca
@@ -149,28 +150,31 @@ def flight_step(x: Flight, R: Any, acceleration: Any, period: float, gravity: fl
         >>> print(estimation.flight_step(x, ca.DM.eye(3), ca.DM([0, 0, 9.81]), 0.1).r)  # hovers at 1 m/s
         [0.1, 0, 1]
     """
-    bend = R @ (acceleration - x.a_B) - gravity * ca.DM([0, 0, 1])
-    return Flight(x.r + period * x.v + period**2 / 2 * bend, x.v + period * bend, x.a_B)
+    v_dot = R @ (acceleration - x.a_B) - gravity * ca.DM([0, 0, 1])
+    return Flight(x.r + period * x.v + period**2 / 2 * v_dot, x.v + period * v_dot, x.a_B)
 
 
 def flight_correction(
     x: Flight, R: Any, position: Any, period: Any, gains: tuple[Any, Any, Any] = (1.0, 0.575, -0.025)
 ) -> Flight:
-    """The estimate after a position was measured, once every `period`. [konz25 (5.62)-(5.65)]
+    """Correct an estimate by a position that is measured once every `period`. [konz25 (5.62)-(5.65)]
 
         r + l_r e,  v + l_v e / T',  a_B + 2 l_a R^T e / T'^2,  e = position - r
 
-    From one measurement to the next the errors have the polynomial z^3 + (l_r + l_v - l_a - 3) z^2 + (3 - 2 l_r - l_v - l_a) z
-    + l_r - 1; with the default gains, the thesis's, its roots are {0, 0.5, 0.9}.
+    From one measurement to the next the errors have the characteristic polynomial
+
+        z^3 + (l_r + l_v - l_a - 3) z^2 + (3 - 2 l_r - l_v - l_a) z + l_r - 1,
+
+    whose roots are {0, 0.5, 0.9} with the default gains, which are the thesis's.
 
     Args:
-        x: Flight.
+        x: Flight before the correction.
         R: (3, 3) attitude.
         position: measured (3,) [m].
         period: T' between measurements [s].
         gains: (l_r, l_v, l_a); default (1, 0.575, -0.025).
     Returns:
-        Flight.
+        Flight after the correction.
 
     Example:
         >>> import casadi as ca
@@ -188,9 +192,10 @@ def flight_correction(
 
 
 class Fix(NamedTuple):
-    """A late measurement of position (3,) [m] and attitude (4,), x, y, z, w.
+    """A late measurement of position and attitude.
 
-    delay: how long ago it was made [s].   fresh: 1 where it arrived just now, else 0.
+    position: (3,) [m].   q: (4,) attitude, x, y, z, w.   delay: time since the measurement [s].
+    fresh: 1 if the measurement arrived at this instant, else 0.
     """
 
     position: Any
@@ -200,11 +205,11 @@ class Fix(NamedTuple):
 
 
 class FlightMemory(NamedTuple):
-    """The estimate at an instant and the samples before it, as columns: `_asdict()` is a state of `discrete`.
+    """The estimate at an instant and the samples before it, as columns; give `_asdict()` to `discrete` as its state.
 
     estimate: (13,) r, v, a_B and q.
-    samples: (19 n,) of the last n samples, newest first: r, v, a_B, q, a_M and w.
-    fixes: (2,) how many were used, counted up to 2, and the age of the last [s].
+    samples: (19 n,) r, v, a_B, q, a_M and w of the last n samples, newest first.
+    fixes: (2,) number of fixes used so far, at most 2, and age of the last one [s].
     """
 
     estimate: Any
@@ -222,19 +227,20 @@ class FlightMemory(NamedTuple):
         return self.estimate[9:13]
 
 
-KEPT = 19
-"""Numbers that are stored of a sample."""
+SAMPLE_SIZE = 19
+"""Numbers that are stored for each sample."""
 
 
 def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = False, gravity: float = 9.81) -> FlightMemory:
-    """Start of the memory of `fix_step` and `imu_step`, as if the machine had always been at rest there.
+    """Start of the memory of `fix_step` and `imu_step`, for a machine that has been at rest until now.
 
     Args:
         position: (3,) [m].
         q: (4,) attitude, x, y, z, w, of unit length.
-        samples: how many to store; together they must last longer than any delay, and `fix_step` takes some 240 operations for
-            each. Default 64.
-        known: whether the start is certain, so that the first fix is a correction; default False: it replaces the position.
+        samples: number of stored samples, which together must last longer than any delay; `fix_step` takes some 240 operations
+            for each. Default 64.
+        known: whether the start is certain, so that the first fix corrects it; default False: the first fix replaces the
+            position.
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
         FlightMemory.
@@ -259,22 +265,21 @@ def flight_memory(position: Any, q: Any, samples: int = 64, *, known: bool = Fal
 
 
 def imu_step(x: FlightMemory, acceleration: Any, w: Any, period: float, gravity: float = 9.81) -> FlightMemory:
-    """The memory a period later, from the IMU's reading in this period. [konz25 (5.56), (5.59)]
+    """Advance the memory by one period with the IMU's reading in this period. [konz25 (5.56), (5.59)]
 
-    It takes a `flight_step` and an `attitude_step`. R is that of the middle of the period. With that of its begin, as in
-    (5.59), rotation looks like a bias of the
-    accelerometer: 0.03 m/s^2 in flights to and fro with rates of 3 rad/s. Called last at a sample with the reading at this
-    instant, it predicts the next; called first, with the mean of this reading and the last, it integrates up to now with an
-    error of order two.
+    The estimate takes a `flight_step` and an `attitude_step`, with R of the middle of the period. With R of its beginning, as
+    in (5.59), rotation would act like a bias of the accelerometer: 0.03 m/s^2 in flights to and fro with rates of 3 rad/s.
+    Called last in a law, with the reading of this instant, it predicts the estimate of the next instant. Called first, with
+    the mean of this reading and the previous one, it integrates up to this instant with an error of order two.
 
     Args:
-        x: FlightMemory.
+        x: FlightMemory at the beginning of the period.
         acceleration: a_M (3,) [m/s^2].
         w: angular velocity (3,) [rad/s].
         period: [s].
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
-        FlightMemory.
+        FlightMemory at the end of the period.
 
     Example:
         >>> from pfaffian.control import estimation
@@ -285,8 +290,8 @@ def imu_step(x: FlightMemory, acceleration: Any, w: Any, period: float, gravity:
     """
     now, reading = so3.matrix(x.estimate, 13), ca.vertcat(so3.matrix(acceleration, 3), so3.matrix(w, 3))
     stored, fixes = _column(x.samples), so3.matrix(x.fixes, 2)
-    later = _moved(now, reading, period, period, gravity)
-    return FlightMemory(later, ca.vertcat(now, reading, stored[:-KEPT]), ca.vertcat(fixes[0], fixes[1] + period))
+    later = _advanced(now, reading, period, period, gravity)
+    return FlightMemory(later, ca.vertcat(now, reading, stored[:-SAMPLE_SIZE]), ca.vertcat(fixes[0], fixes[1] + period))
 
 
 def fix_step(
@@ -296,23 +301,26 @@ def fix_step(
     gains: tuple[float, float, float] = (1.0, 0.575, -0.025),
     gravity: float = 9.81,
 ) -> FlightMemory:
-    """The memory after a position and an attitude arrived that were measured a while ago. [konz25 5.4.4, 5.4.5]
+    """Correct the memory by a late fix, a position and an attitude measured a while ago. [konz25 5.4.4, 5.4.5]
 
-    The estimate at the time of measurement is the one of the sample before it, moved by the part of a period in between. It is
-    corrected (`flight_correction`, scaled by the time since the last fix), takes the measured attitude, and is moved to now by
-    the IMU's readings since, the first step from that time to the next sample. Where no fix is fresh x stays as it is.
-    The first fix sets the position, the second position and velocity: corrections by (1, 0, 0) and (1, 1, 0). At rest that is
-    (5.58); where the machine accelerates in between it has no error, and (5.58) has half of the velocity gained. A fix older
-    than all samples, or made less than a period after the last, is ignored.
+    The estimate at the time of the fix is that of the sample before it, advanced by the part of a period in between. This
+    estimate is corrected (`flight_correction`, scaled by the time since the last fix) and takes the measured attitude. It is
+    then advanced to the present with the IMU's readings, first from the time of the fix to the next sample. If the fix is not
+    fresh, x does not change.
+
+    The first fix sets the position, the second one position and velocity: corrections with gains (1, 0, 0) and (1, 1, 0). For
+    a machine at rest this is (5.58). If the machine accelerates between these fixes, this start has no error, whereas that of
+    (5.58) is wrong by half of the velocity gained. A fix older than all samples, or measured less than a period after the last
+    one, is ignored.
 
     Args:
         x: FlightMemory.
-        fix: Fix; its delay as of `clock_step`, a negative one counts as zero.
-        period: T of the samples [s].
+        fix: Fix, its delay from `clock_step`; a negative delay counts as zero.
+        period: T between samples [s].
         gains: (l_r, l_v, l_a) of `flight_correction`; default (1, 0.575, -0.025).
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
-        FlightMemory.
+        FlightMemory after the correction.
 
     Example:
         >>> from pfaffian.control import estimation
@@ -323,36 +331,37 @@ def fix_step(
         [0, 0, 1.2]
     """
     now, (count, age), stored = so3.matrix(x.estimate, 13), so3.scalars(x.fixes, 2), _column(x.samples)
-    past = [stored[i : i + KEPT] for i in range(0, stored.numel(), KEPT)]
-    n, late, q = len(past), ca.fmax(fix.delay, 0), so3.matrix(fix.q, 4)
-    used = ca.logic_and(fix.fresh, ca.logic_and(late < n * period, ca.logic_or(count < 1, age - late >= period)))
-    before, lead = past[-1], n * period - late  # the sample before the fix, and how long before
+    past = [stored[i : i + SAMPLE_SIZE] for i in range(0, stored.numel(), SAMPLE_SIZE)]
+    n, delay, q = len(past), ca.fmax(fix.delay, 0), so3.matrix(fix.q, 4)
+    used = ca.logic_and(fix.fresh, ca.logic_and(delay < n * period, ca.logic_or(count < 1, age - delay >= period)))
+    before, lead = past[-1], n * period - delay  # the last sample before the fix, and the time from this sample to the fix
     for i in reversed(range(n - 1)):
-        inside = late < (i + 1) * period
-        before, lead = ca.if_else(inside, past[i], before), ca.if_else(inside, (i + 1) * period - late, lead)
-    there = FlightMemory(_moved(before[:13], before[13:], lead, period, gravity), None, None).flight
+        inside = delay < (i + 1) * period
+        before, lead = ca.if_else(inside, past[i], before), ca.if_else(inside, (i + 1) * period - delay, lead)
+    at_fix = FlightMemory(_advanced(before[:13], before[13:], lead, period, gravity), None, None).flight
     gain = (
         ca.if_else(count < 2, 1, gains[0]),
         ca.if_else(count < 1, 0, ca.if_else(count < 2, 1, gains[1])),
         ca.if_else(count < 2, 0, gains[2]),
     )
-    since = ca.fmax(age - late, period)
-    there = flight_correction(there, so3.quat_to_matrix(q), so3.matrix(fix.position, 3), since, gain)
-    moved = ca.vertcat(*there, q)
+    since = ca.fmax(age - delay, period)
+    at_fix = flight_correction(at_fix, so3.quat_to_matrix(q), so3.matrix(fix.position, 3), since, gain)
+    estimate = ca.vertcat(*at_fix, q)
     for i in reversed(range(n)):
         reading = past[i][13:]
-        past[i] = ca.if_else(ca.logic_and(used, late >= (i + 1) * period), ca.vertcat(moved, reading), past[i])
-        moved = _moved(moved, reading, ca.fmin(ca.fmax(late - i * period, 0), period), period, gravity)
-    fixes = ca.if_else(used, ca.vertcat(ca.fmin(count + 1, 2), late), ca.vertcat(count, age))
-    return FlightMemory(ca.if_else(used, moved, now), ca.vertcat(*past), fixes)
+        past[i] = ca.if_else(ca.logic_and(used, delay >= (i + 1) * period), ca.vertcat(estimate, reading), past[i])
+        estimate = _advanced(estimate, reading, ca.fmin(ca.fmax(delay - i * period, 0), period), period, gravity)
+    fixes = ca.if_else(used, ca.vertcat(ca.fmin(count + 1, 2), delay), ca.vertcat(count, age))
+    return FlightMemory(ca.if_else(used, estimate, now), ca.vertcat(*past), fixes)
 
 
 def _column(x: Any) -> Any:
+    """x as a DM, unless it is an expression."""
     return x if isinstance(x, ca.SX) else ca.DM(x)
 
 
-def _moved(estimate: Any, imu: Any, time: Any, period: float, gravity: float) -> Any:
-    """(13,) r, v, a_B, q after `time`, a part of a period, with the acceleration along the body's axes at its middle."""
+def _advanced(estimate: Any, imu: Any, time: Any, period: float, gravity: float) -> Any:
+    """(13,) r, v, a_B, q after `time`, at most a period, with the acceleration along the body's axes at the middle of it."""
     x = FlightMemory(estimate, None, None)
     turned = attitude_step(x.q, imu[3:], time, time / period)
     R = so3.quat_to_matrix((x.q + turned) / 2)
@@ -360,26 +369,26 @@ def _moved(estimate: Any, imu: Any, time: Any, period: float, gravity: float) ->
 
 
 class Clock(NamedTuple):
-    """The clock of a measurement.   offset: T_PC, how far it is behind ours [s].   delay: T_D of this message [s]."""
+    """Clock of a message's sender.   offset: T_PC, our clock minus the sender's [s].   delay: T_D of the message [s]."""
 
     offset: Any
     delay: Any
 
 
 def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.034, forgetting: float = 0.99) -> Clock:
-    """Offset of a sender's clock and the delay of its message, from the message's time stamp. [konz25 (5.53)-(5.54)]
+    """Offset of a sender's clock and delay of its message, from the message's time stamp. [konz25 (5.53)-(5.54)]
 
         T_PC' = c T_PC + (1 - c) (received - stamped - mean_delay),  T_D = received - stamped - T_PC'
 
-    The first offset is received - stamped - mean_delay itself. Delays that vary are seen one by one; their mean is taken to be
-    `mean_delay`, which `latency` finds.
+    Start with the offset received - stamped - mean_delay of the first message. The delay of each message is estimated, on the
+    assumption that the mean of all is `mean_delay`, which `latency` computes from recorded signals.
 
     Args:
-        offset: T_PC before [s].
-        received: by our clock [s].
-        stamped: by the sender's clock [s].
-        mean_delay: [s]; default 0.034.
-        forgetting: c, the part of the offset that remains, 0 to 1; default 0.99.
+        offset: previous T_PC [s].
+        received: arrival of the message by our clock [s].
+        stamped: time stamp of the message by the sender's clock [s].
+        mean_delay: mean delay of messages [s]; default 0.034.
+        forgetting: c, the fraction of the offset that remains, 0 to 1; default 0.99.
     Returns:
         Clock.
 
@@ -389,8 +398,8 @@ def clock_step(offset: Any, received: Any, stamped: Any, mean_delay: float = 0.0
         >>> round(x.offset, 6), round(x.delay, 6)
         (5.0001, 0.0439)
     """
-    apart = low_pass(offset, received - stamped - mean_delay, forgetting)
-    return Clock(apart, received - stamped - apart)
+    new_offset = low_pass(offset, received - stamped - mean_delay, forgetting)
+    return Clock(new_offset, received - stamped - new_offset)
 
 
 def force_bias_step(
@@ -405,7 +414,7 @@ def force_bias_step(
         force: F (3,) of the propellers [N].
         mass: m [kg].
         drag: d [kg/s]; default 0.
-        forgetting: c, the part of the estimate that remains, 0 to 1; default 0.98.
+        forgetting: c, the fraction of the estimate that remains, 0 to 1; default 0.98.
     Returns:
         next F_B (3,) [N].
 
@@ -420,18 +429,18 @@ def force_bias_step(
 
 
 def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndarray, np.ndarray]:
-    """Bessel's low pass in discrete time, exact for an input that is held: x' = F x + G u. [konz25 (5.72)]
+    """Bessel low pass in discrete time, x' = F x + G u, exact for an input constant over each period. [konz25 (5.72)]
 
-    x is the output and its first order - 1 derivatives, at rest (u, 0, 0, ...): it turns a stick's signal into a smooth
-    reference.
+    x contains the output and its first order - 1 derivatives; in steady state it is (u, 0, 0, ...). The filter turns a stick's
+    signal into a smooth reference.
 
     Args:
-        cutoff: frequency at which 1 / sqrt(2) is left [Hz].
+        cutoff: frequency at which the amplitude is 1 / sqrt(2) [Hz].
         period: [s].
         order: 1 to 9; default 4.
     Returns:
         F (order, order) and G (order,).
-    Raises ModelError: a cutoff or period not above zero, another order.
+    Raises ModelError: a cutoff or period not above zero, an order that is not from 1 to 9.
 
     Example:
         >>> from pfaffian.control import estimation
@@ -444,7 +453,7 @@ def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndar
         raise ModelError("bessel_filter: cutoff and period above zero and an order from 1 to 9 are needed")
     n = order
     a = [1.0]
-    for i in range(n):  # from the highest power down: a_k = (2n - k)! / (2^(n-k) k! (n - k)!)
+    for i in range(n):  # from the highest power down, a_k = (2n - k)! / (2^(n-k) k! (n - k)!)
         k = n - i
         a.append(a[-1] * k * (2 * n - k + 1) / (2 * (n - k + 1)))
     p = np.array(a)
@@ -457,13 +466,13 @@ def bessel_filter(cutoff: float, period: float, order: int = 4) -> tuple[np.ndar
     A = np.zeros((n + 1, n + 1))
     A[: n - 1, 1:n] = np.eye(n - 1)
     A[n - 1, :n], A[n - 1, n] = -p[:0:-1], p[-1]
-    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff, for entries of similar size
+    scale = (2 * np.pi * f) ** np.append(np.arange(n), 0.0)  # derivatives in units of the cutoff, for similar sizes
     E = _exponential(A * T * scale[None, :] / scale[:, None]) * scale[:, None] / scale[None, :]
     return E[:n, :n], E[:n, n]
 
 
 def _exponential(A: np.ndarray) -> np.ndarray:
-    """e^A by its series at A / 2^s, squared s times."""
+    """e^A from the power series of e^(A / 2^s), squared s times."""
     s = max(0, int(np.ceil(np.log2(max(np.abs(A).sum(axis=1).max(), 1e-300)))) + 3)
     X, term, small = np.eye(len(A)), np.eye(len(A)), A / 2.0**s
     for i in range(1, 16):
@@ -475,7 +484,7 @@ def _exponential(A: np.ndarray) -> np.ndarray:
 
 
 class Misalignment(NamedTuple):
-    """How an accelerometer is mounted: rotation R_B (3, 3), and its bias a_B (3,) [m/s^2]."""
+    """Calibration of an accelerometer.   rotation: R_B (3, 3) of its mounting.   bias: a_B (3,) [m/s^2]."""
 
     rotation: np.ndarray
     bias: np.ndarray
@@ -484,11 +493,11 @@ class Misalignment(NamedTuple):
 def imu_misalignment(measured: Any, attitudes: Any, gravity: float = 9.81) -> Misalignment:
     """Mounting and bias of an accelerometer, from readings at rest. [konz25 (5.48)-(5.49), corrected]
 
-        R_B and a_B with the least sum |a_M + R_B R^T a_G - a_B|^2
+        R_B and a_B that minimise the sum of |a_M + R_B R^T a_G - a_B|^2
 
     Args:
-        measured: a_M (n, 3) [m/s^2].
-        attitudes: R (n, 3, 3) of the machine.
+        measured: readings a_M (n, 3) [m/s^2].
+        attitudes: R (n, 3, 3) of the machine at these readings.
         gravity: [m/s^2] along -z; default 9.81.
     Returns:
         Misalignment.
@@ -513,15 +522,16 @@ def imu_misalignment(measured: Any, attitudes: Any, gravity: float = 9.81) -> Mi
 
 
 def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longest: float = 0.2, step: float = 1e-3) -> float:
-    """By how much a second signal is late: where the correlation of the two is highest. [konz25 (5.52)]
+    """Delay of a late copy of a signal: the shift at which the correlation of the two is highest. [konz25 (5.52)]
 
     Args:
-        times, late_times: (n,) increasing instants of each signal [s]; each may have its own.
+        times, late_times: (n,) increasing instants of each signal [s]; the two may differ.
         values, late_values: (n,) the signals.
-        longest: largest delay that is tried [s]; default 0.2.
-        step: of the grid to which both are interpolated by cubics [s], default 1e-3; between its points a parabola decides.
+        longest: largest delay to try [s]; default 0.2.
+        step: step of the grid to which both signals are interpolated by cubics [s]; default 1e-3. Between grid points the
+            maximum is that of a parabola.
     Returns:
-        the delay [s].
+        delay [s].
     Raises ModelError: arrays that do not match, signals that are too short or constant, a delay at the end of the range.
 
     Example:
@@ -546,7 +556,7 @@ def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longe
     if n < 3 * lags or lags < 1:
         raise ModelError(f"latency: signals that overlap for three times {most:g} s are needed, got {end - begin:g} s")
     grid = begin + h * np.arange(n)
-    first, late = _between(t, x, grid), _between(s, y, grid)
+    first, late = _interpolated(t, x, grid), _interpolated(s, y, grid)
     width = n - lags
     score = [_correlation(first[lags - i : lags - i + width], late[lags : lags + width]) for i in range(lags + 1)]
     i = int(np.argmax(score))
@@ -556,8 +566,8 @@ def latency(times: Any, values: Any, late_times: Any, late_values: Any, *, longe
     return h * (i + (low - high) / (2 * (low - 2 * top + high)))
 
 
-def _between(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Cubics through x with the slopes of parabolas through three neighbours."""
+def _interpolated(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """x (n,) at t (n,) interpolated at other instants by cubics, with the slopes of parabolas through three neighbours."""
     slope, i = np.gradient(x, t), np.clip(np.searchsorted(t, at) - 1, 0, len(t) - 2)
     h = t[i + 1] - t[i]
     u = (at - t[i]) / h
@@ -566,13 +576,14 @@ def _between(t: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Correlation coefficient of two signals; nan if one is constant."""
     a, b = a - a.mean(), b - b.mean()
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else np.nan
 
 
 class TrackingError(NamedTuple):
-    """Errors of a flight, (n,) each: position [m], attitude and heading [rad]."""
+    """Errors of a flight.   position: (n,) [m].   attitude, heading: (n,) [rad]."""
 
     position: np.ndarray
     attitude: np.ndarray
@@ -584,12 +595,13 @@ def tracking_error(r: Any, R: Any, r_R: Any, R_R: Any) -> TrackingError:
 
         e_r = |r - r_R|,  e_R = acos((tr E - 1) / 2),  e_phi = |atan2(E_yx - E_xy, E_xx + E_yy)|,  E = R_R^T R
 
-    The error of heading e_phi is never above that of attitude e_R.
+    The heading error e_phi is never larger than the attitude error e_R.
 
     Args:
         r: (n, 3) positions [m].
         R: (n, 3, 3) attitudes.
-        r_R, R_R: the same of the reference.
+        r_R: (n, 3) positions of the reference [m].
+        R_R: (n, 3, 3) attitudes of the reference.
     Returns:
         TrackingError.
     Raises ModelError: other shapes.
@@ -604,10 +616,11 @@ def tracking_error(r: Any, R: Any, r_R: Any, R_R: Any) -> TrackingError:
     r, R, r_R, R_R = (floats(x, f"tracking_error: {n}") for n, x in (("r", r), ("R", R), ("r_R", r_R), ("R_R", R_R)))
     if r.ndim != 2 or r.shape[1] != 3 or r_R.shape != r.shape or not R.shape == R_R.shape == (len(r), 3, 3):
         raise ModelError(
-            f"tracking_error: (n, 3) and (n, 3, 3) twice are needed, got {r.shape}, {R.shape}, {r_R.shape}, {R_R.shape}"
+            "tracking_error: r and r_R (n, 3), R and R_R (n, 3, 3) are needed, got "
+            f"{r.shape}, {r_R.shape}, {R.shape}, {R_R.shape}"
         )
     E = np.einsum("nji,njk->nik", R_R, R)
     sine = np.sqrt((E[:, 2, 1] - E[:, 1, 2]) ** 2 + (E[:, 0, 2] - E[:, 2, 0]) ** 2 + (E[:, 1, 0] - E[:, 0, 1]) ** 2)
-    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # the same angle, without cancellation where it is small
+    turn = np.arctan2(sine, np.trace(E, axis1=1, axis2=2) - 1)  # e_R without cancellation at small angles
     spin = np.abs(np.arctan2(E[:, 1, 0] - E[:, 0, 1], E[:, 0, 0] + E[:, 1, 1]))
     return TrackingError(np.linalg.norm(r - r_R, axis=1), turn, spin)

@@ -1,4 +1,4 @@
-"""Whether a machine can follow a reference, and if not, which condition is violated, and when. [konz25 (4.60)]"""
+"""Check whether a machine can follow a reference, and if not, which condition is violated and when. [konz25 (4.60)]"""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import Terms, symbols
 
 INSTANTS = 500
-"""Instants at which a reference is checked."""
+"""Number of instants at which `check_reference` checks a reference."""
 
-MISSED = 1e-6
-"""Part of the largest term of a condition above which it counts as violated."""
+TOLERANCE = 1e-6
+"""Error of a condition, relative to its largest term, above which the condition counts as violated."""
 
 
 def check_reference(
     m: Mechanism, reference: Reference, duration: float, *, begin: float = 0.0, limits: Any = None
 ) -> np.ndarray:
-    """Inputs that a mechanism needs to follow a reference of its whole configuration, the smallest ones; an error if it cannot.
+    """Smallest inputs with which a mechanism follows a reference of its whole configuration; an error if it cannot.
 
-    Along a reference that can be followed M v_R_dot + b = B u + reactions has a solution u, a prototype's matching force
-    vanishes (4.60), and a run that begins on it stays on it. Flat outputs give such references.
+    Along a reference that the mechanism can follow, M v_R_dot + b = B u + reactions has a solution u, the matching force of a
+    prototype vanishes (4.60), and a run that begins on the reference stays on it. Flat outputs give such references.
 
     Args:
         m: the mechanism, with its parameters at their defaults.
-        reference: of (nq,) numbers, a function of time and not `sampled`.
+        reference: Reference of (nq,) numbers, a function of time and not `sampled`.
         duration: [s], above zero.
-        begin: [s] first instant; default 0.
-        limits: W u <= l of the actuators as the pair (W, l), W (rows, motors) and l (rows,), or "actuators" for their own
-            limits; None for none.
+        begin: first instant [s]; default 0.
+        limits: limits W u <= l as the pair (W, l), W (rows, motors) and l (rows,), or "actuators" for the limits of the
+            mechanism's actuators; None for no limits.
     Returns:
         (instants, motors) inputs [N, N m], at 500 instants from `begin` to `begin` + `duration`.
-    Raises ModelError: the first condition that is violated, and when it first is: the reference is nan (a flat output in
-    free fall), leaves the constraints or the configurations, requires a motion that no input produces, or inputs beyond the
-    limits; a reference of another size or with inputs; no duration; no actuators.
+    Raises ModelError: the reference is nan (a flat output in free fall), leaves the constraints or the configurations,
+    requires a motion that no input produces, or inputs beyond the limits; the message names the first violation and its time.
+    Also: a reference of another size or with inputs of the run; a duration not above zero; no actuators.
 
     Example:
         >>> import pfaffian as pf
@@ -72,28 +72,31 @@ class Along(NamedTuple):
 
 
 def along_reference(m: Mechanism, reference: Reference, times: np.ndarray, limits: Any, what: str) -> Along:
-    """The motion along a reference. Raises ModelError: as `check_reference`, with `what` at the beginning."""
+    """The motion along a reference at given times.
+
+    Raises ModelError: as `check_reference` does, with messages that begin with `what`.
+    """
     if reference.w_names or not m.actuators:
         raise ModelError(f"{what}: a reference without inputs of the run and a mechanism with actuators are needed")
     terms = symbols(m)
     path, machine = _path(terms, reference), _machine(terms, limits)
-    found = []
+    motion = []
     for t in times:
         at = f"{what}: at t = {t:.4g} s the reference"
-        x = _Reference(*[np.array(y).ravel() for y in path(t, m.p_defaults)])
+        x = _Reference(*[np.array(part).ravel() for part in path(t, m.p_defaults)])
         _check_numbers(m, x, at)
-        here = _Machine(*[np.array(y) for y in machine(x.q, x.v, t, m.p_defaults)])
-        _check_place(terms, x, here, at)
-        u = _driven(m, x, here, at)
-        _check_limits(m, u, here, at)
-        found.append((x.v, x.v_dot, u))
-    return Along(*map(np.array, zip(*found, strict=True)))
+        y = _Machine(*[np.array(part) for part in machine(x.q, x.v, t, m.p_defaults)])
+        _check_place(terms, x, y, at)
+        u = _smallest_inputs(m, x, y, at)
+        _check_limits(m, u, y, at)
+        motion.append((x.v, x.v_dot, u))
+    return Along(*map(np.array, zip(*motion, strict=True)))
 
 
 class _Reference(NamedTuple):
-    """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) what of its rate no v gives.   lengths: of its
-    quaternions as they were given.   left: whether it is no configuration, for each of the `places`.
-    given: its value, rate and acceleration as they were given.
+    """A reference at one instant.   q: (nq,).   v, v_dot: (nv,).   slip: (nq,) its rate minus K v.
+    lengths: lengths of its quaternions before normalisation.   left: for each of the `places`, whether it is no configuration.
+    given: its value, rate and acceleration before normalisation.
     """
 
     q: np.ndarray
@@ -106,7 +109,7 @@ class _Reference(NamedTuple):
 
 
 def _path(terms: Terms, reference: Reference) -> ca.Function:
-    """(t, parameters) -> a _Reference."""
+    """Function (t, parameters) -> the fields of a _Reference."""
     m, none = terms.mechanism, ca.SX(0, 1)
     goal, x = reference_motion(terms, reference, none), reference.at(terms.t, none)
     slip = ca.SX(x.rate) - goal.k.kinematic_matrix @ goal.k.v
@@ -116,8 +119,8 @@ def _path(terms: Terms, reference: Reference) -> ca.Function:
 
 
 class _Machine(NamedTuple):
-    """A machine in one state.   a: (nv, 1), S: (nv, motors) of v_dot = a + S u.   M: (nv, nv).   phi, eta: what its constraints
-    miss.   W, l: its limits W u <= l.
+    """A machine in one state.   a: (nv, 1), S: (nv, motors) of v_dot = a + S u.   M: (nv, nv).
+    phi, eta: residuals of its constraints.   W, l: limits W u <= l.
     """
 
     a: np.ndarray
@@ -130,7 +133,7 @@ class _Machine(NamedTuple):
 
 
 def _machine(terms: Terms, limits: Any) -> ca.Function:
-    """(q, v, t, parameters) -> a _Machine, with no rows of limits if these are None."""
+    """Function (q, v, t, parameters) -> the fields of a _Machine; W and l have no rows if limits is None."""
     m = terms.mechanism
     W, l = (ca.SX(0, len(m.motor_names)), ca.SX(0, 1)) if limits is None else limit_rows(m, limits)
     parts = [*accelerations(terms), terms.M, terms.rows.phi, terms.rows.eta, W, l]
@@ -138,14 +141,14 @@ def _machine(terms: Terms, limits: Any) -> ca.Function:
 
 
 def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
-    """Raise ModelError: a quaternion of another length than 1, or numbers that are not finite.   at: begin of the message."""
+    """Raise ModelError for numbers that are not finite or not a configuration.   at: beginning of the message."""
     if not np.isfinite(np.concatenate([x.given, x.q, x.v, x.v_dot, x.slip])).all():
         raise ModelError(f"{at} is no number: a flat output in free fall, or a function outside its domain")
     for turn, length in zip(m.quaternions.values(), x.lengths, strict=True):
-        if abs(length - 1) > MISSED:
+        if abs(length - 1) > TOLERANCE:
             raise ModelError(
                 f"{at} leaves the configurations, by {', '.join(m.q_names[turn])}: quaternions must keep the length 1, and "
-                f"that one has {length:.6g}"
+                f"the length of this one is {length:.6g}"
             )
     if x.left.any():
         by = places(m)[int(np.argmax(x.left))]
@@ -153,23 +156,23 @@ def _check_numbers(m: Mechanism, x: _Reference, at: str) -> None:
 
 
 def _check_place(terms: Terms, x: _Reference, y: _Machine, at: str) -> None:
-    """Raise ModelError: the reference leaves the configurations or the constraints."""
+    """Raise ModelError if the reference leaves the configurations or the constraints."""
     size = 1 + np.abs(x.v).max()
-    if np.abs(x.slip).max() > MISSED * size:
+    if np.abs(x.slip).max() > TOLERANCE * size:
         by = mainly(x.slip, terms.mechanism.q_names)
         raise ModelError(f"{at} leaves the configurations, by {by}: quaternions must keep their length")
     off = np.maximum(np.abs(y.phi), np.abs(y.eta) / size).ravel()
-    if off.max(initial=0) > MISSED:
+    if off.max(initial=0) > TOLERANCE:
         raise ModelError(f"{at} is off the constraints by {off.max():.3g}: {mainly(off, row_names(terms.kinematics))}")
 
 
-def _driven(m: Mechanism, x: _Reference, y: _Machine, at: str) -> np.ndarray:
-    """(motors,) the smallest inputs with a + S u = v_R_dot. Raises ModelError: there are none."""
+def _smallest_inputs(m: Mechanism, x: _Reference, y: _Machine, at: str) -> np.ndarray:
+    """(motors,) the smallest inputs with a + S u = v_R_dot. Raises ModelError: no inputs satisfy this."""
     L = np.linalg.cholesky(y.M)
-    lacking = (x.v_dot - y.a.ravel()) @ L
-    u = np.linalg.lstsq(L.T @ y.S, lacking, rcond=1e-9)[0]
-    force = L @ (lacking - L.T @ y.S @ u)
-    if np.abs(force).max() > MISSED * max(1.0, np.abs(y.M @ x.v_dot).max(), np.abs(y.M @ y.a).max()):
+    required = (x.v_dot - y.a.ravel()) @ L
+    u = np.linalg.lstsq(L.T @ y.S, required, rcond=1e-9)[0]
+    force = L @ (required - L.T @ y.S @ u)
+    if np.abs(force).max() > TOLERANCE * max(1.0, np.abs(y.M @ x.v_dot).max(), np.abs(y.M @ y.a).max()):
         raise ModelError(
             f"{at} requires {np.abs(force).max():.3g} [N, N m] along {mainly(force, m.v_names)} that no input gives: "
             "M v_R_dot + b = B u has no solution; plan it by a flat output of this machine"
@@ -178,9 +181,9 @@ def _driven(m: Mechanism, x: _Reference, y: _Machine, at: str) -> np.ndarray:
 
 
 def _check_limits(m: Mechanism, u: np.ndarray, y: _Machine, at: str) -> None:
-    """Raise ModelError: the inputs are beyond the limits."""
+    """Raise ModelError if the inputs are beyond the limits."""
     beyond = (y.W @ u - y.l.ravel()) / np.linalg.norm(y.W, axis=1)
-    if beyond.max(initial=0) > MISSED:
+    if beyond.max(initial=0) > TOLERANCE:
         row = foremost(np.maximum(beyond, 0))[0]
         raise ModelError(
             f"{at} requires inputs beyond the limits, row {row} of W u <= l by {beyond[row]:.3g}, of "

@@ -1,7 +1,7 @@
 """References from flat outputs, which machines with fewer inputs than motions can follow. [konz25 4.8, 5.5]
 
-A flat output y(t) and its derivatives determine the motion and the inputs: along such a reference a prototype that matches
-leaves no matching force. In free fall the thrust has no direction, and there is no such reference.
+A flat output y(t) and its derivatives determine the motion and the inputs. Along such a reference, a matched prototype has no
+matching force. In free fall the thrust has no direction, so that no such reference exists.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pfaffian.model.number import column, floats, named_float, vector
 
 
 def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, smooth: int = 4) -> Callable[[ca.SX], ca.SX]:
-    """A path in time from rest to rest, by a polynomial of degree 2 smooth + 1, constant before and after.
+    """Path in time from rest to rest, a polynomial of degree 2 smooth + 1 that is constant before and after. [konz25 5.5]
 
-    The first `smooth` derivatives vanish at both ends: four for what a multicopter's attitude needs. [konz25 5.5]
+    The first `smooth` derivatives vanish at both ends; the attitude of a multicopter needs four.
 
     Args:
-        start: (k,) where it rests before `begin`, in any unit.
-        end: (k,) where it rests after `begin` + `duration`.
-        duration: of the motion [s], above zero.
-        begin: [s] when the motion starts; default 0.
+        start: (k,) value before `begin`, in any unit.
+        end: (k,) value after `begin` + `duration`.
+        duration: duration of the motion [s], above zero.
+        begin: time at which the motion starts [s]; default 0.
         smooth: number of derivatives that vanish at both ends, 1 to 9; default 4.
     Returns:
         Function of the time t [s] that returns (k, 1), for flat references and `function_of_time`.
-    Raises ModelError: sizes that differ, a duration not above zero, another smooth.
+    Raises ModelError: start and end of different sizes, a duration not above zero, a smooth that is not from 1 to 9.
 
     Example:
         >>> from pfaffian import control
@@ -59,14 +59,14 @@ def rest_to_rest(start: Any, end: Any, duration: float, *, begin: float = 0.0, s
 
 
 def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Callable[[ca.SX], ca.SX]:
-    """A path in time from a curve of its own parameter: t -> path(progress(t)).
+    """Path in time along a parametrised curve, t -> path(progress(t)).
 
     Args:
         path: function of the curve's parameter, such as an angle, that returns a column or list of numbers.
-        progress: function of the time t [s] that returns the parameter, such as `rest_to_rest`.
+        progress: function of the time t [s] that returns the parameter, such as that of `rest_to_rest`.
     Returns:
         Function of the time t [s], for flat references and `function_of_time`.
-    Raises ModelError: an argument that is not a function; when it is called, a progress of more than one number.
+    Raises ModelError: an argument that is not a function; when the result is called, a progress of more than one number.
 
     Example:
         >>> import casadi as ca
@@ -79,16 +79,16 @@ def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Cal
         raise ModelError(f"along: two functions are needed, got {brief(path)} and {brief(progress)}")
 
     def y(t: ca.SX) -> ca.SX:
-        where = column(ask_value(progress, "along: progress", t), "along: progress")
-        if where.numel() != 1:
-            raise ModelError(f"along: progress must be one number, got {where.numel()}")
-        return column(ask_value(path, "along: path", where), "along: path")
+        parameter = column(ask_value(progress, "along: progress", t), "along: progress")
+        if parameter.numel() != 1:
+            raise ModelError(f"along: progress must be one number, got {parameter.numel()}")
+        return column(ask_value(path, "along: path", parameter), "along: path")
 
     return y
 
 
 def pvtol_reference(y: Callable[[ca.SX], Any], *, coupling_length: float = 0.0, gravity: float = 9.81) -> Reference:
-    """Reference (x, y, angle) of a machine in a vertical plane, from its flat output: the point eps above its mass centre.
+    """Reference (x, y, angle) of a machine in a vertical plane; its flat output is the point eps above its mass centre.
 
         angle = atan2(-y1'', y2'' + g),  x = y1 + eps sin angle,  y = y2 - eps cos angle            [konz25 4.8.2, corrected]
 
@@ -98,8 +98,8 @@ def pvtol_reference(y: Callable[[ca.SX], Any], *, coupling_length: float = 0.0, 
         gravity: [m/s^2]; default 9.81.
     Returns:
         Reference of three coordinates [m, m, rad].
-    Raises ModelError: at the run: y is not a function, does not return two numbers, or is in free fall at all times
-    (`check_thrust` says when one is).
+    Raises ModelError: at the run: y is not a function, does not return two numbers, or is in free fall at all times.
+    `check_thrust` finds free fall at single instants.
 
     Example:
         >>> import casadi as ca
@@ -139,13 +139,13 @@ def bicopter_reference(y: Callable[[ca.SX], Any], *, coupling_length: float = 0.
 
 
 def _in_a_plane(y: Callable[[ca.SX], Any], coupling_length: float, gravity: float, what: str) -> Callable[[ca.SX], ca.SX]:
-    """t -> (x, y, angle). [konz25 4.8.2, corrected]"""
+    """Function t -> (x, y, angle) of a machine in a vertical plane, from its flat output. [konz25 4.8.2, corrected]"""
     eps, g = named_float(coupling_length, f"{what}: coupling_length"), named_float(gravity, f"{what}: gravity")
 
     def place(t: ca.SX) -> ca.SX:
-        p, bend = _twice(y, t, 2, f"{what}: y")
-        _not_falling(bend + ca.DM([0, g]), what)
-        angle = ca.atan2(-bend[0], bend[1] + g)
+        p, p_ddot = _twice(y, t, 2, f"{what}: y")
+        _not_falling(p_ddot + ca.DM([0, g]), what)
+        angle = ca.atan2(-p_ddot[0], p_ddot[1] + g)
         return ca.vertcat(p[0] + eps * ca.sin(angle), p[1] - eps * ca.cos(angle), angle)
 
     return place
@@ -158,19 +158,20 @@ def quadcopter_reference(
     gravity: float = 9.81,
     drag: float = 0.0,
 ) -> Reference:
-    """Reference (x, y, z, qx, qy, qz, qw) of a machine that thrusts along its z axis, from position and heading. [konz25 5.5]
+    """Reference (x, y, z, qx, qy, qz, qw) of a machine with thrust along its z axis, from position and heading. [konz25 5.5]
 
         R_z along r'' + drag r' - a_G,   R = Rz(heading) Ry(beta) Rx(alpha)
         alpha = arcsin(sin(heading) R_z^x - cos(heading) R_z^y),  beta = atan2(cos(heading) R_z^x + sin(heading) R_z^y, R_z^z)
 
-    Upside down the heading is that of the machine rolled over; where the thrust is along the heading's y axis there is none.
-    For loops and flips through such attitudes, integrate the attitude by `turning_series`.
+    Upside down, |beta| is above 90 degrees, and the machine has this heading after it is pitched back upright. Where the
+    thrust is along the heading's y axis, beta is not determined. For loops and flips through such attitudes, integrate the
+    attitude by `turning_series`.
 
     Args:
         position: function of t [s] that returns r (3,) [m], four times differentiable, z up.
         heading: function of t, or a number [rad]; default 0.
         gravity: [m/s^2] along -z; default 9.81.
-        drag: d/m [1/s] of a drag -d r' alike in all directions; default 0.
+        drag: d/m [1/s] of a drag force -d r' that is equal in all directions; default 0.
     Returns:
         Reference of seven coordinates, the configuration of a free joint.
     Raises ModelError: at the run: functions that return another number of values, or free fall at all times.
@@ -182,12 +183,12 @@ def quadcopter_reference(
         >>> print(ca.evalf(reference.at(0.0, []).value))  # tilted by 45 degrees about y
         [0, 0, 1, 0, 0.382683, 0, 0.92388]
     """
-    g, slowing = (named_float(x, f"quadcopter_reference: {n}") for n, x in (("gravity", gravity), ("drag", drag)))
+    g, drag_rate = (named_float(x, f"quadcopter_reference: {n}") for n, x in (("gravity", gravity), ("drag", drag)))
 
     def place(t: ca.SX) -> ca.SX:
-        r, v, bend = moving(position, t, 3, "quadcopter_reference: position")
+        r, v, a = moving(position, t, 3, "quadcopter_reference: position")
         phi = column(ask_value(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
-        force = bend + slowing * v + ca.DM([0, 0, g])
+        force = a + drag_rate * v + ca.DM([0, 0, g])
         _not_falling(force, "quadcopter_reference")
         return ca.vertcat(r, thrust_attitude(force, phi))
 
@@ -201,8 +202,8 @@ def tricopter_reference(
 
         R = Rz(phi) Ry(beta) Rx(alpha)
 
-    The flat output of a tricopter with tilting arms is (r, alpha, beta, phi): attitude and motion are chosen apart, and nothing
-    is singular but |beta| = 90 degrees. Whether its thrusts suffice says `check_reference`.
+    The flat output of a tricopter with tilting arms is (r, alpha, beta, phi): attitude and position are independent, and only
+    |beta| = 90 degrees is singular. `check_reference` checks whether the thrusts suffice.
 
     Args:
         position: function of t [s] that returns r (3,) [m], twice differentiable.
@@ -230,10 +231,12 @@ def tricopter_reference(
 
 
 def thrust_attitude(force: Any, heading: Any) -> ca.SX:
-    """Attitude (qx, qy, qz, qw) with the z axis along a force and a given heading, as of `quadcopter_reference`. [konz25 5.5]
+    """Attitude (qx, qy, qz, qw) with the z axis along a force and a given heading. [konz25 5.5]
+
+    The heading is defined as in `quadcopter_reference`.
 
     Args:
-        force: (3,) along the world's axes, of any unit and any length but zero; numbers or expressions.
+        force: (3,) along the world's axes, in any unit and not zero; numbers or expressions.
         heading: [rad].
     Returns:
         (4, 1) expression, scalar last.
@@ -257,23 +260,24 @@ def _euler(a: ca.SX, b: ca.SX, phi: ca.SX) -> ca.SX:
 
 
 def _not_falling(f: ca.SX, what: str) -> None:
-    """Raise ModelError: the force is zero for all t."""
+    """Raise ModelError if the force is zero for all t."""
     if ca.densify(f).is_constant() and not np.any(np.array(ca.evalf(f))):
         raise ModelError(f"{what}: free fall at every instant, where thrust has no direction")
 
 
 def _about_z(angle: ca.SX) -> ca.SX:
+    """Quaternion (x, y, z, w) of a rotation about z."""
     return ca.vertcat(0, 0, ca.sin(angle / 2), ca.cos(angle / 2))
 
 
 def _twice(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str) -> tuple[ca.SX, ca.SX]:
     """y and its second derivative at t."""
-    p, _, bend = moving(y, t, size, what)
-    return p, bend
+    p, _, p_ddot = moving(y, t, size, what)
+    return p, p_ddot
 
 
 def moving(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str, order: int = 2) -> list[ca.SX]:
-    """y and its first derivatives at t, up to the given order."""
+    """y and its derivatives at t, up to the given order. Raises ModelError: y is not a function or returns another size."""
     if not callable(y):
         raise ModelError(f"{what} must be a function of t, got {brief(y)}")
     s = ca.SX.sym("s")

@@ -1,7 +1,7 @@
-"""Inputs that give any generalised force, for laws that leave nothing to constraints.
+"""Inputs that produce any generalised force, for laws that do not rely on constraint reactions.
 
-What counts is the rank of what the motors drive, not their number: of three motors on two joints all three may be on one of
-them, and two that share a joint drive it together.
+The rank of the input matrix B decides whether this is possible, not the number of motors: all of three motors may drive one of
+two joints, and two motors may drive a joint together.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 UNDRIVEN = (
-    "the actuators do not drive every velocity here, and this law takes no constraint into account: actuate another joint, "
+    "the actuators do not drive every velocity here, and this law ignores constraints: actuate another joint, "
     "keep away from this configuration, or use control.projected"
 )
 
 
 class Inputs(NamedTuple):
-    """u: (motors, 1).   undriven: (1, 1) nonzero where no motor drives some velocity."""
+    """Inputs for a generalised force.   u: (motors, 1).   undriven: (1, 1) nonzero where some velocity has no motor."""
 
     u: ca.SX
     undriven: ca.SX
 
 
 def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
-    """The u with B u = tau (nv, 1); the smallest where there are more motors than velocities.
+    """Inputs u with B u = tau (nv, 1); the smallest ones where there are more motors than velocities.
 
-    law: name of the law, for the message. Raises ModelError: some velocity has no actuator, at any configuration.
+    law: name of the law, for the message.
+
+    Raises ModelError: some velocity has no actuator at any configuration.
     """
     m, n = terms.mechanism, terms.mechanism.nv
     lost = without_motor(m)
@@ -55,9 +57,9 @@ def inputs_of(terms: Terms, tau: ca.SX, law: str) -> Inputs:
 
 @remembered(64)
 def without_motor(m: Mechanism) -> str:
-    """The velocities along which no actuator pushes, at a random configuration and so almost anywhere; "" where all are driven.
+    """Names of the velocities that no actuator drives, at a random configuration and thus almost everywhere; "" if none.
 
-    The parameters are off their defaults, as one that is zero there may have another value in a run.
+    The parameters differ from their defaults, since a parameter that is zero by default may have another value in a run.
     """
     T, random = symbols(m), np.random.default_rng(44)
     p = m.p_defaults + (0.1 + np.abs(m.p_defaults)) * random.uniform(0.01, 0.1, len(m.p_defaults))
@@ -66,5 +68,5 @@ def without_motor(m: Mechanism) -> str:
     )
     sizes = np.linalg.norm(B, axis=0)
     unit = np.divide(B, sizes, out=np.zeros_like(B), where=sizes > 0)
-    found = weakest(unit.T)
-    return mainly(participation(found.inputs), m.v_names) if found.gain == 0 else ""
+    least = weakest(unit.T)
+    return mainly(participation(least.inputs), m.v_names) if least.gain == 0 else ""

@@ -30,7 +30,7 @@ from pfaffian.terms.terms import Terms
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What a law measures of a reaction: the multipliers of smallest norm of named constraint rows."""
+    """Measurement of a law: the multipliers of smallest norm of named constraint rows, from the reaction."""
 
     rows: tuple[str, ...]
 
@@ -38,7 +38,7 @@ class Multipliers:
         return self.chosen(terms, minimum_norm_multipliers(terms, reaction))
 
     def chosen(self, terms: Terms, lam: ca.SX) -> ca.SX:
-        """Those of the rows among all multipliers (m, 1)."""
+        """The multipliers of the named rows, from all multipliers lam (m, 1)."""
         return lam[chosen_rows(terms, self.rows), 0]
 
 
@@ -57,31 +57,32 @@ def hybrid_force(
     weight: Any = None,
     rest_damping: Any = 0.0,
 ) -> Control:
-    """Steer a task and, at once, the multipliers of some constraint rows. [aghili05 (49)-(52)]
+    """Control a task and the multipliers of some constraint rows at the same time. [aghili05 (49)-(52)]
 
         reaction along the rows = A^T (lambda_d + G_F e + G_I int e),   e = lambda_d - lambda measured
 
-    The motion is that of `projected`: theta_ddot = theta_ddot_d + G_D e_dot + G_P e in the task's error, by the smallest u^T R
-    u. Where the model is right the force error obeys (1 + G_F) e_dot + G_I e = 0. (The print has C q_dot where M C q_dot
-    belongs.)
+    The motion is that of `projected`, with the smallest u^T R u: theta_ddot = theta_ddot_d + G_D e_dot + G_P e, where e is
+    the error of the task. If the model is exact, the force error obeys (1 + G_F) e_dot + G_I e = 0. (The paper prints C q_dot
+    instead of M C q_dot.)
 
     Args:
         task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
-        reference: theta_d(t), of as many coordinates.
+        reference: theta_d(t), with as many coordinates as the task.
         stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
         damping: G_D [1/s], not negative; one number, or one for each task coordinate.
-        force: reference lambda_d of the chosen rows, with the sign of the reaction A^T lambda.
-        rows: names of these rows, as in the result's `row`.
+        force: reference lambda_d of the controlled rows, with the sign of the reaction A^T lambda.
+        rows: names of the controlled constraint rows, as in the result's `row`.
         force_gain: G_F [1], one number or one for each row; default 0.
         integral_gain: G_I [1/s], one number or one for each row; default 0.
         integral_start: (rows,) start values of the integral; zero if None.
         weight: (motors,) positive numbers, the diagonal of R; ones if None.
-        rest_damping: [1/s] of motion that the task leaves open; default 0.
+        rest_damping: damping of motion that task and constraints leave open [1/s]; default 0.
     Returns:
         Control that records error and error_rate of the task, and force_error e.
-    Stops a run: uncontrollable with these actuators; a task that the constraints forbid; a force out of the actuators' reach.
-    Raises ModelError: an argument that is not a task or a Reference, a force reference or integral_start of another size than
-    rows. At the run: an unknown row, a reference of another size, a negative gain, weights that are not positive, or no
+    Stops a run: the actuators do not control every motion that the constraints leave free; the constraints forbid the motion
+    of the task; the actuators cannot produce the constraint force.
+    Raises ModelError: task is not a function, reference or force not a Reference; force or integral_start has another size
+    than rows. At the run: an unknown row, a reference of another size, a negative gain, weights that are not positive, or no
     actuators.
 
     Example:

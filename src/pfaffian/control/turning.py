@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from pfaffian.control.extremes import check_carried, check_thrust
+from pfaffian.control.extremes import check_not_falling, check_thrust
 from pfaffian.control.flat import moving
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
@@ -69,7 +69,7 @@ def turning_series(
         path = _of_samples(position, T, n, f"{what}: position")
     force = path[2:] + slowing * path[1:4]
     force[0, :, 2] += g
-    check_carried(np.linalg.norm(force[0], axis=1) / g, h / 2 * np.arange(2 * n + 1), what)
+    check_not_falling(np.linalg.norm(force[0], axis=1) / g, h / 2 * np.arange(2 * n + 1), what)
     z = _directions(force)
     if callable(turning):
         spin = turning

@@ -24,7 +24,8 @@ def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, s
     """The command of a law, with the loop through its measurement solved: y = y0 + Y y, y0 the measurement under u at y = 0.
 
     If T has no inputs, the law is evaluated at T itself, so the caller finds the terms that the law has built.
-    z: states that the law integrates.   w: inputs of the run.   sampled: inputs and signals that its parts in discrete time hold.
+    z: states that the law integrates.   w: inputs of the run.
+    sampled: inputs and signals that its parts in discrete time hold.
     Raises ModelError: the law returns other sizes than it declares, is not affine in y, or measures under `saturate`.
     """
     m = T.mechanism
