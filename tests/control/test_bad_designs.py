@@ -109,12 +109,12 @@ BAD = {  # what -> (call, error, words in order: who, and the way out)
     "unstable poles": (
         lambda: control.hover_placement([1, -2, -3, -4]),
         pf.ModelError,
-        r"cannot be placed so that every coeff",
+        r"cannot be placed unless every coeff",
     ),
     "poles without a prototype": (
         lambda: control.hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]),
         pf.ModelError,
-        r"cannot be placed so that",
+        r"cannot be placed unless",
     ),
     "poles of two masses": (
         lambda: control.two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0),
