@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.allocation import allocate
-from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
+from pfaffian.control.motors import accelerations, limit_rows, motors_are_redundant
 from pfaffian.control.prototype import prototype_terms, reference_motion
 from pfaffian.control.prototype_tracking import _within
 from pfaffian.maths.qp import INACCURATE, SLIGHT, SOLVED
@@ -151,7 +151,7 @@ def states(m: pf.Mechanism, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize("name", DRONES)
 def test_inputs_are_the_smallest_of_those_that_move_alike(name):
     m, spare = DRONES[name]
-    assert motors_to_spare(m) is spare
+    assert motors_are_redundant(m) is spare
     for q, v in states(m, 4):
         u, faults, S, M, force = at(name, None, q, v)
         assert not faults.any()

@@ -95,7 +95,7 @@ def test_nine_numbers_that_are_no_rotation_are_refused(case):
     """By the law, by the check before it, and by the question for feasibility."""
     m, reference = bell_by_matrix(), control.function_of_time(MATRICES[case], 9)
     law = control.prototype_tracking(OWN, reference, approach="body")
-    with pytest.warns(pf.RunWarning, match=r"the reference is no configuration .* it is that of coordinates 'R'"):
+    with pytest.warns(pf.RunWarning, match=r"the reference is no configuration .* it is the reference of coordinates 'R'"):
         r = pf.run(m, BEGIN.as_matrix().T.ravel(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.status) != 0 and (case != "longer after a while" or float(r.stopped) == pytest.approx(0.2, abs=0.011))
     with pytest.raises(pf.ModelError, match="leaves the configurations, by coordinates 'R'"):

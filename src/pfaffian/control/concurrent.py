@@ -30,7 +30,7 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
-from pfaffian.control.motors import accelerations, independent_motors, motors_to_spare
+from pfaffian.control.motors import accelerations, independent_motors, motors_are_redundant
 from pfaffian.control.output import (
     GAINS,
     KINDS,
@@ -339,7 +339,7 @@ def _calmed(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca.SX | None) -> 
 
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
     m = terms.mechanism
-    if motors_to_spare(m):
+    if motors_are_redundant(m):
         raise ModelError(
             f"concurrent: rest_weight weighs the rates along the motors, and some of {m.name!r} move it as others do, so that "
             "their rates are the same: leave motors or rest_weight out"
@@ -349,7 +349,7 @@ def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
 
 def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
     """u with O u = tau; the smallest u^T R u where motors move the machine alike."""
-    if not motors_to_spare(terms.mechanism):
+    if not motors_are_redundant(terms.mechanism):
         return solve_definite(x.motor_mobility, tau)
     unit = 1 / ca.sqrt(R)
     rows = orthogonalise(_by_column(x.motor_mobility, unit), ca.SX(x.motor_mobility.shape[0], 0), RANK_TOLERANCE)

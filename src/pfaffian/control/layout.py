@@ -29,15 +29,15 @@ class PartFunction(NamedTuple):
     laws in discrete time hold, acting all inputs that act, F the generalised reaction under these, others the signals that
     earlier parts hold, state the part's discrete state, count the number of the sample; given is u, then the part's signals.
     inputs: number of entries of `given` that are u: nu, or 0.   signals: names and sizes of the other entries.
-    feels, reacts: whether the part depends on `acting` and on F.
+    uses_inputs, uses_reaction: whether the part depends on `acting` and on F.
     """
 
     part: LawPart
     function: ca.Function
     inputs: int
     signals: tuple[tuple[str, int], ...]
-    feels: bool
-    reacts: bool
+    uses_inputs: bool
+    uses_reaction: bool
 
 
 def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
@@ -101,7 +101,7 @@ def _check(command: Command, part: LawPart, m: Mechanism, what: str) -> None:
     if command.faults.numel() != len(part.faults):
         raise ModelError(f"{what} gives {command.faults.numel()} faults where {len(part.faults)} are declared")
     if part.start and len(part.start) != m.nu:
-        raise ModelError(f"{what}: start has {len(part.start)} numbers, the mechanism {m.nu} inputs")
+        raise ModelError(f"{what}: start has {len(part.start)} numbers, but the mechanism has {m.nu} inputs")
     for name in part.gives:
         if name not in command.signals or not command.signals[name].numel():
             raise ModelError(f"{what}: it gives no signal {name!r}; its Command has {listed(tuple(command.signals))}")
@@ -113,7 +113,7 @@ def _check(command: Command, part: LawPart, m: Mechanism, what: str) -> None:
     for name in sizes:
         if name in command.signals or name in part.inputs:
             raise ModelError(
-                f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are called {name!r}"
+                f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are both called {name!r}"
             )
 
 

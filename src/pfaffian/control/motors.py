@@ -30,7 +30,7 @@ def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
     return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
 
 
-def motors_to_spare(m: Mechanism) -> bool:
+def motors_are_redundant(m: Mechanism) -> bool:
     """Whether some motors are redundant at almost all configurations, which is possible with fewer motors than velocities."""
     return independent_motors(m) < len(m.actuators)
 
