@@ -207,7 +207,7 @@ def _slope(S, M, force, u, low, high) -> tuple[np.ndarray, np.ndarray]:
 def test_limits_that_the_second_search_misses_are_no_solution():
     """Inputs wanted far beyond the limits of motors to spare: an answer that is called solved satisfies each row."""
     H, u0, l, sides = ca.SX.sym("H", 4, 4), ca.SX.sym("u0", 4), ca.SX.sym("l", 8), np.vstack([np.eye(4), -np.eye(4)])
-    found = _within(H, u0, ca.SX(sides), l, spare=True)
+    found = _within(H, u0, ca.SX(sides), l, redundant=True)
     solve = ca.Function("solve", [H, u0, l], [found.u, found.status])
     random, count = np.random.default_rng(0), 1500
     A = random.integers(-2, 3, size=(count, 2, 4)).astype(float)

@@ -323,10 +323,10 @@ def bifilar_pendulum(
         named_float(x, f"bifilar_pendulum: {n}")
         for n, x in (("mass", mass), ("distance", distance), ("length", length), ("gravity", gravity))
     )
-    under = h**2 - d**2 / 2 * (1 - np.cos(a))
-    if not (under > 0).all():
+    radicand = h**2 - d**2 / 2 * (1 - np.cos(a))
+    if not (radicand > 0).all():
         raise ModelError("bifilar_pendulum: strings of that length cannot turn so far; check angle, distance and length")
-    moment = m * g * d**2 * np.sin(a) / (4 * np.sqrt(under))
+    moment = m * g * d**2 * np.sin(a) / (4 * np.sqrt(radicand))
     return LinearEquations(np.column_stack([a2, a1]), -moment, ("Theta", "Upsilon"))
 
 
@@ -450,11 +450,13 @@ def propeller_wrench(
     across = np.stack([np.sin(phi), -np.cos(phi), 0 * phi], axis=1)
     c, s = np.cos(a)[:, :, None], np.sin(a)[:, :, None]
     H3, H4 = c * [0, 0, 1.0] + s * across, c * across - s * [0, 0, 1.0]  # H4 is the derivative of H3 by theta
-    F, spun = np.expand_dims(thrust * x**2, 2) * H3, rotor * eps * x
+    F, momentum = np.expand_dims(thrust * x**2, 2) * H3, rotor * eps * x
     at = arm * H1 + np.outer(up + 0 * phi, [0, 0, 1.0])
-    P = np.expand_dims(spun, 2) * H3 + tilt_inertia * np.expand_dims(a1, 2) * H1
+    P = np.expand_dims(momentum, 2) * H3 + tilt_inertia * np.expand_dims(a1, 2) * H1
     P_dot = (
-        np.expand_dims(rotor * eps * x1, 2) * H3 + np.expand_dims(spun * a1, 2) * H4 + tilt_inertia * np.expand_dims(a2, 2) * H1
+        np.expand_dims(rotor * eps * x1, 2) * H3
+        + np.expand_dims(momentum * a1, 2) * H4
+        + tilt_inertia * np.expand_dims(a2, 2) * H1
     )
     moment = (np.cross(at, F) - np.expand_dims(torque * eps * x**2, 2) * H3 - P_dot).sum(axis=1) - np.cross(w, P.sum(axis=1))
     return np.column_stack([F.sum(axis=1), moment])

@@ -161,8 +161,8 @@ class Control:
 
     def __repr__(self) -> str:
         if self.parts:
-            often = [f"{part.title} every {part.period:g} s" for part in self.parts]
-            return reprs.words(self, "in discrete time", reprs.listed(often))
+            titles = [f"{part.title} every {part.period:g} s" for part in self.parts]
+            return reprs.words(self, "in discrete time", reprs.listed(titles))
         parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
         parts += [f"inputs {reprs.listed(self.w_names)}"] if self.w_names else []
         return reprs.words(self, reprs.maker(self.law), *parts)
@@ -206,13 +206,13 @@ def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
     @wraps(make)
     def made(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Control:
         try:
-            given = signature(make).bind(*args, **kwargs)
+            bound = signature(make).bind(*args, **kwargs)
         except TypeError:
             return make(*args, **kwargs)  # raises the TypeError that names the missing argument
-        given.apply_defaults()
-        given.arguments.update({name: copied(x) for name, x in given.arguments.items()})
-        control = make(*given.args, **given.kwargs)
-        origin = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured, control.parts)
+        bound.apply_defaults()
+        bound.arguments.update({name: copied(x) for name, x in bound.arguments.items()})
+        control = make(*bound.args, **bound.kwargs)
+        origin = Made(make.__name__, tuple(bound.arguments.items()), control.law, control.measured, control.parts)
         return replace(control, made=origin)
 
     return made
@@ -243,10 +243,10 @@ def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
     """The Command of a law, its fields as columns. Raises ModelError: the law fails, or does not return a Command."""
     what = "the control law"
-    given = as_command(ask_value(control.law, what, terms, z, w, y), what)
-    if given.d_next:
+    result = as_command(ask_value(control.law, what, terms, z, w, y), what)
+    if result.d_next:
         raise ModelError(f"{what} returns d_next, but only a law in discrete time has such a state: see control.discrete")
-    return given
+    return result
 
 
 def as_command(given: Any, what: str) -> Command:

@@ -222,15 +222,15 @@ Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
 """For each part in order, the number of its inputs, and names and sizes of its signals; stored for the next run."""
 
 
-def sizes(of: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
+def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
     """The sizes of the outputs of each part."""
-    return [(a.inputs, a.signals) for a in of]
+    return [(f.inputs, f.signals) for f in functions]
 
 
-def layout(parts: Sequence[LawPart], of: Sizes, switched: Sequence[str] = ()) -> Layout:
+def layout(parts: Sequence[LawPart], output_sizes: Sizes, switched: Sequence[str] = ()) -> Layout:
     """The Layout of d.
 
-    parts: of a law, in order.   of: sizes of their outputs.   switched: names of the parameters that the run changes.
+    parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.
     Raises ModelError: a switched parameter and a signal have the same name.
     """
     start: list[float] = []
@@ -244,7 +244,7 @@ def layout(parts: Sequence[LawPart], of: Sizes, switched: Sequence[str] = ()) ->
         PlacedPart(
             part, inputs, tuple((name, n) for name, n in signals), _slots(part, inputs, sum(n for _, n in signals), place)
         )
-        for part, (inputs, signals) in zip(parts, of, strict=True)
+        for part, (inputs, signals) in zip(parts, output_sizes, strict=True)
     )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
     modes = place([0.0] * len(switched))

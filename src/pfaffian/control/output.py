@@ -45,7 +45,7 @@ GAINS = ("stiffness", "damping", "inertia")
 
 
 class Kind(NamedTuple):
-    """A kind of output: the group of motions it takes from the motion of a body.
+    """A kind of output: the part of the motion of a body that it describes, and its group.
 
     group: name of the group in the table of subgroups.   shape: of the matrix that represents an element of the group.
     pose: function of this matrix and a corner entry, 1 or for a rate 0, that returns the (4, 4) matrix in SE(3).
@@ -263,11 +263,11 @@ def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
     """
     gamma, rate = goal[0], goal[1]
     R, R_dot = gamma[:3, :3], rate[:3, :3]
-    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # nonzero for a reflection too
-    bent = R.T @ R_dot
-    off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), third, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
-    stretched = ca.vec(bent + bent.T) / (1 + ca.norm_fro(R_dot))
-    return ca.mmax(ca.fabs(ca.vertcat(off, stretched))) > LEFT_GROUP
+    z_error = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # nonzero for a reflection too
+    w_hat = R.T @ R_dot
+    off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), z_error, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
+    symmetric = ca.vec(w_hat + w_hat.T) / (1 + ca.norm_fro(R_dot))
+    return ca.mmax(ca.fabs(ca.vertcat(off, symmetric))) > LEFT_GROUP
 
 
 class Moving(NamedTuple):
@@ -325,16 +325,18 @@ def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> Ser
     """
     group = o.group
     axes, S = list(group.axes), group.S
-    gamma, rate, bend = goal
-    back = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
-    eta, bent = (se3.vee(x)[axes] for x in (back @ rate, back @ bend - (back @ rate) @ (back @ rate)))
+    gamma, gamma_dot, gamma_ddot = goal
+    inverse = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
+    eta, eta_dot = (
+        se3.vee(x)[axes] for x in (inverse @ gamma_dot, inverse @ gamma_ddot - (inverse @ gamma_dot) @ (inverse @ gamma_dot))
+    )
     r_e = se3.compose(R.T, -(R.T @ p), gamma[:3, :3], gamma[:3, 3])
-    xi_e, carry = ca.SX(group.log(*r_e)), (se3.Ad(*r_e) @ S)[axes, :]
-    carried = carry @ eta
+    xi_e, adjoint = ca.SX(group.log(*r_e)), (se3.Ad(*r_e) @ S)[axes, :]
+    carried = adjoint @ eta
     v_e = V - carried
     pull = group.dexp_right_inv(-xi_e).T @ (o.stiffness @ xi_e) - o.damping @ v_e
     bracket = (se3.ad(S @ V) @ (S @ carried))[axes]
-    nu = solve_definite(o.inertia, pull) - bracket + carry @ bent
+    nu = solve_definite(o.inertia, pull) - bracket + adjoint @ eta_dot
     value = (ca.dot(xi_e, o.stiffness @ xi_e) + ca.dot(v_e, o.inertia @ v_e)) / 2
     return ServoLaw(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
 

@@ -131,10 +131,10 @@ class PairMotion(NamedTuple):
     J_dot: ca.SX
 
 
-def motion_of(k: Kinematics, of: Pair) -> PairMotion:
+def motion_of(k: Kinematics, p: Pair) -> PairMotion:
     """The motion of a pair at the kinematics k."""
     s = at_new_symbols(k)
-    G, J = s.relative(of.body, of.seen_from)
+    G, J = s.relative(p.body, p.seen_from)
     return PairMotion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
 
@@ -191,10 +191,10 @@ def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceM
     rate = ca.SX.sym("rate", m.nq)
     inverse = pseudo_inverse(s)
     v = ca.densify(inverse @ rate)
-    bend = ca.jtimes(ca.densify(s.kinematic_matrix @ s.v), s.q, s.q_dot)
+    K_dot_v = ca.jtimes(ca.densify(s.kinematic_matrix @ s.v), s.q, s.q_dot)
     f = ca.Function("v_R", [s.q, rate, m.p_symbols], [v])
     v_R = ca.SX(f(x.value, x.rate, m.p_symbols))
-    f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(inverse @ (rate - bend))])
+    f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(inverse @ (rate - K_dot_v))])
     v_R_dot = ca.SX(f(x.value, v_R, x.acceleration, m.p_symbols))
     return ReferenceMotion(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot, off)
 
@@ -214,39 +214,39 @@ class Prototype(NamedTuple):
 class _Error(NamedTuple):
     """The error of one pair.
 
-    of: the pair.   here, there: its motion at the machine and at the reference.   back: (4, 4) G_E^-1.   carry: (6, 6)
-    Ad(G_E^-1).
+    pair: the pair.   motion, reference: its motion at the machine and at the reference.   inverse: (4, 4) G_E^-1.
+    adjoint: (6, 6) Ad(G_E^-1).
     """
 
-    of: Pair
-    here: PairMotion
-    there: PairMotion
-    back: ca.SX
-    carry: ca.SX
+    pair: Pair
+    motion: PairMotion
+    reference: PairMotion
+    inverse: ca.SX
+    adjoint: ca.SX
 
     @property
-    def pull(self) -> ca.SX:
+    def force(self) -> ca.SX:
         """(6, 1) fKbar of the pair along twists: vee2((1 - G_E^-1) Kbar'), or <G_E - 1, G_E hat(.)> for a stiffness (6, 6)."""
-        if self.of.stiffness.shape == (4, 4):
-            return se3.vee2((ca.SX.eye(4) - self.back) @ self.of.stiffness)
+        if self.pair.stiffness.shape == (4, 4):
+            return se3.vee2((ca.SX.eye(4) - self.inverse) @ self.pair.stiffness)
         R, _ = self.pose
-        return se3.pull(self.of.stiffness, self.off, R)
+        return se3.pull(self.pair.stiffness, self.deviation, R)
 
     @property
     def potential(self) -> ca.SX:
         """(1, 1) potential <G_E - 1, G_E - 1> / 2 [J]."""
-        if self.of.stiffness.shape == (4, 4):
-            return _norm(ca.SX.eye(4) - self.back, self.of.stiffness)
-        return se3.inner(self.of.stiffness, self.off, self.off) / 2
+        if self.pair.stiffness.shape == (4, 4):
+            return _norm(ca.SX.eye(4) - self.inverse, self.pair.stiffness)
+        return se3.inner(self.pair.stiffness, self.deviation, self.deviation) / 2
 
     @property
     def pose(self) -> tuple[ca.SX, ca.SX]:
         """Rotation and position of G_E."""
-        R = self.back[:3, :3].T
-        return R, -(R @ self.back[:3, 3])
+        R = self.inverse[:3, :3].T
+        return R, -(R @ self.inverse[:3, 3])
 
     @property
-    def off(self) -> tuple[ca.SX, ca.SX]:
+    def deviation(self) -> tuple[ca.SX, ca.SX]:
         """The rotational and the translational part of G_E - 1."""
         R, p = self.pose
         return R - ca.SX.eye(3), p
@@ -255,11 +255,11 @@ class _Error(NamedTuple):
 def _errors(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair]) -> list[_Error]:
     """The error of each pair between the machine k and its reference k_R."""
     errors = []
-    for of in pairs:
-        here, there = motion_of(k, of), motion_of(k_R, of)
-        R, p = here.G[:3, :3], here.G[:3, 3]
-        back = se3.homogeneous(*se3.compose(R.T, -(R.T @ p), there.G[:3, :3], there.G[:3, 3]))
-        errors.append(_Error(of, here, there, back, se3.Ad(back[:3, :3], back[:3, 3])))
+    for p in pairs:
+        motion, reference = motion_of(k, p), motion_of(k_R, p)
+        R, r = motion.G[:3, :3], motion.G[:3, 3]
+        inverse = se3.homogeneous(*se3.compose(R.T, -(R.T @ r), reference.G[:3, :3], reference.G[:3, 3]))
+        errors.append(_Error(p, motion, reference, inverse, se3.Ad(inverse[:3, :3], inverse[:3, 3])))
     return errors
 
 
@@ -308,27 +308,27 @@ def prototype_terms(
     v, v_R, n = k.v, goal.k.v, k.mechanism.nv
     M, b, kinetic, potential = ca.SX(n, n), ca.SX(n, 1), ca.SX(0), ca.SX(0)
     for e in errors:
-        M += e.here.J.T @ spatial(e.of.inertia) @ e.here.J
-        b += e.here.J.T @ e.pull
+        M += e.motion.J.T @ spatial(e.pair.inertia) @ e.motion.J
+        b += e.motion.J.T @ e.force
         potential += e.potential
     if approach == "energy":
         f, kinetic = _by_energy(k, goal, errors, M, transport)
         return Prototype(M, ca.densify(b + f), kinetic + potential, potential)
     for e in errors:
-        here, there = e.here, e.there
-        xi, xi_R = here.J @ v, there.J @ v_R
-        a, a_R = here.J_dot @ v, there.J @ goal.v_dot + there.J_dot @ v_R
+        motion, reference = e.motion, e.reference
+        xi, xi_R = motion.J @ v, reference.J @ v_R
+        a, a_R = motion.J_dot @ v, reference.J @ goal.v_dot + reference.J_dot @ v_R
         if approach == "particle":
             X, X_R = se3.hat(xi), se3.hat(xi_R)
-            slip = X - e.back @ X_R
-            slip_rate = se3.hat(a) + X @ X - e.back @ (se3.hat(a_R) + X_R @ X_R)
-            b += here.J.T @ se3.vee2(slip @ e.of.damping + slip_rate @ e.of.inertia)
-            kinetic += _norm(slip, e.of.inertia)
+            slip = X - e.inverse @ X_R
+            slip_rate = se3.hat(a) + X @ X - e.inverse @ (se3.hat(a_R) + X_R @ X_R)
+            b += motion.J.T @ se3.vee2(slip @ e.pair.damping + slip_rate @ e.pair.inertia)
+            kinetic += _norm(slip, e.pair.inertia)
         else:
-            I, carried = spatial(e.of.inertia), e.carry @ xi_R
+            I, carried = spatial(e.pair.inertia), e.adjoint @ xi_R
             xi_E = xi - carried
-            inertial = I @ (a - e.carry @ a_R + se3.ad(xi_E) @ carried) - se3.ad_transpose(xi_E, I @ xi_E)
-            b += here.J.T @ (spatial(e.of.damping) @ xi_E + inertial)
+            inertial = I @ (a - e.adjoint @ a_R + se3.ad(xi_E) @ carried) - se3.ad_transpose(xi_E, I @ xi_E)
+            b += motion.J.T @ (spatial(e.pair.damping) @ xi_E + inertial)
             kinetic += ca.dot(xi_E, I @ xi_E) / 2
     return Prototype(M, ca.densify(b), kinetic + potential, potential)
 
@@ -342,14 +342,14 @@ def _by_energy(
 ) -> tuple[ca.SX, ca.SX]:
     """The forces cbar + fDbar and the kinetic energy Tbar of the approach "energy". [konz25 (4.66g-i)]"""
     n = k.mechanism.nv
-    Q, turning = transported(k, goal, [e.of for e in errors], transport)
+    Q, Q_dot_v = transported(k, goal, [e.pair for e in errors], transport)
     v_E = k.v - Q @ goal.k.v
     C, D = ca.SX(n, n), ca.SX(n, n)
     for e in errors:
-        J, I = e.here.J, spatial(e.of.inertia)
-        C += J.T @ (I @ e.here.J_dot + _skew(e.of.inertia, J @ k.v) @ J)
-        D += J.T @ spatial(e.of.damping) @ J
-    return (C + D) @ v_E - M @ (Q @ goal.v_dot + turning), ca.dot(v_E, M @ v_E) / 2
+        J, I = e.motion.J, spatial(e.pair.inertia)
+        C += J.T @ (I @ e.motion.J_dot + _skew(e.pair.inertia, J @ k.v) @ J)
+        D += J.T @ spatial(e.pair.damping) @ J
+    return (C + D) @ v_E - M @ (Q @ goal.v_dot + Q_dot_v), ca.dot(v_E, M @ v_E) / 2
 
 
 def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
@@ -377,11 +377,11 @@ def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transpo
     if Q.shape != (n, n):
         raise ModelError(f"transport must give Q ({n}, {n}), got {Q.shape}")
     v_R = ca.SX.sym("v_R", n)
-    turning = ca.jtimes(Q @ v_R, s.q, s.q_dot) + ca.jtimes(Q @ v_R, s_R.q, s_R.q_dot)
+    Q_dot_v = ca.jtimes(Q @ v_R, s.q, s.q_dot) + ca.jtimes(Q @ v_R, s_R.q, s_R.q_dot)
     p = k.mechanism.p_symbols
-    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, v_R, p], [Q, ca.densify(turning)])
-    Q, turning = f.call([k.q, k.v, goal.k.q, goal.k.v, goal.k.v, p])
-    return Q, turning
+    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, v_R, p], [Q, ca.densify(Q_dot_v)])
+    Q, Q_dot_v = f.call([k.q, k.v, goal.k.q, goal.k.v, goal.k.v, p])
+    return Q, Q_dot_v
 
 
 def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca.SX) -> ca.SX:
@@ -408,10 +408,10 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
         >>> [float(control.transport_error(here, there, [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
         [0.0, 1.5]
     """
-    off = ca.SX(k.mechanism.nv, 1)
+    residual = ca.SX(k.mechanism.nv, 1)
     for e in _errors(k, k_R, pairs):
-        off += (e.here.J @ Q - e.carry @ e.there.J).T @ e.pull
-    return ca.densify(off)
+        residual += (e.motion.J @ Q - e.adjoint @ e.reference.J).T @ e.force
+    return ca.densify(residual)
 
 
 def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[[Kinematics, Kinematics], ca.SX]:
@@ -455,9 +455,9 @@ def _transport(s: Kinematics, s_R: Kinematics, pairs: list[Pair]) -> ca.SX:
     n = s.mechanism.nv
     S, rhs = ca.SX(n, n), ca.SX(n, n)
     for e in _errors(s, s_R, pairs):
-        JK = e.here.J.T @ spatial(e.of.stiffness)
-        S += JK @ e.here.J
-        rhs += JK @ (e.carry @ e.there.J - e.here.J)
+        JK = e.motion.J.T @ spatial(e.pair.stiffness)
+        S += JK @ e.motion.J
+        rhs += JK @ (e.adjoint @ e.reference.J - e.motion.J)
     return ca.SX.eye(n) + solve_semidefinite(ca.densify(S), ca.densify(rhs), RANK_TOLERANCE).x
 
 

@@ -193,9 +193,9 @@ def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, redundant: bool) -> Nearest
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
     # The second step is so small that much of it is rounding. The status is therefore that of the first search, except that
     # the second result is checked against the rows.
-    ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
-    missed = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
-    return second._replace(status=ca.if_else(ended, ca.if_else(missed, INACCURATE, first.status), second.status))
+    finished = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
+    violated = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
+    return second._replace(status=ca.if_else(finished, ca.if_else(violated, INACCURATE, first.status), second.status))
 
 
 def _power(
@@ -209,10 +209,15 @@ def _power(
     """The rate of Wbar along motion and reference [W]."""
     s, s_R, v_R_dot = at_new_symbols(k), at_new_symbols(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
     W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
-    bend = ca.SX.sym("v_dot", k.mechanism.nv)
-    rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
+    acceleration = ca.SX.sym("v_dot", k.mechanism.nv)
+    rate = (
+        ca.jtimes(W, s.q, s.q_dot)
+        + ca.jtimes(W, s_R.q, s_R.q_dot)
+        + ca.jtimes(W, s.v, acceleration)
+        + ca.jtimes(W, s_R.v, v_R_dot)
+    )
     p = k.mechanism.p_symbols
-    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
+    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, acceleration, p], [rate])
     return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
 
 

@@ -76,14 +76,14 @@ def tracking(
         split = len(reference.w_names)
         goal = _setpoint(terms, reference, w[:split, 0])
         K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - goal.value, terms.v - goal.rate
-        pull = goal.rate - K_p * e
-        off = x.y - x.W.T @ pull
-        eps = r.P @ off
-        # P d(off)/dt = P y_dot - P (W^T pull)_dot; P P_dot off comes from the rotation of the null space.
-        pull_dot = x.W_dot.T @ pull + x.W.T @ (goal.acceleration - K_p * e_dot)
-        turning = projector_rate(terms, x) @ off
+        target = goal.rate - K_p * e
+        deviation = x.y - x.W.T @ target
+        eps = r.P @ deviation
+        # P d(deviation)/dt = P y_dot - P (W^T target)_dot; P P_dot deviation comes from the rotation of the null space.
+        target_dot = x.W_dot.T @ target + x.W.T @ (goal.acceleration - K_p * e_dot)
+        turning = projector_rate(terms, x) @ deviation
         # The applied force must supply u_r = P (y_dot + Gamma y) in addition to the velocity-free part of c.
-        u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
+        u_r = r.P @ (target_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
         return _apply(terms, x, r, u_r, request, w[split:, 0])._replace(signals={"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())

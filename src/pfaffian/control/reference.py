@@ -81,20 +81,20 @@ def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
     With n = q / |q| and P = 1 - n n^T: n_dot = P q_dot / |q|, n_ddot = (P q_ddot - 2 n^T q_dot n_dot) / |q| - |n_dot|^2 n.
     A quaternion of zero length (`no_direction`) is replaced by the identity. Raises ModelError: it is zero for all t.
     """
-    q, rate, bend = (ca.densify(ca.SX(part))[turn, 0] for part in x)
+    q, rate, acceleration = (ca.densify(ca.SX(part))[turn, 0] for part in x)
     zero = no_direction(x, turn)
     if q.is_constant() and ca.evalf(zero):
         raise ModelError(f"{what}: its quaternion is zero, which is no attitude; the identity is [0, 0, 0, 1]")
     # Divide all three by the largest entry of q, so that no square is too large or too small for a double.
     scale = ca.if_else(zero, 1, 1 / ca.mmax(ca.fabs(q)))
-    q, rate, bend = ca.if_else(zero, ca.DM([0, 0, 0, 1]), q * scale), rate * scale, bend * scale
+    q, rate, acceleration = ca.if_else(zero, ca.DM([0, 0, 0, 1]), q * scale), rate * scale, acceleration * scale
     size = ca.norm_2(q)
     n = q / size
     slope = ca.dot(n, rate)
     n_dot = (rate - slope * n) / size
-    n_bend = (bend - ca.dot(n, bend) * n - 2 * slope * n_dot) / size - ca.dot(n_dot, n_dot) * n
+    n_ddot = (acceleration - ca.dot(n, acceleration) * n - 2 * slope * n_dot) / size - ca.dot(n_dot, n_dot) * n
     parts = [ca.SX(ca.densify(ca.SX(part))) for part in x]
-    for part, unit in zip(parts, (n, n_dot, n_bend), strict=True):
+    for part, unit in zip(parts, (n, n_dot, n_ddot), strict=True):
         part[turn, 0] = unit
     return Setpoint(*parts)
 

@@ -60,14 +60,14 @@ def turning_series(
     """
     what = "turning_series"
     given = {"duration": duration, "step": step, "gravity": gravity, "drag": drag, "heading": heading}
-    T, h, g, slowing, nose = (named_float(x, f"{what}: {n}") for n, x in given.items())
+    T, h, g, drag_rate, start_heading = (named_float(x, f"{what}: {n}") for n, x in given.items())
     n = _steps(T, h, what)
     if callable(position):
-        check_thrust(position, T, gravity=g, drag=slowing)
+        check_thrust(position, T, gravity=g, drag=drag_rate)
         path = _of_function(lambda t: moving(position, t, 3, f"{what}: position", 4), n, h)
     else:
         path = _of_samples(position, T, n, f"{what}: position")
-    force = path[2:] + slowing * path[1:4]
+    force = path[2:] + drag_rate * path[1:4]
     force[0, :, 2] += g
     check_carried(np.linalg.norm(force[0], axis=1) / g, h / 2 * np.arange(2 * n + 1), what)
     z = _directions(force)
@@ -77,7 +77,7 @@ def turning_series(
     else:
         w_z = np.array([named_float(turning, f"{what}: turning"), 0.0])
     about = np.broadcast_to(w_z.reshape(2, -1, 1), (2, 2 * n + 1, 1))
-    attitudes = _integrated(z, about[0], h, nose)
+    attitudes = _integrated(z, about[0], h, start_heading)
     return _series(path[:, ::2], attitudes, z[:, ::2], about[:, ::2])
 
 
@@ -188,14 +188,14 @@ def _series(path: np.ndarray, q: np.ndarray, z: np.ndarray, w_z: np.ndarray) -> 
     path: (5, samples, 3) position and its derivatives.   q: (samples, 4) quaternions.   z: (3, samples, 3) direction of the
     thrust and its derivatives.   w_z: (2, samples, 1) turning rate and its derivative.
     """
-    x, rate, bend = ca.SX.sym("q", 4), ca.SX.sym("z_dot", 3), ca.SX.sym("z_bend", 3)
+    x, rate, acceleration = ca.SX.sym("q", 4), ca.SX.sym("z_dot", 3), ca.SX.sym("z_bend", 3)
     turn = ca.SX.sym("w_z", 2)
     q_dot, w = _turning(x, rate, turn[0])
     # The time derivatives of w_x = -R_y^T z_dot and w_y = R_x^T z_dot, where R_x and R_y turn with w.
-    w_dot = _turning(x, bend, turn[1])[1] + turn[0] * ca.vertcat(w[1], -w[0], 0)
-    f = ca.Function("rates", [x, rate, bend, turn], [q_dot, so3.quat_rate(x) @ w_dot + so3.quat_rate(q_dot) @ w])
-    q_dots, q_bends = (np.array(y).T for y in f.map(len(q))(q.T, z[1].T, z[2].T, w_z[:, :, 0]))
-    return np.hstack([path[0], q, path[1], q_dots, path[2], q_bends])
+    w_dot = _turning(x, acceleration, turn[1])[1] + turn[0] * ca.vertcat(w[1], -w[0], 0)
+    f = ca.Function("rates", [x, rate, acceleration, turn], [q_dot, so3.quat_rate(x) @ w_dot + so3.quat_rate(q_dot) @ w])
+    q_dots, q_ddots = (np.array(y).T for y in f.map(len(q))(q.T, z[1].T, z[2].T, w_z[:, :, 0]))
+    return np.hstack([path[0], q, path[1], q_dots, path[2], q_ddots])
 
 
 def _turning(q: ca.SX, z_dot: ca.SX, w_z: ca.SX) -> tuple[ca.SX, ca.SX]:
