@@ -102,7 +102,7 @@ BAD = {  # what -> (call, error, words in order: who, and the way out)
     "limits that exclude every input": (
         lambda: flown(hovering(), pvtol(), limits=([[1.0, 0], [-1.0, 0]], [1.0, -2.0])),
         StoppedError,
-        r"no input is within the limits.*widen them.*rows 0, 1 contradict each other, of right",
+        r"no input is within the limits.*widen them.*rows 0, 1 contradict each other; they limit right",
     ),
     "free fall": (lambda: control.check_thrust(falling, 2.0), pf.ModelError, r"free fall"),
     "free fall of a turning series": (lambda: control.turning_series(falling, 2.0, 0.01), pf.ModelError, r"free fall"),

@@ -18,7 +18,7 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 REDUNDANT = 1e-9
-"""A motor counts as redundant if the motion that other motors cannot produce is below this fraction of its motion, squared."""
+"""A motor counts as redundant if the fraction of its motion that other motors cannot produce, squared, is below this."""
 
 
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:

@@ -243,7 +243,7 @@ def _contradicting(limits: Any) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         active = [i for i, row in enumerate(x["rows"]) if row[-1]]
         motors = [n for i, n in enumerate(m.motor_names) if np.any(x["rows"][active, i])]
-        return f"rows {', '.join(map(str, active))} contradict each other, of {', '.join(motors) or 'no actuator'}"
+        return f"rows {', '.join(map(str, active))} contradict each other; they limit {', '.join(motors) or 'no actuator'}"
 
     return Reason({"rows": rows}, words)
 

@@ -119,15 +119,15 @@ def of_configuration(m: Mechanism, reference: Reference, t: ca.SX, w: ca.SX) -> 
     """
     x = reference.at(t, w)
     if reference.size != m.nq:
-        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: all are needed")
-    left = [no_direction(x, turn) for turn in m.quaternions.values()]
-    left += [_leaves(m, c, x) for c in m.coordinates if c.phi is not None]
+        raise ModelError(f"the reference has {reference.size} numbers, but the configuration of {m.name!r} has {m.nq}")
+    invalid = [no_direction(x, turn) for turn in m.quaternions.values()]
+    invalid += [_leaves(m, c, x) for c in m.coordinates if c.phi is not None]
     for name, turn in m.quaternions.items():
         x = of_unit_length(x, turn, f"the reference of joint {name!r}")
-    for name, off in zip(places(m), left, strict=True):
+    for name, off in zip(places(m), invalid, strict=True):
         if (never := at_defaults(ca.SX(off))) is not None and never.item():
             raise ModelError(f"the reference of {name} is no configuration: it leaves phi(q) = 0 by more than {LEFT:g}")
-    return x, ca.vertcat(NO_ENTRIES, *left)
+    return x, ca.vertcat(NO_ENTRIES, *invalid)
 
 
 def _leaves(m: Mechanism, c: Coordinates, x: Setpoint) -> ca.SX:

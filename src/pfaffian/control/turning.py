@@ -76,9 +76,9 @@ def turning_series(
         w_z = _of_function(lambda t: moving(spin, t, 1, f"{what}: turning", 1), n, h)
     else:
         w_z = np.array([named_float(turning, f"{what}: turning"), 0.0])
-    about = np.broadcast_to(w_z.reshape(2, -1, 1), (2, 2 * n + 1, 1))
-    attitudes = _integrated(z, about[0], h, start_heading)
-    return _series(path[:, ::2], attitudes, z[:, ::2], about[:, ::2])
+    turn_rates = np.broadcast_to(w_z.reshape(2, -1, 1), (2, 2 * n + 1, 1))
+    attitudes = _integrated(z, turn_rates[0], h, start_heading)
+    return _series(path[:, ::2], attitudes, z[:, ::2], turn_rates[:, ::2])
 
 
 def _steps(T: float, h: float, what: str) -> int:
@@ -167,14 +167,14 @@ def _integrated(z: np.ndarray, w_z: np.ndarray, h: float, heading: float) -> np.
     z: (3, 2 n + 1, 3) direction of the thrust and its derivatives, at half steps.   w_z: (2 n + 1, 1) turning rate.
     h: step [s].   heading: at the start [rad].
     """
-    q, z_dot, about = ca.SX.sym("q", 4), ca.SX.sym("z_dot", 3, 3), ca.SX.sym("w_z", 3)
+    q, z_dot, turn_rates = ca.SX.sym("q", 4), ca.SX.sym("z_dot", 3, 3), ca.SX.sym("w_z", 3)
     end = ca.SX.sym("z", 3)
-    k1 = _turning(q, z_dot[:, 0], about[0])[0]
-    k2 = _turning(q + h / 2 * k1, z_dot[:, 1], about[1])[0]
-    k3 = _turning(q + h / 2 * k2, z_dot[:, 1], about[1])[0]
-    k4 = _turning(q + h * k3, z_dot[:, 2], about[2])[0]
+    k1 = _turning(q, z_dot[:, 0], turn_rates[0])[0]
+    k2 = _turning(q + h / 2 * k1, z_dot[:, 1], turn_rates[1])[0]
+    k3 = _turning(q + h / 2 * k2, z_dot[:, 1], turn_rates[1])[0]
+    k4 = _turning(q + h * k3, z_dot[:, 2], turn_rates[2])[0]
     q_next = _along(end, q + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
-    step = ca.Function("onward", [q, z_dot[:, 0], z_dot[:, 1], z_dot[:, 2], about, end], [q_next])
+    step = ca.Function("onward", [q, z_dot[:, 0], z_dot[:, 1], z_dot[:, 2], turn_rates, end], [q_next])
     start = _along(ca.DM(z[0, 0]), ca.DM([0, 0, np.sin(heading / 2), np.cos(heading / 2)]))
     rates = [z[1, i : i + len(z[1]) - 2 + (i == 2) : 2].T for i in range(3)]
     turns = np.hstack([w_z[:-2:2], w_z[1:-1:2], w_z[2::2]]).T
