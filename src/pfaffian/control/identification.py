@@ -90,9 +90,9 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
     Args:
         equations: LinearEquations with n r > k.
         instruments: LinearEquations of the same shape, whose b is not used; None for the equations themselves.
-        together: number of samples over which errors may be correlated; errors further apart count as independent. The middle
-            factor of the covariance is estimated from sums of the errors over this many samples (Bartlett's window). Where a
-            filter correlates the errors, take a few times the filter's window; default 1.
+        together: least distance, in samples, at which errors count as independent of each other. The middle factor of the
+            covariance is estimated from sums of the errors over this many samples (Bartlett's window). Where a filter
+            correlates the errors, take a few times the filter's window; default 1.
     Returns:
         Estimate.
     Raises ModelError: other shapes; too few rows; parameters that the rows do not determine, which the message names.

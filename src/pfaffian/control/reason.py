@@ -116,9 +116,9 @@ def ended(m: Mechanism, law: Control, t: np.ndarray, step: float, p: np.ndarray)
 
 
 def mainly(w: np.ndarray, names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """The names of the largest entries of w (n,) by absolute value, the largest first and equal ones in the order of `names`.
+    """The names of the entries of w (n,) that are at least SHARE of the largest by absolute value, separated by commas.
 
-    most: largest number of names.
+    The largest comes first; equal ones are in the order of `names`.   most: largest number of names.
     """
     part = _parts(w)
     return ", ".join([names[i] for i in np.argsort(-part, kind="stable") if part[i] >= SHARE][:most])
