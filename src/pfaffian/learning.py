@@ -1,6 +1,6 @@
-"""Machines for reinforcement learning; needs the package gymnasium.
+"""Environments for reinforcement learning; they need the package gymnasium.
 
-vector_environment        many machines of one kind, as Gymnasium's vector environments
+vector_environment        many copies of a machine as a vector environment of Gymnasium
 """
 
 from pfaffian.simulate.environment import vector_environment as vector_environment

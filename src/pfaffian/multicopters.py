@@ -1,9 +1,9 @@
-"""Ready-made machines that fly by propellers, and what their propellers can do.
+"""Ready-made machines that fly by propellers, and the limits of their propellers.
 
 multicopter, thrust_multicopter, bicopter      machines
-QUADCOPTER, TRICOPTER                          parameters of two that were built, for `multicopter`
-thrust_polygon                                 limits of propellers that tilt
-bicopter_coupling_length                       how far propellers push sideways as they turn a bicopter
+QUADCOPTER, TRICOPTER                          parameters of two real machines, as arguments of `multicopter`
+thrust_polygon                                 limits of the inputs of propellers that tilt
+bicopter_coupling_length                       how much the inputs of a bicopter push it sideways as they turn it
 
 Example:
     >>> import pfaffian as pf

@@ -1,7 +1,7 @@
-"""Contacts with the plane of a body that roll, or slide in one direction only, as constraints of a mechanism.
+"""Constraints of bodies that roll on a plane, or slide on it in one direction only. The plane may belong to a moving body.
 
 disk, sphere, ellipsoid   contact without slip: two constraints, for constraints=[*disk(...)]
-wheel                     no slip alone, for a wheel that a machine carries
+wheel                     no slip only, for a wheel whose height the machine determines
 knife_edge                no sideways motion: a blade, skate or keel
 """
 

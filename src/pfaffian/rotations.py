@@ -1,7 +1,8 @@
-"""The rotation nearest to a matrix or to pairs of directions.
+"""Rotations nearest to a matrix or to pairs of directions.
 
-nearest_rotation, special_polar      to a matrix
-wahba, critical_rotations            to directions
+nearest_rotation, special_polar      the rotation nearest to a matrix
+wahba                                the rotation that best maps directions onto others
+critical_rotations                   all rotations at which -tr(P R), the cost of these problems, is stationary
 """
 
 from pfaffian.model.rotations import critical_rotations as critical_rotations

@@ -12,7 +12,7 @@ import pytest
 import pfaffian as pf
 from pfaffian import control
 from pfaffian.control.allocation import allocate
-from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
+from pfaffian.control.motors import accelerations, limit_rows, motors_are_redundant
 from pfaffian.control.prototype import prototype_terms, reference_motion
 from pfaffian.control.prototype_tracking import _within
 from pfaffian.maths.qp import INACCURATE, SLIGHT, SOLVED
@@ -151,7 +151,7 @@ def states(m: pf.Mechanism, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 @pytest.mark.parametrize("name", DRONES)
 def test_inputs_are_the_smallest_of_those_that_move_alike(name):
     m, spare = DRONES[name]
-    assert motors_to_spare(m) is spare
+    assert motors_are_redundant(m) is spare
     for q, v in states(m, 4):
         u, faults, S, M, force = at(name, None, q, v)
         assert not faults.any()
@@ -207,7 +207,7 @@ def _slope(S, M, force, u, low, high) -> tuple[np.ndarray, np.ndarray]:
 def test_limits_that_the_second_search_misses_are_no_solution():
     """Inputs wanted far beyond the limits of motors to spare: an answer that is called solved satisfies each row."""
     H, u0, l, sides = ca.SX.sym("H", 4, 4), ca.SX.sym("u0", 4), ca.SX.sym("l", 8), np.vstack([np.eye(4), -np.eye(4)])
-    found = _within(H, u0, ca.SX(sides), l, spare=True)
+    found = _within(H, u0, ca.SX(sides), l, redundant=True)
     solve = ca.Function("solve", [H, u0, l], [found.u, found.status])
     random, count = np.random.default_rng(0), 1500
     A = random.integers(-2, 3, size=(count, 2, 4)).astype(float)

@@ -516,11 +516,11 @@ WRONG = {
     ),
     "a state called as a signal": (
         lambda: run(control.discrete(lambda s: Command(s.u, signals={"i": 1}, d_next={"i": 0}), 1.0, state={"i": 0})),
-        "its state and a signal are called 'i'",
+        "its state and a signal are both called 'i'",
     ),
     "a state called as an input": (
         lambda: run(control.discrete(lambda s: Command(s.u, d_next={"i": 0}), 1.0, state={"i": 0}, inputs=("i",)), u={"i": 0}),
-        "its state and an input are called 'i'",
+        "its state and an input are both called 'i'",
     ),
     "one alone": (lambda: control.several(a=LAW), "two laws or more"),
     "several functions": (lambda: control.several(a=LAW, b=feedback), "b: a control law is needed"),

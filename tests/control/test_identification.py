@@ -57,7 +57,7 @@ def test_errors_that_hang_together():
     without = inside([least_squares(LinearEquations(A, b)) for b in noisy], x)
     found = [least_squares(LinearEquations(A, b), together=6 * m) for b in noisy]
     assert without.max() < 0.6 and np.abs(inside(found, x) - 0.95).max() < 0.06
-    spread = found_by.SURE * np.std([e.value for e in found], axis=0)
+    spread = found_by.QUANTILE * np.std([e.value for e in found], axis=0)
     close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half the intervals")
 
 
@@ -272,7 +272,7 @@ def test_every_number_that_cannot_be_found_is_named():
     with pytest.raises(pf.ModelError) as caught:
         least_squares(LinearEquations(A, a, tuple("klmnopqr")))
     said = str(caught.value)
-    assert "nothing of l, p;" in said and "do not tell k, m, n apart" in said and "do not tell o, r apart" in said
+    assert "do not depend on l, p;" in said and "do not tell k, m, n apart" in said and "do not tell o, r apart" in said
     assert " q" not in said
     x = pf.multicopters.QUADCOPTER
     still = [np.tile(random.normal(size=(1, k)), (40, 1)) for k in (3, 3, 3, 3, 3, 6)]
@@ -280,7 +280,7 @@ def test_every_number_that_cannot_be_found_is_named():
     with pytest.raises(pf.ModelError) as caught:
         least_squares(found_by.flight(*still, mass=x["mass"]))
     hovering = {"Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "d_x", "d_z", "d_x l_z", "Ups_x", "Ups_z"}
-    alone = set(str(caught.value).split("nothing of ")[1].split(";")[0].split(", "))
+    alone = set(str(caught.value).split("do not depend on ")[1].split(";")[0].split(", "))
     assert alone == hovering
 
 

@@ -121,7 +121,10 @@ def test_any_machine_with_one_input_has_the_poles_and_no_matching_force(n):
 WRONG = {
     "no poles at rest": (lambda: matched_placement([[1.0]], [[0.0]], [1.0], [0.5, -1]), "they are stable"),
     "poles of two": (lambda: matched_placement([[1.0]], [[0.0]], [1.0], [-1.0]), "2 poles are needed"),
-    "a frequency of its own": (lambda: matched_placement([[1.0]], [[2.0]], [1.0], [-1.0, -2.0]), "has by itself"),
+    "a frequency of its own": (
+        lambda: matched_placement([[1.0]], [[2.0]], [1.0], [-1.0, -2.0]),
+        "differs from the natural frequencies",
+    ),
     "out of reach": (
         lambda: matched_placement(np.eye(2), np.diag([0, 9.0]), [1.0, 0], [-1, -2, -3, -4]),
         "reaches every motion",
@@ -138,7 +141,7 @@ WRONG = {
     "no gravity": (lambda: hover_placement(POLES, gravity=0), "gravity must be above zero"),
     "a length that is none": (lambda: hover_placement(POLES, coupling_length="much"), "^hover_placement: coupling_length"),
     "a mass that is none": (lambda: hover_placement(POLES, mass="heavy"), "^hover_placement: mass"),
-    "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed so that"),
+    "hardly stable": (lambda: hover_placement([0.1 + 3j, 0.1 - 3j, -8, -9]), "cannot be placed unless"),
     "a wrong coupling": (lambda: two_mass_placement([-2] * 4, ratio=5.0, coupling=-1.0), "coupling has the sign"),
     "of two masses, unstable": (lambda: two_mass_placement([1, -2, -3, -4], ratio=5.0), "coefficient of their polynomial"),
     "of two masses, hardly stable": (lambda: two_mass_placement([0.1 + 3j, 0.1 - 3j, -8, -9], ratio=9.0), r"p1 p2 p3 - p1\^2"),

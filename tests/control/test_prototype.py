@@ -398,7 +398,7 @@ def test_spare_motors_share_the_load_and_stand_in_for_limited_ones():
 def test_limits_that_exclude_every_input_stop_the_run():
     limits = ([[0, 1.0], [1, 0], [0, -1], [-1, 0]], [3.0, 0.0, 3.0, -1.0])
     law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=limits)
-    with pytest.warns(pf.RunWarning, match="no input is within the limits.*rows 1, 3 contradict each other, of right"):
+    with pytest.warns(pf.RunWarning, match="no input is within the limits.*rows 1, 3 contradict each other; they limit right"):
         r = pf.run(pvtol(), duration=0.1, control=law)
     assert int(r.status) != 0
 
@@ -441,7 +441,7 @@ WRONG = {
     ),
     "reference": (
         lambda: pf.run(PLANAR, duration=0.1, control=control.prototype_tracking(hovering(), control.set_point([0.0]))),
-        "the reference has 1 numbers, the configuration of 'planar' 3",
+        "the reference has 1 numbers, but the configuration of 'planar' has 3",
     ),
     "no actuators": (
         lambda: pf.run(PLANAR.with_(actuators=()), duration=0.1, control=control.prototype_tracking(hovering(), REF)),

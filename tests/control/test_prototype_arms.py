@@ -155,7 +155,7 @@ def stopped(m: pf.Mechanism, pairs: list[control.Pair], q: np.ndarray) -> str:
 def test_joints_without_a_pair_are_named():
     m = ARMS["UR5"]
     said = stopped(m, between_links(m, inertia=np.ones(6))[:4], Aim(m).q)
-    named, _, some = said.partition("; it has some for ")
+    named, _, some = said.partition("; it has inertia for ")
     assert {"wrist_2_joint", "wrist_3_joint"} == set(named.split(", ")), said
     assert some.startswith("'shoulder_link' seen from ")
 
@@ -165,7 +165,7 @@ def test_what_a_tool_alone_leaves_free_is_named():
     m = ARMS["UR5"]
     q = np.array([0.3, -1.0, 1.2, 0.4, 0.0, 0.7])
     said = stopped(m, [control.pair("tool0", inertia=pm(1, moments=0.1), stiffness=pm(1, moments=0.1))], q)
-    named, _, some = said.partition("; it has some for ")
+    named, _, some = said.partition("; it has inertia for ")
     assert {"shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_3_joint"} == set(named.split(", ")), said
     assert some == "'tool0' seen from 'world'"
 

@@ -95,7 +95,7 @@ def test_nine_numbers_that_are_no_rotation_are_refused(case):
     """By the law, by the check before it, and by the question for feasibility."""
     m, reference = bell_by_matrix(), control.function_of_time(MATRICES[case], 9)
     law = control.prototype_tracking(OWN, reference, approach="body")
-    with pytest.warns(pf.RunWarning, match=r"the reference is no configuration .* it is that of coordinates 'R'"):
+    with pytest.warns(pf.RunWarning, match=r"the reference is no configuration .* it is the reference of coordinates 'R'"):
         r = pf.run(m, BEGIN.as_matrix().T.ravel(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.status) != 0 and (case != "longer after a while" or float(r.stopped) == pytest.approx(0.2, abs=0.011))
     with pytest.raises(pf.ModelError, match="leaves the configurations, by coordinates 'R'"):
@@ -125,7 +125,7 @@ def test_samples_of_nothing_are_refused():
 def test_a_quaternion_that_vanishes_on_the_way_is_named():
     reference = control.function_of_time(lambda t: ca.fmax(0.1 - t, 0) * turning(t), 4)
     law = control.prototype_tracking(OWN, reference)
-    with pytest.warns(pf.RunWarning, match=r"no configuration .*a quaternion is zero.* it is that of joint 'ball'"):
+    with pytest.warns(pf.RunWarning, match=r"no configuration .*a quaternion is zero.* it is the reference of joint 'ball'"):
         r = pf.run(bell(), BEGIN.as_quat(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.stopped) == pytest.approx(0.1, abs=0.011)
     with pytest.raises(pf.ModelError, match="or no configuration"):
@@ -141,7 +141,7 @@ def test_of_two_attitudes_the_one_that_vanishes_is_named():
         [control.pair("one", **gains), control.pair("two", **gains)],
         control.function_of_time(lambda t: ca.vertcat(0, 0, 0, 1, 0, 0, 0, ca.fmax(0.02 - t, 0)), 8),
     )
-    with pytest.warns(pf.RunWarning, match=r"a quaternion is zero.* it is that of joint 'second'(?! and)"):
+    with pytest.warns(pf.RunWarning, match=r"a quaternion is zero.* it is the reference of joint 'second'(?! and)"):
         pf.run(m, duration=0.05, step=0.01, control=law, backend="interpreter")
 
 

@@ -103,7 +103,7 @@ WRONG = {
     "no time constant": (lambda: reg.lag_step(0, 1, 0.1, time_constant=0.0), "time_constant must be above zero"),
     "no rate": (lambda: reg.lag_step(0, 1, 0.1, time_constant=1.0, rate=0.0), "rate must be above zero"),
     "no frequency": (lambda: reg.second_order_step(0, 0, 1, 0.1, frequency=-1.0), "frequency must be above zero"),
-    "overdamped": (lambda: reg.second_order_step(0, 0, 1, 0.1, frequency=1.0, damping=1.0), "lag_step is an actuator without"),
+    "overdamped": (lambda: reg.second_order_step(0, 0, 1, 0.1, frequency=1.0, damping=1.0), "without overshoot use lag_step"),
     "limits the wrong way round": (lambda: reg.pid_step(1, 1, 0, 0, 0.1, gain=1.0, limits=(1, -1)), "limits"),
     "smoothing of less": (lambda: reg.pid_step(1, 1, 0, 0, 0.1, gain=1.0, smoothing=-1.0), "smoothing must not be below zero"),
     "an odd battery": (lambda: reg.battery_voltage(1, 0, full=1.0, empty=2.0, resistance=0.0), "empty 2.0 is above full 1.0"),

@@ -101,9 +101,7 @@ def test_the_spline_is_that_of_scipy(n):
 
 def test_where_a_path_ends_is_said():
     """Its samples end with it, or it is refused; and `path_end` knows the heading that resulted."""
-    with pytest.raises(
-        pf.ModelError, match=r"every 0.3 s would end at t = 2.1 s and not with the path, at 2 s; take .* 0.28571"
-    ):
+    with pytest.raises(pf.ModelError, match=r"every 0.3 s would end at t = 2.1 s, but the path ends at 2 s; take .* 0.28571"):
         control.turning_series(position, T, 0.3, gravity=G)
     values = control.turning_series(position, T, H, heading=0.7, turning=spin, gravity=G, drag=DRAG)
     R, w = integrated(0.7, spin)

@@ -175,7 +175,7 @@ def test_wrong_matrices_are_named():
     K = form(random)
     for what in ("inertia", "damping"):
         own = [control.pair("b", inertia=pm(1.0, moments=1.0)), control.pair("b", **{what: K})]
-        with pytest.raises(pf.ModelError, match=f"pair 'b' seen from 'world': {what}: no points have one of 21 numbers"):
+        with pytest.raises(pf.ModelError, match=f"pair 'b' seen from 'world': {what}: points have no matrix"):
             control.prototype_tracking(own, goal, approach="particle")
     with pytest.raises(pf.ModelError, match=r"inertia: a \(4, 4\) or \(6, 6\) matrix is needed"):
         control.pair("b", inertia=np.eye(5))

@@ -237,7 +237,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "motor that leads": (lambda: lag(time_constant=0.0), r"time_constant must be above zero, got 0\.0"),
     "motor of negative rate": (lambda: lag(rate=-1.0), r"rate must be above zero, got -1\.0"),
     "actuator without frequency": (lambda: second(frequency=0.0), r"frequency must be above zero, got 0\.0"),
-    "actuator without overshoot": (lambda: second(damping=1.5), r"damping must be from 0 to below 1, got 1\.5; lag_step is"),
+    "actuator without overshoot": (lambda: second(damping=1.5), r"damping must be from 0 to below 1, got 1\.5; for an"),
     "battery of no size": (
         lambda: regulators.charge_step(1.0, 10.0, 0.1, capacity=0.0), r"capacity must be above zero, got 0\.0"),
     "battery upside down": (lambda: voltage(full=12.0), r"battery_voltage: empty 13\.2 is above full 12\.0"),

@@ -30,7 +30,7 @@ import numpy as np
 
 from pfaffian.control.allocation import weights
 from pfaffian.control.law import Command, Control, Fault, Reason, at_values, maker, motor_matrix, with_no_wrench
-from pfaffian.control.motors import accelerations, independent_motors, motors_to_spare
+from pfaffian.control.motors import accelerations, independent_motors, motors_are_redundant
 from pfaffian.control.output import (
     GAINS,
     KINDS,
@@ -343,7 +343,7 @@ def _damped_by_elimination(terms: Terms, x: Undriven, nu: ca.SX, d: ca.SX, W: ca
 def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
     """(motors, 1) W. Raises ModelError: some motors move the machine as others do."""
     m = terms.mechanism
-    if motors_to_spare(m):
+    if motors_are_redundant(m):
         raise ModelError(
             f"concurrent: rest_weight weights the rates along the motors, but some motors of {m.name!r} move it as others do, "
             "so that their rates are the same: leave out motors or rest_weight"
@@ -353,7 +353,7 @@ def _rest_weights(terms: Terms, x: Decoupling, weight: Any) -> ca.SX:
 
 def _shared(terms: Terms, x: Decoupling, tau: ca.SX, R: ca.SX) -> ca.SX:
     """u with O u = tau; the one with smallest u^T R u where motors move the machine alike."""
-    if not motors_to_spare(terms.mechanism):
+    if not motors_are_redundant(terms.mechanism):
         return solve_definite(x.motor_mobility, tau)
     unit = 1 / ca.sqrt(R)
     rows = orthogonalise(_by_column(x.motor_mobility, unit), ca.SX(x.motor_mobility.shape[0], 0), RANK_TOLERANCE)

@@ -1,21 +1,24 @@
-"""Parameters of a machine from measurements, by least squares, with confidence intervals. [konz25 5.2.3]
+"""Identification of a machine's parameters from measurements: least squares with confidence intervals. [konz25 5.2.3]
 
-least_squares                                                          parameters and their intervals from equations
+least_squares                                                          parameters with confidence intervals from equations
 thrust_scale, propeller_bench, servo_bench, bifilar_pendulum           equations of a bench test
 flight, propeller_wrench, FLIGHT                                       equations of a flight
-derivatives                                                            rates and accelerations from samples
+derivatives                                                            rates and accelerations of a sampled signal
 
-Equations of motion are linear in masses, inertias and coefficients: A x = b, with rows for each sample. `propeller_bench` and
-the others like it make such `LinearEquations` from measurements, `least_squares` solves them.
+Equations of motion are linear in masses, inertias and coefficients: A x = b, with one or more rows for each sample.
+`thrust_scale`, `propeller_bench`, `servo_bench`, `bifilar_pendulum` and `flight` build these `LinearEquations` from
+measurements, and `least_squares` solves them.
 
-Measurements are noisy. Noise in b spreads an estimate, and its interval says how far. Noise in A draws the estimate towards
-zero, as if A were larger than it is, and no interval says so: with one column of root mean square a and noise e, the part
-1 / (1 + (e / a)^2) of the number is left. Two things help: smoother measurements (a longer window of `derivatives`), and
-`instruments`, the same equations made from another measurement of the same motion, or from a simulation of it.
+Measurements are noisy. Noise in b scatters the estimate, and the confidence interval says by how much. Noise in A biases the
+estimate towards zero, which the interval does not show: where A is one column of root mean square a with noise of root mean
+square e, the estimate is 1 / (1 + (e / a)^2) times the true value. There are two remedies: smoother measurements (a longer
+window of `derivatives`), and `instruments`, the same equations built from another measurement of the same motion or from a
+simulation of it.
 
-Neither helps against what a window rounds off: products of smoothed signals are not the smoothed product. That is small while
-the machine moves slowly beside the window, and a bias of its own where it does not, as at a start in which servos jump: leave
-such moments out. Rows that miss by many times the deviation of their kind tell where they are.
+Neither remedy removes the error of the smoothing itself: the product of two smoothed signals is not their smoothed product.
+This error is small while the motion changes little within a window, and biases the estimate where the motion changes fast, for
+example when servos jump at a start. Leave such samples out; they show as rows whose residual is many times the standard
+deviation of their kind.
 
 Example:
     >>> import numpy as np
@@ -36,26 +39,26 @@ import numpy as np
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.number import floats, named_float
 
-SURE = 1.959963984540054
-"""Standard deviations to either side that contain 95 in 100 of normally distributed errors."""
+QUANTILE = 1.959963984540054
+"""Half the width of the 95 % interval of a normal distribution, in standard deviations."""
 
-APART = 1e-10
-"""Singular values below this part of the largest count as zero, for columns of unit length."""
+NEGLIGIBLE = 1e-10
+"""A singular value below this fraction of the largest one counts as zero; the columns have unit length."""
 
-MIXED = 1e-6
-"""Entries of the projector onto what the rows do not determine above this belong to numbers that depend on each other."""
+COUPLED = 1e-6
+"""Two parameters depend on each other if their entry in the projector onto the null space of the rows exceeds this."""
 
 BLOCK = 256
-"""Rows that are made orthonormal at a time."""
+"""Number of rows in each block of the QR factorisation."""
 
-TURNS = 3
-"""Iterations in which rows of different kinds are weighted by their residuals of the iteration before."""
+ITERATIONS = 3
+"""Iterations of reweighting: each divides a kind of row by the standard deviation of its residuals in the iteration before."""
 
 
 class LinearEquations(NamedTuple):
-    """A x = b: A (n, r, k) and b (n, r), r rows of different kinds for each of n samples; names of the k numbers x.
+    """Linear equations A x = b for k parameters x, with r rows of different kinds for each of n samples.
 
-    A (n, k) and b (n,) have one kind of row.
+    A: (n, r, k), or (n, k) for a single kind of row.   b: (n, r), or (n,).   names: of the k parameters; x[0], ... if empty.
     """
 
     A: Any
@@ -66,8 +69,8 @@ class LinearEquations(NamedTuple):
 class Estimate(NamedTuple):
     """Result of `least_squares`.
 
-    value: x (k,).   half_width: half the width of its 95 % interval (k,).   covariance: (k, k).   deviation: standard
-    deviation of the residuals, for each kind of row (r,).
+    value: (k,) the estimate x.   half_width: (k,) half the width of its 95 % confidence interval.   covariance: (k, k) of x.
+    deviation: (r,) standard deviation of the residuals of each kind of row.
     """
 
     value: np.ndarray
@@ -77,21 +80,22 @@ class Estimate(NamedTuple):
 
 
 def least_squares(equations: LinearEquations, *, instruments: LinearEquations | None = None, together: int = 1) -> Estimate:
-    """x of A x = b with the least sum of squares, each kind of row weighted by its deviation s, and its 95 % interval.
+    """Solve A x = b by weighted least squares, with 95 % confidence intervals.
 
         Z^T (A x - b) = 0,  covariance = (Z^T A)^-1 (Z^T Z) (A^T Z)^-1,  rows and instruments Z divided by s
 
-    Without instruments Z = A. With them errors of A do not bias x, if those of Z are independent of them.
+    s is the standard deviation of the residuals of each kind of row. Without instruments Z = A. With instruments, errors of A
+    do not bias x, provided that the errors of Z are independent of them.
 
     Args:
         equations: LinearEquations with n r > k.
         instruments: LinearEquations of the same shape, whose b is not used; None for the equations themselves.
-        together: errors of samples this far apart or further count as independent; the middle of the covariance comes from
-            sums of the errors over so many samples (Bartlett's window). Where a filter correlates errors, take some times its
-            window; default 1.
+        together: least distance, in samples, at which errors count as independent of each other. The middle factor of the
+            covariance is estimated from sums of the errors over this many samples (Bartlett's window). Where a filter
+            correlates the errors, take a few times the filter's window; default 1.
     Returns:
         Estimate.
-    Raises ModelError: other shapes; too few rows; numbers that the rows do not determine: all of them, by name.
+    Raises ModelError: other shapes; too few rows; parameters that the rows do not determine, which the message names.
 
     Example:
         >>> from pfaffian.control import identification
@@ -117,23 +121,26 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
     if isinstance(together, bool) or not isinstance(together, int) or not 1 <= together <= n:
         raise ModelError(f"least_squares: together must be a whole number from 1 to {n}, got {brief(together)}")
     deviation = np.ones(r)
-    for _ in range(TURNS if r > 1 else 1):
+    for _ in range(ITERATIONS if r > 1 else 1):
         s = np.where(deviation > 0, deviation, 1.0)
-        Q, N, length = _projected(A / s[:, None], Z / s[:, None], names)
+        Q, N, length = _normal_matrix(A / s[:, None], Z / s[:, None], names)
         x = np.linalg.solve(N, Q.T @ (b / s).ravel()) / length
-        left = A @ x - b
-        deviation = np.sqrt((left**2).sum(axis=0) / (n - k / r))
-    scaled, half = left / s, np.linalg.inv(N) / length[:, None]
+        residual = A @ x - b
+        deviation = np.sqrt((residual**2).sum(axis=0) / (n - k / r))
+    scaled, half = residual / s, np.linalg.inv(N) / length[:, None]
     if together == 1:
         middle = (scaled**2).sum() / (n * r - k) * np.eye(k)
     else:
-        middle = _spread(np.einsum("nrk,nr->nk", Q.reshape(n, r, k), scaled), together)
+        middle = _covariance_of_sum(np.einsum("nrk,nr->nk", Q.reshape(n, r, k), scaled), together)
     covariance = half @ middle @ half.T
-    return Estimate(x, SURE * np.sqrt(np.diag(covariance)), covariance, deviation)
+    return Estimate(x, QUANTILE * np.sqrt(np.diag(covariance)), covariance, deviation)
 
 
-def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Q (n r, k) orthonormal along Z, Q^T A with columns of A of unit length, and those lengths."""
+def _normal_matrix(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Q (n r, k), an orthonormal basis of Z's columns; N = Q^T A with A's columns scaled to unit length; their lengths (k,).
+
+    Raises ModelError: parameters that the rows do not determine.
+    """
     A, Z = (x.reshape(-1, x.shape[-1]) for x in (A, Z))
     length, long = (np.linalg.norm(x, axis=0) for x in (A, Z))
     length, long = (np.where(x > 0, x, 1.0) for x in (length, long))
@@ -144,37 +151,37 @@ def _projected(A: np.ndarray, Z: np.ndarray, names: list[str]) -> tuple[np.ndarr
 
 
 def _check_identifiable(N: np.ndarray, names: list[str]) -> None:
-    """Raise ModelError: numbers that the rows do not determine, all of them, those together that depend on each other."""
+    """Raise ModelError: parameters that the rows do not determine; the message groups those that depend on each other."""
     _, s, Vt = np.linalg.svd(N)
-    lost = Vt[s <= APART * s[0]]
-    if not len(lost):
+    null = Vt[s <= NEGLIGIBLE * s[0]]
+    if not len(null):
         return
-    mixed = np.abs(lost.T @ lost) > MIXED  # the projector onto what is lost does not depend on its basis
-    groups, left = [], [i for i in range(len(names)) if mixed[i, i]]
-    while left:
-        group, grown = [left[0]], [left[0]]
-        while grown:
-            grown = [j for j in left if j not in group and any(mixed[i, j] for i in grown)]
-            group += grown
+    coupled = np.abs(null.T @ null) > COUPLED  # the projector onto the null space does not depend on the choice of its basis
+    groups, remaining = [], [i for i in range(len(names)) if coupled[i, i]]
+    while remaining:
+        group, added = [remaining[0]], [remaining[0]]
+        while added:
+            added = [j for j in remaining if j not in group and any(coupled[i, j] for i in added)]
+            group += added
         groups.append(sorted(group))
-        left = [i for i in left if i not in group]
+        remaining = [i for i in remaining if i not in group]
     alone = [names[g[0]] for g in groups if len(g) == 1]
-    found = [f"the rows say nothing of {', '.join(alone)}"] if alone else []
-    found += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
-    raise ModelError(f"least_squares: {'; '.join(found)}; excite the machine in other ways, or leave them out")
+    problems = [f"the rows do not depend on {', '.join(alone)}"] if alone else []
+    problems += [f"the rows do not tell {', '.join(names[i] for i in g)} apart" for g in groups if len(g) > 1]
+    raise ModelError(f"least_squares: {'; '.join(problems)}; excite the machine in other ways, or leave them out")
 
 
 def _orthonormal(Z: np.ndarray) -> np.ndarray:
-    """Orthonormal columns that span those of Z; in blocks too small for BLAS to start threads on."""
+    """Orthonormal columns that span those of Z, computed in blocks so small that BLAS starts no threads."""
     n, k = Z.shape
     blocks = np.zeros((-(-n // BLOCK), BLOCK, k))
     blocks.reshape(-1, k)[:n] = Z
     R = np.asarray(np.linalg.qr(np.asarray(np.linalg.qr(blocks, mode="r")).reshape(-1, k), mode="r"))
     size = np.abs(np.diag(R))
-    return Z @ np.linalg.inv(R) if size.min() > APART * size.max() else np.linalg.qr(Z)[0]
+    return Z @ np.linalg.inv(R) if size.min() > NEGLIGIBLE * size.max() else np.linalg.qr(Z)[0]
 
 
-def _spread(errors: np.ndarray, together: int) -> np.ndarray:
+def _covariance_of_sum(errors: np.ndarray, together: int) -> np.ndarray:
     """(k, k) covariance of the sum of errors (n, k) that are correlated over fewer than `together` samples."""
     pad = np.zeros((together, errors.shape[1]))
     total = np.cumsum(np.concatenate([pad, errors, pad]), axis=0)
@@ -183,17 +190,17 @@ def _spread(errors: np.ndarray, together: int) -> np.ndarray:
 
 
 def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:
-    """x and its first two derivatives by polynomials fitted to `window` samples, the filter of Savitzky and Golay.
+    """Smooth x and differentiate it twice by polynomials fitted to `window` samples (the Savitzky-Golay filter).
 
-    A longer window leaves less noise, in the second derivative by its power -5/2, and rounds off more of the changes.
+    A longer window leaves less noise, in the second derivative by the power -5/2 of the window, but smooths out fast changes.
 
     Args:
-        x: (n, ...), a sample each period.
-        period: [s].
+        x: (n, ...) samples, one each period.
+        period: of the samples [s].
         window: odd number of samples, above `order` and at most n.
         order: of the polynomial, 2 or more; default 3.
     Returns:
-        (3, n - window + 1, ...): x, its rate and its acceleration, at the samples that have window // 2 others to either side.
+        (3, n - window + 1, ...): x, its rate and its acceleration at the samples with window // 2 others on either side.
     Raises ModelError: a period not above zero, a window that is even, not above order or longer than x.
 
     Example:
@@ -209,14 +216,14 @@ def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarra
             f"derivatives: a period above zero, an order from 2 and an odd window above it, up to the {len(x)} samples, are "
             f"needed, got {T:g} s, {order} and {window}"
         )
-    at = np.arange(window) - window // 2
-    fit = np.linalg.pinv(np.vander(at, order + 1, increasing=True))[:3]
+    offsets = np.arange(window) - window // 2
+    fit = np.linalg.pinv(np.vander(offsets, order + 1, increasing=True))[:3]
     fit = fit * np.array([factorial(i) / T**i for i in range(3)])[:, None]
     return np.einsum("dj,n...j->dn...", fit, np.lib.stride_tricks.sliding_window_view(x, window, axis=0))
 
 
 def thrust_scale(speed: Any, thrust: Any) -> LinearEquations:
-    """Equations for kF of F = kF varpi^2, from propellers on a scale. [konz25 (5.3)]
+    """Equations for the thrust coefficient kF in F = kF varpi^2, from a propeller on a scale. [konz25 (5.3)]
 
     Args:
         speed: varpi (n,) [rad/s].
@@ -236,7 +243,7 @@ def thrust_scale(speed: Any, thrust: Any) -> LinearEquations:
 
 
 def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> LinearEquations:
-    """Equations for (p1, p2, p3) of varpi_dot + p1 varpi^2 = p2 i - p3. [konz25 (5.13), corrected]
+    """Equations for (p1, p2, p3) of a propeller motor, varpi_dot + p1 varpi^2 = p2 i - p3. [konz25 (5.13), corrected]
 
     Args:
         speed: varpi (n,) [rad/s].
@@ -259,7 +266,7 @@ def propeller_bench(speed: Any, speed_rate: Any, current: Any) -> LinearEquation
 
 
 def servo_bench(angle: Any, rate: Any, acceleration: Any, setpoint: Any) -> LinearEquations:
-    """Equations for (p0, p1) of angle'' + p1 angle' + p0 angle = p0 setpoint. [konz25 (5.14)]
+    """Equations for (p0, p1) of a servo, angle'' + p1 angle' + p0 angle = p0 setpoint. [konz25 (5.14)]
 
     Args:
         angle, rate, acceleration: (n,) [rad] and its derivatives.
@@ -284,22 +291,22 @@ def servo_bench(angle: Any, rate: Any, acceleration: Any, setpoint: Any) -> Line
 def bifilar_pendulum(
     angle: Any, rate: Any, acceleration: Any, *, mass: float, distance: float, length: float, gravity: float = 9.81
 ) -> LinearEquations:
-    """Equations for (Theta, Upsilon) of a body that turns about the vertical on two strings. [konz25 (5.15)]
+    """Equations for inertia Theta and damping Upsilon of a body that turns about the vertical on two strings. [konz25 (5.15)]
 
         Theta a'' + Upsilon a' + m g d^2 sin a / (4 sqrt(h^2 - d^2 / 2 (1 - cos a))) = 0
 
-    Small turns have the frequency sqrt(m g d^2 / (4 h Theta)) [rad/s]. Here the noise is in A and not in b, so that it draws
-    the estimate towards zero.
+    Small turns have the frequency sqrt(m g d^2 / (4 h Theta)) [rad/s]. The measured rate and acceleration are in A, so their
+    noise biases the estimate towards zero.
 
     Args:
-        angle, rate, acceleration: a (n,) [rad] and its derivatives.
+        angle, rate, acceleration: (n,) the angle a [rad] and its derivatives.
         mass: m [kg].
-        distance: d between the strings [m].
-        length: h of the strings [m].
+        distance: d, between the strings [m].
+        length: h, of the strings [m].
         gravity: g [m/s^2]; default 9.81.
     Returns:
         Equations for (Theta [kg m^2], Upsilon [kg m^2/s]).
-    Raises ModelError: other shapes; strings that are too short for the angle.
+    Raises ModelError: other shapes; strings too short for the angle.
 
     Example:
         >>> import numpy as np
@@ -316,41 +323,41 @@ def bifilar_pendulum(
         named_float(x, f"bifilar_pendulum: {n}")
         for n, x in (("mass", mass), ("distance", distance), ("length", length), ("gravity", gravity))
     )
-    under = h**2 - d**2 / 2 * (1 - np.cos(a))
-    if not (under > 0).all():
+    radicand = h**2 - d**2 / 2 * (1 - np.cos(a))
+    if not (radicand > 0).all():
         raise ModelError("bifilar_pendulum: strings of that length cannot turn so far; check angle, distance and length")
-    moment = m * g * d**2 * np.sin(a) / (4 * np.sqrt(under))
+    moment = m * g * d**2 * np.sin(a) / (4 * np.sqrt(radicand))
     return LinearEquations(np.column_stack([a2, a1]), -moment, ("Theta", "Upsilon"))
 
 
 def _signals(what: str, **given: Any) -> list[np.ndarray]:
-    """All of them as arrays (n,). Raises ModelError: they are not of one length."""
-    found = [floats(x, f"{what}: {name}") for name, x in given.items()]
-    if any(x.ndim != 1 or x.shape != found[0].shape for x in found):
-        shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(given, found, strict=True))
+    """The given signals as arrays (n,). Raises ModelError: they do not have one length."""
+    arrays = [floats(x, f"{what}: {name}") for name, x in given.items()]
+    if any(x.ndim != 1 or x.shape != arrays[0].shape for x in arrays):
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in zip(given, arrays, strict=True))
         raise ModelError(f"{what}: arrays (n,) of one length are needed, got {shapes}")
-    return found
+    return arrays
 
 
 FLIGHT = ("com x", "com y", "com z", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "d_x", "d_z", "d_x l_z", "Ups_x",
           "Ups_z", "F_x", "F_y", "F_z", "tau_x", "tau_y", "tau_z")  # fmt: skip
-"""Names of the numbers that `flight` identifies; the first three are m s [kg m]."""
+"""Names of the parameters that `flight` identifies; the first three are m s, mass times mass centre [kg m]."""
 
 
 def flight(
     v: Any, w: Any, v_dot: Any, w_dot: Any, up: Any, wrench: Any, *, mass: float, gravity: float = 9.81
 ) -> LinearEquations:
-    """Equations for mass centre, inertia, drag and biases of a multicopter from a flight, `FLIGHT`. [konz25 5.2.3]
+    """Equations for mass centre, inertia, drag and biases of a multicopter (`FLIGHT`), from a flight. [konz25 5.2.3]
 
     The first six rows of (5.5) are linear in m s, Theta, d_x, d_z, d_x l_z, Upsilon_x, Upsilon_z and the biases; Upsilon is
-    the whole lower right block of (5.4), [[D_v, D_v hat(l)^T], [hat(l) D_v, Upsilon]]. Where rotation is damped about the
-    point l instead, Upsilon_x is that damping plus d_x l_z^2.
+    the whole lower right block of (5.4), [[D_v, D_v hat(l)^T], [hat(l) D_v, Upsilon]]. If the damping of rotation is given
+    about the point l instead, Upsilon_x is that damping plus d_x l_z^2.
 
     Args:
         v, w: (n, 3) velocity [m/s] and angular velocity [rad/s], along the body's axes.
         v_dot, w_dot: (n, 3) their rates.
-        up: (n, 3) the vertical in the body, R^T e_z.
-        wrench: (n, 6) of the propellers on the body [N, N m], as from `propeller_wrench`.
+        up: (n, 3) the vertical in the body's frame, R^T e_z.
+        wrench: (n, 6) that the propellers exert on the body [N, N m], as from `propeller_wrench`.
         mass: m [kg].
         gravity: [m/s^2]; default 9.81.
     Returns:
@@ -371,7 +378,7 @@ def flight(
     n = len(v)
     if not all(x.shape == (n, 3) for x in (v, w, v1, w1, z)) or f.shape != (n, 6):
         raise ModelError(f"flight: five arrays (n, 3) and a wrench (n, 6) are needed, got {v.shape} and {f.shape}")
-    a = v1 + np.cross(w, v) + named_float(gravity, "flight: gravity") * z  # acceleration of the origin less gravity
+    a = v1 + np.cross(w, v) + named_float(gravity, "flight: gravity") * z  # acceleration of the origin minus that of gravity
     A = np.zeros((n, 6, len(FLIGHT)))
     for i, e in enumerate(np.eye(3)):  # m s
         A[:, :3, i] = np.cross(w1, e) + np.cross(w, np.cross(w, e))
@@ -393,7 +400,7 @@ def propeller_wrench(
     speeds: Any, rates: Any, w: Any, azimuths: Any, spins: Any, *, arm: float, rotor: float, thrust: float, torque: float,
     height: Any = 0.0, tilts: Any = None, tilt_inertia: float = 0.0,
 ) -> np.ndarray:  # fmt: skip
-    """The wrench of propellers on a body, on arms that tilt or do not. [konz25 (5.9), (5.12)]
+    """The wrench that propellers on fixed or tilting arms exert on a body. [konz25 (5.9), (5.12)]
 
         sum F H3,    sum r x F H3 - kT varpi^2 eps H3 - d/dt P - w x P,    F = kF varpi^2
         P = sum Theta_P eps varpi H3 + Theta_AC theta_dot H1,    H1 = (cos phi, sin phi, 0),  r = l_A H1 + h_A e_z
@@ -404,17 +411,17 @@ def propeller_wrench(
         rates: varpi_dot (n, rho) [rad/s^2].
         w: angular velocity (n, 3) of the body [rad/s].
         azimuths: (rho,) of the arms [rad].
-        spins: (rho,) eps, 1 for propellers that turn anticlockwise seen from above, else -1.
-        arm: l_A from the centre to a propeller [m].
-        rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
+        spins: (rho,) eps, 1 for propellers that turn anticlockwise seen from above, otherwise -1.
+        arm: l_A, from the centre to a propeller [m].
+        rotor: Theta_P, inertia of a propeller with its motor's rotor [kg m^2].
         thrust: kF [N s^2].
         torque: kT [N m s^2].
-        height: h_A from the centre up to a propeller [m], one for all or (rho,); default 0.
-        tilts: (3, n, rho) angles [rad] of the arms about themselves, their rates and accelerations, as from `derivatives`;
-            (rho,) where they are fixed; None for upright ones.
+        height: h_A, from the centre up to a propeller [m], one number for all or (rho,); default 0.
+        tilts: (3, n, rho) angles of the arms about their own axes [rad] with rates and accelerations, as from `derivatives`;
+            (rho,) for fixed angles; None for upright propellers.
         tilt_inertia: Theta_AC of an arm that tilts [kg m^2]; default 0.
     Returns:
-        (n, 6) [N, N m].
+        (n, 6) force and moment [N, N m].
     Raises ModelError: other shapes.
 
     Example:
@@ -442,12 +449,14 @@ def propeller_wrench(
     H1 = np.stack([np.cos(phi), np.sin(phi), 0 * phi], axis=1)
     across = np.stack([np.sin(phi), -np.cos(phi), 0 * phi], axis=1)
     c, s = np.cos(a)[:, :, None], np.sin(a)[:, :, None]
-    H3, H4 = c * [0, 0, 1.0] + s * across, c * across - s * [0, 0, 1.0]  # and its derivative by theta
-    F, spun = np.expand_dims(thrust * x**2, 2) * H3, rotor * eps * x
+    H3, H4 = c * [0, 0, 1.0] + s * across, c * across - s * [0, 0, 1.0]  # H4 is the derivative of H3 by theta
+    F, momentum = np.expand_dims(thrust * x**2, 2) * H3, rotor * eps * x
     at = arm * H1 + np.outer(up + 0 * phi, [0, 0, 1.0])
-    P = np.expand_dims(spun, 2) * H3 + tilt_inertia * np.expand_dims(a1, 2) * H1
+    P = np.expand_dims(momentum, 2) * H3 + tilt_inertia * np.expand_dims(a1, 2) * H1
     P_dot = (
-        np.expand_dims(rotor * eps * x1, 2) * H3 + np.expand_dims(spun * a1, 2) * H4 + tilt_inertia * np.expand_dims(a2, 2) * H1
+        np.expand_dims(rotor * eps * x1, 2) * H3
+        + np.expand_dims(momentum * a1, 2) * H4
+        + tilt_inertia * np.expand_dims(a2, 2) * H1
     )
     moment = (np.cross(at, F) - np.expand_dims(torque * eps * x**2, 2) * H3 - P_dot).sum(axis=1) - np.cross(w, P.sum(axis=1))
     return np.column_stack([F.sum(axis=1), moment])

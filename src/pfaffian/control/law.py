@@ -1,4 +1,4 @@
-"""A control law, as the step that runs it sees it."""
+"""The interface of a control law: the data that a time step needs to evaluate it, and the checks of its results."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ if TYPE_CHECKING:
 
 
 class Reason(NamedTuple):
-    """How to find who is to blame for a fault.   matrices: name -> function of Terms.   words: message from their values."""
+    """How to find the cause of a fault at the state where it stopped a run.
+
+    matrices: {name: function of Terms}, the matrices to evaluate.   words: function of their values that returns a message.
+    """
 
     matrices: Mapping[str, Callable[[Terms], ca.SX]]
     words: Callable[[Mechanism, Mapping[str, np.ndarray]], str]
 
 
 class Fault(NamedTuple):
-    """A condition that stops a run.   meaning: what it is and what to do.   reason: how to find what is to blame, None if the
-    meaning says all.   near: whether inputs grow beyond bounds near it, so that a step may jump over it and diverge."""
+    """A condition that stops a run.
+
+    meaning: text that says what is wrong and what to do.   reason: how to find the cause; None if the text is enough.
+    near: whether inputs grow without bound near the condition, so that a step may jump over it and diverge.
+    """
 
     meaning: str
     reason: Reason | None = None
@@ -39,22 +45,22 @@ class Fault(NamedTuple):
 
 
 def as_faults(value: Any, what: str) -> tuple[Fault, ...]:
-    """The faults that a caller gives, as texts or Faults. Raises ModelError: something else."""
+    """A caller's faults, given as texts or Faults, as Faults. Raises ModelError: something else."""
     if isinstance(value, (str, Fault)) or not all(isinstance(x, (str, Fault)) for x in value):
         raise ModelError(f"{what} must be a tuple of texts, got {brief(value)}")
     return tuple(x if isinstance(x, Fault) else Fault(x) for x in value)
 
 
 class Command(NamedTuple):
-    """What a law answers at one instant.
+    """The output of a control law at one instant.
 
     u: (nu, 1) inputs of the mechanism [N, N m].
-    z_dot: (nz, 1) rates of the states that the law integrates [unit of z / s]; none if empty.
-    faults: (nf, 1), nonzero where the law cannot go on; `Control.faults` says what each means.
+    z_dot: (nz, 1) rates of the states that the law integrates [unit of z / s]; empty for none.
+    faults: (nf, 1), nonzero where the law cannot continue; `Control.faults` gives the meaning of each.
     signals: {name: column} to be recorded.
     sides: (nf, 1), or empty for none. A fault whose side is not zero is checked at every stage of a step, and is also raised
         when its side changes sign; the other faults are checked at the start of a step, on the constraints.
-    d_next: of a law in discrete time, {name: column} of its discrete state at the next instant; see `discrete`.
+    d_next: {name: column} the discrete state at the next instant, of a law in discrete time; see `discrete`.
 
     Example:
         >>> import pfaffian as pf
@@ -77,21 +83,22 @@ class Command(NamedTuple):
 
 
 def _whole(terms: Terms, reaction: ca.SX) -> ca.SX:
+    """The default of `Control.measured`: the whole generalised reaction."""
     return reaction
 
 
 def motor_matrix(terms: Terms) -> ca.SX:
-    """B (nv, motors) of the inputs that a law may use."""
+    """B (nv, motors), the columns of the input matrix that belong to actuators: the inputs that a law may use."""
     return terms.B[:, : len(terms.mechanism.actuators)]
 
 
 def with_no_wrench(terms: Terms, u: ca.SX) -> ca.SX:
-    """(nu, 1) inputs from those of the motors (motors, 1): a law does not use wrenches from outside."""
+    """(nu, 1) inputs of the mechanism: those of the motors (motors, 1), then zero for external wrenches, which no law uses."""
     return ca.vertcat(u, ca.SX.zeros(len(terms.mechanism.wrench_names), 1))
 
 
 class Made(NamedTuple):
-    """Which maker of the library made a law, from which arguments, and the functions that it returned."""
+    """The origin of a law: the name of the library function that made it, its arguments, and the functions in its result."""
 
     maker: str
     arguments: tuple[tuple[str, Any], ...]
@@ -104,30 +111,30 @@ class Made(NamedTuple):
 class Control:
     """A control law in continuous time, or in discrete time with `parts`.
 
-    The laws of this room return one; for a law of your own give the function:
+    The control laws of the library return a Control; for a law of your own, make one from a function:
 
         law(terms, z, w, y) -> Command
 
-    terms: Terms at the measured state with zero inputs (a push from outside is not foreseen).   z: (nz, 1) states that the law
-    integrates.   w: (nw, 1) inputs of the run under this law, such as references.   y: (ny, 1) what it measures of the
-    reaction. A law that uses y closes an algebraic loop, which the step solves exactly by ny equations, as both sides are
-    affine.
+    terms: Terms at the measured state with zero inputs (the law does not know external wrenches).   z: (nz, 1) states that the
+    law integrates.   w: (nw, 1) inputs that the run supplies to the law, such as references.   y: (ny, 1) the part of the
+    reaction that the law measures. A law that uses y closes an algebraic loop, which the step solves exactly by ny equations,
+    as both sides are affine.
 
     Args:
         law: the function.
         z: (nz,) start values of the states that it integrates; none by default.
-        w_names: names of the run's inputs under this law; none by default.
+        w_names: names of the inputs that a run supplies to the law; none by default.
         faults: for each fault a text that says what it means and what to do.
         measured: function (terms, reaction) -> y, linear in the generalised reaction (nv, 1); by default y is all of it.
-        made: which maker of the library made it; set by these makers.
-        parts: what is called once a period instead of at every stage of a step, made by `discrete`; the inputs that parts hold
-            are added to those of `law`.
-        takes: names of the inputs w of `law` where parts supply some; None: w_names.
+        made: the origin of a law of the library; set by the function that makes it.
+        parts: parts that are called once a period instead of at every stage of a step, made by `discrete`; the inputs that
+            they hold are added to those of `law`.
+        takes: names of the inputs w of `law` where parts supply some of them; w_names if None.
         units: {signal: unit} of recorded signals; "per velocity" or "per input" labels the entries by velocity or input.
-        entries: {signal: names of its entries}, for signals with entry names of their own.
+        entries: {signal: names of its entries}, for signals whose entries have names.
         check: function (mechanism, parameters (runs, np) of a run) that raises ModelError where the law cannot take them.
-    Raises ModelError: an argument that should be a function, texts or finite numbers is not. What the law answers is checked
-    by a run.
+    Raises ModelError: an argument that should be a function, texts or finite numbers is not. The Commands of the law are
+    checked by a run.
 
     Example:
         >>> import pfaffian as pf
@@ -154,8 +161,8 @@ class Control:
 
     def __repr__(self) -> str:
         if self.parts:
-            often = [f"{part.title} every {part.period:g} s" for part in self.parts]
-            return reprs.words(self, "in discrete time", reprs.listed(often))
+            titles = [f"{part.title} every {part.period:g} s" for part in self.parts]
+            return reprs.words(self, "in discrete time", reprs.listed(titles))
         parts = [f"integrates {plural(len(self.z), 'number')}"] if self.z else []
         parts += [f"inputs {reprs.listed(self.w_names)}"] if self.w_names else []
         return reprs.words(self, reprs.maker(self.law), *parts)
@@ -183,7 +190,7 @@ _Arguments = ParamSpec("_Arguments")
 
 
 def copied(x: Any) -> Any:
-    """Copies of the numbers and containers that a law was given, so that nobody changes them later."""
+    """A deep copy of the numbers and containers in an argument of a law, so that later changes do not affect the law."""
     if isinstance(x, (ca.SX, ca.DM)):
         return type(x)(x)
     if type(x) in (list, tuple):
@@ -194,25 +201,25 @@ def copied(x: Any) -> Any:
 
 
 def maker(make: Callable[_Arguments, Control]) -> Callable[_Arguments, Control]:
-    """Decorator: laws of this maker record how they were made, so that compiled code is found again without tracing."""
+    """Decorator of functions that make laws: each law records its origin, so that compiled code is found without tracing."""
 
     @wraps(make)
     def made(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Control:
         try:
-            given = signature(make).bind(*args, **kwargs)
+            bound = signature(make).bind(*args, **kwargs)
         except TypeError:
             return make(*args, **kwargs)  # raises the TypeError that names the missing argument
-        given.apply_defaults()
-        given.arguments.update({name: copied(x) for name, x in given.arguments.items()})
-        control = make(*given.args, **given.kwargs)
-        origin = Made(make.__name__, tuple(given.arguments.items()), control.law, control.measured, control.parts)
+        bound.apply_defaults()
+        bound.arguments.update({name: copied(x) for name, x in bound.arguments.items()})
+        control = make(*bound.args, **bound.kwargs)
+        origin = Made(make.__name__, tuple(bound.arguments.items()), control.law, control.measured, control.parts)
         return replace(control, made=origin)
 
     return made
 
 
 def check_parameters(law: Any, m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where a law, or one that it is composed of, cannot take the parameters (runs, np) of a run."""
+    """Raise ModelError where a law, or a law that it is composed of, cannot take the parameters (runs, np) of a run."""
     if isinstance(law, Control):
         if law.check is not None:
             law.check(m, p)
@@ -225,7 +232,7 @@ def check_parameters(law: Any, m: Mechanism, p: np.ndarray) -> None:
 
 
 def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Each distinct row of parameters (runs, np), with a label of the first run that has it."""
+    """Yield each distinct row of parameters (runs, np), preceded by a label with its values and the first run that has it."""
     _, first = np.unique(p, axis=0, return_index=True)
     for run in sorted(first.tolist()):
         owner = f" of run {run}" if len(p) > 1 else ""
@@ -234,16 +241,16 @@ def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
-    """What the law answers, its fields as columns. Raises ModelError: it fails, or does not return a Command."""
+    """The Command of a law, its fields as columns. Raises ModelError: the law fails, or does not return a Command."""
     what = "the control law"
-    given = as_command(ask_value(control.law, what, terms, z, w, y), what)
-    if given.d_next:
+    result = as_command(ask_value(control.law, what, terms, z, w, y), what)
+    if result.d_next:
         raise ModelError(f"{what} returns d_next, but only a law in discrete time has such a state: see control.discrete")
-    return given
+    return result
 
 
 def as_command(given: Any, what: str) -> Command:
-    """A Command with its fields as columns. Raises ModelError: it is not a Command."""
+    """A Command with its fields converted to columns. Raises ModelError: it is not a Command."""
     if not isinstance(given, Command):
         raise ModelError(f"{what} must return a control.Command(u, ...), got {brief(given)}")
     parts: dict[str, Any] = {}
@@ -258,6 +265,6 @@ def as_command(given: Any, what: str) -> Command:
 
 
 def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:
-    """(ny, 1) what the law measures of a reaction."""
+    """(ny, 1) the part of a reaction that the law measures."""
     what = "what the control law measures"
     return column(ask_value(control.measured, what, terms, reaction), what)

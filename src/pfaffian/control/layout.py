@@ -1,4 +1,4 @@
-"""What the parts of a law in discrete time answer, as functions; and where their values are in a run's state."""
+"""The parts of a law in discrete time as CasADi functions, and the layout of their values in the state of a run."""
 
 from __future__ import annotations
 
@@ -19,29 +19,32 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms, symbols
 
 STREAM = 3
-"""Numbers of a Stream."""
+"""Number of entries of a random Stream in the state of a run."""
 
 
 class PartFunction(NamedTuple):
-    """What a part answers at an instant.
+    """The function that evaluates a part at one of its instants.
 
-    function: (q, v, t, p, w, u, acting, F, stream, others, state, count) -> (given, next state, faults); u what laws in
-    discrete time hold, acting all inputs that act, F the generalised reaction under these, others what all parts before it
-    hold, state its discrete state, given u and then its signals.
-    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.   feels, reacts: whether it depends
-    on `acting` and on F.
+    function: (q, v, t, p, w, u, acting, F, stream, others, state, count) -> (given, next state, faults). u are the inputs that
+    laws in discrete time hold, acting all inputs that act, F the generalised reaction under these, others the signals that
+    earlier parts hold, state the part's discrete state, count the number of the sample; given is u, then the part's signals.
+    inputs: number of entries of `given` that are u: nu, or 0.   signals: names and sizes of the other entries.
+    uses_inputs, uses_reaction: whether the part depends on `acting` and on F.
     """
 
     part: LawPart
     function: ca.Function
     inputs: int
     signals: tuple[tuple[str, int], ...]
-    feels: bool
-    reacts: bool
+    uses_inputs: bool
+    uses_reaction: bool
 
 
 def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
-    """The PartFunction of each part. Raises ModelError: a law fails, or does not fit the mechanism or its declaration."""
+    """The PartFunction of each part of a law.
+
+    Raises ModelError: a law fails, or its Command does not fit the mechanism or the declarations of the part.
+    """
     T = symbols(m)
     idle = Terms(m, T.q, T.v, ca.SX(m.nu, 1), T.t)
     w = ca.SX.sym("w", len(control.w_names))
@@ -50,7 +53,7 @@ def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
     earlier: dict[str, ca.SX] = {}
     plain: dict[str, ca.SX] = {}
     passed_on: set[str] = set()
-    found: list[PartFunction] = []
+    functions: list[PartFunction] = []
     for part in control.parts:
         what = f"the law {part.name!r} in discrete time" if part.name != "law" else "the law in discrete time"
         state = {name: ca.SX.sym(name, len(start)) for name, start in part.state}
@@ -66,8 +69,10 @@ def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
         inputs = [*common, others, ca.vertcat(ca.SX(0, 1), *state.values()), count]
         outputs = [in_symbols(x, what, inputs) for x in (given, next_state, command.faults)]
         sizes = tuple((name, x.numel()) for name, x in command.signals.items())
-        f, every = ca.Function("answer", inputs, outputs), ca.veccat(*outputs)
-        found.append(PartFunction(part, f, command.u.numel(), sizes, ca.depends_on(every, acting), ca.depends_on(every, F)))
+        f, values = ca.Function("answer", inputs, outputs), ca.veccat(*outputs)
+        functions.append(
+            PartFunction(part, f, command.u.numel(), sizes, ca.depends_on(values, acting), ca.depends_on(values, F))
+        )
         symbolic = {name: ca.SX.sym(name, n) for name, n in sizes}
         for name in symbolic:
             if f"{part.name}.{name}" in earlier:
@@ -75,16 +80,16 @@ def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
         earlier |= {f"{part.name}.{name}": x for name, x in symbolic.items()}
         plain = symbolic | plain
         passed_on |= set(part.gives)
-    return tuple(found)
+    return tuple(functions)
 
 
 def offered(signals: Mapping[str, ca.SX], names: Iterable[str]) -> dict[str, ca.SX]:
-    """The signals of these names, by which later parts read them, and the entries of those that have several."""
-    found: dict[str, ca.SX] = {}
+    """The named signals as later parts read them: each as a column, and one with several entries also entry by entry."""
+    result: dict[str, ca.SX] = {}
     for name in names:
-        found[name], column = signals[name], signals[name]
-        found |= dict(zip(entry_names(name, column.numel()), ca.vertsplit(column), strict=True)) if column.numel() > 1 else {}
-    return found
+        result[name], column = signals[name], signals[name]
+        result |= dict(zip(entry_names(name, column.numel()), ca.vertsplit(column), strict=True)) if column.numel() > 1 else {}
+    return result
 
 
 def _check(command: Command, part: LawPart, m: Mechanism, what: str) -> None:
@@ -92,11 +97,11 @@ def _check(command: Command, part: LawPart, m: Mechanism, what: str) -> None:
     if command.u.numel() not in (0, m.nu):
         raise ModelError(f"{what} gives {command.u.numel()} inputs: {m.nu} are needed, or none if the law only gives signals")
     if command.z_dot.numel():
-        raise ModelError(f"{what} gives z_dot: it has a discrete state instead, whose next values go into d_next")
+        raise ModelError(f"{what} gives z_dot: a law in discrete time returns the next values of its state in d_next instead")
     if command.faults.numel() != len(part.faults):
         raise ModelError(f"{what} gives {command.faults.numel()} faults where {len(part.faults)} are declared")
     if part.start and len(part.start) != m.nu:
-        raise ModelError(f"{what}: start has {len(part.start)} numbers, the mechanism {m.nu} inputs")
+        raise ModelError(f"{what}: start has {len(part.start)} numbers, but the mechanism has {m.nu} inputs")
     for name in part.gives:
         if name not in command.signals or not command.signals[name].numel():
             raise ModelError(f"{what}: it gives no signal {name!r}; its Command has {listed(tuple(command.signals))}")
@@ -108,15 +113,16 @@ def _check(command: Command, part: LawPart, m: Mechanism, what: str) -> None:
     for name in sizes:
         if name in command.signals or name in part.inputs:
             raise ModelError(
-                f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are called {name!r}"
+                f"{what}: its state and {'a signal' if name in command.signals else 'an input'} are both called {name!r}"
             )
 
 
 class Slots(NamedTuple):
-    """Where the values of a part are. given: u and signals in force.   ring: the delay line of later ones.   state: its
-    discrete state.
-    drawn: count of its samples, where it draws random numbers.   before, since: with a first-order hold the u before that in
-    force, and the time at which this took effect [s].
+    """Slices of d, the discrete part of a run's state, that contain the values of one part of a law.
+
+    given: its u and signals in force.   ring: the delay line of those that take effect later.   state: its discrete state.
+    drawn: the number of its samples, if it draws random numbers.   before, since: with a first-order hold, the u that preceded
+    the one in force, and the time at which the latter took effect [s].
     """
 
     given: slice
@@ -128,9 +134,9 @@ class Slots(NamedTuple):
 
 
 class PlacedPart(NamedTuple):
-    """A part of a law, what it gives, and where its values are in d.
+    """A part of a law, with the sizes of its outputs and the slots of its values in d.
 
-    inputs: how many of `given` are u: nu, or 0.   signals: names and sizes of the others.
+    inputs: number of its outputs that are u: nu, or 0.   signals: names and sizes of its other outputs.
     """
 
     part: LawPart
@@ -139,34 +145,34 @@ class PlacedPart(NamedTuple):
     slots: Slots
 
     def u(self, d: ca.SX, t: ca.SX) -> ca.SX:
-        """(inputs, 1) what it gives at the time t [s]."""
+        """(inputs, 1) its inputs u of the mechanism at the time t [s]."""
         given, before = d[self.slots.given, 0][: self.inputs, 0], d[self.slots.before, 0]
         if not before.numel():
             return given
         return given + (given - before) * ((t - d[self.slots.since, 0]) / self.part.period)
 
     def sampled_signals(self, d: ca.SX) -> ca.SX:
-        """Its signals in force, one after another."""
+        """Its signals in force, stacked into a column."""
         return d[self.slots.given, 0][self.inputs :, 0]
 
     @property
     def named(self) -> list[tuple[str, slice]]:
-        """Its signals, then its discrete state, by name."""
+        """Name and slice of d of each of its signals, then of each part of its discrete state."""
         state = [(name, len(values)) for name, values in self.part.state]
-        found: list[tuple[str, slice]] = []
+        slices: list[tuple[str, slice]] = []
         for at, entries in ((self.slots.given.start + self.inputs, self.signals), (self.slots.state.start, state)):
             for name, n in entries:
-                found.append((name, slice(at, at + n)))
+                slices.append((name, slice(at, at + n)))
                 at += n
-        return found
+        return slices
 
 
 class Layout(NamedTuple):
-    """Where everything is in d (size,), the discrete part of a run's state.
+    """The layout of d (size,), the discrete part of a run's state.
 
-    parts: of the law, in the order of their evaluation.   signals: recorded name -> where.
-    stream: the Stream, empty if no random numbers are drawn.   switched: parameters that the run changes.   start: (size,)
-    start values, without Stream and parameters.
+    parts: the parts of the law in the order of their evaluation.   signals: {recorded name: slice of d}.
+    stream: slice of the random Stream, empty if no random numbers are drawn.   switched: slice of the parameters that the run
+    changes.   start: (size,) start values, zero for the Stream and the parameters.
     """
 
     parts: tuple[PlacedPart, ...]
@@ -177,28 +183,31 @@ class Layout(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Number of entries of d."""
         return len(self.start)
 
     def of(self, part: LawPart) -> PlacedPart:
-        (found,) = [placed for placed in self.parts if placed.part is part]
-        return found
+        """The PlacedPart of a part."""
+        (match,) = [placed for placed in self.parts if placed.part is part]
+        return match
 
     def earlier(self, part: LawPart, d: ca.SX) -> ca.SX:
-        """The signals that all parts before this one hold, one after another."""
+        """The signals that the parts before this one hold, stacked into a column."""
         before = takewhile(lambda placed: placed.part is not part, self.parts)
         return ca.vertcat(ca.SX(0, 1), *[placed.sampled_signals(d) for placed in before])
 
     def u(self, d: ca.SX, nu: int, t: ca.SX) -> ca.SX:
-        """(nu, 1) inputs in force at the time t [s]."""
+        """(nu, 1) sum of the inputs that all parts hold at the time t [s]."""
         total = ca.SX(nu, 1)
         for placed in self.parts:
             total = total + placed.u(d, t) if placed.inputs else total
         return total
 
     def started(self, runs: int, seed: Any, switched: np.ndarray | None = None) -> np.ndarray:
-        """(runs, size) start values of d, with the switched parameters (1 or runs, ...).
+        """(runs, size) start values of d, with the values (1 or runs, ...) of the switched parameters.
 
-        seed: one, of which each run has a sequence of its own; or (runs,): each run has that of a single run with its seed.
+        seed: one seed, from which each run gets its own sequence of random numbers; or (runs,) seeds, each of which gives the
+        sequence of a single run with that seed.
         """
         d = np.tile(self.start, (runs, 1))
         if switched is not None:
@@ -210,18 +219,24 @@ class Layout(NamedTuple):
 
 
 Sizes = Sequence[tuple[int, Sequence[tuple[str, int]]]]
-"""For each part, in order, how many inputs it gives, and its signals with their sizes: what is stored for the next run."""
+"""For each part in order, the number of its inputs, and names and sizes of its signals; stored for the next run."""
 
 
-def sizes(of: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
-    return [(a.inputs, a.signals) for a in of]
+def sizes(functions: Sequence[PartFunction]) -> list[tuple[int, tuple[tuple[str, int], ...]]]:
+    """The sizes of the outputs of each part."""
+    return [(f.inputs, f.signals) for f in functions]
 
 
-def layout(parts: Sequence[LawPart], of: Sizes, switched: Sequence[str] = ()) -> Layout:
-    """The layout of the values of a law's parts, of these sizes, and of parameters that the run changes."""
+def layout(parts: Sequence[LawPart], output_sizes: Sizes, switched: Sequence[str] = ()) -> Layout:
+    """The Layout of d.
+
+    parts: of a law, in order.   output_sizes: of these parts.   switched: names of the parameters that the run changes.
+    Raises ModelError: a switched parameter and a signal have the same name.
+    """
     start: list[float] = []
 
     def place(values: Sequence[float]) -> slice:
+        """Append start values to d and return their slice."""
         start.extend(values)
         return slice(len(start) - len(values), len(start))
 
@@ -229,7 +244,7 @@ def layout(parts: Sequence[LawPart], of: Sizes, switched: Sequence[str] = ()) ->
         PlacedPart(
             part, inputs, tuple((name, n) for name, n in signals), _slots(part, inputs, sum(n for _, n in signals), place)
         )
-        for part, (inputs, signals) in zip(parts, of, strict=True)
+        for part, (inputs, signals) in zip(parts, output_sizes, strict=True)
     )
     stream = place([0.0] * (STREAM if any(part.random for part in parts) else 0))
     modes = place([0.0] * len(switched))
@@ -237,7 +252,10 @@ def layout(parts: Sequence[LawPart], of: Sizes, switched: Sequence[str] = ()) ->
 
 
 def _slots(part: LawPart, inputs: int, others: int, place: Callable[[Sequence[float]], slice]) -> Slots:
-    """Slots for the values of a part that gives so many inputs and other numbers; place: start values -> where they are."""
+    """Place the values of a part in d.   inputs, others: numbers of its inputs and of the entries of its signals.
+
+    place: function that appends start values to d and returns their slice.
+    """
     first = [*(part.start or [0.0] * inputs)[:inputs], *[0.0] * others]
     ramp = part.hold == "first" and inputs
     return Slots(
@@ -251,23 +269,23 @@ def _slots(part: LawPart, inputs: int, others: int, place: Callable[[Sequence[fl
 
 
 def _named(parts: Sequence[PlacedPart], switched: Sequence[str], modes: slice) -> dict[str, slice]:
-    """Recorded name -> where, with the prefix of its part where two parts have the same."""
+    """{recorded name: slice of d}; a name that several parts use gets the name of its part as a prefix."""
     places = [(placed.part.name, name, where) for placed in parts for name, where in placed.named]
-    often = Counter(name for _, name, _ in places)
-    named = {f"{owner}.{name}" if often[name] > 1 else name: where for owner, name, where in places}
+    uses = Counter(name for _, name, _ in places)
+    named = {f"{owner}.{name}" if uses[name] > 1 else name: where for owner, name, where in places}
     for i, name in enumerate(switched, start=modes.start):
         if name in named:
-            raise ModelError(f"switch {name!r}: the law has a signal of that name; give one another")
+            raise ModelError(f"switch {name!r}: the law has a signal of that name; rename one of the two")
         named[name] = slice(i, i + 1)
     return named
 
 
 def units(control: Control) -> dict[str, Any]:
-    """Known units of recorded signals."""
+    """{signal: unit} of the recorded signals that have one."""
     return {**control.units, **{name: unit for part in control.parts for name, unit in part.units.items()}}
 
 
 def entries(control: Control) -> dict[str, tuple[str, ...]]:
-    """Names of the entries of recorded signals, where they have names."""
-    found = {**control.entries, **{name: names for part in control.parts for name, names in part.entries.items()}}
-    return {name: tuple(names) for name, names in found.items()}
+    """{signal: names of its entries} of the recorded signals whose entries have names."""
+    named = {**control.entries, **{name: names for part in control.parts for name, names in part.entries.items()}}
+    return {name: tuple(names) for name, names in named.items()}

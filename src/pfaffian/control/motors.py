@@ -1,4 +1,4 @@
-"""What the motors of a machine do: the accelerations that they give, whether some of them are redundant, and their limits."""
+"""The motors of a machine: the accelerations that they produce, whether some of them are redundant, and their limits."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pfaffian.model.number import column, matrix
 from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
-ALIKE = 1e-9
-"""A motor counts as redundant if other motors produce all of its motion but this squared part."""
+REDUNDANT = 1e-9
+"""A motor counts as redundant if the fraction of its motion that other motors cannot produce, squared, is below this."""
 
 
 def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
-    """a (nv, 1) and S (nv, motors) of v_dot = a + S u on the constraints."""
+    """a (nv, 1) and S (nv, motors) in the acceleration v_dot = a + S u of the constrained machine."""
     m, u = terms.mechanism, ca.SX.sym("u", terms.mechanism.nu)
     terms.check_mass()  # builds M, which the plant then shares
     v_dot = gauss.motion(terms.under(u)).v_dot
@@ -30,16 +30,14 @@ def accelerations(terms: Terms) -> tuple[ca.SX, ca.SX]:
     return ca.substitute(v_dot, u, ca.SX.zeros(m.nu, 1)), ca.densify(S[:, : len(m.actuators)])
 
 
-def motors_to_spare(m: Mechanism) -> bool:
-    """Whether some motors move a machine as others do, almost anywhere; more motors than velocities are neither needed nor
-    enough.
-    """
+def motors_are_redundant(m: Mechanism) -> bool:
+    """Whether some motors are redundant at almost all configurations, which is possible with fewer motors than velocities."""
     return independent_motors(m) < len(m.actuators)
 
 
 @remembered(64)
 def independent_motors(m: Mechanism) -> int:
-    """How many motions the motors of a machine drive, the rank of S, at one random configuration and so almost anywhere."""
+    """The number of independent motions that the motors drive: the rank of S at a random configuration, so at almost all."""
     T, random = symbols(m), np.random.default_rng(43)
     f = ca.Function("driven", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.M, T.A, motor_matrix(T))])
     at = random_configuration(m, random), random.normal(size=m.nv), 0.0, m.p_defaults
@@ -48,14 +46,14 @@ def independent_motors(m: Mechanism) -> int:
     N = null_directions(A) if rank < m.nv else np.zeros((m.nv, 0))
     driven = B.T @ N @ np.linalg.pinv(N.T @ M @ N, hermitian=True) @ N.T @ B
     size = np.sqrt(np.outer(np.diag(driven), np.diag(driven)))
-    alike = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
-    return int(np.linalg.matrix_rank(alike, tol=ALIKE, hermitian=True)) if alike.size else 0
+    scaled = np.divide(driven, size, out=np.zeros_like(driven), where=size > 0)
+    return int(np.linalg.matrix_rank(scaled, tol=REDUNDANT, hermitian=True)) if scaled.size else 0
 
 
 def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
-    """W (rows, motors) and l (rows, 1) of W u <= l, from that pair or from limits of each actuator, see `input_limits`.
+    """W (rows, motors) and l (rows, 1) of the limits W u <= l.
 
-    Raises ModelError: limits of another form.
+    limits: the pair (W, l), or limits of each actuator as for `input_limits`. Raises ModelError: limits of another form.
     """
     n = len(m.actuators)
     if isinstance(limits, tuple) and len(limits) == 2 and _is_matrix(limits[0]):
@@ -73,6 +71,7 @@ def limit_rows(m: Mechanism, limits: Any) -> tuple[ca.SX, ca.SX]:
 
 
 def _is_matrix(x: Any) -> bool:
+    """Whether a value is a matrix: a list of rows, or something with two axes."""
     if isinstance(x, (list, tuple)):
         return bool(x) and all(isinstance(row, (list, tuple, np.ndarray)) for row in x)
     return len(getattr(x, "shape", ())) == 2

@@ -1,5 +1,5 @@
-"""Operational-space control: inverse dynamics in the task's own inertia, without constraints; a yardstick for the projected
-laws."""
+"""Operational-space control: inverse dynamics with the task-space inertia. It ignores constraints; projected laws are compared
+with it."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from pfaffian.terms.terms import Terms
 
 @maker
 def operational_space(task: Task, reference: Reference, *, stiffness: Any, damping: Any, joint_damping: float = 0.0) -> Control:
-    """Steer a task by its own inertia, without regard to constraints.
+    """Steer a task by its task-space inertia (operational-space control), without regard to constraints.
 
         tau = J^T Lambda (theta_ddot_d + G_D e_dot + G_P e - drift) + c - f - N^T joint_damping M v,
         Lambda = (J M^-1 J^T)^-1,   e = theta_d - theta
 
-    N projects onto motions that the task does not see. Every velocity must be actuated; u is the smallest with B u = tau, of
-    which there are many where motors share a joint. Closed loop: e_ddot + G_D e_dot + G_P e = 0.
+    N projects onto motions that leave the task unchanged. Every velocity must be actuated. u is the smallest solution of
+    B u = tau, which has many where motors share a joint. Closed loop: e_ddot + G_D e_dot + G_P e = 0.
 
     Args:
         task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
-        reference: theta_d(t), of as many coordinates.
+        reference: theta_d(t), a Reference of k coordinates.
         stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
         damping: G_D [1/s], not negative; one number, or one for each task coordinate.
-        joint_damping: [1/s] of motion that the task leaves open; default 0.
+        joint_damping: damping of the motions that leave the task unchanged [1/s]; default 0.
     Returns:
         Control that records error e and error_rate e_dot.
-    Stops a run: the task's coordinates do not determine a motion; the actuators no longer drive some velocity.
+    Stops a run: the task's coordinates cannot all be accelerated independently; the actuators no longer drive some velocity.
     Raises ModelError: an argument that is not a task or a Reference. At the run: a reference of another size, a negative gain,
     or a velocity without an actuator.
 

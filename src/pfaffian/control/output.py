@@ -1,7 +1,7 @@
-"""Outputs on Lie groups: what follows a reference, its error, and the acceleration that reduces it. [chhabra14 5.2, 5.4]
+"""Outputs on Lie groups: motions of bodies with references, their errors, and servo laws for them. [chhabra14 5.2, 5.4]
 
-An output r is the pose, attitude or position of a body: a point of SE(3), SO(3) or R^n, in the plane of SE(2) or SO(2). With
-V = r^-1 r_dot = E J v and eta = gamma^-1 gamma_dot of its reference gamma(t),
+An output r is the pose, attitude or position of a body, an element of SE(3), SO(3) or R^n; for motion in a plane, of SE(2) or
+SO(2). With V = r^-1 r_dot = E J v and eta = gamma^-1 gamma_dot of its reference gamma(t),
 
     r_e = r^-1 gamma,    xi_e = log r_e,    v_e = V - Ad(r_e) eta,                                        (5.2), (5.4.34)
     nu = I^-1 [Theta^-T K_P xi_e - K_D v_e] - [V, Ad(r_e) eta] + Ad(r_e) eta_dot,                         (5.4.32)-(5.4.33)
@@ -34,10 +34,10 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 
 IN_GROUP = 1e-9
-"""Largest error of R^T R = 1 in a reference at the start."""
+"""Largest error of R^T R = 1 in a reference at the start of a run."""
 
 LEFT_GROUP = 1e-5
-"""Largest error later, as of a reference interpolated between samples; the same for its rate."""
+"""Largest error of R^T R = 1, and of its rate, later in a run; a reference interpolated between samples needs this margin."""
 
 
 GAINS = ("stiffness", "damping", "inertia")
@@ -45,12 +45,12 @@ GAINS = ("stiffness", "damping", "inertia")
 
 
 class Kind(NamedTuple):
-    """Which part of a motion is an output.
+    """A kind of output: the part of the motion of a body that it describes, and its group.
 
-    group: its name in the table of subgroups.   shape: of the matrix that represents a point of it.
-    pose: such a matrix -> (4, 4) in SE(3), c in the corner: 1, or 0 for a rate.
-    part: R, p, J of a body -> those of the output, its twist J v along the axes of the group.   unit: of the error.
-    still: entries of the twist that must be zero, so that the body's motions are of the group.
+    group: name of the group in the table of subgroups.   shape: of the matrix that represents an element of the group.
+    pose: function of this matrix and a corner entry, 1 or for a rate 0, that returns the (4, 4) matrix in SE(3).
+    part: function of R, p, J of the body that returns those of the output, with its twist J v along the axes of the group.
+    unit: of the error.   still: entries of the twist that must be zero for the motions of the body to be in the group.
     """
 
     group: str
@@ -62,6 +62,7 @@ class Kind(NamedTuple):
 
 
 def _homogeneous(R: ca.SX, p: ca.SX, corner: float) -> ca.SX:
+    """(4, 4) [[R, p], [0, corner]]."""
     return ca.SX(ca.blockcat([[R, p], [ca.SX(1, 3), ca.SX(corner)]]))
 
 
@@ -89,11 +90,11 @@ KINDS = {
 class Output:
     """A pose, attitude, heading or position of a body that follows a reference on its group; made by `output`.
 
-    body, seen_from: names of the body and of the body that its motion is relative to.
+    body, seen_from: names of the body and of the body relative to which it moves.
     kind: "pose", "attitude", "position", "planar pose" or "heading".
-    at: (3,) point of the body [m].   axes: of a position, which of 0, 1, 2.
-    reference: of the matrix that represents a point of the group, column by column.
-    stiffness, damping, inertia: K_P, K_D, I (k, k).
+    at: (3,) point of the body [m].   axes: the coordinates of a position, some of 0, 1, 2.
+    reference: of the matrix that represents an element of the group, column by column.
+    stiffness, damping, inertia: (k, k) K_P, K_D and I.
 
     Example:
         >>> from pfaffian import control
@@ -116,12 +117,13 @@ class Output:
 
     @property
     def group(self) -> Subgroup:
+        """The group of the output; of a position, the translations along its axes."""
         group = SUBGROUPS[KINDS[self.kind].group]
         return replace(group, along=self.axes) if self.kind == "position" else group
 
     @property
     def turning(self) -> list[int]:
-        """Which of the k coordinates are those of a rotation vector."""
+        """Indices of those of the k coordinates that belong to a rotation vector."""
         return [i for i, axis in enumerate(self.group.axes) if axis >= 3]
 
     @property
@@ -138,27 +140,28 @@ def output(
     body: str, kind: str, reference: Any, *, stiffness: Any, damping: Any, inertia: Any = 1.0, at: Any = (0, 0, 0),
     axes: Sequence[int] = (0, 1, 2), seen_from: str = WORLD,
 ) -> Output:  # fmt: skip
-    """An output for `concurrent`: a part of a body's motion with its reference and gains. [chhabra14 5.2]
+    """An output for `concurrent`: a pose, attitude, position or heading of a body with reference and gains. [chhabra14 5.2]
 
         "pose" on SE(3), "attitude" on SO(3), "position" in R^n;
-        of a body that moves in the x y plane "planar pose" on SE(2), "heading" on SO(2)
+        for a body that moves in the x y plane "planar pose" on SE(2), "heading" on SO(2)
 
     Args:
-        body: its name.
-        kind: one of these five.
-        reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column. Of a
-            pose (4, 4) homogeneous [1, m], in the plane (3, 3); of an attitude (3, 3), a heading (2, 2), a position (n,) [m].
-        stiffness: K_P, symmetric and positive definite on the algebra [v; w], in this order and along the body's axes, of a
-            position along those of `seen_from`; one number, k numbers, or (k, k); in units of `inertia` [1/s^2].
-        damping: K_D, likewise; in units of `inertia` [1/s].
-        inertia: I, likewise; default 1.
-        at: (3,) point of the body whose position or pose it is [m]; default its origin.
-        axes: of a position, which of 0, 1, 2 (x, y, z); default all three.
-        seen_from: name of the body that the motion is relative to; default the world.
+        body: name of the body.
+        kind: "pose", "attitude", "position", "planar pose" or "heading".
+        reference: gamma(t), a matrix: a function of t [s], a constant, or a Reference of its entries column by column. Its
+            shape is (4, 4) for a pose and (3, 3) for a planar pose, homogeneous [1, m]; (3, 3) for an attitude; (2, 2) for a
+            heading; (n,) for a position [m].
+        stiffness: K_P, symmetric and positive definite on the algebra [v; w], in this order and along the body's axes, or for
+            a position along the axes of `seen_from`; one number, k numbers, or (k, k); in units of `inertia` [1/s^2].
+        damping: K_D, of the same form; in units of `inertia` [1/s].
+        inertia: I, of the same form; default 1.
+        at: (3,) point of the body whose position or pose is the output [m]; default the body's origin.
+        axes: coordinates of a position, some of 0, 1, 2 (x, y, z); default all three.
+        seen_from: name of the body relative to which the body moves; default the world.
     Returns:
         Output.
-    Raises ModelError: an unknown kind, one body twice, axes without a position, gains that are not positive definite, a
-    reference of another shape, or one that is not a rotation at t = 0.
+    Raises ModelError: an unknown kind, one body twice, axes for another kind than a position, gains that are not positive
+    definite, a reference of another shape, or one that is not in the group at t = 0.
 
     Example:
         >>> import numpy as np
@@ -181,12 +184,16 @@ def output(
     goal = _reference(reference, shape, what)
     given = zip(GAINS, (stiffness, damping, inertia), strict=True)
     gains = {n: _definite(x, k, f"{what}: {n}") for n, x in given}
-    found = Output(body, seen_from, kind, vector(at, 3, f"{what}: at"), tuple(int(i) for i in rows), goal, **gains)
-    _check_start(found, what)
-    return found
+    result = Output(body, seen_from, kind, vector(at, 3, f"{what}: at"), tuple(int(i) for i in rows), goal, **gains)
+    _check_start(result, what)
+    return result
 
 
 def _reference(value: Any, shape: tuple[int, int], what: str) -> Reference:
+    """A Reference of the matrix entries column by column, from a Reference, a function of t or a constant.
+
+    Raises ModelError: another shape.
+    """
     size = shape[0] * shape[1]
     if isinstance(value, Reference):
         goal = value
@@ -200,7 +207,7 @@ def _reference(value: Any, shape: tuple[int, int], what: str) -> Reference:
 
 
 def _shaped(value: Any, shape: tuple[int, int], what: str) -> ca.SX:
-    """vec of a matrix. Raises ModelError: it has another shape."""
+    """The entries of a matrix, column by column. Raises ModelError: it has another shape."""
     X = ca.densify(matrix(value, f"{what}: reference"))
     if X.shape != shape:
         raise ModelError(f"{what}: the reference must be {shape[0]} x {shape[1]}, got {X.shape[0]} x {X.shape[1]}")
@@ -208,7 +215,7 @@ def _shaped(value: Any, shape: tuple[int, int], what: str) -> ca.SX:
 
 
 def _definite(value: Any, k: int, what: str) -> ca.SX:
-    """(k, k) symmetric positive definite."""
+    """A gain as a matrix (k, k). Raises ModelError: it has another shape, or is not symmetric and positive definite."""
     X = matrix(value, what)
     if X.shape == (1, 1):
         X = X * ca.SX.eye(k)
@@ -223,11 +230,12 @@ def _definite(value: Any, k: int, what: str) -> ca.SX:
 
 
 def is_definite(X: np.ndarray) -> bool:
+    """Whether a matrix is symmetric and positive definite."""
     return is_symmetric(X) and bool(np.linalg.eigvalsh(X)[0] > 0)
 
 
 def _check_start(o: Output, what: str) -> None:
-    """Raise ModelError unless the reference at t = 0 is in its group, if it is known there."""
+    """Raise ModelError unless the reference at t = 0 is in its group; one that depends on inputs of the run is not checked."""
     X = None if o.reference.w_names else at_defaults(goal_at(o, ca.SX(0), ca.SX(0, 1))[0])
     if X is None:
         return
@@ -237,32 +245,33 @@ def _check_start(o: Output, what: str) -> None:
 
 
 def goal_at(o: Output, t: ca.SX, w: ca.SX) -> list[ca.SX]:
-    """(4, 4) gamma, gamma_dot and gamma_ddot."""
-    kind, found = KINDS[o.kind], []
+    """The reference gamma, gamma_dot and gamma_ddot of an output, each as a (4, 4) matrix."""
+    kind, matrices = KINDS[o.kind], []
     for x, corner in zip(o.reference.at(t, w), (1.0, 0.0, 0.0), strict=True):
         if o.kind == "position":
             full = ca.SX.zeros(3, 1)
             full[list(o.axes)] = x
             x = full
-        found.append(kind.pose(ca.reshape(ca.SX(x), *kind.shape), corner))
-    return found
+        matrices.append(kind.pose(ca.reshape(ca.SX(x), *kind.shape), corner))
+    return matrices
 
 
 def leaves_group(goal: Sequence[ca.SX]) -> ca.SX:
-    """1 where a reference, (4, 4) gamma and gamma_dot, is not a motion of its group: not a rotation, or a rate that leads out
-    of it; 0 also where it is nan, which stops a run anyway.
+    """1 where a reference, (4, 4) gamma and gamma_dot, is not in its group or its rate leads out of the group.
+
+    It is 0 where the reference is nan, which stops a run anyway.
     """
     gamma, rate = goal[0], goal[1]
     R, R_dot = gamma[:3, :3], rate[:3, :3]
-    third = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # nonzero for a reflection too
-    bent = R.T @ R_dot
-    off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), third, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
-    stretched = ca.vec(bent + bent.T) / (1 + ca.norm_fro(R_dot))
-    return ca.mmax(ca.fabs(ca.vertcat(off, stretched))) > LEFT_GROUP
+    z_error = R[:, 2] - ca.cross(R[:, 0], R[:, 1])  # nonzero for a reflection too
+    w_hat = R.T @ R_dot
+    off = ca.vertcat(ca.vec(R.T @ R - ca.SX.eye(3)), z_error, (gamma[3, :] - ca.DM([[0, 0, 0, 1]])).T, rate[3, :].T)
+    symmetric = ca.vec(w_hat + w_hat.T) / (1 + ca.norm_fro(R_dot))
+    return ca.mmax(ca.fabs(ca.vertcat(off, symmetric))) > LEFT_GROUP
 
 
 class Moving(NamedTuple):
-    """An output at a state.   R, p: its point of the group.   J, J_dot: (k, nv), V = J v."""
+    """An output at a state.   R, p: rotation and position of its element of the group.   J, J_dot: (k, nv), V = J v."""
 
     R: ca.SX
     p: ca.SX
@@ -271,7 +280,7 @@ class Moving(NamedTuple):
 
 
 def moving(k: Kinematics, o: Output) -> Moving:
-    """r, and E J of V = r^-1 r_dot = E J v. [chhabra14 (5.3.20)]"""
+    """The output r, and the Jacobian E J in V = r^-1 r_dot = E J v with its rate. [chhabra14 (5.3.20)]"""
     s = at_new_symbols(k)
     G, J = s.relative(o.body, o.seen_from)
     R, p, J = KINDS[o.kind].part(ca.SX(G.R), G.p + G.R @ o.at, se3.Ad_inv(ca.SX.eye(3), o.at) @ J)
@@ -296,9 +305,10 @@ def check_in_group(o: Output, k: Kinematics) -> None:
 
 
 class ServoLaw(NamedTuple):
-    """The servo law of an output.
+    """The servo law of an output at an instant.
 
-    nu: (k, 1) V_dot that it requires.   error, rate: (k, 1) xi_e and v_e.   value: V_L.   decay: its rate, -<K_D v_e, v_e>.
+    nu: (k, 1) the required V_dot.   error, rate: (k, 1) xi_e and v_e.   value: the Lyapunov function V_L.
+    decay: its rate, -<K_D v_e, v_e>.
     """
 
     nu: ca.SX
@@ -311,27 +321,31 @@ class ServoLaw(NamedTuple):
 def servo(o: Output, R: ca.SX, p: ca.SX, V: ca.SX, goal: Sequence[ca.SX]) -> ServoLaw:
     """The feed-forward servo law on the output's group. [chhabra14 theorem 5.4.2]
 
-    R, p: the point r.   V: (k, 1) r^-1 r_dot.   goal: (4, 4) gamma, gamma_dot, gamma_ddot.
+    R, p: rotation and position of r.   V: (k, 1) r^-1 r_dot.   goal: (4, 4) gamma, gamma_dot, gamma_ddot.
     """
     group = o.group
     axes, S = list(group.axes), group.S
-    gamma, rate, bend = goal
-    back = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
-    eta, bent = (se3.vee(x)[axes] for x in (back @ rate, back @ bend - (back @ rate) @ (back @ rate)))
+    gamma, gamma_dot, gamma_ddot = goal
+    inverse = se3.homogeneous(*se3.inverse(gamma[:3, :3], gamma[:3, 3]))
+    eta, eta_dot = (
+        se3.vee(x)[axes] for x in (inverse @ gamma_dot, inverse @ gamma_ddot - (inverse @ gamma_dot) @ (inverse @ gamma_dot))
+    )
     r_e = se3.compose(R.T, -(R.T @ p), gamma[:3, :3], gamma[:3, 3])
-    xi_e, carry = ca.SX(group.log(*r_e)), (se3.Ad(*r_e) @ S)[axes, :]
-    carried = carry @ eta
+    xi_e, adjoint = ca.SX(group.log(*r_e)), (se3.Ad(*r_e) @ S)[axes, :]
+    carried = adjoint @ eta
     v_e = V - carried
     pull = group.dexp_right_inv(-xi_e).T @ (o.stiffness @ xi_e) - o.damping @ v_e
     bracket = (se3.ad(S @ V) @ (S @ carried))[axes]
-    nu = solve_definite(o.inertia, pull) - bracket + carry @ bent
+    nu = solve_definite(o.inertia, pull) - bracket + adjoint @ eta_dot
     value = (ca.dot(xi_e, o.stiffness @ xi_e) + ca.dot(v_e, o.inertia @ v_e)) / 2
     return ServoLaw(ca.densify(nu), ca.densify(xi_e), ca.densify(v_e), value, ca.SX(-ca.dot(v_e, o.damping @ v_e)))
 
 
 def half_turn(o: Output) -> ca.SX:
-    """The least V_L at which an error can be half a turn: pi^2 / 2 times the smallest eigenvalue of the Schur complement of
-    K_P on rotations. As long as V_L is below it, no error gets there. [chhabra14 theorem 5.4.2]
+    """The least V_L at which an error of rotation can be half a turn. [chhabra14 theorem 5.4.2]
+
+    This is pi^2 / 2 times the smallest eigenvalue of the Schur complement of K_P on rotations. As long as V_L is below it, no
+    error reaches half a turn.
     """
     turn, K = o.turning, ca.densify(o.stiffness)
     rest = [i for i in range(K.shape[0]) if i not in turn]
@@ -340,7 +354,7 @@ def half_turn(o: Output) -> ca.SX:
 
 
 def check_moves(o: Output, J: ca.SX) -> None:
-    """Raise ModelError where no joint moves a coordinate of an output, at any configuration."""
+    """Raise ModelError if some coordinate of an output is moved by no joint at any configuration."""
     still = [name for i, name in enumerate(o.names) if J[i, :].is_zero()]
     if still:
         raise ModelError(

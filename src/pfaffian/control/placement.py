@@ -1,8 +1,8 @@
-"""Prototypes with chosen poles, for machines with fewer inputs than motions: the freedom that matching leaves. [konz25 4.8]
+"""Prototypes with chosen poles, for machines with fewer inputs than motions. [konz25 4.8]
 
 About a set point the machine can move as its prototype does only if the matching conditions hold, Lambda_K = 0 and Lambda_D = 0
-(4.62). They couple the prototype's parameters; the remaining ones place the poles. Each function here has solved both for one
-kind of machine, and names the condition that the chosen poles cannot satisfy.
+(4.62). They couple the prototype's parameters, and those that remain free place the poles. Each function solves both problems
+for one kind of machine; where the chosen poles are impossible, its error names the condition that they violate.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from pfaffian.model.elastic import pseudo_matrix
 from pfaffian.model.number import floats, named_float, several
 
 SINGULAR = 1e12
-"""Condition number from which a matrix counts as singular."""
+"""A matrix with a condition number of at least this counts as singular."""
 
 
 class Hover(NamedTuple):
-    """A prototype of a machine that hovers on thrust along one of its axes, in a plane; from `hover_placement`.
+    """A planar prototype of a machine that hovers by a thrust along one of its axes; made by `hover_placement`.
 
     mass: m [kg].   damping: d [N s/m].   stiffness: k [N/m].
-    s: height of the mass's centre above the machine's mass centre [m].   h: height of the centres of damping and stiffness [m].
-    inertia: about s [kg m^2].   moment: of the stiffness about h [N m]; that of the damping is zero.
+    s: height of the prototype's mass centre above the machine's [m].   h: height of the centres of damping and stiffness [m].
+    inertia: about the prototype's mass centre [kg m^2].   moment: rotational stiffness about h [N m]; there is no rotational
+    damping about h.
 
     Example:
         >>> from pfaffian import control
@@ -44,7 +45,7 @@ class Hover(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """Matrices (n, n) of a prototype about a set point, along the machine's own coordinates; from `matched_placement`.
+    """Matrices (n, n) of a prototype about a set point, in the machine's coordinates; made by `matched_placement`.
 
     inertia: Mbar.   damping: Dbar.   stiffness: Kbar.
 
@@ -61,10 +62,10 @@ class Matched(NamedTuple):
 
 
 class TwoMasses(NamedTuple):
-    """A prototype of two masses on a line, the first one driven; from `two_mass_placement`.
+    """A prototype of two masses on a line, the first one driven; made by `two_mass_placement`.
 
-    m01, m12, m02 [kg], d01, d12, d02 [N s/m] and k01, k12, k02 [N/m]: inertia, damping and stiffness between the ground 0, the
-    first mass 1 and the second 2.
+    m01, m12, m02 [kg], d01, d12, d02 [N s/m] and k01, k12, k02 [N/m]: inertia, damping and stiffness between each two of the
+    ground 0, the first mass 1 and the second mass 2.
 
     Example:
         >>> from pfaffian import control
@@ -85,23 +86,23 @@ class TwoMasses(NamedTuple):
 
 
 def hover_placement(poles: Any, *, coupling_length: float = 0.0, mass: float = 1.0, gravity: float = 9.81) -> Hover:
-    """Prototype with four chosen poles of tilt, of a PVTOL, a quadcopter in one plane or a bicopter. [konz25 (4.141)]
+    """Prototype with four chosen poles of tilt, for a PVTOL, a quadcopter in one plane or a bicopter. [konz25 (4.141)]
 
         k = m p0 p1 / q,  d = m p1^2 / q,  h = eps + g p3 / p1,  s = eps + g p1 / q,  q = p1 p2 - p0 p3
         Theta = m (h - s) (s - eps),  Pi = m g (h - s),  s^4 + p3 s^3 + ... + p0 the polynomial of the poles
 
-    Motion along the axis of thrust then has the poles of s^2 + (d / m) s + k / m.
+    The poles of the motion along the thrust follow from these: the roots of s^2 + (d / m) s + k / m.
 
     Args:
         poles: four, complex ones in pairs [1/s].
-        coupling_length: eps [m], by which the machine's inputs push sideways as they turn it, Theta_z tan(beta) / (m l) of
+        coupling_length: eps [m], by which the machine's inputs push sideways as they turn it; Theta_z tan(beta) / (m l) for
             propellers whose thrusts lean outwards by beta at a distance l; default 0.
         mass: m of the prototype [kg]; default 1.
         gravity: [m/s^2], above zero; default 9.81.
     Returns:
         Hover.
-    Raises ModelError: not four poles in pairs; a mass or gravity not above zero; poles for which the first condition named
-    cannot be satisfied.
+    Raises ModelError: not four poles, or complex ones not in pairs; a mass or gravity not above zero; poles that cannot be
+    placed, with the first condition that they violate.
 
     Example:
         >>> from pfaffian import control
@@ -117,7 +118,11 @@ def hover_placement(poles: Any, *, coupling_length: float = 0.0, mass: float = 1
     if not (m > 0 and g > 0):
         raise ModelError(f"{what}: mass and gravity must be above zero, got {m:g} and {g:g}")
     q = p1 * p2 - p0 * p3
-    _need(p0 > 0 and p1 > 0 and p2 > 0 and p3 > 0, what, "every coefficient of their polynomial is above zero, they are stable")
+    _need(
+        p0 > 0 and p1 > 0 and p2 > 0 and p3 > 0,
+        what,
+        "every coefficient of their polynomial is above zero, as stable poles require",
+    )
     _need(q > 0, what, "p1 p2 - p0 p3 > 0, so that k and d are above zero")
     rest = p1 * p2 * p3 - p1**2 - p0 * p3**2
     _need(rest > 0, what, "p1 p2 p3 - p1^2 - p0 p3^2 > 0, so that h > s and Theta > 0")
@@ -129,21 +134,23 @@ def quadcopter_pair(
     body: str, poles: Any, *, heading: tuple[float, float], coupling_length: Any = 0.0, inertia_ratio: float = 1.0,
     mass: float = 1.0, gravity: float = 9.81,
 ) -> Pair:  # fmt: skip
-    """Prototype of a multicopter that thrusts along its z axis: chosen poles of tilt and heading. [konz25 (4.147)]
+    """Prototype with chosen poles of tilt and heading, for a multicopter that thrusts along its z axis. [konz25 (4.147)]
 
     Args:
         body: name of the body, whose frame is at the mass centre with z along the thrust.
-        poles: four of tilt, complex ones in pairs [1/s].
+        poles: four poles of tilt, complex ones in pairs [1/s].
         heading: (w0 [rad/s], zeta) of the polynomial s^2 + 2 zeta w0 s + w0^2 of heading.
-        coupling_length: eps [m], or (eps_x, eps_y) of a bicopter, by which inputs push along x and y as they turn about y and
-            x (4.154); the poles then are those of tilt about x, and h and s are the same for both. Default 0.
-        inertia_ratio: inertia about z by that about x: the weight of heading beside tilt where inputs are short; default 1.
+        coupling_length: eps [m], or (eps_x, eps_y) for a bicopter: by how much the inputs push along x and y as they turn it
+            about y and x (4.154). With two lengths the poles are those of tilt about x, and h and s are the same for both
+            tilts. Default 0.
+        inertia_ratio: inertia about z divided by that about x, which weights heading against tilt where the inputs do not
+            suffice for both; default 1.
         mass: of the prototype [kg]; default 1.
         gravity: [m/s^2], above zero; default 9.81.
     Returns:
         Pair, for `prototype_tracking`.
-    Raises ModelError: not four poles in pairs; a mass, gravity, w0, zeta or inertia_ratio not above zero; poles for which the
-    first condition named cannot be satisfied, among them that s is above eps_x.
+    Raises ModelError: not four poles, or complex ones not in pairs; a mass, gravity, w0, zeta or inertia_ratio not above zero;
+    poles that cannot be placed, with the first condition that they violate, which may be s > eps_x.
 
     Example:
         >>> from pfaffian import control
@@ -155,34 +162,35 @@ def quadcopter_pair(
     """
     what = "quadcopter_pair"
     eps = np.broadcast_to(np.asarray(coupling_length, dtype=float), 2)
-    w0, zeta, part = (
+    w0, zeta, ratio = (
         named_float(x, f"{what}: {n}") for n, x in zip(("w0", "zeta", "inertia_ratio"), (*heading, inertia_ratio), strict=True)
     )
-    if not (w0 > 0 and zeta > 0 and part > 0):
-        raise ModelError(f"{what}: w0, zeta and inertia_ratio must be above zero, got {w0:g}, {zeta:g} and {part:g}")
+    if not (w0 > 0 and zeta > 0 and ratio > 0):
+        raise ModelError(f"{what}: w0, zeta and inertia_ratio must be above zero, got {w0:g}, {zeta:g} and {ratio:g}")
     x = hover_placement(poles, coupling_length=float(eps[1]), mass=mass, gravity=gravity)
-    other = x.mass * (x.h - x.s) * (x.s - eps[0])
-    _need(other > 0, what, f"s > eps_x, but s = {x.s:.4g} and eps_x = {eps[0]:.4g}")
-    spin = part * x.inertia
+    inertia_y = x.mass * (x.h - x.s) * (x.s - eps[0])
+    _need(inertia_y > 0, what, f"s > eps_x, but s = {x.s:.4g} and eps_x = {eps[0]:.4g}")
+    inertia_z = ratio * x.inertia
     return pair(
         body,
-        inertia=pseudo_matrix(x.mass, (0, 0, x.s), (x.inertia, other, spin)),
-        damping=pseudo_matrix(x.damping, (0, 0, x.h), _about_z(2 * spin * zeta * w0)),
-        stiffness=pseudo_matrix(x.stiffness, (0, 0, x.h), (x.moment, x.moment, spin * w0**2)),
+        inertia=pseudo_matrix(x.mass, (0, 0, x.s), (x.inertia, inertia_y, inertia_z)),
+        damping=pseudo_matrix(x.damping, (0, 0, x.h), _about_z(2 * inertia_z * zeta * w0)),
+        stiffness=pseudo_matrix(x.stiffness, (0, 0, x.h), (x.moment, x.moment, inertia_z * w0**2)),
     )
 
 
 def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> TwoMasses:
-    """Prototype with four chosen poles, of two masses with a spring between them and a force on the first. [konz25 4.8.1]
+    """Prototype with four chosen poles, for two masses with a spring between them and a force on the first. [konz25 4.8.1]
 
     Args:
         poles: four, complex ones in pairs [1/s].
         ratio: varpi = k12 / m2 of the machine [1/s^2], above zero.
-        coupling: m12 of the prototype [kg]; not zero, and of the sign of varpi p3 - p1, where s^4 + p3 s^3 + ... + p0 is the
+        coupling: m12 of the prototype [kg]; not zero, with the sign of varpi p3 - p1, where s^4 + p3 s^3 + ... + p0 is the
             polynomial of the poles; default 1.
     Returns:
         TwoMasses.
-    Raises ModelError: not four poles in pairs; the first condition named that cannot be satisfied.
+    Raises ModelError: not four poles, or complex ones not in pairs; arguments for which the poles cannot be placed, with the
+    first condition that they violate.
 
     Example:
         >>> from pfaffian import control
@@ -194,7 +202,7 @@ def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> Tw
     p0, p1, p2, p3 = _polynomial(poles, what)
     w, m12 = named_float(ratio, f"{what}: ratio"), named_float(coupling, f"{what}: coupling")
     q = w * p3 - p1
-    _need(min(p0, p1, p2, p3) > 0, what, "every coefficient of their polynomial is above zero, they are stable")
+    _need(min(p0, p1, p2, p3) > 0, what, "every coefficient of their polynomial is above zero, as stable poles require")
     _need(w > 0, what, "ratio > 0: the machine has a spring")
     _need(p1 * p2 * p3 - p1**2 - p0 * p3**2 > 0, what, "p1 p2 p3 - p1^2 - p0 p3^2 > 0")
     _need(q * m12 > 0, what, f"coupling has the sign of varpi p3 - p1 = {q:.6g}")
@@ -206,26 +214,28 @@ def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> Tw
 
 
 def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, first: float = 1.0) -> Matched:
-    """Prototype with 2 n chosen poles about a set point, of any machine with one input: M x'' + K x = b u.
+    """Prototype with 2 n chosen poles about a set point, for any machine with one input, M x'' + K x = b u.
 
-    For any stable poles one prototype satisfies both matching conditions (4.62). With p(s) = e(s^2) + s o(s^2) their
-    polynomial, e has n roots -w_i^2 and o / e = sum c_i / (s^2 + w_i^2) has c_i > 0 (Hermite, Biehler), so that
+    For any stable poles one prototype satisfies both matching conditions (4.62). Let p(s) = e(s^2) + s o(s^2) be the poles'
+    polynomial. Then e has n roots -w_i^2, and o / e = sum c_i / (s^2 + w_i^2) has c_i > 0 (Hermite, Biehler), so that
 
         V = [(K - w_i^2 M)^-1 b],  z = V^-1 M^-1 b,  D = diag(c_i / z_i^2),  Omega = diag(w_i)
         Mbar = V^-T D V^-1,  Kbar = V^-T D Omega^2 V^-1,  Dbar = d d^T with d = Mbar M^-1 b
 
-    are positive, and the modes of the closed loop, damped through the one input, have p(s). For a PVTOL this is
-    `hover_placement`, for two masses `two_mass_placement`; pairs of bodies that add up to it then have to be found.
+    are positive, and the closed loop, damped through the one input, has the characteristic polynomial p(s). For a PVTOL this
+    is `hover_placement`, for two masses `two_mass_placement`. To use the result in `prototype_tracking`, find pairs of bodies
+    whose matrices add up to it.
 
     Args:
         inertia: M (n, n) of the machine.
-        stiffness: K (n, n) of the machine, of weight and thrust too; it need not be symmetric.
-        push: b (n,), what the input drives.
+        stiffness: K (n, n) of the machine, including that of weight and thrust; it need not be symmetric.
+        push: b (n,), the generalised force of a unit input.
         poles: 2 n, complex ones in pairs [1/s].
-        first: Mbar[0, 0], which sets the size of the prototype; default 1.
+        first: Mbar[0, 0], which sets the scale of the prototype; default 1.
     Returns:
         Matched.
-    Raises ModelError: sizes that differ, a first not above zero; the first condition named that cannot be satisfied.
+    Raises ModelError: sizes that differ; `first` not above zero; poles that cannot be placed, with the first condition that
+    they violate.
 
     Example:
         >>> from pfaffian import control
@@ -244,8 +254,8 @@ def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, fi
     w = np.sort(w.real)
     c = np.array([np.polyval(p[1::2], -x) / np.prod(np.delete(w, i) - x) for i, x in enumerate(w)])
     modes = K - w[:, None, None] * M
-    clear = np.array([np.linalg.cond(x) < SINGULAR for x in modes]).all()
-    _need(bool(clear), what, "none of w_i is a frequency that the machine has by itself: move them a little")
+    regular = np.array([np.linalg.cond(x) < SINGULAR for x in modes]).all()
+    _need(bool(regular), what, "every w_i differs from the natural frequencies of the machine: move the poles a little")
     V = np.linalg.solve(modes, np.tile(b, (n, 1))[:, :, None])[:, :, 0].T
     V /= np.linalg.norm(V, axis=0)
     _need(np.linalg.cond(V) < SINGULAR, what, "the input reaches every motion of the machine")
@@ -258,18 +268,21 @@ def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, fi
 
 
 def _about_z(moment: float) -> np.ndarray:
-    """Moments (3,) of dampers that resist a turn about z alone: of no body, but of a prototype's pseudo-matrix."""
+    """(3,) moments of a damping that resists turning about z alone; no body has such moments, but a prototype may."""
     return np.array([0.0, 0.0, moment])
 
 
 def _polynomial(poles: Any, what: str) -> tuple[float, float, float, float]:
-    """p0 ... p3 of s^4 + p3 s^3 + p2 s^2 + p1 s + p0."""
+    """Coefficients p0 ... p3 of the polynomial s^4 + p3 s^3 + p2 s^2 + p1 s + p0 of four poles, as `_coefficients` does."""
     _, p3, p2, p1, p0 = map(float, _coefficients(poles, 4, what))
     return p0, p1, p2, p3
 
 
 def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
-    """(n + 1,) coefficients of the polynomial of n poles, highest power first."""
+    """(n + 1,) coefficients of the polynomial of n poles, highest power first.
+
+    Raises ModelError: another number of poles, or complex ones not in pairs.
+    """
     given = np.asarray(poles if several(poles) else [], dtype=complex)
     c = np.poly(given)
     if given.shape != (n,) or not np.isfinite(given).all() or np.abs(np.imag(c)).max() > 1e-9 * np.abs(c).max():
@@ -281,4 +294,4 @@ def _coefficients(poles: Any, n: int, what: str) -> np.ndarray:
 def _need(satisfied: bool, what: str, condition: str) -> None:
     """Raise ModelError unless the condition is satisfied."""
     if not satisfied:
-        raise ModelError(f"{what}: the poles cannot be placed so that {condition}")
+        raise ModelError(f"{what}: the poles cannot be placed unless {condition}")

@@ -1,4 +1,4 @@
-"""Projected inverse dynamics: the requested motion by the smallest weighted inputs; passive joints allowed. [aghili05]"""
+"""Projected inverse dynamics: the smallest weighted inputs that give a requested motion; passive joints allowed. [aghili05]"""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ def projected(
     rest_damping: Any = 0.0,
     limits: Any = None,
 ) -> Control:
-    """Steer a task within the constraints by the smallest u^T R u; joints may be passive. [aghili05 (43)-(46), (53)-(60)]
+    """Steer a task within the constraints by the smallest inputs; joints may be passive. [aghili05 (43)-(46), (53)-(60)]
 
         P B u = P (c - f + M v_dot_d),   theta_ddot = theta_ddot_d + G_D e_dot + G_P e,   e = theta_d - theta
 
-    Of all inputs with this motion u is the smallest. With every joint actuated and R = 1 this is f_par; with passive joints it
-    lies in the range of B and still does not disturb the motion. Closed loop: e_ddot + G_D e_dot + G_P e = 0.
+    Of all inputs that give this motion, u has the least u^T R u. With every joint actuated and R = 1 it is f_par; with passive
+    joints it lies in the range of B and still gives the same motion. Closed loop: e_ddot + G_D e_dot + G_P e = 0.
 
     Args:
         task: theta(q), a function of the Kinematics that returns (k, 1), such as joints(...) or point(...).
-        reference: theta_d(t), of as many coordinates.
+        reference: theta_d(t), a Reference of k coordinates.
         stiffness: G_P [1/s^2], not negative; one number, or one for each task coordinate.
         damping: G_D [1/s], not negative; one number, or one for each task coordinate.
         weight: (motors,) positive numbers, the diagonal of R; ones if None.
-        rest_damping: [1/s] of motion that the task leaves open; default 0.
-        limits: "actuators" for their own, or (motors, 2) the lowest and highest input of each [N, N m]: u is then the smallest
-            within them of the inputs with this motion, and redundant actuators share what one of them cannot do. No limits if
-            None.
+        rest_damping: damping of the motions that the task does not determine [1/s]; default 0.
+        limits: "actuators" for the limits of the actuators, or (motors, 2) the lowest and highest input of each [N, N m]; no
+            limits if None. u is then the smallest of the inputs within the limits that give this motion, so that redundant
+            actuators take over what one of them cannot supply.
     Returns:
         Control that records error e and error_rate e_dot.
-    Stops a run: uncontrollable with these actuators; a task that the constraints forbid; a motion beyond the limits.
+    Stops a run: uncontrollable with these actuators; a task that the constraints forbid; a motion that needs inputs beyond the
+    limits.
     Raises ModelError: an argument that is not a task or a Reference. At the run: a reference of another size, a negative gain,
     weights that are not positive, limits of another shape, or no actuators.
 

@@ -1,24 +1,25 @@
-"""The equations of a prototype, a chosen machine that the given one moves like as far as its inputs permit. [konz25 ch. 4]
+"""The equations of a prototype: a machine of chosen dynamics that a law makes the real machine imitate. [konz25 ch. 4]
 
-The prototype has the machine's kinematics and, between any pairs of bodies, inertia, damping and stiffness of its own: 4 x 4
-pseudo-matrices Mbar', Dbar', Kbar', or symmetric 6 x 6 ones (A.14). Its motion towards a reference q_R(t) is
+The prototype has the kinematics of the machine, and chosen inertia, damping and stiffness between any pairs of bodies: 4 x 4
+pseudo-matrices Mbar', Dbar', Kbar', or symmetric 6 x 6 matrices (A.14). Its motion towards a reference q_R(t) is
 Mbar v_dot + bbar = 0 with
 
     Mbar = sum J^T Vee(Mbar') J,    bbar = cbar + fDbar + fKbar,    fKbar = sum J^T vee2((1 - G_E^-1) Kbar'),    (4.66)
 
 where G_E = G_R^-1 G is the error of the pose G of each pair and J its body Jacobian. Inertia and damping act on the difference
-of the motions, in one of three ways:
+between motion and reference, which is measured by one of three approaches:
 
-particle: of all points of the body, relative to the first one of the pair (4.66c,d). Its inertia and damping are those of
-    points, pseudo-matrices.
-body: of the twists, xi_E = J v - Ad(G_E^-1) J_R v_R (4.66e,f).
-energy: of the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g-i).
+particle: the velocities of all points of the body, relative to the body `seen_from` (4.66c,d). Inertia and damping must be
+    those of points, that is pseudo-matrices.
+body: the twists, xi_E = J v - Ad(G_E^-1) J_R v_R (4.66e,f).
+energy: the velocities, v_E = v - Q v_R with a transport map Q(q, q_R) (4.66g-i).
 
-At a constant reference the energy Wbar of each falls by what the dampers dissipate, where the inputs leave no matching force.
-Along a moving one it does so with `energy` where the transport error (4.30) is zero, and with `body` where the xi_E of all
-pairs are J v_E of one velocity v_E, as those of one pair on a body that moves any way are; those of several pairs of an arm are
-not, and the energy may rise there. With `particle` it may rise along any. `prototype_power` records its rate, and
-`transport_power` what the transport map adds to it; a run warns where that is more than rounding.
+At a constant reference the energy Wbar of each approach falls by what the dampers dissipate, if no matching force is left.
+Along a moving reference this still holds for `energy` where the transport error (4.30) is zero, and for `body` where a single
+velocity v_E gives xi_E = J v_E for all pairs. This is the case for a single pair whose body can move in every direction, but
+not for several pairs of an arm, whose energy may rise. With `particle` the energy may rise along any moving reference. A run
+records the rate of the energy as `prototype_power` and the part that the transport map adds as `transport_power`, and warns if
+this part exceeds rounding.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ from pfaffian.terms.terms import Terms, symbols
 
 @data
 class Pair:
-    """What a prototype has between two bodies; made by `pair`.
+    """Inertia, damping and stiffness of a prototype between two bodies; made by `pair`.
 
-    body, seen_from: their names.   inertia, damping, stiffness: in the frame of `body`, pseudo-matrices (4, 4) or (6, 6).
+    body, seen_from: names of the two bodies.   inertia, damping, stiffness: in the frame of `body`, pseudo-matrices (4, 4), or
+    matrices (6, 6) along twists.
 
     Example:
         >>> import pfaffian as pf
@@ -78,20 +80,19 @@ class Pair:
 
 
 def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any = None, stiffness: Any = None) -> Pair:
-    """Inertia, damping and stiffness of a prototype between two bodies. [konz25 (4.66)]
+    """Choose inertia, damping and stiffness of a prototype between two bodies. [konz25 (4.66)]
 
     Args:
-        body: name of the body in whose frame the matrices are.
-        seen_from: name of the body that its motion is relative to; default the world, for an absolute pair.
+        body: name of the body in whose frame the matrices are given.
+        seen_from: name of the body relative to which it moves; default the world, for an absolute pair.
         inertia: Mbar' (4, 4) symmetric [kg, kg m, kg m^2], made by `pf.forces.pseudo_matrix`; or any Mbar (6, 6) symmetric, of
             21 numbers, along twists [v; w], for the approaches "body" and "energy"; none if None.
-        damping: Dbar' (4, 4) symmetric [N s/m, N s, N m s], or Dbar (6, 6) as the inertia; none if None.
-        stiffness: Kbar' (4, 4) symmetric [N/m, N, N m]; or Kbar (6, 6), for every approach, with the potential of a
-            `pf.forces.pose_spring`, whose Hessian at rest it is [konz25 (A.19)]; none if None.
+        damping: Dbar' (4, 4) symmetric [N s/m, N s, N m s], or Dbar (6, 6) as for the inertia; none if None.
+        stiffness: Kbar' (4, 4) symmetric [N/m, N, N m]; or Kbar (6, 6), for every approach, the Hessian at rest of the
+            potential of a `pf.forces.pose_spring` [konz25 (A.19)]; none if None.
     Returns:
-        Pair. Its matrices need not be positive semidefinite by themselves: those of all pairs together must be, which the law
-        checks.
-    Raises ModelError: a matrix that is not symmetric or of another size; a stiffness (6, 6) that couples turning to a
+        Pair. Its matrices need not be positive semidefinite; their sums over all pairs must be, which the law checks.
+    Raises ModelError: a matrix that is not symmetric or has another size; a stiffness (6, 6) that couples turning to a
     translation that it does not resist; one body twice, or a name that is not a text.
 
     Example:
@@ -116,29 +117,32 @@ def pair(body: str, *, seen_from: str = WORLD, inertia: Any = None, damping: Any
 
 
 def as_pairs(pairs: Any, what: str) -> tuple[Pair, ...]:
-    """The pairs as they are. Raises ModelError: they are not a list of pairs, or an empty one."""
+    """The pairs as a tuple. Raises ModelError: the value is not a list of pairs, or is empty."""
     if not several(pairs) or not pairs or not all(isinstance(p, Pair) for p in pairs):
         raise ModelError(f"{what}: a list of pair(...) is needed, got {brief(pairs)}")
     return tuple(pairs)
 
 
 class PairMotion(NamedTuple):
-    """The motion of a pair.   G: (4, 4) pose of the body seen from the other.   J: (6, nv) body Jacobian.   J_dot: (6, nv)."""
+    """The motion of a pair.   G: (4, 4) pose of body in seen_from.   J, J_dot: (6, nv) body Jacobian and its rate."""
 
     G: ca.SX
     J: ca.SX
     J_dot: ca.SX
 
 
-def motion_of(k: Kinematics, of: Pair) -> PairMotion:
-    """The motion of a pair at k."""
+def motion_of(k: Kinematics, p: Pair) -> PairMotion:
+    """The motion of a pair at the kinematics k."""
     s = at_new_symbols(k)
-    G, J = s.relative(of.body, of.seen_from)
+    G, J = s.relative(p.body, p.seen_from)
     return PairMotion(*placed([se3.homogeneous(G.R, G.p), ca.densify(J), connection.rate(s, J)], s, k))
 
 
 def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
-    """(nv, nv) sum J^T X J over all pairs, with X = Vee(X') their inertia, damping or stiffness. [konz25 (4.48)]"""
+    """(nv, nv) sum J^T X J over all pairs, with X = Vee(X') of each pair's inertia, damping or stiffness. [konz25 (4.48)]
+
+    what: "inertia", "damping" or "stiffness".
+    """
     total = ca.SX(k.mechanism.nv, k.mechanism.nv)
     for p in pairs:
         label = f"pair {p.body!r} seen from {p.seen_from!r}: {what}"
@@ -148,15 +152,15 @@ def assembled(k: Kinematics, pairs: Sequence[Pair], what: str) -> ca.SX:
 
 
 Transport = Callable[[Kinematics, Kinematics], Any]
-"""(k, k_R) -> Q, the map that transports velocities of the reference to the machine's configuration, see
-`prototype_tracking`."""
+"""Function of the kinematics k and k_R that returns Q, the map of velocities at the reference to velocities at the machine's
+configuration; see `prototype_tracking`."""
 
 
 class ReferenceMotion(NamedTuple):
-    """The reference as a motion of the mechanism, for `prototype_terms`.
+    """A reference as a motion of the mechanism at an instant, for `prototype_terms`.
 
-    k: its Kinematics, at q_R and v_R.   v_dot: (nv, 1) its acceleration.   left: (k, 1) whether it is no configuration
-    there, by each joint with a quaternion and each coordinates with phi; none by default.
+    k: Kinematics at q_R and v_R.   v_dot: (nv, 1) acceleration.   left: (n, 1) for each joint with a quaternion and each
+    coordinates with a condition phi, whether the reference is not a configuration there; empty by default.
 
     Example:
         >>> import casadi as ca
@@ -176,28 +180,29 @@ class ReferenceMotion(NamedTuple):
 
 
 def reference_motion(terms: Terms, reference: Reference, w: ca.SX) -> ReferenceMotion:
-    """q_R(t), its quaternions normalised, with v_R = K^+ q_R_dot, and v_R_dot; and where it is no configuration.
+    """The motion of a reference: q_R(t) with normalised quaternions, v_R = K^+ q_R_dot, v_R_dot, and where q_R is invalid.
 
-    Raises ModelError: a reference of another size, or one that never is a configuration.
+    w: inputs of the run that the reference reads. Raises ModelError: a reference of another size, or one that is never a
+    configuration.
     """
     m = terms.mechanism
     x, off = of_configuration(m, reference, terms.t, w)
     s = at_new_symbols(terms.kinematics)
     rate = ca.SX.sym("rate", m.nq)
-    left = pseudo_inverse(s)
-    v = ca.densify(left @ rate)
-    bend = ca.jtimes(ca.densify(s.kinematic_matrix @ s.v), s.q, s.q_dot)
+    inverse = pseudo_inverse(s)
+    v = ca.densify(inverse @ rate)
+    K_dot_v = ca.jtimes(ca.densify(s.kinematic_matrix @ s.v), s.q, s.q_dot)
     f = ca.Function("v_R", [s.q, rate, m.p_symbols], [v])
     v_R = ca.SX(f(x.value, x.rate, m.p_symbols))
-    f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(left @ (rate - bend))])
+    f = ca.Function("v_R_dot", [s.q, s.v, rate, m.p_symbols], [ca.densify(inverse @ (rate - K_dot_v))])
     v_R_dot = ca.SX(f(x.value, v_R, x.acceleration, m.p_symbols))
     return ReferenceMotion(Kinematics(m, ca.SX(x.value), v_R, terms.t), v_R_dot, off)
 
 
 class Prototype(NamedTuple):
-    """Equations of a prototype.
+    """The equations Mbar v_dot + bbar = 0 of a prototype, and its energies.
 
-    M: Mbar (nv, nv), b: bbar (nv, 1) of Mbar v_dot + bbar = 0.   energy: (1, 1) Wbar = Tbar + Vbar [J].   potential: Vbar [J].
+    M: (nv, nv) Mbar.   b: (nv, 1) bbar.   energy: (1, 1) Wbar = Tbar + Vbar [J].   potential: (1, 1) Vbar [J].
     """
 
     M: ca.SX
@@ -207,50 +212,55 @@ class Prototype(NamedTuple):
 
 
 class _Error(NamedTuple):
-    """Of one pair.   of: the pair.   here, there: motion and its reference.   back: (4, 4) G_E^-1.   carry: (6, 6) Ad of it."""
+    """The error of one pair.
 
-    of: Pair
-    here: PairMotion
-    there: PairMotion
-    back: ca.SX
-    carry: ca.SX
+    pair: the pair.   motion, reference: its motion at the machine and at the reference.   inverse: (4, 4) G_E^-1.
+    adjoint: (6, 6) Ad(G_E^-1).
+    """
+
+    pair: Pair
+    motion: PairMotion
+    reference: PairMotion
+    inverse: ca.SX
+    adjoint: ca.SX
 
     @property
-    def pull(self) -> ca.SX:
-        """(6, 1) vee2((1 - G_E^-1) Kbar'), of 21 numbers <G_E - 1, G_E hat(.)>."""
-        if self.of.stiffness.shape == (4, 4):
-            return se3.vee2((ca.SX.eye(4) - self.back) @ self.of.stiffness)
+    def force(self) -> ca.SX:
+        """(6, 1) fKbar of the pair along twists: vee2((1 - G_E^-1) Kbar'), or <G_E - 1, G_E hat(.)> for a stiffness (6, 6)."""
+        if self.pair.stiffness.shape == (4, 4):
+            return se3.vee2((ca.SX.eye(4) - self.inverse) @ self.pair.stiffness)
         R, _ = self.pose
-        return se3.pull(self.of.stiffness, self.off, R)
+        return se3.pull(self.pair.stiffness, self.deviation, R)
 
     @property
     def potential(self) -> ca.SX:
-        """(1, 1) <G_E - 1, G_E - 1> / 2."""
-        if self.of.stiffness.shape == (4, 4):
-            return _norm(ca.SX.eye(4) - self.back, self.of.stiffness)
-        return se3.inner(self.of.stiffness, self.off, self.off) / 2
+        """(1, 1) potential <G_E - 1, G_E - 1> / 2 [J]."""
+        if self.pair.stiffness.shape == (4, 4):
+            return _norm(ca.SX.eye(4) - self.inverse, self.pair.stiffness)
+        return se3.inner(self.pair.stiffness, self.deviation, self.deviation) / 2
 
     @property
     def pose(self) -> tuple[ca.SX, ca.SX]:
         """Rotation and position of G_E."""
-        R = self.back[:3, :3].T
-        return R, -(R @ self.back[:3, 3])
+        R = self.inverse[:3, :3].T
+        return R, -(R @ self.inverse[:3, 3])
 
     @property
-    def off(self) -> tuple[ca.SX, ca.SX]:
-        """G_E - 1."""
+    def deviation(self) -> tuple[ca.SX, ca.SX]:
+        """The rotational and the translational part of G_E - 1."""
         R, p = self.pose
         return R - ca.SX.eye(3), p
 
 
 def _errors(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair]) -> list[_Error]:
-    found = []
-    for of in pairs:
-        here, there = motion_of(k, of), motion_of(k_R, of)
-        R, p = here.G[:3, :3], here.G[:3, 3]
-        back = se3.homogeneous(*se3.compose(R.T, -(R.T @ p), there.G[:3, :3], there.G[:3, 3]))
-        found.append(_Error(of, here, there, back, se3.Ad(back[:3, :3], back[:3, 3])))
-    return found
+    """The error of each pair between the machine k and its reference k_R."""
+    errors = []
+    for p in pairs:
+        motion, reference = motion_of(k, p), motion_of(k_R, p)
+        R, r = motion.G[:3, :3], motion.G[:3, 3]
+        inverse = se3.homogeneous(*se3.compose(R.T, -(R.T @ r), reference.G[:3, :3], reference.G[:3, 3]))
+        errors.append(_Error(p, motion, reference, inverse, se3.Ad(inverse[:3, :3], inverse[:3, 3])))
+    return errors
 
 
 def _norm(E: ca.SX, weight: ca.SX) -> ca.SX:
@@ -265,7 +275,7 @@ def prototype_terms(
     approach: str,
     transport: Transport | None,
 ) -> Prototype:
-    """Mbar, bbar and the energies of a prototype, for laws and analyses of your own. [konz25 (4.66)]
+    """The matrix Mbar, vector bbar and energies of a prototype, for laws and analyses of your own. [konz25 (4.66)]
 
         Mbar v_dot + bbar = 0,   Wbar = Tbar + Vbar
 
@@ -273,12 +283,13 @@ def prototype_terms(
         k: Kinematics of the machine.
         goal: ReferenceMotion, the reference at this instant.
         pairs: list of Pair.
-        approach: "particle", "body" or "energy": what inertia and damping act on, see `prototype_tracking`.
-        transport: of "energy", function of the kinematics k and k_R that returns Q (nv, nv); if None the Q nearest to 1 that
-            carries the pairs' twists as their stiffness sees them.
+        approach: "particle", "body" or "energy": the error of motion on which inertia and damping act, see
+            `prototype_tracking`.
+        transport: for "energy", function of the kinematics k and k_R that returns Q (nv, nv); if None, the Q nearest to 1 that
+            maps the twists of the pairs, weighted by their stiffness.
     Returns:
         Prototype with expressions M (nv, nv), b (nv, 1), energy and potential [J].
-    Raises ModelError: unknown bodies, a transport of another size, an approach that does not go with the pairs' matrices.
+    Raises ModelError: unknown bodies, a transport of another size, an approach that does not suit the pairs' matrices.
 
     Example:
         >>> import casadi as ca
@@ -297,27 +308,27 @@ def prototype_terms(
     v, v_R, n = k.v, goal.k.v, k.mechanism.nv
     M, b, kinetic, potential = ca.SX(n, n), ca.SX(n, 1), ca.SX(0), ca.SX(0)
     for e in errors:
-        M += e.here.J.T @ spatial(e.of.inertia) @ e.here.J
-        b += e.here.J.T @ e.pull
+        M += e.motion.J.T @ spatial(e.pair.inertia) @ e.motion.J
+        b += e.motion.J.T @ e.force
         potential += e.potential
     if approach == "energy":
         f, kinetic = _by_energy(k, goal, errors, M, transport)
         return Prototype(M, ca.densify(b + f), kinetic + potential, potential)
     for e in errors:
-        here, there = e.here, e.there
-        xi, xi_R = here.J @ v, there.J @ v_R
-        a, a_R = here.J_dot @ v, there.J @ goal.v_dot + there.J_dot @ v_R
+        motion, reference = e.motion, e.reference
+        xi, xi_R = motion.J @ v, reference.J @ v_R
+        a, a_R = motion.J_dot @ v, reference.J @ goal.v_dot + reference.J_dot @ v_R
         if approach == "particle":
             X, X_R = se3.hat(xi), se3.hat(xi_R)
-            slip = X - e.back @ X_R
-            gone = se3.hat(a) + X @ X - e.back @ (se3.hat(a_R) + X_R @ X_R)
-            b += here.J.T @ se3.vee2(slip @ e.of.damping + gone @ e.of.inertia)
-            kinetic += _norm(slip, e.of.inertia)
+            slip = X - e.inverse @ X_R
+            slip_rate = se3.hat(a) + X @ X - e.inverse @ (se3.hat(a_R) + X_R @ X_R)
+            b += motion.J.T @ se3.vee2(slip @ e.pair.damping + slip_rate @ e.pair.inertia)
+            kinetic += _norm(slip, e.pair.inertia)
         else:
-            I, carried = spatial(e.of.inertia), e.carry @ xi_R
+            I, carried = spatial(e.pair.inertia), e.adjoint @ xi_R
             xi_E = xi - carried
-            gone = I @ (a - e.carry @ a_R + se3.ad(xi_E) @ carried) - se3.ad_transpose(xi_E, I @ xi_E)
-            b += here.J.T @ (spatial(e.of.damping) @ xi_E + gone)
+            inertial = I @ (a - e.adjoint @ a_R + se3.ad(xi_E) @ carried) - se3.ad_transpose(xi_E, I @ xi_E)
+            b += motion.J.T @ (spatial(e.pair.damping) @ xi_E + inertial)
             kinetic += ca.dot(xi_E, I @ xi_E) / 2
     return Prototype(M, ca.densify(b), kinetic + potential, potential)
 
@@ -329,20 +340,20 @@ def _by_energy(
     M: ca.SX,
     transport: Transport | None,
 ) -> tuple[ca.SX, ca.SX]:
-    """cbar + fDbar, and Tbar. [konz25 (4.66g-i)]"""
+    """The forces cbar + fDbar and the kinetic energy Tbar of the approach "energy". [konz25 (4.66g-i)]"""
     n = k.mechanism.nv
-    Q, turning = transported(k, goal, [e.of for e in errors], transport)
+    Q, Q_dot_v = transported(k, goal, [e.pair for e in errors], transport)
     v_E = k.v - Q @ goal.k.v
     C, D = ca.SX(n, n), ca.SX(n, n)
     for e in errors:
-        J, I = e.here.J, spatial(e.of.inertia)
-        C += J.T @ (I @ e.here.J_dot + _skew(e.of.inertia, J @ k.v) @ J)
-        D += J.T @ spatial(e.of.damping) @ J
-    return (C + D) @ v_E - M @ (Q @ goal.v_dot + turning), ca.dot(v_E, M @ v_E) / 2
+        J, I = e.motion.J, spatial(e.pair.inertia)
+        C += J.T @ (I @ e.motion.J_dot + _skew(e.pair.inertia, J @ k.v) @ J)
+        D += J.T @ spatial(e.pair.damping) @ J
+    return (C + D) @ v_E - M @ (Q @ goal.v_dot + Q_dot_v), ca.dot(v_E, M @ v_E) / 2
 
 
 def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
-    """C (6, 6) = Gamma_pqr xi^r of a free body, skew, with C xi = -ad(xi)^T M xi. [konz25 (3.57)-(3.58)]"""
+    """C (6, 6) = Gamma_pqr xi^r, Coriolis matrix of a free body, skew with C xi = -ad(xi)^T M xi. [konz25 (3.57)-(3.58)]"""
     if inertia.shape == (6, 6):
         f, n = ca.vertsplit(inertia @ xi, 3)
         turned = inertia @ se3.ad(xi)
@@ -355,7 +366,7 @@ def _skew(inertia: ca.SX, xi: ca.SX) -> ca.SX:
 
 
 def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transport: Transport | None) -> tuple[ca.SX, ca.SX]:
-    """Q(q, q_R) (nv, nv) and Q_dot v_R (nv, 1)."""
+    """The transport map Q(q, q_R) (nv, nv), and Q_dot v_R (nv, 1). Raises ModelError: a transport of another size."""
     s, s_R = at_new_symbols(k), at_new_symbols(k)
     Q = (
         _transport(s, s_R, pairs)
@@ -366,23 +377,23 @@ def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transpo
     if Q.shape != (n, n):
         raise ModelError(f"transport must give Q ({n}, {n}), got {Q.shape}")
     v_R = ca.SX.sym("v_R", n)
-    turning = ca.jtimes(Q @ v_R, s.q, s.q_dot) + ca.jtimes(Q @ v_R, s_R.q, s_R.q_dot)
+    Q_dot_v = ca.jtimes(Q @ v_R, s.q, s.q_dot) + ca.jtimes(Q @ v_R, s_R.q, s_R.q_dot)
     p = k.mechanism.p_symbols
-    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, v_R, p], [Q, ca.densify(turning)])
-    Q, turning = f.call([k.q, k.v, goal.k.q, goal.k.v, goal.k.v, p])
-    return Q, turning
+    f = ca.Function("Q", [s.q, s.v, s_R.q, s_R.v, v_R, p], [Q, ca.densify(Q_dot_v)])
+    Q, Q_dot_v = f.call([k.q, k.v, goal.k.q, goal.k.v, goal.k.v, p])
+    return Q, Q_dot_v
 
 
 def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca.SX) -> ca.SX:
-    """How far a transport map misses the condition under which the prototype's energy falls. [konz25 (4.30), (4.46)]
+    """The residual of a transport map in the condition under which the prototype's energy falls. [konz25 (4.30), (4.46)]
 
         grad_R Vbar + Q^T grad Vbar
 
     Args:
         k: Kinematics of the machine.
         k_R: Kinematics of its reference.
-        pairs: list of Pair, of which the stiffness counts.
-        Q: (nv, nv) the map.
+        pairs: list of Pair, of which only the stiffness counts.
+        Q: (nv, nv) the transport map.
     Returns:
         (nv, 1) expression along the velocities of the reference, zero where the map satisfies the condition.
 
@@ -397,10 +408,10 @@ def transport_error(k: Kinematics, k_R: Kinematics, pairs: Sequence[Pair], Q: ca
         >>> [float(control.transport_error(here, there, [spring], Q)) for Q in (1.0, 0.5)]  # -3 N (Q - 1)
         [0.0, 1.5]
     """
-    off = ca.SX(k.mechanism.nv, 1)
+    residual = ca.SX(k.mechanism.nv, 1)
     for e in _errors(k, k_R, pairs):
-        off += (e.here.J @ Q - e.carry @ e.there.J).T @ e.pull
-    return ca.densify(off)
+        residual += (e.motion.J @ Q - e.adjoint @ e.reference.J).T @ e.force
+    return ca.densify(residual)
 
 
 def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[[Kinematics, Kinematics], ca.SX]:
@@ -408,7 +419,7 @@ def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[
 
         Q = -(d chi)^+ (d_R chi), the derivatives along v and v_R
 
-    It serves every potential that is a function of e alone. [konz25 (A.8)]
+    It can be used with every potential that is a function of e alone. [konz25 (A.8)]
 
     Args:
         chi: function of the kinematics of motion and reference that returns at least as many error coordinates as there are
@@ -440,18 +451,18 @@ def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[
 
 
 def _transport(s: Kinematics, s_R: Kinematics, pairs: list[Pair]) -> ca.SX:
-    """The Q nearest to 1 that carries the twists of the reference as the stiffness sees them, J Q = Ad(G_E^-1) J_R. (4.46)"""
+    """The Q nearest to 1 that solves J Q = Ad(G_E^-1) J_R in the least squares weighted by stiffness. [konz25 (4.46)]"""
     n = s.mechanism.nv
     S, rhs = ca.SX(n, n), ca.SX(n, n)
     for e in _errors(s, s_R, pairs):
-        JK = e.here.J.T @ spatial(e.of.stiffness)
-        S += JK @ e.here.J
-        rhs += JK @ (e.carry @ e.there.J - e.here.J)
+        JK = e.motion.J.T @ spatial(e.pair.stiffness)
+        S += JK @ e.motion.J
+        rhs += JK @ (e.adjoint @ e.reference.J - e.motion.J)
     return ca.SX.eye(n) + solve_semidefinite(ca.densify(S), ca.densify(rhs), RANK_TOLERANCE).x
 
 
 APPROACHES = ("particle", "body", "energy")
-"""What inertia and damping of a prototype act on: the `approach` of `prototype_tracking`.
+"""The approaches of `prototype_tracking`: the errors of motion on which inertia and damping of a prototype can act.
 
 Example:
     >>> from pfaffian import control
@@ -461,28 +472,28 @@ Example:
 
 
 def check_approach(approach: str, pairs: Sequence[Pair]) -> None:
-    """Raise ModelError: an approach that is none, or "particle" with inertia or damping that no points have."""
+    """Raise ModelError: an unknown approach, or "particle" with an inertia or damping (6, 6), which points cannot have."""
     if approach not in APPROACHES:
         raise ModelError(f"approach {brief(approach)} is unknown; one of {', '.join(APPROACHES)}")
     for p in pairs if approach == "particle" else ():
         for what in ("inertia", "damping"):
             if getattr(p, what).shape == (6, 6):
                 raise ModelError(
-                    f"pair {p.body!r} seen from {p.seen_from!r}: {what}: no points have one of 21 numbers (6, 6); with the "
+                    f"pair {p.body!r} seen from {p.seen_from!r}: {what}: points have no matrix (6, 6) of 21 numbers; with the "
                     "approach 'particle' give a pseudo-matrix (4, 4), or take 'body' or 'energy'"
                 )
 
 
 def check_together(pairs: tuple[Pair, ...], m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where inertia, damping or stiffness of all pairs together is negative along some motion.
+    """Raise ModelError if the inertia, damping or stiffness of all pairs together is negative along some motion.
 
-    p: (runs, np) parameters. Checked at a few configurations.
+    p: (runs, np) parameters. The check is made at a few configurations.
     """
     for words, values in at_values(m, p):
         for what in MATRICES:
             for q in _places(m):
                 X = np.array(_assembling(m, pairs, what)(q, values))
-                # Each motion in its own unit, lest light ones be rounding beside heavy ones.
+                # Scale each motion by its own size, so that small entries are not lost in the rounding of large ones.
                 unit = np.sqrt(np.maximum(np.abs(np.diag(X)), 1e-5 * np.abs(X).max()))
                 unit = np.where(unit > 0, unit, 1.0)
                 scaled = X / np.outer(unit, unit)
@@ -499,16 +510,18 @@ MATRICES = ("inertia", "damping", "stiffness")
 """The matrices of a pair; the sum over all pairs must be positive semidefinite for each."""
 
 PLACES = 8
-"""Random configurations at which that is checked, beside the neutral one."""
+"""Number of random configurations, besides the neutral one, at which `check_together` evaluates these sums."""
 
 
 @remembered(64)
 def _places(m: Mechanism) -> list[np.ndarray]:
+    """The configurations at which the matrices of a prototype are checked."""
     random = np.random.default_rng(3)
     return [m.neutral(), *(random_configuration(m, random) for _ in range(PLACES))]
 
 
 @remembered(64)
 def _assembling(m: Mechanism, pairs: tuple[Pair, ...], what: str) -> ca.Function:
+    """The function (q, p) -> (nv, nv) matrix of all pairs, as `assembled` gives it."""
     T = symbols(m)
     return ca.Function("X", [T.q, m.p_symbols], [assembled(T.kinematics, pairs, what)])

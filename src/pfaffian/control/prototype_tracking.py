@@ -1,4 +1,4 @@
-"""The law that tracks a prototype, by the inputs whose motion is nearest to its own. [konz25 (4.51)-(4.59), (4.63)-(4.64)]"""
+"""The law that tracks a prototype by the inputs whose motion is nearest to the prototype's. [konz25 (4.51)-(4.64)]"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.control.law import Command, Control, Fault, Reason, maker, with_no_wrench
-from pfaffian.control.motors import accelerations, limit_rows, motors_to_spare
+from pfaffian.control.motors import accelerations, limit_rows, motors_are_redundant
 from pfaffian.control.prototype import (
     Pair,
     ReferenceMotion,
@@ -39,8 +39,8 @@ from pfaffian.terms.terms import Terms
 
 EXCLUDED = "no input is within the limits W u <= l: widen them"
 UNSOLVED = (
-    "the limits could not be met to the digits of a double: give the prototype more even inertia along what the inputs drive, "
-    "leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
+    "the limits could not be met to the digits of a double: give the prototype more even inertia along the motions that the "
+    "inputs drive, leave out rows of W that nearly repeat others, or request inputs that are less far beyond their limits"
 )
 SINGULAR = "the prototype has no inertia against some motion that the inputs drive: give some pair of bodies more Mbar'"
 NOWHERE = (
@@ -49,7 +49,7 @@ NOWHERE = (
 )
 SMALL = 1e-7
 SMALL_IN_FLOATS = 1e-3
-"""Weight of the size of inputs beside the motion in the first search for those within limits; see `_within`."""
+"""Weight of small inputs, relative to the motion, in the first search for inputs within the limits; see `_within`."""
 
 UNITS = {
     "prototype_energy": "J",
@@ -61,7 +61,7 @@ UNITS = {
     "limit_slack": "per limit",
     "limit_active": "1",
 }
-"""Units of the signals that a law which tracks a prototype records."""
+"""Units of the signals that `prototype_tracking` records."""
 
 
 @maker
@@ -77,36 +77,37 @@ def prototype_tracking(
 
         v_dot = a + S u,    u = -(S^T Mbar S)^-1 S^T (Mbar a + bbar)
 
-    With as many inputs as motions that is M v_dot + b = B u with the prototype's v_dot; with fewer, what remains is the
-    matching force Mbar v_dot + bbar. Constraints are taken into account: a and S are those of the constrained mechanism. Where
-    there are more motors than motions that they drive, as on closed loops, legs and multicopters with more than four
-    propellers, u is the smallest of those with the same motion.
+    With as many inputs as motions, u solves M v_dot + c = f + B u for the v_dot of the prototype. With fewer, the matching
+    force Mbar v_dot + bbar remains. Constraints are taken into account: a and S are those of the constrained mechanism. Where
+    the motors are redundant, as on closed loops, legs and multicopters with more than four propellers, u is the smallest input
+    that gives this motion.
 
-    Inertia and damping act on the difference between motion and reference: with "particle" of all points of a body relative to
-    the other of the pair, with "body" of the twists, with "energy" of the velocities, v - Q v_R; at a constant reference the
-    three are the same. With "energy" the energy Wbar falls wherever the transport error (4.30) is zero and no matching force
-    is left.
+    Inertia and damping act on the difference between motion and reference. The approach "particle" takes the velocities of all
+    points of a body relative to the other body of the pair, "body" the twists, and "energy" the velocities, v - Q v_R; at a
+    constant reference the three are the same. With "energy" the energy Wbar falls wherever the transport error (4.30) is zero
+    and no matching force is left.
 
     Args:
-        pairs: list of `pair`, bodies with what the prototype has between them.
+        pairs: list of `pair`, the inertia, damping and stiffness of the prototype between bodies.
         reference: of the whole configuration, (nq,) numbers on phi = 0 and on the constraints; quaternions of any length.
         approach: "particle", "body" or "energy"; default "energy".
-        transport: of "energy", function of the kinematics k and k_R of motion and reference that returns Q (nv, nv), with Q = 1
-            where the two are equal, such as `error_coordinates` makes; if None the Q nearest to 1 that carries the pairs'
-            twists as their stiffness sees them.
-        limits: "actuators" for their own, (motors, 2) the lowest and highest input of each [N, N m], or W u <= l as the pair
-            (W, l), W (rows, motors) and l (rows,) numbers or Parameters; None for none. Within them u is the nearest to the
-            one without limits, in the metric of S^T Mbar S, so that the motion is as near as the limits permit.
-            [konz25 (4.63)-(4.64)]
+        transport: for "energy", function of the kinematics k and k_R of motion and reference that returns Q (nv, nv), with
+            Q = 1 where the two are equal, such as `error_coordinates` makes; if None, the Q nearest to 1 that maps the twists
+            of the pairs, weighted by their stiffness.
+        limits: "actuators" for the limits of the actuators, (motors, 2) the lowest and highest input of each [N, N m], or
+            W u <= l as the pair (W, l), W (rows, motors) and l (rows,) numbers or Parameters; None for no limits. Within the
+            limits u is nearest to the unlimited input in the metric of S^T Mbar S, so that the motion is as near as the limits
+            permit. [konz25 (4.63)-(4.64)]
     Returns:
         Control that records prototype_energy Wbar [J], its rate prototype_power [W], prototype_potential Vbar [J] and
-        matching_force; of "energy" transport_error along v and transport_power [W], what the map adds to the rate of Wbar,
-        zero where it meets (4.30); with limits limit_slack l - W u and limit_active, 1 for rows that restrict u.
+        matching_force; with "energy" also transport_error along v and transport_power [W], which the transport map adds to the
+        rate of Wbar and which is zero where the map satisfies (4.30); with limits limit_slack l - W u and limit_active, 1 for
+        rows that restrict u.
     Stops a run: the prototype has no inertia against some motion that the inputs drive; a quaternion of the reference is zero,
     or its coordinates leave phi = 0; no u is within the limits, or the limits could not be met to the digits of a double.
-    Warns RunWarning: a run in which transport_power is more than rounding.
-    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, "particle" with inertia or damping of
-    21 numbers, a transport that is not a function or not for "energy". At the run: unknown bodies, a prototype that is negative
+    Warns RunWarning: transport_power exceeds rounding in the run.
+    Raises ModelError: no pairs, a reference that is not a Reference, an unknown approach, "particle" with inertia or damping
+    (6, 6), a transport that is not a function or not for "energy". At the run: unknown bodies, a prototype that is negative
     along some motion, also for parameters of the run, a reference of another size, no actuators, limits of another form.
 
     Example:
@@ -134,17 +135,17 @@ def prototype_tracking(
         goal = reference_motion(terms, reference, w)
         P = prototype_terms(k, goal, pairs, approach, transport)
         a, S = accelerations(terms)
-        # All rows count here, also those of constraints that are not active yet.
-        spare = len(m.actuators) > m.nv - terms.A.shape[0] or motors_to_spare(m)
-        u, short = _inputs(S, P.M, P.M @ a + P.b, spare)
-        faults, more_signals = [short, ca.sum1(goal.left) > 0], dict[str, ca.SX]()
+        # This counts every row of constraints, including constraints that are not active yet.
+        redundant = len(m.actuators) > m.nv - terms.A.shape[0] or motors_are_redundant(m)
+        u, singular = _inputs(S, P.M, P.M @ a + P.b, redundant)
+        faults, more_signals = [singular, ca.sum1(goal.left) > 0], dict[str, ca.SX]()
         if approach == "energy":
             Q, _ = transported(k, goal, list(pairs), transport)
-            missed = transport_error(k, goal.k, pairs, Q)
-            more_signals = {"transport_error": missed, "transport_power": ca.dot(missed, goal.k.v)}
+            residual = transport_error(k, goal.k, pairs, Q)
+            more_signals = {"transport_error": residual, "transport_power": ca.dot(residual, goal.k.v)}
         if limits is not None:
             W, l = limit_rows(terms.mechanism, limits)
-            within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, spare)
+            within = _within(so3.symmetric(S.T @ P.M @ S), u, W, l, redundant)
             u, more_signals = within.u, more_signals | {"limit_slack": l - W @ within.u, "limit_active": within.active}
             faults += [within.status == INFEASIBLE, (within.status != SOLVED) * (within.status != INFEASIBLE)]
         v_dot = a + S @ u
@@ -163,37 +164,38 @@ def prototype_tracking(
     return Control(law, (), reference.w_names, known, units=UNITS, check=check)
 
 
-def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, spare: bool) -> tuple[ca.SX, ca.SX]:
-    """u of least |v_dot + Mbar^-1 bbar| in the metric of M, with force = Mbar a + bbar; and whether M lacks rank along S.
+def _inputs(S: ca.SX, M: ca.SX, force: ca.SX, redundant: bool) -> tuple[ca.SX, ca.SX]:
+    """The u of least |v_dot + Mbar^-1 bbar| in the metric of M = Mbar, and whether M is singular along S.
 
     Along orthonormal accelerations, the rows Q = D S^T, the rank is that of M and not of S, whose columns may differ by 1e4.
-    spare: there may be more motors than motions that they drive; then u is the smallest of those with the same motion.
+    force: Mbar a + bbar.   redundant: whether motors may be redundant; then u is the smallest input that gives this motion.
     """
     driven = orthogonalise(S.T, ca.SX.eye(S.shape[1]), RANK_TOLERANCE, passes=1)
     solved = solve_semidefinite(driven.Q @ M @ driven.Q.T, -driven.Q @ force, RANK_TOLERANCE)
-    short = ca.sum1(solved.independent) < driven.rank
-    if not spare:
-        return driven.D.T @ solved.x, short
+    singular = ca.sum1(solved.independent) < driven.rank
+    if not redundant:
+        return driven.D.T @ solved.x, singular
     rows = orthogonalise(driven.Q @ S, ca.SX(S.shape[1], 0), RANK_TOLERANCE, passes=1)
-    return smallest(rows, solved.x), short
+    return smallest(rows, solved.x), singular
 
 
-def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, spare: bool) -> Nearest:
-    """The u nearest to u0 in the metric of H with W u <= l; with spare motors the smallest of those with the same motion.
+def _within(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX, redundant: bool) -> Nearest:
+    """The u nearest to u0 in the metric of H with W u <= l; with redundant motors the smallest that gives the same motion.
 
-    The weight on small inputs disturbs the motion by as much. A second search therefore weighs only the distance from the
-    result of the first, which is almost the smallest: the disturbance becomes the square. [Rockafellar 1976]
+    The weight on small inputs disturbs the motion by an error of the order of the weight. A second search therefore puts the
+    weight only on the distance from the first result, which is almost the smallest; this squares the error. [Rockafellar 1976]
     """
-    if not spare:
+    if not redundant:
         return nearest(H, u0, W, l)
     small = ca.if_else(in_floats(H[0, 0]), SMALL_IN_FLOATS, SMALL) * ca.trace(H)
     G = H + small * ca.SX.eye(H.shape[0])
     first = nearest(G, u0, W, l)
     second = nearest(G, u0 + small * solve_symmetric(G, first.u - u0), W, l)
-    # Its step is so small that much of it is rounding, so the first search determines the status, but not of the rows.
-    ended = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
-    missed = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
-    return second._replace(status=ca.if_else(ended, ca.if_else(missed, INACCURATE, first.status), second.status))
+    # The second step is so small that much of it is rounding. The status is therefore that of the first search, except that
+    # the second result is checked against the rows.
+    finished = ca.logic_or(second.status == SOLVED, second.status == INACCURATE)
+    violated = ca.logic_and(first.status == SOLVED, ca.logic_not(second.within))
+    return second._replace(status=ca.if_else(finished, ca.if_else(violated, INACCURATE, first.status), second.status))
 
 
 def _power(
@@ -204,29 +206,34 @@ def _power(
     transport: Transport | None,
     v_dot: ca.SX,
 ) -> ca.SX:
-    """Rate of Wbar along motion and reference."""
+    """The rate of Wbar along motion and reference [W]."""
     s, s_R, v_R_dot = at_new_symbols(k), at_new_symbols(k), ca.SX.sym("v_R_dot", k.mechanism.nv)
     W = prototype_terms(s, ReferenceMotion(s_R, v_R_dot), pairs, approach, transport).energy
-    bend = ca.SX.sym("v_dot", k.mechanism.nv)
-    rate = ca.jtimes(W, s.q, s.q_dot) + ca.jtimes(W, s_R.q, s_R.q_dot) + ca.jtimes(W, s.v, bend) + ca.jtimes(W, s_R.v, v_R_dot)
+    acceleration = ca.SX.sym("v_dot", k.mechanism.nv)
+    rate = (
+        ca.jtimes(W, s.q, s.q_dot)
+        + ca.jtimes(W, s_R.q, s_R.q_dot)
+        + ca.jtimes(W, s.v, acceleration)
+        + ca.jtimes(W, s_R.v, v_R_dot)
+    )
     p = k.mechanism.p_symbols
-    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, bend, p], [rate])
+    f = ca.Function("power", [s.q, s.v, s_R.q, s_R.v, v_R_dot, acceleration, p], [rate])
     return ca.SX(f(k.q, k.v, goal.k.q, goal.k.v, goal.v_dot, v_dot, p))
 
 
 def _nowhere(reference: Reference) -> Reason:
-    """Names the joints and coordinates at which a reference is no configuration."""
+    """The Reason that names the joints and coordinates at which a reference is not a configuration."""
 
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
-        found = [name for name, some in zip(places(m), x["left"].ravel(), strict=True) if some]
-        # It may leave them only within the step that was tried, not yet at its start.
-        return f"it is that of {' and '.join(found or places(m))}"
+        names = [name for name, invalid in zip(places(m), x["left"].ravel(), strict=True) if invalid]
+        # The reference may become invalid only later in the attempted step, while it is still valid at the start of the step.
+        return f"it is the reference of {' and '.join(names or places(m))}"
 
     return Reason({"left": lambda T: of_configuration(T.mechanism, reference, T.t, ca.SX(0, 1))[1]}, words)
 
 
 def _contradicting(limits: Any) -> Reason:
-    """Names the rows of W u <= l that no u satisfies together."""
+    """The Reason that names the rows of W u <= l that no u satisfies together."""
 
     def rows(terms: Terms) -> ca.SX:
         W, l = limit_rows(terms.mechanism, limits)
@@ -236,13 +243,13 @@ def _contradicting(limits: Any) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         active = [i for i, row in enumerate(x["rows"]) if row[-1]]
         motors = [n for i, n in enumerate(m.motor_names) if np.any(x["rows"][active, i])]
-        return f"rows {', '.join(map(str, active))} contradict each other, of {', '.join(motors) or 'no actuator'}"
+        return f"rows {', '.join(map(str, active))} contradict each other; they limit {', '.join(motors) or 'no actuator'}"
 
     return Reason({"rows": rows}, words)
 
 
 def _weightless(pairs: Sequence[Pair]) -> Reason:
-    """Names the motion driven by the inputs against which the prototype has no inertia, or the least."""
+    """The Reason that names the driven motion against which the prototype has the least inertia, or none."""
 
     def M(terms: Terms) -> ca.SX:
         parts = [(motion_of(terms.kinematics, p).J, spatial(p.inertia)) for p in pairs]
@@ -251,8 +258,8 @@ def _weightless(pairs: Sequence[Pair]) -> Reason:
     def words(m: Mechanism, x: Mapping[str, np.ndarray]) -> str:
         driven = np.linalg.qr(x["S"])[0]
         lost = driven @ null_directions(driven.T @ x["Mbar"] @ driven)
-        found = mainly(participation(lost), m.v_names, m.nv)
+        velocities = mainly(participation(lost), m.v_names, m.nv)
         given = ", ".join(f"{p.body!r} seen from {p.seen_from!r}" for p in pairs if not p.inertia.is_zero())
-        return f"the prototype has the least inertia against a motion of {found}; it has some for {given or 'no pair'}"
+        return f"the prototype has the least inertia against a motion of {velocities}; it has inertia for {given or 'no pair'}"
 
     return Reason({"Mbar": M, "S": lambda T: accelerations(T)[1]}, words)

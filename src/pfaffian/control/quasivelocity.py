@@ -1,7 +1,7 @@
 """Tracking, regulation and force control in reduced quasi-velocities. [aghili08]
 
-Vectors of the reduced space are y-vectors in the range of P (see dynamics/quasivelocity.py), so the laws hold for every choice
-of basis; a gain is one number, or one for each component of y.
+A vector of the reduced space is represented by a vector of quasi-velocities in the range of P (see dynamics/quasivelocity.py).
+So the laws do not depend on the choice of a basis, and a gain is one number, or one for each component of y.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ def tracking(
 
         u_r = s_dot + Gamma_r s - K_d eps,   eps = v_r - s,   s = P W^T (v_d - K_p e),   e = q - q_d
 
-    Then eps_dot = -(Gamma_r + K_d) eps with Gamma_r skew, so that |eps(t)| <= |eps(0)| exp(-min K_d t). With driven constraints
-    eps = P (y - W^T (v_d - K_p e)), to the same end. (The print's (44) has K_d where K_p acts on e.)
+    Then eps_dot = -(Gamma_r + K_d) eps with Gamma_r skew, so that |eps(t)| <= |eps(0)| exp(-min K_d t). With constraints that
+    depend on time, eps = P (y - W^T (v_d - K_p e)) decays in the same way. (The printed (44) has K_d where K_p acts on e.)
 
     Args:
         reference: q_d(t), (nq,), which satisfies the constraints.
         velocity_gain: K_d [1/s], not negative; one number, or one for each quasi-velocity.
         position_gain: K_p [1/s], not negative; one number, or one for each coordinate; `position_gain_bound` says how large it
             must be.
-        force: reference of the multipliers of `rows`, which u_o holds; none if None. [aghili08 (47)]
+        force: reference of the multipliers of `rows`, which the part u_o of the inputs maintains; none if None.
+            [aghili08 (47)]
         rows: names of these constraint rows, as in the result's `row`.
-        weight: (motors,) positive weights R of the inputs, which have the smallest u^T R u; ones if None.
-        factor: "cholesky", "symmetric" or "innovations", which W with M = W W^T; default "cholesky".
+        weight: (motors,) positive weights R; u has the least u^T R u of all inputs with this motion; ones if None.
+        factor: "cholesky", "symmetric" or "innovations", the choice of W in M = W W^T; default "cholesky".
     Returns:
         Control that records eps and error e.
-    Stops a run: uncontrollable with these actuators; a force out of the actuators' reach.
+    Stops a run: uncontrollable with these actuators; a force that the actuators cannot produce.
     Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
     with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
     that are not positive, or no actuators.
@@ -75,14 +76,14 @@ def tracking(
         split = len(reference.w_names)
         goal = _setpoint(terms, reference, w[:split, 0])
         K_p, e, e_dot = gain(position_gain, n, "position_gain"), terms.q - goal.value, terms.v - goal.rate
-        pull = goal.rate - K_p * e
-        off = x.y - x.W.T @ pull
-        eps = r.P @ off
-        # P d(off)/dt = P y_dot - P (W^T pull)_dot; P P_dot off comes from the rotation of the null space.
-        pull_dot = x.W_dot.T @ pull + x.W.T @ (goal.acceleration - K_p * e_dot)
-        turning = projector_rate(terms, x) @ off
-        # P (y_dot + Gamma y) = u_r: what the applied force must supply beside the velocity-free part of c.
-        u_r = r.P @ (pull_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
+        target = goal.rate - K_p * e
+        deviation = x.y - x.W.T @ target
+        eps = r.P @ deviation
+        # P d(deviation)/dt = P y_dot - P (W^T target)_dot; P P_dot deviation comes from the rotation of the null space.
+        target_dot = x.W_dot.T @ target + x.W.T @ (goal.acceleration - K_p * e_dot)
+        turning = projector_rate(terms, x) @ deviation
+        # The applied force must supply u_r = P (y_dot + Gamma y) in addition to the velocity-free part of c.
+        u_r = r.P @ (target_dot - turning + x.Gamma @ (x.y - eps) - gain(velocity_gain, n, "velocity_gain") * eps)
         return _apply(terms, x, r, u_r, request, w[split:, 0])._replace(signals={"eps": eps, "error": e})
 
     names = reference.w_names + (force.w_names if force else ())
@@ -98,20 +99,21 @@ def regulation(
 
         u_r = -K_d v_r - P W^-1 K_p e,   e = q - q_d
 
-    (|v_r|^2 + e^T K_p e) / 2 falls at the rate v_r^T K_d v_r. The force law is u_o = Lam^T lambda_d alone: off by gamma |v_r|^2
-    while moving, exact at rest.
+    (|v_r|^2 + e^T K_p e) / 2 falls at the rate v_r^T K_d v_r. The force law is u_o = Lam^T lambda_d alone; the force has an
+    error of gamma |v_r|^2 during motion and none at rest.
 
     Args:
         q_d: reference of the whole configuration (nq,), constant, which satisfies the constraints.
         velocity_gain: K_d [1/s], not negative; one number, or one for each quasi-velocity.
         position_gain: K_p [N/rad, N/m], not negative; one number, or one for each coordinate.
-        force: reference of the multipliers of `rows`, which u_o holds; none if None. [aghili08 (47)]
+        force: reference of the multipliers of `rows`, which the part u_o of the inputs maintains; none if None.
+            [aghili08 (47)]
         rows: names of these constraint rows, as in the result's `row`.
-        weight: (motors,) positive weights R of the inputs, which have the smallest u^T R u; ones if None.
-        factor: "cholesky", "symmetric" or "innovations", which W with M = W W^T; default "cholesky".
+        weight: (motors,) positive weights R; u has the least u^T R u of all inputs with this motion; ones if None.
+        factor: "cholesky", "symmetric" or "innovations", the choice of W in M = W W^T; default "cholesky".
     Returns:
         Control that records error e.
-    Stops a run: uncontrollable with these actuators; a force out of the actuators' reach.
+    Stops a run: uncontrollable with these actuators; a force that the actuators cannot produce.
     Raises ModelError: a reference that is not a Reference, a force reference of another size than rows. At the run: joints
     with quaternions, whose errors are not differences; a reference of another size, an unknown row, a negative gain, weights
     that are not positive, or no actuators.
@@ -143,15 +145,17 @@ def regulation(
 
 
 def check_rates(m: Mechanism) -> None:
-    """Raise ModelError unless v = q_dot throughout, so that errors of the configuration are differences."""
+    """Raise ModelError unless v = q_dot for every joint, so that errors of the configuration are differences."""
     K = symbols(m).kinematics.kinematic_matrix
     if m.nq != m.nv or not ca.sparsify(K - ca.SX.eye(m.nv)).nnz() == 0:
         raise ModelError(f"mechanism {m.name!r} has joints whose rates are not q_dot; this control needs one-dof joints")
 
 
 class _Request(NamedTuple):
-    """What both laws do beside following a reference.   force: reference of the multipliers of `rows`, None for none.
-    rows: names of constraint rows.   weight: R (motors,) of the inputs.
+    """The options that both laws share.
+
+    force: reference of the multipliers of `rows`, None for none.   rows: names of constraint rows.   weight: (motors,) weights
+    R of the inputs.
     """
 
     force: Reference | None
@@ -160,7 +164,10 @@ class _Request(NamedTuple):
 
 
 def _request(reference: Any, force: Any, rows: Any, weight: Any) -> _Request:
-    """The request. Raises ModelError: the reference, or force and rows, are not what both laws need."""
+    """The options of a law, checked.
+
+    Raises ModelError: the reference is not a Reference, or the force reference does not have one component for each row.
+    """
     as_reference(reference)
     count = len(as_names(rows, "rows"))
     if (as_reference(force, "force").size if force is not None else 0) != count:
@@ -169,7 +176,10 @@ def _request(reference: Any, force: Any, rows: Any, weight: Any) -> _Request:
 
 
 def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
-    """The reference of the whole configuration at this instant."""
+    """The setpoint of the whole configuration at this instant; w are the inputs that the reference reads.
+
+    Raises ModelError: joints with quaternions, or a reference of another size.
+    """
     m = terms.mechanism
     check_rates(m)
     if reference.size != m.nq:
@@ -180,12 +190,12 @@ def _setpoint(terms: Terms, reference: Reference, w: ca.SX) -> Setpoint:
 def _apply(
     terms: Terms, x: QuasiVelocity, r: Reduced, u_r: ca.SX, request: _Request, w: ca.SX, static: bool = False
 ) -> Command:
-    """Inputs with P W^-1 (B u + f - g) = u_r, and the force part if a force is given.
+    """The Command with P W^-1 (B u + f - g) = u_r and, if a force is requested, with these multipliers.
 
-    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), as the reaction A^T lambda supplies what the
-    constraints need: hence the sign of lambda against (47).
+    (I - P) W^-1 (B u + f - g) + Lam^T lambda = (I - P)(y_dot + Gamma y), since the reaction A^T lambda maintains the
+    constraints; therefore lambda has the opposite sign of (47).
 
-    w: inputs of the force reference.   static: leave out what the motion adds to the force.
+    w: inputs of the force reference.   static: whether to leave out the part of the force that is due to motion.
     """
     R = weights(terms.mechanism, request.weight)
     if request.force is None:

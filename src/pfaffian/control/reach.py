@@ -1,4 +1,4 @@
-"""Whether outputs can move independently of each other at all: what no configuration gives is found before a run."""
+"""The check before a run that outputs can move independently of each other at some configuration."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 STATES = 2
-"""Random configurations at which the outputs are examined."""
+"""Number of random states at which the outputs are examined."""
 
 DEPENDENT = 1e-9
-"""Part of the largest singular value of their unit rows below which a combination of outputs does not move."""
+"""A combination of unit rows of outputs does not move if its singular value is below this fraction of the largest one."""
 
 
 def check_reach(m: Mechanism, outputs: Sequence[Output], p: np.ndarray) -> None:
-    """Raise ModelError where at no configuration, with parameters (runs, np), the outputs move independently of each other.
+    """Raise ModelError if the outputs do not move independently of each other at any configuration, at parameters (runs, np).
 
-    Closures are left out, since they hold at few configurations only: what they take away is found by the run.
+    Closures are ignored, since random configurations do not satisfy them; dependences that they cause are found by the run.
     """
     random = np.random.default_rng(61)
     states = [(random_configuration(m, random), random.normal(size=m.nv), random.uniform()) for _ in range(STATES)]
@@ -43,28 +43,29 @@ def check_reach(m: Mechanism, outputs: Sequence[Output], p: np.ndarray) -> None:
 
 @remembered(16)
 def _rows(m: Mechanism, outputs: tuple[Output, ...]) -> ca.Function:
-    """(q, v, t, p) -> J of all outputs, and the rows of constraints on velocities."""
+    """The function (q, v, t, p) -> (J of all outputs, rows of the constraints on velocities)."""
     T = symbols(m)
     parts = [moving(T.kinematics, o).J for o in outputs]
     for o, part in zip(outputs, parts, strict=True):
         check_moves(o, part)
     A = [target_rows(T.kinematics, c).A for c in m.ideal if isinstance(c, Nonholonomic)]
-    found = [ca.densify(x) for x in (ca.vertcat(*parts), ca.vertcat(ca.SX(0, m.nv), *A))]
-    return ca.Function("reach", [T.q, T.v, T.t, m.p_symbols], found)
+    rows = [ca.densify(x) for x in (ca.vertcat(*parts), ca.vertcat(ca.SX(0, m.nv), *A))]
+    return ca.Function("reach", [T.q, T.v, T.t, m.p_symbols], rows)
 
 
 def _still(J: np.ndarray) -> np.ndarray:
-    """(k, d) orthonormal combinations of rows, each of unit length, that do not move."""
+    """(k, d) orthonormal combinations of the rows of J (k, n), scaled to unit length, that do not move."""
     sizes = np.linalg.norm(J, axis=1, keepdims=True)
     return complement(np.divide(J, sizes, out=np.zeros_like(J), where=sizes > DEPENDENT * sizes.max(initial=0.0)).T, DEPENDENT)
 
 
 def _message(m: Mechanism, outputs: Sequence[Output], still: np.ndarray, constrained: bool) -> str:
+    """The message about outputs that are dependent along `still` (k, d); constrained: because of constraints on velocities."""
     names = [f"{name} ({o.kind})" for o in outputs for name in o.names]
     by = ", ".join(repr(c.name) for c in m.ideal if isinstance(c, Nonholonomic))
     return (
         f"concurrent: of the {plural(len(names), 'coordinate')} of the outputs only {len(names) - still.shape[1]} move "
-        f"independently, at any configuration of {m.name!r}{f', because of {by}' if constrained else ''}; take one away of "
-        f"{mainly(participation(still), names, len(names))}: two outputs that name one motion, joints too few, or a point on "
-        "an axle, which does not move across its wheels (take a point off the axle by at=...)"
+        f"independently, at any configuration of {m.name!r}{f', because of {by}' if constrained else ''}; leave out one of "
+        f"{mainly(participation(still), names, len(names))}: two outputs may name one motion, the joints may be too few, or "
+        "there may be a point on an axle, which does not move across its wheels (take a point off the axle by at=...)"
     )

@@ -1,4 +1,4 @@
-"""References that a task follows: a constant, a polynomial, a function of time, a sampled series."""
+"""References for tasks and configurations: a constant, a polynomial, a function of time, or a sampled series."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, column, floats, named_float, several
 
 NO_LENGTH = 1e-300
-"""Largest number of a quaternion that counts as zero: shorter ones have no digits of a direction."""
+"""A quaternion whose largest entry does not exceed this counts as zero, since a shorter one has no exact direction."""
 
 INSTANT = 1e-12
-"""[s] within which a quaternion that comes to zero counts as zero: its rate is all along it then, but for rounding."""
+"""A quaternion that reaches zero within this time [s] counts as zero: its rate is then parallel to it up to rounding."""
 
 
 LEFT = 1e-5
-"""Largest |phi| of coordinates in a reference, as of one interpolated between samples; the same for its rate."""
+"""Largest |phi| of coordinates in a reference, and largest rate of phi relative to 1 + |q_dot|.
+
+Interpolation between samples causes errors of about this size.
+"""
 
 NO_ENTRIES = ca.SX(0, 1)
+"""An empty column."""
 
 
 class Setpoint(NamedTuple):
-    """What a reference demands at one instant.
+    """The desired value of a task at one instant, with its rate and acceleration.
 
     value: (k, 1) in the task's units.   rate: (k, 1) its derivative by time.   acceleration: (k, 1) its second derivative.
 
@@ -51,7 +55,7 @@ class Reference:
     """A reference of k coordinates over time; made by `set_point`, `polynomial`, `function_of_time`, `sampled` and others.
 
     at: function (t, w) -> Setpoint of the time t [s] and the run's inputs w (nw, 1).   size: k.
-    w_names: names of the inputs of the run that it reads, for a sampled reference; () otherwise.
+    w_names: names of the inputs of the run that a sampled reference reads; () for other references.
 
     Example:
         >>> from pfaffian import control
@@ -72,62 +76,62 @@ class Reference:
 
 
 def of_unit_length(x: Setpoint, turn: slice, what: str) -> Setpoint:
-    """x with the quaternion at `turn` normalised, and with the rate and acceleration of the normalised one.
+    """A setpoint whose quaternion at `turn` is normalised, with the rate and acceleration of the normalised quaternion.
 
     With n = q / |q| and P = 1 - n n^T: n_dot = P q_dot / |q|, n_ddot = (P q_ddot - 2 n^T q_dot n_dot) / |q| - |n_dot|^2 n.
-    Where it is zero (`no_direction`) it is the identity. Raises ModelError: it is zero for all t.
+    A quaternion of zero length (`no_direction`) is replaced by the identity. Raises ModelError: it is zero for all t.
     """
-    q, rate, bend = (ca.densify(ca.SX(part))[turn, 0] for part in x)
+    q, rate, acceleration = (ca.densify(ca.SX(part))[turn, 0] for part in x)
     zero = no_direction(x, turn)
     if q.is_constant() and ca.evalf(zero):
         raise ModelError(f"{what}: its quaternion is zero, which is no attitude; the identity is [0, 0, 0, 1]")
-    # All three in parts of the largest number, so that no square is too large or too small for a double.
-    part = ca.if_else(zero, 1, 1 / ca.mmax(ca.fabs(q)))
-    q, rate, bend = ca.if_else(zero, ca.DM([0, 0, 0, 1]), q * part), rate * part, bend * part
+    # Divide all three by the largest entry of q, so that no square is too large or too small for a double.
+    scale = ca.if_else(zero, 1, 1 / ca.mmax(ca.fabs(q)))
+    q, rate, acceleration = ca.if_else(zero, ca.DM([0, 0, 0, 1]), q * scale), rate * scale, acceleration * scale
     size = ca.norm_2(q)
     n = q / size
     slope = ca.dot(n, rate)
     n_dot = (rate - slope * n) / size
-    n_bend = (bend - ca.dot(n, bend) * n - 2 * slope * n_dot) / size - ca.dot(n_dot, n_dot) * n
+    n_ddot = (acceleration - ca.dot(n, acceleration) * n - 2 * slope * n_dot) / size - ca.dot(n_dot, n_dot) * n
     parts = [ca.SX(ca.densify(ca.SX(part))) for part in x]
-    for part, unit in zip(parts, (n, n_dot, n_bend), strict=True):
+    for part, unit in zip(parts, (n, n_dot, n_ddot), strict=True):
         part[turn, 0] = unit
     return Setpoint(*parts)
 
 
 def no_direction(x: Setpoint, turn: slice) -> ca.SX:
-    """Whether the quaternion at `turn` is zero, which is no attitude; also where its rate brings it there within INSTANT."""
+    """Whether the quaternion at `turn` is zero, and so not an attitude, or reaches zero at its rate within INSTANT."""
     q, rate = (ca.mmax(ca.fabs(ca.densify(ca.SX(part))[turn, 0])) for part in (x.value, x.rate))
     return q <= ca.fmax(NO_LENGTH, INSTANT * rate)
 
 
 def places(m: Mechanism) -> list[str]:
-    """Joints and coordinates whose numbers in a reference are bound: by the length of a quaternion, or by phi = 0."""
+    """Labels of joints with a quaternion and of coordinates with phi = 0, whose values in a reference may be invalid."""
     bound = [f"coordinates {c.name!r}" for c in m.coordinates if c.phi is not None]
     return [f"joint {name!r}" for name in m.quaternions] + bound
 
 
 def of_configuration(m: Mechanism, reference: Reference, t: ca.SX, w: ca.SX) -> tuple[Setpoint, ca.SX]:
-    """A reference of the whole configuration, its quaternions normalised; and whether those of each of the `places` are none.
+    """The setpoint of the whole configuration with normalised quaternions, and for each of the `places` whether it is invalid.
 
-    That is (k, 1): a quaternion is zero, or coordinates leave phi = 0 or have a rate that does. Raises ModelError: a reference
-    of another size, or one that is no configuration at any time.
+    Invalid (k, 1) is a quaternion of zero, or coordinates that leave phi = 0, or whose rate does. Raises ModelError: a
+    reference of another size, or one that is not a configuration at any time.
     """
     x = reference.at(t, w)
     if reference.size != m.nq:
-        raise ModelError(f"the reference has {reference.size} numbers, the configuration of {m.name!r} {m.nq}: all are needed")
-    left = [no_direction(x, turn) for turn in m.quaternions.values()]
-    left += [_leaves(m, c, x) for c in m.coordinates if c.phi is not None]
+        raise ModelError(f"the reference has {reference.size} numbers, but the configuration of {m.name!r} has {m.nq}")
+    invalid = [no_direction(x, turn) for turn in m.quaternions.values()]
+    invalid += [_leaves(m, c, x) for c in m.coordinates if c.phi is not None]
     for name, turn in m.quaternions.items():
         x = of_unit_length(x, turn, f"the reference of joint {name!r}")
-    for name, off in zip(places(m), left, strict=True):
+    for name, off in zip(places(m), invalid, strict=True):
         if (never := at_defaults(ca.SX(off))) is not None and never.item():
             raise ModelError(f"the reference of {name} is no configuration: it leaves phi(q) = 0 by more than {LEFT:g}")
-    return x, ca.vertcat(NO_ENTRIES, *left)
+    return x, ca.vertcat(NO_ENTRIES, *invalid)
 
 
 def _leaves(m: Mechanism, c: Coordinates, x: Setpoint) -> ca.SX:
-    """Whether coordinates leave phi = 0, or their rate does."""
+    """Whether coordinates violate phi = 0, or their rate leads away from it."""
     at, s = m.q_slices[c.name], ca.SX.sym("q", c.nq)
     phi = residual(c, s, m.p_symbols)
     f = ca.Function("phi", [s, m.p_symbols], [ca.densify(phi), ca.densify(ca.jacobian(phi, s))])
@@ -137,14 +141,14 @@ def _leaves(m: Mechanism, c: Coordinates, x: Setpoint) -> ca.SX:
 
 
 def as_reference(value: Any, what: str = "reference") -> Reference:
-    """The value as it is. Raises ModelError: it is not a Reference."""
+    """The value unchanged. Raises ModelError: it is not a Reference."""
     if not isinstance(value, Reference):
         raise ModelError(f"{what}: a Reference is needed, made by set_point([...]), polynomial, ..., got {brief(value)}")
     return value
 
 
 def set_point(values: Any) -> Reference:
-    """A reference that stays at constant values, with rate and acceleration zero.
+    """A reference of constant values; its rate and acceleration are zero.
 
     Args:
         values: (k,) numbers or Parameters, one for each coordinate of the task, in its units.
@@ -163,7 +167,7 @@ def set_point(values: Any) -> Reference:
 
 
 def _column(values: Any, what: str) -> ca.SX:
-    """(k, 1) of numbers or parameters, one for each coordinate."""
+    """A list of numbers or parameters, one for each coordinate, as (k, 1). Raises ModelError: it is not a list, or empty."""
     if not several(values) and not (isinstance(values, (ca.SX, ca.DM)) and values.numel() > 1):
         raise ModelError(f"{what}: a list of numbers, one for each coordinate, is needed, such as [0.3], got {brief(values)}")
     x = ca.densify(column(values, what))
@@ -178,7 +182,7 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
     Args:
         f: function of the time t [s] (a CasADi symbol) that returns a column or list of numbers in the task's units; it may
             contain Parameters.
-        size: how many numbers f returns, one for each coordinate of the task.
+        size: number of values that f returns, one for each coordinate of the task.
     Returns:
         Reference of `size` coordinates.
     Raises ModelError: f is not a function, size not an integer; at the run, f returns another number of values or fails.
@@ -208,11 +212,11 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
 def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Reference:
     """A reference from rest to rest along a polynomial of degree five, constant before and after.
 
-    Position, rate and acceleration are continuous; the rate is largest half-way, 15/8 of the mean.
+    Position, rate and acceleration are continuous; the rate is largest half-way, 15/8 of its mean.
 
     Args:
-        start: (k,) numbers or Parameters, where it rests before `begin`, in the task's units.
-        end: (k,) where it rests after `begin` + `duration`.
+        start: (k,) numbers or Parameters, the values at rest before `begin`, in the task's units.
+        end: (k,) values at rest after `begin` + `duration`.
         duration: of the motion [s], above zero.
         begin: [s] when the motion starts; default 0.
     Returns:
@@ -241,15 +245,15 @@ def polynomial(start: Any, end: Any, duration: float, begin: float = 0.0) -> Ref
 
 
 def sampled(names: Sequence[str]) -> Reference:
-    """A reference whose samples are given with the run, as inputs of the law.
+    """A reference whose samples are supplied by the run as inputs of the law.
 
     For each name there are three inputs, the value `name`, the rate `name'` and the acceleration `name''`: all values first,
-    then all rates, then all accelerations. `series` makes them from samples; run with u_step=... and hold="linear".
+    then all rates, then all accelerations. `series` computes them from samples; run with u_step=... and hold="linear".
 
     Args:
         names: one for each coordinate of the task, all different.
     Returns:
-        Reference of as many coordinates, whose `w_names` are the names of the inputs.
+        Reference with one coordinate for each name; its `w_names` are the names of the inputs.
     Raises ModelError: names that are not texts, none, or repeated ones.
 
     Example:
@@ -273,12 +277,12 @@ def sampled(names: Sequence[str]) -> Reference:
 
 
 def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
-    """Inputs for a `sampled` reference from samples, by a natural cubic spline.
+    """The inputs of a `sampled` reference, interpolated from samples by a natural cubic spline.
 
     Args:
         times: (n,) instants of the samples [s], increasing, two or more.
         values: (n, k) samples in the task's units, a row for each instant.
-        step: [s] between the rows of the result, from the first instant to the last; give it to the run as `u_step`.
+        step: time between the rows of the result [s], from the first instant to the last; give it to the run as `u_step`.
     Returns:
         (samples, 3 k): k values, k rates, k accelerations in each row. At both ends the acceleration is zero.
     Raises ModelError: times that do not increase, shapes that do not fit, numbers that are not finite, a step not above zero.
@@ -302,7 +306,7 @@ def series(times: np.ndarray, values: np.ndarray, step: float) -> np.ndarray:
 
 
 def _spline(x: np.ndarray, y: np.ndarray, t: np.ndarray, order: int) -> np.ndarray:
-    """Natural cubic spline through (x, y) at t, or its derivative of this order."""
+    """The natural cubic spline through (x, y) at the instants t, or its derivative of order 1 or 2."""
     h, slope = np.diff(x), np.diff(y, axis=0) / np.diff(x)[:, None]
     A = np.eye(len(x))
     rhs = np.zeros_like(y)

@@ -1,12 +1,12 @@
-"""Building blocks of laws in discrete time: PID with anti-windup, actuators that lag, attitude and rate laws, batteries.
+"""Building blocks of laws in discrete time: PID with anti-windup, actuators with lag, attitude and rate loops, batteries.
 
-pid_step                                                               a PID controller within limits
-lag_step, second_order_step                                            actuators of first and second order, exact for held input
-attitude_rate, rate_torque                                             an attitude and a rate loop of a vehicle
-battery_voltage, charge_step                                           what a battery gives under load
+pid_step                                                               a PID controller with limits
+lag_step, second_order_step                                            actuators of first and second order
+attitude_rate, rate_torque                                             the attitude loop and the rate loop of a vehicle
+battery_voltage, charge_step                                           voltage and charge of a battery under load
 
-The functions ending in `_step` are one step from k to k+1 of a period T, for numbers or symbols; call them in a law of your own
-(`discrete`), which carries their state.
+A function whose name ends in `_step` advances a state by one period T, for numbers or symbols. Call it in a law of your own
+(`discrete`), which stores the state.
 
 Example:
     >>> from pfaffian.control import regulators
@@ -32,7 +32,10 @@ Number = Any  # float, ca.SX or ca.DM
 
 
 class Pid(NamedTuple):
-    """u: the output within its limits.   integral: of the error, to carry on.   slope: the filtered rate, to carry on."""
+    """Result of `pid_step`.
+
+    u: the output within its limits.   integral, slope: integral and filtered rate of the error, to pass to the next step.
+    """
 
     u: Number
     integral: Number
@@ -43,25 +46,27 @@ def pid_step(
     error: Number, last: Number, integral: Number, slope: Number, period: float, *, gain: float, integral_gain: float = 0.0,
     rate_gain: float = 0.0, smoothing: float = 0.0, limits: tuple[float, float] = (-inf, inf),
 ) -> Pid:  # fmt: skip
-    """One step of a PID controller whose integral stops where its output is cut, so that it does not wind up.
+    """One step of a PID controller with anti-windup: the integral stops while the output is at a limit.
 
-        u = clip(gain e + integral_gain I + rate_gain s),   I += T e only where u is not cut further by it
+        u = clip(gain e + integral_gain I + rate_gain s),   I += T e unless this drives u further beyond a limit
 
     Args:
         error, last: the error now, and one period ago.
-        integral, slope: as the last step returned them, zero at first.
+        integral, slope: results of the previous step, zero at first.
         period: T [s].
-        gain, integral_gain, rate_gain: of the error, its integral and its rate; the last two zero by default.
-        smoothing: time constant by which the rate is filtered [s]; 0 by default.
+        gain, integral_gain, rate_gain: gains of the error, its integral and its rate; the last two zero by default.
+        smoothing: time constant of the filter of the rate [s]; 0 by default.
         limits: (low, high) of u, none by default.
-    Raises ModelError: a period that is not above zero, a smoothing below zero, limits the wrong way round.
+    Returns:
+        Pid.
+    Raises ModelError: a period that is not above zero, a smoothing below zero, a lower limit above the upper one.
 
     Example:
         >>> from pfaffian.control.regulators import pid_step
         >>> x, I, s = 0.0, 0.0, 0.0
         >>> for _ in range(100):
         ...     u, I, s = pid_step(5.0, 5.0, I, s, 0.01, gain=1.0, integral_gain=1.0, limits=(-1, 1))
-        >>> u, I  # saturated all the time, and nothing wound up
+        >>> u, I  # saturated all the time, without windup
         (1.0, 0.0)
     """
     for word, x in (("gain", gain), ("integral_gain", integral_gain), ("rate_gain", rate_gain)):
@@ -74,27 +79,28 @@ def pid_step(
     low, high = interval(limits, "limits")
     share = T / (T + smooth)
     slope = slope + share * ((error - last) / T - slope)
-    grown = integral + T * error
-    raw = gain * error + integral_gain * grown + rate_gain * slope
-    pushed = integral_gain * error
-    more = _either(raw > high, pushed > 0) + _either(raw < low, pushed < 0)
-    next_integral = _choose(more, integral, grown)
+    updated = integral + T * error
+    raw = gain * error + integral_gain * updated + rate_gain * slope
+    change = integral_gain * error
+    winding_up = _both(raw > high, change > 0) + _both(raw < low, change < 0)
+    next_integral = _choose(winding_up, integral, updated)
     u = gain * error + integral_gain * next_integral + rate_gain * slope
     return Pid(_clip(u, low, high), next_integral, slope)
 
 
 def lag_step(x: Number, setpoint: Number, period: float, *, time_constant: float, rate: float = inf) -> Number:
-    """One step of an actuator of first order, such as a motor that gets up to speed: exact for an input that is held.
+    """One step of an actuator of first order, such as a motor with its lag in speed; exact for a constant setpoint.
 
-        x + (setpoint - x) (1 - exp(-T / time_constant)), by no more than rate T
+        x + (setpoint - x) (1 - exp(-T / time_constant)), a change of at most rate T
 
     Args:
-        x: its state.
-        setpoint: what is requested of it.
+        x: state of the actuator.
+        setpoint: requested value of x.
         period: T [s].
         time_constant: [s], above zero.
-        rate: largest change per second; none by default.
-    Raises ModelError: a number that is not above zero.
+        rate: largest change per second; unlimited by default.
+    Returns: x after the step.
+    Raises ModelError: a period, time_constant or rate that is not above zero.
 
     Example:
         >>> from pfaffian.control.regulators import lag_step
@@ -110,11 +116,11 @@ def lag_step(x: Number, setpoint: Number, period: float, *, time_constant: float
 def second_order_step(
     x: Number, x_dot: Number, setpoint: Number, period: float, *, frequency: float, damping: float = 0.7
 ) -> tuple[Number, Number]:
-    """One step of an actuator of second order, x_ddot = w^2 (setpoint - x) - 2 d w x_dot: exact for an input that is held.
+    """One step of an actuator of second order, x_ddot = w^2 (setpoint - x) - 2 d w x_dot; exact for a constant setpoint.
 
     Args:
-        x, x_dot: its state.
-        setpoint: what is requested of it.
+        x, x_dot: state of the actuator.
+        setpoint: requested value of x.
         period: T [s].
         frequency: w [rad/s], above zero.
         damping: d [1], from 0 to below 1; 0.7 by default.
@@ -129,7 +135,7 @@ def second_order_step(
     """
     T, w, d = _above_zero(period, "period"), _above_zero(frequency, "frequency"), named_float(damping, "damping")
     if not 0 <= d < 1:
-        raise ModelError(f"damping must be from 0 to below 1, got {damping!r}; lag_step is an actuator without overshoot")
+        raise ModelError(f"damping must be from 0 to below 1, got {damping!r}; for an actuator without overshoot use lag_step")
     v, y = w * sqrt(1 - d * d), x - setpoint
     decay, c, s = exp(-d * w * T), cos(v * T), sin(v * T)
     after = decay * (y * c + (x_dot + d * w * y) / v * s)
@@ -138,10 +144,10 @@ def second_order_step(
 
 
 def attitude_rate(R: Any, setpoint: Any, gain: Number) -> Any:
-    """(3, 1) the angular velocity, along the body's axes, that turns a body to an attitude: gain log(R^T setpoint) [rad/s].
+    """(3, 1) angular velocity, along the body's axes, that turns a body to an attitude: gain log(R^T setpoint) [rad/s].
 
     Args:
-        R, setpoint: (3, 3) rotations from the body's axes to the world's, now and as requested; less than half a turn apart.
+        R, setpoint: (3, 3) current and requested rotation from the body's axes to the world's, less than half a turn apart.
         gain: one number or (3, 1) [1/s].
     Raises ModelError: R or setpoint is not (3, 3).
 
@@ -158,10 +164,10 @@ def attitude_rate(R: Any, setpoint: Any, gain: Number) -> Any:
 
 
 def rate_torque(w: Any, setpoint: Any, inertia: Any, gain: Number) -> Any:
-    """(3, 1) the moment that brings an angular velocity to another one: inertia gain (setpoint - w) + w x inertia w [N m].
+    """(3, 1) moment that steers an angular velocity to its setpoint: inertia gain (setpoint - w) + w x inertia w [N m].
 
     Args:
-        w, setpoint: (3, 1) angular velocities along the body's axes, now and as requested [rad/s].
+        w, setpoint: (3, 1) current and requested angular velocity along the body's axes [rad/s].
         inertia: (3, 3) about the mass centre [kg m^2].
         gain: one number or (3, 1) [1/s].
     Raises ModelError: an angular velocity that is not (3, 1), an inertia that is not (3, 3).
@@ -181,11 +187,11 @@ def battery_voltage(charge: Number, current: Number, *, full: float, empty: floa
     """Voltage of a battery under load: empty + (full - empty) charge - resistance current [V].
 
     Args:
-        charge: what is left, from 0 to 1.
-        current: drawn from it [A].
-        full, empty: voltages without load where it is full and empty [V].
-        resistance: inner resistance [ohm].
-    Raises ModelError: an empty battery with more voltage than a full one, a resistance below zero.
+        charge: remaining charge, from 0 to 1.
+        current: drawn from the battery [A].
+        full, empty: open-circuit voltages of the full and of the empty battery [V].
+        resistance: internal resistance [ohm].
+    Raises ModelError: `empty` above `full`, a resistance below zero.
 
     Example:
         >>> from pfaffian.control.regulators import battery_voltage
@@ -200,13 +206,13 @@ def battery_voltage(charge: Number, current: Number, *, full: float, empty: floa
 
 
 def charge_step(charge: Number, current: Number, period: float, *, capacity: float) -> Number:
-    """One step of a battery's charge, from 0 to 1: charge - T current / capacity, and no less than zero.
+    """One step of a battery's charge, from 0 to 1: charge - T current / capacity, but at least zero.
 
     Args:
-        charge: what is left, from 0 to 1.
-        current: drawn from it [A].
+        charge: remaining charge, from 0 to 1.
+        current: drawn from the battery [A].
         period: T [s].
-        capacity: [A s], 3.6 of them a mAh.
+        capacity: [A s]; 1 mAh is 3.6 A s.
     Raises ModelError: a period or capacity that is not above zero.
 
     Example:
@@ -218,6 +224,7 @@ def charge_step(charge: Number, current: Number, period: float, *, capacity: flo
 
 
 def _above_zero(x: Any, what: str) -> float:
+    """A number as a float. Raises ModelError: it is not above zero."""
     value = named_float(x, what)
     if not value > 0:
         raise ModelError(f"{what} must be above zero, got {x!r}")
@@ -225,23 +232,27 @@ def _above_zero(x: Any, what: str) -> float:
 
 
 def _check_shape(x: Any, shape: tuple[int, int], what: str) -> None:
-    """Raise ModelError where x is no matrix of this shape, as CasADi and NumPy have them."""
-    found = getattr(x, "shape", None)
-    if found != shape and (shape[1] > 1 or found != shape[:1]):
-        raise ModelError(f"{what} must be {shape}, got {brief(x) if found is None else found}")
+    """Raise ModelError unless x is a CasADi matrix or NumPy array of this shape; (n,) counts as (n, 1)."""
+    actual = getattr(x, "shape", None)
+    if actual != shape and (shape[1] > 1 or actual != shape[:1]):
+        raise ModelError(f"{what} must be {shape}, got {brief(x) if actual is None else actual}")
 
 
 def _symbolic(*xs: Any) -> bool:
+    """Whether any of the values is a CasADi type."""
     return any(isinstance(x, (ca.SX, ca.DM, ca.MX)) for x in xs)
 
 
 def _clip(x: Number, low: float, high: float) -> Number:
+    """The number nearest to x between low and high."""
     return ca.fmax(low, ca.fmin(high, x)) if _symbolic(x) else max(low, min(high, x))
 
 
-def _either(a: Any, b: Any) -> Any:
+def _both(a: Any, b: Any) -> Any:
+    """1 where both conditions hold, otherwise 0."""
     return ca.logic_and(a, b) if _symbolic(a, b) else float(a and b)
 
 
 def _choose(condition: Any, a: Number, b: Number) -> Number:
+    """The number a where the condition holds, otherwise b."""
     return ca.if_else(condition, a, b) if _symbolic(condition) else (a if condition else b)

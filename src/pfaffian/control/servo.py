@@ -1,4 +1,4 @@
-"""Servo constraints as a control law: forces along chosen inputs hold a prescribed motion. [ider]"""
+"""Servo constraints as a control law: forces of chosen inputs maintain a prescribed motion. [ider]"""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pfaffian.terms.terms import Terms
 
 @maker
 def servo_control(*servos: Servo) -> Control:
-    """Hold servo constraints by chosen inputs, on a mechanism that does not contain them. [ider (14)-(19)]
+    """Maintain servo constraints by chosen inputs, on a mechanism that does not contain the constraints. [ider (14)-(19)]
 
     Args:
-        servos: one after another, made by `pf.servo` with names of inputs as directions; a component of a wrench may be one.
+        servos: servo constraints, one after another, made by `pf.servo` with names of inputs as directions; components of a
+            wrench are inputs too.
     Returns:
         Control that records error and error_rate of the constraints.
     Stops a run: the chosen inputs cannot produce the required acceleration.
@@ -49,7 +50,7 @@ def servo_control(*servos: Servo) -> Control:
         under = Terms(constrained, terms.q, terms.v, ca.SX(m.nu, 1), terms.t)
         x = control_force(under)
         u = ca.SX.zeros(m.nu, 1)
-        # The mechanism's own servo constraints, if any, come first and have forces of their own.
+        # The servo constraints of the mechanism itself, if any, come first in mu; their forces are not inputs of this law.
         for i, name in enumerate(used, start=x.mu.numel() - len(used)):
             u[m.u_names.index(name)] = x.mu[i]
         return Command(u, ca.SX(0, 1), 1 - x.realisable, {"error": under.servo.phi, "error_rate": under.servo.eta}, x.side)

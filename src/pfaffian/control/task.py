@@ -1,4 +1,4 @@
-"""Task coordinates theta(q): what a law steers."""
+"""Tasks: coordinates theta(q) that a law steers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.terms import Terms
 
 Task = Callable[[Kinematics], ca.SX]
-"""A task: function of the Kinematics that returns theta (k, 1), smooth in q and t.
+"""A task: a function of the Kinematics that returns theta (k, 1), smooth in q and t.
 
-`joints`, `point` and others make one; any function of yours serves, and is differentiated along the motion.
+`joints`, `point` and others make tasks. A function of your own is a task too; it is differentiated along the motion.
 
 Example:
     >>> import pfaffian as pf
@@ -36,11 +36,14 @@ Example:
 """
 
 ROTATION = 1e-6
-"""Largest error of R^T R = 1 in a rotation of numbers."""
+"""Largest error of R^T R = 1 in a rotation that a user gives as numbers."""
 
 
 class TaskTerms(NamedTuple):
-    """theta: (k, 1).   rate: (k, 1) its derivative.   J: (k, nv) d rate / d v.   drift: (k, 1) theta_ddot at v_dot = 0."""
+    """A task with its derivatives along the motion.
+
+    theta: (k, 1).   rate: (k, 1) theta_dot.   J: (k, nv) d rate / d v.   drift: (k, 1) theta_ddot at v_dot = 0.
+    """
 
     theta: ca.SX
     rate: ca.SX
@@ -50,7 +53,10 @@ class TaskTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class GeometricTask:
-    """A task whose motion geometry gives, with no expression to differentiate.   theta: the task.   motion: its TaskTerms."""
+    """A task whose derivatives are known from geometry, so that no expression has to be differentiated.
+
+    theta: the task.   motion: function of the Kinematics that returns its TaskTerms.
+    """
 
     theta: Task
     motion: Callable[[Kinematics], TaskTerms]
@@ -60,7 +66,7 @@ class GeometricTask:
 
 
 def task_terms(terms: Terms, task: Task) -> TaskTerms:
-    """How a task moves. Raises ModelError: it is empty, depends on v, or has a constant coordinate."""
+    """The TaskTerms of a task. Raises ModelError: it is empty, depends on v, or a coordinate does not depend on q."""
     k = terms.kinematics
     theta = _value(task, k)
     still = [i for i in range(theta.numel()) if not ca.depends_on(theta[i], k.q)]
@@ -70,6 +76,7 @@ def task_terms(terms: Terms, task: Task) -> TaskTerms:
 
 
 def _value(task: Task, k: Kinematics) -> ca.SX:
+    """(k, 1) theta. Raises ModelError: the task is empty, or depends on velocities."""
     theta = ask_column(task, "the task", k)
     if theta.numel() == 0:
         raise ModelError("a task needs at least one coordinate")
@@ -79,7 +86,7 @@ def _value(task: Task, k: Kinematics) -> ca.SX:
 
 
 def _motion(task: Task, k: Kinematics) -> TaskTerms:
-    """By geometry where the task knows it, else by differentiating along the motion. k is at symbols."""
+    """The TaskTerms of a task: from geometry for a GeometricTask, otherwise by differentiation. k must be at symbols."""
     if isinstance(task, GeometricTask):
         return task.motion(k)
     theta = _value(task, k)
@@ -89,9 +96,10 @@ def _motion(task: Task, k: Kinematics) -> TaskTerms:
 
 
 class Pursuit(NamedTuple):
-    """A task on its way to a reference.   x: the task's terms.   acceleration: (k, 1) of the reference.
-    error, error_rate: (k, 1) reference minus task.   G_P, G_D: (k, 1) gains.
-    feedback: (k, 1) G_D e_dot + G_P e. [aghili05 (43)]
+    """Error and feedback of a task that follows a reference.
+
+    x: the task's terms.   acceleration: (k, 1) of the reference.   error, error_rate: (k, 1) e and e_dot, reference minus
+    task.   G_P, G_D: (k, 1) gains.   feedback: (k, 1) G_D e_dot + G_P e. [aghili05 (43)]
     """
 
     x: TaskTerms
@@ -104,7 +112,7 @@ class Pursuit(NamedTuple):
 
 
 def pursue(terms: Terms, task: Task, reference: Reference, w: ca.SX, stiffness: Any, damping: Any) -> Pursuit:
-    """Error and feedback of a task. Raises ModelError: task and reference have different numbers of coordinates."""
+    """Error and feedback of a task. Raises ModelError: task and reference differ in the number of coordinates."""
     x = task_terms(terms, task)
     k = x.theta.numel()
     if reference.size != k:
@@ -116,7 +124,7 @@ def pursue(terms: Terms, task: Task, reference: Reference, w: ca.SX, stiffness: 
 
 
 def check_aim(task: Any, reference: Any) -> None:
-    """Raise ModelError unless the two are a task and a reference."""
+    """Raise ModelError unless the arguments are a task and a Reference."""
     if not callable(task):
         raise ModelError(
             f"task: a function of the kinematics is needed, such as joints(name) or point(body), got {brief(task)}"
@@ -125,7 +133,7 @@ def check_aim(task: Any, reference: Any) -> None:
 
 
 def gain(value: Any, size: int, what: str) -> ca.SX:
-    """(size, 1) gains from one number or one for each coordinate."""
+    """(size, 1) gains from one number or one for each coordinate. Raises ModelError: another size, or a negative gain."""
     if several(value) or (isinstance(value, (ca.SX, ca.DM)) and value.numel() != 1):
         gains = vector(value, size, what)
     else:
@@ -139,7 +147,7 @@ def joints(*names: str) -> Task:
     """Task: the coordinates of joints.
 
     Args:
-        names: of the joints, one after another; theta is their coordinates [rad, m] in this order.
+        names: names of joints, one after another; theta contains their coordinates [rad, m] in this order.
     Returns:
         Task.
     Raises ModelError: no names, or an argument that is not a text; at the run, a joint that the mechanism does not have.
@@ -163,11 +171,11 @@ def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Ta
     """Task: the world position of a point of a body.
 
     Args:
-        body: its name.
-        at: (3,) the point in the body's frame [m]; default its origin.
+        body: name of the body.
+        at: (3,) the point in the body's frame [m]; default the body's origin.
         axes: which world coordinates, some of 0, 1, 2 (x, y, z); default all three.
     Returns:
-        Task of as many coordinates [m] as there are axes.
+        Task with one coordinate [m] for each axis.
     Raises ModelError: a point without three numbers, other axes; at the run, a body that the mechanism does not have.
 
     Example:
@@ -192,6 +200,7 @@ def point(body: str, at: Any = (0, 0, 0), axes: Sequence[int] = (0, 1, 2)) -> Ta
 
 
 def _axes(axes: Any) -> list[int]:
+    """The axes as a list of whole numbers. Raises ModelError: they are not some of 0, 1, 2."""
     chosen = list(axes) if several(axes) else [axes]
     if not chosen or any(isinstance(i, bool) or i not in (0, 1, 2) for i in chosen):
         raise ModelError(f"axes: some of 0, 1, 2 (x, y, z) are needed, got {brief(axes)}")
@@ -204,7 +213,7 @@ def pose(body: str, about: Any = None) -> Task:
     The rotation vector is log(about^T R) of the body's rotation R; it is regular within half a turn of `about`.
 
     Args:
-        body: its name.
+        body: name of the body.
         about: (3, 3) rotation from which the rotation vector is measured; the identity if None.
     Returns:
         Task of six coordinates: position of the body's origin, world axes [m], then rotation vector [rad].
@@ -241,7 +250,7 @@ def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
     Args:
         axes: which world coordinates, some of 0, 1, 2 (x, y, z); default all three.
     Returns:
-        Task of as many coordinates [m] as there are axes.
+        Task with one coordinate [m] for each axis.
     Raises ModelError: other axes.
 
     Example:
@@ -259,10 +268,10 @@ def centre_of_mass(axes: Sequence[int] = (0, 1, 2)) -> Task:
 
 
 def stack(*tasks: Task) -> Task:
-    """Several tasks as one, their coordinates one below the other.
+    """Task: the coordinates of several tasks, stacked into one column.
 
     Args:
-        tasks: one after another; no task ranks above another, a law steers all coordinates at once.
+        tasks: tasks, one after another; none has priority, since a law steers all coordinates at once.
     Returns:
         Task.
     Raises ModelError: an argument that is not a function.
@@ -295,7 +304,7 @@ def whole(m: Mechanism) -> Task:
         m: the mechanism.
     Returns:
         Task of nq coordinates [rad, m].
-    Raises ModelError: a joint whose rotation is a quaternion; name the task's coordinates instead.
+    Raises ModelError: a joint whose rotation is a quaternion; take other tasks for such a mechanism.
 
     Example:
         >>> import pfaffian as pf
@@ -310,6 +319,6 @@ def whole(m: Mechanism) -> Task:
     for j in as_mechanism(m).joints:
         if j.nq != j.nv:
             raise ModelError(
-                f"joint {j.name!r} turns by a quaternion; name the task's coordinates instead of the whole configuration"
+                f"joint {j.name!r} turns by a quaternion; choose the task's coordinates instead of the whole configuration"
             )
     return lambda k: k.q

@@ -113,8 +113,8 @@ def evaluate_parts(
         slots = at.of(answer.part).slots
         u = at.u(d, m.nu, T.t)
         u = ca.densify(saturated(m, u) if saturate else u)
-        every = loads.inputs(d) if answer.feels else ca.SX(m.nu, 1)
-        F = loads.reaction(d) if answer.reacts else ca.SX(m.nv, 1)
+        every = loads.inputs(d) if answer.uses_inputs else ca.SX(m.nu, 1)
+        F = loads.reaction(d) if answer.uses_reaction else ca.SX(m.nv, 1)
         state, count = d[slots.state, 0], d[slots.drawn, 0] if answer.part.random else ca.SX(0)
         known = [T.q, T.v, T.t, m.p_symbols, w, u, every, F, _stream(at, d), at.earlier(answer.part, d), state, count]
         given, next_state, fault = answer.function.call([ca.densify(x) for x in known], True, False)
