@@ -122,7 +122,7 @@ WRONG = {
                                                   actuators=[]), "tip"), r"leaves no group of motions \(universal\)"),
     "momentum twist: a frame of screws": (
         lambda: reduction.momentum_twist(FLOATING, "b", frame="body"), "frame 'body' is unknown"),
-    "holonomy: a path that ends": (lambda: reduction.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "no number at x = 0.5"),
+    "holonomy: a path that ends": (lambda: reduction.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "not a number at x = 0.5"),
     "zero dynamics of no law": (lambda: pf.control.zero_dynamics(ARM, None), "a control law is needed"),
     "reaction null space: another word": (lambda: reduction.reaction_null_space(ARM, keep="place"), "keep: pose or attitude"),
     "holonomy: a path too long": (lambda: reduction.holonomy(ARM, lambda x: [x, x]), "the path: 1 numbers are needed, got 2"),
