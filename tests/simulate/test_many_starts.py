@@ -106,7 +106,7 @@ def test_the_kernel_for_what_is_held_goes_where_that_of_all_goes(hold):
     m, random = four_bar(), np.random.default_rng(4)
     q, v, held = random.uniform(-3, 3, (20, 3)), random.normal(size=(20, 3)), np.isin(m.v_names, hold)
     free = newton.free_problem(m, np.zeros((20, 0)), 0.0, "interpreter")
-    problem = free._replace(held=free.held._replace(q=np.tile(held, (20, 1))))
+    problem = free._replace(fixed=free.fixed._replace(q=np.tile(held, (20, 1))))
     positions = newton._positions(m, "interpreter", tuple(held.tolist()))
     for _ in range(4):
         found, (there, phi) = newton._step(problem, q, v), positions(q, np.ones(3), np.zeros((20, 0)), np.zeros(1))
@@ -120,7 +120,7 @@ def test_no_hope_is_given_up_where_iterations_arrive():
     q, v = random.uniform(-3, 3, (200, 3)), 5 * random.normal(size=(200, 3))
     free = newton.free_problem(m, np.zeros((200, 0)), 0.0, "interpreter")
     for hold in ([True, False, False], [False, False, True]):
-        problem = free._replace(held=free.held._replace(q=np.tile(hold, (200, 1))))
+        problem = free._replace(fixed=free.fixed._replace(q=np.tile(hold, (200, 1))))
         closed, hope = newton.settle(problem, q, v).closed, newton.hopeful(problem, q, v)
         assert closed.any() and not closed.all()
         np.testing.assert_array_equal(hope, closed)

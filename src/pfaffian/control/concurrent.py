@@ -170,9 +170,9 @@ def concurrent(outputs: Sequence[Output], *, weight: Any = None, rest_damping: A
             x = decoupling(terms, outputs)
             (u, rank, side), G = _inputs(terms, x, nu - x.drift, R, d, rest_weight), x.jacobian
         else:
-            held = undriven(terms, along, *_jacobians(terms, outputs))
+            eliminated = undriven(terms, along, *_jacobians(terms, outputs))
             W = None if rest_weight is None else weights(terms.mechanism, rest_weight)
-            (u, rank, side), G = _calmed(terms, held, nu, d, W), held.G
+            (u, rank, side), G = _calmed(terms, eliminated, nu, d, W), eliminated.G
         signals = _signals(outputs, servos, G)
         faults = ca.vertcat(rank < len(names), left, _half_turned(outputs, servos))
         return Command(with_no_wrench(terms, u), ca.SX(0, 1), faults, signals, ca.vertcat(side, 1, 1))

@@ -145,7 +145,7 @@ class PlacedPart(NamedTuple):
             return given
         return given + (given - before) * ((t - d[self.slots.since, 0]) / self.part.period)
 
-    def held(self, d: ca.SX) -> ca.SX:
+    def sampled_signals(self, d: ca.SX) -> ca.SX:
         """Its signals in force, one after another."""
         return d[self.slots.given, 0][self.inputs :, 0]
 
@@ -186,7 +186,7 @@ class Layout(NamedTuple):
     def earlier(self, part: LawPart, d: ca.SX) -> ca.SX:
         """The signals that all parts before this one hold, one after another."""
         before = takewhile(lambda placed: placed.part is not part, self.parts)
-        return ca.vertcat(ca.SX(0, 1), *[placed.held(d) for placed in before])
+        return ca.vertcat(ca.SX(0, 1), *[placed.sampled_signals(d) for placed in before])
 
     def u(self, d: ca.SX, nu: int, t: ca.SX) -> ca.SX:
         """(nu, 1) inputs in force at the time t [s]."""

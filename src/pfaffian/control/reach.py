@@ -35,10 +35,10 @@ def check_reach(m: Mechanism, outputs: Sequence[Output], p: np.ndarray) -> None:
     rows = _rows(m, tuple(outputs))
     for words, values in at_values(m, p):
         at = [[np.array(x) for x in rows(*state, values)] for state in states]
-        for held in (False, True):
-            lost = [_still(J @ complement(A, DEPENDENT) if held and len(A) else J) for J, A in at]
+        for constrained in (False, True):
+            lost = [_still(J @ complement(A, DEPENDENT) if constrained and len(A) else J) for J, A in at]
             if all(x.shape[1] for x in lost):
-                raise ModelError(f"{words}{_message(m, outputs, lost[0], held)}")
+                raise ModelError(f"{words}{_message(m, outputs, lost[0], constrained)}")
 
 
 @remembered(16)
@@ -59,12 +59,12 @@ def _still(J: np.ndarray) -> np.ndarray:
     return complement(np.divide(J, sizes, out=np.zeros_like(J), where=sizes > DEPENDENT * sizes.max(initial=0.0)).T, DEPENDENT)
 
 
-def _message(m: Mechanism, outputs: Sequence[Output], still: np.ndarray, held: bool) -> str:
+def _message(m: Mechanism, outputs: Sequence[Output], still: np.ndarray, constrained: bool) -> str:
     names = [f"{name} ({o.kind})" for o in outputs for name in o.names]
     by = ", ".join(repr(c.name) for c in m.ideal if isinstance(c, Nonholonomic))
     return (
         f"concurrent: of the {plural(len(names), 'coordinate')} of the outputs only {len(names) - still.shape[1]} move "
-        f"independently, at any configuration of {m.name!r}{f', because of {by}' if held else ''}; take one away of "
+        f"independently, at any configuration of {m.name!r}{f', because of {by}' if constrained else ''}; take one away of "
         f"{mainly(participation(still), names, len(names))}: two outputs that name one motion, joints too few, or a point on "
         "an axle, which does not move across its wheels (take a point off the axle by at=...)"
     )

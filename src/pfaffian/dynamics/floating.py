@@ -193,12 +193,13 @@ class FloatingBase:
             raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
         T = self.closed
         rows = [row for row, unit in enumerate(self._units) if unit in RESTING[keep]]
-        held, tolerance, left = ca.SX(0, len(self.s)), RANK, self.blocks.A
+        constrained, tolerance, left = ca.SX(0, len(self.s)), RANK, self.blocks.A
         if T.mechanism.ideal:
-            held = orthogonalise(T.A @ self.X[:, self.s], ca.SX(T.A.shape[0], 0), RANK_TOLERANCE, T.row_size, groups=T.groups).Q
-            left, tolerance = left - (left @ held.T) @ held, RANK_TOLERANCE
+            rhs = ca.SX(T.A.shape[0], 0)
+            constrained = orthogonalise(T.A @ self.X[:, self.s], rhs, RANK_TOLERANCE, T.row_size, groups=T.groups).Q
+            left, tolerance = left - (left @ constrained.T) @ constrained, RANK_TOLERANCE
         size = self._felt(left) / ca.fmax(ca.mmax(self._felt(self.blocks.A)), NOTHING)
-        return ca.vertcat(held, orthogonalise(left[rows, :], ca.SX(len(rows), 0), tolerance, size[rows, 0]).Q)
+        return ca.vertcat(constrained, orthogonalise(left[rows, :], ca.SX(len(rows), 0), tolerance, size[rows, 0]).Q)
 
     @property
     def _units(self) -> list[str]:

@@ -52,7 +52,7 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
     """(1, 1) the least m_c / |X_c|^2 of constraints that close no loop."""
     found, m = shortest_change(terms, tolerance), terms.mechanism
     C, independent, lengths = found.coefficients, found.independent, row_lengths(terms)
-    held = [
+    closing_rows = [
         i
         for i, c in enumerate(i for i, count in enumerate(terms.rows.counts) for _ in range(count))
         if c in at.of and C[i, :].nnz()
@@ -66,14 +66,14 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
             rows = ca.sparsify(S.inverse @ C[these, :])
             if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
                 measured.append((rows, S.rank))
-    every = [rows for rows, _ in measured] + [ca.sparsify(C[i, :]) for i in held]
+    every = [rows for rows, _ in measured] + [ca.sparsify(C[i, :]) for i in closing_rows]
     supports = [set(rows.sparsity().get_col()) for rows in every]
     parts = [part for part in connected(supports) if part[0] < len(measured)]
     columns = [sorted({j for c in part for j in supports[c]}) for part in parts]
     worst = ca.SX(1)
     for part, used, N in zip(parts, columns, found.overlaps(columns), strict=True):
         own = [c for c in part if c < len(measured)]
-        closing = [held[c - len(measured)] for c in part if c >= len(measured)]
+        closing = [closing_rows[c - len(measured)] for c in part if c >= len(measured)]
         free = _free(C[closing, used] @ ca.diag(independent[used, 0]), independent[used, 0], tolerance)
         X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in own])[:, used], free)
         begin = 0

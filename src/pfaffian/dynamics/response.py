@@ -86,7 +86,7 @@ class Response(NamedTuple):
         reaction = ca.horzcat(*[multiply_W(F, correction[:, i]) for i in range(g.shape[1])])
         return Answered(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
 
-    def held(self) -> FixedMotion:
+    def motion(self) -> FixedMotion:
         """The motion itself."""
         T = self.terms
         found = self.solve(ca.densify(T.force), ca.densify(T.b), ca.densify(T.servo.b))
@@ -116,23 +116,23 @@ class Residuals(NamedTuple):
     """What vanishes on a motion, at symbols for v_dot, multipliers and mu.
 
     force: (nv, 1) M v_dot + c - f - B u - pushing.   rows: (m, 1) A v_dot - b.   servo: (ms, 1) A_s v_dot - b_s.
-    pushing: (nv, 1) A^T lambda + Z^T mu.   held: the symbols.
+    pushing: (nv, 1) A^T lambda + Z^T mu.   motion: the symbols.
     """
 
     force: ca.SX
     rows: ca.SX
     servo: ca.SX
     pushing: ca.SX
-    held: FixedMotion
+    motion: FixedMotion
 
 
 def residuals(T: Terms) -> Residuals:
     """The Residuals at T."""
     sizes = T.mechanism.nv, T.A.shape[0], T.servo.A.shape[0]
-    held = FixedMotion(*[ca.SX.sym(name, n) for name, n in zip(FixedMotion._fields, sizes, strict=True)])
-    a, pushing = held.v_dot, T.A.T @ held.multipliers + T.servo.Z.T @ held.mu
+    motion = FixedMotion(*[ca.SX.sym(name, n) for name, n in zip(FixedMotion._fields, sizes, strict=True)])
+    a, pushing = motion.v_dot, T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu
     force = T.inertia_force(a) - T.generalised_input - pushing
-    return Residuals(force, T.A @ a - T.b, T.servo.A @ a - T.servo.b, pushing, held)
+    return Residuals(force, T.A @ a - T.b, T.servo.A @ a - T.servo.b, pushing, motion)
 
 
 class Slopes(NamedTuple):
@@ -144,21 +144,21 @@ class Slopes(NamedTuple):
     reaction: ca.SX
 
 
-def slopes(at: Response, held: FixedMotion, along: Callable[[ca.SX], ca.SX]) -> Slopes:
+def slopes(at: Response, motion: FixedMotion, along: Callable[[ca.SX], ca.SX]) -> Slopes:
     """Derivatives of the motion along any directions.
 
     along: a column (n, 1) -> its derivatives (n, k) along them, v_dot, multipliers and mu constant.
     """
-    parts, symbols, values = _parts(at, held)
+    parts, symbols, values = _parts(at, motion)
     return _answered(at, ca.substitute([along(x) for x in parts], symbols, values))
 
 
-def gradient(at: Response, held: FixedMotion, cotangents: Slopes, by: ca.SX) -> ca.SX:
+def gradient(at: Response, motion: FixedMotion, cotangents: Slopes, by: ca.SX) -> ca.SX:
     """(n, 1) the derivative by `by` (n, 1), symbols, of the sum of the motion's numbers times cotangents: one sweep back.
 
     cotangents: of v_dot (nv, 1), multipliers (m, 1), mu (ms, 1) and reaction (nv, 1); empty (0, 0) for none.
     """
-    parts, symbols, values = _parts(at, held)
+    parts, symbols, values = _parts(at, motion)
     changes = [ca.SX.sym("d", x.numel()) for x in parts]
     given = [(x, y) for x, y in zip(_answered(at, changes), cotangents, strict=True) if y.numel()]
     answers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*given, strict=True))
@@ -166,15 +166,15 @@ def gradient(at: Response, held: FixedMotion, cotangents: Slopes, by: ca.SX) -> 
     return ca.substitute([ca.densify(ca.jtimes(ca.vertcat(*parts), by, back, True))], symbols, values)[0]
 
 
-def _parts(at: Response, held: FixedMotion) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
+def _parts(at: Response, motion: FixedMotion) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
     """What changes: the Residuals' columns, and with redundant rows A w, w such that A w are the multipliers.
 
     Then the symbols in them that are held constant, and the values of these."""
     T, r = at.terms, residuals(at.terms)
-    parts, symbols, values = [r.force, r.rows, r.servo, r.pushing], [*r.held], [*held]
+    parts, symbols, values = [r.force, r.rows, r.servo, r.pushing], [*r.motion], [*motion]
     if at.shared is not None:
         w = ca.SX.sym("w", T.mechanism.nv)
-        parts, symbols, values = [*parts, T.A @ w], [*symbols, w], [*values, combination(T, held.multipliers)]
+        parts, symbols, values = [*parts, T.A @ w], [*symbols, w], [*values, combination(T, motion.multipliers)]
     return [ca.densify(x) for x in parts], symbols, values
 
 

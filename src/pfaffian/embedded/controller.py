@@ -254,7 +254,7 @@ class _Pool:
             columns.append(u)
         if entries:
             ports.append(Port("signals", "signals", tuple(entries)))
-            columns += [placed.held(d) for placed in parts]
+            columns += [placed.sampled_signals(d) for placed in parts]
         if not ports:
             raise ModelError("export: the law gives neither inputs nor signals")
         return tuple(ports), self.program(ca.vertcat(*columns))

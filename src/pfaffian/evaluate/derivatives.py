@@ -160,7 +160,7 @@ def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] =
     """
     chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
     at = response(as_terms(terms))
-    found = slopes(at, at.held(), along_each(terms, chosen))
+    found = slopes(at, at.motion(), along_each(terms, chosen))
     return ca.vertcat(*[ca.densify(getattr(found, name)) for name in which])
 
 
@@ -402,10 +402,10 @@ def compiled_derivatives(
 
     def build() -> ca.Function:
         at = response(T)
-        held = at.held()
-        reaction = T.A.T @ held.multipliers + T.servo.Z.T @ held.mu
-        values = [held.v_dot, ca.densify(reaction), held.multipliers, at.rank, at.realisable, rows_on(T)]
-        found = slopes(at, held, along_each(T, chosen))
+        motion = at.motion()
+        reaction = T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu
+        values = [motion.v_dot, ca.densify(reaction), motion.multipliers, at.rank, at.realisable, rows_on(T)]
+        found = slopes(at, motion, along_each(T, chosen))
         ends = np.cumsum([0, *[sizes[by] for by in chosen]]).tolist()
         for x in (getattr(found, name) for name in which):
             values += [x[:, i:j] for i, j in pairwise(ends)]
@@ -427,7 +427,7 @@ def _jvp(m: Mechanism) -> tuple[kernel.Kernel, int]:
         at, k = response(T), T.kinematics
         every = ca.vertcat(T.q, T.v, T.u, m.p_symbols, T.t)
         way = ca.vertcat(k.kinematic_matrix @ seeds[0], *seeds[1:], dt)
-        found = slopes(at, at.held(), lambda x: ca.jtimes(x, every, way))
+        found = slopes(at, at.motion(), lambda x: ca.jtimes(x, every, way))
         outputs = [ca.densify(x) for x in (found.v_dot, found.reaction, found.multipliers)]
         return ca.Function("jvp", [T.q, T.v, T.u, m.p_symbols, *seeds, T.t, dt], outputs)
 
@@ -445,7 +445,7 @@ def _vjp(m: Mechanism) -> tuple[kernel.Kernel, tuple[str, ...]]:
     def build() -> ca.Function:
         at = response(T)
         by = [T.q, T.v, T.u, T.t, m.p_symbols]
-        found = gradient(at, at.held(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
+        found = gradient(at, at.motion(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
         parts = ca.vertsplit(found, np.cumsum([0, *[x.numel() for x in by]]).tolist())
         parts[0] = T.kinematics.kinematic_matrix.T @ parts[0]
         return ca.Function("vjp", [T.q, T.v, T.u, m.p_symbols, a, r, l, T.t], [ca.densify(x) for x in parts])
@@ -484,11 +484,11 @@ def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.S
     u = answer @ force
     pulled = orthogonalise(ca.densify(B.T @ P), R * u[:motors, 0], RANK_TOLERANCE, groups=[[*range(motors)]])
     reaction = force - T.B @ u
-    held = [u, P @ (pulled.Q.T @ pulled.D), by_least_norm(T).solve(reaction) if T.A.shape[0] else ca.SX(0, 1)]
-    u_0, w, lam = fixed_symbols = [ca.SX.sym(name, value.numel()) for name, value in zip("uwl", held, strict=True)]
+    constants = [u, P @ (pulled.Q.T @ pulled.D), by_least_norm(T).solve(reaction) if T.A.shape[0] else ca.SX(0, 1)]
+    u_0, w, lam = fixed_symbols = [ca.SX.sym(name, value.numel()) for name, value in zip("uwl", constants, strict=True)]
     columns = [force - T.B @ u_0, T.A.T @ lam, T.A @ w, B.T @ w]
     fixed_slopes = [ca.densify(ca.jacobian(ca.densify(y), by)) for y in columns]
-    free, turned, bent, pull = ca.substitute(fixed_slopes, fixed_symbols, [ca.densify(y) for y in held])
+    free, turned, bent, pull = ca.substitute(fixed_slopes, fixed_symbols, [ca.densify(y) for y in constants])
     moved = inverse_R @ (pull - B.T @ (rows.Q.T @ rows.carry(bent)[0]))
     moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # wrenches from outside stay zero
     found = moved + answer @ (free - turned - T.B @ moved)

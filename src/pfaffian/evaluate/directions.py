@@ -174,11 +174,11 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Dir
 def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[RowBlock]:
     """The parts of rows (states, m, nv) that hold entries `among` of the velocities."""
     size = np.abs(rows).max(axis=(0, 1, 2))
-    held = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
-    support = [x & set(among) for x in held]
+    columns_of = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
+    support = [x & set(among) for x in columns_of]
     for members in connected(support):
         entries = sorted(set().union(*[support[i] for i in members]))
-        lifts = sorted(set().union(*[held[i] for i in members]) - set(among))
+        lifts = sorted(set().union(*[columns_of[i] for i in members]) - set(among))
         mine = [chosen[i] for i in members]
         reflected, names = _reflected(rows[:, mine][:, :, entries])
         yield RowBlock(

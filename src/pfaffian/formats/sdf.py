@@ -145,8 +145,8 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
     if sdf.tag != "sdf":
         raise sdf.error("the root element of an SDF file is <sdf>")
     scope, worlds = Scope("", MODEL, read_version(sdf), where), sdf.all("world")
-    held = [(m, w) for w in (None, *worlds) for m in (sdf if w is None else w).children]
-    models = {n: [(m, w) for m, w in held if m.tag == n] for n in ("model", "include")}
+    children = [(m, w) for w in (None, *worlds) for m in (sdf if w is None else w).children]
+    models = {n: [(m, w) for m, w in children if m.tag == n] for n in ("model", "include")}
     names = {id(m): m.attributes.get("name", "?") for m, _ in models["model"]}
     names |= {id(m): include_name(m) for m, _ in models["include"]}
     found = models["model"] or models["include"]

@@ -120,16 +120,16 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
     if targets and not target:
         raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which is not there; correct the path")
     path = str(targets[0]) if targets else ""
-    held = target
-    while held and str(held.GetPath()) not in bodies and not held.IsPseudoRoot():
-        held = held.GetParent()
+    carrier = target
+    while carrier and str(carrier.GetPath()) not in bodies and not carrier.IsPseudoRoot():
+        carrier = carrier.GetParent()
     Rt, pt, scale = s.frame(target) if target else (s.up, np.zeros(3), np.ones(3))
     if path in bodies:
         return bodies[path], (R, p * scale * s.length)
     R, p = Rt @ R, pt + Rt @ (p * scale * s.length)
-    if held and str(held.GetPath()) in bodies:
-        Rb, pb, _ = s.frame(held)
-        return bodies[str(held.GetPath())], (Rb.T @ R, Rb.T @ (p - pb))
+    if carrier and str(carrier.GetPath()) in bodies:
+        Rb, pb, _ = s.frame(carrier)
+        return bodies[str(carrier.GetPath())], (Rb.T @ R, Rb.T @ (p - pb))
     return None, (R, p)
 
 

@@ -79,8 +79,8 @@ def _constraint(c: Constraint) -> Tree:
     if isinstance(c, Servo):
         if callable(c.directions):
             raise ModelError(f"{what}: its directions are a function in Python, which no file says; name inputs")
-        held = {"directions": list(c.directions), "stiffness": formula(c.stiffness, what), "damping": formula(c.damping, what)}
-        return _constraint(c.target) | {"servo": held}
+        servo = {"directions": list(c.directions), "stiffness": formula(c.stiffness, what), "damping": formula(c.damping, what)}
+        return _constraint(c.target) | {"servo": servo}
     if c.active is not None:
         raise ModelError(f"{what} holds while a function in Python says so, which no file says")
     if isinstance(c, Closure):

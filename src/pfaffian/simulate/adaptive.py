@@ -98,19 +98,19 @@ def run_adaptive(
     rhs, project = _kernels(simulation)
     given = start_of(m, q, v, parameters, float(times[0]), "auto")
     check_parameters(law, m, given.problem.p)
-    held = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
-    if max(len(given.q), len(held)) > 1:
+    inputs = runs(u, simulation.w_names, np.zeros(len(simulation.w_names)), "u")
+    if max(len(given.q), len(inputs)) > 1:
         raise ModelError("run_adaptive makes one run; use run for a batch")
     begun = start_state(given, q, v, True)
     x = np.concatenate([enter(system, begun.q, begun.v, begun.p, float(times[0]))[0], simulation.z])
-    equations = _Equations(rhs, project, held[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
+    equations = _Equations(rhs, project, inputs[0], begun.p[0], simulation.arrived, status_of(simulation, "arriving"))
     done = _integrate(equations, x, times, tolerance, max_step)
     provenance = (
         machine()
         | settings_of(scheme, m)
         | {"integrator": "DOP853", "tolerance": tolerance, "kernel_digest": rhs.provenance["digest"], "state": system.name}
     )
-    course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, held, 0.0)
+    course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, inputs, 0.0)
     result = drafted(simulation, course, provenance)
     tell_stops(result, simulation, done.x[None], begun)
     tell_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))

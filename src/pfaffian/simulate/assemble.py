@@ -27,7 +27,7 @@ from pfaffian.kernel.build.waiting import tell
 from pfaffian.kernel.call.recipe import Backend, check_options
 from pfaffian.model.mechanism import Mechanism, as_mechanism, check_configuration, random_configuration
 from pfaffian.model.unphysical import check_parameters
-from pfaffian.simulate.newton import BLOCK, Held, Problem, State, held_entries, held_velocities, settle
+from pfaffian.simulate.newton import BLOCK, Fixed, Problem, State, fixed_entries, fixed_velocities, settle
 from pfaffian.simulate.start_search import explain, pursue, unwind
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.present import present
@@ -179,12 +179,12 @@ def start_of(
     if parameters is not None:
         tell("checking parameters")
         check_parameters(m, p)
-    by_hold = held_by_name(m, hold)
-    keep_q = held_velocities(m, named(q, m.q_names)) | by_hold
+    by_hold = fixed_by_name(m, hold)
+    keep_q = fixed_velocities(m, named(q, m.q_names)) | by_hold
     keep_v = named(v, m.v_names) | (by_hold & (v is not None and not isinstance(v, Mapping)))
     count = some_runs({"q": len(qs), "v": len(vs), "parameters": len(p)})
     qs, vs, p, keep_q, keep_v = (np.array(np.broadcast_to(x, (count, x.shape[-1]))) for x in (qs, vs, p, keep_q, keep_v))
-    return Given(qs, vs, Problem(m, p, t, Held(keep_q, keep_v, _weights(m, weight)), backend))
+    return Given(qs, vs, Problem(m, p, t, Fixed(keep_q, keep_v, _weights(m, weight)), backend))
 
 
 def start_from_guess(m: Mechanism, q: Any, guess: Any, v: Any, parameters: Any, t: float, backend: Backend) -> Given:
@@ -202,12 +202,12 @@ def from_guess(m: Mechanism, q: Any, guess: Any, hold: Iterable[str] = ()) -> tu
     if both := sorted(set(guess) & set(q or ())):
         raise ModelError(f"guess: q has {both[0]!r} too: what it names is kept, and does not move from a guess")
     if isinstance(hold, str):
-        held_by_name(m, hold)  # refuses it
+        fixed_by_name(m, hold)  # refuses it
     configurations(as_mechanism(m), q)  # what is kept may not be a part of a quaternion
     return guessed_configurations(m, {**guess, **(q or {})}), (*hold, *(q or ()))
 
 
-def held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
+def fixed_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
     """(nv,) of bool, the velocity coordinates of the named coordinates and joints."""
     if isinstance(hold, str):
         raise ModelError(f"hold must be a list of names, got {hold!r}; write hold=[{hold!r}]")
@@ -216,7 +216,7 @@ def held_by_name(m: Mechanism, hold: Iterable[str]) -> np.ndarray:
         if name in m.v_slices:
             marked[m.v_slices[name]] = True
         elif name in m.q_names:
-            marked |= held_velocities(m, np.array([n == name for n in m.q_names]))
+            marked |= fixed_velocities(m, np.array([n == name for n in m.q_names]))
         else:
             raise unknown(name, tuple(dict.fromkeys((*m.q_names, *m.v_slices))), "hold")
     return marked
@@ -261,13 +261,13 @@ def _distinct(given: Given, count: int) -> State:
     within = default_length(m) or 1.0
     starts = np.vstack([given.q, [random_configuration(m, random, within) for _ in range(TRIED - 1)]])
     problem = given.problem.take(np.zeros(TRIED, int))
-    starts = check_configuration(m, np.where(held_entries(m, problem.held.q), given.q, starts))
+    starts = check_configuration(m, np.where(fixed_entries(m, problem.fixed.q), given.q, starts))
     found = settle(problem, starts, np.repeat(given.v, TRIED, axis=0))
     good = found.satisfied
     if not good.any():
         here = pursue(problem.take([0]), given.q, given.v)
         raise RunError(explain(given.problem, here, given.q, given.v))
-    free = m.nv - int(given.problem.held.q.sum()) - int(found.rank[good].max())
+    free = m.nv - int(given.problem.fixed.q.sum()) - int(found.rank[good].max())
     if free > 0:
         raise ModelError(f"{free} motion(s) stay free, so branches have no end: name or hold so many more coordinates")
     found = unwind(problem, found, np.repeat(given.q, TRIED, axis=0))

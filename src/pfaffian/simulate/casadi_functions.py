@@ -251,18 +251,18 @@ class _Dynamics:
 
     def __init__(self, T: Terms) -> None:
         self.T, self.at = T, response(T)
-        self.held = self.at.held()
+        self.motion = self.at.motion()
         self.inputs = [T.q, T.v, T.u, T.mechanism.p_symbols, T.t]
-        reaction = T.A.T @ self.held.multipliers + T.servo.Z.T @ self.held.mu
-        self.values = [self.held.v_dot, ca.densify(reaction), self.held.multipliers]
+        reaction = T.A.T @ self.motion.multipliers + T.servo.Z.T @ self.motion.mu
+        self.values = [self.motion.v_dot, ca.densify(reaction), self.motion.multipliers]
         self.by = ca.vertcat(*self.inputs)
 
     def moved(self, along: Callable[[ca.SX], ca.SX]) -> list[ca.SX]:
-        found = slopes(self.at, self.held, along)
+        found = slopes(self.at, self.motion, along)
         return [ca.densify(x) for x in (found.v_dot, found.reaction, found.multipliers)]
 
     def back(self, seeds: list[ca.SX]) -> ca.SX:
-        return gradient(self.at, self.held, Slopes(seeds[0], seeds[2], ca.SX(0, 0), seeds[1]), self.by)
+        return gradient(self.at, self.motion, Slopes(seeds[0], seeds[2], ca.SX(0, 0), seeds[1]), self.by)
 
 
 def motion_with_matrices(T: Terms) -> tuple[list[ca.SX], list[ca.SX], ca.SX]:
@@ -291,9 +291,9 @@ def _rate(T: Terms) -> ca.Function:
     def back(seeds: list[ca.SX]) -> ca.SX:
         first, second = ca.vertsplit(seeds[0], [0, m.nq, m.nq + m.nv])
         none = ca.SX(0, 0)
-        return gradient(d.at, d.held, Slopes(second, none, none, none), d.by) + ca.jtimes(q_dot, d.by, first, True)
+        return gradient(d.at, d.motion, Slopes(second, none, none, none), d.by) + ca.jtimes(q_dot, d.by, first, True)
 
-    values = [ca.vertcat(q_dot, d.held.v_dot)]
+    values = [ca.vertcat(q_dot, d.motion.v_dot)]
     smooth = None if m.servos else [ca.vertcat(q_dot, smooth_motion(T)[0])]
     return _differentiated("rate", [x, *d.inputs[2:]], values, moved, back, ("x", "u", "p", "t"), ("x_dot",), smooth)
 

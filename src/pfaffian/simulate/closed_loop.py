@@ -20,21 +20,21 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.terms.terms import Terms
 
 
-def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, held: Command | None = None) -> Command:
+def command_of(T: Terms, control: Control, scheme: Scheme, z: ca.SX, w: ca.SX, sampled: Command | None = None) -> Command:
     """The law's answer, with the loop through what it measures closed: y = y0 + Y y, y0 the measurement under u at y = 0.
 
     Terms that the law builds without inputs are built once for the caller too.
-    held: inputs and signals of its parts in discrete time.
+    sampled: inputs and signals of its parts in discrete time.
     """
     m = T.mechanism
     idle = T.under(ca.SX(m.nu, 1)) if T.u.nnz() else T
     y = ca.SX.sym("y", law.measured(control, idle, ca.SX.sym("F", m.nv)).numel())
     given = len(control.w_names)
-    command = law.command(control, idle, z, _law_inputs(control, w[:given, 0], held), y)
+    command = law.command(control, idle, z, _law_inputs(control, w[:given, 0], sampled), y)
     _check_command(command, control, m)
-    if held is not None:
-        signals_of_law = {f"law.{name}" if name in held.signals else name: x for name, x in command.signals.items()}
-        command = command._replace(u=command.u + held.u, signals={**held.signals, **signals_of_law})
+    if sampled is not None:
+        signals_of_law = {f"law.{name}" if name in sampled.signals else name: x for name, x in command.signals.items()}
+        command = command._replace(u=command.u + sampled.u, signals={**sampled.signals, **signals_of_law})
     # Wrenches from outside are not part of the law's answer, nor does the law see them.
     command = command._replace(u=command.u + ca.vertcat(ca.SX(len(m.motor_names), 1), w[given:, 0]))
     command = command._replace(sides=command.sides if command.sides.numel() else ca.SX.zeros(len(control.faults), 1))
@@ -63,12 +63,12 @@ def _measured(control: Control, plant: Terms, solve: Callable[[Terms], Motion]) 
     return law.measured(control, plant, solve(plant).reaction)
 
 
-def _law_inputs(control: Control, w: ca.SX, held: Command | None) -> ca.SX:
+def _law_inputs(control: Control, w: ca.SX, sampled: Command | None) -> ca.SX:
     """The w of the law in continuous time, from the run's inputs and from what the parts in discrete time hold."""
-    if control.takes is None or held is None:
+    if control.takes is None or sampled is None:
         return w
     known = {name: w[i] for i, name in enumerate(control.w_names)}
-    known = offered(held.signals, [n for part in control.parts for n in part.gives if n in held.signals]) | known
+    known = offered(sampled.signals, [n for part in control.parts for n in part.gives if n in sampled.signals]) | known
     return ca.vertcat(ca.SX(0, 1), *[single(name, known[name]) for name in control.takes])
 
 

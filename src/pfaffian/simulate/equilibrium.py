@@ -21,7 +21,7 @@ from pfaffian.errors import ModelError, RunError
 from pfaffian.evaluate.arrays import as_flag, as_number, as_whole, by_name, one_or_many, parameter_values, runs, some_runs
 from pfaffian.maths.tree_factor import solve_W
 from pfaffian.model.mechanism import Mechanism, as_mechanism, random_configuration
-from pfaffian.simulate.assemble import APART, assemble, held_by_name
+from pfaffian.simulate.assemble import APART, assemble, fixed_by_name
 from pfaffian.simulate.newton import ACCEPTED
 from pfaffian.simulate.variables import normalise
 from pfaffian.terms.connection import refuse_distributions
@@ -97,13 +97,13 @@ def _zero(stiffness: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Case:
-    """One machine under constant inputs.   held: (nv,) of bool.   length: [m]."""
+    """One machine under constant inputs.   fixed: (nv,) of bool.   length: [m]."""
 
     m: Mechanism
     u: np.ndarray
     t: float
     p: np.ndarray
-    held: np.ndarray
+    fixed: np.ndarray
     length: float
 
 
@@ -205,8 +205,8 @@ def equilibrium(
     if many > 1 and count > 1:
         raise ModelError(f"branches takes one state at a time, not {count}")
     starts, p, inputs = (np.broadcast_to(x, (count, x.shape[1])) for x in (begin, p, inputs))
-    held = held_by_name(m, hold)
-    cases = [Case(m, inputs[i], t, p[i], held, default_length(m) or 1.0) for i in range(count)]
+    fixed = fixed_by_name(m, hold)
+    cases = [Case(m, inputs[i], t, p[i], fixed, default_length(m) or 1.0) for i in range(count)]
     if many > 1:
         return _stacked(m, *_several(cases[0], starts[0], hold, many))
     ends = [_from(case, start, stable) for case, start in zip(cases, starts, strict=True)]
@@ -221,7 +221,7 @@ def case_of(m: Mechanism, q: Any, hold: Iterable[str], u: Any, parameters: Any, 
     if found.q.ndim > 1:
         raise ModelError(f"one state at a time is needed, not {len(found.q)}")
     inputs, p = runs(u, m.u_names, np.zeros(m.nu), "u")[0], parameter_values(m, parameters)[0]
-    return Case(m, inputs, as_number(t, "t"), p, held_by_name(m, hold), default_length(m) or 1.0), found.q
+    return Case(m, inputs, as_number(t, "t"), p, fixed_by_name(m, hold), default_length(m) or 1.0), found.q
 
 
 def _refuse(m: Mechanism) -> None:
@@ -251,7 +251,7 @@ def _from(case: Case, start: np.ndarray, stable: bool) -> np.ndarray:
 def _several(case: Case, start: np.ndarray, hold: Iterable[str], count: int) -> tuple[list[Case], list[np.ndarray]]:
     """Up to `count` different equilibria, the nearest first."""
     m, random, found = case.m, np.random.default_rng(7), list[np.ndarray]()
-    fixed = held_by_name(m, hold)
+    fixed = fixed_by_name(m, hold)
     size = scales(m, case.p[None], start[None], m.q_units)[0]
     away = [_with(m, random_configuration(m, random, case.length), start, fixed) for _ in range(STARTS - 2)]
     closed = assemble(m, np.array([start, start, *away]), parameters=case.p, t=case.t, hold=hold, search=False).q
@@ -345,7 +345,7 @@ def balance(case: Case, q: np.ndarray) -> _Balance:
     if not all(np.isfinite(x).all() for x in (F, A, B, phi)):
         return _lost(len(F))
     back = np.linalg.inv(np.linalg.cholesky(M)).T
-    e = np.eye(len(F))[case.held]
+    e = np.eye(len(F))[case.fixed]
     rows, along = (_unit(np.vstack([X, e]) @ back) for X in (A, B))
     phi = np.concatenate([phi.ravel(), np.zeros(len(e))]) / rows.lengths
     Z, Y = _kernel(rows.rows), _kernel(along.rows)

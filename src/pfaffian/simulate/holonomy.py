@@ -16,7 +16,7 @@ from pfaffian.maths import se3
 from pfaffian.model.caller import ask_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import scalar, vector
-from pfaffian.simulate.newton import Held, Problem, held_velocities, settle
+from pfaffian.simulate.newton import Fixed, Problem, fixed_velocities, settle
 from pfaffian.simulate.start_search import open_row
 from pfaffian.terms.connection import pseudo_inverse
 from pfaffian.terms.reduction import first_joint, group_of, indices, others
@@ -122,7 +122,7 @@ def _prescribed(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Prescribed:
         value = vector(given, len(names), what)
     value = in_symbols(ca.densify(value), what, (at,))
     entries = [m.q_names.index(name) for name in names]
-    moving = held_velocities(m, np.isin(np.arange(m.nq), entries))
+    moving = fixed_velocities(m, np.isin(np.arange(m.nq), entries))
     missing = [m.q_names[i] for i in np.flatnonzero(_rows(m, moving)) if i not in entries]
     if missing:
         raise ModelError(f"holonomy: {what} names a part of a joint: give {', '.join(missing)} as well")
@@ -137,17 +137,15 @@ def _rows(m: Mechanism, moving: np.ndarray) -> np.ndarray:
     return np.asarray(pattern[:, moving].any(axis=1))
 
 
-def _along(
-    m: Mechanism, prescribed: _Prescribed, x: np.ndarray, q: np.ndarray, p: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _along(m: Mechanism, prescribed: _Prescribed, x: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """q (points, nq) with the base at its initial pose, and v (points, nv) per unit of x, at points x (points,) of a path.
 
     The closures are solved from the solution at the previous point, so that a closed chain stays on its branch.
     """
     T, base = symbols(m), indices(m, (first_joint(m).name,))
     back = ca.Function("back", [T.q, m.p_symbols], [ca.densify(pseudo_inverse(T.kinematics)[prescribed.v, prescribed.q])])
-    held = np.isin(np.arange(m.nv), [*base, *prescribed.v])[None]
-    problem = Problem(m, p, 0.0, Held(held, held, np.ones(m.nv)), "auto")
+    fixed = np.isin(np.arange(m.nv), [*base, *prescribed.v])[None]
+    problem = Problem(m, p, 0.0, Fixed(fixed, fixed, np.ones(m.nv)), "auto")
     q, points = np.array(q), []
     for at in x:
         here, rate = (np.array(y).ravel() for y in prescribed.f(at))

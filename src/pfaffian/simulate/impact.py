@@ -74,7 +74,7 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
     if not m.ideal:
         raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
     all_entries = np.ones_like(given.v, dtype=bool)
-    after = settle(given.problem._replace(held=given.problem.held._replace(q=all_entries, v=~all_entries)), given.q, given.v)
+    after = settle(given.problem._replace(fixed=given.problem.fixed._replace(q=all_entries, v=~all_entries)), given.q, given.v)
     if not after.satisfied.all():
         raise RunError(_why_not(m, after.take([foremost(after.off)[0]])))
     jump = after.v - given.v

@@ -235,11 +235,11 @@ def _midpoint(s: StepData) -> Moved:
         way = change.moving + s.h**2 * change.still
         way = ca.vertcat(way, ca.SX.zeros(X1.numel() - way.numel(), 1))  # the numbers that a law integrates have no energy
         moved = X1 + part * way
-        held = s.project(moved + off, end, stage.near)
-        energy, slope = s.energy(held, way, end)
+        projected = s.project(moved + off, end, stage.near)
+        energy, slope = s.energy(projected, way, end)
         least = (change.T_slope + s.h**2 * change.E_slope) / 4
         part = part + (E + s.h * change.power - energy) / ca.fmax(ca.fmax(slope, least), NOTHING)
-        part, off = ca.fmax(-LARGEST_PART, ca.fmin(LARGEST_PART, part)), held - moved
+        part, off = ca.fmax(-LARGEST_PART, ca.fmin(LARGEST_PART, part)), projected - moved
         return X1 + part * way + off, part, off
 
     slope, iterates = first.rate, list[tuple[ca.SX, ca.SX]]()
@@ -290,20 +290,20 @@ class Stiffness(NamedTuple):
     """The mass matrix and the stiffness and damping at a state.
 
     metric: W of M = W W^T.   by_q, by_v: df/dq K and df/dv (nv, nv) of the applied force f(q, v, t), springs and dampers of
-    all kinds.   held: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, empty without rows.
+    all kinds.   projector: (nv, nv) the projector onto the constraint rows in mass-weighted coordinates, empty without rows.
     """
 
     metric: Any
     by_q: ca.SX
     by_v: ca.SX
-    held: ca.SX
+    projector: ca.SX
 
 
 def stiffness(T: Terms, motion: Motion, push: Callable[[ca.SX, ca.SX], ca.SX]) -> Stiffness:
     """The Stiffness at a state."""
-    held = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
+    projector = shortest_change(T).solve(T.Lam) if T.mechanism.ideal else ca.SX(0, 0)
     by_q, by_v = (ca.sparsify(ca.jacobian(T.f, x)) for x in (T.q, T.v))
-    return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(held))
+    return Stiffness(T.factor, ca.sparsify(by_q @ T.kinematics.kinematic_matrix), by_v, ca.densify(projector))
 
 
 GAMMA = 1 - 2**-0.5
@@ -380,7 +380,7 @@ def _newton(s: StepData, first: Stage) -> Callable[[ca.SX, Stage, ca.SX], ca.SX]
     stiff: Stiffness = unpack(first.terms, numbers)
     F, (r_q, r_v) = stiff.metric, of.into(x, t, r[: of.n, 0])
     K = Kinematics(m, of.show(x, t)[0], ca.SX(n, 1), t).kinematic_matrix
-    free = ca.SX.eye(n) - stiff.held if stiff.held.numel() else ca.SX.eye(n)
+    free = ca.SX.eye(n) - stiff.projector if stiff.projector.numel() else ca.SX.eye(n)
     by_q, by_v = (solve_W(F, ca.densify(part)) for part in (stiff.by_q, stiff.by_v))
     Z = solve_W(F, ca.densify(g * by_v + g**2 * by_q).T).T
     weighted, moving = multiply_WT(F, r_v), solve_definite(K.T @ K, K.T @ r_q)

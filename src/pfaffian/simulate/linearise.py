@@ -305,14 +305,14 @@ def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX) -> _Parts:
     I, W, velocity = ca.SX.eye(n), T.factor, T.rows.at(POSITION, VELOCITY)
     bends = ca.densify(-ca.jacobian(T.rows.eta, T.q)[velocity, :])
     at = response(T)
-    held = at.held()
-    moved = slopes(at, held, lambda x: ca.jacobian(x, every))
+    motion = at.motion()
+    moved = slopes(at, motion, lambda x: ca.jacobian(x, every))
     K = ca.densify(k.kinematic_matrix)
     scale = [ca.norm_2(ca.densify(solve_W(W, x))) for x in (T.c, T.f, T.B @ T.u)]
     scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))
     return _Parts(
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
-        solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), held.v_dot, moved.v_dot, ca.jacobian(k.q_dot, every),
+        solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), motion.v_dot, moved.v_dot, ca.jacobian(k.q_dot, every),
         ca.jacobian(command.z_dot, every), ca.vertcat(*scale), command.z_dot,
     )  # fmt: skip
 

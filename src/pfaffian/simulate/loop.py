@@ -79,8 +79,8 @@ class Loop:
     def _alone(self, x: np.ndarray, first: int, steps: int, parts: int) -> RolloutResult:
         """The same of a single run, whose calls take longer to prepare than to make."""
         if parts not in self._prepared:
-            held = Buffers(np.empty_like(x), self.series, self.p, np.zeros(1, np.int32), np.zeros(1, np.int64))
-            self._prepared[parts] = InPlace(self.rollout, self._in_parts(parts), held, 1)
+            buffers = Buffers(np.empty_like(x), self.series, self.p, np.zeros(1, np.int32), np.zeros(1, np.int64))
+            self._prepared[parts] = InPlace(self.rollout, self._in_parts(parts), buffers, 1)
         moved = self._prepared[parts]
         end, _, _, status, stopped = moved.arrays
         end[...], status[...], stopped[...] = x, 0, -1

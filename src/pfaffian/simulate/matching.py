@@ -102,8 +102,8 @@ def matching(
     pairs = as_pairs(pairs, "matching")
     n = len(m.actuators)
     q0, p0 = configurations(m, q)[0], parameter_values(m, parameters)[0]
-    held = _holding(m, q0, t, p0) if u is None else runs(u, m.u_names, np.zeros(m.nu), "u")[0]
-    x = linearise(m, q0, None, held, t=t, parameters=p0)
+    inputs = _holding(m, q0, t, p0) if u is None else runs(u, m.u_names, np.zeros(m.nu), "u")[0]
+    x = linearise(m, q0, None, inputs, t=t, parameters=p0)
     k = sum(name.startswith("d") for name in x.states)
     K_r, D_r, B = -x.A[k:, :k], -x.A[k:, k:], x.B[k:, :n]
     M, Mbar, Dbar, Kbar, left = (np.array(f) for f in _parts(m, pairs).call([q0, p0]))
@@ -118,7 +118,7 @@ def matching(
     stiffness = Bp.T @ (inverse @ Z_v.T @ Kbar @ Z_q - K_r) @ Z_q.T @ M
     damping = Bp.T @ (inverse @ Z_v.T @ Dbar @ Z_v - D_r) @ Z_v.T @ M
     idle = Z_v @ Bp
-    return Matching(stiffness, damping, idle, M @ idle @ np.linalg.inv(Bp.T @ inverse @ Bp), held, m.v_names)
+    return Matching(stiffness, damping, idle, M @ idle @ np.linalg.inv(Bp.T @ inverse @ Bp), inputs, m.v_names)
 
 
 def _holding(m: Mechanism, q: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ STRIDE = 0.5
 """Largest turn of one iteration [rad]: a full Newton step far from the solution would end on a distant branch."""
 
 
-class Held(NamedTuple):
+class Fixed(NamedTuple):
     """What an assembly may not move.   q, v: (runs, nv) of bool, by velocity coordinate.
     weight: (nv,) above zero, factor on the inertia of each coordinate."""
 
@@ -65,12 +65,12 @@ class Held(NamedTuple):
     v: np.ndarray
     weight: np.ndarray
 
-    def take(self, at: Any) -> Held:
-        return Held(self.q[at], self.v[at], self.weight)
+    def take(self, at: Any) -> Fixed:
+        return Fixed(self.q[at], self.v[at], self.weight)
 
-    def release(self, q: Any = True, v: Any = True) -> Held:
+    def release(self, q: Any = True, v: Any = True) -> Fixed:
         """Without the marked ones of q and v."""
-        return Held(self.q & ~np.asarray(q), self.v & ~np.asarray(v), self.weight)
+        return Fixed(self.q & ~np.asarray(q), self.v & ~np.asarray(v), self.weight)
 
 
 class State(NamedTuple):
@@ -126,26 +126,26 @@ def _worst(*parts: np.ndarray) -> np.ndarray:
 
 
 class Problem(NamedTuple):
-    """What to assemble.   p: (runs, np).   t: [s].   held: of each run."""
+    """What to assemble.   p: (runs, np).   t: [s].   fixed: of each run."""
 
     m: Mechanism
     p: np.ndarray
     t: float
-    held: Held
+    fixed: Fixed
     backend: Backend
 
     def released(self) -> Problem:
         """The same with nothing held."""
-        return self._replace(held=self.held.release())
+        return self._replace(fixed=self.fixed.release())
 
     def take(self, at: Any) -> Problem:
-        return self._replace(p=self.p[at], held=self.held.take(at))
+        return self._replace(p=self.p[at], fixed=self.fixed.take(at))
 
 
 def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Problem:
     """The Problem with nothing held and weights 1: p (runs, np), t [s]."""
     none = np.zeros((len(p), m.nv), dtype=bool)
-    return Problem(m, p, t, Held(none, none, np.ones(m.nv)), backend)
+    return Problem(m, p, t, Fixed(none, none, np.ones(m.nv)), backend)
 
 
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
@@ -231,11 +231,11 @@ def hopeful(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = IT
     These are the same iterations on q alone, which do not depend on v, by a kernel for what all these runs hold. They end with
     those of `settle` as long as its rates, found anew in each iteration, are nearer to their constraints than q is.
     """
-    held = problem.held
-    if not (held.q == held.q[:1]).all():
+    fixed = problem.fixed
+    if not (fixed.q == fixed.q[:1]).all():
         return np.ones(len(q), dtype=bool)
-    positions = _positions(problem.m, problem.backend, tuple(held.q[0].tolist()))
-    before, stiffness, t = _there(problem, q, v).off, np.sqrt(held.weight), np.array([problem.t])
+    positions = _positions(problem.m, problem.backend, tuple(fixed.q[0].tolist()))
+    before, stiffness, t = _there(problem, q, v).off, np.sqrt(fixed.weight), np.array([problem.t])
     hope, going = before <= ACCEPTED, np.flatnonzero(np.isfinite(before) & (before > ACCEPTED))
     q, p, before, waited = q.T[:, going].T, problem.p[going], before[going], np.zeros(len(going), dtype=int)
     nearest = before
@@ -263,9 +263,9 @@ def _there(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
 
 
 def _step(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
-    m, p, t, held, backend = problem
+    m, p, t, fixed, backend = problem
     iteration = _iteration(m, backend, len(q) <= FEW)
-    found = _called(iteration, q, v, 1.0 - held.q, 1.0 - held.v, np.sqrt(held.weight), p, t)
+    found = _called(iteration, q, v, 1.0 - fixed.q, 1.0 - fixed.v, np.sqrt(fixed.weight), p, t)
     *there, rank, inverse, speed = found
     return State(there[0], there[1], there[2], there[3], rank[:, 0], inverse, speed)
 
@@ -318,18 +318,18 @@ def _newton(m: Mechanism) -> ca.Function:
 
 
 @remembered(64)
-def _positions(m: Mechanism, backend: Backend, held: tuple[bool, ...]) -> kernel.Kernel:
+def _positions(m: Mechanism, backend: Backend, fixed: tuple[bool, ...]) -> kernel.Kernel:
     """Kernel of what a Newton step does to q where the marked coordinates are held: (q, stiffness, p, t) -> q, and phi relative
     to the row's scale. With constants for what is held it has a part of the operations and the same bits."""
 
     def build() -> ca.Function:
         T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
-        q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in held]), stiffness)
+        q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in fixed]), stiffness)
         phi, _, inverse, _ = _left(m)(q, T.v, m.p_symbols, T.t)
         found = q, phi * inverse
         return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in found], {"cse": True})
 
-    return kernel.compile(build, backend=backend, key=f"positions {held!r} {digest(m)}")
+    return kernel.compile(build, backend=backend, key=f"positions {fixed!r} {digest(m)}")
 
 
 def _nearer(T: Terms, free: ca.SX, stiffness: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -378,12 +378,12 @@ def _rates(T: Terms) -> ca.SX:
     return ca.diagcat(*blocks) if m.velocities is None else ca.SX.eye(m.nv)
 
 
-def held_entries(m: Mechanism, held: np.ndarray) -> np.ndarray:
+def fixed_entries(m: Mechanism, fixed: np.ndarray) -> np.ndarray:
     """(runs, nq) of bool, the entries of q that stay when the marked (runs, nv) velocity coordinates do not move."""
-    return np.stack([held[:, list(by)].any(axis=1) for by in _movers(m)], axis=1) if m.nq else np.zeros((len(held), 0), bool)
+    return np.stack([fixed[:, list(by)].any(axis=1) for by in _movers(m)], axis=1) if m.nq else np.zeros((len(fixed), 0), bool)
 
 
-def held_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
+def fixed_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
     """(nv,) of bool, the velocity coordinates that move one of the marked (nq,) entries of q."""
     marked = np.zeros(m.nv, dtype=bool)
     for entry in np.flatnonzero(named):

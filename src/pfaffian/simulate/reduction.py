@@ -54,7 +54,7 @@ from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
 from pfaffian.simulate.constants import constants_beside
-from pfaffian.simulate.held_momenta import holding
+from pfaffian.simulate.inner_momenta import with_inner_momenta
 from pfaffian.simulate.one_momentum import at_momentum, checked_momentum
 from pfaffian.simulate.orbit import reduced_space
 from pfaffian.simulate.system import StatePart, System, made
@@ -101,8 +101,8 @@ def reduce(
     Several first joints, as of satellites that a spring or a closure connects, and joints in turn with nothing of mass between
     them (a translation and a ball; x, y and an angle) are taken as one that carries all by the motions that they share:
     `momentum` then has that of all bodies in the place of one joint's, by the names all.vx to all.wz. Symmetries of the first
-    joint from its child's side, such as the spin of a top, have their momenta in `held_momentum`, and the attitude is put where
-    these have it after each step.
+    joint from its child's side, such as the spin of a top, have their momenta in `inner_momentum`; after each step the attitude
+    is corrected to agree with them.
 
     Args:
         m: open chains or trees. Closures between their bodies are kept as constraints that push back; closures to the floor are
@@ -273,7 +273,7 @@ def _reduced(m: Mechanism, by: tuple[str, ...] | None, fields: Fields = ()) -> S
     system = _state(r)
     if r.base:
         joints = r.base.roots[r.base.base].joints if isinstance(r.base, CommonMotion) else (r.base.name,)
-        system = holding(system, partial(_turns, r), partial(_seen_inside, r), joints)
+        system = with_inner_momenta(system, partial(_turns, r), partial(_seen_inside, r), joints)
     if isinstance(r.base, Joint):
         system = constants_beside(system, symmetry(m), r.base, r.frame(symbols(m).kinematics) is not None)
     return made(

@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.control.reason import foremost
 from pfaffian.errors import listed
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
-from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, descend, held_entries, hopeful, settle
+from pfaffian.simulate.newton import ACCEPTED, ITERATIONS, Problem, State, descend, fixed_entries, hopeful, settle
 from pfaffian.terms.lengths import default_length, scales
 from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
@@ -53,14 +53,14 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
     start mends what held rates forbid.
     """
     found = settle(problem, q, v)
-    held = problem.held.q.any(axis=1)
-    loose = np.flatnonzero(_open(found) & np.isfinite(found.off) & ~held & search)
+    fixed = problem.fixed.q.any(axis=1)
+    loose = np.flatnonzero(_open(found) & np.isfinite(found.off) & ~fixed & search)
     for begin in (q, _nudged(problem.m, q)):
         loose = loose[_open(found)[loose]]
         if len(loose):
             lower = descend(problem.take(loose), begin[loose], v[loose])
             found.put(loose[lower.closed], lower.take(lower.closed))
-    lost = _open(found) & (held | anywhere) & search
+    lost = _open(found) & (fixed | anywhere) & search
     if lost.any():
         _search(problem, found, lost, q, v)
     return unwind(problem, found, q)
@@ -83,7 +83,7 @@ def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: 
         at = np.flatnonzero(_open(found) & lost)
         if not len(at):
             break
-        elsewhere = np.where(held_entries(problem.m, problem.held.q[at]), q[at], start)
+        elsewhere = np.where(fixed_entries(problem.m, problem.fixed.q[at]), q[at], start)
         _retry(problem, found, at, check_configuration(problem.m, elsewhere), v)
 
 
@@ -117,9 +117,9 @@ def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHO
     shortest: part of the way below which a stride that fails is the last.
     Returns (runs,) the part of the way walked, 1 where it ends at the goal, and the states there. Rates are left free.
     """
-    m, entries = problem.m, held_entries(problem.m, problem.held.q)
+    m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q)
     part, stride, now = np.zeros(len(goal)), np.full(len(goal), 0.25), State(*[x.copy() for x in begin])
-    problem = problem._replace(held=problem.held.release(q=False))
+    problem = problem._replace(fixed=problem.fixed.release(q=False))
     for _ in range(STRIDES):
         going = np.flatnonzero((part < 1) & (stride > shortest))
         if not len(going):
@@ -161,9 +161,9 @@ def open_row(m: Mechanism, s: State) -> list[str]:
 
 def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     """Each held rate without which the others can be satisfied, with the value it then has."""
-    m, free = one.m, np.flatnonzero(one.held.v[0])
+    m, free = one.m, np.flatnonzero(one.fixed.v[0])
     many = one.take(np.zeros(len(free), int))
-    each = settle(many._replace(held=many.held.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
+    each = settle(many._replace(fixed=many.fixed.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
                   np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
     size = scales(m, one.p, q, m.v_units)[0]
     found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
@@ -174,26 +174,26 @@ def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
 def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     """Each held coordinate without which the others close, with the nearest value that it then reaches."""
     m, found, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
-    for name, entries_of_v in _held_groups(one):
+    for name, entries_of_v in _fixed_groups(one):
         mark = np.isin(np.arange(m.nv), entries_of_v)
-        loose = one._replace(held=one.held.release(q=mark))
+        loose = one._replace(fixed=one.fixed.release(q=mark))
         begin = pursue(loose, q, v, anywhere=True)
         if _open(begin)[0]:
             continue
         _, there = walk(one, begin, q)
-        entries = held_entries(m, mark[None])[0]
+        entries = fixed_entries(m, mark[None])[0]
         values = ", ".join(map(_near, there.q[0, entries], size[entries]))
         given = q[0, entries]
         found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
-    return _culprits("coordinate", found, [name for name, _ in _held_groups(one)]) or _together(one, q, v)
+    return _culprits("coordinate", found, [name for name, _ in _fixed_groups(one)]) or _together(one, q, v)
 
 
-def _held_groups(one: Problem) -> list[tuple[str, list[int]]]:
+def _fixed_groups(one: Problem) -> list[tuple[str, list[int]]]:
     """Held coordinates by name with their velocity coordinates; the four of a quaternion are one entry, named by its joint."""
     m, groups = one.m, dict[str, list[int]]()
     owner = [j.name for j in m.owners for _ in range(j.nv)]
-    for i in np.flatnonzero(one.held.q[0]):
-        entries = held_entries(m, np.eye(m.nv, dtype=bool)[[i]])[0]
+    for i in np.flatnonzero(one.fixed.q[0]):
+        entries = fixed_entries(m, np.eye(m.nv, dtype=bool)[[i]])[0]
         name = m.q_names[int(np.argmax(entries))] if entries.sum() == 1 else m.v_names[i] if m.velocities else owner[i]
         groups.setdefault(name, []).append(int(i))
     return list(groups.items())
@@ -207,26 +207,26 @@ def _unit(m: Mechanism, entries: np.ndarray) -> str:
 def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     """Held coordinates of which no single one is to blame, with the nearest values at which all of them close."""
     m = one.m
-    if not one.held.q.any():
+    if not one.fixed.q.any():
         return ""
     begin = pursue(one.released(), q, v, anywhere=True)
     if _open(begin)[0]:
         return ""
     _, there = walk(one, begin, q)
     size = scales(m, one.p, q, m.q_units)[0]
-    entries = np.flatnonzero(held_entries(m, one.held.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED * size))
+    entries = np.flatnonzero(fixed_entries(m, one.fixed.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED * size))
     parts = [f"{m.q_names[i]!r} = {_near(there.q[0, i], size[i])} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
     more = f" and {len(entries) - NAMED_MOST} others" if len(entries) > NAMED_MOST else ""
     return f"the named coordinates cannot all be kept; near them it closes with {', '.join(parts)}{more}" if parts else ""
 
 
-def _culprits(what: str, found: list[tuple[str, Any, str, str]], held: Sequence[str]) -> str:
+def _culprits(what: str, found: list[tuple[str, Any, str, str]], fixed: Sequence[str]) -> str:
     """The message for culprits `found`, name, given value, its unit, nearest possible value, of all that is held."""
     parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
     if not parts:
         return ""
     if len(parts) == 1:
-        near, others = found[0][3], [name for name in held if name != found[0][0]]
+        near, others = found[0][3], [name for name in fixed if name != found[0][0]]
         beside = f" beside {listed(others, NAMED_MOST)}" if others else ""
         return (
             f"the {what} {parts[0]} cannot be kept{beside}, the constraints do not allow it; the nearest possible value is "

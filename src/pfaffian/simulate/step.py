@@ -131,23 +131,23 @@ def time_step(
     variables: Variables,
     scheme: Scheme,
     first: ca.Function | None = None,
-    now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, held: p,
+    now: Callable[[ca.SX, ca.SX], ca.SX] = lambda p, discrete: p,
     arrived: ca.Function | None = None,
 ) -> ca.Function:
     """(x, u0, u1, p, t, h) -> (x_next, faults), x_next without the last part of x, which a law in discrete time holds.
 
-    variables: how the state is stepped.   first: replaces rhs at the first stage.   now: (p, held) -> the parameters in force.
+    variables: how the state is stepped.   first: replaces rhs at the first stage.   now: (p, discrete) -> the parameters in force.
     arrived: (x, x after the step, p, t, h) -> the last faults.
     """
     rhs, project, energy, terms, *_ = functions
     x, p = ca.SX.sym("x", rhs.size1_in(0)), ca.SX.sym("p", rhs.size1_in(2))
     u0, u1 = ca.SX.sym("u0", rhs.size1_in(1)), ca.SX.sym("u1", rhs.size1_in(1))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
-    whole, x, held = x, x[: project.size1_in(0), 0], x[project.size1_in(0) :, 0]
-    given, p = p, now(p, held)
+    whole, x, discrete = x, x[: project.size1_in(0), 0], x[project.size1_in(0) :, 0]
+    given, p = p, now(p, discrete)
 
     def stage(f: ca.Function, x: ca.SX, u: ca.SX, t: ca.SX) -> Stage:
-        x_dot, faults, sides, carried, _ = f(ca.vertcat(x, held), u, p, t)
+        x_dot, faults, sides, carried, _ = f(ca.vertcat(x, discrete), u, p, t)
         near = project.size1_in(3)
         rest = unpack(terms, carried[near:, 0])
         return Stage(variables.rate(x, x_dot), faults, sides, carried[:near, 0], rest)

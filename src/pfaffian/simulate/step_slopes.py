@@ -69,7 +69,7 @@ def _check(s: Simulation, what: str) -> None:
 class _Rate(NamedTuple):
     """The closed loop at symbols.   x, w, p, t: of its functions.   T: under the law's inputs.   z_dot: of the law.
     v_dot: of the motion there.   numbers: of the integrator's terms, the factors and multipliers there, whose structure is
-    `structure`.   at, held: made of these.
+    `structure`.   at, motion: made of these.
     """
 
     x: ca.SX
@@ -82,7 +82,7 @@ class _Rate(NamedTuple):
     numbers: ca.SX
     structure: Any
     at: Response
-    held: FixedMotion
+    motion: FixedMotion
 
     @property
     def by(self) -> ca.SX:
@@ -93,14 +93,14 @@ class _Rate(NamedTuple):
 
     def along(self, along: Callable[[ca.SX], ca.SX]) -> ca.SX:
         """The derivatives of x_dot along any directions, as in `slopes`."""
-        moved = slopes(self.at, self.held, along)
+        moved = slopes(self.at, self.motion, along)
         return ca.densify(ca.vertcat(along(q_dot(self.T.kinematics)), moved.v_dot, along(self.z_dot)))
 
     def back(self, seed: ca.SX) -> ca.SX:
         """The derivative of x_dot . seed by x, w, p and t."""
         m, none = self.T.mechanism, ca.SX(0, 0)
         first, second, third = ca.vertsplit(seed, [0, m.nq, m.nq + m.nv, seed.numel()])
-        found = gradient(self.at, self.held, Slopes(second, none, none, none), self.by)
+        found = gradient(self.at, self.motion, Slopes(second, none, none, none), self.by)
         rest = ca.vertcat(q_dot(self.T.kinematics), self.z_dot)
         return ca.densify(found + ca.jtimes(rest, self.by, ca.vertcat(first, third), True))
 
@@ -108,8 +108,8 @@ class _Rate(NamedTuple):
 def _factors(T: Terms) -> tuple[Factors, ca.SX, ca.SX]:
     """What a right-hand side hands on to its derivative."""
     at = response(T, least=False)
-    held = at.held()
-    return at.factors, held.multipliers, held.mu
+    motion = at.motion()
+    return at.factors, motion.multipliers, motion.mu
 
 
 class ClosedLoop(NamedTuple):
@@ -137,8 +137,8 @@ def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
     v_dot = ca.SX.sym("v_dot", m.nv)
     numbers = ca.SX.sym("factors", pack(structure).numel())
     _, (factors, lam, mu) = unpack(structure, numbers)
-    at, held = Response(c.T, factors, ca.SX(0), ca.SX(1), None), FixedMotion(v_dot, lam, mu)
-    return _Rate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, held), rhs
+    at, motion = Response(c.T, factors, ca.SX(0), ca.SX(1), None), FixedMotion(v_dot, lam, mu)
+    return _Rate(c.x, c.w, m.p_symbols, c.T.t, c.T, c.z_dot, v_dot, numbers, structure, at, motion), rhs
 
 
 class StepParts(NamedTuple):
@@ -178,14 +178,15 @@ def _solved(s: Simulation, r: _Rate, rhs: list[ca.Function], project: list[ca.Fu
     (1 - g J) dk = J dbase + f_w dw + f_p dp + f_t dt,   J the derivative of f by the stepped variables
     """
     f, given = s.traced.functions, r.inputs()[:4]
-    held = _Extended("rhs_held", given, list(f.rhs(*given)), 0, ()).by_products(lambda *_: ca.SX(r.x.numel(), 1), lambda *_: [])
+    plain = _Extended("rhs_held", given, list(f.rhs(*given)), 0, ())
+    forward = plain.by_products(lambda *_: ca.SX(r.x.numel(), 1), lambda *_: [])
     solution = _solution(s, r, rhs[0])
 
     def solved(k: ca.SX, base: ca.SX, g: ca.SX, u: ca.SX, p: ca.SX, t: ca.SX) -> ca.SX:
         return solution[0](k, base, g, u, p, t)[0]
 
-    functions = f._replace(rhs=held[0], project=project[0], solved=solved)
-    return StepParts(functions, [*rhs, *project, *held, *solution], rhs[0])
+    functions = f._replace(rhs=forward[0], project=project[0], solved=solved)
+    return StepParts(functions, [*rhs, *project, *forward, *solution], rhs[0])
 
 
 def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:

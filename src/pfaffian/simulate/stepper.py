@@ -137,8 +137,8 @@ class Stepper:
         self._now = now = at._replace(**copies)
         self._k, self._singular = at.k, at.k == 0 and bool((at.kinds != REGULAR).any())
         self._due = instants(self._s.control, self._s.changing, o.step)
-        held = Buffers(now.x, now.u, now.p, now.status, now.stopped)
-        self._moved = InPlace(*self.loop, held, o.threads)
+        buffers = Buffers(now.x, now.u, now.p, now.status, now.stopped)
+        self._moved = InPlace(*self.loop, buffers, o.threads)
 
     @property
     def _at(self) -> Saved:

@@ -47,16 +47,16 @@ class Switches:
         """Name and digest of each function."""
         return [(name, _digest(name, f, self.m)) for name, f in self.next]
 
-    def now(self, p: ca.SX, held: ca.SX) -> ca.SX:
+    def now(self, p: ca.SX, values: ca.SX) -> ca.SX:
         """p (np, 1) with the held values (len, 1) of the switched parameters."""
         p = ca.SX(p)
-        p[self.at, 0] = held
+        p[self.at, 0] = values
         return p
 
-    def put(self, p: np.ndarray, held: np.ndarray) -> np.ndarray:
+    def put(self, p: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The same of numbers p (..., np) and held (..., len)."""
         p = p.copy()
-        p[..., self.at] = held
+        p[..., self.at] = values
         return p
 
     def sampler(self, system: System, before: int, size: int, where: slice, nw: int, moving: Moving) -> ca.Function:

@@ -79,8 +79,8 @@ def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
 
 def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
     """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
-    held = in_force(sim.layout, d, sim.mechanism.nu, T.t)
-    u = command_of(T, sim.control, sim.scheme, z, w, held).u
+    sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
+    u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
     return _cut(sim, u) if sim.scheme.saturate else u
 
 
@@ -198,8 +198,8 @@ def _rate(
     motion = (solve or formulation(sim.scheme.formulation, closed, T.built("M")))(closed)
     faults, sides = command.faults, command.sides
     if m.servos:
-        held = control_force(closed)
-        faults, sides = ca.vertcat(faults, 1 - held.realisable), ca.vertcat(sides, held.side)
+        servo = control_force(closed)
+        faults, sides = ca.vertcat(faults, 1 - servo.realisable), ca.vertcat(sides, servo.side)
     side = sim.system.side(here.x, T)
     faults, sides = ca.vertcat(faults, side == 0), ca.vertcat(sides, side)
     rate = ca.vertcat(sim.system.rated(here.x, closed, motion), command.z_dot)
@@ -220,6 +220,6 @@ def _rate(
 def _cut(sim: Simulation, u: ca.SX) -> ca.SX:
     m = sim.mechanism
     if m.servos:
-        held = ", ".join(s.name for s in m.servos)
-        raise ModelError(f"saturate: the forces of {held} hold a motion and cannot be cut; use control.servo_control")
+        servos = ", ".join(s.name for s in m.servos)
+        raise ModelError(f"saturate: the forces of {servos} hold a motion and cannot be cut; use control.servo_control")
     return saturated(m, u)

@@ -119,7 +119,7 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     seen = [ca.vertcat(_fixed_place(m, x), x.number) for x in (c, d)]
     f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in seen])
     for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
-        x, y = (np.array(held) for held in f(p))
+        x, y = (np.array(value) for value in f(p))
         if x.shape != y.shape or np.abs(x - y).max() > SAME * max(1.0, np.abs(x).max()):
             return False
     return True

@@ -52,8 +52,8 @@ def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
 
 def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[Moving, ...]:
     """Springs, rods, arrows and trails."""
-    held = fittings.reactions(k) if reactions else []
-    return (*fittings.stretched(k), *fittings.forces(k), *held, *fittings.trails(k))
+    wrenches = fittings.reactions(k) if reactions else []
+    return (*fittings.stretched(k), *fittings.forces(k), *wrenches, *fittings.trails(k))
 
 
 def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Moving, ...], floor: bool) -> dict[str, bool]:

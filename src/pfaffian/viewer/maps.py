@@ -161,7 +161,7 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
     grid = np.meshgrid(*[axis.values for axis in axes])
     goals = {i: Parameter(f"goal {'xy'[i]} of a map", 0.0) for i, axis in enumerate(axes) if axis.function}
     rows = [holonomic(p.name, _row(axes[i].function, p)) for i, p in goals.items()]
-    held = m.with_(constraints=[*m.constraints, *rows], parameters=[*m.parameters, *goals.values()])
+    constrained = m.with_(constraints=[*m.constraints, *rows], parameters=[*m.parameters, *goals.values()])
     names = [axis.name for axis in axes if axis.function is None]
     default = _one(parameter_values(m, parameters), "parameters")
     start, found = _one(configurations(m, q), "q"), np.full((*grid[0].shape, m.nq), np.nan)
@@ -174,7 +174,7 @@ def _configurations(m: Mechanism, axes: Sequence[_Axis], q: Any, parameters: Any
                 guess[:, m.q_names.index(axis.name)] = values[at]
         p = np.hstack([np.tile(default, (len(guess), 1)), *[grid[i][at][:, None] for i in goals]])
         with suppress(RunError):
-            found[at] = assemble(held, guess, parameters=p, hold=names, search=False).q
+            found[at] = assemble(constrained, guess, parameters=p, hold=names, search=False).q
         return bool(np.isfinite(found[at]).any())
 
     every = np.nonzero(np.ones(grid[0].shape, dtype=bool))

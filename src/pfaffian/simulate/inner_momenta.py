@@ -40,7 +40,7 @@ SIGNALS = ("momentum_drift", "momentum_rate_error")
 """Of a reduced state, which are longer by the momenta held here."""
 
 
-class _Held(NamedTuple):
+class _InnerMomenta(NamedTuple):
     """system: that carries momenta in space.   inner: the motions.
     turns: Terms -> (nv, k) velocities that turn all.   seen: (x, t) -> Terms at a state of the system, as seen from its frame.
     """
@@ -67,7 +67,7 @@ class _Held(NamedTuple):
         return ca.substitute(self.inner.Y, symbols(self.m).q, T.q)
 
 
-def holding(
+def with_inner_momenta(
     system: System, turns: Callable[[Terms], ca.SX], seen: Callable[[ca.SX, ca.SX], Terms], joints: tuple[str, ...]
 ) -> System:
     """The system of a reduced state with the momenta of symmetries from the child's side of these joints, where there are some.
@@ -75,14 +75,14 @@ def holding(
     turns, seen: see `_Held`.
     """
     inner = inner_symmetries(system.mechanism, joints)
-    telling = _telling(_Held(system, inner, turns, seen)) if inner.names else []
+    telling = _telling(_InnerMomenta(system, inner, turns, seen)) if inner.names else []
     if not telling:
         return system
     names, labels = (tuple(of[i] for i in telling) for of in inner[1:])
-    r = _Held(system, Inner(inner.Y[:, telling], names, labels), turns, seen)
+    r = _InnerMomenta(system, Inner(inner.Y[:, telling], names, labels), turns, seen)
     return replace(
         system,
-        parts=(*system.parts, StatePart("held_momentum", names, ("N m s",) * len(names))),
+        parts=(*system.parts, StatePart("inner_momentum", names, ("N m s",) * len(names))),
         enter=lambda T: ca.vertcat(system.enter(T), r.along(T, momenta(T))),
         show=lambda x, t: system.show(r.split(x)[0], t),
         rate=partial(_rate, r),
@@ -96,7 +96,7 @@ def holding(
     )
 
 
-def _telling(r: _Held) -> list[int]:
+def _telling(r: _InnerMomenta) -> list[int]:
     """Those of the fields whose momenta a turn of all that moves changes, the momenta of the state given."""
     T = symbols(r.m)
     x = ca.SX.sym("x", r.system.nx)
@@ -112,29 +112,29 @@ def _telling(r: _Held) -> list[int]:
     return np.flatnonzero(found).tolist()
 
 
-def _held(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
+def _implied_momenta(r: _InnerMomenta, x: ca.SX, t: ca.SX) -> ca.SX:
     """(n, 1) what the state of the system says of the momenta held."""
     T = r.seen(x, t)
     return r.along(T, momenta(T))
 
 
-def _slope(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
+def _slope(r: _InnerMomenta, x: ca.SX, t: ca.SX) -> ca.SX:
     """(n, k) how it changes with turns of all that moves."""
     T, q = r.seen(x, t), ca.SX.sym("q", r.m.nq)
     around, rest = T.kinematics.kinematic_matrix @ r.turns(T), x[r.m.nq :, 0]
-    at = _held(r, ca.vertcat(q, rest), t)
+    at = _implied_momenta(r, ca.vertcat(q, rest), t)
     moved = [ca.substitute(ca.jtimes(at, q, way), q, x[: r.m.nq, 0]) for way in ca.horzsplit(around)]
     return ca.horzcat(*moved)
 
 
-def _project(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
+def _project(r: _InnerMomenta, x: ca.SX, t: ca.SX) -> ca.SX:
     """Written at symbols of its own, because implicit integrators nest it, and derivatives would go through all before it."""
     at, when = ca.SX.sym("x", x.numel()), ca.SX.sym("t")
     f = ca.Function("project", [at, when, r.m.p_symbols], [ca.densify(_agreeing(r, at, when))])
     return ca.SX(f(x, t, r.m.p_symbols))
 
 
-def _agreeing(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
+def _agreeing(r: _InnerMomenta, x: ca.SX, t: ca.SX) -> ca.SX:
     x, target = r.split(x)
     q, rest = normalise(r.m, x[: r.m.nq, 0]), x[r.m.nq :, 0]
     turning = [i for i, unit in enumerate(r.m.v_units) if unit == "rad/s"]
@@ -143,23 +143,23 @@ def _agreeing(r: _Held, x: ca.SX, t: ca.SX) -> ca.SX:
         T, slope = r.seen(at, t), _slope(r, at, t)
         # Of parts too: the whole may have no momentum while its parts do, and then rounding alone would tell of the attitude.
         behind = BEHIND**2 * ca.sumsqr(momenta(T)[turning, 0]) + np.finfo(float).tiny
-        off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), target - _held(r, at, t))
+        off = solve_definite(slope @ slope.T + behind * ca.SX.eye(len(r.inner.names)), target - _implied_momenta(r, at, t))
         q = normalise(r.m, q + T.kinematics.kinematic_matrix @ (r.turns(T) @ (slope.T @ off)))
     return ca.vertcat(q, rest, target)
 
 
-def _rate(r: _Held, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
+def _rate(r: _InnerMomenta, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     return ca.vertcat(r.system.rate(T, motion, r.split(x)[0]), r.along(T, T.generalised_input))
 
 
-def _signals(r: _Held, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
-    x, held = r.split(x)
+def _signals(r: _InnerMomenta, T: Terms, motion: Motion, x: ca.SX) -> dict[str, ca.SX]:
+    x, carried = r.split(x)
     others = dict(r.system.signals(T, motion, x)) if r.system.signals else {}
-    own = dict(zip(SIGNALS, (r.along(T, momenta(T)) - held, changes(T, r.at(T))["inertia"]), strict=True))
+    own = dict(zip(SIGNALS, (r.along(T, momenta(T)) - carried, changes(T, r.at(T))["inertia"]), strict=True))
     return others | {name: ca.vertcat(others.get(name, ca.SX(0, 1)), value) for name, value in own.items()}
 
 
-def _named(r: _Held) -> tuple[StatePart, ...]:
+def _named(r: _InnerMomenta) -> tuple[StatePart, ...]:
     had = {part.name: part for part in r.system.named}
     for name, unit in zip(SIGNALS, ("N m s", "N m"), strict=True):
         before = had.get(name, StatePart(name, (), ()))
@@ -171,7 +171,7 @@ def _inertia(system: System, T: Terms) -> ca.SX:
     return system.inertia(T) if system.inertia else ca.SX(0, 1)
 
 
-def _check(r: _Held, p: np.ndarray) -> None:
+def _check(r: _InnerMomenta, p: np.ndarray) -> None:
     """Raise ModelError where parameters (runs, np) break what was found near their defaults."""
     if r.system.check:
         r.system.check(p)

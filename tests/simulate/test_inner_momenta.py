@@ -63,12 +63,12 @@ def test_lagranges_top_keeps_its_spin_and_what_is_about_the_vertical():
     close(np.einsum("ti,tij,j->t", L, R, axis), np.full(len(L), p_psi), 1e-12, "spin")
     close(L[:, 2], np.full(len(L), p_phi), 1e-12, "about the vertical")
     close(
-        r.held_momentum.values[:, 0] * np.linalg.norm(axis) / _along(pf.reduction.symmetry(m), axis),
+        r.inner_momentum.values[:, 0] * np.linalg.norm(axis) / _along(pf.reduction.symmetry(m), axis),
         np.full(len(L), p_psi),
         1e-12,
         "held",
     )
-    assert r.held_momentum_entry.values.tolist() == ["peg.wx within"]
+    assert r.inner_momentum_entry.values.tolist() == ["peg.wx within"]
     assert r.momentum_drift_entry.values.tolist()[-1] == "peg.wx within" and float(np.abs(r.momentum_drift).max()) < 1e-12
 
 
@@ -93,7 +93,7 @@ def test_an_even_body_that_flies_keeps_all_of_it(alike):
     r = pf.run(pf.reduce(m), v=v, duration=3.0, step=2e-2, every=15, error_bound=1.0)
     w = r.v.values[:, 3:] @ axes.T
     close(w, np.tile(w[0], (len(w), 1)), 1e-12, "rates about the axes")
-    assert float(np.abs(r.momentum_drift).max()) < 1e-12 and np.ptp(r.held_momentum.values, axis=0).max() == 0
+    assert float(np.abs(r.momentum_drift).max()) < 1e-12 and np.ptp(r.inner_momentum.values, axis=0).max() == 0
 
 
 def test_a_sleeping_top_stays_where_it_is():
@@ -119,7 +119,7 @@ def test_parts_that_turn_against_each_other_tell_nothing_of_the_attitude():
     r = pf.run(pf.reduce(m), q, spin, u=[0.01], duration=0.3, step=2e-3, every=10, backend="interpreter")
     along = Rotation.from_quat(r.q.values[:, 3:7]).as_matrix() @ axis
     close(along, np.tile(along[0], (len(along), 1)), 1e-10, "axis")
-    assert len(r.held_momentum_entry) == 1 and np.ptp(r.q.values[:, 7]) > 0.5
+    assert len(r.inner_momentum_entry) == 1 and np.ptp(r.q.values[:, 7]) > 0.5
 
 
 def test_implicit_steps_hold_it_too():
