@@ -225,7 +225,7 @@ WRONG = {
         lambda: pf.control.matching(PLANAR, [control.pair("b", inertia=pm(pf.Parameter("m", 1.0, "kg")))]),
         "pair 'b' seen from 'world': inertia uses symbols that are not of the mechanism",
     ),
-    "sampled": (lambda: pf.control.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known in a run only"),
+    "sampled": (lambda: pf.control.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known only during a run"),
     "no actuators": (lambda: pf.control.feasibility(PLANAR.with_(actuators=()), UNHELD, [0.0]), "has no actuators"),
     "times": (lambda: pf.control.feasibility(pvtol(), UNHELD, [[0.0]]), "times must be"),
     "undefined": (
