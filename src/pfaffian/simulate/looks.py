@@ -32,8 +32,8 @@ class Look(NamedTuple):
 def added(looks: Sequence[Look], seen: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
     """(runs, n) sums over all steps of numbers that are known at the compared steps.
 
-    Between two compared steps the numbers are assumed to grow or decay exponentially. A single step with a jump is left out, and
-    so are several unless they are most of the compared steps.
+    Between two compared steps the numbers are assumed to grow or decay exponentially. A single step with a jump is left out,
+    and so are several, unless they are most of the compared steps.
     looks: the comparisons, in order.   seen: (runs, n) the numbers at each of them.
     stopped: (runs,) step at which each run stopped, negative if it did not.   end: the step at which the run ends.
     """

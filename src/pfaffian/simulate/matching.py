@@ -1,7 +1,8 @@
 """Where a machine with fewer inputs than motions can move like its prototype: about a set point, and along a reference.
 
 The matching force btilde = Mbar v_dot + bbar, which `control.prototype_tracking` records, is the one that the inputs cannot
-produce. It is known before a run in two cases: for small errors about a set point, and for a reference followed without error. [konz25 4.6]
+produce. It is known before a run in two cases: for small errors about a set point, and for a reference that is followed without
+error. [konz25 4.6]
 """
 
 from __future__ import annotations
