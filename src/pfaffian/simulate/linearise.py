@@ -287,8 +287,8 @@ def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tup
     input_units = m.u_units if is_open(law) else ("1",) * len(law.w_names) + m.u_units[len(m.actuators) :]
     n = k + l + nz
     return Linearised(
-        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names,
-        np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M,
+        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names,
+        m.v_names, np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Where a machine with fewer inputs than motions can move like its prototype: about a set point, and along a reference.
 
 The matching force btilde = Mbar v_dot + bbar, which `control.prototype_tracking` records, is the one that the inputs cannot
-produce. It is known before a run in two cases: for small errors about a set point, and for a reference that is followed without
-error. [konz25 4.6]
+produce. It is known before a run in two cases: for small errors about a set point, and for a reference that is followed
+without error. [konz25 4.6]
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Matching(NamedTuple):
     v_names: tuple[str, ...]
 
     def force(self, e: Any, e_dot: Any) -> np.ndarray:
-        """(nv,) matching force btilde = M Bp S (Lambda_K e + Lambda_D e_dot) of small errors e, e_dot (nv,). [konz25 (4.62)]"""
+        """(nv,) matching force btilde = M Bp S (Lambda_K e + Lambda_D e_dot) for small errors (nv,). [konz25 (4.62)]"""
         return self.carry @ (self.stiffness @ np.asarray(e, dtype=float) + self.damping @ np.asarray(e_dot, dtype=float))
 
 

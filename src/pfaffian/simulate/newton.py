@@ -209,8 +209,8 @@ def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     """`settle` after a descent of each run from q (runs, nq), whose steps are shortened until they reduce phi.
 
     Far from a solution a full Newton step may increase phi. Near a ridge, for example where frames that should coincide are
-    half a turn apart, phi falls too slowly for `settle`, which gives up. A descent takes about a hundred steps; where phi stays
-    open, it ends about STALLED steps after phi has stopped falling.
+    half a turn apart, phi falls too slowly for `settle`, which gives up. A descent takes about a hundred steps; where phi
+    stays open, it ends about STALLED steps after phi has stopped falling.
     """
     found, part, waited = _evaluated(problem, q, v), np.ones(len(q)), np.zeros(len(q), dtype=int)
     before = _squares(found)
