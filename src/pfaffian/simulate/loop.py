@@ -60,18 +60,18 @@ class Loop:
         series = self.series[:, at] if self.series.ndim == 3 else self.series
         return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
 
-    def beside(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
+    def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
         """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.
 
-        x: (len(some), nx) the states at step `first`.   some: indices of the runs.
+        x: (len(runs), nx) the states at step `first`.   runs: indices of the runs in the batch.
         parts: number of substeps in each step; `first` and `steps` count substeps.
         """
         if len(x) == len(self.p) == 1:
             return self._alone(x, first, steps, parts)
-        series, p, whole = self.series, self.p, len(some) == len(self.p)
+        series, p, whole = self.series, self.p, len(runs) == len(self.p)
         span = self._in_parts(parts)._replace(first=first, steps=steps, every=first + steps, last=True)
-        chosen = series if whole or series.ndim == 2 else series[:, some]
-        return self.rollout(x, chosen, p if whole else p[some], span, threads=self.threads)
+        chosen = series if whole or series.ndim == 2 else series[:, runs]
+        return self.rollout(x, chosen, p if whole else p[runs], span, threads=self.threads)
 
     def _in_parts(self, parts: int) -> kernel.Span:
         """The Span of trial steps, with each step of the run divided into `parts` substeps."""
@@ -94,10 +94,10 @@ class Loop:
         """Prepared calls for a single run, by the number of substeps."""
         return {}
 
-    def q_and_v(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """[q; v; 0] (len(some), nq + nv + 1) of the states x of the runs `some` at step k."""
+    def q_and_v(self, k: int, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
+        """[q; v; 0] (len(runs), nq + nv + 1) of the states x of these runs at step k."""
         s = self.simulation
-        p = s.parameters(self.p[some], x) if s.system.other_state else self.p
+        p = s.parameters(self.p[runs], x) if s.system.other_state else self.p
         q, v = show(s.system, x, p, self.when.start + k * self.when.step)
         q_v = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
         q_v[:, : q.shape[1]], q_v[:, q.shape[1] : -1] = q, v

@@ -1,8 +1,8 @@
 """A run that continues from the end of another one: `run(m, start_from=result, duration=...)`.
 
 The state of a run is [x; z; d]: the state x of the system, the states z that a law integrates, and the discrete states d of
-its law, which include the modes that have switched and the counter of its noise. Steps are counted from the start of the first run,
-so that times, the instants of laws and all bits are the same as in one run.
+its law, which include the modes that have switched and the counter of its noise. Steps are counted from the start of the first
+run, so that times, the instants of laws and all bits are the same as in one run.
 """
 
 from __future__ import annotations
