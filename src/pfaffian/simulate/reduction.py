@@ -121,8 +121,8 @@ def reduce(
     Returns:
         A System. Results contain, besides q and v: `momentum`, by name; `momentum_drift`, the momenta computed from q and v of
         the bodies less the conserved momenta of the state; `momentum_rate_error`, the rates at which the full equations would
-        change the conserved momenta other than those of the first joint; `reduction_error`, an estimate of the resulting departure
-        from the full equations; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]; `constant`,
+        change the conserved momenta other than those of the first joint; `reduction_error`, an estimate of the resulting
+        departure from the full equations; `shape_momentum`, p - A^T mu_b of the other joints [chhabra14 (3.3.42)]; `constant`,
         the components of the first joint's momentum that gravity does not change, where they are along none of its axes, exact
         however long the machine falls. A run warns where these show that its motion departs from that of the full equations,
         and refuses parameters that break a symmetry. Printing the System shows which momenta are conserved.
