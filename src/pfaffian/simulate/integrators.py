@@ -202,8 +202,8 @@ CONVERGED = 1e-5
 """Largest change in the last iteration that counts as converged, relative to 1 plus the largest number of the state."""
 
 LARGEST_PART = 0.1
-"""Largest correction of the energy, as a fraction of v. At an equilibrium, where nothing moves, rounding would otherwise demand
-corrections of any size."""
+"""Largest correction of the energy, as a fraction of v. At an equilibrium, where nothing moves, rounding would otherwise
+demand corrections of any size."""
 
 UNCONVERGED = "the implicit integrator did not converge: take a shorter step"
 
@@ -226,7 +226,7 @@ def _midpoint(s: StepData) -> Moved:
         X1[at, 0] = X[at, 0] + s.h / 2 * (X[rate, 0] + X1[rate, 0])
         return s.variables.state(X1)
 
-    def put_right(X1: ca.SX, part: ca.SX, off: ca.SX, stage: Stage) -> tuple[ca.SX, ca.SX, ca.SX]:
+    def correct(X1: ca.SX, part: ca.SX, off: ca.SX, stage: Stage) -> tuple[ca.SX, ca.SX, ca.SX]:
         """`X1` projected onto the constraints and the energy level: X1 + part * way + off, and the new `part` and `off`.
 
         way: the direction that changes the energy.   part: the step along it.   off: the correction onto the constraints.
@@ -252,9 +252,9 @@ def _midpoint(s: StepData) -> Moved:
         stage = s.f(middle, (s.u0 + s.u1) / 2, s.t + s.h / 2)
         iterates.append((stage.rate, (stage.rate - slope)[others, 0]))
         slope = _accelerated(iterates)
-        guess, part, off = put_right(reached(slope), part, off, stage)
+        guess, part, off = correct(reached(slope), part, off, stage)
     for _ in range(POLISHED):
-        guess, part, off = put_right(reached(stage.rate), part, off, stage)
+        guess, part, off = correct(reached(stage.rate), part, off, stage)
     change = s.h * largest_entry(iterates[-1][1])
     faults = _later_faults(first.faults, first, middle, stage)
     return Moved(guess, faults, stage.near, change > CONVERGED * (1 + largest_entry(s.x)))
@@ -417,7 +417,7 @@ class Integrator(NamedTuple):
 
 
 def _changes_energy(m: Mechanism) -> str:
-    """Why the midpoint rule cannot integrate a mechanism: parts that change its energy at once, "" if there are none."""
+    """Why the midpoint rule cannot integrate a mechanism: the parts that change its energy, "" if there are none."""
     names = [c.name for c in m.ideal if c.active]
     if names:
         return f"it conserves energy, which constraints that come and go ({', '.join(names)}) dissipate at once"

@@ -336,7 +336,7 @@ def _newton(m: Mechanism) -> ca.Function:
 
 @remembered(64)
 def _positions(m: Mechanism, backend: Backend, fixed: tuple[bool, ...]) -> kernel.Kernel:
-    """Kernel of a Newton step of q with the marked coordinates fixed: (q, stiffness, p, t) -> q, and phi relative to its scale.
+    """Kernel of a Newton step of q with the marked coordinates fixed: (q, stiffness, p, t) -> q, phi relative to its scale.
 
     With the fixed coordinates as constants it has fewer operations than the kernel of `_newton`, and gives the same bits.
     """

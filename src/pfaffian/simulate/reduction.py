@@ -90,14 +90,14 @@ def reduce(
     The state is [q; momentum]. Where no constraint acts on velocities, `momentum` begins with the spatial momentum of the
     first joint, which is conserved while no force acts on it. [chhabra14 (3.3.35)] If the first joint slides, this is the
     momentum along the axes of the joint's frame and the angular momentum about the mass centre, which are conserved as well,
-    and the momenta of the other joints are relative to the mass centre: no digits are lost however far and fast the machine
-    moves. `momentum_map` gives the momentum about the frame. Where constraints act on velocities, the reduction looks for a
-    group whose velocities they determine from the others (Chaplygin), and `momentum` belongs to the others. Where the
-    constraints determine no group in every shape, as for a snakeboard, a roller racer or a car with a trailer, `momentum`
-    belongs to directions that turn with the shape and are named after velocities: those that move the body on the first joints
-    alone, of unit length (a turn counts as a slide at the typical lever of the constraints), and those of the shape's
-    velocities. [chhabra14 prop. 4.2.15] In either case the momenta of further symmetries (axially symmetric rotors, posts of
-    cranes) are conserved too, to the last bit while nothing drives them.
+    and the momenta of the other joints are relative to a frame that moves with the mass centre: no digits are lost however far
+    and fast the machine moves. `momentum_map` gives the momentum about the frame. Where constraints act on velocities, the
+    reduction looks for a group whose velocities they determine from the others (Chaplygin), and `momentum` belongs to the
+    others. Where the constraints determine no group in every shape, as for a snakeboard, a roller racer or a car with a
+    trailer, `momentum` belongs to directions that turn with the shape and are named after velocities: those that move the body
+    on the first joints alone, of unit length (a turn counts as a slide at the typical lever of the constraints), and those of
+    the shape's velocities. [chhabra14 prop. 4.2.15] In either case the momenta of further symmetries (axially symmetric
+    rotors, posts of cranes) are conserved too, to the last bit while nothing drives them.
 
     Several first joints, as of satellites that a spring or a closure connects, and successive joints without mass between them
     (a translation and a ball; x, y and an angle) are treated as one joint that carries all bodies by the motions common to
@@ -113,8 +113,8 @@ def reduce(
             The state is then that of the reduced space, [q; orbit; momentum]: orbit is the given momentum in the axes of the
             body, on its coadjoint orbit, and momentum that of the other joints. The given momentum is about the frame, so that
             far from the frame few digits remain of the part that turns the machine. A run warns of this; place the frame
-            nearby. For several first joints it is the momentum of all bodies as `momentum_map` gives it, and the state is [q;
-            momentum] with the other momenta. None: a state for any momentum, wherever the machine is.
+            nearby. For several first joints it is the momentum of all bodies as `momentum_map` gives it, and the state is
+            [q; momentum] with the other momenta. None: a state for any momentum, wherever the machine is.
         along: {name of a velocity: field}; field(k) returns the velocities sigma(q) (nv,) of a motion whose momentum <p,
             sigma> is a constant of motion. This momentum replaces that of the velocity in the state, and is conserved.
             [chhabra14 thm. 4.2.17] It has the unit of sigma, whose entry for that velocity is nowhere zero.
