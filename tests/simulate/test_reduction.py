@@ -559,8 +559,10 @@ def test_a_system_says_what_it_is_reduced_by():
     assert "moving along x" not in said
     assert "<pre>" in falling._repr_html_() and "&#x27;flight&#x27; are spatial" in falling._repr_html_()
     free = [f"flight.{x}" for x in ("vx", "vy", "vz", "wx", "wy", "wz")]
-    frame = "those of other joints are relative to a frame that moves with it"
-    spatial = f"momenta of joint 'flight' are spatial, about the mass centre; {frame}"
+    spatial = (
+        "momenta of joint 'flight' are spatial, about the mass centre; "
+        "those of other joints are relative to a frame that moves with it"
+    )
     kept, changed = f"conserved while no force acts along them: {', '.join(free)}", "changed by the motion itself: l, r"
     stands = [f"no symmetry by {way} of 'flight': gravity" for way in ("moving along z", "turning about x", "turning about y")]
     assert list(pf.reduce(satellite()).about) == [spatial, kept, changed]

@@ -107,7 +107,7 @@ def _prescribed(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Prescribed:
     """The traced path and the entries that it prescribes.
 
     Raises ModelError: the path fails, has the wrong size, names something that is not a coordinate of a joint, or names only
-    some of the coordinates that a joint moves missing.
+    some of the coordinates that a joint moves together.
     """
     at, what = ca.SX.sym("x"), "the path"
     base = m.q_slices[first_joint(m).name]
