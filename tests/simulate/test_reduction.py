@@ -210,7 +210,7 @@ NO_CONSTANTS = {
     "too short": (steps.rover, {"psi1": lambda k: [1, 0]}, "a field of 6 velocities is needed, .* got 2"),
     "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
     "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
-    "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; take one of psi1, psi2"),
+    "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; choose one of psi1, psi2"),
     "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "choose one of l, r$"),
     "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
     "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum= is for a machine"),
