@@ -213,8 +213,8 @@ def linearise(
         raise ModelError(f"z has shape {z0.shape}: ({len(law.z)},) is needed")
     off, *parts = (np.array(x) for x in near(q0, v0, w0, z0, as_number(t, "t"), p0))
     check_on_constraints(m, off[None])
-    found = _assembled(m, law, _Parts(*parts), v0, names)
-    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.other_state else found
+    linear = _assembled(m, law, _Parts(*parts), v0, names)
+    return _followed(system, linear, q0, v0, p0, as_number(t, "t")) if system.other_state else linear
 
 
 def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:

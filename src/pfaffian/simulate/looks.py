@@ -29,20 +29,20 @@ class Look(NamedTuple):
         return Look(self.k, *[x[at] for x in self[1:]])
 
 
-def added(looks: Sequence[Look], seen: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
+def added(looks: Sequence[Look], numbers: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
     """(runs, n) sums over all steps of numbers that are known at the compared steps.
 
     Between two compared steps the numbers are assumed to grow or decay exponentially. A single step with a jump is left out,
     and so are several, unless they are most of the compared steps.
-    looks: the comparisons, in order.   seen: (runs, n) the numbers at each of them.
+    looks: the comparisons, in order.   numbers: (runs, n) at each of them.
     stopped: (runs,) step at which each run stopped, negative if it did not.   end: the step at which the run ends.
     """
     first = looks[0].k
     ends = np.where(stopped < 0, end, stopped)
-    if len(seen) == 1:
-        return np.where(looks[0].rough, np.nan, ends - first)[:, None] * seen[0]
+    if len(numbers) == 1:
+        return np.where(looks[0].rough, np.nan, ends - first)[:, None] * numbers[0]
     rough = np.array([look.rough for look in looks])
-    values = np.array(seen)
+    values = np.array(numbers)
     if rough.any():
         count = rough.sum(axis=0)
         values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan

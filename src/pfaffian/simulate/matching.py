@@ -107,8 +107,8 @@ def matching(
     x = linearise(m, q0, None, inputs, t=t, parameters=p0)
     k = sum(name.startswith("d") for name in x.states)
     K_r, D_r, B = -x.A[k:, :k], -x.A[k:, k:], x.B[k:, :n]
-    M, Mbar, Dbar, Kbar, left = (np.array(f) for f in _parts(m, pairs).call([q0, p0]))
-    Z_q, Z_v = left @ x.dq[:, :k], x.dv[:, k:]
+    M, Mbar, Dbar, Kbar, inverse_K = (np.array(f) for f in _parts(m, pairs).call([q0, p0]))
+    Z_q, Z_v = inverse_K @ x.dq[:, :k], x.dv[:, k:]
     inertia = Z_v.T @ Mbar @ Z_v
     values = np.linalg.eigvalsh(inertia)
     if not values[0] > RANK_TOLERANCE**2 * values[-1]:
@@ -129,9 +129,9 @@ def _holding(m: Mechanism, q: np.ndarray, t: float, p: np.ndarray) -> np.ndarray
     B, a = x.B[k:, :n], x.drift[k:]
     u = np.zeros(m.nu)
     u[:n] = np.linalg.lstsq(B, -a, rcond=RANK_TOLERANCE)[0]
-    left = a + B @ u[:n]
-    if np.linalg.norm(left) > HOLDING * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HOLDING):
-        moves = mainly(x.dv[:, k:] @ left, m.v_names)
+    acceleration = a + B @ u[:n]
+    if np.linalg.norm(acceleration) > HOLDING * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HOLDING):
+        moves = mainly(x.dv[:, k:] @ acceleration, m.v_names)
         raise ModelError(f"matching: no inputs of {m.name!r} hold this set point, it accelerates along {moves}; take another")
     return u
 

@@ -161,8 +161,8 @@ def free_problem(m: Mechanism, p: np.ndarray, t: float, backend: Backend) -> Pro
 def rank_at(problem: Problem, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, int]:
     """(runs,) rank of the position rows at q (runs, nq), and the number of rows that are not structurally zero."""
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, max(1, len(q)), BLOCK)]
-    found = [_step(problem.take(at), q[at], v[at]).rank.copy() for at in blocks]
-    return np.concatenate(found), _written(problem.m)
+    ranks = [_step(problem.take(at), q[at], v[at]).rank.copy() for at in blocks]
+    return np.concatenate(ranks), _written(problem.m)
 
 
 @remembered(64)
@@ -177,10 +177,10 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
 
     A state that already satisfies them is returned bit for bit. No run depends on the others.
     """
-    found = _evaluated(problem, q, v)
-    before = found.off
+    states = _evaluated(problem, q, v)
+    before = states.off
     active = np.flatnonzero(np.isfinite(before) & (before > CONVERGED))
-    now, problem, before, waited = found.take(active), problem.take(active), before[active], np.zeros(len(active), dtype=int)
+    now, problem, before, waited = states.take(active), problem.take(active), before[active], np.zeros(len(active), dtype=int)
     nearest = before
     for _ in range(iterations):
         if not len(active):
@@ -198,11 +198,11 @@ def settle(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITE
         if on.all():
             now = after
             continue
-        found.put(active[~on], after.take(~on))
+        states.put(active[~on], after.take(~on))
         now, problem, active = after.take(on), problem.take(on), active[on]
         before, nearest, waited = before[on], nearest[on], waited[on]
-    found.put(active, now)
-    return found
+    states.put(active, now)
+    return states
 
 
 def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
@@ -212,22 +212,22 @@ def descend(problem: Problem, q: np.ndarray, v: np.ndarray) -> State:
     half a turn apart, phi falls too slowly for `settle`, which gives up. A descent takes about a hundred steps; where phi
     stays open, it ends about STALLED steps after phi has stopped falling.
     """
-    found, part, waited = _evaluated(problem, q, v), np.ones(len(q)), np.zeros(len(q), dtype=int)
-    before = _squares(found)
+    states, part, waited = _evaluated(problem, q, v), np.ones(len(q)), np.zeros(len(q), dtype=int)
+    before = _squares(states)
     for _ in range(DESCENT_STEPS):
-        active = np.flatnonzero(~found.closed & (part > LEAST_FRACTION) & (waited < STALLED))
+        active = np.flatnonzero(~states.closed & (part > LEAST_FRACTION) & (waited < STALLED))
         if not len(active):
             break
-        subproblem, now = problem.take(active), found.take(active)
+        subproblem, now = problem.take(active), states.take(active)
         step = _step(subproblem, now.q, now.v).q - now.q
         step[~np.isfinite(step).all(axis=1)] = 0
         trial = _evaluated(subproblem, check_configuration(problem.m, now.q + part[active, None] * step), now.v)
         squares = _squares(trial)
         nearer, falls = squares < _squares(now), squares < FALLS * before[active]
-        found.put(active[nearer], trial.take(nearer))
+        states.put(active[nearer], trial.take(nearer))
         part[active] = np.minimum(1, part[active] * np.where(nearer, 2, 0.5))
         before[active], waited[active] = np.where(falls, squares, before[active]), np.where(falls, 0, waited[active] + 1)
-    return settle(problem, found.q, v)
+    return settle(problem, states.q, v)
 
 
 def _squares(s: State) -> np.ndarray:
@@ -291,13 +291,15 @@ def _call(of: kernel.Kernel, q: np.ndarray, *given: Any) -> list[np.ndarray]:
 
 
 @remembered(64)
-def _residuals(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
+def _residuals(m: Mechanism, backend: Backend, few_runs: bool) -> kernel.Kernel:
     """Kernel of the residuals: (q, v, p, t) -> phi, eta and their scales.
 
     A start that satisfies the constraints needs no other kernel.
     """
 
-    return kernel.compile(lambda: _residual_function(m), backend=backend, lanes=1 if few else 8, key=f"residuals {digest(m)}")
+    return kernel.compile(
+        lambda: _residual_function(m), backend=backend, lanes=1 if few_runs else 8, key=f"residuals {digest(m)}"
+    )
 
 
 @remembered(64)
@@ -305,15 +307,15 @@ def _residual_function(m: Mechanism) -> ca.Function:
     """(q, v, p, t) -> phi, eta and their scales."""
     T = shared(m)
     T.check_mass()
-    found = T.rows.phi, T.rows.eta, T.inverse_scales(ACCEPTED), pace(T.kinematics, ACCEPTED)
-    return ca.Function("residuals", [T.q, T.v, m.p_symbols, T.t], [ca.densify(x) for x in found])
+    outputs = T.rows.phi, T.rows.eta, T.inverse_scales(ACCEPTED), pace(T.kinematics, ACCEPTED)
+    return ca.Function("residuals", [T.q, T.v, m.p_symbols, T.t], [ca.densify(x) for x in outputs])
 
 
 @remembered(64)
-def _iteration(m: Mechanism, backend: Backend, few: bool) -> kernel.Kernel:
+def _iteration(m: Mechanism, backend: Backend, few_runs: bool) -> kernel.Kernel:
     """Kernel of one Newton step: (q, v, free_q, free_v, stiffness, p, t) -> the fields of State."""
     with progress_line(m.name, False):
-        return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few else 8, key=f"newton {digest(m)}")
+        return kernel.compile(lambda: _newton(m), backend=backend, lanes=1 if few_runs else 8, key=f"newton {digest(m)}")
 
 
 def _newton(m: Mechanism) -> ca.Function:
@@ -330,8 +332,8 @@ def _newton(m: Mechanism) -> ca.Function:
     v = T.v - _shortest(moved, moved.A[moving, :], moved.M, moved.rows.eta[moving], moving, free_v, stiffness)[0]
     phi, eta, *scales = _residual_function(m)(q, v, m.p_symbols, T.t)
     inputs = [T.q, T.v, free_q, free_v, stiffness, m.p_symbols, T.t]
-    found = q, v, phi, eta, rank, *scales
-    return ca.Function("newton", inputs, [ca.densify(x) for x in found])
+    outputs = q, v, phi, eta, rank, *scales
+    return ca.Function("newton", inputs, [ca.densify(x) for x in outputs])
 
 
 @remembered(64)
@@ -345,8 +347,8 @@ def _positions(m: Mechanism, backend: Backend, fixed: tuple[bool, ...]) -> kerne
         T, stiffness = shared(m), ca.SX.sym("stiffness", m.nv)
         q, _ = _nearer(T, ca.SX([0.0 if x else 1.0 for x in fixed]), stiffness)
         phi, _, inverse, _ = _residual_function(m)(q, T.v, m.p_symbols, T.t)
-        found = q, phi * inverse
-        return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in found], {"cse": True})
+        outputs = q, phi * inverse
+        return ca.Function("positions", [T.q, stiffness, m.p_symbols, T.t], [ca.densify(x) for x in outputs], {"cse": True})
 
     return kernel.compile(build, backend=backend, key=f"positions {fixed!r} {digest(m)}")
 
@@ -375,9 +377,9 @@ def _shortest(
     factor = factor_tree(ca.sparsify(M * (s @ s.T)) + ca.diag(1 - free), T.kinematics.parents)
     A = ca.sparsify(A @ ca.diag(free))
     Lam, lengths = solve_W(factor, A.T).T, row_lengths(T)[rows, 0]
-    found = minimum_norm(Lam, RANK_TOLERANCE, relative_size(T, A, rows), T.counted, T.row_blocks(rows))
-    x = damped(ca.diag(1 / lengths) @ Lam, rhs / lengths, RANK_TOLERANCE) if far and T.groups else found.solve(rhs)
-    return solve_WT(factor, x), found.rank
+    minimum = minimum_norm(Lam, RANK_TOLERANCE, relative_size(T, A, rows), T.counted, T.row_blocks(rows))
+    x = damped(ca.diag(1 / lengths) @ Lam, rhs / lengths, RANK_TOLERANCE) if far and T.groups else minimum.solve(rhs)
+    return solve_WT(factor, x), minimum.rank
 
 
 def _least_inertia(m: Mechanism, inertia: ca.SX) -> ca.SX:
@@ -415,21 +417,21 @@ def fixed_velocities(m: Mechanism, named: np.ndarray) -> np.ndarray:
 def _moved_together(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q, the velocities in its row of K."""
     pattern = shared(m).kinematics.kinematic_matrix.sparsity()
-    found: list[list[int]] = [[] for _ in range(m.nq)]
+    movers: list[list[int]] = [[] for _ in range(m.nq)]
     for i, j in zip(*pattern.get_triplet(), strict=True):
-        found[i].append(j)
-    return tuple(map(tuple, found))
+        movers[i].append(j)
+    return tuple(map(tuple, movers))
 
 
 @remembered(64)
 def _movers(m: Mechanism) -> tuple[tuple[int, ...], ...]:
     """For each entry of q, the velocity coordinates that move it: one, or the three of a quaternion's rotation."""
-    found: list[tuple[int, ...]] = []
+    movers: list[tuple[int, ...]] = []
     by_K = _moved_together(m)
     for j in m.owners:
         v, k = m.v_slices[j.name].start, j.plain
         if m.velocities or isinstance(j, Coordinates) or j.distribution is not None:
-            found += by_K[m.q_slices[j.name]]
+            movers += by_K[m.q_slices[j.name]]
         else:
-            found += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
-    return tuple(found)
+            movers += [(v + i,) if i < k else tuple(range(v + k, v + j.nv)) for i in range(j.nq)]
+    return tuple(movers)

@@ -40,11 +40,11 @@ def checked_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> tuple
     if mu.shape != (len(common.twists),):
         needed = ", ".join(common.names)
         raise ModelError(f"momentum: {len(common.twists)} numbers are needed for {m.name!r} ({needed}), got {mu.size}")
-    found = symmetry(m)
-    ours = [x for x, _ in found.broken if x.joint == found.joint]
-    pushing = [name for name, along in found.driven.items() if any(x.joint == found.joint for x in along)]
-    if ours or pushing:
-        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x in ours)
+    symmetries = symmetry(m)
+    broken_motions = [x for x, _ in symmetries.broken if x.joint == symmetries.joint]
+    pushing = [name for name, along in symmetries.driven.items() if any(x.joint == symmetries.joint for x in along)]
+    if broken_motions or pushing:
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in symmetries.broken if x in broken_motions)
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
             f"reduce: the momentum of {m.name!r} is not conserved ({why}); leave momentum out: the state "
@@ -58,19 +58,19 @@ def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float])
     m = system.mechanism
     group = common.entries(symbols(m).kinematics.tree)
     rest = [i for i in range(m.nv) if i not in group]
-    left = [*range(m.nq), *(m.nq + i for i in rest)]
+    remaining = [*range(m.nq), *(m.nq + i for i in rest)]
     q, pi = system.parts
 
     def full(x: ca.SX) -> ca.SX:
         out = ca.SX(m.nq + m.nv, 1)
-        out[left, 0] = x
+        out[remaining, 0] = x
         out[[m.nq + i for i in group], 0] = _base_momenta(
             Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)), common, momentum
         )
         return out
 
     def rate(T: Terms, motion: Motion, x: ca.SX) -> Any:
-        return ca.SX(system.rate(T, motion, full(x)))[left, 0]
+        return ca.SX(system.rate(T, motion, full(x)))[remaining, 0]
 
     assert system.signals is not None
     signals = system.signals
@@ -78,7 +78,7 @@ def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float])
         system,
         name="[q; reduced momentum] at one momentum",
         parts=tuple(x for x in (q, StatePart(pi.name, _of(pi.names, rest), _of(pi.units, rest))) if x.names),
-        enter=lambda T: ca.SX(system.enter(T))[left, 0],
+        enter=lambda T: ca.SX(system.enter(T))[remaining, 0],
         show=lambda x, t: system.show(full(x), t),
         rate=rate,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),

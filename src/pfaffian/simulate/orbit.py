@@ -65,16 +65,16 @@ def _check(m: Mechanism, first: Joint) -> None:
         raise ModelError(
             f"reduce: {m.name!r} has constraints; the space of one momentum is that of an open chain: leave momentum out"
         )
-    found = symmetry(m)
-    whole = found.basis.shape[1] == first.nv
+    symmetries = symmetry(m)
+    whole = symmetries.basis.shape[1] == first.nv
 
     def of_first_joint(x: JointMotion) -> bool:
         """Whether a motion is that of the first joint; other motions move parts of the machine."""
         return x.joint == first.name and x.side == "left"
 
-    pushing = [name for name, along in found.driven.items() if any(of_first_joint(x) for x in along)]
+    pushing = [name for name, along in symmetries.driven.items() if any(of_first_joint(x) for x in along)]
     if not whole or pushing:
-        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if of_first_joint(x))
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in symmetries.broken if of_first_joint(x))
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
             f"reduce: the momentum of joint {first.name!r} of {m.name!r} is not conserved ({why}); leave momentum out: the "

@@ -339,7 +339,7 @@ def _shared(r: _Reduction) -> tuple[int, ...]:
     random = np.random.default_rng(53)
     at = [[np.array(x) for x in f(*somewhere(r.m, random))] for _ in range(STATES)]
     shared = np.any([np.abs(x) > NOTHING * np.sqrt(mass * inertia) for x, inertia, mass in at], axis=(0, 2))
-    return tuple(i for i, some in zip(r.conserved, shared, strict=True) if some)
+    return tuple(i for i, is_shared in zip(r.conserved, shared, strict=True) if is_shared)
 
 
 def _relative_motion(r: _Reduction, q: ca.SX, pi: ca.SX, t: ca.SX) -> Moving:
@@ -481,7 +481,7 @@ def _check_values(r: _Reduction, p: np.ndarray) -> None:
                 f"{words}{cause} of {m.name!r} depends on where {reprs.listed(names)} is, but not near the defaults; "
                 "run the mechanism as it is"
             )
-        lost = [i for i, some in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if some] if r.conserved else []
+        lost = [i for i, lose in zip(r.conserved, changing(_watching(r), at)[:, 0], strict=True) if lose] if r.conserved else []
         if lost:
             raise ModelError(
                 f"{words}the momentum of {m.v_names[lost[0]]!r} of {m.name!r} is not conserved, but is near the defaults; "
@@ -621,8 +621,8 @@ def _constants(m: Mechanism, plan: Plan, along: Directions | None, fields: Field
     f = ca.Function("along", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (Y, X, rows @ Y)])
     at_states = states(m, along, np.random.default_rng(43))
     for state in at_states:
-        fields_at, left, across = (np.array(x) for x in f(*state))
-        parts = np.linalg.pinv(left, rcond=NOTHING) @ fields_at
+        fields_at, allowed, across = (np.array(x) for x in f(*state))
+        parts = np.linalg.pinv(allowed, rcond=NOTHING) @ fields_at
         for i, (name, place) in enumerate(zip(dict(fields), at, strict=True)):
             if across.size and np.abs(across[:, i]).max() > NOTHING * (1 + np.linalg.norm(fields_at[:, i])):
                 raise ModelError(f"along {name!r}: the constraints of {m.name!r} do not allow that motion")
@@ -630,7 +630,7 @@ def _constants(m: Mechanism, plan: Plan, along: Directions | None, fields: Field
                 raise ModelError(f"along {name!r}: the field does not move {name!r}; name a velocity that it moves")
     changes_along = changes_of(T, Y)
     for name, changed in zip(dict(fields), changing(changes_along, at_states), strict=True):
-        by = [cause for cause, some in zip(changes_along.causes, changed, strict=True) if some]
+        by = [cause for cause, changes_it in zip(changes_along.causes, changed, strict=True) if changes_it]
         if by:
             raise ModelError(
                 f"along {name!r}: the momentum of that motion is no constant of {m.name!r}: {', '.join(by)} "
