@@ -38,7 +38,7 @@ STILL = 1e-6
 cause, and in rad/s or m/s."""
 
 SPLIT = 1e-7
-"""Eigenvalues below this fraction of the largest entry of A are zero: rounding splits a double zero by its square root."""
+"""Eigenvalues below this fraction of the largest entry of A are zero: a double zero splits by the square root of rounding."""
 
 
 NEGLIGIBLE = 1e-9
@@ -264,7 +264,7 @@ class _Parts(NamedTuple):
 
 
 def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tuple[str, ...]) -> Linearised:
-    """The Linearised in bases of the constraint manifold, from the terms at the state.   names: of the inputs."""
+    """The Linearised in bases of the constraint manifold, from the terms at the state.   names: input names."""
     nq, nv, nz = m.nq, m.nv, len(x.z_rate)
     Z_q, Z_v = (x.back @ basis(P) for P in (x.P_q, x.P_v))
     k, l = Z_q.shape[1], Z_v.shape[1]

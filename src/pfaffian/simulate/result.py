@@ -278,7 +278,7 @@ class SignChanges(NamedTuple):
 
 
 def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> SignChanges:
-    """Times at which one recorded number of one run changes its sign, for example a contact force that begins to pull.
+    """Times at which one recorded number of one run changes its sign, as where a contact force would have to pull.
 
     Args:
         result: the result of one run.
