@@ -203,7 +203,7 @@ def test_flat_references_are_feasible_and_others_say_where_not():
     bend = np.abs(found.lacking[:, 0])
     assert found.worst == int(np.argmax(np.abs(found.force).max(axis=1))) and bend.max() > 0.1
     with pytest.raises(
-        pf.ModelError, match=rf"at t = {t[found.worst]:.6g} s no input gives the acceleration of .*j\..*flat output"
+        pf.ModelError, match=rf"at t = {t[found.worst]:.6g} s no input produces the acceleration of .*j\..*flat output"
     ):
         found.check()
     ball = control.function_of_time(lambda s: ca.vertcat(0, 0, 5 - 0.5 * s, 0, 0, 0, 1), 7)
@@ -225,12 +225,12 @@ WRONG = {
         lambda: pf.control.matching(PLANAR, [control.pair("b", inertia=pm(pf.Parameter("m", 1.0, "kg")))]),
         "pair 'b' seen from 'world': inertia uses symbols that are not of the mechanism",
     ),
-    "sampled": (lambda: pf.control.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known in a run only"),
+    "sampled": (lambda: pf.control.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known only during a run"),
     "no actuators": (lambda: pf.control.feasibility(PLANAR.with_(actuators=()), UNHELD, [0.0]), "has no actuators"),
     "times": (lambda: pf.control.feasibility(pvtol(), UNHELD, [[0.0]]), "times must be"),
     "undefined": (
         lambda: pf.control.feasibility(pvtol(), control.function_of_time(lambda t: [ca.sqrt(t), 0, 0], 3), [1.0, 0.0]),
-        "undefined at t = 0 s",
+        "at t = 0 s the reference is undefined",
     ),
 }  # fmt: skip
 

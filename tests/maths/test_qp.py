@@ -129,8 +129,8 @@ def test_rows_that_say_nothing_and_rows_that_nothing_meets():
     assert one([[1], [-1]], [np.inf, np.inf]) == ("solved", [2.0], [False, False])
     assert one([[0], [1]], [0, 1]) == ("solved", [1.0], [False, True])
     words, u, active = one([[1], [0]], [1, -1e-30])
-    assert words == "infeasible: nothing meets row 1" and np.isnan(u) and active == [False, True]
-    assert one([[1], [-1]], [5, -np.inf])[0] == "infeasible: nothing meets row 1"
+    assert words == "infeasible: no u satisfies row 1" and np.isnan(u) and active == [False, True]
+    assert one([[1], [-1]], [5, -np.inf])[0] == "infeasible: no u satisfies row 1"
     assert one([[1], [1], [-1]], [9, 1, -2])[0] == "infeasible: rows 1, 2 contradict each other"
     assert one([[1], [-1]], [1, -1]) == ("solved", [1.0], [True, False])
     for broken in ({"W": [[np.nan], [1]]}, {"u0": [np.inf]}, {"H": [[np.nan]]}, {"l": [1, np.nan]}):

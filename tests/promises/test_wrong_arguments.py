@@ -122,7 +122,7 @@ WRONG = {
                                                   actuators=[]), "tip"), r"leaves no group of motions \(universal\)"),
     "momentum twist: a frame of screws": (
         lambda: reduction.momentum_twist(FLOATING, "b", frame="body"), "frame 'body' is unknown"),
-    "holonomy: a path that ends": (lambda: reduction.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "no number at x = 0.5"),
+    "holonomy: a path that ends": (lambda: reduction.holonomy(ARM, lambda x: [ca.sqrt(0.5 - x)]), "not a number at x = 0.5"),
     "zero dynamics of no law": (lambda: pf.control.zero_dynamics(ARM, None), "a control law is needed"),
     "reaction null space: another word": (lambda: reduction.reaction_null_space(ARM, keep="place"), "keep: pose or attitude"),
     "holonomy: a path too long": (lambda: reduction.holonomy(ARM, lambda x: [x, x]), "the path: 1 numbers are needed, got 2"),
@@ -357,11 +357,11 @@ WRONG = {
     "poses of one name": (lambda: pf.forward_kinematics(ARM, bodies="tip"), "bodies: a list of names"),
     "reactions of a body": (lambda: pf.reaction_wrench(ARM, "tip"), "tip"),
     "of_motion by name": (lambda: pf.of_motion("v_dot"), "of_motion: a function"),
-    "causes of a mechanism": (lambda: pf.results.causes(ARM), "no result of a run"),
-    "figure of a mechanism": (lambda: pf.overview(ARM), "no result of a run"),
+    "causes of a mechanism": (lambda: pf.results.causes(ARM), "not the result of a run"),
+    "figure of a mechanism": (lambda: pf.overview(ARM), "not the result of a run"),
     "figure of an instant": (lambda: pf.overview(RESULT.isel(time=0)), "a result over time"),
     "view of a result alone": (lambda: pf.view(RESULT), "a Mechanism is needed"),
-    "passages of a mechanism": (lambda: pf.results.singular_passages(ARM), "no result of a run"),
+    "passages of a mechanism": (lambda: pf.results.singular_passages(ARM), "not the result of a run"),
     "write: swapped": (lambda: pf.results.write_netcdf("x.nc", RESULT), "a Dataset is needed"),
     "write: nowhere": (lambda: pf.results.write_netcdf(RESULT, None), "given by a path, got None"),
     "projector of a mechanism": (lambda: pf.constraints.projector(ARM), "Terms are needed"),
@@ -430,7 +430,7 @@ def test_a_wrong_argument_says_what_to_do(what):
         call()
 
 
-TAKEN = {"m": "a Mechanism is needed", "result": "no result of a run|a Dataset is needed", "terms": "Terms are needed"}
+TAKEN = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed", "terms": "Terms are needed"}
 
 
 def _takes(f, kind):

@@ -96,7 +96,7 @@ OUT_OF_RANGE = {
     "overflow of their number": ({"duration": 1e300, "step": 1e-300}, "duration 1e"),
     "no step": ({"step": 0.0}, "step must be above 0"),
     "backwards": ({"duration": -1.0}, "duration must be at least 0"),
-    "lost to rounding": ({"start": 1e17}, "step 0.001 s is lost to rounding beside start 1e"),
+    "lost to rounding": ({"start": 1e17}, "step 0.001 s is lost to rounding next to start 1e"),
     "samples beyond counts": ({"u": U, "u_step": 1e300}, r"u_step 1e\+300 must be a whole number of steps"),
     "samples between steps": ({"u": U, "u_step": 1.5e-3}, "u_step 0.0015 must be"),
     "samples before steps": ({"u": U, "u_step": 1e-4}, "u_step 0.0001 must be"),

@@ -112,7 +112,7 @@ def test_a_series_that_ends_before_the_run_is_said(hold, enough):
         warnings.simplefilter("error")
         pf.run(m, u={"motor": np.ones(enough)}, **keep)
         pf.run(m, u={"motor": 1.0}, **keep)
-    with pytest.warns(pf.RunWarning, match=rf"u ends at t = 0\.008 s .*: {enough - 1} samples are given and {enough} needed"):
+    with pytest.warns(pf.RunWarning, match=rf"u ends at t = 0\.008 s .*: {enough - 1} samples are given, {enough} are needed"):
         pf.run(m, u={"motor": np.ones(enough - 1)}, **keep)
 
 

@@ -210,8 +210,8 @@ NO_CONSTANTS = {
     "too short": (steps.rover, {"psi1": lambda k: [1, 0]}, "a field of 6 velocities is needed, .* got 2"),
     "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
     "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
-    "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; take one of psi1, psi2"),
-    "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "take one of l, r$"),
+    "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; choose one of psi1, psi2"),
+    "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "choose one of l, r$"),
     "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
     "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum= is for a machine"),
 }  # fmt: skip
@@ -559,12 +559,15 @@ def test_a_system_says_what_it_is_reduced_by():
     assert "moving along x" not in said
     assert "<pre>" in falling._repr_html_() and "&#x27;flight&#x27; are spatial" in falling._repr_html_()
     free = [f"flight.{x}" for x in ("vx", "vy", "vz", "wx", "wy", "wz")]
-    spatial = "momenta of joint 'flight' are spatial, about the mass centre, from which those of other joints are seen"
-    kept, changed = f"kept while no force acts along them: {', '.join(free)}", "changed by the motion itself: l, r"
+    spatial = (
+        "momenta of joint 'flight' are spatial, about the mass centre; "
+        "those of other joints are relative to a frame that moves with it"
+    )
+    kept, changed = f"conserved while no force acts along them: {', '.join(free)}", "changed by the motion itself: l, r"
     stands = [f"no symmetry by {way} of 'flight': gravity" for way in ("moving along z", "turning about x", "turning about y")]
     assert list(pf.reduce(satellite()).about) == [spatial, kept, changed]
     assert [line.split(", [")[0] for line in falling.about] == [spatial, kept, changed, *stands]
-    none = "kept while no force acts along them: none"
+    none = "conserved while no force acts along them: none"
     assert list(pf.reduce(sleigh()).about) == [none, "changed by the motion itself: base.ahead, base.turn, arm"]
     result = pf.run(falling, duration=2e-3, backend="interpreter")
     assert result.attrs["state_about"].splitlines() == list(falling.about)

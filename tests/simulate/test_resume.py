@@ -135,7 +135,7 @@ def test_a_new_start_of_a_law_that_holds_something_is_said():
     """It is another run: what was under way, remembered and integrated is gone."""
     keep = {"control": law(), "step": STEP, "backend": "interpreter"}
     whole, half = (pf.run(cart(), {"x": 0.3}, duration=T, **keep) for T in (0.08, 0.04))
-    with pytest.warns(pf.RunWarning, match=r"begins anew; start_from=result goes on with all"):
+    with pytest.warns(pf.RunWarning, match=r"starts anew; start_from=result continues with the complete"):
         again = pf.run(cart(), half.q.values[-1], half.v.values[-1], start=0.04, duration=0.04, correct_start=False, **keep)
     assert abs(again.q.values[-1] - whole.q.values[-1]) > 1e-6
 
@@ -149,14 +149,14 @@ REFUSED = {
     "what it has itself": ({"q": {"x": 0.1}, "seed": 3}, "so leave out q, seed"),
     "a start": ({"start": 1.0}, "so leave out start"),
     "another step": ({"step": 2e-3}, r"steps of 0\.001 s and this run of 0\.002 s: take step=0\.001"),
-    "records between": ({"every": 3}, "ends after 10 steps, no whole number of every = 3"),
-    "samples between": ({"u": np.zeros((9, 1)), "u_step": 3e-3}, "no whole number of u_step / step = 3"),
+    "records between": ({"every": 3}, "ends after 10 steps, which is no multiple of every = 3"),
+    "samples between": ({"u": np.zeros((9, 1)), "u_step": 3e-3}, "no multiple of u_step / step = 3"),
     "another law": ({"control": law()}, "of another mechanism, state, law or switches"),
     "other switches": ({"switches": SWITCH}, "of another mechanism, state, law or switches"),
     "another mechanism": ({"m": pendulum()}, "of another mechanism, state, law or switches"),
     "another state": ({"m": pf.reduction.hamiltonian(cart())}, "of another mechanism, state, law or switches"),
     "runs by u": ({"u": np.zeros((2, 3, 1)), "u_step": STEP}, "different numbers of runs|has 1 runs and u 3"),
-    "no result": ({"start_from": 3}, "this is no result of a run"),
+    "no result": ({"start_from": 3}, "this is not the result of a run"),
     "no end": ({"start_from": lambda: result().drop_vars("end_state")}, "does not contain its end state"),
 }
 

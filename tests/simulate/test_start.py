@@ -578,7 +578,7 @@ def test_a_descent_that_leads_nowhere_ends_soon(monkeypatch):
     random = np.random.default_rng(0)
     with pytest.raises(pf.RunError, match="is left with phi"):
         pf.assemble(m, [pf.random_configuration(m, random) for _ in range(40)], backend="interpreter")
-    assert sum(taken) < 40 * 120 and len(taken) < 2 * newton.DESCENT
+    assert sum(taken) < 40 * 120 and len(taken) < 2 * newton.DESCENT_STEPS
 
 
 def test_rods_in_line_bend_onto_the_constraints():

@@ -283,7 +283,7 @@ def test_it_says_what_it_needs(shown, pendulum, monkeypatch) -> None:
     other = pf.mechanism("other", [pf.body("b", 1.0, inertia=1.0)], [pf.joint("j", "free", "world", "b")])
     for m, given, words in (
         (result, {"result": pendulum}, "a Mechanism is needed"),
-        (pendulum, {"result": pendulum}, "no result of a run"),
+        (pendulum, {"result": pendulum}, "not the result of a run"),
         (other, {"result": result}, "the result is of another mechanism"),
         (pendulum, {"result": result, "q": [0]}, "q is for a machine without a result"),
         (pendulum, {"beside": 1}, "beside must be True or False"),

@@ -388,7 +388,7 @@ def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> No
 
 
 def test_what_is_no_result() -> None:
-    with pytest.raises(pf.ModelError, match="no result of a run"):
+    with pytest.raises(pf.ModelError, match="not the result of a run"):
         figures.overview(xr.Dataset({"a": 1}))
 
 

@@ -1,4 +1,4 @@
-"""How the base of a floating machine moves while its joints follow a path without momentum, their closures with them."""
+"""Holonomy of a floating machine: how its base moves while the joints follow a path, with closures, at zero momentum."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ GAUSS = 0.5 + np.sqrt(15) / 10 * np.array([-1, 0, 1])
 def holonomy(
     m: Mechanism, path: Callable[[ca.SX], Any], *, steps: int = 200, start: Any = None, parameters: Any = None
 ) -> np.ndarray:
-    """How the base of a floating machine moves while its joints follow a path without momentum. [chhabra14 (3.3.37)]
+    """How the base of a floating machine moves while its joints follow a path at zero momentum. [chhabra14 (3.3.37)]
 
-    g_dot = g hat(-A s) by Magnus' series of order six; the speed along the path does not matter. Nothing outside the machine
-    pushes.
+    g_dot = g hat(-A s), integrated by the Magnus series of order six. The speed along the path does not matter. No external
+    force acts on the machine.
 
     Args:
         m: the mechanism; its first joint is that of the base.
         path: smooth function of x in [0, 1] that returns the coordinates of all other joints, in their order, or {coordinate:
-            value} of some of them. Closures move the coordinates that are not named; what neither decides moves as little as
-            they permit, in the metric of M.
-        steps: number of steps that [0, 1] is divided into.
-        start: {coordinate: number} or (nq,) array, near which the coordinates that the path does not name begin; neutral if
-            left out. It decides between the branches of a closed chain.
+            value} of some of them. Closures move the coordinates that are not named; coordinates that neither the path nor the
+            closures determine move as little as the closures permit, in the metric of M.
+        steps: number of steps into which [0, 1] is divided.
+        start: {coordinate: number} or (nq,) array, an initial guess for the coordinates that the path does not name; neutral
+            if left out. It selects the branch of a closed chain.
         parameters: {name: value} or a (np,) array, one set; defaults where left out.
     Returns:
-        g (steps + 1, 4, 4), poses of the base seen from its start.
-    Raises ModelError: no first joint that is a group and carries all; a path of another size, or one that fails; a constraint
-    that is no closure between bodies of the machine; a place on the path where the closures do not close.
+        g (steps + 1, 4, 4), poses of the base relative to its initial pose.
+    Raises ModelError: the first joint is not a group of motions that carries all bodies; the path fails or has the wrong size;
+    a constraint is not a closure between bodies of the machine; the closures do not close at a point of the path.
 
     Example:
         >>> import numpy as np
@@ -68,7 +68,7 @@ def holonomy(
             f"holonomy: path: a function x -> coordinates is needed, such as lambda x: [x, x**2], got {brief(path)}"
         )
     p = parameter_values(m, parameters)
-    q, v = _along(m, _led(m, path), (np.arange(n)[:, None] + GAUSS).ravel() / n, configurations(m, start), p)
+    q, v = _along(m, _prescribed(m, path), (np.arange(n)[:, None] + GAUSS).ravel() / n, configurations(m, start), p)
     A = mechanical_connection(m, q, parameters=p)
     tau = -np.einsum("rij,rj->ri", A, v[:, others(m, indices(m, (first_joint(m).name,)))]).reshape(n, 3, -1) / n
     S = np.array(ca.DM(group.S))
@@ -79,10 +79,11 @@ def holonomy(
 
 
 def _magnus(a: np.ndarray) -> np.ndarray:
-    """(6,) from twists (3, 6) at the nodes: its exponential is the motion, to order six. [Blanes, Casas, Ros 2000]"""
+    """The twist (6,) whose exponential is the motion of a step to order six, from twists (3, 6) at its nodes.
+    [Blanes, Casas, Ros 2000]"""
 
     def bracket(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Bracket for g_dot = g hat(a), where the order of products is reversed."""
+        """Lie bracket with the sign for g_dot = g hat(a), where products are in reverse order."""
         return -np.array(ca.DM(se3.ad(ca.DM(x)) @ ca.DM(y))).ravel()
 
     b1, b2, b3 = a[1], np.sqrt(15) / 3 * (a[2] - a[0]), 10 / 3 * (a[2] - 2 * a[1] + a[0])
@@ -91,16 +92,23 @@ def _magnus(a: np.ndarray) -> np.ndarray:
     return b1 + b3 / 12 + bracket(-20 * b1 - b3 + c1, b2 + c2) / 240
 
 
-class _Led(NamedTuple):
-    """What a path leads.   q: entries of q.   v: entries of v.   f: x -> their coordinates, and the slopes of these."""
+class _Prescribed(NamedTuple):
+    """The coordinates that a path prescribes.
+
+    q: their entries of q.   v: the entries of v that move them.   f: x -> their values and the derivatives of these by x.
+    """
 
     q: list[int]
     v: list[int]
     f: ca.Function
 
 
-def _led(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Led:
-    """Raises ModelError: the path fails, has another size, or names something else."""
+def _prescribed(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Prescribed:
+    """The traced path and the entries that it prescribes.
+
+    Raises ModelError: the path fails, has the wrong size, names something that is not a coordinate of a joint, or names only
+    some of the coordinates that a joint moves together.
+    """
     at, what = ca.SX.sym("x"), "the path"
     base = m.q_slices[first_joint(m).name]
     names = tuple(name for i, name in enumerate(m.q_names) if not base.start <= i < base.stop)
@@ -115,45 +123,45 @@ def _led(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Led:
     value = in_symbols(ca.densify(value), what, (at,))
     entries = [m.q_names.index(name) for name in names]
     moving = fixed_velocities(m, np.isin(np.arange(m.nq), entries))
-    together = [m.q_names[i] for i in np.flatnonzero(_rows(m, moving)) if i not in entries]
-    if together:
-        raise ModelError(f"holonomy: {what} names a part of a joint: give {', '.join(together)} as well")
-    return _Led(
+    missing = [m.q_names[i] for i in np.flatnonzero(_rows(m, moving)) if i not in entries]
+    if missing:
+        raise ModelError(f"holonomy: {what} names a part of a joint: give {', '.join(missing)} as well")
+    return _Prescribed(
         entries, np.flatnonzero(moving).tolist(), ca.Function("path", [at], [value, ca.densify(ca.jacobian(value, at))])
     )
 
 
 def _rows(m: Mechanism, moving: np.ndarray) -> np.ndarray:
-    """(nq,) of bool: the entries of q that these velocities (nv,) move."""
+    """(nq,) of bool: the entries of q that the velocities marked in `moving` (nv,) change."""
     pattern = np.array(ca.DM(symbols(m).kinematics.kinematic_matrix.sparsity(), 1))
     return np.asarray(pattern[:, moving].any(axis=1))
 
 
-def _along(m: Mechanism, led: _Led, x: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q (runs, nq) with the base at its start, and v (runs, nv) per unit of x, at x (runs,).
+def _along(m: Mechanism, prescribed: _Prescribed, x: np.ndarray, q: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q (points, nq) with the base at its initial pose, and v (points, nv) per unit of x, at points x (points,) of a path.
 
-    Each place begins where the one before has closed, so that a closed chain stays on its branch.
+    The closures are solved from the solution at the previous point, so that a closed chain stays on its branch.
     """
     T, base = symbols(m), indices(m, (first_joint(m).name,))
-    back = ca.Function("back", [T.q, m.p_symbols], [ca.densify(pseudo_inverse(T.kinematics)[led.v, led.q])])
-    fixed = np.isin(np.arange(m.nv), [*base, *led.v])[None]
+    back = ca.Function("back", [T.q, m.p_symbols], [ca.densify(pseudo_inverse(T.kinematics)[prescribed.v, prescribed.q])])
+    fixed = np.isin(np.arange(m.nv), [*base, *prescribed.v])[None]
     problem = Problem(m, p, 0.0, Fixed(fixed, fixed, np.ones(m.nv)), "auto")
-    q, found = np.array(q), []
+    q, points = np.array(q), []
     for at in x:
-        here, rate = (np.array(y).ravel() for y in led.f(at))
+        here, rate = (np.array(y).ravel() for y in prescribed.f(at))
         if not (np.isfinite(here).all() and np.isfinite(rate).all()):
             raise ModelError(
-                f"holonomy: the path or its slope is no number at x = {at:.4g}; give one smooth over all of [0, 1]"
+                f"holonomy: the path or its slope is not a number at x = {at:.4g}; give a path smooth on all of [0, 1]"
             )
-        q[0, led.q], v = here, np.zeros((1, m.nv))
-        v[0, led.v] = np.array(back(q[0], p[0])) @ rate
+        q[0, prescribed.q], v = here, np.zeros((1, m.nv))
+        v[0, prescribed.v] = np.array(back(q[0], p[0])) @ rate
         if m.ideal:
             state = settle(problem, q, v)
             if not state.satisfied.all():
                 raise ModelError(
                     f"holonomy: at x = {at:.4g} of the path the closures of {m.name!r} do not close: {open_row(m, state)[0]}; "
-                    "name fewer coordinates, {name: value}, and closures will move the others, or begin elsewhere: start="
+                    "name fewer coordinates, {name: value}, so that the closures move the others, or begin elsewhere: start="
                 )
             q, v = np.array(state.q), state.v
-        found.append((q[0].copy(), v[0]))
-    return np.array([a for a, _ in found]), np.array([b for _, b in found])
+        points.append((q[0].copy(), v[0]))
+    return np.array([a for a, _ in points]), np.array([b for _, b in points])

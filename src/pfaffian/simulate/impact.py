@@ -1,4 +1,4 @@
-"""Plastic impact: bodies meet, constraints begin, and velocities jump."""
+"""Plastic impact: constraints begin to act, and velocities jump."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from pfaffian.terms.terms import symbols
 
 
 class Impact(NamedTuple):
-    """v: (..., nv) velocities after the impact.   impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].
-    loss: (...) kinetic energy of the lost velocities, (v- - v+)^T M (v- - v+) / 2 [J]; by Carnot's theorem the whole loss where
-    the constraints stand still."""
+    """The outcome of a plastic impact.
+
+    v: (..., nv) velocities after the impact.   impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].
+    loss: (...) kinetic energy of the lost velocities, (v- - v+)^T M (v- - v+) / 2 [J]; by Carnot's theorem this is the whole
+    energy loss where the constraints do not move.
+    """
 
     v: np.ndarray
     impulse: np.ndarray
@@ -33,31 +36,31 @@ class Impact(NamedTuple):
 
 
 def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0.0, backend: Backend = "auto") -> Impact:
-    """Velocities after a plastic impact, by which the constraints of a mechanism begin: a grasp, a landing, a stop.
+    """Velocities after a plastic impact in which the constraints of a mechanism begin to act: a grasp, a landing, a stop.
 
         v+ = v- - M^-1 A^T (A M^-1 A^T)^+ (A v- - c)
 
-    Of all velocities with A v+ = c these are the nearest in the metric of M. They are reached by impulses of the constraints
-    alone, so the momenta that the constraints leave alone are conserved: all momentum where the constraints act between bodies.
-    `assemble` does the same to velocities, and so does a run where a constraint comes on; here q stays as it is.
+    v+ is the velocity nearest to v- in the metric of M that satisfies A v+ = c. Only the constraints exert impulses, so all
+    momenta along which they do not act are conserved: the whole momentum where the constraints act between bodies. `assemble`
+    projects velocities in the same way, and so does a run when a constraint becomes active; here q does not change.
 
     Args:
-        m: the mechanism with the constraints that begin.
+        m: the mechanism, with the constraints that begin to act.
         q, v: the state before the impact, (n,) or (runs, n) arrays or {name: number or (runs,)}; q satisfies the constraints.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
         t: time [s].
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+        backend: "auto": interpreted at once, and compiled in the background where that pays; "c": compiled first;
+            "interpreter" or "numpy": only interpreted, in C or by NumPy. All give the same bits.
     Returns:
         v: (..., nv) velocities after the impact.
         impulse: (..., nv) A^T i = M (v+ - v-) along v [N s, N m s].
         loss: (...) kinetic energy of the lost velocities, (v- - v+)^T M (v- - v+) / 2 [J]; by Carnot's theorem this is the
-            whole loss where the constraints stand still.
-    Raises ModelError: no constraints; wrong names, shapes or numbers.
+            whole energy loss where the constraints do not move.
+    Raises ModelError: the mechanism has no constraints; names, shapes or numbers are wrong.
     Raises RunError: the constraints are not satisfied at q, or contradict each other.
 
     Example:
-        A bob of 1 kg flies with 5 m/s along x until a rod to the origin pulls taut; it loses 3 m/s along the rod:
+        A bob of 1 kg flies at 5 m/s along x until a rod to the origin becomes taut; it loses 3 m/s along the rod:
 
         >>> import pfaffian as pf
         >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))
@@ -70,24 +73,25 @@ def impact(m: Mechanism, q: Any, v: Any, *, parameters: Any = None, t: float = 0
     given = start_of(m, q, v, parameters, as_number(t, "t"), backend)
     if not m.ideal:
         raise ModelError(f"impact: {m.name!r} has no constraints that could begin; add the grasp as a closure, for example")
-    everything = np.ones_like(given.v, dtype=bool)
-    found = settle(given.problem._replace(fixed=given.problem.fixed._replace(q=everything, v=~everything)), given.q, given.v)
-    if not found.satisfied.all():
-        raise RunError(_why_not(m, found.take([foremost(found.off)[0]])))
-    jump = found.v - given.v
+    all_entries = np.ones_like(given.v, dtype=bool)
+    after = settle(given.problem._replace(fixed=given.problem.fixed._replace(q=all_entries, v=~all_entries)), given.q, given.v)
+    if not after.satisfied.all():
+        raise RunError(_why_not(m, after.take([foremost(after.off)[0]])))
+    jump = after.v - given.v
     M = np.reshape(mass_matrix(m, given.q, t=t, parameters=parameters), (-1, m.nv, m.nv))
     impulse = np.einsum("rij,rj->ri", np.broadcast_to(M, (len(jump), m.nv, m.nv)), jump)
     many = len(jump) > 1 or any(np.ndim(x) == 2 for x in (q, v, parameters))
-    answer = Impact(found.v, impulse, np.einsum("ri,ri->r", jump, impulse) / 2)
+    answer = Impact(after.v, impulse, np.einsum("ri,ri->r", jump, impulse) / 2)
     return answer if many else Impact(*[x[0] for x in answer])
 
 
-def _why_not(m: Mechanism, left: State) -> str:
+def _why_not(m: Mechanism, state: State) -> str:
+    """The message for a state (one run) whose constraints are not satisfied: the row with the largest residual."""
     names = row_names(symbols(m).kinematics)
-    phi, eta = (foremost(x[0])[0] for x in left.parts)
-    if not left.closed[0]:
+    phi, eta = (foremost(x[0])[0] for x in state.parts)
+    if not state.closed[0]:
         return (
-            f"impact: {names[phi]} is {abs(left.phi[0, phi]):.3g} off before the impact; put q onto the constraints first, by "
-            "pf.assemble(m, q)"
+            f"impact: {names[phi]} is {abs(state.phi[0, phi]):.3g} off before the impact; put q onto the constraints first, "
+            "with pf.assemble(m, q)"
         )
-    return f"impact: no velocities satisfy all constraints, of {names[eta]} {abs(left.eta[0, eta]):.3g} is left"
+    return f"impact: no velocities satisfy all constraints: {names[eta]} has a residual of {abs(state.eta[0, eta]):.3g}"

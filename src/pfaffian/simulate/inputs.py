@@ -1,4 +1,4 @@
-"""The inputs of a run, constant or series, and the counts of its steps."""
+"""The inputs of a run, constant or as a time series, and its times and step counts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from pfaffian.model.number import floats
 
 
 class Times(NamedTuple):
-    """start, step, duration: [s].   steps: of the run.   every: steps between records.   stride: steps between samples of u.
-    first: steps since `start` that an earlier run made, which this one continues."""
+    """The times of a run, in seconds and in steps.
+
+    start, step, duration: [s].   steps: number of steps of this run.   every: steps between records.
+    stride: steps between samples of u.   first: number of steps since `start` made by an earlier run that this one continues.
+    """
 
     start: float
     step: float
@@ -31,16 +34,20 @@ class Times(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The step at which this run ends."""
+        """Index of the step at which this run ends, counted from `start`."""
         return self.first + self.steps
 
     @property
     def records(self) -> int:
+        """Number of recorded instants, the first one included."""
         return self.steps // self.every + 1
 
 
 def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Times:
-    """The checked times of a run. Raises ModelError: not a number, out of range, or no whole number of steps."""
+    """The times of a run, checked.
+
+    Raises ModelError: a value is not a number, is out of range, or is not a whole number of steps.
+    """
     begin, h = as_number(start, "start"), as_number(step, "step", above=0)
     length = as_number(duration, "duration", least=0)
     if not length / h < LARGEST:
@@ -49,23 +56,24 @@ def times(start: Any, duration: Any, step: Any, every: Any, u_step: Any) -> Time
         raise ModelError(f"duration {length:g} s is less than one step of {h:g} s: are the two swapped?")
     if not (length < h / 2 or (begin + h > begin and begin + length > begin + length - h)):
         raise ModelError(
-            f"step {h:g} s is lost to rounding beside start {begin:g} s and duration {length:g} s: take longer steps"
+            f"step {h:g} s is lost to rounding next to start {begin:g} s and duration {length:g} s: take longer steps"
         )
     stride = 1 if u_step is None else _stride(as_number(u_step, "u_step", above=0), h)
     return Times(begin, h, length, round(length / h), as_whole(every, "every"), stride)
 
 
 def _stride(u_step: float, step: float) -> int:
+    """Number of steps between samples of u. Raises ModelError: not a whole number from 1, or too large."""
     if not u_step / step < LARGEST or round(u_step / step) < 1 or abs(round(u_step / step) * step - u_step) > 1e-9 * u_step:
         raise ModelError(f"u_step {u_step!r} must be a whole number of steps of {step!r} s, fewer than {LARGEST}")
     return round(u_step / step)
 
 
 def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int) -> np.ndarray:
-    """(samples, nu) or (samples, runs, nu) of the inputs `names`; one sample if u is constant.
+    """The inputs `names` as an array (samples, nu) or (samples, runs, nu), with one sample if u is constant.
 
-    others: number of runs in the state and parameters.
-    Raises ModelError: as `runs`; several runs by u alone, which may have been meant as a series in time.
+    sampled: whether u is a time series.   others: number of runs in the state and parameters.
+    Raises ModelError: u does not fit (see `runs`), or u alone has several runs, which may be meant as a time series.
     """
     if not names and _given(u):
         raise ModelError("u: nothing takes inputs here: the mechanism has none, or a control law gives them all")
@@ -84,6 +92,7 @@ def constant_or_series(u: Any, names: Sequence[str], sampled: bool, others: int)
 
 
 def _series(u: Any, names: Sequence[str]) -> np.ndarray:
+    """A time series of inputs as an array (samples, nu) or (samples, runs, nu). Raises ModelError: its shape is wrong."""
     u = by_label(u, "u", series=True)
     series = _named_series(u, names) if isinstance(u, Mapping) else floats(u, "u")
     if series.ndim not in (2, 3) or series.shape[-1] != len(names) or not len(series):
@@ -95,7 +104,7 @@ def _series(u: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def _given(u: Any) -> bool:
-    """Whether there is any input in it."""
+    """Whether u contains any input."""
     try:
         return u is not None and (len(u) if isinstance(u, Mapping) else np.size(u)) > 0
     except ValueError:  # rows of different lengths
@@ -103,19 +112,19 @@ def _given(u: Any) -> bool:
 
 
 def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
-    """Warn RunWarning if a series ends before the run does; one sample is a constant."""
+    """Issue a RunWarning if a series of inputs ends before the run; a single sample is a constant and does not end."""
     samples = len(series) - 1 if hold == "linear" else len(series)
     if len(series) > 1 and samples * when.stride < when.steps:
         needed = -(-when.steps // when.stride) + (hold == "linear")
         notice(
             f"u ends at t = {when.begin + samples * when.stride * when.step:.6g} s and its last sample is held until the run "
-            f"ends: {len(series)} samples are given and {needed} needed",
+            f"ends: {len(series)} samples are given, {needed} are needed",
             RunWarning,
         )
 
 
 def _named_series(u: Mapping[str, Any], names: Sequence[str]) -> np.ndarray:
-    """From {name: number, (samples,) or (samples, runs)}; inputs that are not named are zero."""
+    """The series as an array, from {name: number, (samples,) or (samples, runs)}; inputs that are not named are zero."""
     columns = {}
     for name, entry in u.items():
         if name not in names:

@@ -1,4 +1,4 @@
-"""Ctrl-C in a long run: it ends with what it has; in a short one the interrupt is that of the program."""
+"""Ctrl-C during a run: a long run ends early and returns its results so far; a short one raises KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from contextlib import contextmanager
 from typing import Any
 
 SHORT = 2.0
-"""Seconds that a run must have lasted for Ctrl-C to end it alone. A loop over short runs ends as a whole, and one over long
-runs does when Ctrl-C is pressed again, while the next one has just begun."""
+"""Seconds after which Ctrl-C ends only the current run. Before that it interrupts the program, so one Ctrl-C ends a loop over
+short runs; a loop over long runs ends when Ctrl-C is pressed again just after the next run has begun."""
 
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], bool]]:
-    """Within it, the function tells whether Ctrl-C was pressed. Pressed early, or twice, it raises KeyboardInterrupt.
+    """Context in which Ctrl-C is noted; yields a function that returns whether it was pressed.
 
-    Nothing changes in other threads than the main one, and where the program handles the signal itself.
+    Ctrl-C raises KeyboardInterrupt if it is pressed within the first `SHORT` seconds, or a second time. In threads other than
+    the main one, and where the program has its own handler for the signal, nothing is changed.
     """
     begun, pressed = time.monotonic(), [False]
 
@@ -27,12 +28,12 @@ def interrupts() -> Iterator[Callable[[], bool]]:
             signal.default_int_handler(number, frame)
         pressed[0] = True
 
-    ours = threading.current_thread() is threading.main_thread()
-    ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
+    handled = threading.current_thread() is threading.main_thread()
+    handled = handled and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if handled:
         signal.signal(signal.SIGINT, note)
     try:
         yield lambda: pressed[0]
     finally:
-        if ours:
+        if handled:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,7 @@
 """A mechanism as a function of JAX: compiled kernels behind a callback, with exact derivatives.
 
-The derivative of a call is a matrix of a kernel times the tangents, which JAX can transpose: one rule serves jvp and grad.
+The derivative of a call is the kernel's matrix of derivatives times the tangents. JAX can transpose this product, so that one
+rule serves jvp and grad.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ def jax_function(
     threads: int = 1,
     backend: Backend = "auto",
 ) -> Callable[..., Any]:
-    """A mechanism as a function of JAX arrays, for jit, grad, jvp, jacobian, vmap and scan; in double precision.
+    """A mechanism as a function of JAX arrays, for jit, grad, jvp, jacobian, vmap and scan, in double precision.
 
         forward_dynamics   f(q, v, u, p) -> v_dot
-        step               f(x, u, p) -> x after a step under inputs that are held, x = [q; v]
+        step               f(x, u, p) -> x after one step under constant inputs, x = [q; v]
 
-    Values and derivatives come from the library's kernels by a callback, a batch of `vmap` in one call; derivatives are those
-    of `derivatives` and `step_derivatives`, by the numbers in q. There are no second derivatives, and the callback runs on the
-    processor: a program on a GPU waits for it.
+    A callback computes values and derivatives with the library's kernels, a batch of `vmap` in one call. The derivatives are
+    those of `derivatives` and `step_derivatives`, taken by the entries of q. There are no second derivatives. The callback
+    runs on the CPU, and a program on a GPU waits for it.
 
     Args:
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
-        step: length of the step [s], needed for "step".
-        scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
-        threads: that share a batch, 1 by default.
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+        step: length of the step [s], required for "step".
+        scheme: how "step" integrates, with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
+        threads: number of threads that share a batch, 1 by default.
+        backend: "auto": interpreted at once, and compiled in the background where that pays; "c": compiled first;
+            "interpreter" or "numpy": only interpreted, in C or by NumPy. All give the same bits.
     Returns:
-        the function; p may be left out, and is then that of the mechanism's defaults, and so may u, which is then zero.
-    Raises ModelError: jax is not installed, or has no double precision switched on; an array of another precision or size, or
-        with more than one axis; what `step_derivatives` refuses.
+        the function. p may be left out and is then the mechanism's defaults; so may u, which is then zero.
+    Raises ModelError: jax is not installed, or its double precision is switched off; an array has another precision or size,
+        or more than one axis; the machine or scheme is one that `step_derivatives` refuses.
 
     Example:
         >>> import jax, pfaffian as pf
@@ -72,6 +73,7 @@ def jax_function(
 
 
 def _in_double(jax: Any, x: Any) -> Any:
+    """x as an array in double precision. Raises ModelError: it is not real, or has another floating-point type."""
     try:
         array = jax.numpy.asarray(x)
         if jax.numpy.iscomplexobj(array):
@@ -84,6 +86,7 @@ def _in_double(jax: Any, x: Any) -> Any:
 
 
 def _need_jax() -> Any:
+    """The module jax. Raises ModelError: it is not installed, or its double precision is switched off."""
     jax = optional("jax", "jax", "jax_function needs")
     if jax.numpy.zeros(0).dtype != np.float64:
         raise ModelError('jax_function computes in double precision: call jax.config.update("jax_enable_x64", True) first')
@@ -91,6 +94,7 @@ def _need_jax() -> Any:
 
 
 def _differentiable(jax: Any, pair: ValueAndSlopes) -> Callable[..., Any]:
+    """The function of a pair of kernels, values and derivatives, with its rule for jvp; it has no second derivatives."""
     sizes, (n,) = pair.value.shape.inputs, pair.value.shape.outputs
     width = sum(sizes)
 

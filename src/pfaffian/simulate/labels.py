@@ -1,6 +1,6 @@
-"""Labels of a result: its Dataset, made past the checks of xarray that cost a third of a short run.
+"""Labels of a result: its Dataset, built without the checks of xarray, which would take a third of the time of a short run.
 
-xarray takes longer to import than all else, so this file is imported when the first result is labelled.
+xarray takes longer to import than everything else, so this file is imported only when the first result is labelled.
 """
 
 from __future__ import annotations
@@ -14,41 +14,42 @@ from xarray.indexes import PandasIndex
 
 
 def labelled(data: dict[str, tuple[Any, ...]], coords: dict[str, Any], attrs: dict[str, Any], squeeze: bool) -> xr.Dataset:
-    """The Dataset of these parts of a `Draft`; squeeze: without the run axis of a single run."""
-    made = _only if squeeze else _variable
-    variables, indexes = _coordinates({name: x if isinstance(x, list) else made(*x) for name, x in coords.items()})
+    """The Dataset of the data, coordinates and attributes of a `Draft`.   squeeze: drop the run axis of a single run."""
+    variable = _only if squeeze else _variable
+    variables, indexes = _coordinates({name: x if isinstance(x, list) else variable(*x) for name, x in coords.items()})
     names = set(variables)
-    variables |= {name: made(*x) for name, x in data.items()}
+    variables |= {name: variable(*x) for name, x in data.items()}
     return _dataset(variables, names, indexes, attrs)
 
 
 def _dataset(variables: dict[Any, Any], coords: set[Any], indexes: dict[Any, Any], attrs: dict[str, Any]) -> xr.Dataset:
-    """The Dataset of variables that fit together, those named in `coords` as coordinates.
+    """The Dataset of variables whose dimensions agree; those named in `coords` are its coordinates.
 
-    xarray checks and copies each of them, by all that it offers to others, which takes a third of a short run; what it offers
-    itself does not.
+    The public constructors of xarray check and copy each variable, which takes a third of the time of a short run. Its private
+    constructor does not.
     """
     try:
         return xr.Dataset._construct_direct(variables, coords, attrs=attrs, indexes=indexes)
-    except (AttributeError, TypeError):  # a version of xarray in which this is another way
+    except (AttributeError, TypeError):  # this version of xarray has another private constructor
         result = xr.Coordinates(variables, indexes).to_dataset().reset_coords([n for n in variables if n not in coords])
         result.attrs = attrs
         return result
 
 
 def _variable(dims: Any, values: Any, attributes: Any = None) -> xr.Variable:
+    """A variable of an array or of a list of texts."""
     if isinstance(values, list):
-        return _texts(dims, tuple(values)).copy(deep=False)  # whose attributes are the caller's own
+        return _texts(dims, tuple(values)).copy(deep=False)  # a copy, so that its attributes are not shared
     return _plain(dims, values, attributes)
 
 
 def _plain(dims: Any, values: np.ndarray, attributes: Any = None) -> xr.Variable:
-    """Of a NumPy array as it is: xarray would look for other kinds, and import dask for that where it is installed."""
+    """A variable of a NumPy array, unchecked: to look for other kinds of arrays, xarray would import dask where installed."""
     return xr.Variable(dims, values, attributes, fastpath=True)
 
 
 def _only(dims: Any, values: Any, attributes: Any = None) -> xr.Variable:
-    """The same for the only run."""
+    """A variable of the only run: without the axis "run"."""
     dims = (dims,) if isinstance(dims, str) else tuple(dims)
     if "run" in dims:
         at = dims.index("run")
@@ -57,7 +58,7 @@ def _only(dims: Any, values: Any, attributes: Any = None) -> xr.Variable:
 
 
 def _coordinates(coords: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Variables and indexes of coordinates, given as variables or as lists of the names of entries."""
+    """Variables and indexes of coordinates, which are given as variables or as lists of entry names."""
     indexes: dict[Any, Any] = {}
     variables: dict[Any, Any] = {}
     for name, value in coords.items():
@@ -74,7 +75,7 @@ def _coordinates(coords: dict[str, Any]) -> tuple[dict[Any, Any], dict[Any, Any]
 
 @lru_cache(maxsize=256)
 def _index(dim: str, names: tuple[str, ...]) -> tuple[PandasIndex, dict[Any, Any]]:
-    """The index of a dimension's entries by name, and its variable; making them takes a tenth of a short run."""
+    """The index of a dimension's entries by name, and its variable. Building them takes a tenth of the time of a short run."""
     index = PandasIndex(np.array(names), dim)
     return index, dict(index.create_variables())
 

@@ -1,6 +1,7 @@
-"""Limits of joints and inputs: how far a run exceeded them, with one warning; inputs are cut on request.
+"""Limits of joints and inputs: how far a run exceeded them, with one warning; inputs are saturated on request.
 
-Nothing keeps a joint within its limits, since no force of the mechanism does. Inputs are cut by `Scheme(saturate=True)`.
+A run does not enforce the limits of joints, because a mechanism has no force that does, apart from stops. Inputs are cut at
+their limits by `Scheme(saturate=True)`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols
 
 SLIGHT = 1e-9
-"""Excess that counts as rounding, as a part of the limit."""
+"""Excess relative to the limit up to which it counts as rounding."""
 
 MOST_NAMED = 5
+"""Largest number of joints or inputs that the warning names."""
 
 
 def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
-    """u (nu, 1) cut at the inputs' limits; NaN stays NaN."""
+    """Inputs u (nu, 1) cut at their limits; NaN stays NaN."""
     cut = ca.SX(u)
     for i, (low, high) in enumerate(m.u_limits):
         if np.isfinite(low):
@@ -38,22 +40,22 @@ def saturated(m: Mechanism, u: ca.SX) -> ca.SX:
 def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """How far the recorded instants exceed the limits of joints and inputs, as variables of a result.
 
-    `limit_excess` (run, coordinate) [unit of the coordinate], the largest, and `limit_time` [s] of the first, NaN if none,
-    where a joint has limits and q is recorded; `input_excess` and `input_time` (run, input) likewise of the requested inputs.
-    recorded: signal -> (times, runs, size).
+    `limit_excess` (run, coordinate) [unit of the coordinate] is the largest excess and `limit_time` [s] the first time of an
+    excess, NaN if there is none; they exist where a joint has limits and q is recorded. `input_excess` and `input_time`
+    (run, input) are their counterparts for the requested inputs.   recorded: signal -> (times, runs, size).
     """
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     if "q" in recorded and np.isfinite(m.q_limits).any():
-        found |= _excess(time, "limit", "coordinate", m.q_limits, _entries(recorded["q"]))
+        variables |= _excess(time, "limit", "coordinate", m.q_limits, _entries(recorded["q"]))
     if "u" in recorded and np.isfinite(m.u_limits).any():
-        found |= _excess(time, "input", "input", m.u_limits, _requested(recorded, m))
-    return found
+        variables |= _excess(time, "input", "input", m.u_limits, _requested(recorded, m))
+    return variables
 
 
 def tell_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
-    """Warn once if a result exceeds limits, but not of inputs that were cut on request, nor of joints with stops that give way.
+    """Warn once if a result exceeds limits, except for inputs that were cut on request and joints with compliant stops.
 
-    q: (runs, nq) the start, which is looked at where q is not recorded.
+    q: (runs, nq) the start, which is checked instead where q is not recorded.
     """
     phrases = [] if "q" in result else _outside_at_start(m, q)
     if "limit_excess" in result:
@@ -64,12 +66,13 @@ def tell_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> N
 
 
 def _slight(low: float, high: float, x: np.ndarray) -> float:
-    """Excess of x over the limits that is rounding: a part of the larger limit, or of the largest x where that is zero."""
+    """Excess of x that is rounding: a fraction of the larger limit, or of the largest |x| where both limits are zero."""
     ends = np.abs([low, high])
     return SLIGHT * float(ends[np.isfinite(ends)].max(initial=0.0) or np.nan_to_num(np.abs(x), nan=0.0).max(initial=0.0))
 
 
 def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
+    """One phrase for each of the first few joints whose start q (runs, nq) is outside its limits."""
     beyond = np.maximum(q - m.q_limits[:, 1], m.q_limits[:, 0] - q)
     worst = np.nan_to_num(beyond, nan=0.0).max(axis=0, initial=0.0)
     slight = [_slight(low, high, of) for (low, high), of in zip(m.q_limits, q.T, strict=True)]
@@ -79,7 +82,7 @@ def _outside_at_start(m: Mechanism, q: np.ndarray) -> list[str]:
 
 
 def _requested(recorded: Mapping[str, np.ndarray], m: Mechanism) -> Callable[[int], np.ndarray]:
-    """Input i -> (runs, time) what was requested of it: applied, cut off, and the servo constraints' forces along it."""
+    """Input i -> (runs, time) its requested value: the sum of the applied part, the part cut off and servo forces along it."""
     parts = [_entries(recorded[name]) for name in ("u", "u_cut") if name in recorded]
     force = _entries(recorded["servo_force"]) if "servo_force" in recorded else None
 
@@ -91,33 +94,33 @@ def _requested(recorded: Mapping[str, np.ndarray], m: Mechanism) -> Callable[[in
 
 
 def _along(m: Mechanism, name: str) -> list[int]:
-    """Entries of the servo forces that act along an input."""
-    at, found = 0, list[int]()
+    """Indices of the servo forces that act along the input `name`."""
+    at, entries = 0, list[int]()
     for s in m.servos:
         size = len(row_names(symbols(m).kinematics, (s.target,)))
-        found += [at + k for k in range(size) if not callable(s.directions) and s.directions[k] == name]
+        entries += [at + k for k in range(size) if not callable(s.directions) and s.directions[k] == name]
         at += size
-    return found
+    return entries
 
 
 def _entries(values: np.ndarray) -> Callable[[int], np.ndarray]:
-    """i -> (runs, time) of entry i."""
+    """i -> (runs, time) the values of entry i, from values (time, runs, entries)."""
     return lambda i: values[:, :, i].T
 
 
 def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Callable[[int], np.ndarray]) -> dict[str, Any]:
-    """The largest excess and the time of the first, entry by entry, since a batch's record may nearly fill the memory."""
+    """The largest excess and the time of the first one, entry by entry, since a batch's record may nearly fill the memory."""
     excess = np.zeros((len(of(0)), len(limits)))
     first = np.full(excess.shape, np.nan)
     for i in np.flatnonzero(np.isfinite(limits).any(axis=1)).tolist():
         (low, high), x = limits[i].tolist(), of(i)
         if low <= x.min() and x.max() <= high:
             continue
-        beyond = np.fmax(np.maximum(x - high, low - x), 0.0)  # 0 where x is no number
+        beyond = np.fmax(np.maximum(x - high, low - x), 0.0)  # 0 where x is NaN
         outside = beyond > _slight(low, high, x)
         excess[:, i] = np.where(outside, beyond, 0).max(axis=1)
-        some = outside.any(axis=1)
-        first[some, i] = time[outside[some].argmax(axis=1)]
+        runs_outside = outside.any(axis=1)
+        first[runs_outside, i] = time[outside[runs_outside].argmax(axis=1)]
     what = "a joint" if name == "limit" else "an input"
     meaning = f"largest beyond {what}'s limit at the recorded instants, 0 if none"
     first_meaning = f"first recorded instant beyond {what}'s limit"
@@ -128,7 +131,7 @@ def _excess(time: np.ndarray, name: str, dim: str, limits: np.ndarray, of: Calla
 
 
 def _phrases(result: Draft, name: str, dim: str, unit: str, what: str, but: Set[str] = frozenset()) -> list[str]:
-    """One phrase for each of the first few entries that exceeded a limit, those outside at the start first. but: not."""
+    """One phrase for each of the first few entries outside their limits, the earliest first.   but: names to leave out."""
     excess, first = result[f"{name}_excess"], result[f"{name}_time"]
     if not excess.any():
         return []

@@ -1,4 +1,4 @@
-"""The motion near a state, as x_dot = drift + A x + B du in coordinates of the constraint manifold."""
+"""Linearised motion near a state: x_dot = drift + A x + B du in coordinates of the constraint manifold."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 STILL = 1e-6
-"""An equilibrium may drift by this part of the accelerations that its forces and weight alone would cause, and by as many rad/s
-or m/s."""
+"""Largest drift of a state that counts as an equilibrium: relative to the accelerations that its forces and weight alone would
+cause, and in rad/s or m/s."""
 
 SPLIT = 1e-7
-"""Part of the largest entry of A below which an eigenvalue is zero: a pair at zero splits by the root of rounding."""
+"""Eigenvalues below this fraction of the largest entry of A are zero: a double zero splits by the square root of rounding."""
 
 
 NEGLIGIBLE = 1e-9
-"""Part of an eigenvector below which it does not move the machine."""
+"""Motion of the machine, as a fraction of an eigenvector, below which the mode does not move the machine."""
 
-PART, MOST_NAMED = 0.005, 4
-"""Smallest part of a mode that is printed, and how many are."""
+SMALLEST_SHARE, MOST_NAMED = 0.005, 4
+"""Smallest share of a velocity in a mode that is printed, and the largest number of shares printed for one mode."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linearised:
     """x_dot = drift + A x + B du near a state, x = [displacements; speeds; states of a law], with its eigenvalues.
 
-    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether that is zero.
-    states, units: names and units of x: d.. along the manifold of positions, in mass-weighted length; s.. among the velocities
-        that the constraints allow; z.. what a law integrates; r.. combinations of these.
-    inputs, input_units: of the columns of B.
-    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names.
-    along: (nv, n) the displacement dq as one along the velocities.   M: (nv, nv) mass matrix at the state.
+    A: (n, n) [1/s].   B: (n, inputs).   drift: (n,) x_dot at the state itself.   equilibrium: whether drift is zero.
+    states, units: names and units of x: d.. displacements along the manifold of positions, in mass-weighted length; s.. speeds
+        that the constraints allow; z.. states of a law; r.. combinations of these.
+    inputs, input_units: names and units of the inputs, the columns of B.
+    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, with rows q_names and v_names.
+    along: (nv, n) the displacements dq expressed along the velocities.   M: (nv, nv) mass matrix at the state.
     """
 
     A: np.ndarray
@@ -77,22 +77,22 @@ class Linearised:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """(n,) of A [1/s], the least stable first; zero where they differ from it by rounding alone."""
+        """(n,) eigenvalues of A [1/s], the least stable first; exactly zero where they differ from zero only by rounding."""
         return self._modes[0]
 
     @property
     def vectors(self) -> np.ndarray:
-        """(n, n) complex eigenvectors as columns, in the order of the eigenvalues; dq @ vectors are their shapes in q."""
+        """(n, n) complex eigenvectors as columns, in the order of the eigenvalues; dq @ vectors are the mode shapes in q."""
         return self._modes[1]
 
     @property
     def frequencies(self) -> np.ndarray:
-        """(n,) [rad/s] |eigenvalue|: undamped natural frequency of a pair."""
+        """(n,) [rad/s] |eigenvalue|, the undamped natural frequency of a pair."""
         return np.abs(self.eigenvalues)
 
     @property
     def dampings(self) -> np.ndarray:
-        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without oscillating, 0 oscillates on, below 0 grows."""
+        """(n,) [1] damping ratio -Re / |eigenvalue|: 1 decays without oscillation, 0 oscillates undamped, below 0 grows."""
         return np.divide(0 - self.eigenvalues.real, self.frequencies, out=np.zeros(len(self.A)), where=self.frequencies > 0)
 
     @property
@@ -102,9 +102,10 @@ class Linearised:
 
     @property
     def participation(self) -> np.ndarray:
-        """(nv, n) [1] the part of each velocity in the kinetic energy of each mode, summed over its period: e_i = Re(conj(y_i)
-        (M y)_i) / (y^H M y), y = dv w for the eigenvector w, or K^+ dq w where a mode at zero moves without speed. Columns sum
-        to 1; one is zero where only states of a law change.
+        """(nv, n) [1] the share of each velocity in the kinetic energy of each mode, averaged over its period.
+
+        e_i = Re(conj(y_i) (M y)_i) / (y^H M y), with y = dv w for the eigenvector w, or K^+ dq w for a mode with eigenvalue
+        zero that is a displacement without speed. Columns sum to 1; a column is zero where only states of a law change.
         """
         each = [self._moved(value, w) for value, w in zip(self.eigenvalues, self.vectors.T, strict=True)]
         moved = np.array(each, dtype=complex).reshape(-1, len(self.M)).T
@@ -113,13 +114,14 @@ class Linearised:
         return np.divide(share, total, out=np.zeros_like(share), where=total > 0)
 
     def _moved(self, value: complex, w: np.ndarray) -> np.ndarray:
-        """(nv,) complex: how a mode moves, zero where it is beside what a law integrates."""
+        """(nv,) complex velocities y of a mode, zero where its motion is negligible next to states of a law."""
         speed, displacement = self.dv @ w, self.along @ w
         moved = speed if value != 0 else displacement if np.abs(displacement).max(initial=0) > NEGLIGIBLE else speed
         return moved if np.abs(moved).max(initial=0) > NEGLIGIBLE * np.abs(w).max(initial=0) else np.zeros_like(moved)
 
     @property
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors of A, as `modes` orders them."""
         return modes(self.A)
 
     def __str__(self) -> str:
@@ -133,14 +135,14 @@ class Linearised:
 
 
 def _mainly(names: Sequence[str], share: np.ndarray) -> str:
-    """The velocities that take most part in a mode, in percent."""
+    """The velocities with the largest shares in a mode, in percent."""
     order = np.argsort(-share, kind="stable")[:MOST_NAMED]
-    named = [f"{text(names[i], LONGEST)} {100 * share[i]:.0f} %" for i in order if share[i] >= PART]
+    named = [f"{text(names[i], LONGEST)} {100 * share[i]:.0f} %" for i in order if share[i] >= SMALLEST_SHARE]
     return ", ".join(named) or "the law alone"
 
 
 def modes(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (n,) [1/s], the least stable first, zero where they differ from it by rounding, and vectors (n, n)."""
+    """Eigenvalues (n,) [1/s], the least stable first, zero where they differ from zero by rounding, and vectors (n, n)."""
     values, vectors = np.linalg.eig(A) if len(A) else (np.zeros(0), np.zeros((0, 0)))
     values = np.where(np.abs(values) > SPLIT * np.abs(A).max(initial=0), values, 0)
     order = np.lexsort((values.imag, np.abs(values), -np.round(values.real, 12)))
@@ -163,30 +165,29 @@ def linearise(
         x_1 = Z_q^T M K^+ (q - q_0),   x_2 = Z_v^T M (v - v_0),   x_2_dot = Z_v^T M v_dot
 
     The columns of Z_q (Z_v) are a basis, orthonormal in the metric of M, of the velocities that phi = 0 (and eta = 0) allow at
-    the state. The derivatives of v_dot are those of `derivatives`: exact, and none passes through a rank decision; redundant
-    rows change nothing. At a singular configuration there is no manifold, and the answer is that of the rows in
-    use.
+    the state. The derivatives of v_dot are those of `derivatives`: exact, and never taken through a rank decision. Redundant
+    rows change nothing. At a singular configuration there is no manifold, and the result is that of the rows in use there.
 
     Args:
-        m: the mechanism, or a System of it: the answer is then about the motions that its state can follow, which are all but
-            for one that holds a momentum fixed, `reduce(m, momentum=...)`; of that x has fewer entries, r...
+        m: the mechanism, or a System of it. The result then contains the motions that the state of the System can represent:
+            all of them, except where a momentum is fixed by `reduce(m, momentum=...)`; then x has fewer entries, r...
         q, v, u: one state on the constraints and its inputs, (n,) or {name: number}; None: neutral, at rest, no inputs.
         t: time [s], held constant.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
-        control: a law in the loop; u are then its own inputs and the wrenches from outside.
-        z: what the law integrates, which becomes part of x; its start values if None.
+        control: a law that closes the loop; u are then the inputs of the law and the external wrenches.
+        z: states of the law, which become part of x; their start values if None.
     Returns:
-        A: (n, n) [1/s], B: (n, inputs) and drift: (n,), x_dot at the state itself; `equilibrium`: whether that is zero.
+        A: (n, n) [1/s], B: (n, inputs) and drift: (n,), x_dot at the state itself; `equilibrium`: whether drift is zero.
         eigenvalues, vectors, frequencies [rad/s], hertz [Hz] and dampings [1], the least stable first; participation: (nv, n)
-        [1], the part of each velocity in the kinetic energy of each.
-        states, units: of x: d.. displacements in mass-weighted length, s.. speeds, z.. of the law.
-        inputs, input_units: of the columns of B.
-        dq: (nq, n), dv: (nv, n), the change of q and v for each unit of x. Printing all shows the eigenvalues.
-    Raises ModelError: a batch, a state off the constraints, servo forces or a law without a derivative there, a joint with a
-    distribution.
+        [1], the share of each velocity in the kinetic energy of each mode.
+        states, units: names and units of x: d.. displacements in mass-weighted length, s.. speeds, z.. states of the law.
+        inputs, input_units: names and units of the inputs, the columns of B.
+        dq: (nq, n), dv: (nv, n), the change of q and v for each unit of x. Printing the result shows the eigenvalues.
+    Raises ModelError: a batch of states; a state off the constraints; servo forces or a law without a derivative at the state;
+    a joint with a distribution.
 
     Example:
-        A box of 2 kg on a spring of 8 N/m swings at 2 rad/s:
+        A box of 2 kg on a spring of 8 N/m oscillates at 2 rad/s:
 
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
@@ -212,13 +213,15 @@ def linearise(
         raise ModelError(f"z has shape {z0.shape}: ({len(law.z)},) is needed")
     off, *parts = (np.array(x) for x in near(q0, v0, w0, z0, as_number(t, "t"), p0))
     check_on_constraints(m, off[None])
-    found = _assembled(m, law, _Parts(*parts), v0, names)
-    return _followed(system, found, q0, v0, p0, as_number(t, "t")) if system.other_state else found
+    linear = _assembled(m, law, _Parts(*parts), v0, names)
+    return _followed(system, linear, q0, v0, p0, as_number(t, "t")) if system.other_state else linear
 
 
 def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> Linearised:
-    """The part of it in which a state of another kind differs: all of it, in the same x, unless that state holds something
-    fixed. Motions that it can follow stay such motions, so their coordinates r obey r_dot = Z^T drift + Z^T A Z r + Z^T B du.
+    """The linear system x restricted to the motions that the state of a System can represent.
+
+    That is x unchanged unless the System holds a momentum fixed. The representable motions x = Z r stay among themselves, so
+    r_dot = Z^T drift + Z^T A Z r + Z^T B du.
     """
     enter(s, q[None], v[None], p[None], t)  # refuses what the state cannot represent
     T, X = symbols(s.mechanism), ca.SX.sym("x", s.nx)
@@ -238,11 +241,11 @@ def _followed(s: System, x: Linearised, q: np.ndarray, v: np.ndarray, p: np.ndar
 
 
 class _Parts(NamedTuple):
-    """Terms at a state, as SX and then as arrays; a derivative is one along q, v, z and the inputs.
+    """Terms at a state, first as SX and then as arrays; derivatives are by q, v, z and the inputs.
 
-    inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto what phi = 0 and eta = 0 allow.   back: W^-T.
-    bent: (nv, nq) change of v that the rows require when q moves.   a: (nv, 1) v_dot.   v_dot, q_dot, z_dot: derivatives.
-    scale: accelerations by each kind of force, in y.   z_rate: z_dot itself.
+    inverse_K: left inverse of K.   P_q, P_v: projectors, in y, onto the motions that phi = 0 and eta = 0 allow.   back: W^-T.
+    bent: (nv, nq) change of v that the rows require when q moves.   a: (nv, 1) v_dot itself.   z_rate: z_dot itself.
+    v_dot, q_dot, z_dot: derivatives of these.   scale: norms, in y, of the accelerations due to each kind of force.
     """
 
     M: Any
@@ -261,6 +264,7 @@ class _Parts(NamedTuple):
 
 
 def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tuple[str, ...]) -> Linearised:
+    """The Linearised in bases of the constraint manifold, from the terms at the state.   names: input names."""
     nq, nv, nz = m.nq, m.nv, len(x.z_rate)
     Z_q, Z_v = (x.back @ basis(P) for P in (x.P_q, x.P_v))
     k, l = Z_q.shape[1], Z_v.shape[1]
@@ -268,7 +272,7 @@ def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tup
     dv = np.hstack([x.bent @ dq[:, :k], Z_v, np.zeros((nv, nz))])
     n_in = len(names)
     states = np.vstack([dq, dv, np.hstack([np.zeros((nz, k + l)), np.eye(nz)])])
-    # A unit of each state, and of each input, in terms of q, v, z and the inputs.
+    # The changes of q, v, z and the inputs for a unit of each state and of each input.
     move = np.block([[states, np.zeros((len(states), n_in))], [np.zeros((n_in, states.shape[1])), np.eye(n_in)]])
     along = Z_q.T @ x.M
     rates = np.vstack([along @ x.inverse_K @ x.q_dot, Z_v.T @ x.M @ x.v_dot, x.z_dot]) @ move
@@ -283,14 +287,14 @@ def _assembled(m: Mechanism, law: Control, x: _Parts, v0: np.ndarray, names: tup
     input_units = m.u_units if is_open(law) else ("1",) * len(law.w_names) + m.u_units[len(m.actuators) :]
     n = k + l + nz
     return Linearised(
-        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names, m.v_names,
-        np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M,
+        rates[:, :n], rates[:, n:], drift, still, tuple(labels), tuple(units), names, input_units, dq, dv, m.q_names,
+        m.v_names, np.hstack([Z_q, np.zeros((nv, l + nz))]), x.M,
     )  # fmt: skip
 
 
 @remembered(16)
 def _function(m: Mechanism, control: Control, digest: str) -> ca.Function:
-    """(q, v, w, z, t, p) -> residuals of the constraints, and _Parts."""
+    """(q, v, w, z, t, p) -> residuals of the constraints, and the fields of _Parts."""
     T = symbols(m)
     w, z = ca.SX.sym("w", len(input_names(m, control))), ca.SX.sym("z", len(control.z))
     command = command_of(T, control, Scheme(), z, w)
@@ -299,24 +303,26 @@ def _function(m: Mechanism, control: Control, digest: str) -> ca.Function:
 
 
 def _near(T: Terms, command: Command, z: ca.SX, w: ca.SX) -> _Parts:
+    """The _Parts as expressions, for a law with states z and inputs w."""
     k, n = T.kinematics, T.M.shape[0]
-    every = ca.vertcat(T.q, T.v, z, w)
+    variables = ca.vertcat(T.q, T.v, z, w)
     rows, positions = (_orthonormal(T, T.rows.at(*levels)) for levels in ((POSITION, VELOCITY), (POSITION,)))
     I, W, velocity = ca.SX.eye(n), T.factor, T.rows.at(POSITION, VELOCITY)
     bends = ca.densify(-ca.jacobian(T.rows.eta, T.q)[velocity, :])
     at = response(T)
     motion = at.motion()
-    moved = slopes(at, motion, lambda x: ca.jacobian(x, every))
+    moved = slopes(at, motion, lambda x: ca.jacobian(x, variables))
     K = ca.densify(k.kinematic_matrix)
     scale = [ca.norm_2(ca.densify(solve_W(W, x))) for x in (T.c, T.f, T.B @ T.u)]
     scale.append(ca.sqrt(sum(link.mass for link in k.tree.links)) * ca.norm_2(T.mechanism.gravity))
     return _Parts(
         T.M, K, ca.solve(K.T @ K, K.T), I - positions.Q.T @ positions.Q, I - rows.Q.T @ rows.Q, solve_WT(W, I),
-        solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), motion.v_dot, moved.v_dot, ca.jacobian(k.q_dot, every),
-        ca.jacobian(command.z_dot, every), ca.vertcat(*scale), command.z_dot,
+        solve_WT(W, rows.Q.T @ rows.carry(bends)[0]), motion.v_dot, moved.v_dot, ca.jacobian(k.q_dot, variables),
+        ca.jacobian(command.z_dot, variables), ca.vertcat(*scale), command.z_dot,
     )  # fmt: skip
 
 
 def _orthonormal(T: Terms, rows: list[int]) -> Orthogonal:
+    """Some of the mass-weighted constraint rows, orthonormalised."""
     Lam, size, groups = T.Lam[rows, :], T.row_size[rows, 0], T.row_groups(rows)
     return orthogonalise(Lam, ca.SX(len(rows), 0), RANK_TOLERANCE, size, T.counted, groups=groups)

@@ -1,4 +1,4 @@
-"""Comparisons of single steps with two half steps, and the sum of their errors over a run."""
+"""Errors of single steps, from comparisons with two half steps, and their sum over a run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 
 class Look(NamedTuple):
-    """A comparison of step k, for all runs; nan for those that are not compared.
+    """A comparison of step k with two half steps, for all runs; NaN for runs that are not compared.
 
-    error: (runs, 1 + units) local errors of angles [rad], and of v for each unit.   largest: (runs, units) of |v|.
-    change: (runs, units) of |v| in the step.   made: (runs, 1 + momenta) errors of the energy [J] and of momenta.
-    rough: (runs,) whether something jumps within the step.
+    error: (runs, 1 + units) local errors of angles [rad], and of v for each unit.   largest: (runs, units) largest |v|.
+    change: (runs, units) |change of v| in the step.   made: (runs, 1 + momenta) errors of the energy [J] and of momenta.
+    rough: (runs,) whether a force or velocity jumps within the step.
     """
 
     k: int
@@ -25,21 +25,24 @@ class Look(NamedTuple):
     rough: np.ndarray
 
     def of(self, at: slice) -> Look:
-        """The same of the runs `at`."""
+        """The comparison for the runs `at` alone."""
         return Look(self.k, *[x[at] for x in self[1:]])
 
 
-def added(looks: Sequence[Look], seen: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
-    """(runs, n) sums over all steps of numbers that were seen at each look (runs, n).
+def added(looks: Sequence[Look], numbers: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
+    """(runs, n) sums over all steps of numbers that are known at the compared steps.
 
-    Between two looks they grow or decay exponentially. A jump at a single look is left out.
+    Between two compared steps the numbers are assumed to grow or decay exponentially. A single step with a jump is left out,
+    and so are several, unless they are most of the compared steps.
+    looks: the comparisons, in order.   numbers: (runs, n) at each of them.
+    stopped: (runs,) step at which each run stopped, negative if it did not.   end: the step at which the run ends.
     """
     first = looks[0].k
     ends = np.where(stopped < 0, end, stopped)
-    if len(seen) == 1:
-        return np.where(looks[0].rough, np.nan, ends - first)[:, None] * seen[0]
+    if len(numbers) == 1:
+        return np.where(looks[0].rough, np.nan, ends - first)[:, None] * numbers[0]
     rough = np.array([look.rough for look in looks])
-    values = np.array(seen)
+    values = np.array(numbers)
     if rough.any():
         count = rough.sum(axis=0)
         values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
@@ -54,7 +57,7 @@ def added(looks: Sequence[Look], seen: list[np.ndarray], stopped: np.ndarray, en
 
 
 def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The mean of what grows or decays exponentially from a to b, neither below zero."""
+    """The mean of a quantity that grows or decays exponentially from a to b, both at least zero."""
     with np.errstate(all="ignore"):
         least = np.finfo(float).eps * np.maximum(a, b)
         ratio = np.maximum(b, least) / np.maximum(a, least)

@@ -1,4 +1,4 @@
-"""The compiled steps of a run, and what they take: the way on from a state, for all of its runs or for some beside it."""
+"""The compiled steps of a run with their inputs: for a batch of runs, and for trial steps of some of its runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from pfaffian.simulate.system import show
 class Loop:
     """A compiled simulation with its inputs.
 
-    when: steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.   due: period and phase
-    of each sampler, in steps.   threads: of a call.   tally: statistics, if any are kept: then each step is recorded for them.
+    when: times of steps and records.   series, hold: inputs, see `kernel.Rollout`.   p: (runs, np) parameters.
+    due: period and phase of each sampler, in steps.   threads: number of threads of a call.
+    tally: statistics of the run, if any; every step is then recorded for them.
     """
 
     simulation: Simulation
@@ -47,7 +48,7 @@ class Loop:
         return in_python(self.simulation.control) is not None
 
     def span(self, first: int, steps: int, last: bool = False) -> kernel.Span:
-        """Some steps of the run.   last: whether the last state is recorded."""
+        """The Span of `steps` steps of the run from step `first`.   last: whether the last state is recorded."""
         when = self.when
         return kernel.Span(when.start, when.step, steps, self.every, first, last, self.hold, when.stride, sampling=self.due)
 
@@ -59,25 +60,26 @@ class Loop:
         series = self.series[:, at] if self.series.ndim == 3 else self.series
         return self.rollout(x, series, self.p[at], self.span(first, steps, last), threads=self.threads, **so_far)
 
-    def beside(self, x: np.ndarray, some: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
-        """Steps of some runs that the run itself does not take, with the record at their end.
+    def beside(self, x: np.ndarray, runs: np.ndarray, *, first: int, steps: int, parts: int = 1) -> RolloutResult:
+        """Trial steps of some runs, which leave the run itself unchanged, with the record at their end.
 
-        x: (len(some), nx).   parts: of each step; first and steps count them.
+        x: (len(runs), nx) the states at step `first`.   runs: indices of the runs in the batch.
+        parts: number of substeps in each step; `first` and `steps` count substeps.
         """
         if len(x) == len(self.p) == 1:
             return self._alone(x, first, steps, parts)
-        series, p, whole = self.series, self.p, len(some) == len(self.p)
+        series, p, whole = self.series, self.p, len(runs) == len(self.p)
         span = self._in_parts(parts)._replace(first=first, steps=steps, every=first + steps, last=True)
-        own = series if whole or series.ndim == 2 else series[:, some]
-        return self.rollout(x, own, p if whole else p[some], span, threads=self.threads)
+        chosen = series if whole or series.ndim == 2 else series[:, runs]
+        return self.rollout(x, chosen, p if whole else p[runs], span, threads=self.threads)
 
     def _in_parts(self, parts: int) -> kernel.Span:
-        """Steps of the run in so many parts."""
+        """The Span of trial steps, with each step of the run divided into `parts` substeps."""
         when, due = self.when, [(period * parts, phase * parts) for period, phase in self.due]
         return kernel.Span(when.start, when.step / parts, 0, hold=self.hold, stride=when.stride * parts, sampling=due)
 
     def _alone(self, x: np.ndarray, first: int, steps: int, parts: int) -> RolloutResult:
-        """The same of a single run, whose calls take longer to prepare than to make."""
+        """Trial steps of a batch of one run, where preparing a call takes longer than the call: prepared calls are reused."""
         if parts not in self._prepared:
             buffers = Buffers(np.empty_like(x), self.series, self.p, np.zeros(1, np.int32), np.zeros(1, np.int64))
             self._prepared[parts] = InPlace(self.rollout, self._in_parts(parts), buffers, 1)
@@ -89,14 +91,14 @@ class Loop:
 
     @cached_property
     def _prepared(self) -> dict[int, InPlace]:
-        """Of a single run, by the parts of a step."""
+        """Prepared calls for a single run, by the number of substeps."""
         return {}
 
-    def q_and_v(self, k: int, x: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """[q; v; 0] (runs, nq + nv + 1) of the states x at step k, of these runs of the batch."""
+    def q_and_v(self, k: int, x: np.ndarray, runs: np.ndarray) -> np.ndarray:
+        """[q; v; 0] (len(runs), nq + nv + 1) of the states x of these runs at step k."""
         s = self.simulation
-        p = s.parameters(self.p[some], x) if s.system.other_state else self.p
+        p = s.parameters(self.p[runs], x) if s.system.other_state else self.p
         q, v = show(s.system, x, p, self.when.start + k * self.when.step)
-        found = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
-        found[:, : q.shape[1]], found[:, q.shape[1] : -1] = q, v
-        return found
+        q_v = np.zeros((len(x), q.shape[1] + v.shape[1] + 1))
+        q_v[:, : q.shape[1]], q_v[:, q.shape[1] : -1] = q, v
+        return q_v

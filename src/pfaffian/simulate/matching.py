@@ -1,7 +1,8 @@
 """Where a machine with fewer inputs than motions can move like its prototype: about a set point, and along a reference.
 
-What its inputs cannot give is the matching force btilde = Mbar v_dot + bbar, which `control.prototype_tracking` records. Two
-cases of it are known before a run: small errors about a set point, and a reference that is followed without error. [konz25 4.6]
+The matching force btilde = Mbar v_dot + bbar, which `control.prototype_tracking` records, is the one that the inputs cannot
+produce. It is known before a run in two cases: for small errors about a set point, and for a reference that is followed
+without error. [konz25 4.6]
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, symbols
 
 HOLDING = 1e-6
-"""Part of the accelerations without inputs that the inputs may leave at a set point."""
+"""Largest acceleration at a set point that counts as rest, relative to the accelerations without inputs."""
 
 FEASIBLE = 1e-6
-"""Part of the forces required by a reference that the inputs may lack."""
+"""Largest missing force along a feasible reference, relative to the forces that the reference requires."""
 
 
 class Matching(NamedTuple):
-    """Conditions under which small motions about a set point are those of the prototype, and what is left otherwise.
+    """Conditions under which small motions about a set point are those of the prototype, and the matching force otherwise.
 
         Lambda_K = Bp^T (M Mbar^-1 Kbar - K) = 0,   Lambda_D = Bp^T (M Mbar^-1 Dbar - D) = 0,   B^T Bp = 0      [konz25 (4.62)]
 
-    stiffness, damping: (k, nv) Lambda_K and Lambda_D, of displacements e along v, q - q_R = K e, and of their rates.
-    idle: (nv, k) Bp, motions on which no input does work, orthonormal in M.
-    carry: (nv, k) M Bp S, S = (Bp^T M Mbar^-1 M Bp)^-1: the matching force for each unit of lambda (4.58).
-    u: (nu,) inputs that hold the set point [N, N m].   v_names: of the velocities.
+    stiffness, damping: (k, nv) Lambda_K and Lambda_D, factors of displacements e along v, q - q_R = K e, and their rates.
+    idle: (nv, k) Bp, motions on which no input does work, orthonormal in the metric of M.
+    carry: (nv, k) M Bp S with S = (Bp^T M Mbar^-1 M Bp)^-1, the matching force for each unit of lambda (4.58).
+    u: (nu,) inputs that hold the set point [N, N m].   v_names: names of the velocities.
     """
 
     stiffness: np.ndarray
@@ -53,39 +54,39 @@ class Matching(NamedTuple):
     v_names: tuple[str, ...]
 
     def force(self, e: Any, e_dot: Any) -> np.ndarray:
-        """(nv,) matching force btilde = M Bp S (Lambda_K e + Lambda_D e_dot) of small errors, (nv,) each. [konz25 (4.62)]"""
+        """(nv,) matching force btilde = M Bp S (Lambda_K e + Lambda_D e_dot) for small errors (nv,). [konz25 (4.62)]"""
         return self.carry @ (self.stiffness @ np.asarray(e, dtype=float) + self.damping @ np.asarray(e_dot, dtype=float))
 
 
 def matching(
     m: Mechanism, pairs: Sequence[Pair], q: Any = None, *, u: Any = None, t: float = 0.0, parameters: Any = None
 ) -> Matching:
-    """The matching conditions of a prototype about a set point, where all approaches agree. [konz25 (4.62)]
+    """The matching conditions of a prototype about a set point, which are the same for all approaches. [konz25 (4.62)]
 
         Lambda_K = Bp^T (M Mbar^-1 Kbar - K) = 0,   Lambda_D = Bp^T (M Mbar^-1 Dbar - D) = 0,   B^T Bp = 0
 
-    If they hold, the inputs can make small motions about the set point those of the prototype. For a machine with constraints,
-    M, D, K and B are those of the motions that the constraints leave free.
+    If they hold, the inputs can make small motions about the set point equal to those of the prototype. For a machine with
+    constraints, M, D, K and B are those of the motions that the constraints leave free.
 
     Args:
         m: the mechanism.
-        pairs: of bodies, with the inertia, damping and stiffness of the prototype, made by `control.pair`.
+        pairs: pairs of bodies with the inertia, damping and stiffness of the prototype, made by `control.pair`.
         q: (nq,) or {name: number}, the set point, on the constraints; neutral if None.
-        u: (nu,) or {name: number}, inputs that hold it [N, N m]; found if None.
+        u: (nu,) or {name: number}, inputs that hold the set point [N, N m]; computed if None.
         t: time [s].
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
     Returns:
-        stiffness, damping: (k, nv) Lambda_K and Lambda_D, of displacements e along v, q - q_R = K e, and of their rates.
-        idle: (nv, k) Bp, motions on which no input does work, orthonormal in M.
+        stiffness, damping: (k, nv) Lambda_K and Lambda_D, factors of displacements e along v, q - q_R = K e, and their rates.
+        idle: (nv, k) Bp, motions on which no input does work, orthonormal in the metric of M.
         carry: (nv, k) M Bp S with S = (Bp^T M Mbar^-1 M Bp)^-1, the matching force for each unit of lambda (4.58).
-        u: (nu,) inputs that hold the set point [N, N m].   v_names: of the velocities.
+        u: (nu,) inputs that hold the set point [N, N m].   v_names: names of the velocities.
         force(e, e_dot): (nv,) the matching force of small errors.
-    Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; a state off the
-    constraints, or where a force has no derivative; a joint with a distribution.
+    Raises ModelError: no inputs hold the set point; the prototype has no inertia against some motion; the set point is off the
+    constraints, or a force has no derivative there; a joint has a distribution.
 
     Example:
-        A cart pushes a box through a spring of 3 N/m. A prototype that has twice the box's mass on the same spring is out of
-        reach of the one motor, the machine itself is not:
+        A cart pushes a box through a spring of 3 N/m. The one motor cannot match a prototype with twice the box's mass on the
+        same spring; it does match the machine itself:
 
         >>> import numpy as np, pfaffian as pf
         >>> from pfaffian import control
@@ -106,8 +107,8 @@ def matching(
     x = linearise(m, q0, None, inputs, t=t, parameters=p0)
     k = sum(name.startswith("d") for name in x.states)
     K_r, D_r, B = -x.A[k:, :k], -x.A[k:, k:], x.B[k:, :n]
-    M, Mbar, Dbar, Kbar, left = (np.array(f) for f in _parts(m, pairs).call([q0, p0]))
-    Z_q, Z_v = left @ x.dq[:, :k], x.dv[:, k:]
+    M, Mbar, Dbar, Kbar, inverse_K = (np.array(f) for f in _parts(m, pairs).call([q0, p0]))
+    Z_q, Z_v = inverse_K @ x.dq[:, :k], x.dv[:, k:]
     inertia = Z_v.T @ Mbar @ Z_v
     values = np.linalg.eigvalsh(inertia)
     if not values[0] > RANK_TOLERANCE**2 * values[-1]:
@@ -122,15 +123,15 @@ def matching(
 
 
 def _holding(m: Mechanism, q: np.ndarray, t: float, p: np.ndarray) -> np.ndarray:
-    """(nu,) the smallest inputs of the motors that hold q. Raises ModelError: none do."""
+    """(nu,) the smallest inputs of the motors that hold q. Raises ModelError: no inputs hold it."""
     x, n = linearise(m, q, None, None, t=t, parameters=p), len(m.actuators)
     k = sum(name.startswith("d") for name in x.states)
     B, a = x.B[k:, :n], x.drift[k:]
     u = np.zeros(m.nu)
     u[:n] = np.linalg.lstsq(B, -a, rcond=RANK_TOLERANCE)[0]
-    left = a + B @ u[:n]
-    if np.linalg.norm(left) > HOLDING * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HOLDING):
-        moves = mainly(x.dv[:, k:] @ left, m.v_names)
+    acceleration = a + B @ u[:n]
+    if np.linalg.norm(acceleration) > HOLDING * max(np.linalg.norm(a), np.linalg.norm(B, axis=0).max(initial=0.0) * HOLDING):
+        moves = mainly(x.dv[:, k:] @ acceleration, m.v_names)
         raise ModelError(f"matching: no inputs of {m.name!r} hold this set point, it accelerates along {moves}; take another")
     return u
 
@@ -145,12 +146,12 @@ def _parts(m: Mechanism, pairs: tuple[Pair, ...]) -> ca.Function:
 
 
 class Feasibility(NamedTuple):
-    """Whether the inputs can give the accelerations of a reference, at every instant.
+    """Whether the inputs can produce the accelerations of a reference at every instant.
 
-    time: (times,) [s].   u: (times, nu) inputs that come nearest [N, N m].
-    force: (times, nv) what is left, W (v_dot - v_R_dot): the matching force without error.   size: (times,) [of force]
-        largest part of W v_R_dot, W a and W S u, the forces among which that is.
-    lacking: (times, nv) accelerations v_R_dot - v_dot that no input gives.   v_names: of the velocities.
+    time: (times,) [s].   u: (times, nu) inputs that come nearest to the reference [N, N m].
+    force: (times, nv) missing force W (v_dot - v_R_dot), the matching force without error.
+    size: (times,) [as force] largest entry of W v_R_dot, W a and W S u, the forces to compare the missing force with.
+    lacking: (times, nv) accelerations v_R_dot - v_dot that no input produces.   v_names: names of the velocities.
     """
 
     time: np.ndarray
@@ -162,27 +163,30 @@ class Feasibility(NamedTuple):
 
     @property
     def worst(self) -> int:
-        """Index into `time` where the most is left."""
+        """Index into `time` of the largest missing force."""
         return int(np.argmax(np.abs(self.force).max(axis=1)))
 
     @property
     def feasible(self) -> bool:
-        """Whether what is left is rounding relative to the forces that the reference requires."""
+        """Whether the missing force is rounding relative to the forces that the reference requires."""
         return bool(np.abs(self.force).max() <= FEASIBLE * max(self.size.max(), 1e-300))
 
     def __str__(self) -> str:
         if self.feasible:
-            return f"feasible: at most {np.abs(self.force).max():.2g} of {self.size.max():.3g} is left to the inputs"
+            return f"feasible: the missing force is at most {np.abs(self.force).max():.2g} of {self.size.max():.3g}"
         i = self.worst
         most = np.abs(self.force[i]).max()
         moves = mainly(self.lacking[i], self.v_names)
-        return f"infeasible: at t = {self.time[i]:.6g} s no input gives the acceleration of {moves}, {most:.3g} is left"
+        return (
+            f"infeasible: at t = {self.time[i]:.6g} s no input produces the acceleration of {moves}; the missing force is "
+            f"{most:.3g}"
+        )
 
     def check(self) -> None:
-        """Raise ModelError: the reference is infeasible, with where and along which motion."""
+        """Raise ModelError if the reference is infeasible, naming the instant and the motion."""
         if not self.feasible:
             raise ModelError(
-                f"the reference is {self}; plan one by a flat output (pvtol_reference, quadcopter_reference), or give the "
+                f"the reference is {self}; plan one from a flat output (pvtol_reference, quadcopter_reference), or give the "
                 "machine an input there"
             )
 
@@ -190,27 +194,29 @@ class Feasibility(NamedTuple):
 def feasibility(
     m: Mechanism, reference: Reference, times: Any, *, pairs: Sequence[Pair] | None = None, parameters: Any = None
 ) -> Feasibility:
-    """What the inputs cannot give along a reference that is followed without error. [konz25 (4.60)]
+    """Whether the inputs can make a machine follow a reference without error, and which force is missing. [konz25 (4.60)]
 
         lambda = -Bp^T (M v_R_dot + b)
 
-    A prototype of any approach requires v_R_dot there, bbar = -Mbar v_R_dot; so only a reference that leaves nothing can be
-    followed, whatever numbers the prototype has.
+    On the reference, the prototype of any approach requires v_R_dot, bbar = -Mbar v_R_dot. So the machine can follow
+    only a reference without missing force, whatever the parameters of the prototype.
 
     Args:
         m: the mechanism.
-        reference: of the whole configuration, on the constraints, a function of time, such as `control.polynomial`.
+        reference: the whole configuration as a function of time, on the constraints, such as `control.polynomial`.
         times: (times,) instants to check [s].
-        pairs: of a prototype (`control.pair`), in whose metric W = Mbar the inputs come nearest; None: W = M.
+        pairs: pairs of a prototype (`control.pair`), in whose metric W = Mbar the inputs come nearest; None: W = M.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
     Returns:
-        u: (times, nu) inputs that come nearest [N, N m].
-        force: (times, nv) what they leave, W (v_dot - v_R_dot): the matching force without error.
-        size: (times,) the largest entry of W v_R_dot, W a and W S u, the forces to compare that with.
-        lacking: (times, nv) accelerations v_R_dot - v_dot that no input gives.   time, v_names: of these.
-        feasible: whether what is left is rounding; worst: the index of the time where most is left; check(): raises ModelError
-        if infeasible. Printing it says so in words.
-    Raises ModelError: a reference of inputs of the run, of another size, or undefined at one of the times; no actuators.
+        u: (times, nu) inputs that come nearest to the reference [N, N m].
+        force: (times, nv) missing force W (v_dot - v_R_dot), the matching force without error.
+        size: (times,) the largest entry of W v_R_dot, W a and W S u, the forces to compare the missing force with.
+        lacking: (times, nv) accelerations v_R_dot - v_dot that no input produces.
+        time, v_names: the instants, and the names of the velocities.
+        feasible: whether the missing force is rounding; worst: index of the instant with the largest one; check(): raises
+        ModelError if the reference is infeasible. Printing the result states it in words.
+    Raises ModelError: the reference depends on inputs of the run, has the wrong size or is undefined at one of the times; the
+    mechanism has no actuators.
 
     Example:
         An actuated box of 2 kg moves by 1 m within 1 s; its acceleration after 0.25 s is 5.625 m/s^2:
@@ -227,7 +233,7 @@ def feasibility(
     at, p = np.atleast_1d(floats(times, "feasibility: times")), parameter_values(m, parameters)[0]
     if reference.w_names:
         raise ModelError(
-            "feasibility: a sampled reference is known in a run only; give a function of time, e.g. polynomial(...)"
+            "feasibility: a sampled reference is known only during a run; give a function of time, e.g. polynomial(...)"
         )
     if not m.actuators:
         raise ModelError(f"feasibility: {m.name!r} has no actuators; see actuate_all")
@@ -251,7 +257,7 @@ def feasibility(
     if not (np.isfinite(force).all() and np.isfinite(inputs).all()):
         i = int(np.argmin(np.isfinite(force).all(axis=1)))
         raise ModelError(
-            f"feasibility: the reference, or the machine there, is undefined at t = {at[i]:.6g} s, or no configuration"
+            f"feasibility: at t = {at[i]:.6g} s the reference is undefined or no configuration, or the machine is undefined"
         )
     u_all = np.zeros((len(at), m.nu))
     u_all[:, : inputs.shape[1]] = inputs

@@ -1,9 +1,9 @@
 """The momenta that a floating machine conserves: along the slides of its first joint, and about its mass centre.
 
-They are those of a reduction by the first joint (`simulate.reduction`). Where the joint slides they are taken in a frame that
-moves with the mass centre, so that no digit is lost far from the origin or at high speed. Weight changes them at a known rate.
-Whether anything else does is found from the forces, inputs and constraints at the first joint: those between bodies cancel
-there, at a few random states and so everywhere, unless a function of the caller's chooses between cases.
+They are those of a reduction by the first joint (`simulate.reduction`). If the joint slides, they are computed in a frame that
+moves with the mass centre, so that no digits are lost far from the origin or at high speed. Weight changes them at a known
+rate. Whether anything else changes them is decided by the forces, inputs and constraints along the first joint, where those
+between bodies cancel. This is tested at a few random states and then holds at all, unless a user's function has branches.
 """
 
 from __future__ import annotations
@@ -40,12 +40,16 @@ from pfaffian.terms.reduction import (
 from pfaffian.terms.terms import Terms, symbols
 
 STATES = 3
-"""Random states at which the forces between bodies have to cancel."""
+"""Number of random states at which the forces between bodies must cancel."""
 
 
 class Momenta(NamedTuple):
-    """names, units: of the momenta.   v_units: of the velocities along them.   conserved: (k,) whether weight alone changes it.
-    f: (q, v, t, p) -> the momenta, their rates due to weight, and lower bounds of the inertias along them, (k, 1) each."""
+    """Functions that compute the k momenta along the first joint.
+
+    names, units: of the momenta.   v_units: units of the velocities along them.
+    conserved: (k,) whether nothing but weight changes the momentum.
+    f: (q, v, t, p) -> the momenta, their rates due to weight, and lower bounds of the inertias along them, (k, 1) each.
+    """
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -55,11 +59,11 @@ class Momenta(NamedTuple):
 
     @property
     def pushed(self) -> np.ndarray:
-        """Those that something else changes too."""
+        """Indices of the momenta that something other than weight changes."""
         return np.flatnonzero(~self.conserved)
 
     def at(self, x: np.ndarray, p: np.ndarray, t: float) -> list[np.ndarray]:
-        """The results of f, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and p (runs, np)."""
+        """The three outputs of f, (runs, k) each, at x (runs, nq + nv or more) [q; v; ...] and parameters p (runs, np)."""
         nq, nv, given = self.f.size1_in(0), self.f.size1_in(1), [np.empty((len(x), len(self.names))) for _ in range(3)]
         buffer, evaluate = self.f.buffer()
         for run, (state, at_joint) in enumerate(zip(x, p, strict=True)):
@@ -73,10 +77,10 @@ class Momenta(NamedTuple):
 
 @remembered(64)
 def momenta_of(s: Simulation) -> Momenta | None:
-    """The momenta along a first joint that is a group, if it is free or some of them are conserved; else None.
+    """The momenta along a first joint that is a group, if the joint is free or conserves some of them; otherwise None.
 
-    None also for a reduced system, which has them in its state, for parameters that change during the run, and if the first
-    joint moves inertia that belongs to no body.
+    None also for a reduced system, whose state contains these momenta; for parameters that change during the run; and for a
+    first joint that moves inertia that belongs to no body.
     """
     m = s.mechanism
     if s.system.inertia is not None or s.changing.names:
@@ -84,29 +88,30 @@ def momenta_of(s: Simulation) -> Momenta | None:
     with suppress(ModelError):
         first = first_joint(m)
         if _plain(m, first):
-            found = _along(m, first)
-            return found if first.kind.name == "free" or found.conserved.any() else None
+            along = _along(m, first)
+            return along if first.kind.name == "free" or along.conserved.any() else None
     return None
 
 
 def _plain(m: Mechanism, first: Joint) -> bool:
-    """Whether all momentum along the first joint is that of bodies."""
+    """Whether bodies alone contribute to the momentum along the first joint: no armature, screw, mimic joint or given pose."""
     if first.distribution is not None or first.kind.screws or not first.armature.is_zero():
         return False
     return not any(j.pose is not None or (j.mimic and first.name in j.mimic.joints) for j in m.joints)
 
 
 def _along(m: Mechanism, first: Joint) -> Momenta:
+    """The Momenta along the first joint of a mechanism."""
     T, entries = symbols(m), indices(m, (first.name,))
     k, frame = T.kinematics, translation(T.kinematics, first)
     n, moved = len(frame.entries) if frame else 0, carries(k, first)
-    found = about_mass_centre(still_in(T, frame), first, frame) if frame else in_first_joint(T, first.name)
+    momentum = about_mass_centre(still_in(T, frame), first, frame) if frame else in_first_joint(T, first.name)
     rate = ca.SX(len(entries), 1)
     if frame:
-        found[:n, 0] = frame.R @ momenta(T)[frame.entries, 0]
+        momentum[:n, 0] = frame.R @ momenta(T)[frame.entries, 0]
         rate[:n, 0] = frame.mass * frame.pull(m.gravity)
     inertia = ca.vertcat(*[moved.mass] * n, *[ca.trace(moved.I)] * (len(entries) - n))
-    outputs = [ca.densify(x) for x in (found, rate, inertia)]
+    outputs = [ca.densify(x) for x in (momentum, rate, inertia)]
     f = ca.Function("momenta", [T.q, T.v, T.t, m.p_symbols], outputs)
     v_units = tuple(m.v_units[i] for i in entries)
     units = tuple(f"{force_unit(unit)} s" for unit in v_units)
@@ -115,31 +120,31 @@ def _along(m: Mechanism, first: Joint) -> Momenta:
 
 
 def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
-    """(k,) whether something else than weight along the slides changes each momentum."""
+    """(k,) whether anything but weight along the slides changes each momentum."""
     m, k, entries = T.mechanism, T.kinematics, indices(T.mechanism, (first.name,))
-    random, found = np.random.default_rng(61), np.zeros(len(entries), dtype=bool)
+    random, pushed = np.random.default_rng(61), np.zeros(len(entries), dtype=bool)
     states = [somewhere(m, random) for _ in range(STATES)]
     for F, size in _causes(T, frame):
         at_joint = ca.sparsify(F[entries, :])
         if not at_joint.nnz():
             continue
-        seen = ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(at_joint)])
-        f = ca.Function("pushed", [T.q, T.v, T.t, m.p_symbols], [ca.densify(seen), ca.densify(size)])
+        rates = ca.horzcat(*[push(k, first, frame, x) for x in ca.horzsplit(at_joint)])
+        f = ca.Function("pushed", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rates), ca.densify(size)])
         if branches(f):
-            found[sorted(set(ca.sparsify(seen).row()))] = True
+            pushed[sorted(set(ca.sparsify(rates).row()))] = True
             continue
         for state in states:
-            there, beside = (np.array(x) for x in f(*state))
-            found |= ~(np.abs(there) <= NOTHING * beside).all(axis=1)
-    return found
+            rate, force = (np.array(x) for x in f(*state))
+            pushed |= ~(np.abs(rate) <= NOTHING * force).all(axis=1)
+    return pushed
 
 
 def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
-    """Forces and constraint rows (nv, n), with the size of each (1, n)."""
+    """Forces and constraint rows (nv, n) that may change a momentum, each with the size (1, n) of its columns."""
     m, k = T.mechanism, T.kinematics
     across = frame.across(m.gravity) if frame else m.gravity
     if not across.is_zero():
-        everything = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
-        yield weight(k, across), everything
+        total_weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
+        yield weight(k, across), total_weight
     for F in (*named_forces(k).values(), T.B, *(target_rows(k, c).A.T for c in m.ideal)):
         yield F, ca.horzcat(ca.SX(1, 0), *[ca.norm_2(x) for x in ca.horzsplit(F)])

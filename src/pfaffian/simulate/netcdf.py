@@ -1,4 +1,4 @@
-"""Results to and from NetCDF 4 files, with a digest at the end that tells whether a file is still what was written."""
+"""Results to and from NetCDF 4 files, with a digest at the end of the file that reveals any change since it was written."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pfaffian.formats.file import as_path
 from pfaffian.output.whole_file import write_whole
 
 SEAL = b"\npfaffian sha256 "
-"""Follows the HDF5 data, where HDF5's readers do not look; then comes the sha256 of all before it, in hexadecimals."""
+"""Marks the end of the HDF5 data. HDF5 readers ignore it and the sha256 that follows, of all bytes before, in hexadecimal."""
 
 CHUNK = 4 << 20
-"""Approximate number of bytes under one HDF5 checksum."""
+"""Approximate size [bytes] of the blocks that each have an HDF5 checksum."""
 
 
 def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
-    """Write a result to a NetCDF 4 file, which is whole or absent.
+    """Write a result to a NetCDF 4 file; the file is complete, or there is none.
 
-    The file is made in memory first, because HDF5 does not survive a disk that fills up while it writes. Every array has HDF5's
-    checksum for readers of any kind, and the whole file a sha256 for `read_netcdf`.
+    The file is built in memory first, because HDF5 does not survive a disk that fills up during writing. Every array has an
+    HDF5 checksum, which any reader can check, and the whole file has a sha256 for `read_netcdf`.
 
     Args:
         result: a Dataset, as `run` returns it.
-        path: of the file.
-    Raises ModelError: result is no Dataset.
+        path: path of the file.
+    Raises ModelError: result is not a Dataset.
     Raises RunError: the file cannot be written.
 
     Example:
@@ -56,7 +56,7 @@ def write_netcdf(result: xr.Dataset, path: str | Path) -> None:
 
 
 def _encoding(x: xr.Variable) -> dict[str, Any]:
-    """Checksums for arrays of numbers, in chunks along the first axes."""
+    """Encoding of an array: numbers are stored with checksums, in chunks along the first axes."""
     if x.dtype.kind not in "fiub" or not x.size:
         return {}
     chunk: list[int] = []
@@ -68,13 +68,13 @@ def _encoding(x: xr.Variable) -> dict[str, Any]:
 
 
 def read_netcdf(path: str | Path) -> xr.Dataset:
-    """Read a result back into memory from a file of `write_netcdf`, and check that nothing in it has changed.
+    """Read a result from a file of `write_netcdf` into memory, and check that the file has not changed.
 
     Args:
-        path: of the file.
+        path: path of the file.
     Returns:
         The Dataset that was written.
-    Raises RunError: the file cannot be read, or is not what `write_netcdf` wrote.
+    Raises RunError: the file cannot be read, was not written by `write_netcdf`, or has changed since.
 
     Example:
         >>> import tempfile

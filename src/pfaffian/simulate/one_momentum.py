@@ -1,13 +1,13 @@
-"""A machine that several joints carry together, at one value of its total momentum: the state is without that momentum.
+"""A machine that several joints carry together, at one value of its total momentum, which the state does not contain.
 
-The momentum of all bodies along the common motions is a constant, mu about the origin of the world. What the state of
-`pf.reduce` has in its place follows from mu and q: as the momenta of the base are seen from a frame that moves with the mass
-centre and turn about a point of the base,
+The momentum of all bodies along their common motions is a constant, mu about the origin of the world. The momenta of the base
+in the state of `pf.reduce` follow from mu and q. They are relative to a frame that moves with the mass centre, and their turns
+are about a point of the base, so that
 
     pi_turn = mu_turn - w . (point x P) - Y_turn^T M e V,        P = mu along the slides,   V = P / mass,
 
-Y_turn being the turns about that point, of angular velocity w, and e V the machine moving along with V. [chhabra14 section 3.3,
-for one first joint; terms/common_motion.py makes one of several]
+where Y_turn are the turns about that point with the angular velocity w, and e V is a translation of the machine with V.
+[chhabra14 section 3.3, for one first joint; terms/common_motion.py makes one of several]
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 def checked_momentum(m: Mechanism, common: CommonMotion, momentum: Any) -> tuple[float, ...]:
-    """The momentum (k,) that is given for the common motions. Raises ModelError: its size, or it is not conserved."""
+    """The given momentum (k,) along the common motions. Raises ModelError: it has the wrong size, or is not conserved."""
     mu = floats(momentum, f"momentum of {m.name!r}")
     if mu.shape != (len(common.twists),):
         needed = ", ".join(common.names)
         raise ModelError(f"momentum: {len(common.twists)} numbers are needed for {m.name!r} ({needed}), got {mu.size}")
-    found = symmetry(m)
-    ours = [x for x, _ in found.broken if x.joint == found.joint]
-    pushing = [name for name, along in found.driven.items() if any(x.joint == found.joint for x in along)]
-    if ours or pushing:
-        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in found.broken if x in ours)
+    symmetries = symmetry(m)
+    broken_motions = [x for x, _ in symmetries.broken if x.joint == symmetries.joint]
+    pushing = [name for name, along in symmetries.driven.items() if any(x.joint == symmetries.joint for x in along)]
+    if broken_motions or pushing:
+        broken = "; ".join(f"{x.label}: {', '.join(why)}" for x, why in symmetries.broken if x in broken_motions)
         why = f"input {pushing[0]!r} changes it" if pushing else broken
         raise ModelError(
-            f"reduce: the momentum of {m.name!r} is not conserved ({why}); leave momentum out: the state then holds it as it "
-            "changes"
+            f"reduce: the momentum of {m.name!r} is not conserved ({why}); leave momentum out: the state "
+            "then contains it as it changes"
         )
     return tuple(mu.tolist())
 
 
 def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float]) -> System:
-    """The reduced system of several joints, at one momentum, state [q; momentum of all else].   momentum: (k,), as checked."""
+    """The reduced system of several joints at one momentum, with the state [q; other momenta].   momentum: (k,), checked."""
     m = system.mechanism
     group = common.entries(symbols(m).kinematics.tree)
     rest = [i for i in range(m.nv) if i not in group]
-    left = [*range(m.nq), *(m.nq + i for i in rest)]
+    remaining = [*range(m.nq), *(m.nq + i for i in rest)]
     q, pi = system.parts
 
     def full(x: ca.SX) -> ca.SX:
         out = ca.SX(m.nq + m.nv, 1)
-        out[left, 0] = x
-        out[[m.nq + i for i in group], 0] = _seen(
+        out[remaining, 0] = x
+        out[[m.nq + i for i in group], 0] = _base_momenta(
             Terms(m, x[: m.nq, 0], ca.SX(m.nv, 1), ca.SX(m.nu, 1), ca.SX(0)), common, momentum
         )
         return out
 
     def rate(T: Terms, motion: Motion, x: ca.SX) -> Any:
-        return ca.SX(system.rate(T, motion, full(x)))[left, 0]
+        return ca.SX(system.rate(T, motion, full(x)))[remaining, 0]
 
     assert system.signals is not None
     signals = system.signals
@@ -78,7 +78,7 @@ def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float])
         system,
         name="[q; reduced momentum] at one momentum",
         parts=tuple(x for x in (q, StatePart(pi.name, _of(pi.names, rest), _of(pi.units, rest))) if x.names),
-        enter=lambda T: ca.SX(system.enter(T))[left, 0],
+        enter=lambda T: ca.SX(system.enter(T))[remaining, 0],
         show=lambda x, t: system.show(full(x), t),
         rate=rate,
         project=lambda x, t: ca.vertcat(normalise(m, x[: m.nq, 0]), x[m.nq :, 0]),
@@ -91,11 +91,12 @@ def at_momentum(system: System, common: CommonMotion, momentum: Sequence[float])
 
 
 def _of(names: Sequence[str], entries: Sequence[int]) -> tuple[str, ...]:
+    """Some of the names."""
     return tuple(names[i] for i in entries)
 
 
-def _seen(T: Terms, common: CommonMotion, momentum: Sequence[float]) -> ca.SX:
-    """(k, 1) the momentum about the origin, as the state of the reduced system has it at T.q."""
+def _base_momenta(T: Terms, common: CommonMotion, momentum: Sequence[float]) -> ca.SX:
+    """(k, 1) the momenta of the base in the state of the reduced system at T.q, for a momentum about the origin."""
     k, n, mu = T.kinematics, common.slides, np.array(momentum)
     frame = translation_of_all(k, common)
     if frame is None:
@@ -107,16 +108,16 @@ def _seen(T: Terms, common: CommonMotion, momentum: Sequence[float]) -> ca.SX:
 
 
 def _check_values(system: System, common: CommonMotion, p: np.ndarray) -> None:
-    """Raise ModelError where parameters (runs, np) break what holds near the defaults."""
+    """Raise ModelError if the momentum is not conserved at parameters (runs, np), although it is near the defaults."""
     m = system.mechanism
     if system.check:
         system.check(p)
     T = symbols(m)
     pushes = changes_of(T, common.fields(T.kinematics))
     for words, at, _ in other_values(m, p):
-        by = [cause for cause, some in zip(pushes.causes, changing(pushes, at).T, strict=True) if some.any()]
+        by = [cause for cause, changed in zip(pushes.causes, changing(pushes, at).T, strict=True) if changed.any()]
         if by:
             raise ModelError(
                 f"{words}the momentum of {reprs.listed(common.joints)} of {m.name!r} is not conserved: {', '.join(by)} "
-                "changes it, which near the defaults it does not; run reduce(m) without momentum"
+                "changes it, although it does not near the defaults; run reduce(m) without momentum"
             )

@@ -1,4 +1,4 @@
-"""Events of a run: passages of singular configurations, changes of rank."""
+"""Passages of a run through singular configurations, and changes of rank."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 NEAR = 0.02
-"""Regularity below which a minimum counts as a singular passage."""
+"""Regularity below which a minimum of the regularity counts as a singular passage."""
 
 
 class Passage(NamedTuple):
-    """time: [s] of the smallest regularity.   regularity: there.   ranks: recorded before, at and after."""
+    """A passage through a singular configuration, or a change of rank.
+
+    time: [s] instant of the smallest regularity.   regularity: [1] at that instant.
+    ranks: ranks recorded before, at and after it.
+    """
 
     time: float
     regularity: float
@@ -26,14 +30,14 @@ class Passage(NamedTuple):
 
 
 def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
-    """Times at which one run came closest to losing rank, and recorded changes of rank, in order.
+    """The instants at which a run came closest to losing rank, and its recorded changes of rank, in order.
 
     Args:
-        result: of one run with constraints, recorded often enough to see the passage (`every` = 1 is best).
+        result: the result of one run with constraints, recorded often enough to resolve the passage (`every` = 1 is best).
         near: regularity [1] below which a minimum counts.
     Returns:
-        list of (time [s], regularity there, ranks recorded before, at and after).
-    Raises ModelError: a batch, or a result without constraints.
+        list of Passage: time [s], regularity at that time, and the ranks recorded before, at and after it.
+    Raises ModelError: the result is a batch, or of a mechanism without constraints.
 
     Example:
         A bead on two crossing wires, x y = 0, passes the crossing after 0.5 s:
@@ -57,5 +61,5 @@ def singular_passages(result: xr.Dataset, near: float = NEAR) -> list[Passage]:
     inner = np.arange(1, len(t) - 1)
     dips = inner[(r[inner] < near) & (r[inner] <= r[inner - 1]) & (r[inner] < r[inner + 1])]
     changes = inner[rank[inner] != rank[inner - 1]]
-    found = sorted(set(dips) | set(changes))
-    return [Passage(float(t[i]), float(r[i]), (int(rank[i - 1]), int(rank[i]), int(rank[i + 1]))) for i in found]
+    instants = sorted(set(dips) | set(changes))
+    return [Passage(float(t[i]), float(r[i]), (int(rank[i - 1]), int(rank[i]), int(rank[i + 1]))) for i in instants]

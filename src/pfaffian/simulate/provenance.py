@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, the source of the library, the processor."""
+"""The origin of a result: versions, the source files of the library, and the processor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 @cache
 def machine() -> dict[str, str]:
-    """Versions, sources and processor behind a result.
+    """Versions, source files and processor that produce a result.
 
-    source_sha256: of the library's files as they are.   commit: of the checkout that contains them, if there is one.
+    source_sha256: digest of the library's files.   commit: commit of the checkout that contains them, if there is one.
     """
     cpu = processor()
     commit = checked_out(Path(__file__).resolve().parents[3])
@@ -38,7 +38,7 @@ def machine() -> dict[str, str]:
 
 
 def checked_out(folder: Path) -> str | None:
-    """The commit of a checkout of this library, None if the folder is none. It is read from files; git is not run."""
+    """The commit of a checkout of this library, None if the folder is not a checkout. Read from files, without running git."""
     try:
         if 'name = "pfaffian"' not in (folder / "pyproject.toml").read_text(encoding="utf-8"):
             return None
@@ -55,7 +55,7 @@ def checked_out(folder: Path) -> str | None:
 
 
 def _resolved(ref: str, *places: Path) -> str | None:
-    """The commit of a branch: in a file of its own, or among the packed refs."""
+    """The commit of a branch, from its file or from the packed refs; None if neither has it."""
     for place in places:
         if (place / ref).is_file():
             return (place / ref).read_text(encoding="utf-8").strip()

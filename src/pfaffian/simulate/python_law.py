@@ -1,4 +1,4 @@
-"""A law in plain Python within runs: it is called between the compiled steps, after its sensors and all modes."""
+"""A law in plain Python within runs: called between the compiled steps, after its sensors and all modes are evaluated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pfaffian.simulate.system import show
 
 @remembered(64)
 def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
-    """What is compiled of the instants: a loop whose steps change nothing, with the samplers that would be in the run's."""
+    """A compiled loop whose steps change nothing, with the samplers that are otherwise part of the run's own loop."""
     return kernel.compile_rollout(
         lambda: s.traced.between, backend=backend, lanes=lanes, strict=strict, key=f"{s.key} between the steps"
     )
@@ -31,9 +31,10 @@ def _sampled(s: Simulation, backend: Backend, lanes: int, strict: bool) -> kerne
 
 @dataclass(eq=False)
 class PythonLaw:
-    """A law in Python, with all that is sampled, and the messages of the runs in which it failed.
+    """A law in Python with the samplers of its run, and the messages of the runs in which the law failed.
 
-    due: period and phase in steps of each sampler.   due_law: the same of the law.   messages: run -> why it stopped.
+    due: period and phase of each sampler, in steps.   due_law: period and phase of the law, in steps.
+    messages: run -> why it stopped.
     """
 
     loop: Loop
@@ -45,23 +46,24 @@ class PythonLaw:
 
     @property
     def what(self) -> str:
-        """The law's name in messages."""
+        """The name of the law in messages."""
         assert self.part.python is not None
         return f"the law in Python, {reprs.function(self.part.python)}"
 
     def until(self, k: int) -> int:
-        """Steps from k to the next one at which something is sampled or the law is due."""
+        """Number of steps from k to the next step at which a sampler or the law is due."""
         return min(phase - k if k < phase else period - (k - phase) % period for period, phase in (*self.due, self.due_law))
 
     def is_due(self, k: int) -> bool:
+        """Whether a sampler or the law is due at step k."""
         return any(_is_due(when, k) for when in (*self.due, self.due_law))
 
     def answered(
         self, x: np.ndarray, k: int, status: np.ndarray, stopped: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States (runs, nx), status and stopped after the samplers and the law at step k, as far as these are due.
+        """States (runs, nx), status and stopped after the samplers and the law that are due at step k.
 
-        Runs in which the law fails stop, with their message in `messages`.
+        Runs in which the law fails are stopped, and their message is added to `messages`.
         """
         if any(_is_due(when, k) for when in self.due):
             loop = self.loop
@@ -81,10 +83,11 @@ class PythonLaw:
         return x, status, stopped
 
     def _time(self, k: int) -> float:
+        """Time of step k [s]."""
         return self.loop.when.start + k * self.loop.when.step
 
     def _inputs(self, x: np.ndarray, k: int, status: np.ndarray) -> np.ndarray:
-        """(runs, nu) what the law answers. A call that fails stops all runs, a number that is not finite its own run."""
+        """(runs, nu) inputs from the law. A call that fails stops all runs, a number that is not finite only its own run."""
         s, t = self.loop.simulation, self._time(k)
         p, d = s.parameters(np.broadcast_to(self.loop.p, (len(x), self.loop.p.shape[1])), x), x[:, s.nx - s.layout.size :]
         due_law = s.layout.of(self.part).slots.given.start
@@ -101,11 +104,11 @@ class PythonLaw:
         return u
 
     def _called(self, t: float, given: list[Any], shape: tuple[int, int]) -> np.ndarray:
-        """The function's answer. Of a single run nothing has an axis of runs."""
-        one = shape[0] == 1
+        """(runs, nu) inputs that the function returns. For a single run its arguments and u have no axis of runs."""
+        single = shape[0] == 1
 
         def of_run(a: np.ndarray) -> np.ndarray:
-            return np.array(a[0] if one else a)
+            return np.array(a[0] if single else a)
 
         arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
         assert self.part.python is not None
@@ -114,19 +117,20 @@ class PythonLaw:
             u = np.asarray(answer, dtype=float)
         except (TypeError, ValueError):
             raise ModelError(f"{self.what} gives {brief(answer)}: numbers are needed") from None
-        if u.shape != shape[one:]:
-            each = "" if one else ", a row for each run"
-            raise ModelError(f"{self.what} gives u of shape {u.shape}: {shape[one:]} is needed{each}")
+        if u.shape != shape[single:]:
+            each = "" if single else ", a row for each run"
+            raise ModelError(f"{self.what} gives u of shape {u.shape}: {shape[single:]} is needed{each}")
         return u.reshape(shape)
 
 
 def _is_due(when: tuple[int, int], k: int) -> bool:
+    """Whether a sampler with this period and phase, in steps, is due at step k."""
     period, phase = when
     return k >= phase and (k - phase) % period == 0
 
 
 def python_law_of(loop: Loop, backend: Backend, strict: bool) -> PythonLaw | None:
-    """The law in Python, if there is one."""
+    """The law in Python of a run, None if it has none."""
     s = loop.simulation
     part = in_python(s.control)
     if part is None:

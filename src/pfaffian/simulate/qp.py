@@ -1,4 +1,4 @@
-"""Nearest points within linear limits, of one problem or a batch: the kernel's small quadratic programs."""
+"""Nearest points within linear limits: small quadratic programs, one problem or a batch, solved by a kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pfaffian.maths import qp
 WORDS = {
     qp.SOLVED: "solved",
     qp.INFEASIBLE: "infeasible",
-    qp.TOO_MANY_TURNS: "not solved: it took more turns than any known problem",
+    qp.TOO_MANY_TURNS: "not solved: it took more iterations than any known problem",
     qp.INACCURATE: "inaccurate, not solved: rows too close to dependent, H too close to singular, or u0 too far beyond the "
     "limits, for the digits of a double",
     qp.INDEFINITE: "H is not positive definite",
@@ -26,14 +26,14 @@ WORDS = {
 
 
 class NearestInput(NamedTuple):
-    """The result of `solve_qp`; leading axes (runs,) for a batch.
+    """The result of `solve_qp`, with leading axes (runs,) for a batch.
 
-    u: (..., n), nan where there is none.   active: (..., m) of bool, the rows that hold u; of an infeasible problem those that
-        contradict each other.
-    multipliers: (..., m) y >= 0 of H (u - u0) + W^T y = 0; of an infeasible problem W^T y = 0 with l^T y < 0, which no u can
-        satisfy, or a single row whose limit is -inf.
-    status: (...) 0 solved, 1 infeasible, 2 too many turns, 3 inaccurate, 4 H not positive definite, 5 not a number.
-    turns: (...) iterations of the method.
+    u: (..., n) the solution, nan where there is none.   active: (..., m) of bool, the active rows; for an infeasible problem
+        the rows that contradict each other.
+    multipliers: (..., m) y >= 0 with H (u - u0) + W^T y = 0; for an infeasible problem W^T y = 0 with l^T y < 0, which no u
+        can satisfy, or a single row whose limit is -inf.
+    status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number.
+    turns: (...) number of iterations of the method.
     """
 
     u: np.ndarray
@@ -51,47 +51,51 @@ class NearestInput(NamedTuple):
 
 
 def _words(status: int, active: np.ndarray) -> str:
+    """The message for the status of one problem.   active: (m,)."""
     if status != qp.INFEASIBLE:
         return WORDS[status]
     rows = np.flatnonzero(active)
     if len(rows) == 1:
-        return f"infeasible: nothing meets row {rows[0]}"
+        return f"infeasible: no u satisfies row {rows[0]}"
     return f"infeasible: rows {listed([str(i) for i in rows])} contradict each other"
 
 
 def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> NearestInput:
-    """The u nearest to u0 in the metric of H within linear limits, of one problem or a batch.
+    """The u nearest to u0 in the metric of H within linear limits, for one problem or a batch.
 
         min 1/2 (u - u0)^T H (u - u0)   with   W u <= l
 
-    Exact to rounding times the conditioning of the active rows. Rows may repeat each other, be parallel or zero, and more than
-    n may meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low]. Units do not matter: H, each
-    row and all inputs may have any, from 1e-20 to 1e20. A solution satisfies H (u - u0) + W^T y = 0 to 1e-9 of the largest
-    term, and each row to 1e-11 of |l| + |W| |u| and 1e-14 of the largest limit, a hundred times that where u0 is 1e10 times
-    beyond all limits. An infeasible problem has no u nearer than a thousand times as far as its rows are. Everything else is
-    inaccurate: as a rule where H has a condition of 1e8 or more along what the rows leave free, where rows miss or meet each
-    other by 1e-14 to 1e-11 of their terms, and now and then where u0 is 1e10 times beyond all limits and rows are nearly
-    parallel, or 1e20 times.
+    The solution is exact up to rounding times the conditioning of the active rows. Rows may be equal, parallel or zero, and
+    more than n may meet in one point. Limits on both sides of each input are W = [1; -1], l = [high; -low]. Units do not
+    matter: H, each row and all inputs may have any scale from 1e-20 to 1e20. A solution satisfies H (u - u0) + W^T y = 0 to
+    1e-9 of the largest term, and each row to 1e-11 of |l| + |W| |u| and 1e-14 of the largest limit; these errors may be a
+    hundred times larger where u0 is 1e10 times beyond all limits.
+
+    A problem is infeasible if any u that satisfies its rows is more than a thousand times as far away as the rows are. Every
+    other problem without an accurate solution has the status inaccurate. This is the rule where H has a condition number of
+    1e8 or more on the directions that the rows leave free, and where rows miss or meet each other by 1e-14 to 1e-11 of their
+    terms. It happens occasionally where u0 is 1e10 times beyond all limits and rows are nearly parallel, or 1e20 times beyond
+    them.
 
     Args:
         H: (n, n) or (runs, n, n), symmetric and positive definite.
         u0: (n,) or (runs, n), the input without limits.
         W: (m, n) or (runs, m, n).
-        l: (m,) or (runs, m); inf for a row without effect. Units are the caller's: those of H u0 and W^T y agree.
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
+        l: (m,) or (runs, m); inf for a row without effect. Any units will do in which H u0 and W^T y agree.
+        backend: "auto": interpreted at once, and compiled in the background where that pays; "c": compiled first;
+            "interpreter" or "numpy": only interpreted, in C or by NumPy. All give the same bits.
     Returns:
-        u: (..., n), nan where there is none.
-        active: (..., m) of bool, the rows that hold u; of an infeasible problem those that contradict each other.
-        multipliers: (..., m) y >= 0; of an infeasible problem W^T y = 0 with l^T y < 0, which no u can satisfy, or a single row
-            whose limit is -inf.
+        u: (..., n) the solution, nan where there is none.
+        active: (..., m) of bool, the active rows; for an infeasible problem the rows that contradict each other.
+        multipliers: (..., m) y >= 0; for an infeasible problem W^T y = 0 with l^T y < 0, which no u can satisfy, or a single
+            row whose limit is -inf.
         status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number;
-            `words` is the status as a message. Nothing raises for numbers alone.
-        turns: (...) iterations of the method.
-    Raises ModelError: shapes that do not fit together, what is no array of real numbers, H that is not symmetric.
+            `words` is the status as a message. No error is raised because of the values of numbers.
+        turns: (...) number of iterations of the method.
+    Raises ModelError: the shapes do not fit together; an argument is not an array of real numbers; H is not symmetric.
 
     Example:
-        Two inputs [3, 4] N that may add up to 5 N at most:
+        Two inputs of 3 and 4 N whose sum is limited to 5 N:
 
         >>> import pfaffian as pf
         >>> nearest = pf.control.solve_qp([[1, 0], [0, 1]], [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
@@ -107,23 +111,25 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
             of = f"u0 has {n} numbers" if name == "H" else f"u0 has {n} numbers and l {m}"
             raise ModelError(f"solve_qp: {of}, so {name} must be ({rows}, {n}) or (runs, {rows}, {n}), got {given[name].shape}")
     with np.errstate(invalid="ignore"):
-        lopsided = np.abs(given["H"] - given["H"].swapaxes(1, 2)).max(axis=(1, 2)) > 1e-9 * np.abs(given["H"]).max(axis=(1, 2))
-    if lopsided.any():
-        raise ModelError("solve_qp: H must be symmetric; of any other only (H + H^T) / 2 counts")
+        asymmetric = np.abs(given["H"] - given["H"].swapaxes(1, 2)).max(axis=(1, 2)) > 1e-9 * np.abs(given["H"]).max(
+            axis=(1, 2)
+        )
+    if asymmetric.any():
+        raise ModelError("solve_qp: H must be symmetric; pass (H + H^T) / 2, which gives the same metric")
     count = common_runs({name: len(x) for name, x in given.items()})
     many = count > 1 or any(np.ndim(x) > axes for x, axes in ((H, 2), (u0, 1), (W, 2), (l, 1)))
-    # CasADi stores columns one after another, the kernel the runs of one number.
+    # CasADi stores matrices column by column, and the kernel stores the runs of each number next to each other.
     flat = [x.swapaxes(1, -1).reshape(len(x), -1) for x in given.values()]
     u, y, active, status, turns = _kernel(n, m, backend)(*[x if len(x) == count else x[0] for x in flat])
     status, turns = (np.atleast_2d(x)[:, 0].astype(int) for x in (status, turns))
-    there = np.isin(status, (qp.SOLVED, qp.INFEASIBLE))[:, None]
+    answered = np.isin(status, (qp.SOLVED, qp.INFEASIBLE))[:, None]
     u = np.where(status[:, None] == qp.SOLVED, u, np.nan)
-    found = NearestInput(u, np.atleast_2d(active) * there > 0, np.where(there, y, np.nan), status, turns)
-    return found if many else NearestInput(*[x[0] for x in found])
+    result = NearestInput(u, np.atleast_2d(active) * answered > 0, np.where(answered, y, np.nan), status, turns)
+    return result if many else NearestInput(*[x[0] for x in result])
 
 
 def _array(value: Any, name: str, axes: int) -> np.ndarray:
-    """(runs, ...) or (1, ...) of float64, nan and inf left in."""
+    """The value as an array (runs, ...) or (1, ...) of float64, which may contain nan and inf."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "fiu":
@@ -138,6 +144,7 @@ def _array(value: Any, name: str, axes: int) -> np.ndarray:
 
 @remembered(64)
 def _kernel(n: int, m: int, backend: Backend) -> kernel.Kernel:
+    """The kernel of problems with n inputs and m rows."""
     return kernel.compile(lambda: _function(n, m), backend=backend, key=f"qp {n} {m}")
 
 

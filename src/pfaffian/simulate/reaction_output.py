@@ -17,7 +17,7 @@ COMPONENTS = ("fx", "fy", "fz", "nx", "ny", "nz")
 
 @dataclass(frozen=True)
 class _Column:
-    """One field of the wrench of a joint or closure; equal ones find the same compiled run."""
+    """One field of the wrench of a joint or closure. Equal columns share a compiled run, hence a frozen dataclass."""
 
     name: str
     frame: str
@@ -30,20 +30,21 @@ class _Column:
 def reaction(name: str, frame: str = "LOCAL", *, unique: bool = False) -> MotionOutput:
     """The reaction wrench of a joint or closure as an output of a run: fx, fy, fz [N], nx, ny, nz [N m].
 
-    It is the wrench that the parent (body_a) exerts on the child (body_b); `reaction_wrench` gives it at a single state.
+    The parent (body_a) exerts this wrench on the child (body_b). `reaction_wrench` computes it at a single state.
 
     Args:
-        name: of a joint (fixed ones too) or closure.
-        frame: LOCAL (about the origin and along the axes of the joint's frame on the child, z the joint's axis),
-            LOCAL_WORLD_ALIGNED (the world's axes) or WORLD (these, with the moment about the world's origin).
-        unique: record instead which components the motion determines, 1 or 0: where constraints are redundant, multipliers of
-            smallest norm share the load.
+        name: name of a joint (also a fixed one) or closure.
+        frame: LOCAL (about the origin and along the axes of the joint's frame on the child, where z is the joint's axis),
+            LOCAL_WORLD_ALIGNED (about the same origin, along the world's axes) or WORLD (along the world's axes, with the
+            moment about the world's origin).
+        unique: record instead, as 1 or 0, which components the motion determines. Where constraints are redundant, the
+            multipliers of smallest norm distribute the load.
     Returns:
         An output for `outputs` of `run` and `run_adaptive`.
-    Raises ModelError: an unknown frame; in the run, an unknown name.
+    Raises ModelError: the frame is unknown; in the run, the name is unknown.
 
     Example:
-        A bob of 1 kg on a rod of 1 m passes its lowest point with 1 m/s: the rod pulls with m (g + v^2 / l).
+        A bob of 1 kg on a rod of 1 m passes its lowest point at 1 m/s; the rod pulls with m (g + v^2 / l).
 
         >>> import pfaffian as pf
         >>> plane = pf.joint("bob", "planar-translation", "world", "bob", axis=(0, -1, 0))

@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 
 FINISHED = "finished"
 NO_START = f"not assembled: {BLOCKED}"
-INTERRUPTED = "interrupted: the run was ended by Ctrl-C, and what it had computed until then is here"
-CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became no number; look at masses, gains and the step", *FAULTS)
+INTERRUPTED = "interrupted: Ctrl-C ended the run, and the result contains what it had computed until then"
+CAUSES = (FINISHED, "diverged: the state grew beyond bounds or became NaN; look at masses, gains and the step", *FAULTS)
 """Meaning of each value of `status`."""
 
 DIVERGED, FIRST_FAULT, NO_STATUS = 1, 2, -1
 
-STEP_ERROR = "sum of the errors of the steps, in angles [rad] or in speeds relative to the largest; nan if no step was compared"
+STEP_ERROR = "sum of the errors of the steps, of angles [rad] or speeds relative to the largest; nan if no step was compared"
 ENERGY_ERROR = (
-    "energy that the steps made: its change less the work of inputs, dissipation and moving constraints; where any of these "
-    "does work an upper estimate from the steps that were compared, and no less than it rises by where nothing drives the "
-    "machine; nan if the run stopped, or if no step was compared"
+    "energy error of the steps: the change of the energy less the work of inputs, dissipation and moving constraints; where "
+    "any of these does work, an upper estimate from the steps that were compared, at least the rise of the energy where "
+    "nothing drives the machine; nan if the run stopped, or if no step was compared"
 )
 MOMENTUM_ERROR = (
-    "momentum that the steps made, along the slides of the first joint and about the mass centre: its change less the impulse "
-    "of all that pushes; where more than weight pushes an upper estimate from the steps that were compared"
+    "momentum error of the steps, along the slides of the first joint and about the mass centre: the change of the momentum "
+    "less the impulse of all forces; where forces other than weight act, an upper estimate from the steps that were compared"
 )
 
 
 class Recorded(NamedTuple):
-    """What some runs did.
+    """The computed data of a batch of runs.
 
-    time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop, NaN if none.
-    start: where they started.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
-    cost: errors of the steps; None where no step was compared.
-    end: the variable from which a run can go on.   tally: statistics; records then have only what is kept over time.
+    time: (times,) [s].   records: (times, runs, signals).   status: (runs,).   stopped: (runs,) time of stop [s], NaN if none.
+    start: start of the runs.   series: (samples, nw) or (samples, runs, nw) inputs, every `u_step` [s].
+    cost: errors of the steps; None where no step was compared.   end: the variable from which a later run can continue.
+    tally: statistics of the runs; the records then contain only the signals that are stored over time.
     """
 
     time: np.ndarray
@@ -67,7 +67,7 @@ class Recorded(NamedTuple):
 
 
 def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draft:
-    """The result of a Simulation's runs."""
+    """The result of the runs of a Simulation, as a Draft."""
     m, (time, records, status, stopped, *_) = s.mechanism, course
     data: dict[str, Any] = {}
     coords: dict[str, Any] = _coordinates(s.system) | {
@@ -76,9 +76,9 @@ def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draf
     }
     known = [*standard(m).values(), *[signal for signal, _ in s.signals.values()]]
     coords |= {signal.dim: list(signal.names) for signal in known if signal.dim}
-    kept = stored_signals(s, course.tally)
-    recorded = {name: records[:, :, at] for name, at in entries_of(kept).items()}
-    for name, (signal, size) in kept.items():
+    stored = stored_signals(s, course.tally)
+    recorded = {name: records[:, :, at] for name, at in entries_of(stored).items()}
+    for name, (signal, size) in stored.items():
         values = recorded[name].transpose(1, 0, 2)
         if signal.dim is None and size == 1:
             data[name] = (("run", "time"), values[:, :, 0], {"units": signal.unit})
@@ -98,12 +98,13 @@ def drafted(s: Simulation, course: Recorded, provenance: dict[str, Any]) -> Draf
 
 
 def stored_signals(s: Simulation, tally: Tally | None) -> dict[str, tuple[Signal, int]]:
-    """The signals that are kept over time, with the entries of each."""
+    """The signals that are stored over time, with the number of entries of each."""
     return s.signals if tally is None else {name: x for name, x in s.signals.items() if name in tally.recording.over_time}
 
 
 def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    found: dict[str, Any] = {}
+    """Variables with the statistics of the runs, and coordinates with the middles of the bins of histograms."""
+    data: dict[str, Any] = {}
     bins: dict[str, Any] = {}
     for name, x in tally.recording.statistics.items() if tally else ():
         (signal, size), unit = s.signals[x.signal], KINDS[x.kind].unit
@@ -114,36 +115,37 @@ def _statistics(s: Simulation, tally: Tally | None) -> tuple[dict[str, Any], dic
             dims, edges = (*dims, f"{name}_bin"), np.array(x.options)
             attributes |= {"edges": json.dumps(x.options)}
             bins[f"{name}_bin"] = f"{name}_bin", (edges[1:] + edges[:-1]) / 2, {"units": signal.unit, "meaning": "middle"}
-        found[name] = dims, values[:, 0] if single else values, attributes
-    return found, bins
+        data[name] = dims, values[:, 0] if single else values, attributes
+    return data, bins
 
 
 def causes_of(s: Simulation) -> tuple[str, ...]:
-    """Meaning of each status value of a simulation."""
+    """The meaning of each status of a simulation, in order."""
     return (*CAUSES, *[fault.meaning for fault in s.faults.listed()], INTERRUPTED, NO_START)
 
 
 def status_of(s: Simulation, kind: Kind) -> int:
-    """The status of the first fault of a kind, NO_STATUS where there is none."""
+    """The status of the first fault of a kind, NO_STATUS if there is no such fault."""
     place = s.faults.place(kind)
     return NO_STATUS if place is None else len(CAUSES) + place
 
 
 def _start(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What moved onto the constraints before the first step, and the residual that is left."""
+    """Variables of the start: the correction onto the constraints before the first step, and the residual after it."""
     start = course.start
     if not m.ideal:
         return {}, {}
-    meaning = "added to the given state to meet the constraints"
+    meaning = "added to the given state to satisfy the constraints"
     data: dict[str, Any] = {
         "moved": (("run", "coordinate"), _of_each(start.moved, course), {"units": "per coordinate", "meaning": meaning}),
         "moved_rate": (("run", "velocity"), _of_each(start.moved_rate, course), {"units": "per velocity", "meaning": meaning}),
-        "start_residual": ("run", _of_each(start.residual, course), {"units": "per row", "meaning": "left of phi and eta"}),
+        "start_residual": ("run", _of_each(start.residual, course), {"units": "per row", "meaning": "residual of phi and eta"}),
     }
     return data, {}
 
 
 def _parameters(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The variable with the parameters of each run, and coordinates with their names and units."""
     if not m.parameters:
         return {}, {}
     names, units = list(m.p_names), [p.unit for p in m.parameters]
@@ -152,7 +154,7 @@ def _parameters(m: Mechanism, course: Recorded) -> tuple[dict[str, Any], dict[st
 
 
 def _inputs(s: Simulation, course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The inputs that the caller gave as u, constant or a series; under a law those of the law."""
+    """The variable with the inputs given as u, constant or a series (those of the law, if any), and its coordinates."""
     if not s.w_names:
         return {}, {}
     series, known = course.series, dict(zip(s.mechanism.u_names, s.mechanism.u_units, strict=True))
@@ -167,6 +169,7 @@ def _inputs(s: Simulation, course: Recorded) -> tuple[dict[str, Any], dict[str, 
 
 
 def _errors(course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables with the errors of the steps, and coordinates with the names of the momenta."""
     cost, entry = course.cost, "momentum_error_entry"
     if cost is None:
         return {}, {}
@@ -180,16 +183,17 @@ def _errors(course: Recorded) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _of_each(values: np.ndarray, course: Recorded) -> np.ndarray:
-    """(runs, ...) of what belongs to the start alone, copied only where it is one for all runs."""
+    """(runs, ...) values of the start, copied only where all runs share one value."""
     return values if len(values) == len(course.status) else _each(values, len(course.status))
 
 
 def _each(values: np.ndarray, runs: int) -> np.ndarray:
-    """(runs, ...) of values given for each run or for all."""
+    """A copy (runs, ...) of values that are given for each run or once for all runs."""
     return np.array(np.broadcast_to(values, (runs, *values.shape[1:])))
 
 
 def _coordinates(s: System) -> dict[str, Any]:
+    """Coordinates with the names and units of the mechanism, its inputs and the parts of the state."""
     m = s.mechanism
     coords: dict[str, Any] = {
         "coordinate": list(m.q_names),
@@ -207,29 +211,29 @@ def _coordinates(s: System) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> str | int | float:
-    """An attribute that NetCDF can hold."""
+    """The value as an attribute that NetCDF can store."""
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     return value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
 
 
 def as_result(result: Any) -> xr.Dataset:
-    """The value itself. Raises ModelError: it is no result of a run."""
+    """The value itself. Raises ModelError: it is not the result of a run."""
     import xarray as xr
 
     if not isinstance(result, xr.Dataset) or not {"time", "status"} <= set(result.variables):
-        raise ModelError(f"this is no result of a run, a Dataset as run(...) gives it: {brief(result)}")
+        raise ModelError(f"this is not the result of a run (a Dataset that run(...) returns): {brief(result)}")
     return result
 
 
 def causes(result: xr.Dataset) -> list[str]:
-    """What ended each run of a result: "finished", or the fault, its time, and what is to blame where that could be determined.
+    """What ended each run of a result: "finished", or the fault, its time and, where it could be determined, its reason.
 
     Args:
-        result: of `run` or `run_adaptive`.
+        result: the result of `run` or `run_adaptive`.
     Returns:
         list with a message for each run.
-    Raises ModelError: no result of a run.
+    Raises ModelError: the argument is not the result of a run.
 
     Example:
         >>> import pfaffian as pf
@@ -245,7 +249,10 @@ def causes(result: xr.Dataset) -> list[str]:
 
 
 def ends(meaning: Sequence[str], status: np.ndarray, stopped: np.ndarray, reasons: np.ndarray) -> list[str]:
-    """What ended each run. meaning: of each value of its status (runs,).   stopped: (runs,) [s].   reasons: (runs,) texts."""
+    """A message for each run on what ended it.
+
+    meaning: the meaning of each value of status.   status: (runs,).   stopped: (runs,) [s].   reasons: (runs,) texts.
+    """
     return [
         FINISHED if k == 0 else f"{meaning[int(k)]} (at t = {t:.6g} s)" + (f"; {reason}" if reason else "")
         for k, t, reason in zip(status, stopped, reasons, strict=True)
@@ -253,7 +260,7 @@ def ends(meaning: Sequence[str], status: np.ndarray, stopped: np.ndarray, reason
 
 
 def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:
-    """The result, if it has these variables. Raises ModelError: they are missing; what to record."""
+    """The result itself. Raises ModelError: it lacks one of these variables, which were not recorded."""
     missing = [n for n in names if n not in result.variables]
     if missing:
         raise ModelError(f"the result has no {', '.join(map(repr, missing))}: run with record={list(names)} or record='all'")
@@ -261,24 +268,27 @@ def recorded(result: xr.Dataset, *names: str) -> xr.Dataset:
 
 
 class SignChanges(NamedTuple):
-    """When a number passes zero.   times: (k,) [s], interpolated linearly between samples.   rising: (k,) from - to +."""
+    """Instants at which a number changes its sign.
+
+    times: (k,) [s], interpolated linearly between samples.   rising: (k,) of bool, True from negative to positive.
+    """
 
     times: np.ndarray
     rising: np.ndarray
 
 
 def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> SignChanges:
-    """Times at which one recorded number of one run changes its sign: of a contact force that would have to pull, for instance.
+    """Times at which one recorded number of one run changes its sign, as where a contact force would have to pull.
 
     Args:
-        result: of one run.
-        variable: of the result, such as "multiplier" or "reaction".
-        name: of the variable's entry, such as the row; None where it has but one.
+        result: the result of one run.
+        variable: name of a variable of the result, such as "multiplier" or "reaction".
+        name: name of an entry of the variable, such as a row; None if the variable has only one entry.
     Returns:
         times: (k,) [s], interpolated linearly between two samples.
         rising: (k,) of bool, True where the number changes from negative to positive.
-    Raises ModelError: no result of a run.
-    Raises RunError: no such variable or entry, or several runs at once.
+    Raises ModelError: the argument is not the result of a run.
+    Raises RunError: the variable or entry does not exist, or the result has several runs.
 
     Example:
         cos(2 t) passes zero at pi/4 and 3 pi/4 s:
@@ -293,7 +303,7 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
     """
     if variable not in as_result(result):
         known = ", ".join(str(v) for v in result.data_vars)
-        raise RunError(f"the result has no {variable!r}: run with record=[{variable!r}], or take one of {known}")
+        raise RunError(f"the result has no {variable!r}: run with record=[{variable!r}], or choose one of {known}")
     x = result[variable]
     if name is not None:
         entries = [d for d in x.dims if d not in ("run", "time") and d in x.coords]
@@ -307,5 +317,5 @@ def sign_changes(result: xr.Dataset, variable: str, name: str | None = None) -> 
     signed = np.flatnonzero(np.isfinite(values) & (values != 0))
     t, values = t[signed], values[signed]
     at = np.flatnonzero(values[:-1] * values[1:] < 0)
-    part = values[at] / (values[at] - values[at + 1])
-    return SignChanges(t[at] + part * (t[at + 1] - t[at]), values[at] < 0)
+    fraction = values[at] / (values[at] - values[at + 1])
+    return SignChanges(t[at] + fraction * (t[at + 1] - t[at]), values[at] < 0)
