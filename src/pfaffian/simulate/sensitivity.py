@@ -123,8 +123,8 @@ def step_derivatives(
     shapes = [(m.nq, 1), (m.nv, 1), (len(zs), 1), (n, n), (n, len(names)), (n, len(m.p_names))]
     count = as_whole(threads, "threads", most=MOST_THREADS)
     times = np.array([as_number(t, "t")]), np.array([as_number(step, "step", above=0)])
-    found = matrices(lambda *x: f(*x, threads=count), at, shapes, *times)
-    return StepDerivatives(*[x[..., 0] for x in found[:3]], *found[3:])
+    arrays = matrices(lambda *x: f(*x, threads=count), at, shapes, *times)
+    return StepDerivatives(*[x[..., 0] for x in arrays[:3]], *arrays[3:])
 
 
 @by_key(64)

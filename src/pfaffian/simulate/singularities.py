@@ -156,8 +156,8 @@ def _matrices(m: Mechanism, q: np.ndarray, p: np.ndarray) -> _At:
     """The matrices at q (nq,) under the parameters p (np,)."""
     rows = lambda T: ca.diag(1 / row_lengths(T)) @ T.A  # noqa: E731
     terms = {"K": lambda T: T.kinematics.kinematic_matrix, "A": rows, "off": off_constraints}
-    found = compile_terms(m, terms, squeeze=False, backend="interpreter")(q, parameters=p)
-    return _At(q, found["K"], found["A"], found["off"])
+    values = compile_terms(m, terms, squeeze=False, backend="interpreter")(q, parameters=p)
+    return _At(q, values["K"], values["A"], values["off"])
 
 
 def _rank(rows: np.ndarray) -> int:

@@ -43,16 +43,16 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
     if not (correct and m.ideal):
         still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
         return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
-    found = close(given)
-    open_ = ~found.satisfied
+    assembled = close(given)
+    open_ = ~assembled.satisfied
     if open_.all():
-        raise RunError(explain(given.problem, found.lost.take([0]), given.q, given.v))
-    found.q[open_], found.v[open_] = given.q[open_], given.v[open_]
+        raise RunError(explain(given.problem, assembled.lost.take([0]), given.q, given.v))
+    assembled.q[open_], assembled.v[open_] = given.q[open_], given.v[open_]
     messages = [""] * len(open_)
-    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, found.lost), strict=True):
+    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, assembled.lost), strict=True):
         messages[run] = message
-    moves = found.q - given.q, found.v - given.v
-    moved = Start(found.q, found.v, given.problem.p, *moves, found.residual, tuple(messages))
+    moves = assembled.q - given.q, assembled.v - given.v
+    moved = Start(assembled.q, assembled.v, given.problem.p, *moves, assembled.residual, tuple(messages))
     if q is not None and not isinstance(q, Mapping):
         _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, moved.q, m.q_units))
     if v is not None and not isinstance(v, Mapping):

@@ -52,18 +52,18 @@ def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = Fals
     their values from the nearest state on the constraints, then tries other starts; with `anywhere` also where none is fixed.
     Only phi decides whether to search: another start does not help where fixed rates contradict eta = 0.
     """
-    found = settle(problem, q, v)
+    states = settle(problem, q, v)
     fixed = problem.fixed.q.any(axis=1)
-    loose = np.flatnonzero(_open(found) & np.isfinite(found.off) & ~fixed & search)
+    loose = np.flatnonzero(_open(states) & np.isfinite(states.off) & ~fixed & search)
     for begin in (q, _nudged(problem.m, q)):
-        loose = loose[_open(found)[loose]]
+        loose = loose[_open(states)[loose]]
         if len(loose):
             lower = descend(problem.take(loose), begin[loose], v[loose])
-            found.put(loose[lower.closed], lower.take(lower.closed))
-    lost = _open(found) & (fixed | anywhere) & search
+            states.put(loose[lower.closed], lower.take(lower.closed))
+    lost = _open(states) & (fixed | anywhere) & search
     if lost.any():
-        _search(problem, found, lost, q, v)
-    return unwind(problem, found, q)
+        _search(problem, states, lost, q, v)
+    return unwind(problem, states, q)
 
 
 def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -72,28 +72,28 @@ def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
     return check_configuration(m, q + NUDGE * within * np.random.default_rng(13).uniform(-1, 1, m.nq))
 
 
-def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+def _search(problem: Problem, states: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
     """Search for states of the `lost` runs: walk from the nearest state on the constraints, then try random starts."""
     at = np.flatnonzero(lost)
     free = settle(problem.take(at).released(), q[at], v[at])
     near = free.satisfied
     if near.any():
         way, reached = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
-        _retry(problem, found, at[near][way == 1], reached.q[way == 1], v)
+        _retry(problem, states, at[near][way == 1], reached.q[way == 1], v)
     for start in _starts(problem.m):
-        at = np.flatnonzero(_open(found) & lost)
+        at = np.flatnonzero(_open(states) & lost)
         if not len(at):
             break
         elsewhere = np.where(fixed_entries(problem.m, problem.fixed.q[at]), q[at], start)
-        _retry(problem, found, at, check_configuration(problem.m, elsewhere), v)
+        _retry(problem, states, at, check_configuration(problem.m, elsewhere), v)
 
 
-def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Try the runs `at` from q, and put the states that satisfy phi = 0 into `found`."""
+def _retry(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Try the runs `at` from q, and put those that satisfy phi = 0 into `states`."""
     if not len(at):
         return
     tried, again = _settled(problem.take(at), q, v[at])
-    found.put(at[tried[again.closed]], again.take(again.closed))
+    states.put(at[tried[again.closed]], again.take(again.closed))
 
 
 def _settled(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> tuple[np.ndarray, State]:
@@ -170,14 +170,14 @@ def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     each = settle(many._replace(fixed=many.fixed.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
                   np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
     size = scales(m, one.p, q, m.v_units)[0]
-    found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
+    culprits = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
              if each.satisfied[k]]  # fmt: skip
-    return _culprits("rate", found, [m.v_names[i] for i in free])
+    return _culprits("rate", culprits, [m.v_names[i] for i in free])
 
 
 def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     """Message with each fixed coordinate without which phi = 0 can be satisfied, and the nearest value that it then reaches."""
-    m, found, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
+    m, culprits, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
     for name, entries_of_v in _fixed_groups(one):
         mark = np.isin(np.arange(m.nv), entries_of_v)
         loose = one._replace(fixed=one.fixed.release(q=mark))
@@ -188,8 +188,8 @@ def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
         entries = fixed_entries(m, mark[None])[0]
         values = ", ".join(map(_near, reached.q[0, entries], size[entries]))
         given = q[0, entries]
-        found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
-    return _culprits("coordinate", found, [name for name, _ in _fixed_groups(one)]) or _jointly_in_the_way(one, q, v)
+        culprits.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
+    return _culprits("coordinate", culprits, [name for name, _ in _fixed_groups(one)]) or _jointly_in_the_way(one, q, v)
 
 
 def _fixed_groups(one: Problem) -> list[tuple[str, list[int]]]:
@@ -225,19 +225,19 @@ def _jointly_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
     return f"the named coordinates cannot all be kept; nearest possible values: {', '.join(parts)}{more}" if parts else ""
 
 
-def _culprits(what: str, found: list[tuple[str, Any, str, str]], fixed: Sequence[str]) -> str:
+def _culprits(what: str, culprits: list[tuple[str, Any, str, str]], fixed: Sequence[str]) -> str:
     """Message for culprits, each (name, given value, unit, nearest possible value).   fixed: names of all fixed entries."""
-    parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
+    parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in culprits]
     if not parts:
         return ""
     if len(parts) == 1:
-        near, others = found[0][3], [name for name in fixed if name != found[0][0]]
+        near, others = culprits[0][3], [name for name in fixed if name != culprits[0][0]]
         rest = f" together with {listed(others, NAMED_MOST)}" if others else ""
         return (
             f"the {what} {parts[0]} cannot be kept{rest}: the constraints do not allow it; the nearest possible value is "
             + near
         )
-    each = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
+    each = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, culprits, strict=True)][:NAMED_MOST]
     more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
     return f"these {what}s cannot all be kept; one of them has to move: {', '.join(each)}{more}"
 
@@ -261,11 +261,11 @@ def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
     return q
 
 
-def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
-    """The states `found` with angles within half a turn of q (runs, nq), where these satisfy the constraints as well."""
-    turned = nearest_turn(problem.m, found.q, q)
-    at = np.flatnonzero((turned != found.q).any(axis=1) & found.satisfied)
+def unwind(problem: Problem, states: State, q: np.ndarray) -> State:
+    """The states with angles within half a turn of q (runs, nq), where these satisfy the constraints as well."""
+    turned = nearest_turn(problem.m, states.q, q)
+    at = np.flatnonzero((turned != states.q).any(axis=1) & states.satisfied)
     if len(at):
-        near = settle(problem.take(at), turned[at], found.v[at])
-        found.put(at[near.satisfied], near.take(near.satisfied))
-    return found
+        near = settle(problem.take(at), turned[at], states.v[at])
+        states.put(at[near.satisfied], near.take(near.satisfied))
+    return states

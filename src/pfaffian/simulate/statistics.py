@@ -83,8 +83,8 @@ def _counts(so_far: np.ndarray | None, segment: Segment, of: Statistic) -> np.nd
     at = np.where(segment.values == edges[-1], bins - 1, np.searchsorted(edges, segment.values, side="right") - 1)
     inside = (at >= 0) & (at < bins) & segment.valid
     place = np.broadcast_to(np.arange(shape[0] * shape[1]).reshape(shape) * bins, at.shape)
-    found = np.bincount((place + at)[inside], minlength=shape[0] * shape[1] * bins).reshape(*shape, bins)
-    return found if so_far is None else so_far + found
+    counts = np.bincount((place + at)[inside], minlength=shape[0] * shape[1] * bins).reshape(*shape, bins)
+    return counts if so_far is None else so_far + counts
 
 
 PARTS: Mapping[str, Callable[[np.ndarray | None, Segment, Statistic], np.ndarray]] = {
@@ -156,12 +156,12 @@ def _simple(
 ) -> Callable[[str], Statistic]:
     """The public function of a kind without options."""
 
-    def made(signal: str) -> Statistic:
+    def public(signal: str) -> Statistic:
         return Statistic(name, signal)
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = _DOC.format(name=name, what=what, signal=signal, value=value, unit=unit)
-    return made
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = _DOC.format(name=name, what=what, signal=signal, value=value, unit=unit)
+    return public
 
 
 maximum = _simple("maximum", "The largest value of each entry of a signal over a run.", "v", "2.")
@@ -251,8 +251,8 @@ def as_recording(record: Any) -> Recording | None:
             )
     if not any(isinstance(value, Statistic) for value in record.values()):
         raise ModelError("record: a dict without a statistic; write a list of names")
-    found = {name: value for name, value in record.items() if isinstance(value, Statistic)}
-    return Recording(tuple(sorted(name for name, value in record.items() if value is True)), found)
+    statistics = {name: value for name, value in record.items() if isinstance(value, Statistic)}
+    return Recording(tuple(sorted(name for name, value in record.items() if value is True)), statistics)
 
 
 def tally_of(

@@ -80,8 +80,8 @@ def _near_faults(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at:
                 k = recorded[max(len(recorded) - 3, 0)]
                 q[i], t[i] = result["q"][run, k], result["time"][k]
                 v[i] = result["v"][run, k] if "v" in result else 0.0
-    found = [blamed(s.mechanism, reason)(q, v, s.parameters(p[at], x[at]), t) for reason in faults]
-    return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *found, strict=True)]
+    causes = [blamed(s.mechanism, reason)(q, v, s.parameters(p[at], x[at]), t) for reason in faults]
+    return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *causes, strict=True)]
 
 
 def _step(result: Draft) -> float:
@@ -92,15 +92,15 @@ def _step(result: Draft) -> float:
 def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
     """status -> Finder, for the statuses in `needed`."""
     m = s.mechanism
-    found: dict[int, Finder] = {}
+    finders: dict[int, Finder] = {}
     if DIVERGED in needed:
-        found[DIVERGED] = partial(_no_number, m, s.control, step)
+        finders[DIVERGED] = partial(_no_number, m, s.control, step)
     for status, fault in enumerate(s.faults.listed(), start=len(CAUSES)):
         if status in needed and fault.reason:
-            found[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
+            finders[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
     if m.servos:
-        found[status_of(s, "servo")] = partial(_hold, s.system)
-    return found
+        finders[status_of(s, "servo")] = partial(_hold, s.system)
+    return finders
 
 
 def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:

@@ -119,8 +119,8 @@ def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
 
     def of_kernel(tensors: tuple[Any, ...], of: Any) -> Any:
         # DLPack shares memory even between versions of PyTorch and NumPy that were not built for each other.
-        found = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
-        return torch.from_dlpack(found).to(tensors[0].device)
+        values = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
+        return torch.from_dlpack(values).to(tensors[0].device)
 
     def by_input(tensors: tuple[Any, ...]) -> Any:
         """(..., inputs, n) the transposed Jacobian."""

@@ -52,11 +52,11 @@ def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend:
         return
     numbers = _numbers(m)
     _tell_unexpected(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
-    found = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
-    worst = np.sqrt(found.max(axis=1, initial=0.0))
+    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
+    worst = np.sqrt(left.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
     for i in np.flatnonzero(worst > EXACT)[:1]:
-        names = [repr(n) for n, x in zip(numbers.names, found[i], strict=True) if x > EXACT**2]
+        names = [repr(n) for n, x in zip(numbers.names, left[i], strict=True) if x > EXACT**2]
         others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notice(
             f"{m.name!r} begins where constraint rows depend on each other up to {worst[i]:.1e} of their length: less than "
@@ -120,7 +120,7 @@ def dropped(
     others. Applies the same rule to numbers: A (m, n), size (m,), counted (n,).
     """
     rest, squared, weight = A.copy(), _squared(A, counted), np.minimum(1.0, size)
-    whole, independent, found = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
+    whole, independent, left = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
     Q, rank = np.zeros(A.shape), 0
     order = [[i] for i in range(len(A))] if groups is None else groups
     for g, group in enumerate(order):
@@ -129,16 +129,16 @@ def dropped(
             part = _squared(rest[group], counted) * weight[group] / whole[group]
             i = group[int(np.argmax(part >= SURE * part.max()))]
             r = rest[i] - (Q[:rank] @ rest[i]) @ Q[:rank]
-            found[i] = _squared(r, counted) * weight[i] / whole[i]
-            if not found[i] * whole[i] > tolerance**2 * squared[i]:
+            left[i] = _squared(r, counted) * weight[i] / whole[i]
+            if not left[i] * whole[i] > tolerance**2 * squared[i]:
                 break
             independent[i], Q[rank] = True, r / np.sqrt(r @ r)
             touching = [j for j, c in zip(waiting, rest[waiting] @ Q[rank], strict=True) if c]
             rest[touching] -= np.outer(rest[touching] @ Q[rank], Q[rank])
             rank += 1
         if len(group) > 1:
-            found[group] = _squared(rest[group], counted) * weight[group] / whole[group]
-    return np.where(independent, 0.0, found)
+            left[group] = _squared(rest[group], counted) * weight[group] / whole[group]
+    return np.where(independent, 0.0, left)
 
 
 def _squared(rows: np.ndarray, counted: np.ndarray) -> np.ndarray:

@@ -304,7 +304,7 @@ def zero_dynamics_along(
         transition.append(x)
         departure.append(np.abs(basis @ x - change).max(initial=0.0) / max(np.abs(change).max(initial=0.0), 1e-300))
     Phi = np.array(transition).reshape(good, len(at[-1].A), n)
-    found = ZeroDynamicsAlong(
+    along = ZeroDynamicsAlong(
         result.isel(run=0),
         time,
         tuple(at),
@@ -312,9 +312,9 @@ def zero_dynamics_along(
         np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good),
         np.array(departure),
     )
-    if found.unstable:
-        notice(f"zero dynamics: {_growth_message(found)}; choose other outputs, or another motion", RunWarning)
-    return found
+    if along.unstable:
+        notice(f"zero dynamics: {_growth_message(along)}; choose other outputs, or another motion", RunWarning)
+    return along
 
 
 def _growth_message(x: ZeroDynamicsAlong) -> str:
