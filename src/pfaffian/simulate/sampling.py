@@ -154,7 +154,7 @@ def instants(control: Control, switches: Switches, step: float) -> list[tuple[in
 
 
 def compiled_instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
-    """`instants` of the samplers in the compiled loop: none with a law in Python. Raises ModelError: one is no whole number."""
+    """The `instants` of samplers in the compiled loop, none with a law in Python. Raises ModelError: see `sampling`."""
     found = [*instants(control, switches, step), *sampling([part for part in control.parts if part.python], step)]
     return [] if in_python(control) else found
 

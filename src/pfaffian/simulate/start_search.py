@@ -38,10 +38,10 @@ BLOCKED = "the initial state cannot be put onto the constraints"
 UNSEARCHED = "; search=True looks for a solution further away"
 """The way out where only nearby states were tried."""
 
-ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
+ADVICE = "; start nearer to a configuration on the constraints, or look for constraints that contradict each other"
 """The way out where no coordinate or rate is to blame."""
 
-FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at rest: guess all of v, as an array"
+FASTER = "; a row that is not affine in v leaves velocities undetermined, or vanishes at rest: guess all of v, as an array"
 """The way out where only eta = 0 is violated and such a row is among the constraints."""
 
 

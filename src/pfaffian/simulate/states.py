@@ -69,13 +69,13 @@ def hamiltonian(m: Mechanism) -> System:
 
 
 class _Momenta(NamedTuple):
-    """The functions of Hamilton's state.   first: joint along whose slides momenta are relative to the mass centre, if any."""
+    """The functions of Hamilton's state.   first: joint whose slides move the frame of the mass centre, if there is one."""
 
     m: Mechanism
     first: Joint | None
 
     def frame(self, k: Kinematics) -> Translation | None:
-        """The frame that moves with the mass centre, if there is a `first` joint."""
+        """The frame that moves with the mass centre; None without a `first` joint."""
         return translation(k, self.first) if self.first else None
 
     def enter(self, T: Terms) -> ca.SX:

@@ -171,7 +171,7 @@ mean = _simple(
     "v", "-2.905",
 )  # fmt: skip
 integral = _simple(
-    "integral", "The integral of each entry of a signal over the time of a run [s], by the trapezoidal rule.",
+    "integral", "The integral of each entry of a signal over the time of a run, by the trapezoidal rule.",
     "v", "-2.905", "in the unit of the signal times s",
 )  # fmt: skip
 final = _simple("final", "The last value of each entry of a signal, at the end of a run or where it stopped.", "q", "-2.905")

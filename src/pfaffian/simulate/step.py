@@ -51,7 +51,7 @@ class Scheme:
             servo constraints in the mechanism, and under a law that measures reactions.
         iterations: number of Newton iterations in each stage of `tr-bdf2`, 2 to 40. None, the default: 4, enough for springs
             and dampers, and 16 for machines with contacts or stops, whose forces have kinks; the result contains the number.
-    Raises ModelError: a name, number or bound out of these ranges.
+    Raises ModelError: an unknown name, or a number outside these ranges.
 
     Example:
         The midpoint rule keeps the energy of an oscillator, here 4 J, to rounding:

@@ -57,7 +57,7 @@ def _check(s: Simulation, what: str) -> None:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
     if s.scheme.integrator not in DIFFERENTIATED:
         known = ", ".join(DIFFERENTIATED)
-        raise ModelError(f"{what} takes the integrators {known}; {s.scheme.integrator!r} moves onto its energy by iterations")
+        raise ModelError(f"{what} takes the integrators {known}; {s.scheme.integrator!r} corrects the energy by iterations")
     names = [c.name for c in m.ideal if c.active]
     if names:
         raise ModelError(
@@ -294,7 +294,7 @@ class _Extended(NamedTuple):
         return [ca.SX.sym(f"{self.name}_{k}", x.sparsity()) for k, x in enumerate(self.results)]
 
     def _define(self, values: list[ca.SX], jvp: _Jvp, vjp: _Vjp) -> list[ca.Function]:
-        """The function, named so that CasADi finds its derivatives in its cache, then the derivatives."""
+        """The function, with its derivatives in the cache in which CasADi looks for them, followed by these derivatives."""
         seeds = [ca.SX.sym(f"d{k}", x.numel()) for k, x in enumerate(self.inputs)]
         bars = [ca.SX.sym(f"b{k}", x.sparsity()) for k, x in enumerate(values)]
         forward = [jvp(values, [seeds[k] for k in self.by]), *[0 * x for x in values[1:]]]

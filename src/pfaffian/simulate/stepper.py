@@ -331,7 +331,7 @@ def stepper(
         control: a control law; its inputs replace those of the mechanism. None by default.
         switches: {parameter: function of the kinematics or `of_motion(...)`}, as in `run`. None by default.
         outputs: {name: function of the kinematics} that `observe` returns too, as in `run`. None by default.
-        record: names of the signals that `Stepper.observe` gives besides q and v, as in `run`; none by default.
+        record: names of the signals that `Stepper.observe` returns in addition to q and v, as in `run`; none by default.
         scheme: formulation and integrator; `pf.Scheme()` by default.
         seed: seed of the sensors' noise, 0 by default.
         threads: number of threads that share the runs of a step, 1 by default.

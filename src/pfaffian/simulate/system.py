@@ -57,9 +57,10 @@ class System:
 
         x_dot = rate(T, motion, x),   (q, v) = show(x, t),   x = enter(T) where T.q = q and T.v = v
 
-    All three take and return CasADi expressions, and may use the mechanism's parameters. `run` takes a System wherever it takes
-    a mechanism: starts are given as q and v, and laws, constraints, inputs and outputs are those of the mechanism,
-    so that results of two systems of one mechanism can be subtracted.
+    These functions, as well as `project`, `signals` and `limit`, take and return CasADi expressions, and may use the
+    mechanism's parameters. `run` takes a System wherever it takes a mechanism: starts are given as q and v, and laws,
+    constraints, inputs and outputs are those of the mechanism, so that results of two systems of one mechanism can be
+    subtracted.
 
     Args:
         mechanism: the mechanism.

@@ -60,8 +60,8 @@ def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend:
         others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notice(
             f"{m.name!r} begins where constraint rows depend on each other up to {worst[i]:.1e} of their length: less than "
-            f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} constrain nothing here; write "
-            "them exactly alike if they are meant to be, or further apart",
+            f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} constrain nothing here; make "
+            "their dependence exact if it is meant, otherwise separate them further",
             RunWarning,
         )
 

@@ -41,7 +41,7 @@ NEAR = 1e-6
 """Size of a disturbance [m, rad, m/s, rad/s] whose motion approximates the derivative."""
 
 GROWING = 1e-6
-"""Real part [1/s] above which a disturbance grows; one that only drifts has an eigenvalue of rounding."""
+"""Real part [1/s] above which a disturbance grows; one that only drifts has an eigenvalue of zero up to rounding."""
 
 GROWN = 10.0
 """Factor of growth of a disturbance along a motion above which a warning is given."""
@@ -73,7 +73,7 @@ class ZeroDynamics:
 
     @property
     def unstable(self) -> bool:
-        """Whether some of these motions grows; one that only drifts, with a zero eigenvalue, does not."""
+        """Whether any of these motions grows; one that only drifts, with a zero eigenvalue, does not count."""
         return bool((self.eigenvalues.real > GROWING).any())
 
     def __str__(self) -> str:
@@ -205,7 +205,7 @@ class ZeroDynamicsAlong:
 
     @property
     def unstable(self) -> bool:
-        """Whether some disturbance grows more than GROWN times."""
+        """Whether any disturbance grows by more than a factor of GROWN."""
         return bool(self.growth.max(initial=0.0) > GROWN)
 
     @property
@@ -260,7 +260,7 @@ def zero_dynamics_along(
         growth: (K,) largest size that a unit disturbance has reached, in the metric of M; unstable: whether it exceeds 10.
         departure: (K,) part of these motions that has left the zero dynamics; rounding, unless outputs have changed.
         exponents: (n,) [1/s], Floquet exponents if the motion has returned to its start.
-    Raises ModelError: as `zero_dynamics` and `run` do.
+    Raises ModelError: arguments that `zero_dynamics` or `run` refuses.
     Raises RunError: a run stops at once. Where a run stops later, the result ends there.
     Warns RunWarning: a disturbance grows more than tenfold, with the time and the coordinates that it moves; as `run`.
 
