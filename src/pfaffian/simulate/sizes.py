@@ -25,7 +25,7 @@ class Sizes(NamedTuple):
     turns: tuple[slice, ...]
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """(..., 1 + units) largest entries of x (..., nq + nv + 1): of angles, twice those of quaternions, and of v by unit."""
+        """(..., 1 + units) largest sizes in x (..., nq + nv + 1): of angles (quaternions: twice the norm) and of v by unit."""
         largest = np.maximum.reduceat(np.abs(x)[..., self.order], self.begin, axis=-1)
         for turn in self.turns:
             largest[..., 0] = np.maximum(largest[..., 0], 2 * np.sqrt((x[..., turn] ** 2).sum(axis=-1)))

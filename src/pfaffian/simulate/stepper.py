@@ -38,7 +38,7 @@ from pfaffian.simulate.system import System, as_system
 class Saved(NamedTuple):
     """The saved state of a stepper, from which `Stepper.restore` continues.
 
-    x: (runs, nx) states, including the values that a law holds.   u: (1, runs, nu) present inputs.   p: (runs, np) parameters.
+    x: (runs, nx) states, including the values that a law holds.   u: (1, runs, nu) current inputs.   p: (runs, np) parameters.
     status: (runs,).   stopped: (runs,) step at which a run stopped, -1 if it has not.   kinds: (runs,) kinds of starts, see
     `entrances`.   start: time at the start [s].   k: number of steps since then.
     identity: digest of mechanism, state and law.
@@ -144,7 +144,7 @@ class Stepper:
 
     @property
     def _at(self) -> Saved:
-        """The present arrays of the stepper; those of the default start before the first `reset`."""
+        """The current arrays of the stepper; those of the default start before the first `reset`."""
         if self._now is None:
             self.reset()
             assert self._now is not None
@@ -193,7 +193,7 @@ class Stepper:
 
     @property
     def t(self) -> float:
-        """Present time [s]."""
+        """Current time [s]."""
         return self._at.start + self._k * self._options.step
 
     @property
@@ -225,7 +225,7 @@ class Stepper:
         return self._rollout, Span(self._at.start, self._options.step, 1, sampling=self._due)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """q, v and the signals in `record` of the stepper at the present instant: {name: (size,) or (runs, size)}.
+        """q, v and the signals in `record` of the stepper at the current instant: {name: (size,) or (runs, size)}.
 
         Example:
             >>> import pfaffian as pf
@@ -242,7 +242,7 @@ class Stepper:
         return {name: record[..., where].copy() for name, where in entries_of(self._s.signals).items()}
 
     def save(self) -> Saved:
-        """A copy of the present state, including the values that a law holds, for `restore`."""
+        """A copy of the current state, including the values that a law holds, for `restore`."""
         at = self._at
         copies: dict[str, Any] = {name: getattr(at, name).copy() for name in ARRAYS}
         return at._replace(**copies, k=self._k, identity=self._identity)

@@ -28,7 +28,7 @@ Moving = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
 
 @dataclass(frozen=True, eq=False)
 class Switches:
-    """The parameters that a run changes.   next: (name, function that returns the next value, perhaps from the present one)."""
+    """The parameters that a run changes.   next: (name, function that returns the next value, perhaps from the current one)."""
 
     m: Mechanism
     next: tuple[tuple[str, Next], ...] = ()
@@ -48,13 +48,13 @@ class Switches:
         return [(name, _digest(name, f, self.m)) for name, f in self.next]
 
     def now(self, p: ca.SX, values: ca.SX) -> ca.SX:
-        """p (np, 1) with the present values (len, 1) of the switched parameters."""
+        """p (np, 1) with the current values (len, 1) of the switched parameters."""
         p = ca.SX(p)
         p[self.at, 0] = values
         return p
 
     def put(self, p: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """A copy of the numbers p (..., np) with the present values (..., len) of the switched parameters."""
+        """A copy of the numbers p (..., np) with the current values (..., len) of the switched parameters."""
         p = p.copy()
         p[..., self.at] = values
         return p
