@@ -101,14 +101,14 @@ def run(
         step: length of a time step [s].
         every: number of steps between two records.
         start: time at the start [s].
-        start_from: the result of a run of the same mechanism and law, with steps of this length. The run continues
-            from its end, with all states and delayed values of the law, the switched modes and the state of the noise, so that
-            two halves give the same bits as one run. q, v, parameters, start and seed come from this result and must not be
-            given. A law in Python has to restore its own memory.
+        start_from: the result of a run of the same mechanism and law, with steps of this length. The run continues from its
+            end, with all states and delayed values of the law, the switched modes and the state of the noise, so that two
+            halves give the same bits as one run. q, v, parameters, start and seed come from this result and must not be given.
+            A law in Python has to restore its own memory.
         u: inputs [N, N m]: None (zero), (nu,), (runs, nu) for the runs of the batch, or {name: number or (runs,)}. With
             `u_step` a series: (samples, nu), (samples, runs, nu) or {name: number, (samples,) or (samples, runs)}.
         u_step: time between two samples of `u` [s], a whole number of steps; None: `u` is constant.
-        hold: "zero" or "linear" between samples; the last sample is held to the end.
+        hold: "zero" or "linear" interpolation between samples; the last sample remains to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
         guess: {name: number or (runs,)}, the values from which coordinates that the dict q does not name move onto the
             constraints, such as the angle that selects the branch of a loop, or a part of a quaternion; None: neutral.

@@ -81,7 +81,7 @@ def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
 
 
 def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-    """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
+    """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
     sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
     u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
     return _cut(sim, u) if sim.scheme.saturate else u
@@ -125,8 +125,8 @@ def arrival_flags(sim: Simulation) -> ca.Function | None:
     m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
     later = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
     flags = activation.fault_flags(a.T, b.T, later, h, sim.scheme.violation_limit, sim.changing.names)
-    found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
-    return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
+    outputs = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
+    return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], outputs)
 
 
 def projection(sim: Simulation) -> ca.Function:
