@@ -1,9 +1,9 @@
-"""Results of runs: why runs stopped, what they passed, and files.
+"""Results of runs: why runs stopped, events along a run, and files.
 
 causes                        why each run stopped
-sign_changes                  when an entry of a signal passes zero
-singular_passages             when a run passed a singular configuration, and what it did there
-read_netcdf, write_netcdf     a result as a file, whole and sealed
+sign_changes                  times at which a signal changes its sign
+singular_passages             times at which a run came closest to losing rank, and changes of its rank
+read_netcdf, write_netcdf     a result as a file, written whole and with a checksum
 """
 
 from pfaffian.simulate.netcdf import read_netcdf as read_netcdf

@@ -1,9 +1,9 @@
-"""Numbers that a run keeps of a signal over all of its steps, instead of the signal: values for `record` of `run` and `keep` of
+"""Statistics of signals over all steps of a run, stored instead of the signals: values for `record` of `run` and `keep` of
 `sweep`.
 
 maximum, minimum, mean, integral, final       one number for each entry of a signal
-first_crossing                                when each entry first passes a level
-histogram                                     how often each entry lies in which interval
+first_crossing                                time at which each entry first crosses a level
+histogram                                     how often each entry lies in each interval
 """
 
 from pfaffian.simulate.statistics import final as final

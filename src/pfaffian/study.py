@@ -1,7 +1,7 @@
-"""Studies: figures and tables of papers, or of machines, whose claims are checked.
+"""Studies: figures and tables of papers, or about machines, with claims that are checked.
 
 studies, run_study      list the studies of a folder; run one by its name
-Claim                   a number that a study found, and what it has to be
+Claim                   a number that a study computes, and the one that its source gives
 blank_figure            an empty figure to draw on
 COLOURS                 colours for lines of figures that colour-blind readers can tell apart
 """

@@ -402,7 +402,7 @@ WRONG = {
     "stops of joints without": (lambda: forces.stops(built().joints, stiffness=1.0), "none of these joints has limits"),
     "stops of names": (lambda: forces.stops(["rail"], stiffness=1.0), "joints are needed, as m.joints"),
     "no iterations": (lambda: pf.Scheme(integrator="tr-bdf2", iterations=1), "whole number from 2 to 40, got 1"),
-    "iterations of rk4": (lambda: pf.Scheme(iterations=8), "rk4 takes none of its own"),
+    "iterations of rk4": (lambda: pf.Scheme(iterations=8), "rk4 has none to set"),
     "iterations of True": (lambda: pf.Scheme(integrator="tr-bdf2", iterations=True), "whole number from 2 to 40"),
 }  # fmt: skip
 

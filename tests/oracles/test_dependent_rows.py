@@ -128,7 +128,7 @@ def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwar
 
     assert (rank(0.4, 0.2), rank(0.0, 0.0), rank(0.0, 0.4)) == (2, 1, 2)
     assert not recwarn.list
-    with pytest.warns(RunWarning, match=r"with tilt as a run has them, rows first.vz, second.vz depend on each other"):
+    with pytest.warns(RunWarning, match=r"with the tilt of a run, rows first.vz, second.vz depend on each other"):
         assert rank(0.4, 0.0) == 1
 
 

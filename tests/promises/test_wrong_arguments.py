@@ -100,7 +100,7 @@ WRONG = {
         lambda: in_state_run(signals=lambda T, motion, x: {"q": x[0]}), "signal 'q' of the state"),
     "semi-implicit steps of a state without v": (
         lambda: pf.run(pf.reduction.hamiltonian(ARM), **QUICK, scheme=pf.Scheme(integrator="euler")),
-        r"goes with the state .* goes with rk4, midpoint, tr-bdf2$"),
+        r"supports only the state .* works with rk4, midpoint, tr-bdf2$"),
     "weights of no length": (lambda: control.length_weights(ARM, 0.0), "the characteristic length must be positive, got 0"),
     "weights of a word": (lambda: control.length_weights(ARM, "a"), "^the characteristic length: 'a'"),
     "a metric of no length": (
@@ -133,7 +133,7 @@ WRONG = {
     "hamiltonian of a name": (lambda: pf.reduction.hamiltonian("arm"), "a Mechanism is needed"),
     "chosen velocities by a function": (lambda: pf.reduction.chosen_velocities(ARM, lambda k: np.eye(2)), "pf.velocities"),
     "velocities chosen twice": (
-        lambda: pf.reduction.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "a choice of velocities already"),
+        lambda: pf.reduction.chosen_velocities(ARM.with_(velocities=TURNED), TURNED), "already has a choice of velocities"),
     "the pair that read gives": (lambda: pf.run((ARM, RunSettings()), **QUICK), "m, settings = pf.read"),
     "a file for a mechanism": (lambda: pf.run("robot.urdf", **QUICK), "pf.read"),
     "settings for a state": (lambda: pf.run(ARM, RunSettings(), **QUICK), "settings.arrays"),

@@ -116,12 +116,12 @@ def test_one_number_of_each_machine_is_needed(name):
 
 def test_states_of_others_and_singular_starts_are_refused():
     s, other = pf.stepper(pendulum(), runs=2), pf.stepper(pendulum(2.0), runs=2)
-    with pytest.raises(ModelError, match="put: what was saved is of another mechanism"):
+    with pytest.raises(ModelError, match="put: the saved state belongs to another mechanism"):
         s.put(np.array([0]), other.save(), np.array([0]))
     folded = pf.stepper(pendulum(), runs=1, backend="interpreter")
     saved = folded.save()
     saved.kinds[:] = 1
-    with pytest.raises(ModelError, match="put: a singular start takes a first step of its own"):
+    with pytest.raises(ModelError, match="put: a singular start needs a special first step"):
         folded.put(np.array([0]), saved, np.array([0]))
 
 

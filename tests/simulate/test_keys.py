@@ -349,7 +349,7 @@ def test_a_reduction_whose_symmetry_is_gone_is_refused():
     start = {"v": [0.1, 0.2, 0.3, 0.1, 0.2, 0.3, 0.4], "duration": 0.02, "step": 0.01, "backend": "numpy"}
     first = pf.run(s, **start)
     lean[0] = 5.0
-    with pytest.raises(pf.ModelError, match="gives something else now; make it again"):
+    with pytest.raises(pf.ModelError, match="gives another result now; derive it again"):
         pf.run(s, **start)
     lean[0] = 0.0
     assert pf.run(s, **start).drop_attrs().equals(first.drop_attrs())

@@ -226,9 +226,9 @@ def test_a_batch_of_rollouts_is_its_runs_to_the_bit(bar):
 def test_refusals(bar):
     m, q, v = bar
     floor = pf.constraints.active_while(pf.holonomic("floor", lambda k: k.q[0]), lambda k: k.q[1] > 0)
-    with pytest.raises(ModelError, match="floor may come and go"):
+    with pytest.raises(ModelError, match="floor may switch on and off"):
         pf.calculus.step_derivatives(m.with_(constraints=[floor]), q, v)
-    with pytest.raises(ModelError, match=r"takes the integrators rk4, euler, tr-bdf2; 'midpoint' moves onto its energy"):
+    with pytest.raises(ModelError, match=r"takes the integrators rk4, euler, tr-bdf2; 'midpoint' corrects the energy"):
         pf.calculus.rollout(m, q, v, steps=2, scheme=pf.Scheme(integrator="midpoint"))
     with pytest.raises(ModelError, match="give its mechanism"):
         pf.calculus.step_derivatives(pf.reduction.hamiltonian(m), q, v)

@@ -140,7 +140,7 @@ def test_a_statistic_has_a_name_and_other_ways_to_run_say_so():
         statistics.first_crossing("q", "high")
     with pytest.raises(ModelError, match="maximum: the name of a signal"):
         statistics.maximum(3)
-    with pytest.raises(ModelError, match="kept by run alone"):
+    with pytest.raises(ModelError, match="supported by run only"):
         pf.run_adaptive(pendulum(), times=[0, 1], record={"peak": statistics.maximum("v")})
 
 

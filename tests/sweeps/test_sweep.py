@@ -148,7 +148,7 @@ def test_a_disk_that_is_full_costs_one_block(whole, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(xr.Dataset, "to_zarr", full)
-        with pytest.raises(RunError, match=r"cannot write block 1 into .*: No space left on device; what is there stays"):
+        with pytest.raises(RunError, match=r"cannot write block 1 into .*: No space left on device; blocks in the store stay"):
             pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", threads=1, **RUN)
     there = sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0
     assert there[0] and not there[1], "a third block may have been on its way"
@@ -232,9 +232,9 @@ def test_other_folders_are_no_stores(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "zarr.json").write_text('{"attributes": {"sweep": "[]"}}')
     for place in (tmp_path / "mine", tmp_path):
-        with pytest.raises(ModelError, match="no store of a sweep"):
+        with pytest.raises(ModelError, match="not the store of a sweep"):
             pf.sweep(pendulum(), SPACE, store=place, **RUN)
-        with pytest.raises(ModelError, match="no store of a sweep"):
+        with pytest.raises(ModelError, match="not the store of a sweep"):
             sweeps.open_store(place)
 
 
@@ -342,10 +342,10 @@ WRONG = {
     "a name of the store": (
         {"length": [1.0]},
         {"keep": {"space": statistics.final("q")}},
-        "keep: statistic 'space': a store has",
+        "keep: statistic 'space': a store uses",
     ),
-    "a unit's name": ({"length": [1.0]}, {"keep": {"axis_unit": statistics.final("q")}}, "statistic 'axis_unit': a store has"),
-    "no name of a file": ({"length": [1.0]}, {"keep": {"..": statistics.final("q")}}, r"statistic '\.\.': a store has"),
+    "a unit's name": ({"length": [1.0]}, {"keep": {"axis_unit": statistics.final("q")}}, "statistic 'axis_unit': a store uses"),
+    "no name of a file": ({"length": [1.0]}, {"keep": {"..": statistics.final("q")}}, r"statistic '\.\.': a store uses"),
     "seeds for all": ({"length": [1.0]}, {"seed": [1, 2]}, "seeds of runs are an axis"),
     "an argument of its own": ({"length": [1.0]}, {"record": "all"}, "'record' is given by the sweep itself"),
     "no argument": ({"length": [1.0]}, {"durations": 1}, "'durations' is no argument of run; did you mean 'duration'"),

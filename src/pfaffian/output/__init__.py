@@ -1,1 +1,1 @@
-"""Output of the program: text that is safe to print, folders, and files that are whole or absent."""
+"""Output of the library: text that is safe to print, folders, and files that are whole or absent."""

@@ -1,4 +1,4 @@
-"""The folder for results: made before a long run, not after it; files are whole or absent."""
+"""Folders for results, created before a long run and not after it, and files in them that are whole or absent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pfaffian.output.whole_file import write_whole
 
 
 def prepare(folder: Path) -> Path:
-    """The folder, made if it does not exist. Raises ModelError: it cannot be made or written to."""
+    """Create the folder if it does not exist, and return it. Raises ModelError: it cannot be created or written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix="tmp"):
@@ -23,7 +23,7 @@ def prepare(folder: Path) -> Path:
 
 
 def place(path: Path, data: bytes) -> Path:
-    """Write a file, whole or not at all. Raises RunError: it cannot be written, since the disk is full, for instance."""
+    """Write a file, whole or not at all, and return its path. Raises RunError: this fails, as with a full disk."""
     try:
         write_whole(path, data)
     except OSError as error:
@@ -32,7 +32,7 @@ def place(path: Path, data: bytes) -> Path:
 
 
 def unused(name: str, used: set[str]) -> str:
-    """The name, with a number if it is taken already; adds it to `used`."""
+    """The name, with a number appended if it is in `used`, regardless of case; adds it to `used`."""
     candidate, n = name, 2
     while candidate.lower() in used:
         candidate, n = f"{name}-{n}", n + 1

@@ -1,4 +1,4 @@
-"""Text from files, made safe for a terminal, a figure or a file name."""
+"""Text from files in a form that is safe for a terminal, a figure or a file name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 LONGEST = 60
-"""Characters of a name that are shown; longer names lose their middle."""
+"""Largest number of characters of a name; longer names lose their middle."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.e+-]*( N| N m)?|[+-]?(inf|nan)")
 
 
 def text(value: object, longest: int | None = None) -> str:
-    """Text that is safe on a terminal: control characters, line ends and marks of the writing direction are escaped."""
+    """Text that is safe on a terminal: control characters, line ends and marks of writing direction are escaped.
+
+    longest: number of characters above which the middle is left out; None: no limit.
+    """
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(value))
     if longest is None or len(printable) <= longest:
         return printable
@@ -21,7 +24,7 @@ def text(value: object, longest: int | None = None) -> str:
 
 
 def lines(value: object) -> str:
-    """As `text`, but line ends stay: for the output of a compiler."""
+    """Text that is safe on a terminal, with its line ends, such as the output of a compiler."""
     return "\n".join(text(line) for line in str(value).split("\n"))
 
 
@@ -32,12 +35,12 @@ def label(value: object, longest: int = 28) -> str:
 
 
 def stem(value: object, otherwise: str = "result") -> str:
-    """A file name without suffix: ASCII letters, digits, - and _, at most 60, never empty."""
+    """A file name without suffix: at most 60 ASCII letters, digits, - and _; `otherwise` if none is left."""
     return _UNSAFE.sub("-", str(value)).strip("-")[:LONGEST].strip("-") or otherwise
 
 
 def table(rows: Iterable[Sequence[object]], header: Sequence[str] = (), indent: int = 2) -> str:
-    """Columns with two spaces between; numbers to the right, all else to the left. The last column may be long."""
+    """Rows as text in columns, two spaces apart; numbers are aligned right, all else left. The last column may be long."""
     cells = [[*(text(c, LONGEST) for c in row[:-1]), text(row[-1], 6 * LONGEST)] for row in rows]
     whole = [list(header), *cells] if header else cells
     if not whole:
@@ -53,6 +56,6 @@ def table(rows: Iterable[Sequence[object]], header: Sequence[str] = (), indent: 
 
 
 def _is_numeric(column: Sequence[str]) -> bool:
-    """Whether a column holds numbers, and nothing else but dashes and blanks."""
+    """Whether a column contains numbers, and otherwise only dashes and blanks."""
     words = [c.strip() for c in column if c.strip() not in ("", "-")]
     return bool(words) and all(_NUMBER.fullmatch(w) for w in words)

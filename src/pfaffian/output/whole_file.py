@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever happens while they are written."""
+"""Files that are whole or absent, whatever happens during writing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from uuid import uuid4
 
 ORPHAN, OLD = re.compile(r"\.pfaffian-[0-9a-f]{32}\.tmp"), 3600.0
-"""Names of temporary files, and the age [s] at which no process can be writing one any more."""
+"""Names of temporary files, and the age [s] from which no process can still be writing one."""
 
 
 def write_whole(path: Path, *parts: bytes | memoryview) -> None:
-    """Write a temporary file, and give it its name once all parts are on the disk. Raises OSError: it cannot be written.
+    """Write a temporary file, and rename it to `path` once all parts are on the disk. Raises OSError: it cannot be written.
 
-    Removes temporary files that killed processes of the same user left in that folder.
+    Also removes temporary files in that folder that killed processes of the same user left.
     """
     _sweep(path.parent)
     aside = path.with_name(f".pfaffian-{uuid4().hex}.tmp")
@@ -44,6 +44,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _sweep(folder: Path) -> None:
+    """Remove temporary files of the same user that are older than OLD."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
             if ORPHAN.fullmatch(entry.name):

@@ -51,11 +51,12 @@ if TYPE_CHECKING:
 
 NOTHING = slice(0, 0)
 SHARE = 64
-"""Runs of each thread."""
+"""Least number of runs for each thread."""
 
 
 @remembered(64)
 def compiled(simulation: Simulation, backend: Backend, lanes: int, strict: bool) -> kernel.Rollout:
+    """The compiled time loop of a simulation."""
     build = lambda: (simulation.traced.step, simulation.traced.observe, *simulation.traced.samplers)  # noqa: E731
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, strict=strict, key=simulation.key)
 
@@ -94,49 +95,49 @@ def run(
     Args:
         m: the mechanism, or a System: the mechanism in a state of another kind.
         q, v: initial state: None (neutral, at rest), an array (n,) or (runs, n), or {name: number or (runs,)}. Entries named in
-            a dict are kept, and the others move onto the constraints, as little as possible in the metric of M. An array is a
-            guess and moves as a whole. `moved` in the result tells how far; `assemble` offers more choices.
+            a dict stay fixed, and the others move onto the constraints by as little as possible in the metric of M. An array is
+            a guess and moves as a whole. `moved` in the result is the change; `assemble` offers more choices.
         duration: simulated time [s]; the number of steps is duration / step, rounded.
         step: length of a time step [s].
-        every: record every so many steps.
+        every: number of steps between two records.
         start: time at the start [s].
-        start_from: the result of a run of the same mechanism and law, with steps of this length. The run goes on from its end
-            with everything that the law integrates, holds and has under way, the modes that have switched and the noise, so
-            that two halves have the bits of one run. q, v, parameters, start and seed come from this result and must not be
-            given. What a law in Python remembers is up to that law.
-        u: inputs [N, N m]: None (zero), (nu,), (runs, nu) with as many runs elsewhere, or {name: number or (runs,)}. With
+        start_from: the result of a run of the same mechanism and law, with steps of this length. The run continues from its
+            end, with all states and delayed values of the law, the switched modes and the state of the noise, so that two
+            halves give the same bits as one run. q, v, parameters, start and seed come from this result and must not be given.
+            A law in Python has to restore its own memory.
+        u: inputs [N, N m]: None (zero), (nu,), (runs, nu) for the runs of the batch, or {name: number or (runs,)}. With
             `u_step` a series: (samples, nu), (samples, runs, nu) or {name: number, (samples,) or (samples, runs)}.
         u_step: time between two samples of `u` [s], a whole number of steps; None: `u` is constant.
-        hold: "zero" or "linear" between samples; the last sample is held to the end.
+        hold: "zero" or "linear" interpolation between samples; the last sample remains to the end.
         parameters: {name: number or (runs,)}, or an array in the mechanism's order; defaults if None.
-        guess: {name: number or (runs,)} from where coordinates that the dict q does not name move onto the constraints, such as
-            the angle that chooses the branch of a loop, or a part of a quaternion; None: neutral.
-        control: a law that drives the mechanism's inputs; `u` are then the inputs of the law.
+        guess: {name: number or (runs,)}, the values from which coordinates that the dict q does not name move onto the
+            constraints, such as the angle that selects the branch of a loop, or a part of a quaternion; None: neutral.
+        control: a law that drives the mechanism's inputs; `u` then contains the inputs of the law.
         switches: {name of a parameter: function of Kinematics, or `of_motion(...)`, that returns its next value}. All are
             evaluated at the start of each step, before any law. A mode that latches is {"landed": lambda k:
             ca.if_else(k.position("foot")[2] < 0, 1, landed)}; of_motion sees the motion under the inputs and modes in force
             until then, so that a contact may open where it would pull. A switched parameter starts at its value in
             `parameters` and is recorded under its name. Constraints (`active_while`), forces and laws that contain it change
-            with it; velocities move the shortest way onto a constraint that begins. An event takes effect at the end of the
-            step in which it falls.
-        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded beside the standard signals.
+            with it; velocities jump by the shortest way onto a constraint that becomes active. An event takes effect at the end
+            of the step in which it occurs.
+        outputs: {name: function of Kinematics, `reaction(...)` or `of_motion(...)`}, recorded with the standard signals.
         record: names of the signals to record, "all" or "lean". None: all for one run, lean for a batch. The lean record leaves
             out the signals with an entry for each row or velocity: phi, reaction, multiplier. Or a dict of statistics over all
-            steps, {"peak": statistics.maximum("u")}, kept without what they are taken of, see `pf.statistics`; a
-            signal that is to be kept over time as well is named in it as {"q": True}.
+            steps, {"peak": statistics.maximum("u")}, see `pf.statistics`: their signals are not recorded over time, unless the
+            dict names them as well, as in {"q": True}.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         correct_start: whether to put the initial state onto the constraints and to leave a singular configuration by a special
-            first step. A law begins anew in either case.
-        error_bound: warn where the errors of the steps add up to more than this, in angles [rad] or in speeds relative to the
-            largest; the warning names the part of the machine that is too fast and a step that would do. inf: never warn. A few
-            steps are compared with two of half their length, and the result keeps the estimates, which are nan where the run
-            stopped or no step was compared:
-            `step_error`, the sum of these errors;
-            `energy_error` [J], the energy that the steps made, beyond the work of inputs, dissipation and moving constraints:
-            up to the last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
-            `momentum_error`, the same for the momenta along the first joint of a machine that floats, or of one that conserves
-            some, beyond the impulse of what pushes it.
-        seed: of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
+            first step. In either case a law starts from its initial state.
+        error_bound: warn where the accumulated step error exceeds this, in angles [rad] or in speeds relative to the largest;
+            the warning names the part of the machine that is too fast and a step that is short enough. inf: never warn. A few
+            steps are compared with two steps of half their length. The result contains the estimates, nan where the run stopped
+            or no step was compared:
+            `step_error`, the sum of the step errors;
+            `energy_error` [J], the change of energy beyond the work of inputs, dissipation and moving constraints: up to the
+            last record where nothing does work on the machine, otherwise an upper estimate from the compared steps;
+            `momentum_error`, the change of the momenta along the first joint beyond the impulse of the forces, for a machine
+            that floats or conserves some of these momenta.
+        seed: seed of the sensors' noise (`control.sensor`), a whole number from 0 to 2^52 - 1. Each run of a batch has its own
             noise. Or (runs,) seeds: each run then has the noise of a single run with its seed.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
@@ -146,16 +147,16 @@ def run(
         squeeze: drop the run axis of a single run.
     Returns:
         Dataset over (run, time): q, v, energy, ... with units and provenance; `status` (0: finished) and `stopped` [s]; the
-        parameters and inputs of each run; `moved`, what changed at the start; `left_out`, what remains of rows that count as
-        dependent. A run of a batch that cannot start on its constraints has a status of its own and its `start_residual`; the
-        others go on. Ctrl-C ends a run that has lasted two seconds, and gives back what was computed, with the status
-        "interrupted" and the attribute `interrupted`; before that, and pressed twice, it raises KeyboardInterrupt.
+        parameters and inputs of each run; `moved`, the change of the start; `left_out`, the relative length that remains of
+        rows that count as dependent. A run of a batch that cannot start on its constraints has a special status and its
+        `start_residual`; the others continue. Ctrl-C ends a run that has lasted two seconds and returns what was computed, with
+        the status "interrupted" and the attribute `interrupted`; before that, or pressed twice, it raises KeyboardInterrupt.
     Raises ModelError: wrong shapes, names or numbers; records that do not fit into memory, with their size in bytes.
     Raises BuildError: no compiler works and backend is "c".
     Raises RunError: no run can start on its constraints; names the row, or the named coordinate and its nearest possible value.
     Warns RunWarning: a guess moved; a series of u ends before the run does; runs stopped, see `causes`; joints or inputs
-    exceeded their limits, see `limit_excess` and `input_excess` in the result; steps err by more than `error_bound`, at the
-    start or in all.
+    exceeded their limits, see `limit_excess` and `input_excess` in the result; the step error exceeds `error_bound`, at the
+    start or over the whole run.
 
     Example:
         A box of 2 kg, pushed by 4 N for 1 s:
@@ -198,13 +199,13 @@ def run(
     simulation = Simulation(system, scheme, law, extra, recorded, changing.next)
     with progress_line(m.name, progress):
         tally = tally_of(recording, simulation.signals, when.every, when.start, when.step)
-        check_memory(when.records, count, len(tally.kept) if tally else simulation.width, simulation.nx)
+        check_memory(when.records, count, len(tally.stored_entries) if tally else simulation.width, simulation.nx)
         if end:
             begun, x = resumed(simulation, end, count, when), end.x
         else:
             assert given_start is not None
             begun = start_state(given_start, q if guess is None else {}, v, correct_start)
-            given_start = None  # a large batch needs its memory
+            given_start = None  # free its memory, which a large batch needs
             x = first_state(simulation, begun, when.start, count, seed)
         rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)
     if not correct_start and not end:
@@ -221,7 +222,7 @@ def run(
 
 
 def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: PythonLaw | None, seed: Any) -> Draft:
-    """The result of the runs; warns of whatever there is to warn of."""
+    """The result of the runs; gives all warnings about them."""
     loop, begun = watch.loop, departure.start
     s, when, scheme = loop.simulation, loop.when, loop.simulation.scheme
     state, end_attributes = end_state(s, done.x, when)
@@ -230,13 +231,13 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     provenance["kernel_backend"] = ", then ".join(done.tiers)
     provenance |= {"state_about": "\n".join(s.system.about)} if s.system.about else {}
     provenance |= {"step": when.step, "duration": when.duration, "hold": loop.hold} | sampled(s.control, s.changing, seed)
-    recorded = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
+    instants = when.start + when.step * when.every * (when.first // when.every + np.arange(when.records))
     stopped = np.where(done.stopped >= 0, when.start + when.step * done.stopped, np.nan)
-    kept = entries_of(stored_signals(s, loop.tally))
-    E, T, q, v = (done.records[:, :, kept.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
+    stored = entries_of(stored_signals(s, loop.tally))
+    E, T, q, v = (done.records[:, :, stored.get(name, NOTHING)] for name in ("energy", "kinetic_energy", "q", "v"))
     cost = cost_of(watch, done.x, done.stopped, E, T, q, v)
     course = Recorded(
-        recorded, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
+        instants, done.records, done.status, stopped, begun, series, when.step * when.stride, cost, state, loop.tally
     )
     result = drafted(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
@@ -254,7 +255,7 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
 
 
 def _with_messages(begun: Start, python: PythonLaw | None, runs: int) -> Start:
-    """The start, its messages with those of a law in Python."""
+    """The start, with the messages of the runs in which a law in Python failed."""
     if python is None:
         return begun
     messages = np.broadcast_to(np.array(begun.messages, dtype=object), runs)

@@ -1,4 +1,4 @@
-"""Laws in discrete time in a run: which parts are sampled when, as functions of the state."""
+"""Laws in discrete time within a run: the functions that evaluate their parts, and the steps at which these are due."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from pfaffian.terms.digest import digest
 from pfaffian.terms.terms import Terms
 
 WHOLE = 1e-9
-"""Part of a period by which it may differ from a whole number of steps."""
+"""Largest difference of a period or phase from a whole number of steps, as a fraction of the period."""
 
 
 def layout_of(control: Control, m: Mechanism, switched: Sequence[str], law: str = "") -> Layout:
-    """The layout of d: what the law holds, and the switched parameters; its sizes are stored under the law's digest."""
+    """Layout of the discrete state d: the values of the law, then the switched parameters. Its sizes are cached by digest."""
     if not control.parts:
         return layout((), (), switched)
     key = f"layout {digest(m)} {law or law_digest(control, m)}"
@@ -39,33 +39,33 @@ def layout_of(control: Control, m: Mechanism, switched: Sequence[str], law: str 
 
 
 def in_force(at: Layout, d: ca.SX, nu: int, t: ca.SX) -> Command:
-    """What the parts of the law hold at the time t [s]: their inputs (nu, 1) and, by name, their signals."""
+    """The Command in force at the time t [s], from the discrete state d: inputs (nu, 1) and signals of all parts of the law."""
     return Command(at.u(d, nu, t), signals={name: d[where, 0] for name, where in at.signals.items()})
 
 
 def refuse(control: Control, what: str, instead: str = "use run") -> None:
-    """Raise ModelError if the law is one in discrete time, where `what` needs continuous time.   instead: the way out."""
+    """Raise ModelError if a law is in discrete time.   what: function that needs continuous time.   instead: the way out."""
     if control.parts:
         raise ModelError(f"{what} takes laws in continuous time; this one is sampled once a period: {instead}")
 
 
 def in_python(control: Control) -> LawPart | None:
-    """The part that is called between the steps, and its sensors and all modes with it; None where all is compiled."""
+    """The part of a law that is a Python function, if any; it is called between the steps, after its sensors and all modes."""
     return next((part for part in control.parts if part.python), None)
 
 
 def rates(control: Control) -> list[list[LawPart]]:
-    """The parts that are sampled in compiled code; successive ones of equal period and phase form a group."""
+    """The parts that compiled code evaluates, in groups of successive parts with equal period and phase."""
     parts = [part for part in control.parts if part.python is None]
     return [list(group) for _, group in groupby(parts, key=lambda part: (part.period, part.phase))]
 
 
 Acting = Callable[[Terms, ca.SX, ca.SX, ca.SX], ca.SX]
-"""(T, z, d, w) -> (nu, 1) all inputs that act."""
+"""(T, z, d, w) -> (nu, 1) all inputs that act on the mechanism."""
 
 
 class Loads(NamedTuple):
-    """What acts on the machine at an instant while the law holds d.
+    """Inputs and reaction at an instant, as functions of the discrete state d of the law.
 
     inputs: d -> (nu, 1) all inputs that act.   reaction: d -> (nv, 1) generalised reaction under these.
     """
@@ -77,7 +77,7 @@ class Loads(NamedTuple):
 def samplers(
     system: System, control: Control, scheme: Scheme, at: Layout, nw: int, switches: Switches, acting: Acting
 ) -> tuple[ca.Function, ...]:
-    """(x, w, p, t) -> (x, faults) for each of the `rates`; x = [state of the system; z; d], w (nw, 1)."""
+    """A function (x, w, p, t) -> (x, faults) for each group of `rates`; x = [state of the system; z; d], w (nw, 1)."""
     if not control.parts:
         return ()
     m = system.mechanism
@@ -104,19 +104,19 @@ def samplers(
 def evaluate_parts(
     group: Sequence[PartFunction], at: Layout, T: Terms, d: ca.SX, w: ca.SX, loads: Loads, saturate: bool
 ) -> tuple[ca.SX, ca.SX]:
-    """d (size, 1) after the parts of the group were evaluated at T, one after another, and their faults (nf, 1).
+    """Evaluate the parts of a group at T, one after another; returns the new d (size, 1) and their faults (nf, 1).
 
-    w: (nw, 1) inputs of the law.   saturate: whether the law sees the inputs as cut at their limits.
+    w: (nw, 1) inputs of the law.   saturate: whether the inputs that the law reads are cut at their limits.
     """
     m, d, faults = T.mechanism, ca.SX(d), [ca.SX(0, 1)]
     for answer in group:
         slots = at.of(answer.part).slots
         u = at.u(d, m.nu, T.t)
         u = ca.densify(saturated(m, u) if saturate else u)
-        every = loads.inputs(d) if answer.uses_inputs else ca.SX(m.nu, 1)
+        acting = loads.inputs(d) if answer.uses_inputs else ca.SX(m.nu, 1)
         F = loads.reaction(d) if answer.uses_reaction else ca.SX(m.nv, 1)
         state, count = d[slots.state, 0], d[slots.drawn, 0] if answer.part.random else ca.SX(0)
-        known = [T.q, T.v, T.t, m.p_symbols, w, u, every, F, _stream(at, d), at.earlier(answer.part, d), state, count]
+        known = [T.q, T.v, T.t, m.p_symbols, w, u, acting, F, _stream(at, d), at.earlier(answer.part, d), state, count]
         given, next_state, fault = answer.function.call([ca.densify(x) for x in known], True, False)
         pass_on(slots, d, given, T.t)
         d[slots.state] = next_state
@@ -132,14 +132,15 @@ def _reaction(T: Terms, u: ca.SX, scheme: Scheme) -> ca.SX:
 
 
 def _stream(at: Layout, d: ca.SX) -> ca.SX:
+    """(3, 1) the Stream in d, zeros if the law draws no random numbers."""
     stream = d[at.stream, 0]
     return stream if stream.numel() else ca.SX.zeros(3, 1)
 
 
 def pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
-    """Push `given` onto the delay line in d, and make its oldest entry current; of expressions (n, 1) or numbers (n, runs)."""
+    """Push `given` onto the delay line in d, and make its oldest entry current; of expressions (n, 1) or arrays (n, runs)."""
     n, expressions = slots.given.stop - slots.given.start, not isinstance(d, np.ndarray)
-    of = (lambda s: (s, 0)) if expressions else (lambda s: s)  # a column of one, indexed without the 0, gives a row
+    of = (lambda s: (s, 0)) if expressions else (lambda s: s)  # without the 0, a column of one entry gives a row
     line = ca.vertcat(d[of(slots.ring)], given) if expressions else np.concatenate([d[slots.ring], given])
     if slots.since.stop > slots.since.start:
         d[slots.before] = d[of(slots.given)][: slots.before.stop - slots.before.start]
@@ -148,23 +149,23 @@ def pass_on(slots: Slots, d: Any, given: Any, t: Any) -> None:
 
 
 def instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
-    """Period and phase of each sampler in steps of `step` [s]: parameters are switched at every step, before any law."""
+    """Period and phase of each sampler in steps of `step` [s]; parameters are switched at every step, before any law."""
     return [(1, 0)] * bool(switches.names) + sampling([group[0] for group in rates(control)], step)
 
 
 def compiled_instants(control: Control, switches: Switches, step: float) -> list[tuple[int, int]]:
-    """Those of the samplers in the compiled loop: none beside a law in Python. Raises ModelError: as `sampling`."""
+    """The `instants` of samplers in the compiled loop, none with a law in Python. Raises ModelError: see `sampling`."""
     found = [*instants(control, switches, step), *sampling([part for part in control.parts if part.python], step)]
     return [] if in_python(control) else found
 
 
 def sampling(parts: Sequence[LawPart], step: float) -> list[tuple[int, int]]:
-    """Period and phase of each part in steps of `step` [s]. Raises ModelError: they are no whole numbers."""
+    """Period and phase of each part in steps of `step` [s]. Raises ModelError: one is not a whole number of steps."""
     return [(_steps(part, "period", part.period, step), _steps(part, "phase", part.phase, step)) for part in parts]
 
 
 def _steps(part: LawPart, what: str, seconds: float, step: float) -> int:
-    """How many steps a time takes. Raises ModelError: it is not a whole number of them."""
+    """Number of steps in a period or phase `seconds` [s]. Raises ModelError: it is not a whole number."""
     count = round(seconds / step)
     if abs(count * step - seconds) > WHOLE * part.period or (what == "period" and count < 1):
         raise ModelError(
@@ -175,20 +176,20 @@ def _steps(part: LawPart, what: str, seconds: float, step: float) -> int:
 
 
 def check_seed(seed: Any) -> None:
-    """Raise ModelError if the seed is no whole number that fits into two words."""
+    """Raise ModelError unless the seed is a whole number from 0 to 2^52 - 1, which fits into two words."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < int(WORD) ** 2:
         raise ModelError(f"seed must be a whole number from 0 to 2^52 - 1, got {brief(seed)}")
 
 
 def check_seeds(seed: Any) -> int:
-    """How many runs have seeds of their own: 1 if it is one number. Raises ModelError: as `check_seed`."""
+    """Number of seeds, 1 if a single one is given. Raises ModelError: one is not a whole number from 0 to 2^52 - 1."""
     if not isinstance(seed, (np.ndarray, list, tuple)):
         check_seed(seed)
         return 1
-    found = np.asarray(seed)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not ((found >= 0) & (found < int(WORD) ** 2)).all():
+    seeds = np.asarray(seed)
+    if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not ((seeds >= 0) & (seeds < int(WORD) ** 2)).all():
         raise ModelError(f"seed: (runs,) whole numbers from 0 to 2^52 - 1 are needed, got {brief(seed)}")
-    return len(found)
+    return len(seeds)
 
 
 def provenance(control: Control, switches: Switches, seed: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Derivatives of a step and of many: how the end of a motion answers its start, its inputs and the parameters."""
+"""Derivatives of one step and of many steps with respect to the initial state, the inputs and the parameters."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from pfaffian.terms.terms import symbols
 
 
 class StepDerivatives(NamedTuple):
-    """x_next = A x + B u + P p near a state, x = [displacements along the velocities; v; z of a law].
+    """The end of a step and its derivatives, x_next = A x + B u + P p with x = [displacements along the velocities; v; z].
 
-    q: (..., nq), v: (..., nv), z: (..., nz) after the step.   A: (..., n, n), n = 2 nv + nz.   B: (..., n, inputs).
+    q: (..., nq), v: (..., nv), z: (..., nz) of a law, after the step.   A: (..., n, n), n = 2 nv + nz.   B: (..., n, inputs).
     P: (..., n, np).
     """
 
@@ -74,40 +74,40 @@ def step_derivatives(
     threads: int = 1,
     backend: Backend = "auto",
 ) -> StepDerivatives:
-    """One step of `run` from one state or many, and its derivatives by the state, the inputs and the parameters.
+    """One step of `run` from one or many states, and its derivatives with respect to state, inputs and parameters.
 
-    They follow the stages of the integrator, the correction onto the constraints included; each stage has the derivatives of
-    `derivatives`, and stages of tr-bdf2 those of the equations that they solve. The factors along which the correction moves
-    count as constant: this leaves out a part as large as the residual that is corrected, about step^5, and step^3 with tr-bdf2.
-    Where the start satisfies the constraints, so do A, B and P. Where a force has a kink, as a contact that touches, the
-    derivative is that of the side that the step is on.
+    The derivatives follow the stages of the integrator, including the correction onto the constraints. Each stage has the
+    derivatives of `derivatives`; stages of tr-bdf2 have those of the equations that they solve. The factors along which the
+    correction moves are treated as constant, which neglects a part of the size of the corrected residual: about step^5, and
+    step^3 with tr-bdf2. Where the start satisfies the constraints, so do A, B and P. Where a force has a kink, such as a
+    contact that begins, the derivative is that of the side on which the step lies.
 
     Args:
         m: the mechanism.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out; on the constraints.
         v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}, held through the step; of a law its own inputs and the
-            wrenches from outside. What is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}, constant during the step; under a law, the inputs of the
+            law and the external wrenches. What is left out is zero.
         step: length of the step [s], 1e-3 by default.
-        t: time at its begin [s], 0 by default.
+        t: time at the start of the step [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
-        z: (nz,) or (runs, nz) what the law integrates; its start values by default.
+        z: (nz,) or (runs, nz) states that the law integrates; their start values by default.
         scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
-        threads: that share the states of a batch, 1 by default.
+        threads: number of threads that share the states of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         a named tuple: q (..., nq), v (..., nv), z (..., nz) after the step; A (..., n, n), B (..., n, inputs) and P (..., n,
         np), n = 2 nv + nz, of displacements along the velocities, q + K(q) eps, of v and of z.
     Raises ModelError: wrong names, shapes or numbers; the integrator midpoint, a law in discrete time, constraints that
-    come and go, a joint with a distribution.
+    switch on and off, a joint with a distribution.
 
     Example:
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=8.0)
         >>> m = pf.mechanism("oscillator", [pf.body("box", mass=2.0)], [slide])
-        >>> pf.calculus.step_derivatives(m, [0.1], step=0.5, backend="numpy").A.round(3)  # a turn by 2 rad/s * 0.5 s
+        >>> pf.calculus.step_derivatives(m, [0.1], step=0.5, backend="numpy").A.round(3)  # a rotation by 2 rad/s * 0.5 s
         array([[ 0.542,  0.417], [-1.687,  0.542]])
     """
     s = differentiable(m, control, scheme, "step_derivatives")
@@ -123,25 +123,25 @@ def step_derivatives(
     shapes = [(m.nq, 1), (m.nv, 1), (len(zs), 1), (n, n), (n, len(names)), (n, len(m.p_names))]
     count = as_whole(threads, "threads", most=MOST_THREADS)
     times = np.array([as_number(t, "t")]), np.array([as_number(step, "step", above=0)])
-    found = matrices(lambda *x: f(*x, threads=count), at, shapes, *times)
-    return StepDerivatives(*[x[..., 0] for x in found[:3]], *found[3:])
+    arrays = matrices(lambda *x: f(*x, threads=count), at, shapes, *times)
+    return StepDerivatives(*[x[..., 0] for x in arrays[:3]], *arrays[3:])
 
 
 @by_key(64)
 def _step(s: Simulation, backend: Backend) -> kernel.Kernel:
-    """(q, v, w, z, p, t, h) -> the numbers of StepDerivatives."""
+    """Kernel (q, v, w, z, p, t, h) -> the arrays of StepDerivatives, column by column."""
     m = s.mechanism
 
     def build() -> ca.Function:
         parts = with_matrices(s)
-        (x, w, p, t, h), there = parts.step(s)
-        J = ca.jacobian(there, ca.vertcat(x, w, p))
-        here, end = (Kinematics(m, y[: m.nq, 0], ca.SX(m.nv, 1), time) for y, time in ((x, t), (there, t + h)))
+        (x, w, p, t, h), x_next = parts.step(s)
+        J = ca.jacobian(x_next, ca.vertcat(x, w, p))
+        here, end = (Kinematics(m, y[: m.nq, 0], ca.SX(m.nv, 1), time) for y, time in ((x, t), (x_next, t + h)))
         rest = x.numel() - m.nq
         onto, back = here.kinematic_matrix, left_inverse(end)
         J = ca.diagcat(back, ca.SX.eye(rest)) @ J @ ca.diagcat(onto, ca.SX.eye(rest + w.numel() + p.numel()))
         n = m.nv + rest
-        values = [*ca.vertsplit(there, [0, m.nq, m.nq + m.nv, x.numel()]), J[:, :n], J[:, n : n + w.numel()]]
+        values = [*ca.vertsplit(x_next, [0, m.nq, m.nq + m.nv, x.numel()]), J[:, :n], J[:, n : n + w.numel()]]
         values.append(J[:, n + w.numel() :])
         q, v, z = (ca.SX.sym(name, k) for name, k in (("q", m.nq), ("v", m.nv), ("z", len(s.z))))
         f = ca.Function("step", [x, w, p, t, h], values)
@@ -162,8 +162,8 @@ class RunTangent(NamedTuple):
 
 
 class RunGradient(NamedTuple):
-    """Derivatives of one number by the start, q (..., nv) along the velocities and v (..., nv), by the inputs of each step
-    u (steps, ..., nu) and by the parameters (..., np)."""
+    """Derivatives of one number with respect to the start, q (..., nv) along the velocities and v (..., nv), the inputs of
+    each step u (steps, ..., nu) and the parameters (..., np)."""
 
     q: np.ndarray
     v: np.ndarray
@@ -173,9 +173,9 @@ class RunGradient(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DifferentiableRun:
-    """A motion with its derivatives, forwards and backwards; made by `pf.calculus.rollout`.
+    """A run with its forward (`jvp`) and backward (`vjp`) derivatives, returned by `pf.calculus.rollout`.
 
-    time: (records,) [s].   q: (records, ..., nq), v: (records, ..., nv), each with the axis of runs if several were given.
+    time: (records,) [s].   q: (records, ..., nq), v: (records, ..., nv), each with an axis of runs if several runs were given.
     """
 
     time: np.ndarray
@@ -187,12 +187,12 @@ class DifferentiableRun:
         return f"<DifferentiableRun of {self._of.s.mechanism.name!r}: {len(self.time)} records, {self._of.runs} runs>"
 
     def jvp(self, *, dq: Any = None, dv: Any = None, du: Any = None, dp: Any = None) -> RunTangent:
-        """How all records change when the start moves by K(q) dq, dv, the inputs by du and the parameters by dp.
+        """Change of all records when the start changes by K(q) dq and dv, the inputs by du and the parameters by dp.
 
         Args:
-            dq: (nv,), (runs, nv) or {velocity: number}; zero by default, as the others.
-            dv: as dq.
-            du: (nu,) in all steps, (steps, nu) or (steps, runs, nu).
+            dq: (nv,), (runs, nv) or {velocity: number}; this and all others are zero by default.
+            dv: (nv,), (runs, nv) or {velocity: number}.
+            du: (nu,) for all steps, (steps, nu) or (steps, runs, nu).
             dp: (np,), (runs, np) or {parameter: number}.
         Returns:
             a named tuple: changes of q (records, ..., nq) and v (records, ..., nv).
@@ -205,16 +205,16 @@ class DifferentiableRun:
         moved[:, : m.nq] = (K @ o.rows(velocities(m, dq, "dq"), "dq")[:, :, None])[..., 0]
         moved[:, m.nq : m.nq + m.nv] = o.rows(velocities(m, dv, "dv"), "dv")
         change = _series(du, o.s.w_names, o.steps, o.runs, "du")
-        both = np.concatenate(np.broadcast_arrays(_whole(o.u, o.runs), change), axis=2)
+        both = np.concatenate(np.broadcast_arrays(_broadcast(o.u, o.runs), change), axis=2)
         p = np.hstack([o.p, o.rows(runs(dp, m.p_names, np.zeros(len(m.p_names)), "dp"), "dp")])
-        r = _ahead(o.s, o.backend, o.lanes)(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
+        r = _forward(o.s, o.backend, o.lanes)(np.hstack([o.x[0], moved]), both, p, o.span, threads=o.threads)
         return RunTangent(*[o.shaped(x) for x in _split(r.records[:, :, n:], m)])
 
     def vjp(self, *, q: Any = None, v: Any = None) -> RunGradient:
-        """The derivative of sum(q * records of q) + sum(v * records of v), in one sweep back over all steps.
+        """Gradient of sum(q * records of q) + sum(v * records of v), by one backward sweep over all steps.
 
         Args:
-            q: (records, ..., nq) weights, such as the derivative of a cost by the records; zero by default.
+            q: (records, ..., nq) weights, such as the derivative of a cost with respect to the records; zero by default.
             v: (records, ..., nv) weights, zero by default.
         Returns:
             a named tuple: q (..., nv) along the velocities and v (..., nv) of the start, u (steps, ..., nu), parameters (...,
@@ -227,16 +227,16 @@ class DifferentiableRun:
         for x, name, at in ((q, "q", slice(0, m.nq)), (v, "v", slice(m.nq, m.nq + m.nv))):
             if x is not None:
                 g[:, :, at] = o.weights(x, name, (records, at.stop - at.start))
-        back, n_p = _back(o.s, o.backend, o.lanes), o.p.shape[1]
-        end = g[-1] if o.steps % o.every == 0 else 0 * g[-1]  # else the last record is before the end
+        backward, n_p = _backward(o.s, o.backend, o.lanes), o.p.shape[1]
+        end = g[-1] if o.steps % o.every == 0 else 0 * g[-1]  # otherwise the last record lies before the end
         state = np.hstack([end, np.zeros((o.runs, n_p + len(o.s.w_names)))])
         inputs = list[np.ndarray]()
         for k in reversed(range(0, o.steps, o.every)):
             x, u, t = o.between(k)
-            own = np.zeros_like(x)
-            own[0] = g[k // o.every]
-            now = np.concatenate([x, u, np.broadcast_to(t[:, None, None], (*x.shape[:2], 1)), own], axis=2)[::-1]
-            r = back(state, now, o.p, Span(0.0, o.span.h, len(x), last=True, limit=np.inf), threads=o.threads)
+            direct = np.zeros_like(x)  # weights of the records, part of the gradient at their steps
+            direct[0] = g[k // o.every]
+            now = np.concatenate([x, u, np.broadcast_to(t[:, None, None], (*x.shape[:2], 1)), direct], axis=2)[::-1]
+            r = backward(state, now, o.p, Span(0.0, o.span.h, len(x), last=True, limit=np.inf), threads=o.threads)
             inputs.append(r.records[1:])
             state = r.x
         K = _maps(m)(o.x[0, :, : m.nq])[0].reshape(o.runs, m.nv, m.nq)
@@ -248,7 +248,8 @@ class DifferentiableRun:
 
 
 class _Motion(NamedTuple):
-    """What a DifferentiableRun is of.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np)."""
+    """The data of a DifferentiableRun.   x: (records, runs, nx).   u: (samples, nu) or (samples, runs, nu).   p: (runs, np).
+    many: whether the caller gave an axis of runs."""
 
     s: Simulation
     x: np.ndarray
@@ -276,17 +277,17 @@ class _Motion(NamedTuple):
         return 8 if self.runs > 1 else 1
 
     def shaped(self, x: np.ndarray) -> np.ndarray:
-        """x (times, runs, n) without the axis of runs where the caller gave one run."""
+        """x (times, runs, n), without the axis of runs if the caller gave none."""
         return x if self.many else x[:, 0]
 
     def rows(self, x: np.ndarray, what: str) -> np.ndarray:
-        """(runs, n) of (runs, n) or (1, n). Raises ModelError: another number of runs."""
+        """x (runs, n) or (1, n), broadcast to (runs, n). Raises ModelError: another number of runs."""
         if len(x) not in (1, self.runs):
-            raise ModelError(f"{what} is for {len(x)} runs where there are {self.runs}")
+            raise ModelError(f"{what} is for {len(x)} runs, but there are {self.runs}")
         return np.broadcast_to(x, (self.runs, x.shape[1]))
 
     def weights(self, x: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
-        """(records, runs, n) of weights. Raises ModelError: another shape."""
+        """Weights as an array (records, runs, n). Raises ModelError: they have another shape."""
         array, records, n = floats(x, what), *shape
         expected = (records, self.runs, n) if self.many else shape
         if array.shape != expected:
@@ -294,12 +295,15 @@ class _Motion(NamedTuple):
         return array.reshape(records, self.runs, n)
 
     def between(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States, inputs (steps, runs, n) and times of the steps from record k to the next; the states are made again."""
+        """States and inputs (steps, runs, n) and times (steps,) of the steps from that of a record, k, to the next record.
+
+        The states between records are computed again.
+        """
         steps = min(self.every, self.steps - k)
         x, span = self.x[[k // self.every]], self.span._replace(first=k, steps=steps, every=1, last=False)
         if steps > 1:
             x = _states(self.s, self.backend, self.lanes)(x[0], self.u, self.p, span, threads=self.threads).records
-        u = _whole(self.u[k : k + steps] if len(self.u) > 1 else self.u, self.runs)
+        u = _broadcast(self.u[k : k + steps] if len(self.u) > 1 else self.u, self.runs)
         return x, np.broadcast_to(u, (steps, *u.shape[1:])), self.span.t0 + self.span.h * np.arange(k, k + steps)
 
 
@@ -319,36 +323,36 @@ def rollout(
     threads: int = 1,
     backend: Backend = "auto",
 ) -> DifferentiableRun:
-    """Many steps of `run`, to the same bits, with derivatives by the start, the inputs and the parameters.
+    """Many steps, with the bits of `run` and with derivatives with respect to the start, the inputs and the parameters.
 
-    Forwards, `jvp` carries a change of all of these along; backwards, `vjp` gives the derivative of one number by all of them
-    in one sweep, at the cost of about three runs. Both follow the steps as `step_derivatives` does. The records are the
-    checkpoints of the sweep: between them states are computed again. A start in a singular configuration is refused; where a
-    motion passes through one, the derivatives are those of the steps taken, with the rows in use.
+    `jvp` carries a change of all of these forwards. `vjp` gives the gradient of one number with respect to all of them, in one
+    backward sweep at the cost of about three runs. Both differentiate each step as `step_derivatives` does. The records are the
+    checkpoints of the sweep: states between them are computed again. A start in a singular configuration is refused; where a
+    motion passes through one, the derivatives are those of the steps taken, with the constraint rows used there.
 
     Args:
         m: the mechanism.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out; on the constraints.
         v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or {input: number} in all steps, (steps, nu) or (steps, runs, nu): one for each step, held through it; of a law
-            its own inputs and the wrenches from outside. Zero by default.
-        steps: how many.
-        step: length of each [s], 1e-3 by default.
-        every: steps between records, 1 by default.
+        u: (nu,) or {input: number} for all steps, (steps, nu) or (steps, runs, nu): constant during each step; under a law, the
+            inputs of the law and the external wrenches. Zero by default.
+        steps: number of steps.
+        step: length of each step [s], 1e-3 by default.
+        every: number of steps between two records, 1 by default.
         t: time at the start [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         control: a law in continuous time, None by default.
         scheme: with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
-        threads: that share the runs of a batch, 1 by default.
+        threads: number of threads that share the runs of a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
         a `DifferentiableRun`: time (records,), q (records, ..., nq), v (records, ..., nv), and its methods jvp and vjp.
     Raises ModelError: as `step_derivatives`; a start off the constraints or in a singular configuration.
-    Raises RunError: a run stops, and why.
+    Raises RunError: a run stops; the message says why.
 
     Example:
-        The speed after 1 s of a cart of 2 kg, by the force in each of ten steps: h / m.
+        Derivative of a 2 kg cart's speed after 1 s with respect to the force in each of ten steps, h / m:
 
         >>> import numpy as np, pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
@@ -385,7 +389,7 @@ def rollout(
 
 
 def _series(u: Any, names: Sequence[str], steps: int, count: int | None, what: str) -> np.ndarray:
-    """(samples, nu) or (samples, runs, nu), samples 1 or `steps`; always the latter of so many runs if `count` is given."""
+    """Inputs (samples, nu) or (samples, runs, nu), samples being 1 or `steps`.   count: number of runs to broadcast to."""
     u = on_processor(u, what)
     array = floats(u, what) if isinstance(u, (np.ndarray, list, tuple)) else np.zeros(0)
     if array.ndim > 1:
@@ -396,41 +400,43 @@ def _series(u: Any, names: Sequence[str], steps: int, count: int | None, what: s
             or (count and array.ndim == 3 and array.shape[1] != count)
         ):
             raise ModelError(
-                f"{what} has shape {array.shape}: ({len(names)},) of all steps, ({steps}, {len(names)}) or ({steps}, runs, "
+                f"{what} has shape {array.shape}: ({len(names)},) for all steps, ({steps}, {len(names)}) or ({steps}, runs, "
                 f"{len(names)}) is needed"
             )
     else:
         array = runs(u, names, np.zeros(len(names)), what)
         if len(array) > 1:
             raise ModelError(f"{what}: one number for each input is needed, or (steps, runs, {len(names)}) for inputs of runs")
-    return _whole(array, count) if count else array
+    return _broadcast(array, count) if count else array
 
 
-def _whole(u: np.ndarray, count: int) -> np.ndarray:
-    """(samples, runs, nu) of (samples, nu) or (samples, runs, nu)."""
+def _broadcast(u: np.ndarray, count: int) -> np.ndarray:
+    """Inputs (samples, nu) or (samples, runs, nu), broadcast to (samples, count, nu)."""
     return np.broadcast_to(u[:, None] if u.ndim == 2 else u, (len(u), count, u.shape[-1]))
 
 
 def _split(x: np.ndarray, m: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """q and v of states x (..., nx)."""
     return x[..., : m.nq], x[..., m.nq : m.nq + m.nv]
 
 
 @remembered(64)
 def _off(m: Mechanism) -> kernel.Kernel:
+    """Kernel (q, v, p, t) -> how far each constraint row is off, see `off_constraints`, column by column."""
     T = symbols(m)
     return kernel.compile(ca.Function("off", [T.q, T.v, m.p_symbols, T.t], [ca.vec(off_constraints(T))]))
 
 
 @remembered(64)
 def _maps(m: Mechanism) -> kernel.Kernel:
-    """q -> K, column by column."""
+    """Kernel q -> the kinematic matrix K, column by column."""
     T = symbols(m)
     return kernel.compile(ca.Function("maps", [T.q], [ca.vec(ca.densify(T.kinematics.kinematic_matrix))]))
 
 
 @by_key(64)
 def _states(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
-    """The steps of `run`, which record the whole state."""
+    """The compiled steps of `run`, which record the whole state."""
 
     def build() -> tuple[ca.Function, ...]:
         step = s.traced.step
@@ -441,34 +447,36 @@ def _states(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
 
 
 @by_key(64)
-def _ahead(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
-    """The steps of [x; dx] under [u; du] and [p; dp]."""
+def _forward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
+    """The compiled steps of [x; dx] under the inputs [u; du] and the parameters [p; dp]."""
 
     def build() -> tuple[ca.Function, ...]:
         parts = with_products(s)
-        (x, w, p, t, h), there = parts.step(s)
+        (x, w, p, t, h), x_next = parts.step(s)
         dx, dw, dp = (ca.SX.sym(name, y.numel()) for name, y in (("dx", x), ("dw", w), ("dp", p)))
-        moved = ca.jtimes(there, ca.vertcat(x, w, p), ca.vertcat(dx, dw, dp))
+        moved = ca.jtimes(x_next, ca.vertcat(x, w, p), ca.vertcat(dx, dw, dp))
         X, W, P, W1 = (ca.vertcat(*y) for y in ((x, dx), (w, dw), (p, dp), (ca.SX.sym("w1", 2 * w.numel()),)))
-        step = ca.Function("step", [X, W, W1, P, t, h], [ca.densify(ca.vertcat(there, moved)), ca.SX(0, 1)])
+        step = ca.Function("step", [X, W, W1, P, t, h], [ca.densify(ca.vertcat(x_next, moved)), ca.SX(0, 1)])
         return step, ca.Function("states", [X, W, P, t], [X])
 
     return kernel.compile_rollout(build, backend=backend, lanes=lanes, key=f"ahead {s.key}")
 
 
 @by_key(64)
-def _back(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
-    """Steps of [l; by p; by u] back, l the derivative by the state after a step, under [x; u; t; own part of l] before it."""
+def _backward(s: Simulation, backend: Backend, lanes: int) -> kernel.Rollout:
+    """The compiled backward steps of [l; by_p; by_u], the gradients with respect to the state after a step, the parameters and
+    the inputs. Inputs are [x; u; t; direct] before the step, `direct` being the weights of a record there.
+    """
 
     def build() -> tuple[ca.Function, ...]:
         parts = with_products(s)
-        (x, w, p, t, h), there = parts.step(s)
+        (x, w, p, t, h), x_next = parts.step(s)
         sizes = [0, x.numel(), x.numel() + w.numel(), x.numel() + w.numel() + p.numel()]
-        l, own = ca.SX.sym("l", x.numel()), ca.SX.sym("own", x.numel())
+        l, direct = ca.SX.sym("l", x.numel()), ca.SX.sym("own", x.numel())
         by_p, by_u = ca.SX.sym("by_p", p.numel()), ca.SX.sym("by_u", w.numel())
-        found = ca.vertsplit(ca.densify(ca.jtimes(there, ca.vertcat(x, w, p), l, True)), sizes)
-        state, now = ca.vertcat(l, by_p, by_u), ca.vertcat(x, w, t, own)
-        later = ca.vertcat(found[0] + own, by_p + found[2], found[1])
+        gradients = ca.vertsplit(ca.densify(ca.jtimes(x_next, ca.vertcat(x, w, p), l, True)), sizes)
+        state, now = ca.vertcat(l, by_p, by_u), ca.vertcat(x, w, t, direct)
+        later = ca.vertcat(gradients[0] + direct, by_p + gradients[2], gradients[1])
         other, time = ca.SX.sym("now1", now.numel()), ca.SX.sym("time")
         step = ca.Function("step", [state, now, other, p, time, h], [later, ca.SX(0, 1)])
         return step, ca.Function("by_u", [state, now, p, time], [by_u])

@@ -1,4 +1,4 @@
-"""The signals that a run records: states, energies, those of constraints and of a control law, a caller's outputs."""
+"""The signals that a run records: states, energies, signals of constraints and of a control law, outputs of the caller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pfaffian.terms.terms import Terms, shared, symbols
 
 
 class Signal(NamedTuple):
-    """unit: of the entries.   dim, names: dimension and names of the entries, unless the signal is a single number."""
+    """The labels of a signal.   unit: of its entries.   dim, names: dimension and names of its entries, if it has several."""
 
     unit: str
     dim: str | None = None
@@ -40,7 +40,7 @@ class Signal(NamedTuple):
 
 
 def entries_of(signals: Mapping[str, tuple[Signal, int]]) -> dict[str, slice]:
-    """Where each signal stands in a record of these, which are given with their numbers of entries."""
+    """The slice of each signal in a record.   signals: name -> (Signal, number of entries), in the order of the record."""
     ends = accumulate(size for _, size in signals.values())
     return {name: slice(end - size, end) for (name, (_, size)), end in zip(signals.items(), ends, strict=True)}
 
@@ -65,7 +65,7 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
             reaction, rank) that returns a CasADi expression, a number or a column of them.
     Returns:
         An output for `outputs` of `run` and `run_adaptive`.
-    Raises ModelError: f is no function.
+    Raises ModelError: f is not a function.
 
     Example:
         The acceleration of a box of 2 kg on a spring of 8 N/m, stretched by 1 m:
@@ -85,7 +85,7 @@ def of_motion(f: Callable[[Terms, Motion], Any]) -> MotionOutput:
 
 @remembered(256)
 def standard(m: Mechanism, saturate: bool = False) -> Mapping[str, Signal]:
-    """The signals that a run of a mechanism can record under any law; `saturate`: inputs are cut at their limits."""
+    """The signals that a run of a mechanism can record under any law.   saturate: whether inputs are cut at their limits."""
     signals = {
         "q": Signal("per coordinate", "coordinate", m.q_names),
         "v": Signal("per velocity", "velocity", m.v_names),
@@ -144,11 +144,11 @@ def columns(
     cut: ca.SX | None = None,
     of_state: Mapping[str, ca.SX] | None = None,
 ) -> dict[str, ca.SX]:
-    """The selected signals and all outputs as dense columns; what is not recorded costs nothing.
+    """The selected signals and all outputs as dense columns; signals that are not recorded cost nothing.
 
-    cut: what saturation cuts off the inputs.   of_state: the signals of the state.
+    cut: the part of the inputs that saturation removes.   of_state: the signals of the system's state.
 
-    Raises ModelError: two of one name; an unknown name in `record`.
+    Raises ModelError: two signals have one name; an unknown name in `record`.
     """
     known, of_state = _standard_columns(T, motion, cut), of_state or {}
     for name in [n for n in of_state if n in known]:
@@ -166,6 +166,7 @@ def columns(
 
 
 def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX:
+    """The column of a caller's output. Raises ModelError: it fails, or contains foreign symbols."""
     what = f"output {name!r}"
     if isinstance(output, MotionOutput):
         known = (T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction)
@@ -174,7 +175,7 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
 
 
 def output_digest(name: str, output: Output, m: Mechanism) -> str:
-    """Digest of an output: its labels, and the graph that it traces of terms and motion at symbols."""
+    """Digest of an output: its labels, and the graph of its expression at symbols of terms and motion."""
     T, what = symbols(m), f"output {name!r}"
     if not isinstance(output, MotionOutput):
         return of_function(output, what, T.kinematics)
@@ -185,7 +186,7 @@ def output_digest(name: str, output: Output, m: Mechanism) -> str:
 
 
 def as_record(record: Any, count: int) -> Record:
-    """The Record for a caller's `record` of `count` runs: None is "all" for one run, "lean" for a batch."""
+    """The Record for a caller's `record` of `count` runs; None means "all" for one run, "lean" for a batch."""
     if record is None:
         return "all" if count == 1 else "lean"
     if isinstance(record, str):
@@ -194,7 +195,7 @@ def as_record(record: Any, count: int) -> Record:
         raise ModelError(f"record must be a list of names, 'all' or 'lean', got {record!r}; write record=[{record!r}]")
     if isinstance(record, Mapping):
         raise ModelError(
-            "record: statistics, {name: statistics.maximum('u')}, are kept by run alone; give a list of names here"
+            "record: statistics, {name: statistics.maximum('u')}, are supported by run only; give a list of names here"
         )
     if not isinstance(record, Iterable) or not (names := tuple(record)):
         raise ModelError(f"record must be a list of at least one name, 'all' or 'lean', got {record!r}")
@@ -202,7 +203,7 @@ def as_record(record: Any, count: int) -> Record:
 
 
 def check_names(signals: Mapping[str, tuple[Signal, int]]) -> None:
-    """Raise ModelError if a result or a file could not store a signal of a law or an output under its name."""
+    """Raise ModelError if a result or a file cannot store a signal of a law or an output under its name."""
     labelled = {signal.dim for signal, _ in signals.values() if signal.dim}
     plain = {f"{name}_component" for name, (signal, _) in signals.items() if not signal.dim}
     for name in signals:
@@ -213,7 +214,7 @@ def check_names(signals: Mapping[str, tuple[Signal, int]]) -> None:
 
 
 def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
-    """Those of the names that `record` selects, in their own order. Raises ModelError: it selects an unknown one."""
+    """The names that `record` selects, in the order of `names`. Raises ModelError: it contains an unknown name."""
     if record == "all":
         return names
     if record == "lean":
@@ -225,11 +226,12 @@ def chosen(names: tuple[str, ...], record: Record) -> tuple[str, ...]:
 
 
 def _as_is(x: ca.SX) -> ca.SX:
+    """x; `partial` makes a function without arguments of it."""
     return x
 
 
 def _standard_columns(T: Terms, motion: Motion, cut: ca.SX | None) -> dict[str, Callable[[], ca.SX]]:
-    """Functions that build the `standard` signals."""
+    """Name -> function that builds the signal, for the `standard` signals."""
     values: dict[str, Callable[[], ca.SX]] = {
         "q": lambda: T.q,
         "v": lambda: T.v,

@@ -1,4 +1,4 @@
-"""A system under a control law and a scheme: its state, inputs, faults and signals; its functions are traced when needed."""
+"""A system under a control law and a scheme: state, inputs, faults and signals. Functions are traced when they are needed."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from pfaffian.terms.digest import digest
 
 
 def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Scheme, Control, tuple[tuple[str, Output], ...]]:
-    """Scheme, law and outputs of a run for a Simulation; without a law the machine runs under the open loop.
+    """Check scheme, law and outputs of a run and fill in the defaults; without a law the machine runs in open loop.
 
-    Raises ModelError: one of the three is of another type.
+    Raises ModelError: one of the three has the wrong type.
     """
     if scheme is not None and not isinstance(scheme, Scheme):
         known = {"integrator": INTEGRATORS, "formulation": ("auto", *FORMULATIONS)}
@@ -66,29 +66,31 @@ def arguments(m: Mechanism, scheme: Any, control: Any, outputs: Any) -> tuple[Sc
 
 
 def input_names(m: Mechanism, control: Control) -> tuple[str, ...]:
-    """Inputs of a run: those of its law, then the wrenches from outside. Raises ModelError: two of one name."""
+    """Names of a run's inputs: those of its law, then the external wrenches. Raises ModelError: two have the same name."""
     for name in control.w_names:
         if name in m.wrench_names:
-            raise ModelError(f"the control law and a wrench from outside both have an input {name!r}; give one another name")
+            raise ModelError(f"the control law and an external wrench both have an input {name!r}; give one another name")
     return control.w_names + m.wrench_names
 
 
 def _of_law(m: Mechanism, name: str, unit: str, named: tuple[str, ...], size: int) -> Signal:
-    """The Signal of a law in this unit, labelled if its entries have names or are those of the mechanism."""
+    """The Signal of a law, labelled by `named`, or by the mechanism's velocities or inputs if the unit is per each of these."""
     labels = (f"{name}_component", named) if named else (None, ())
     dim, names = {"per velocity": ("velocity", m.v_names), "per input": ("input", m.u_names)}.get(unit, labels)
     return Signal(unit, dim, names) if len(names) == size else Signal(unit)
 
 
 PYTHON_FAULT = "the law in Python failed"
+"""Meaning of the fault of a law that is a Python function."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
     """A system under a law and a scheme, with its recorded signals.
 
-    Its state is [x; z; d]: x of the system, z what the control law integrates, d what it holds from one of its instants to the
-    next. Its inputs are w. It is made for one run, from the functions as they are then; two are equal if their keys are.
+    The state is [x; z; d]: x of the system, z integrated by the control law, d the discrete values of law and switches, which
+    are constant between their instants. The inputs are w. A Simulation is created for one run, from the caller's functions as
+    they are then; two are equal if their keys are.
 
     control: the law.   switches: parameters that change during the run.
     """
@@ -106,7 +108,7 @@ class Simulation:
 
     @property
     def z(self) -> tuple[float, ...]:
-        """Start values of what the control law integrates."""
+        """Start values of the states that the control law integrates."""
         return self.control.z
 
     def __eq__(self, other: object) -> bool:
@@ -117,7 +119,7 @@ class Simulation:
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout of d."""
+        """The layout of the discrete state d."""
         return layout_of(self.control, self.mechanism, self.changing.names, self.law)
 
     @cached_property
@@ -131,7 +133,7 @@ class Simulation:
         return Switches(self.mechanism, self.switches)
 
     def now(self, p: ca.SX, d: ca.SX) -> ca.SX:
-        """The parameters (np, 1) in force where the law and the switches hold d."""
+        """The parameters (np, 1) in force: p, with those that the run changes taken from the discrete state d."""
         return self.changing.now(p, d[self.layout.switched, 0])
 
     def parameters(self, p: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -140,7 +142,7 @@ class Simulation:
 
     @property
     def nx(self) -> int:
-        """Numbers in the state [x; z; d]."""
+        """Size of the state [x; z; d]."""
         return self.system.nx + len(self.z) + self.layout.size
 
     @property
@@ -149,7 +151,7 @@ class Simulation:
 
     @property
     def faults(self) -> Faults:
-        """What may stop a run beyond the faults of the step itself."""
+        """The faults that may stop a run, in addition to those of the step itself."""
         servos, limit = self.mechanism.servos, self.system.limit
         return Faults(
             law=self.control.faults,
@@ -179,14 +181,14 @@ class Simulation:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Entries of each signal, in order; stored under the key."""
+        """Number of entries of each signal, in order; cached under the key."""
         if "traced" in vars(self):
             return self.traced.sizes
         return kernel.noted(f"sizes {self.key}", lambda: dict(self.traced.sizes))
 
     @cached_property
     def signals(self) -> dict[str, tuple[Signal, int]]:
-        """Recorded signals in order, with the entries of each."""
+        """Recorded signals in order, each with its number of entries."""
         known = {**standard(self.mechanism, self.scheme.saturate), **self.system.labels}
         if is_open(self.control) and not self.outputs and self.system.signals is None and not self.changing.names:
             return {name: (known[name], known[name].size) for name in chosen(tuple(known), self.record)}
@@ -203,29 +205,29 @@ class Simulation:
 
     @property
     def width(self) -> int:
-        """Numbers in one record."""
+        """Size of one record."""
         return sum(size for _, size in self.signals.values())
 
     @property
     def integrator(self) -> Integrator:
-        """The integrator of the scheme. Raises ModelError: it cannot serve the system."""
+        """The integrator of the scheme. Raises ModelError: it does not support the system."""
         s, name = self.system, self.scheme.integrator
-        found = INTEGRATORS[name]
-        if s.other_state and not found.any_state:
+        integrator = INTEGRATORS[name]
+        if s.other_state and not integrator.any_state:
             others = ", ".join(n for n, other in INTEGRATORS.items() if other.any_state)
-            raise ModelError(f"integrator {name!r} goes with the state [q; v]; {s.title} goes with {others}")
-        if reason := found.refuses(s.mechanism):
+            raise ModelError(f"integrator {name!r} supports only the state [q; v]; {s.title} works with {others}")
+        if reason := integrator.refuses(s.mechanism):
             raise ModelError(f"integrator {name!r} cannot serve {s.mechanism.name!r}: {reason}; take 'rk4'")
-        return found
+        return integrator
 
     @cached_property
     def arriving(self) -> tuple[Fault, ...]:
-        """Faults of constraints that come on or jump."""
+        """Faults of constraints that become active or jump."""
         return activation.faults(self.mechanism, self.changing.names)
 
     @cached_property
     def traced(self) -> Traced:
-        """The functions of a step, of what is recorded and of the samplers."""
+        """The CasADi functions of the step, the records and the samplers."""
         return trace(self)
 
     @cached_property
@@ -235,10 +237,10 @@ class Simulation:
 
     @cached_property
     def arrived(self) -> ca.Function | None:
-        """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint comes on or jumps."""
+        """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint becomes active or jumps."""
         return arrival_flags(self)
 
     @cached_property
     def project(self) -> ca.Function:
-        """(x, p, t) -> (x, violation), by a factorisation of its own."""
+        """(x, p, t) -> (x on the constraints, violation), with a factorisation at x itself."""
         return projection(self)

@@ -1,8 +1,8 @@
 """How near a parallel machine is to its singular configurations. [Gosselin and Angeles 1990; Zlatanov et al. 1994]
 
-The velocities that the constraints leave, v = Z y, move the inputs by S Z y and the output by J Z y, Z an orthonormal basis
-with angles times a length. Where S Z loses rank the machine moves with its inputs locked, where J Z does it moves with its
-output at rest, and where the constraint rows lose rank it gains a motion.
+The velocities that the constraints allow are v = Z y, with an orthonormal basis Z in which angles are multiplied by a length.
+They move the inputs by S Z y and the output by J Z y. Where S Z loses rank the machine can move with its inputs locked, where
+J Z loses rank it can move with its output at rest, and where the constraint rows lose rank it gains a motion.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from pfaffian.simulate.assemble import assemble
 from pfaffian.terms.terms import row_lengths
 
 DEPENDENT = 1e-7
-"""Singular values of rows, over their typical lengths, below which they depend on each other."""
+"""Singular values of the rows, relative to their typical lengths, below which rows count as dependent."""
 
 NEAR, NEIGHBOURS = 0.02, 3
-"""Size [rad, the caller's length] and number of the moves to neighbours, of which the rank of the rows is taken."""
+"""Size [rad, the caller's length] and number of the displacements to neighbouring states, where the rank is taken too."""
 
 
 class Singularities(NamedTuple):
-    """input: least singular value of S Z, from 0, where the machine moves with its inputs locked (type 2, parallel), to 1.
-    output: that of J Z, 0 where it moves with its output at rest (type 1, serial); with fewer output rows than motions left 0.
-    constraint: the singular value of the rows, over their typical lengths, that the rank nearby counts as the last; 0 where a
-        motion is gained.
-    mobility: motions left, at the state; rank: of the rows.
-    jacobian: (outputs, inputs) of the output by the inputs, nan where the inputs do not determine the motion; angles times the
-        length.
+    """Measures of how near a state is to singular configurations.
+
+    input: least singular value of S Z, from 0, where the machine can move with its inputs locked (type 2, parallel), to 1.
+    output: least singular value of J Z, 0 where the machine can move with its output at rest (type 1, serial), and where the
+        output has fewer rows than there are free motions.
+    constraint: singular value of the rows, relative to their typical lengths, whose number in descending order is the rank at
+        neighbouring states; 0 where a motion is gained.
+    mobility: number of free motions at the state.   rank: of the rows.
+    jacobian: (outputs, inputs) derivative of the output with respect to the inputs, nan where the inputs do not determine the
+        motion; angles are multiplied by the length.
     """
 
     input: float
@@ -58,8 +61,8 @@ def singularities(
 ) -> Singularities:  # fmt: skip
     """Input, output and constraint singularity of a closed machine at a state: how near to zero each measure is.
 
-    Forces and moments, or metres and radians, compare only by a length, which the caller chooses; angles count as that length
-    times the angle.
+    Metres and radians, or forces and moments, are comparable only by a length, which the caller chooses: an angle counts as
+    that length times the angle.
 
     Args:
         m: the mechanism.
@@ -67,14 +70,14 @@ def singularities(
         body: name of the body that is the output, a platform or hand.
         length: characteristic length [m], such as the radius of the platform.
         inputs: names of the driven velocities; those of the actuators if None.
-        point: (3,) of the body, whose velocity is the output, in its frame [m]; its origin by default.
-        turning: whether the angular velocity belongs to the output as well; True by default.
+        point: (3,) the point whose velocity is the output, in the body's frame [m]; its origin by default.
+        turning: whether the output includes the angular velocity; True by default.
         parameters: {name: value} or an array in the mechanism's order; defaults where left out.
     Returns: the measures, the mobility, the rank of the rows, and the Jacobian from inputs to output.
     Raises ModelError: unknown names, no inputs, a length that is not above zero, a batch, a state off the constraints.
 
     Example:
-        An arm of two links is at an output singularity where it is stretched:
+        An arm of two links is at an output singularity when it is stretched:
 
         >>> import pfaffian as pf
         >>> hinges = [pf.joint(n, "revolute", a, b, axis=(0, 1, 0), placement=(x, 0, 0))
@@ -112,35 +115,36 @@ def singularities(
 
 
 def _least(X: np.ndarray) -> float:
-    """The least singular value over all columns: zero where there are fewer rows."""
+    """The least singular value of X (rows, columns), zero if it has fewer rows than columns."""
     if X.shape[0] < X.shape[1]:
         return 0.0
     return float(np.linalg.svd(X, compute_uv=False).min(initial=1.0))
 
 
 def _driven(m: Mechanism, inputs: Sequence[str] | None) -> list[int]:
+    """Indices of the driven velocities. Raises ModelError: a name is unknown, or nothing is driven."""
     if inputs is None:
         motors = [a for a in m.actuators if isinstance(a, Actuator)]
-        found = [m.v_slices[a.joint].start + a.component for a in motors]
+        driven = [m.v_slices[a.joint].start + a.component for a in motors]
     else:
         for name in (names := as_names(inputs, "inputs")):
             if name not in m.v_names:
                 raise ModelError(f"inputs: there is no velocity {name!r}; {nearest(name, m.v_names)}")
-        found = [m.v_names.index(name) for name in names]
-    if not found:
+        driven = [m.v_names.index(name) for name in names]
+    if not driven:
         raise ModelError("singularities: name the driven velocities, inputs=[...]; the machine has no actuators in joints")
-    return found
+    return driven
 
 
 def _output(m: Mechanism, body: str, point: Any, q: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """(6, nv) of the output's twist."""
+    """(6, nv) Jacobian of the output's twist."""
     J = {"J": lambda T: T.kinematics.jacobian(body, "LOCAL_WORLD_ALIGNED", point)}
     return compile_terms(m, J, squeeze=False, backend="interpreter")(q, parameters=p)["J"]
 
 
 class _At(NamedTuple):
-    """Of a configuration q (nq,): kinematic matrix (nq, nv), constraint rows (rows, nv) over their typical lengths, what they
-    are off (rows, 4)."""
+    """Matrices at a configuration q (nq,): kinematic matrix K (nq, nv), constraint rows A (rows, nv) divided by their typical
+    lengths, residuals `off` (rows, 4), see `off_constraints`."""
 
     q: np.ndarray
     K: np.ndarray
@@ -149,26 +153,28 @@ class _At(NamedTuple):
 
 
 def _matrices(m: Mechanism, q: np.ndarray, p: np.ndarray) -> _At:
+    """The matrices at q (nq,) under the parameters p (np,)."""
     rows = lambda T: ca.diag(1 / row_lengths(T)) @ T.A  # noqa: E731
     terms = {"K": lambda T: T.kinematics.kinematic_matrix, "A": rows, "off": off_constraints}
-    found = compile_terms(m, terms, squeeze=False, backend="interpreter")(q, parameters=p)
-    return _At(q, found["K"], found["A"], found["off"])
+    values = compile_terms(m, terms, squeeze=False, backend="interpreter")(q, parameters=p)
+    return _At(q, values["K"], values["A"], values["off"])
 
 
 def _rank(rows: np.ndarray) -> int:
+    """Number of independent rows."""
     return int((np.linalg.svd(rows, compute_uv=False) > DEPENDENT).sum()) if len(rows) else 0
 
 
 def _near(m: Mechanism, at: _At, scale: np.ndarray, p: np.ndarray) -> list[np.ndarray]:
-    """The rows at some neighbours on the constraints, where a rank that is lost here comes back."""
-    random, found = np.random.default_rng(11), []
+    """The rows at neighbouring states on the constraints, where rows that are dependent only here are independent again."""
+    random, neighbours = np.random.default_rng(11), []
     _, sizes, V = np.linalg.svd(at.A / scale, full_matrices=True)
     free = V[int((sizes > DEPENDENT).sum()) :].T
     for _ in range(NEIGHBOURS if free.size and len(at.A) else 0):
         y = free @ random.normal(size=free.shape[1])
         dy = NEAR * y / np.abs(y).max() / scale
         try:
-            found.append(_matrices(m, assemble(m, at.q + at.K @ dy, parameters=p).q, p).A)
+            neighbours.append(_matrices(m, assemble(m, at.q + at.K @ dy, parameters=p).q, p).A)
         except RunError:
             continue
-    return found
+    return neighbours

@@ -1,4 +1,4 @@
-"""Sizes of states and of their differences: of angles in rad, of speeds for each unit."""
+"""Sizes of states and of their differences: the largest angle [rad] and the largest speed of each unit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pfaffian.terms.lengths import default_length
 
 
 class Sizes(NamedTuple):
-    """units: of the entries of v, in the order in which speeds stand.   turns: where quaternions stand.
-    lever: the machine's length [m].
-    order, begin: the numbers of [q; v; 0] in groups, and where each group begins: plain angles (and 0), v by unit."""
+    """How the sizes of a mechanism's states are computed.   units: units of v, in the order of the speeds.
+    lever: the machine's length [m].   turns: slices of the quaternions in q.
+    order, begin: indices into [q; v; 0] sorted into groups, and the position at which each group begins: plain angles (with
+        the 0), then v unit by unit."""
 
     units: tuple[str, ...]
     lever: float
@@ -24,15 +25,15 @@ class Sizes(NamedTuple):
     turns: tuple[slice, ...]
 
     def of(self, x: np.ndarray) -> np.ndarray:
-        """(..., 1 + units) the largest of x (..., nq + nv + 1): of angles, a quaternion being half of one; of v by unit."""
-        found = np.maximum.reduceat(np.abs(x)[..., self.order], self.begin, axis=-1)
+        """(..., 1 + units) largest sizes in x (..., nq + nv + 1): of angles (quaternions: twice the norm) and of v by unit."""
+        largest = np.maximum.reduceat(np.abs(x)[..., self.order], self.begin, axis=-1)
         for turn in self.turns:
-            found[..., 0] = np.maximum(found[..., 0], 2 * np.sqrt((x[..., turn] ** 2).sum(axis=-1)))
-        return found
+            largest[..., 0] = np.maximum(largest[..., 0], 2 * np.sqrt((x[..., turn] ** 2).sum(axis=-1)))
+        return largest
 
     def levelled(self, speeds: np.ndarray) -> np.ndarray:
-        """(runs, units) largest speeds; that of slides is at least what the fastest rotation gives at the end of the lever, so
-        that the stretching of a stiff rod is not judged by itself."""
+        """(runs, units) largest speeds, that of slides at least the lever times the fastest rotation. Otherwise the small
+        stretching of a stiff rod would be compared with itself alone."""
         if not self.lever or self.units != ("m/s", "rad/s"):
             return speeds
         return np.column_stack([np.fmax(speeds[:, 0], self.lever * speeds[:, 1]), speeds[:, 1]])
@@ -40,7 +41,7 @@ class Sizes(NamedTuple):
 
 @remembered(64)
 def sizes_of(s: Simulation) -> Sizes:
-    """The Sizes of the states of its mechanism."""
+    """The Sizes of the states of a simulation's mechanism."""
     m = s.mechanism
     units, turns = sorted(set(m.v_units)), tuple(m.quaternions.values())
     inside = {i for turn in turns for i in range(turn.start, turn.stop)}
@@ -50,7 +51,7 @@ def sizes_of(s: Simulation) -> Sizes:
 
 
 def relative(error: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """(runs,) the larger of the errors in a Look, of angles [rad] and of speeds relative to the largest (runs, units)."""
+    """(runs,) the largest error (runs, 1 + units): of angles [rad], and of speeds relative to `largest` (runs, units)."""
     speed = error[:, 1:]
     with np.errstate(all="ignore"):
         parts = np.divide(speed, largest, out=speed.copy(), where=speed > 0)

@@ -1,4 +1,4 @@
-"""The start of a run: on the constraints, keeping what the caller names, with a warning where a guess moved."""
+"""The start of a run: put onto the constraints with the named coordinates fixed, and a warning where a guess moved."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pfaffian.simulate.start_search import explain, open_row
 from pfaffian.terms.lengths import scales
 
 ROUNDING = 1e-9
-"""Largest move of a guess that is rounding [rad, the machine's length, their rates]."""
+"""Largest displacement of a guess that counts as rounding [rad, the machine's length, their rates]."""
 
 
 class Start(NamedTuple):
     """The start of some runs.
 
-    q: (runs, nq), v: (runs, nv), unchanged where a run cannot start.   p: (runs, np).   moved: (runs, nq) and moved_rate:
-    (runs, nv) what was added to the given state.   residual: (runs,) of the constraints.
-    messages: for each run why it cannot start, empty where it can.
+    q: (runs, nq), v: (runs, nv), as given where a run cannot start.   p: (runs, np) parameters.
+    moved: (runs, nq), moved_rate: (runs, nv) changes of the given q and v.   residual: (runs,) of the constraints.
+    messages: reason why each run cannot start, "" where it can.
     """
 
     q: np.ndarray
@@ -37,22 +37,22 @@ class Start(NamedTuple):
 def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
     """The start of each run, put onto the constraints if `correct`.   q, v: as the caller gave them; arrays are guesses.
 
-    Warns RunWarning where a guess moved. Raises RunError: no run closes, see `assemble`.
+    Warns RunWarning where a guess moved. Raises RunError: no run can be put onto the constraints.
     """
     m = given.problem.m
     if not (correct and m.ideal):
         still = np.zeros_like(given.q), np.zeros_like(given.v), np.zeros(len(given.q))
         return Start(given.q, given.v, given.problem.p, *still, ("",) * len(given.q))
-    found = close(given)
-    open_ = ~found.satisfied
+    assembled = close(given)
+    open_ = ~assembled.satisfied
     if open_.all():
-        raise RunError(explain(given.problem, found.lost.take([0]), given.q, given.v))
-    found.q[open_], found.v[open_] = given.q[open_], given.v[open_]
+        raise RunError(explain(given.problem, assembled.lost.take([0]), given.q, given.v))
+    assembled.q[open_], assembled.v[open_] = given.q[open_], given.v[open_]
     messages = [""] * len(open_)
-    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, found.lost), strict=True):
+    for run, message in zip(np.flatnonzero(open_).tolist(), open_row(m, assembled.lost), strict=True):
         messages[run] = message
-    moves = found.q - given.q, found.v - given.v
-    moved = Start(found.q, found.v, given.problem.p, *moves, found.residual, tuple(messages))
+    moves = assembled.q - given.q, assembled.v - given.v
+    moved = Start(assembled.q, assembled.v, given.problem.p, *moves, assembled.residual, tuple(messages))
     if q is not None and not isinstance(q, Mapping):
         _notice("q", moved.moved, m.q_names, m.q_units, scales(m, moved.p, moved.q, m.q_units))
     if v is not None and not isinstance(v, Mapping):
@@ -61,7 +61,7 @@ def start_state(given: Given, q: Any, v: Any, correct: bool) -> Start:
 
 
 def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[str, ...], size: np.ndarray) -> None:
-    """Warn once, with the entry of a guess that moved the most relative to its size."""
+    """Warn once that a guess moved, naming the entry that moved the most relative to its size."""
     if not moved.size or (np.abs(moved) <= ROUNDING * size).all():
         return
     run, i = foremost(np.abs(moved) / size)
@@ -69,6 +69,6 @@ def _notice(what: str, moved: np.ndarray, names: tuple[str, ...], units: tuple[s
     where = f" in run {run} of {len(moved)}" if len(moved) > 1 else ""
     notice(
         f"{what} was off the constraints and has been moved onto them, {names[i]!r} the most, by {moved[run, i]:.3g}{unit}"
-        f"{where}; see 'moved' in the result, and give {what} as a dict, {{{names[i]!r}: ...}}, to keep what it names",
+        f"{where}; see 'moved' in the result, and give {what} as a dict, {{{names[i]!r}: ...}}, to fix the named entries",
         RunWarning,
     )

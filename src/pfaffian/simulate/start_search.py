@@ -1,4 +1,4 @@
-"""Where Newton's iterations fail: other ways to a state with held coordinates, and which coordinates are to blame."""
+"""Where Newton's iterations fail: searches for a state on the constraints, and messages that name the coordinates at fault."""
 
 from __future__ import annotations
 
@@ -16,106 +16,108 @@ from pfaffian.terms.pfaffian import row_names
 from pfaffian.terms.terms import symbols, turning
 
 STARTS = 8
-"""Random starts for one state that does not close from its own."""
+"""Number of random starts that are tried for a state that does not reach the constraints from its own."""
 
 NUDGE = 0.1
-"""How far a start is moved whose residual falls nowhere [rad, machine lengths]."""
+"""Displacement of a start from which the residual falls in no direction [rad, machine lengths]."""
 
 STRIDES = 80
-"""Most strides of a walk."""
+"""Largest number of strides of `walk`."""
 
 SHORTEST, SHORT = 1e-7, 0.03
-"""Part of the way below which a stride that fails ends a walk: towards the nearest possible value, and where only the end
-of the walk counts."""
+"""Fraction of the way below which a stride that fails ends a walk: SHORTEST where the walk looks for the nearest possible
+value, SHORT where only its end counts."""
 
 MANY = 1024
-"""Runs from which on a kernel of its own, which tells those apart that do not close, is worth its tracing and compiling."""
+"""Number of runs from which it pays to trace and compile a separate kernel that sorts out hopeless runs, see `hopeful`."""
 
 NAMED_MOST = 4
-"""Culprits that an error names."""
+"""Most coordinates that an error names."""
 
 BLOCKED = "the initial state cannot be put onto the constraints"
-UNSEARCHED = "; search=True looks for it further away"
+UNSEARCHED = "; search=True looks for a solution further away"
 """The way out where only nearby states were tried."""
 
-ADVICE = "; start nearer to a configuration that closes, or look for constraints that contradict each other"
+ADVICE = "; start nearer to a configuration on the constraints, or look for constraints that contradict each other"
 """The way out where no coordinate or rate is to blame."""
 
-FASTER = "; a row that is not affine in v leaves velocities open, or vanishes at rest: guess all of v, as an array"
-"""The way out where only eta is left and such a row is among the constraints."""
+FASTER = "; a row that is not affine in v leaves velocities undetermined, or vanishes at rest: guess all of v, as an array"
+"""The way out where only eta = 0 is violated and such a row is among the constraints."""
 
 
 def pursue(problem: Problem, q: np.ndarray, v: np.ndarray, anywhere: bool = False, search: bool = True) -> State:
-    """`settle`, and a search for the runs that do not close from q.
+    """Put the states q, v (runs, n) onto the constraints by `settle`, and by a search where phi = 0 is not reached from q.
 
-    Where nothing is held, it descends from q, and from beside it. Where coordinates are held, it walks from the nearest state
-    that closes, then tries other starts; with `anywhere` also where nothing is held. phi decides whether a run closes: no other
-    start mends what held rates forbid.
+    Where no coordinate is fixed, the search descends from q, and from a point near q. Where coordinates are fixed, it walks to
+    their values from the nearest state on the constraints, then tries other starts; with `anywhere` also where none is fixed.
+    Only phi decides whether to search: another start does not help where fixed rates contradict eta = 0.
     """
-    found = settle(problem, q, v)
+    states = settle(problem, q, v)
     fixed = problem.fixed.q.any(axis=1)
-    loose = np.flatnonzero(_open(found) & np.isfinite(found.off) & ~fixed & search)
+    loose = np.flatnonzero(_open(states) & np.isfinite(states.off) & ~fixed & search)
     for begin in (q, _nudged(problem.m, q)):
-        loose = loose[_open(found)[loose]]
+        loose = loose[_open(states)[loose]]
         if len(loose):
             lower = descend(problem.take(loose), begin[loose], v[loose])
-            found.put(loose[lower.closed], lower.take(lower.closed))
-    lost = _open(found) & (fixed | anywhere) & search
+            states.put(loose[lower.closed], lower.take(lower.closed))
+    lost = _open(states) & (fixed | anywhere) & search
     if lost.any():
-        _search(problem, found, lost, q, v)
-    return unwind(problem, found, q)
+        _search(problem, states, lost, q, v)
+    return unwind(problem, states, q)
 
 
 def _nudged(m: Mechanism, q: np.ndarray) -> np.ndarray:
-    """q (runs, nq) a little off, each run alike: rods that lie in line have no way down, whichever side they would bend to."""
+    """q (runs, nq), displaced a little and in each run alike: rods in line give no direction in which phi falls."""
     within = scales(m, np.array(m.p_defaults)[None], q[:1], m.q_units)
     return check_configuration(m, q + NUDGE * within * np.random.default_rng(13).uniform(-1, 1, m.nq))
 
 
-def _search(problem: Problem, found: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+def _search(problem: Problem, states: State, lost: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Search for states of the `lost` runs: walk from the nearest state on the constraints, then try random starts."""
     at = np.flatnonzero(lost)
     free = settle(problem.take(at).released(), q[at], v[at])
     near = free.satisfied
     if near.any():
-        way, there = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
-        _retry(problem, found, at[near][way == 1], there.q[way == 1], v)
+        way, reached = walk(problem.take(at[near]), free.take(near), q[at[near]], SHORT)
+        _retry(problem, states, at[near][way == 1], reached.q[way == 1], v)
     for start in _starts(problem.m):
-        at = np.flatnonzero(_open(found) & lost)
+        at = np.flatnonzero(_open(states) & lost)
         if not len(at):
             break
         elsewhere = np.where(fixed_entries(problem.m, problem.fixed.q[at]), q[at], start)
-        _retry(problem, found, at, check_configuration(problem.m, elsewhere), v)
+        _retry(problem, states, at, check_configuration(problem.m, elsewhere), v)
 
 
-def _retry(problem: Problem, found: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-    """Put those of the runs `at` that close from q into `found`."""
+def _retry(problem: Problem, states: State, at: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    """Try the runs `at` from q, and put those that satisfy phi = 0 into `states`."""
     if not len(at):
         return
-    some, again = _settled(problem.take(at), q, v[at])
-    found.put(at[some[again.closed]], again.take(again.closed))
+    tried, again = _settled(problem.take(at), q, v[at])
+    states.put(at[tried[again.closed]], again.take(again.closed))
 
 
 def _settled(problem: Problem, q: np.ndarray, v: np.ndarray, iterations: int = ITERATIONS) -> tuple[np.ndarray, State]:
-    """(k,) the runs of which phi may close from q, and their states after `settle`; of a few all runs."""
-    some = np.flatnonzero(hopeful(problem, q, v, iterations)) if len(q) >= MANY else np.arange(len(q))
-    return some, settle(problem.take(some), q[some], v[some], iterations)
+    """(k,) runs that may satisfy phi = 0 from q, see `hopeful`, and their states after `settle`; all runs if they are few."""
+    tried = np.flatnonzero(hopeful(problem, q, v, iterations)) if len(q) >= MANY else np.arange(len(q))
+    return tried, settle(problem.take(tried), q[tried], v[tried], iterations)
 
 
 def _open(s: State) -> np.ndarray:
+    """(runs,) whether phi = 0 is violated."""
     return ~s.closed
 
 
 def _starts(m: Mechanism) -> Iterator[np.ndarray]:
-    """Random configurations (nq,), the same for every run, so that none depends on its neighbours."""
+    """Random configurations (nq,), the same for every run, so that no run depends on the others of its batch."""
     random, within = np.random.default_rng(11), default_length(m) or 1.0
     return (random_configuration(m, random, within) for _ in range(STARTS))
 
 
 def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHORTEST) -> tuple[np.ndarray, State]:
-    """Walk from states that close towards `goal` (runs, nq) at the held entries, straight and in adaptive strides.
+    """Walk from states on the constraints towards `goal` (runs, nq) at the fixed entries, straight and in adaptive strides.
 
-    shortest: part of the way below which a stride that fails is the last.
-    Returns (runs,) the part of the way walked, 1 where it ends at the goal, and the states there. Rates are left free.
+    shortest: fraction of the way below which a stride that fails is the last.
+    Returns (runs,) the fraction of the way walked, 1 where it ends at the goal, and the states there. Rates are left free.
     """
     m, entries = problem.m, fixed_entries(problem.m, problem.fixed.q)
     part, stride, now = np.zeros(len(goal)), np.full(len(goal), 0.25), State(*[x.copy() for x in begin])
@@ -124,22 +126,24 @@ def walk(problem: Problem, begin: State, goal: np.ndarray, shortest: float = SHO
         going = np.flatnonzero((part < 1) & (stride > shortest))
         if not len(going):
             break
-        ahead = np.minimum(part[going] + stride[going], 1.0)
-        target = begin.q[going] + ahead[:, None] * (goal[going] - begin.q[going])
-        target = np.where(ahead[:, None] == 1, goal[going], target)
+        next_part = np.minimum(part[going] + stride[going], 1.0)
+        target = begin.q[going] + next_part[:, None] * (goal[going] - begin.q[going])
+        target = np.where(next_part[:, None] == 1, goal[going], target)
         q = check_configuration(m, np.where(entries[going], target, now.q[going]))
-        some, trial = _settled(problem.take(going), q, now.v[going], iterations=12)
+        tried, trial = _settled(problem.take(going), q, now.v[going], iterations=12)
         good = np.zeros(len(going), dtype=bool)
-        good[some] = trial.satisfied
+        good[tried] = trial.satisfied
         now.put(going[good], trial.take(trial.satisfied))
-        part[going[good]] = ahead[good]
+        part[going[good]] = next_part[good]
         stride[going] *= np.where(good, 1.5, 0.5)
     return part, now
 
 
 def explain(problem: Problem, state: State, q: np.ndarray, v: np.ndarray, search: bool = True) -> str:
-    """Why the first run fails that does not close from q, v (runs, n) but ends in a state: the held coordinates or rates in its
-    way, which takes a search, or the row that is left."""
+    """Message why the first run does not reach the constraints from q, v (runs, n) but ends in `state`.
+
+    It names the fixed coordinates or rates that prevent it, which takes a search, or the row with the largest residual.
+    """
     where = " in run 0" if len(q) > 1 else ""
     one, q, v = problem.take([0]), q[[0]], v[[0]]
     if not search:
@@ -151,7 +155,7 @@ def explain(problem: Problem, state: State, q: np.ndarray, v: np.ndarray, search
 
 
 def open_row(m: Mechanism, s: State) -> list[str]:
-    """For each run a message with the row whose residual is the largest."""
+    """Message for each run with the row whose residual is the largest."""
     names = row_names(symbols(m).kinematics)
     left = np.maximum(*map(np.abs, s.parts))
     rows = [foremost(x)[0] for x in np.where(np.isfinite(left), left, np.inf)]
@@ -160,36 +164,36 @@ def open_row(m: Mechanism, s: State) -> list[str]:
 
 
 def _rates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
-    """Each held rate without which the others can be satisfied, with the value it then has."""
+    """Message with each fixed rate without which eta = 0 can be satisfied, and the value that it then has; "" if none."""
     m, free = one.m, np.flatnonzero(one.fixed.v[0])
     many = one.take(np.zeros(len(free), int))
     each = settle(many._replace(fixed=many.fixed.release(q=False, v=np.eye(m.nv, dtype=bool)[free])),
                   np.repeat(q, len(free), axis=0), np.repeat(v, len(free), axis=0))  # fmt: skip
     size = scales(m, one.p, q, m.v_units)[0]
-    found = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
+    culprits = [(m.v_names[i], v[0, i], m.v_units[i], _near(each.v[k, i], size[i])) for k, i in enumerate(free)
              if each.satisfied[k]]  # fmt: skip
-    return _culprits("rate", found, [m.v_names[i] for i in free])
+    return _culprits("rate", culprits, [m.v_names[i] for i in free])
 
 
 def _coordinates_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
-    """Each held coordinate without which the others close, with the nearest value that it then reaches."""
-    m, found, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
+    """Message with each fixed coordinate without which phi = 0 can be satisfied, and the nearest value that it then reaches."""
+    m, culprits, size = one.m, [], scales(one.m, one.p, q, one.m.q_units)[0]
     for name, entries_of_v in _fixed_groups(one):
         mark = np.isin(np.arange(m.nv), entries_of_v)
         loose = one._replace(fixed=one.fixed.release(q=mark))
         begin = pursue(loose, q, v, anywhere=True)
         if _open(begin)[0]:
             continue
-        _, there = walk(one, begin, q)
+        _, reached = walk(one, begin, q)
         entries = fixed_entries(m, mark[None])[0]
-        values = ", ".join(map(_near, there.q[0, entries], size[entries]))
+        values = ", ".join(map(_near, reached.q[0, entries], size[entries]))
         given = q[0, entries]
-        found.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
-    return _culprits("coordinate", found, [name for name, _ in _fixed_groups(one)]) or _together(one, q, v)
+        culprits.append((name, given[0] if len(given) == 1 else given, _unit(m, entries), values))
+    return _culprits("coordinate", culprits, [name for name, _ in _fixed_groups(one)]) or _jointly_in_the_way(one, q, v)
 
 
 def _fixed_groups(one: Problem) -> list[tuple[str, list[int]]]:
-    """Held coordinates by name with their velocity coordinates; the four of a quaternion are one entry, named by its joint."""
+    """Fixed coordinates by name, with their velocity coordinates; a quaternion is one entry, named by its joint."""
     m, groups = one.m, dict[str, list[int]]()
     owner = [j.name for j in m.owners for _ in range(j.nv)]
     for i in np.flatnonzero(one.fixed.q[0]):
@@ -200,54 +204,56 @@ def _fixed_groups(one: Problem) -> list[tuple[str, list[int]]]:
 
 
 def _unit(m: Mechanism, entries: np.ndarray) -> str:
+    """Unit of the marked entries of q, "" for the entries of a quaternion."""
     unit = m.q_units[int(np.argmax(entries))]
     return "" if unit == "1" else unit
 
 
-def _together(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
-    """Held coordinates of which no single one is to blame, with the nearest values at which all of them close."""
+def _jointly_in_the_way(one: Problem, q: np.ndarray, v: np.ndarray) -> str:
+    """Message with fixed coordinates of which no single one is to blame, and the nearest values that are possible together."""
     m = one.m
     if not one.fixed.q.any():
         return ""
     begin = pursue(one.released(), q, v, anywhere=True)
     if _open(begin)[0]:
         return ""
-    _, there = walk(one, begin, q)
+    _, reached = walk(one, begin, q)
     size = scales(m, one.p, q, m.q_units)[0]
-    entries = np.flatnonzero(fixed_entries(m, one.fixed.q)[0] & (np.abs(there.q - q)[0] > ACCEPTED * size))
-    parts = [f"{m.q_names[i]!r} = {_near(there.q[0, i], size[i])} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
+    entries = np.flatnonzero(fixed_entries(m, one.fixed.q)[0] & (np.abs(reached.q - q)[0] > ACCEPTED * size))
+    parts = [f"{m.q_names[i]!r} = {_near(reached.q[0, i], size[i])} instead of {q[0, i]:.6g}" for i in entries[:NAMED_MOST]]
     more = f" and {len(entries) - NAMED_MOST} others" if len(entries) > NAMED_MOST else ""
-    return f"the named coordinates cannot all be kept; near them it closes with {', '.join(parts)}{more}" if parts else ""
+    return f"the named coordinates cannot all be kept; nearest possible values: {', '.join(parts)}{more}" if parts else ""
 
 
-def _culprits(what: str, found: list[tuple[str, Any, str, str]], fixed: Sequence[str]) -> str:
-    """The message for culprits `found`, name, given value, its unit, nearest possible value, of all that is held."""
-    parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in found]
+def _culprits(what: str, culprits: list[tuple[str, Any, str, str]], fixed: Sequence[str]) -> str:
+    """Message for culprits, each (name, given value, unit, nearest possible value).   fixed: names of all fixed entries."""
+    parts = [f"{name!r} = {_formatted(value)}{f' {unit}' if unit else ''}" for name, value, unit, _ in culprits]
     if not parts:
         return ""
     if len(parts) == 1:
-        near, others = found[0][3], [name for name in fixed if name != found[0][0]]
-        beside = f" beside {listed(others, NAMED_MOST)}" if others else ""
+        near, others = culprits[0][3], [name for name in fixed if name != culprits[0][0]]
+        rest = f" together with {listed(others, NAMED_MOST)}" if others else ""
         return (
-            f"the {what} {parts[0]} cannot be kept{beside}, the constraints do not allow it; the nearest possible value is "
+            f"the {what} {parts[0]} cannot be kept{rest}: the constraints do not allow it; the nearest possible value is "
             + near
         )
-    each = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, found, strict=True)][:NAMED_MOST]
+    each = [f"{part} (nearest possible value {near})" for part, (*_, near) in zip(parts, culprits, strict=True)][:NAMED_MOST]
     more = f" and {len(parts) - NAMED_MOST} others" if len(parts) > NAMED_MOST else ""
-    return f"these {what}s cannot all be kept, one of them has to move: {', '.join(each)}{more}"
+    return f"these {what}s cannot all be kept; one of them has to move: {', '.join(each)}{more}"
 
 
 def _near(value: float, size: float) -> str:
-    """A number that is known to ACCEPTED of its size."""
+    """Text of a number that is accurate to ACCEPTED times `size`."""
     return f"{0.0 if abs(value) < ACCEPTED * size else value:.6g}"
 
 
 def _formatted(value: float | np.ndarray) -> str:
+    """Text of a number, or of a quaternion in parentheses."""
     return f"{value:.6g}" if np.ndim(value) == 0 else "(" + ", ".join(f"{x:.6g}" for x in np.asarray(value)) + ")"
 
 
 def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The same configurations with angles within half a turn of `near` and quaternions of the same sign."""
+    """The same configurations q (runs, nq), with angles within half a turn of `near` and quaternions of the same sign."""
     q, angles = q.copy(), np.array([unit == "rad" for unit in m.q_units])
     q[:, angles] -= 2 * np.pi * np.round((q - near)[:, angles] / (2 * np.pi))
     for turn in m.quaternions.values():
@@ -255,11 +261,11 @@ def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
     return q
 
 
-def unwind(problem: Problem, found: State, q: np.ndarray) -> State:
-    """The states with angles within half a turn of q (runs, nq), where they still close."""
-    turned = nearest_turn(problem.m, found.q, q)
-    at = np.flatnonzero((turned != found.q).any(axis=1) & found.satisfied)
+def unwind(problem: Problem, states: State, q: np.ndarray) -> State:
+    """The states with angles within half a turn of q (runs, nq), where these satisfy the constraints as well."""
+    turned = nearest_turn(problem.m, states.q, q)
+    at = np.flatnonzero((turned != states.q).any(axis=1) & states.satisfied)
     if len(at):
-        near = settle(problem.take(at), turned[at], found.v[at])
-        found.put(at[near.satisfied], near.take(near.satisfied))
-    return found
+        near = settle(problem.take(at), turned[at], states.v[at])
+        states.put(at[near.satisfied], near.take(near.satisfied))
+    return states

@@ -1,4 +1,4 @@
-"""Systems of a mechanism in other states than [q; v]: Hamilton's, and velocities that a caller chooses."""
+"""Systems that integrate a mechanism in another state than [q; v]: with momenta, or with velocities that the caller chooses."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def hamiltonian(m: Mechanism) -> System:
         p_dot_i + gamma_ij^k v^j p_k + d_i H = f_i + (B u)_i + (A^T lambda)_i
 
     with H(q, p) = p^T M^-1 p / 2 + V, d_i = K_i^a d/dq^a, gamma the commutation coefficients of the d_i, and f the forces
-    without potential; p_dot is summed up body by body. Neither M_dot nor the bias force occurs in it, so that it is a second
+    without potential; p_dot is summed over the bodies. Neither M_dot nor the bias force occurs in it, so that it is a second
     formulation of every mechanism; the reaction A^T lambda is that of the scheme's formulation.
 
-    Where the first joint carries all bodies and slides, as that of a satellite does, the state is [q; `centred_momentum`]:
+    Where the first joint slides and carries all bodies, as a satellite's does, the state is [q; `centred_momentum`]:
     the total momentum along the slides, in the axes of the joint's parent, and the other momenta in a frame that moves with
-    the mass centre. Then neither speed nor distance costs digits.
+    the mass centre. Then neither high speed nor a large distance costs accuracy.
 
     Args:
         m: the mechanism.
     Returns:
         A System that `run` takes in place of the mechanism; `momentum` in the result holds p [N s, N m s].
-    Raises ModelError: m is no mechanism.
+    Raises ModelError: m is not a mechanism.
 
     Example:
-        A box of 2 kg that starts with 3 m/s has 6 N s:
+        A box of 2 kg that starts at 3 m/s has a momentum of 6 N s:
 
         >>> import pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
@@ -69,15 +69,17 @@ def hamiltonian(m: Mechanism) -> System:
 
 
 class _Momenta(NamedTuple):
-    """Hamilton's state.   first: the joint along whose slides momenta are taken in the frame of the mass centre, if any."""
+    """The functions of Hamilton's state.   first: joint whose slides move the frame of the mass centre, if there is one."""
 
     m: Mechanism
     first: Joint | None
 
     def frame(self, k: Kinematics) -> Translation | None:
+        """The frame that moves with the mass centre; None without a `first` joint."""
         return translation(k, self.first) if self.first else None
 
     def enter(self, T: Terms) -> ca.SX:
+        """x of (q, v), see `System`."""
         centre = self.frame(T.kinematics)
         p = ca.SX(momenta(still_in(T, centre)))
         if centre:
@@ -85,14 +87,16 @@ class _Momenta(NamedTuple):
         return ca.vertcat(T.q, p)
 
     def show(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """(q, v) of x, see `System`."""
         T = self.at(x[: self.m.nq, 0], ca.SX(self.m.nv, 1), t)
-        v, centre = ca.SX(self.seen(T, x).v), self.frame(T.kinematics)
+        v, centre = ca.SX(self.relative_motion(T, x).v), self.frame(T.kinematics)
         if centre:
             v[centre.entries, 0] += centre.R.T @ x[self.m.nq :, 0][centre.entries, 0] / centre.mass
         return T.q, v
 
     def rate(self, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
-        pushed, centre, inside = T.generalised_input + motion.reaction, self.frame(T.kinematics), self.seen(T, x)
+        """x_dot, see `System`."""
+        pushed, centre, inside = T.generalised_input + motion.reaction, self.frame(T.kinematics), self.relative_motion(T, x)
         if centre is None:
             return ca.vertcat(q_dot(T.kinematics), transport(T, inside.h) + weight(T.kinematics) + pushed)
         along, still = centre.along(pushed), self.at(T.q, inside.v, T.t)
@@ -100,19 +104,20 @@ class _Momenta(NamedTuple):
         p_dot[centre.entries, 0] = centre.rate(self.m.gravity, along)
         return ca.vertcat(q_dot(T.kinematics), p_dot)
 
-    def seen(self, T: Terms, x: ca.SX) -> Moving:
-        """The motion in the frame of the mass centre.   T: at q of x, and any v."""
+    def relative_motion(self, T: Terms, x: ca.SX) -> Moving:
+        """The motion relative to the mass centre, by the momenta in x.   T: Terms at the q of x and any v."""
         p, centre = ca.SX(x[self.m.nq :, 0]), self.frame(T.kinematics)
         if centre:
             p[centre.entries, 0] = 0
         return moving(T, p)
 
     def at(self, q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:
+        """The Terms at a state without inputs."""
         return Terms(self.m, q, v, ca.SX(self.m.nu, 1), t)
 
 
 def _sliding(m: Mechanism) -> Joint | None:
-    """The first joint, if it carries all bodies, slides, and nothing else decides where they are."""
+    """The first joint, if it slides, carries all bodies, and determines no other joint's pose; else None."""
     with suppress(ModelError):
         first = first_joint(m)
         if all(j.pose is None and not (j.mimic and first.name in j.mimic.joints) for j in m.joints):
@@ -125,15 +130,15 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
 
         y_dot = T^-1 (v_dot - T_dot y)
 
-    A step errs least in what changes least along the motion. Starts and results stay in q and v, and `y` in the result holds
-    the chosen velocities. A mechanism whose v are themselves chosen is made by `mechanism(..., velocities=choice)`.
+    The error of a step is smallest in velocities that change little along the motion. Starts and results remain in q and v, and
+    `y` in the result contains the chosen velocities. To choose v itself, use `mechanism(..., velocities=choice)`.
 
     Args:
         m: the mechanism, without a choice of velocities.
         choice: T and the names of y, made by `velocities(T, names)`.
     Returns:
         A System that `run` takes in place of the mechanism.
-    Raises ModelError: m is no mechanism or has a choice already; `choice` is none.
+    Raises ModelError: m is not a mechanism or already has a choice; `choice` was not made by `velocities`.
 
     Example:
         A speed in km/h, v = y / 3.6:
@@ -148,9 +153,9 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
     """
     as_mechanism(m)
     if not isinstance(choice, Velocities):
-        raise ModelError(f"chosen_velocities: a choice is needed as pf.velocities(T, names) makes it, got {brief(choice)}")
+        raise ModelError(f"chosen_velocities: a choice made by pf.velocities(T, names) is needed, got {brief(choice)}")
     if m.velocities is not None:
-        raise ModelError(f"chosen_velocities: {m.name!r} has a choice of velocities already; give it without")
+        raise ModelError(f"chosen_velocities: {m.name!r} already has a choice of velocities; give the mechanism without it")
     other = m.with_(velocities=choice)
 
     def matrix(q: ca.SX, t: ca.SX) -> ca.SX:
@@ -179,4 +184,5 @@ def chosen_velocities(m: Mechanism, choice: Velocities) -> System:
 
 
 def _parts(m: Mechanism, part: StatePart) -> tuple[StatePart, ...]:
+    """The parts of a state [q; part]; none for a mechanism without coordinates."""
     return (StatePart("q", m.q_names, m.q_units), part) if m.nq else ()

@@ -1,4 +1,4 @@
-"""Statistics of signals along a run, kept while it goes on instead of what they are taken of."""
+"""Statistics of signals over the steps of a run, accumulated during the run without storing the signals."""
 
 from __future__ import annotations
 
@@ -16,82 +16,87 @@ from pfaffian.simulate.signals import RESERVED, Signal, entries_of
 Direction = Literal["rising", "falling", "either"]
 
 
-class Seen(NamedTuple):
-    """What a call adds.   values: (times, runs, entries).   there: the same of bool, whether each is a number.
+class Segment(NamedTuple):
+    """A signal over the steps of one call.   values: (times, runs, entries).   valid: (times, runs, entries) whether not NaN.
     before: (runs, entries) the values at the step before, NaN at the start.   times: (times,) [s].   step: [s]."""
 
     values: np.ndarray
-    there: np.ndarray
+    valid: np.ndarray
     before: np.ndarray
     times: np.ndarray
     step: float
 
 
-def _most(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
-    return np.fmax.reduce(seen.values if so_far is None else np.concatenate([so_far[None], seen.values]), axis=0)
+def _most(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """The largest value."""
+    return np.fmax.reduce(segment.values if so_far is None else np.concatenate([so_far[None], segment.values]), axis=0)
 
 
-def _least(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
-    return np.fmin.reduce(seen.values if so_far is None else np.concatenate([so_far[None], seen.values]), axis=0)
+def _least(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """The smallest value."""
+    return np.fmin.reduce(segment.values if so_far is None else np.concatenate([so_far[None], segment.values]), axis=0)
 
 
-def _total(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
-    """Added up one after another in the order of time, so that the bits do not depend on how many come at a time."""
-    begin = np.zeros(seen.values.shape[1:]) if so_far is None else so_far
-    return np.cumsum(np.concatenate([begin[None], np.where(seen.there, seen.values, 0.0)]), axis=0)[-1]
+def _total(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """The sum of all values, added one by one in the order of time, so that the bits do not depend on the length of calls."""
+    begin = np.zeros(segment.values.shape[1:]) if so_far is None else so_far
+    return np.cumsum(np.concatenate([begin[None], np.where(segment.valid, segment.values, 0.0)]), axis=0)[-1]
 
 
-def _numbers(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
-    return seen.there.sum(axis=0) + (0 if so_far is None else so_far)
+def _numbers(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """The count of values."""
+    return segment.valid.sum(axis=0) + (0 if so_far is None else so_far)
 
 
-def _first(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
-    begin = np.take_along_axis(seen.values, np.argmax(seen.there, axis=0)[None], axis=0)[0]
+def _first(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """The first value."""
+    begin = np.take_along_axis(segment.values, np.argmax(segment.valid, axis=0)[None], axis=0)[0]
     return begin if so_far is None else np.where(np.isnan(so_far), begin, so_far)
 
 
-def _last(so_far: np.ndarray | None, seen: Seen, _: Statistic) -> np.ndarray:
-    at = np.where(seen.there, np.arange(len(seen.values))[:, None, None], 0).max(axis=0)
-    end = np.take_along_axis(seen.values, at[None], axis=0)[0]
-    return end if so_far is None else np.where(seen.there.any(axis=0), end, so_far)
+def _last(so_far: np.ndarray | None, segment: Segment, _: Statistic) -> np.ndarray:
+    """The last value."""
+    at = np.where(segment.valid, np.arange(len(segment.values))[:, None, None], 0).max(axis=0)
+    end = np.take_along_axis(segment.values, at[None], axis=0)[0]
+    return end if so_far is None else np.where(segment.valid.any(axis=0), end, so_far)
 
 
-def _crossing(so_far: np.ndarray | None, seen: Seen, of: Statistic) -> np.ndarray:
-    """The time of the first step across the level, interpolated linearly."""
+def _crossing(so_far: np.ndarray | None, segment: Segment, of: Statistic) -> np.ndarray:
+    """The time of the first crossing of the level [s], interpolated linearly within its step."""
     level, direction = of.options
-    x = np.concatenate([seen.before[None], seen.values]) - level
+    x = np.concatenate([segment.before[None], segment.values]) - level
     a, b = x[:-1], x[1:]
     up, down = (a < 0) & (b >= 0), (a > 0) & (b <= 0)
     across = up if direction == "rising" else down if direction == "falling" else up | down
     k = np.argmax(across, axis=0)[None]
     a, b = np.take_along_axis(a, k, axis=0)[0], np.take_along_axis(b, k, axis=0)[0]
     with np.errstate(invalid="ignore", divide="ignore"):
-        time = seen.times[k[0]] - seen.step * (b / (b - a))
+        time = segment.times[k[0]] - segment.step * (b / (b - a))
     time = np.where(across.any(axis=0), time, np.nan)
     return time if so_far is None else np.where(np.isnan(so_far), time, so_far)
 
 
-def _counts(so_far: np.ndarray | None, seen: Seen, of: Statistic) -> np.ndarray:
-    """(runs, entries, bins) how many values there are from each edge up to the next; the last edge belongs to the last bin."""
-    edges, shape = np.array(of.options), seen.values.shape[1:]
+def _counts(so_far: np.ndarray | None, segment: Segment, of: Statistic) -> np.ndarray:
+    """(runs, entries, bins) numbers of values from each edge up to the next; the last edge belongs to the last bin."""
+    edges, shape = np.array(of.options), segment.values.shape[1:]
     bins = len(edges) - 1
-    at = np.where(seen.values == edges[-1], bins - 1, np.searchsorted(edges, seen.values, side="right") - 1)
-    inside = (at >= 0) & (at < bins) & seen.there
+    at = np.where(segment.values == edges[-1], bins - 1, np.searchsorted(edges, segment.values, side="right") - 1)
+    inside = (at >= 0) & (at < bins) & segment.valid
     place = np.broadcast_to(np.arange(shape[0] * shape[1]).reshape(shape) * bins, at.shape)
-    found = np.bincount((place + at)[inside], minlength=shape[0] * shape[1] * bins).reshape(*shape, bins)
-    return found if so_far is None else so_far + found
+    counts = np.bincount((place + at)[inside], minlength=shape[0] * shape[1] * bins).reshape(*shape, bins)
+    return counts if so_far is None else so_far + counts
 
 
-PARTS: Mapping[str, Callable[[np.ndarray | None, Seen, Statistic], np.ndarray]] = {
+PARTS: Mapping[str, Callable[[np.ndarray | None, Segment, Statistic], np.ndarray]] = {
     "most": _most, "least": _least, "total": _total, "numbers": _numbers, "first": _first, "last": _last,
     "crossing": _crossing, "counts": _counts,
 }  # fmt: skip
-"""What is kept of a signal -> that so far (None at first), with what a call adds. NaN is left out."""
+"""Name of a quantity that is accumulated -> (its value so far, None at first; a Segment) -> its new value. NaN is left out."""
 
 
 class Kind(NamedTuple):
-    """A kind of statistic.   parts: what it is made of.   value: (step [s], the parts) -> (runs, entries, ...).
-    unit: of the signal -> of the statistic."""
+    """A kind of statistic.   parts: names in PARTS of the quantities that it needs.
+    value: (step [s], these quantities) -> (runs, entries, ...).   unit: unit of the signal -> unit of the statistic."""
 
     parts: tuple[str, ...]
     value: Callable[..., np.ndarray] = lambda step, x: x
@@ -115,8 +120,8 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Statistic:
-    """Numbers for each entry of a signal, over all steps of a run until it stops.   kind: one of KINDS.   signal: name of what
-    it is taken of.   options: of the kind."""
+    """Numbers for each entry of a signal, over all steps of a run until it stops.   kind: a name in KINDS.
+    signal: name of the signal.   options: arguments of the kind."""
 
     kind: str
     signal: str
@@ -129,13 +134,13 @@ class Statistic:
 
 _DOC = """{what}
 
-    All steps are looked at, and the signal itself is not kept.
+    All steps count, and the signal itself is not stored.
 
     Args:
         signal: name of a signal that the run could record, or of an output.
     Returns:
         a value for `record` of `run`, or `keep` of `sweep`: {unit}.
-    Raises ModelError: no name.
+    Raises ModelError: `signal` is not a name.
 
     Example:
         >>> import pfaffian as pf
@@ -151,33 +156,31 @@ def _simple(
 ) -> Callable[[str], Statistic]:
     """The public function of a kind without options."""
 
-    def made(signal: str) -> Statistic:
+    def public(signal: str) -> Statistic:
         return Statistic(name, signal)
 
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = _DOC.format(name=name, what=what, signal=signal, value=value, unit=unit)
-    return made
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = _DOC.format(name=name, what=what, signal=signal, value=value, unit=unit)
+    return public
 
 
-maximum = _simple("maximum", "The largest value of each entry of a signal along a run.", "v", "2.")
-minimum = _simple("minimum", "The smallest value of each entry of a signal along a run.", "q", "-2.905")
+maximum = _simple("maximum", "The largest value of each entry of a signal over a run.", "v", "2.")
+minimum = _simple("minimum", "The smallest value of each entry of a signal over a run.", "q", "-2.905")
 mean = _simple(
-    "mean", "The mean of each entry of a signal over the instants between the steps of a run, first and last included.",
+    "mean", "The mean of each entry of a signal over the start of a run and the ends of all steps.",
     "v", "-2.905",
 )  # fmt: skip
 integral = _simple(
     "integral", "The integral of each entry of a signal over the time of a run, by the trapezoidal rule.",
     "v", "-2.905", "in the unit of the signal times s",
 )  # fmt: skip
-final = _simple(
-    "final", "The last value of each entry of a signal, that at the end of a run or where it stopped.", "q", "-2.905"
-)
+final = _simple("final", "The last value of each entry of a signal, at the end of a run or where it stopped.", "q", "-2.905")
 
 
 def first_crossing(signal: str, level: float = 0.0, direction: Direction = "either") -> Statistic:
     """The time at which each entry of a signal first reaches or passes a level, NaN if it never does.
 
-    A start exactly at the level is no crossing. Between two steps the signal is taken as a straight line.
+    A start exactly at the level is not a crossing. The signal is interpolated linearly within a step.
 
     Args:
         signal: name of a signal that the run could record, or of an output.
@@ -185,10 +188,10 @@ def first_crossing(signal: str, level: float = 0.0, direction: Direction = "eith
         direction: "rising", "falling" or "either" (default): from which side.
     Returns:
         a value for `record` of `run`, or `keep` of `sweep`: in s.
-    Raises ModelError: no name; level is no number; another direction.
+    Raises ModelError: `signal` is not a name; `level` is not a number; unknown direction.
 
     Example:
-        A stone thrown up at 2 m/s is back after 2 * 2 / 9.81 s:
+        A stone thrown upwards at 2 m/s is back after 2 * 2 / 9.81 s:
 
         >>> import pfaffian as pf
         >>> m = pf.mechanism("stone", [pf.body("stone", 1.0)], [pf.joint("z", "prismatic", "world", "stone")])
@@ -201,15 +204,15 @@ def first_crossing(signal: str, level: float = 0.0, direction: Direction = "eith
 
 
 def histogram(signal: str, edges: Any) -> Statistic:
-    """How often, counted in steps of a run, each entry of a signal lies in each of some intervals.
+    """Counts of how often each entry of a signal lies in each interval, at the start of a run and at the end of every step.
 
     Args:
         signal: name of a signal that the run could record, or of an output.
-        edges: (n + 1,) increasing, in the unit of the signal. A value at an edge counts above it, at the last edge below it;
-            what lies outside is not counted.
+        edges: (n + 1,) increasing, in the unit of the signal. A value at an edge belongs to the interval above it, at the last
+            edge to the one below it; values outside are not counted.
     Returns:
         a value for `record` of `run`, or `keep` of `sweep`: n counts for each entry, over the dimension NAME_bin.
-    Raises ModelError: no name; fewer than two edges, or such that do not increase.
+    Raises ModelError: `signal` is not a name; fewer than two edges, or edges that do not increase.
 
     Example:
         >>> import pfaffian as pf
@@ -218,26 +221,26 @@ def histogram(signal: str, edges: Any) -> Statistic:
         >>> pf.run(m, v=[2.0], duration=1.0, step=0.1, record=record, backend="numpy")["heights"].values
         array([[4, 2, 5]])
     """
-    found = floats(edges, "histogram: edges")
-    if found.ndim != 1 or len(found) < 2 or not (np.diff(found) > 0).all():
+    limits = floats(edges, "histogram: edges")
+    if limits.ndim != 1 or len(limits) < 2 or not (np.diff(limits) > 0).all():
         raise ModelError(f"histogram: edges: at least two increasing numbers are needed, got {brief(edges)}")
-    return Statistic("histogram", signal, tuple(found.tolist()))
+    return Statistic("histogram", signal, tuple(limits.tolist()))
 
 
 class Recording(NamedTuple):
-    """A caller's `record`, taken apart.   over_time: names of signals kept over time.   statistics: name -> Statistic."""
+    """The parts of a dict `record`.   over_time: names of signals stored over time.   statistics: name -> Statistic."""
 
     over_time: tuple[str, ...]
     statistics: Mapping[str, Statistic]
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Names of all that has to be computed."""
+        """Names of all signals that have to be computed."""
         return tuple(sorted({*self.over_time, *(s.signal for s in self.statistics.values())}))
 
 
 def as_recording(record: Any) -> Recording | None:
-    """The parts of a `record` given as a dict; None if it is none. Raises ModelError: a value is neither."""
+    """The Recording of a `record` that is a dict, else None. Raises ModelError: a value is neither a Statistic nor True."""
     if not isinstance(record, Mapping):
         return None
     for name, value in record.items():
@@ -248,14 +251,14 @@ def as_recording(record: Any) -> Recording | None:
             )
     if not any(isinstance(value, Statistic) for value in record.values()):
         raise ModelError("record: a dict without a statistic; write a list of names")
-    found = {name: value for name, value in record.items() if isinstance(value, Statistic)}
-    return Recording(tuple(sorted(name for name, value in record.items() if value is True)), found)
+    statistics = {name: value for name, value in record.items() if isinstance(value, Statistic)}
+    return Recording(tuple(sorted(name for name, value in record.items() if value is True)), statistics)
 
 
 def tally_of(
     recording: Recording | None, signals: Mapping[str, tuple[Signal, int]], every: int, start: float, step: float
 ) -> Tally | None:
-    """The Tally of a run, None without statistics. Raises ModelError: a result has something else of a statistic's name."""
+    """The Tally of a run, None without statistics. Raises ModelError: a result cannot store a statistic under its name."""
     if recording is None:
         return None
     reserved = RESERVED | set(signals) | {s.dim for s, _ in signals.values() if s.dim} | {f"{n}_component" for n in signals}
@@ -268,10 +271,10 @@ def tally_of(
 
 
 class Tally:
-    """Statistics of runs on their way.
+    """The statistics of runs, accumulated call by call.
 
-    recording: what to keep.   signals: those of a record, in order, with their entries.   every: steps between two records that
-    are kept over time.   start, step: [s].
+    recording: which statistics, and which signals to store over time.   signals: name -> (Signal, number of entries), in the
+    order of a record.   every: steps between two records that are stored over time.   start, step: [s].
     """
 
     def __init__(
@@ -280,32 +283,33 @@ class Tally:
         at = entries_of(signals)
         self.recording, self.every, self.start, self.step = recording, every, start, step
         self.columns = {x.signal: at[x.signal] for x in recording.statistics.values()}
-        kept = [range(where.start, where.stop) for name, where in at.items() if name in recording.over_time]
-        self.kept = np.array([i for entries in kept for i in entries], dtype=int)
+        stored = [range(where.start, where.stop) for name, where in at.items() if name in recording.over_time]
+        self.stored_entries = np.array([i for entries in stored for i in entries], dtype=int)
         self.parts: dict[int, dict[tuple[str, str, tuple[Any, ...]], np.ndarray]] = {}
         self.before: dict[tuple[int, str], np.ndarray] = {}
 
     def add(self, records: np.ndarray, first: int, run: int) -> np.ndarray:
-        """Look at the records (times, runs, entries) of all steps from `first` on, of the runs from `run` on; those that are
-        kept over time."""
+        """Add the records (times, runs, entries) of all steps from `first` on, for the runs from `run` on, to the statistics;
+        returns the part of them that is stored over time."""
         steps = np.arange(first, first + len(records))
         if len(records):
             for signal, where in self.columns.items():
                 self._add(signal, records[:, :, where], steps, run)
-        return records[np.flatnonzero(steps % self.every == 0)][:, :, self.kept]
+        return records[np.flatnonzero(steps % self.every == 0)][:, :, self.stored_entries]
 
     def _add(self, signal: str, values: np.ndarray, steps: np.ndarray, run: int) -> None:
+        """Add the values (times, runs, entries) of one signal to all statistics of this signal."""
         before = self.before.get((run, signal), np.full(values.shape[1:], np.nan))
-        seen = Seen(values, ~np.isnan(values), before, self.start + self.step * steps, self.step)
+        segment = Segment(values, ~np.isnan(values), before, self.start + self.step * steps, self.step)
         parts = self.parts.setdefault(run, {})
         needed = {(part, signal, x.options): x for x in self.recording.statistics.values() if x.signal == signal
                   for part in KINDS[x.kind].parts}  # fmt: skip
         for key, statistic in needed.items():
-            parts[key] = PARTS[key[0]](parts.get(key), seen, statistic)
+            parts[key] = PARTS[key[0]](parts.get(key), segment, statistic)
         self.before[run, signal] = values[-1].copy()
 
     def value(self, name: str) -> np.ndarray:
-        """(runs, entries, ...) of a statistic; NaN for a run without a number."""
+        """(runs, entries, ...) values of a statistic; NaN for runs without a valid value of the signal."""
         statistic = self.recording.statistics[name]
         kind, blocks = KINDS[statistic.kind], [self.parts[run] for run in sorted(self.parts)]
         keys = [(part, statistic.signal, statistic.options) for part in kind.parts]

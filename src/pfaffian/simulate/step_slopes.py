@@ -1,8 +1,8 @@
-"""Derivatives of a step by its stages: CasADi differentiates the step itself, and asks here for those of what it calls.
+"""Derivatives of a step: CasADi differentiates the step itself, and takes the derivatives of the functions it calls from here.
 
 The derivative of a right-hand side is that of the dynamics at constant accelerations and multipliers
-(`dynamics/response.py`). That of the correction onto the constraints is along constant factors: what it leaves out is the
-derivative of these times the residual that is corrected, h^5 with the classical rule, h^3 with an implicit one. A stage that
+(`dynamics/response.py`). The derivative of the correction onto the constraints takes its factors as constant. It neglects the
+derivative of the factors times the corrected residual, h^5 with the classical rule, h^3 with an implicit one. A stage that
 solves an equation has the derivative of the solution, whatever iterations found it.
 """
 
@@ -32,15 +32,15 @@ from pfaffian.terms.connection import refuse_distributions
 from pfaffian.terms.terms import Terms
 
 DIFFERENTIATED = ("rk4", "euler", "tr-bdf2")
-"""Integrators whose steps are differentiated."""
+"""Integrators whose steps can be differentiated."""
 
 STAY: dict[str, Any] = {"never_inline": True, "max_num_dir": 1}
-"""CasADi differentiates such a function by the derivatives that it is given, one direction after another; those of several
-directions at once it would make of the text."""
+"""Options of a function whose derivatives are given: CasADi uses these, one direction at a time. For several directions at once
+it would differentiate the expressions instead."""
 
 
 def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what: str) -> Simulation:
-    """A mechanism under a law, whose step has a derivative. Raises ModelError: it has none; arguments of another type."""
+    """A Simulation whose step can be differentiated. Raises ModelError: it cannot; an argument has the wrong type."""
     system = as_system(m)
     chosen, law, _ = arguments(system.mechanism, scheme, control, None)
     s = Simulation(system, chosen, law, (), ("q", "v"), ())
@@ -49,7 +49,7 @@ def differentiable(m: Any, control: Control | None, scheme: Scheme | None, what:
 
 
 def _check(s: Simulation, what: str) -> None:
-    """Raise ModelError where a step has no derivative, or none that is written here, and name the way out."""
+    """Raise ModelError, with the way out, where a step has no derivative or none is implemented."""
     m = s.mechanism
     refuse_distributions(m, what)
     refuse(s.control, what, "differentiate the machine alone, under the inputs that the law sent")
@@ -57,19 +57,19 @@ def _check(s: Simulation, what: str) -> None:
         raise ModelError(f"{what} takes mechanisms in the state [q; v]; {s.system.title} has another: give its mechanism")
     if s.scheme.integrator not in DIFFERENTIATED:
         known = ", ".join(DIFFERENTIATED)
-        raise ModelError(f"{what} takes the integrators {known}; {s.scheme.integrator!r} moves onto its energy by iterations")
+        raise ModelError(f"{what} takes the integrators {known}; {s.scheme.integrator!r} corrects the energy by iterations")
     names = [c.name for c in m.ideal if c.active]
     if names:
         raise ModelError(
-            f"{what}: {', '.join(names)} may come and go, at an instant that moves with the state, where the motion has no "
-            "derivative of this kind; leave out active_while"
+            f"{what}: {', '.join(names)} may switch on and off, at an instant that depends on the state, where the motion "
+            "has no such derivative; leave out active_while"
         )
 
 
 class _Rate(NamedTuple):
-    """The closed loop at symbols.   x, w, p, t: of its functions.   T: under the law's inputs.   z_dot: of the law.
-    v_dot: of the motion there.   numbers: of the integrator's terms, the factors and multipliers there, whose structure is
-    `structure`.   at, motion: made of these.
+    """The closed loop at symbols.   x, w, p, t: arguments of its functions.   T: Terms under the law's inputs.
+    z_dot: of the law.   v_dot: symbols of the accelerations.   numbers: symbols of the integrator's terms, the factors and the
+    multipliers, packed in the form of `structure`.   at, motion: Response and FixedMotion of these symbols.
     """
 
     x: ca.SX
@@ -86,18 +86,20 @@ class _Rate(NamedTuple):
 
     @property
     def by(self) -> ca.SX:
+        """All symbols with respect to which there are derivatives."""
         return ca.vertcat(self.x, self.w, self.p, self.t)
 
     def inputs(self) -> list[ca.SX]:
+        """The arguments of functions that compute derivatives."""
         return [self.x, self.w, self.p, self.t, self.v_dot, self.numbers]
 
     def along(self, along: Callable[[ca.SX], ca.SX]) -> ca.SX:
-        """The derivatives of x_dot along any directions, as in `slopes`."""
+        """The derivatives of x_dot along the directions of `along`, see `slopes`."""
         moved = slopes(self.at, self.motion, along)
         return ca.densify(ca.vertcat(along(q_dot(self.T.kinematics)), moved.v_dot, along(self.z_dot)))
 
     def back(self, seed: ca.SX) -> ca.SX:
-        """The derivative of x_dot . seed by x, w, p and t."""
+        """The derivative of x_dot . seed with respect to x, w, p and t."""
         m, none = self.T.mechanism, ca.SX(0, 0)
         first, second, third = ca.vertsplit(seed, [0, m.nq, m.nq + m.nv, seed.numel()])
         found = gradient(self.at, self.motion, Slopes(second, none, none, none), self.by)
@@ -106,14 +108,14 @@ class _Rate(NamedTuple):
 
 
 def _factors(T: Terms) -> tuple[Factors, ca.SX, ca.SX]:
-    """What a right-hand side hands on to its derivative."""
+    """The factors, multipliers and servo forces that a right-hand side passes on to its derivative."""
     at = response(T, least=False)
     motion = at.motion()
     return at.factors, motion.multipliers, motion.mu
 
 
 class ClosedLoop(NamedTuple):
-    """x, w: symbols of the state and the inputs.   T: under what the law makes of them.   z_dot: of the law."""
+    """x, w: symbols of the state and the inputs.   T: Terms under the inputs that the law sends.   z_dot: of the law."""
 
     x: ca.SX
     w: ca.SX
@@ -122,7 +124,7 @@ class ClosedLoop(NamedTuple):
 
 
 def closed_loop(s: Simulation) -> ClosedLoop:
-    """The machine under its law at symbols."""
+    """The mechanism under its law, at symbols."""
     here, m = s.system.at(), s.mechanism
     w, z = ca.SX.sym("w", len(s.w_names)), ca.SX.sym("z", len(s.z))
     command = command_of(here.T.under(ca.SX(m.nu, 1)), s.control, s.scheme, z, w)
@@ -142,22 +144,22 @@ def _rate(s: Simulation, name: str) -> tuple[_Rate, ca.Function]:
 
 
 class StepParts(NamedTuple):
-    """functions: of a step.   kept: the derivatives that CasADi will ask for, which it does not keep alive itself.
-    first: the right-hand side of the first stage, where it is another one."""
+    """A step with derivatives.   functions: that the step calls.   derivatives: of these functions, stored here because CasADi
+    does not keep them alive.   first: the right-hand side of the first stage, if it is a different one."""
 
     functions: Functions
-    kept: list[ca.Function]
+    derivatives: list[ca.Function]
     first: ca.Function | None = None
 
     def step(self, s: Simulation) -> tuple[list[ca.SX], ca.SX]:
-        """(x, w, p, t, h), and x after a step under inputs that are held."""
+        """Symbols (x, w, p, t, h), and x after a step under constant inputs w."""
         step = time_step(self.functions, s.mechanism, s.system.variables, s.scheme, self.first)
         x, w, _, p, t, h = (ca.SX.sym(name, step.size1_in(i)) for i, name in enumerate(("x", "w", "w1", "p", "t", "h")))
         return [x, w, p, t, h], step(x, w, w, p, t, h)[0]
 
 
 def with_matrices(s: Simulation) -> StepParts:
-    """The functions of a step, each with its derivatives as some of its numbers, computed once."""
+    """The functions of a step, each with its Jacobian among its results, so that it is computed once."""
     f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
     slope = ca.Function("rate_slopes", r.inputs(), [r.along(lambda x: ca.jacobian(x, r.by))], STAY)
     given = rate.sx_in()
@@ -173,9 +175,9 @@ def with_matrices(s: Simulation) -> StepParts:
 
 
 def _solved(s: Simulation, r: _Rate, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
-    """Of stages that solve k = f(base + g k): the iterations are those of `run`, the derivatives those of their solution,
+    """The parts of a step whose stages solve k = f(base + g k): iterations as in `run`, derivatives of the solution,
 
-    (1 - g J) dk = J dbase + f_w dw + f_p dp + f_t dt,   J the derivative of f by the stepped variables
+    (1 - g J) dk = J dbase + f_w dw + f_p dp + f_t dt,   J the derivative of f with respect to the stepped variables
     """
     f, given = s.traced.functions, r.inputs()[:4]
     plain = _Extended("rhs_held", given, list(f.rhs(*given)), 0, ())
@@ -190,9 +192,9 @@ def _solved(s: Simulation, r: _Rate, rhs: list[ca.Function], project: list[ca.Fu
 
 
 def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
-    """(k, base, g, w, p, t) -> k, and what CasADi shall take for its derivatives.
+    """The function (k, base, g, w, p, t) -> k, and the functions that CasADi uses as its derivatives.
 
-    The equations are solved in mass-weighted velocities, where 1 - g J is positive definite if forces hold and damp.
+    The equations are solved in mass-weighted velocities, where 1 - g J is positive definite if forces restore and damp.
     """
     n, of = r.x.numel(), s.traced.functions.tangent
     k, base, g = (ca.SX.sym(name, size) for name, size in (("k", n), ("base", n), ("g", 1)))
@@ -215,25 +217,25 @@ def _solution(s: Simulation, r: _Rate, rhs: ca.Function) -> list[ca.Function]:
 
 
 def _each(f: Callable[[ca.SX], ca.SX], columns: ca.SX) -> ca.SX:
-    """f of each column."""
+    """f applied to each column."""
     return ca.densify(ca.horzcat(*[f(ca.densify(x)) for x in ca.horzsplit(columns)]))
 
 
 def with_products(s: Simulation) -> StepParts:
-    """The functions of a step, with products of their derivatives along a direction, and back."""
+    """The functions of a step, with forward and backward products of their derivatives (jvp and vjp)."""
     if s.scheme.stiff:
         return with_matrices(s)
     f, (r, rate) = s.traced.functions, _rate(s, "rhs_and_factors")
     changes = [ca.SX.sym(f"d{name}", y.numel()) for name, y in (("x", r.x), ("w", r.w), ("p", r.p), ("t", r.t))]
     way, seed = ca.vertcat(*changes), ca.SX.sym("seed", r.x.numel())
-    ahead = ca.Function("rate_ahead", [*r.inputs(), *changes], [r.along(lambda y: ca.jtimes(y, r.by, way))], STAY)
+    jvp = ca.Function("rate_ahead", [*r.inputs(), *changes], [r.along(lambda y: ca.jtimes(y, r.by, way))], STAY)
     sizes = np.cumsum([0, *[y.numel() for y in changes]]).tolist()
-    back = ca.Function("rate_back", [*r.inputs(), seed], list(ca.vertsplit(r.back(seed), sizes)), STAY)
+    vjp = ca.Function("rate_back", [*r.inputs(), seed], list(ca.vertsplit(r.back(seed), sizes)), STAY)
     given = rate.sx_in()
     rhs = _Extended("rhs_with_products", given, list(rate(*given)), 4, (0, 1, 2, 3))
     rates = rhs.by_products(
-        lambda values, seeds: ahead(*given, *_handed_on(s, values), *seeds),
-        lambda values, bar: list(back(*given, *_handed_on(s, values), bar)),
+        lambda values, seeds: jvp(*given, *_handed_on(s, values), *seeds),
+        lambda values, bar: list(vjp(*given, *_handed_on(s, values), bar)),
     )
     inputs, (moved, violation) = _correction(s)
     moving, ends = ca.vertcat(*inputs[:3]), np.cumsum([0, *[y.numel() for y in inputs[:3]]]).tolist()
@@ -246,24 +248,26 @@ def with_products(s: Simulation) -> StepParts:
 
 
 def _handed_on(s: Simulation, values: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """v_dot and the numbers of `_factors`, of the results of a right-hand side."""
+    """v_dot and the packed numbers of `_factors`, from the results of a right-hand side."""
     m, carried = s.mechanism, values[3]
     return values[0][m.nq : m.nq + m.nv, 0], carried[s.traced.functions.project.size1_in(3) :, 0]
 
 
 def _parts(f: Functions, rhs: list[ca.Function], project: list[ca.Function]) -> StepParts:
+    """The StepParts of functions that are each followed by their derivatives."""
     return StepParts(f._replace(rhs=rhs[0], project=project[0], terms=()), [*rhs, *project])
 
 
 def _correction(s: Simulation) -> tuple[list[ca.SX], list[ca.SX]]:
+    """Arguments and results of the correction onto the constraints."""
     inputs, (moved, violation), _ = correction(s, s.system.at(), ca.SX.sym("z", len(s.z)))
     return inputs, [ca.densify(moved), violation]
 
 
 class _Extended(NamedTuple):
-    """A function whose first result has derivatives by some inputs, and whose other results have none.
+    """A function whose first result has given derivatives with respect to some inputs; its other results have none.
 
-    at: the result whose last numbers are these derivatives, where they are computed with it.
+    at: index of the result whose last entries are the Jacobian, for `by_matrix`.   by: indices of these inputs.
     """
 
     name: str
@@ -273,27 +277,28 @@ class _Extended(NamedTuple):
     by: tuple[int, ...]
 
     def by_matrix(self) -> list[ca.Function]:
-        """It, and what CasADi shall take for its derivatives: products with the matrix among its results."""
+        """The function, and functions for its derivatives: products with the Jacobian among its results."""
         values = self.values()
         n, width = self.results[0].numel(), sum(self.inputs[k].numel() for k in self.by)
         J = ca.reshape(values[self.at][values[self.at].numel() - n * width :, 0], n, width)
         ends = np.cumsum([0, *[self.inputs[k].numel() for k in self.by]]).tolist()
-        return self._made(values, lambda _, seeds: J @ ca.vertcat(*seeds), lambda _, bar: list(ca.vertsplit(J.T @ bar, ends)))
+        return self._define(values, lambda _, seeds: J @ ca.vertcat(*seeds), lambda _, bar: list(ca.vertsplit(J.T @ bar, ends)))
 
-    def by_products(self, ahead: _Ahead, back: _Back) -> list[ca.Function]:
-        """It, and these as its derivatives.   ahead: (results, change of each input) -> that of the first result.
-        back: (results, weights of the first result) -> those of each input."""
-        return self._made(self.values(), ahead, back)
+    def by_products(self, jvp: _Jvp, vjp: _Vjp) -> list[ca.Function]:
+        """The function, and functions for its derivatives.   jvp: (results, changes of inputs) -> change of the first result.
+        vjp: (results, weights of the first result) -> weights of the inputs."""
+        return self._define(self.values(), jvp, vjp)
 
     def values(self) -> list[ca.SX]:
         """Symbols for the results."""
         return [ca.SX.sym(f"{self.name}_{k}", x.sparsity()) for k, x in enumerate(self.results)]
 
-    def _made(self, values: list[ca.SX], ahead: _Ahead, back: _Back) -> list[ca.Function]:
+    def _define(self, values: list[ca.SX], jvp: _Jvp, vjp: _Vjp) -> list[ca.Function]:
+        """The function, with its derivatives in the cache in which CasADi looks for them, followed by these derivatives."""
         seeds = [ca.SX.sym(f"d{k}", x.numel()) for k, x in enumerate(self.inputs)]
         bars = [ca.SX.sym(f"b{k}", x.sparsity()) for k, x in enumerate(values)]
-        forward = [ahead(values, [seeds[k] for k in self.by]), *[0 * x for x in values[1:]]]
-        parts = dict(zip(self.by, back(values, bars[0]), strict=True))
+        forward = [jvp(values, [seeds[k] for k in self.by]), *[0 * x for x in values[1:]]]
+        parts = dict(zip(self.by, vjp(values, bars[0]), strict=True))
         reverse = [ca.densify(parts.get(k, ca.SX(x.numel(), 1))) for k, x in enumerate(self.inputs)]
         derivatives = [
             ca.Function(f"fwd1_{self.name}", [*self.inputs, *values, *seeds], [ca.densify(forward[0]), *forward[1:]]),
@@ -303,5 +308,5 @@ class _Extended(NamedTuple):
         return [ca.Function(self.name, self.inputs, self.results, options), *derivatives]
 
 
-_Ahead = Callable[[list[ca.SX], list[ca.SX]], ca.SX]
-_Back = Callable[[list[ca.SX], ca.SX], list[ca.SX]]
+_Jvp = Callable[[list[ca.SX], list[ca.SX]], ca.SX]
+_Vjp = Callable[[list[ca.SX], ca.SX], list[ca.SX]]

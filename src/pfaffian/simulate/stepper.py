@@ -1,4 +1,4 @@
-"""A machine that somebody else's loop moves: state in, state out, one call a step, without a labelled result."""
+"""A machine that the caller's loop moves step by step: state in, state out, without a labelled result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pfaffian.simulate.inputs import Times
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.result import causes_of
 from pfaffian.simulate.resume import identity
-from pfaffian.simulate.roll import entered, first_state, shut_out
+from pfaffian.simulate.roll import first_state, first_step, initial_status
 from pfaffian.simulate.run import compiled
 from pfaffian.simulate.sampling import check_seed, in_python, instants
 from pfaffian.simulate.signals import Output, as_record, entries_of
@@ -36,11 +36,12 @@ from pfaffian.simulate.system import System, as_system
 
 
 class Saved(NamedTuple):
-    """Where a stepper stands; `Stepper.restore` goes on from it.
+    """The saved state of a stepper, from which `Stepper.restore` continues.
 
-    x: (runs, nx) states, with all that a law holds.   u: (1, runs, nu) inputs that are held.   p: (runs, np) parameters.
-    status, stopped: (runs,).   kinds: (runs,) of singular starts.   start: [s].   k: steps since then.
-    identity: digest of machine, state and law.
+    x: (runs, nx) states, including the values that a law holds.   u: (1, runs, nu) current inputs.   p: (runs, np) parameters.
+    status: (runs,).   stopped: (runs,) step at which a run stopped, -1 if it has not.   kinds: (runs,) kinds of starts, see
+    `entrances`.   start: time at the start [s].   k: number of steps since then.
+    identity: digest of mechanism, state and law.
     """
 
     x: np.ndarray
@@ -55,15 +56,16 @@ class Saved(NamedTuple):
 
 
 ARRAYS = "x", "u", "p", "status", "stopped", "kinds"
+"""Fields of Saved that are arrays."""
 
 
 class Stepper:
-    """One machine or many of one kind at one instant, moved step by step; made by `stepper`.
+    """One machine, or many of one kind, moved step by step; returned by `stepper`.
 
-    q: (nq,) or (runs, nq) configuration.   v: (nv,) or (runs, nv) velocities.   t: [s].   u_names: of the inputs.
-    status: 0, or why a run stopped, a place in `causes`; an integer or (runs,).
-    A run that stops keeps its last good state, and the others go on. What `run` says about accuracy, limits and rank is not
-    looked at here: judge the step with `run` first.
+    q: (nq,) or (runs, nq) configuration.   v: (nv,) or (runs, nv) velocities.   t: time [s].   u_names: names of the inputs.
+    status: 0, or the index in `causes` of the reason why a run stopped; an integer or (runs,).
+    A run that stops keeps its last good state, and the others continue. Accuracy, limits and rank are not checked as in `run`:
+    choose the step with `run` first.
 
     Example:
         >>> import numpy as np, pfaffian as pf
@@ -88,26 +90,26 @@ class Stepper:
 
     @property
     def runs(self) -> int:
-        """How many machines there are."""
+        """Number of machines."""
         return self._options.runs or 1
 
     @property
     def operations(self) -> dict[str, int]:
-        """How many operations there are in the rate of the state, with the law in it, and in a step of the whole."""
+        """Number of scalar operations in the rate of the state, including the law, and in a whole step."""
         return {"rate": self._s.traced.rhs.n_instructions(), "step": self._rollout.step.n_ops}
 
     def reset(
         self, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None, correct_start: bool = True
     ) -> None:
-        """Begin anew.
+        """Start again from another state.
 
         Args:
             q, v: configuration and velocities, (n,), (runs, n) or {name: value}; neutral and zero by default.
-            t: [s], 0 by default.
-            parameters: {name: value or (runs,) values}; the defaults of the mechanism by default.
+            t: time at the start [s], 0 by default.
+            parameters: {name: value or (runs,) values}; None: the defaults of the mechanism.
             correct_start: whether q and v are put onto the constraints, as in `run`; True by default.
         Raises:
-            ModelError: an argument is wrong, or has other runs than the stepper.
+            ModelError: an argument is wrong, or has another number of runs than the stepper.
             RunError: no run can be put onto the constraints.
 
         Example:
@@ -127,11 +129,11 @@ class Stepper:
         x = np.array(np.broadcast_to(first_state(s, begun, start, self.runs, self._options.seed), (self.runs, s.nx)))
         kinds = entrances(m, begun, start, self._options.backend) if correct_start else REGULAR
         u, p = np.zeros((1, self.runs, len(self.u_names))), np.broadcast_to(begun.p, (self.runs, begun.p.shape[1]))
-        status, stopped = shut_out(s, begun, self.runs, 0)
+        status, stopped = initial_status(s, begun, self.runs, 0)
         self._place(Saved(x, u, p, status, stopped, np.broadcast_to(kinds, self.runs), start, 0, ""))
 
     def _place(self, at: Saved) -> None:
-        """Take copies of the arrays, and tell compiled code where they are."""
+        """Copy the arrays of a saved state, and pass their addresses to the compiled code."""
         o = self._options
         copies: dict[str, Any] = {name: np.array(getattr(at, name), order="F") for name in ARRAYS}
         self._now = now = at._replace(**copies)
@@ -142,18 +144,18 @@ class Stepper:
 
     @property
     def _at(self) -> Saved:
-        """Where it stands; at the default start before `reset`."""
+        """The current arrays of the stepper; those of the default start before the first `reset`."""
         if self._now is None:
             self.reset()
             assert self._now is not None
         return self._now
 
     def step(self, u: Any = None, steps: int = 1) -> None:
-        """Go on by some steps under inputs that are held.
+        """Advance by some steps under constant inputs.
 
         Args:
-            u: (nu,), (runs, nu) or {name: value} in the units of the mechanism; None: as in the call before, zero at first.
-            steps: how many, 1 by default.
+            u: (nu,), (runs, nu) or {name: value} in the units of the mechanism; None: as in the call before, at first zero.
+            steps: number of steps, 1 by default.
         Raises:
             ModelError: u has another shape, an unknown name, or a number that is not finite.
         """
@@ -170,6 +172,7 @@ class Stepper:
             self._k += steps
 
     def _take(self, u: Any, to: np.ndarray) -> None:
+        """Check the inputs u and copy them into `to` (1, runs, nu). Raises ModelError: see `step`."""
         if type(u) is np.ndarray and u.dtype == np.float64 and u.shape == to.shape[1 + (self._options.runs is None) :]:
             given = u
         else:
@@ -181,32 +184,36 @@ class Stepper:
         to[0] = given
 
     def _enter(self, at: Saved) -> None:
-        """The first step, that of singular starts by a step of its own."""
+        """Take the first step; singular starts take a special one."""
         when = Times(at.start, self._options.step, 0.0, 1, LARGEST, 1)
         loop = Loop(self._s, self._rollout, when, at.u, "zero", at.p, self._due, self._options.threads)
-        r = entered(loop, at.x, self._k, at.kinds, at.status, at.stopped)
+        r = first_step(loop, at.x, self._k, at.kinds, at.status, at.stopped)
         at.x[...], at.status[...], at.stopped[...] = r.x, r.status, r.stopped
         self._k, self._singular = self._k + 1, False
 
     @property
     def t(self) -> float:
+        """Current time [s]."""
         return self._at.start + self._k * self._options.step
 
     @property
     def q(self) -> np.ndarray:
+        """(nq,) or (runs, nq) configuration."""
         return self._part("q", 0, self._s.mechanism.nq)
 
     @property
     def v(self) -> np.ndarray:
+        """(nv,) or (runs, nv) velocities."""
         return self._part("v", self._s.mechanism.nq, self._s.system.nx)
 
     @property
     def status(self) -> Any:
+        """0, or the index in `causes` of the reason why a run stopped."""
         status = self._at.status
         return int(status[0]) if self._options.runs is None else status.copy()
 
     def _part(self, name: str, start: int, end: int) -> np.ndarray:
-        """q or v, as a copy: a part of the state, unless the system has a state of its own."""
+        """A copy of q or v: a slice of the state, or computed where the system integrates another state than [q; v]."""
         if self._s.system.other_state:
             return self.observe()[name]
         x = self._at.x
@@ -214,11 +221,11 @@ class Stepper:
 
     @property
     def loop(self) -> tuple[kernel.Rollout, Span]:
-        """What moves it, and the span of one step from its start, with the instants of its law."""
+        """The compiled loop, and the span of one step from the start, with the sampling instants of the law."""
         return self._rollout, Span(self._at.start, self._options.step, 1, sampling=self._due)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """q, v and the signals that `record` of the stepper names, at this instant: {name: (size,) or (runs, size)}.
+        """q, v and the signals in `record` of the stepper at the current instant: {name: (size,) or (runs, size)}.
 
         Example:
             >>> import pfaffian as pf
@@ -231,19 +238,19 @@ class Stepper:
         at = self._at
         span = Span(at.start, self._options.step, 0, first=self._k, last=True, sampling=self._due)
         r = self._rollout(at.x, at.u, at.p, span, status=at.status, stopped=at.stopped)
-        seen = r.records[0, 0] if self._options.runs is None else r.records[0]
-        return {name: seen[..., where].copy() for name, where in entries_of(self._s.signals).items()}
+        record = r.records[0, 0] if self._options.runs is None else r.records[0]
+        return {name: record[..., where].copy() for name, where in entries_of(self._s.signals).items()}
 
     def save(self) -> Saved:
-        """Where it stands now, with all that a law holds: see `restore`."""
+        """A copy of the current state, including the values that a law holds, for `restore`."""
         at = self._at
         copies: dict[str, Any] = {name: getattr(at, name).copy() for name in ARRAYS}
         return at._replace(**copies, k=self._k, identity=self._identity)
 
     def restore(self, saved: Saved) -> None:
-        """Go on from where a stepper of the same machine, law and number of runs was when it was saved, to the same bits.
+        """Continue, to the same bits, from the saved state of a stepper of the same mechanism, law and number of runs.
 
-        Raises ModelError: it was of another machine, law or number of runs.
+        Raises ModelError: it was saved from another mechanism, law or number of runs.
 
         Example:
             >>> import pfaffian as pf
@@ -257,18 +264,18 @@ class Stepper:
             (0.0, array([0.]))
         """
         if saved.identity != self._identity or saved.x.shape != (self.runs, self._s.nx):
-            raise ModelError("restore: what was saved is of another mechanism, law, state or number of runs")
+            raise ModelError("restore: the saved state belongs to another mechanism, law, kind of state or number of runs")
         self._place(saved)
 
     def put(self, which: np.ndarray, saved: Saved, rows: np.ndarray) -> None:
-        """Let some machines go on from saved states, while the others stay where they are.
+        """Put some machines into saved states, while the others keep theirs.
 
         Args:
-            which: (n,) numbers of the machines.
-            saved: of a stepper of the same machine and law, with any number of runs. Its time is not taken.
-            rows: (n,) numbers of its runs.
-        Raises ModelError: it was of another machine or law, or begins in a singular configuration, which takes a first step of
-        its own: make that step before it is saved.
+            which: (n,) indices of the machines.
+            saved: state saved by a stepper of the same mechanism and law, with any number of runs. Its time is ignored.
+            rows: (n,) indices of its runs.
+        Raises ModelError: it was saved from another mechanism or law, or a run in it starts in a singular configuration, which
+        needs a special first step: take that step before saving.
 
         Example:
             >>> import numpy as np, pfaffian as pf
@@ -281,16 +288,16 @@ class Stepper:
             array([2., 0., 1.])
         """
         if saved.identity != self._identity:
-            raise ModelError("put: what was saved is of another mechanism, law or state; save it by a stepper of the same")
+            raise ModelError("put: the saved state belongs to another mechanism, law or kind of state; save one of the same")
         if saved.k == 0 and (saved.kinds[rows] != REGULAR).any():
-            raise ModelError("put: a singular start takes a first step of its own; step before you save")
+            raise ModelError("put: a singular start needs a special first step; take that step before saving")
         at = self._at
         at.x[which], at.p[which] = saved.x[rows], saved.p[rows]
         at.status[which], at.stopped[which] = saved.status[rows], saved.stopped[rows]
 
 
 class _Options(NamedTuple):
-    """step: [s].   runs: None for one without an axis of runs.   The others as in `stepper`."""
+    """Options of a Stepper.   step: [s].   runs: None for one machine without an axis of runs.   The others as in `stepper`."""
 
     step: float
     runs: int | None
@@ -315,19 +322,19 @@ def stepper(
     backend: Backend = "auto",
     strict: bool = True,
 ) -> Stepper:
-    """A machine, or many of one kind, that your own loop moves step by step, with the bits that `run` gives.
+    """A machine, or many of one kind, that your own loop moves step by step, with the same bits as `run`.
 
     Args:
         m: the mechanism, or a System such as `pf.reduction.hamiltonian(m)`.
-        step: [s] length of a step, 1e-3 by default.
-        runs: how many machines; None (default): one, without an axis of runs.
+        step: length of a step [s], 1e-3 by default.
+        runs: number of machines; None (default): one, without an axis of runs.
         control: a control law; its inputs replace those of the mechanism. None by default.
         switches: {parameter: function of the kinematics or `of_motion(...)`}, as in `run`. None by default.
-        outputs: {name: function of the kinematics} that `observe` can name, as in `run`. None by default.
-        record: names of the signals that `Stepper.observe` gives besides q and v, as in `run`; none by default.
+        outputs: {name: function of the kinematics} that `observe` returns too, as in `run`. None by default.
+        record: names of the signals that `Stepper.observe` returns in addition to q and v, as in `run`; none by default.
         scheme: formulation and integrator; `pf.Scheme()` by default.
-        seed: of noise, 0 by default.
-        threads: that share the runs of a step, 1 by default.
+        seed: seed of the sensors' noise, 0 by default.
+        threads: number of threads that share the runs of a step, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
         strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.

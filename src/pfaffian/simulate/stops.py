@@ -1,4 +1,4 @@
-"""Runs that stopped: the reason, by name, and one warning."""
+"""Why runs stopped: the reasons, by name, and one warning."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from pfaffian.simulate.start import Start
 from pfaffian.simulate.system import System, show
 
 Finder = Callable[[np.ndarray, np.ndarray, np.ndarray], list[str]]
-"""(x, p, t) -> for each of some runs a message with what is to blame: x (runs, nx) last good states, p (runs, np), t (runs,)
-of the stop."""
+"""(x, p, t) -> message for each run that names the cause: x (runs, nx) last good states, p (runs, np) parameters, t (runs,) [s]
+times of stop."""
 
-GROWING = "inputs grow faster than steps follow: take shorter steps, or lead the outputs elsewhere"
+GROWING = "inputs grow faster than the steps can follow: take shorter steps, or choose another motion of the outputs"
+"""End of a message about such a fault, with the way out."""
 
 NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 
@@ -31,12 +32,12 @@ NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 def tell_stops(
     result: Draft, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
 ) -> None:
-    """Add to a result what stopped its runs, and warn once, with the number of runs for each cause.
+    """Add to a result why its runs stopped, and warn once, with the number of runs for each cause.
 
     Args:
         x: (runs, nx) last good states.   start: of the runs.
-        more: status -> function that tells for runs of given numbers what is to blame, where nothing else is known.
-    Adds `reason` (run): what is to blame at the last good state, "" where nothing more is known. Warns RunWarning.
+        more: status -> function of the indices of runs that returns a message for each, used where no other reason is known.
+    Adds `reason` (run): what is to blame at the last good state, "" where it is not known. Warns RunWarning.
     """
     status, stopped = result["status"], result["stopped"]
     lost = np.flatnonzero(status)
@@ -49,22 +50,23 @@ def tell_stops(
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
             reasons[at] = finder(x[at], s.parameters(p[at], x[at]), stopped[at])
-    for code, tell in more.items():
+    for code, explain in more.items():
         at = np.array([i for i in lost if status[i] == code and not reasons[i]], dtype=int)
         if at.size:
-            reasons[at] = tell(at)
+            reasons[at] = explain(at)
     for code in {DIVERGED, *range(DIVERGED + 1, len(CAUSES)), status_of(s, "integrator")} & set(status.tolist()):
         at = np.flatnonzero(status == code)
-        for run, found in zip(at, _nearly(result, s, x, p, at), strict=True):
+        for run, found in zip(at, _near_faults(result, s, x, p, at), strict=True):
             reasons[run] = "; ".join(words for words in (found, reasons[run]) if words)
     if reasons.any():
         result.data["reason"] = ("run", reasons, {"meaning": "what is to blame at the last good state of a run that stopped"})
     notice(_summary(ends(causes_of(s), status, stopped, reasons), status, stopped), RunWarning)
 
 
-def _nearly(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[str]:
-    """For runs of numbers `at` whose steps failed: to which fault that lets inputs grow they were near shortly before, if the
-    law has one. The last states of such a run may be anywhere: the last but two that were recorded are taken.
+def _near_faults(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[str]:
+    """Messages for the runs `at`, whose steps failed: the faults with growing inputs to which they were near, "" if none.
+
+    The last states of such a run may be anything, so the state two records before its last one is examined.
     """
     faults = [fault.reason for fault in s.faults.listed() if fault.near and fault.reason]
     if not faults or not at.size:
@@ -78,48 +80,51 @@ def _nearly(result: Draft, s: Simulation, x: np.ndarray, p: np.ndarray, at: np.n
                 k = recorded[max(len(recorded) - 3, 0)]
                 q[i], t[i] = result["q"][run, k], result["time"][k]
                 v[i] = result["v"][run, k] if "v" in result else 0.0
-    found = [blamed(s.mechanism, reason)(q, v, s.parameters(p[at], x[at]), t) for reason in faults]
-    return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *found, strict=True)]
+    causes = [blamed(s.mechanism, reason)(q, v, s.parameters(p[at], x[at]), t) for reason in faults]
+    return [f"at t = {now:.6g} s {' and '.join(words)}, where {GROWING}" for now, *words in zip(t, *causes, strict=True)]
 
 
 def _step(result: Draft) -> float:
-    """How far ahead of its start a step may have evaluated the law [s]."""
+    """Longest time after its start at which a step may have evaluated the law [s]."""
     return float(result.attrs.get("step", np.diff(result["time"]).max(initial=0.0)))
 
 
 def _finders(s: Simulation, needed: set[int], step: float) -> dict[int, Finder]:
-    """status -> Finder, for the statuses that are needed."""
+    """status -> Finder, for the statuses in `needed`."""
     m = s.mechanism
-    found: dict[int, Finder] = {}
+    finders: dict[int, Finder] = {}
     if DIVERGED in needed:
-        found[DIVERGED] = partial(_no_number, m, s.control, step)
+        finders[DIVERGED] = partial(_no_number, m, s.control, step)
     for status, fault in enumerate(s.faults.listed(), start=len(CAUSES)):
         if status in needed and fault.reason:
-            found[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
+            finders[status] = partial(_by_reason, s.system, blamed(m, fault.reason))
     if m.servos:
-        found[status_of(s, "servo")] = partial(_hold, s.system)
-    return found
+        finders[status_of(s, "servo")] = partial(_hold, s.system)
+    return finders
 
 
 def _no_number(m: Mechanism, law: Control, step: float, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    """The references of the law that have ended, for runs whose state became no number."""
     return ended(m, law, t, step, p)
 
 
-def _by_reason(s: System, look: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
-    return look(*show(s, x, p, t), p, t)
+def _by_reason(s: System, find: Callable[..., list[str]], x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    """The causes that `find` names at (q, v, p, t), for the states x of a system."""
+    return find(*show(s, x, p, t), p, t)
 
 
 def _hold(s: System, x: np.ndarray, p: np.ndarray, t: np.ndarray) -> list[str]:
+    """The realisability of the servo constraints at the last states x."""
     return [f"its last state is {found}" for found in holds(s.mechanism, show(s, x, p, t)[0], t, p)]
 
 
-def _summary(every: list[str], status: np.ndarray, stopped: np.ndarray) -> str:
-    """every: what ended each run."""
+def _summary(endings: list[str], status: np.ndarray, stopped: np.ndarray) -> str:
+    """The text of the warning.   endings: why each run ended."""
     lost = np.flatnonzero(status)
-    if len(every) == 1:
-        return f"the run stopped: {every[0]}"
+    if len(endings) == 1:
+        return f"the run stopped: {endings[0]}"
     messages = []
     for code, count in Counter(status[lost].tolist()).most_common():
         first = min((i for i in lost if status[i] == code), key=lambda i: stopped[i])
-        messages.append(f"{count} {every[first].replace('(at t', f'(run {first} first, at t', 1)}")
-    return f"{len(lost)} of {len(every)} runs stopped: {'; '.join(messages)}"
+        messages.append(f"{count} {endings[first].replace('(at t', f'(run {first} first, at t', 1)}")
+    return f"{len(lost)} of {len(endings)} runs stopped: {'; '.join(messages)}"

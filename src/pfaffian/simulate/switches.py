@@ -1,4 +1,4 @@
-"""Parameters that a run changes: modes that latch, and with them constraints, forces and laws that switch at a state."""
+"""Parameters that change during a run: modes that latch, and the constraints, forces and laws that switch with them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from pfaffian.terms.digest import of_function
 from pfaffian.terms.terms import Terms, symbols
 
 Next = Output
-"""Gives the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
+"""Function that returns the next value of a parameter, from the kinematics or, by `of_motion`, from terms and motion."""
 
 Moving = Callable[[Terms, ca.SX, ca.SX, ca.SX], tuple[Terms, Motion]]
-"""(T, z, d, w) -> the Terms under the inputs that act, and the motion there."""
+"""(T, z, d, w) -> the Terms under all inputs that act, and the motion under them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Switches:
-    """next: name of a parameter -> what gives its next value, perhaps from its present one."""
+    """The parameters that a run changes.   next: (name, function that returns the next value, perhaps from the current one)."""
 
     m: Mechanism
     next: tuple[tuple[str, Next], ...] = ()
@@ -48,32 +48,35 @@ class Switches:
         return [(name, _digest(name, f, self.m)) for name, f in self.next]
 
     def now(self, p: ca.SX, values: ca.SX) -> ca.SX:
-        """p (np, 1) with the held values (len, 1) of the switched parameters."""
+        """p (np, 1) with the current values (len, 1) of the switched parameters."""
         p = ca.SX(p)
         p[self.at, 0] = values
         return p
 
     def put(self, p: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The same of numbers p (..., np) and held (..., len)."""
+        """A copy of the numbers p (..., np) with the current values (..., len) of the switched parameters."""
         p = p.copy()
         p[..., self.at] = values
         return p
 
     def sampler(self, system: System, before: int, size: int, where: slice, nw: int, moving: Moving) -> ca.Function:
-        """(x, w, p, t) -> (x, no faults); x = [state of the system; `before` numbers; d (size)], the values at d[where]."""
+        """Function (x, w, p, t) -> (x, no faults) that gives the switched parameters, d[where], their next values.
+
+        x = [state of the system; z (before); d (size)].   nw: number of inputs w.
+        """
         here, m = system.at(), self.m
-        beside, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
-        felt = any(isinstance(f, MotionOutput) for _, f in self.next)
-        at = moving(here.T, beside, d, w) if felt else (here.T, None)
+        z, d, w = ca.SX.sym("z", before), ca.SX.sym("d", size), ca.SX.sym("w", nw)
+        needs_motion = any(isinstance(f, MotionOutput) for _, f in self.next)
+        at = moving(here.T, z, d, w) if needs_motion else (here.T, None)
         following = ca.vertcat(*[self._next(name, f, *at) for name, f in self.next])
         (following,) = here.of_state([following])
         after = ca.SX(d)
         after[where, 0] = ca.substitute(following, m.p_symbols, self.now(m.p_symbols, d[where, 0]))
-        inputs = [ca.vertcat(here.x, beside, d), w, m.p_symbols, here.T.t]
-        return ca.Function("switch", inputs, [ca.vertcat(here.x, beside, after), ca.SX(0, 1)])
+        inputs = [ca.vertcat(here.x, z, d), w, m.p_symbols, here.T.t]
+        return ca.Function("switch", inputs, [ca.vertcat(here.x, z, after), ca.SX(0, 1)])
 
     def _next(self, name: str, f: Next, T: Terms, motion: Motion | None) -> ca.SX:
-        """T, motion: the motion is needed by `of_motion` alone."""
+        """(1, 1) the next value of a parameter.   motion: needed by `of_motion` only."""
         what = f"switch {name!r}"
         if isinstance(f, MotionOutput):
             value = column(ask_value(f.column, what, T, motion), what)
@@ -85,13 +88,14 @@ class Switches:
 
 
 def _digest(name: str, f: Next, m: Mechanism) -> str:
+    """Digest of a function in `next`."""
     if isinstance(f, MotionOutput):
         return output_digest(name, f, m)
     return of_function(f, f"switch {name!r}", symbols(m).kinematics)
 
 
 def as_switches(m: Mechanism, given: Any) -> Switches:
-    """The Switches of a caller's {name of a parameter: function}. Raises ModelError: it is none, or names no parameter."""
+    """The Switches of a caller's {name of a parameter: function}. Raises ModelError: it is not one, or a name is unknown."""
     if given is None:
         return Switches(m)
     if not isinstance(given, Mapping):

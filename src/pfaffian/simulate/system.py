@@ -25,7 +25,7 @@ from pfaffian.terms.present import present, remembered
 from pfaffian.terms.terms import Terms, shared, symbols
 
 RETURNS = 1e-6
-"""Difference that a coordinate or velocity may have, relative to 1 plus the largest, after it went into a state and back."""
+"""Largest error of a coordinate or velocity after `enter` and `show`, relative to 1 plus the largest of them."""
 
 
 class StatePart(NamedTuple):
@@ -53,39 +53,41 @@ class StatePart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A mechanism and its state x [nx], whose parts stand one after another.
+    """A mechanism and the state x (nx,) in which it is integrated, its parts one after another.
 
         x_dot = rate(T, motion, x),   (q, v) = show(x, t),   x = enter(T) where T.q = q and T.v = v
 
-    All are functions that trace: they take and return CasADi expressions, and may use the mechanism's parameters. `run` takes a
-    System wherever it takes a mechanism: starts are given as q and v, and laws, constraints, inputs and outputs are those of
-    the mechanism, so the results of two systems of one mechanism can be subtracted.
+    These functions, as well as `project`, `signals` and `limit`, take and return CasADi expressions, and may use the
+    mechanism's parameters. `run` takes a System wherever it takes a mechanism: starts are given as q and v, and laws,
+    constraints, inputs and outputs are those of the mechanism, so that results of two systems of one mechanism can be
+    subtracted.
 
     Args:
-        mechanism: whose motion it is.
-        name: of the state, quoted in error messages.
-        parts: `StatePart`s that make up the state. One named "q" or "v" is the mechanism's own.
+        mechanism: the mechanism.
+        name: name of the state, quoted in error messages.
+        parts: the `StatePart`s of the state, in order. One named "q" or "v" is the mechanism's own.
         enter: Terms at a state [q; v] -> x (nx, 1).
         show: (x, t) -> (q, v), the inverse of `enter`.
         rate: (T, motion, x) -> x_dot (nx, 1). T: the Terms at show(x) with the inputs applied; motion: v_dot, reaction and rank
-            by the formulation of the scheme. A rate with equations of its own uses of these what it needs, perhaps only T.u.
-        project: (x, t) -> x on the state's own manifold, such as quaternions of unit length; None: by way of (q, v). A state is
-            always put onto the constraints of the mechanism by way of (q, v).
-        signals: (T, motion, x) -> {name: column}, recorded beside those of the mechanism and the parts; None: no more.
-        digest: a text that tells the system from others, beside the graphs that its functions trace; optional.
-        variables: how the state is stepped; by default its entries as they are.
-        limit: (what ends there and the way out, (x, t) -> a number, positive inside). A start where it is not positive is
-            refused, and a run stops where the number is zero or changes its sign, also within a step.
-        holds: whether the (q, v) of `show` satisfy the mechanism's constraints whatever x is, so that no step need correct it.
-        about: what there is to know of the state, line by line: print(system) shows it, and a result keeps it as `state_about`.
-        named: `StatePart`s with the names and units of the entries of such signals as have them.
-        check: raises ModelError at parameters (runs, np) of a run that the state cannot represent.
-        inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], where there is one.
-        uncorrected: entries of x that stay when a step's end is put onto the constraints: momenta without reactions.
-    Raises ModelError: no mechanism; a part without a unit for each name; two parts of one name.
+            by the formulation of the scheme. A rate with its own equations may use only some of these, perhaps only T.u.
+        project: (x, t) -> x on the state's manifold, such as quaternions of unit length; None: by way of (q, v). States are
+            always put onto the mechanism's constraints by way of (q, v).
+        signals: (T, motion, x) -> {name: column}, recorded with those of the mechanism and of the parts; None: no others.
+        digest: a text that distinguishes the system from others, in addition to the graphs of its functions; optional.
+        variables: the variables that are stepped; by default the entries of the state.
+        limit: (message with what ends there and the way out, (x, t) -> a number that is positive inside). A start where the
+            number is not positive is refused, and a run stops where it is zero or changes its sign, also within a step.
+        holds: whether the (q, v) of `show` satisfy the mechanism's constraints for every x, so that steps need no correction.
+        about: lines of text about the state; print(system) shows them, and a result contains them as `state_about`.
+        named: `StatePart`s that give names and units to the entries of further signals.
+        check: function of the parameters (runs, np) of a run that raises ModelError if the state cannot represent them.
+        inertia: Terms -> (k, 1) inertia along the entries of the signal "momentum_drift" [kg, kg m^2], if there is one.
+        uncorrected: indices of entries of x that the correction onto the constraints leaves unchanged: momenta without
+            reactions.
+    Raises ModelError: not a mechanism; a part without a unit for each name; two parts with one name.
 
     Example:
-        A box of 2 kg in the state [x; p] with its momentum p = 2 v:
+        A box of 2 kg in the state [x; p], with its momentum p = 2 v:
 
         >>> import casadi as ca, pfaffian as pf
         >>> slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))
@@ -138,12 +140,12 @@ class System:
 
     @property
     def title(self) -> str:
-        """What error messages call the system."""
+        """Name of the system in error messages."""
         return f"system {self.name!r} of {self.mechanism.name!r}"
 
     @property
     def nx(self) -> int:
-        """Numbers in the state."""
+        """Size of the state."""
         return sum(len(part.names) for part in self.parts)
 
     @property
@@ -153,10 +155,11 @@ class System:
 
     @cached_property
     def key(self) -> str:
-        """Digest among the systems of its mechanism: how the library made it, otherwise what its functions trace."""
+        """Text that identifies the system among those of its mechanism: its mark by `made`, or its functions' graphs."""
         return f"made {known}" if (known := vars(self).get("_known")) else f"traced {self._traced()} {self.digest!r}"
 
     def _traced(self) -> str:
+        """The names of the system and the graphs of all its functions, as one text."""
         here, m = self.at(), self.mechanism
         T, x, moves = here.T, here.x, [ca.SX.sym(name, n) for name, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))]
         motion = Motion(*moves)
@@ -175,7 +178,7 @@ class System:
         )
 
     def at(self) -> At:
-        """The state at new symbols."""
+        """A state at new symbols, and the Terms there."""
         m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
         q, v = self.q_and_v(x, t)
         u = ca.SX.sym("u", m.nu)
@@ -184,8 +187,8 @@ class System:
         return At(Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), u, t), x, (q, v))
 
     def at_shared(self) -> At:
-        """The state [q; v] at the symbols of `terms.shared`, whose kinematics and rows are written once for all; another state
-        at new ones.
+        """The state [q; v] at the symbols of `terms.shared`, whose kinematics and rows are built only once; any other state at
+        new symbols.
         """
         if self.other_state:
             return self.at()
@@ -193,7 +196,7 @@ class System:
         return At(T.anew(), ca.vertcat(T.q, T.v), None)
 
     def q_and_v(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """(q, v) of a state x, as expressions."""
+        """(q, v) of a state x, as expressions. Raises ModelError: `show` returns something else."""
         m, what = self.mechanism, f"{self.title}: show"
         pair = ask_value(self.show, what, x, t)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -202,45 +205,45 @@ class System:
         return sized(pair[0], m.nq, f"{what}: q", known), sized(pair[1], m.nv, f"{what}: v", known)
 
     def entered(self, T: Terms, q: ca.SX, v: ca.SX) -> ca.SX:
-        """x of a state [q; v] at the instant T.t."""
+        """x for (q, v) at the time T.t, as an expression."""
         m, what = self.mechanism, f"{self.title}: enter"
         here = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), T.t)
         x = sized(ask_value(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
         return ca.substitute(x, ca.vertcat(here.q, here.v), ca.densify(ca.vertcat(q, v)))
 
     def rated(self, x: ca.SX, closed: Terms, motion: Motion) -> ca.SX:
-        """x_dot at a state x, in the symbols of x and of the Terms."""
+        """x_dot at a state x, as an expression of x and of the symbols of the Terms."""
         what = f"{self.title}: rate"
         return sized(ask_value(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
 
     def pushed(self, x: ca.SX, T: Terms, dq: ca.SX, dv: ca.SX) -> ca.SX:
-        """The change of a state x for changes of q and v, in the symbols of the Terms there."""
+        """The change of a state x for the changes dq and dv, as an expression of the symbols of the Terms T there."""
         if not self.other_state:
             return ca.vertcat(dq, dv)
         return ca.jtimes(self.entered(T, T.q, T.v), ca.vertcat(T.q, T.v), ca.vertcat(dq, dv))
 
     def projected(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """x on the state's own manifold."""
+        """x on the state's manifold, by `project`."""
         what = f"{self.title}: project"
         assert self.project is not None
         return sized(ask_value(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
 
     def settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
-        """x on the state's own manifold by `project`; of [q; v] with quaternions of unit length, of another state unchanged."""
+        """x on the state's manifold: by `project`, else [q; v] with quaternions of unit length, other states unchanged."""
         if self.project is not None:
             return self.projected(x, t)
         nq = self.mechanism.nq
         return x if self.other_state else ca.vertcat(normalise(self.mechanism, x[:nq, 0]), x[nq:, 0])
 
     def side(self, x: ca.SX, T: Terms) -> ca.SX:
-        """(1, 1) the number of the limit, (0, 1) if the state has none."""
+        """(1, 1) the value of the limit's function, (0, 1) if the state has no limit."""
         if self.limit is None:
             return ca.SX(0, 1)
         what = f"{self.title}: limit"
         return sized(ask_value(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
 
     def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
-        """What the state adds to the record: its parts other than q and v, and its signals."""
+        """The signals that the state adds to a record: its parts other than q and v, and those of `signals`."""
         ends = np.cumsum([len(part.names) for part in self.parts])
         signals = {part.name: x[end - len(part.names) : end, 0] for part, end in zip(self.parts, ends.tolist(), strict=True)}
         signals = {name: column for name, column in signals.items() if name in self.labels}
@@ -257,28 +260,28 @@ class System:
 
     @cached_property
     def entering(self) -> kernel.Kernel:
-        """(q, v, p, t) -> x."""
+        """Kernel (q, v, p, t) -> x."""
         T = symbols(self.mechanism)
         function = ca.Function("enter", [T.q, T.v, self.mechanism.p_symbols, T.t], [ca.densify(self.entered(T, T.q, T.v))])
         return kernel.compile(function, lanes=1)
 
     @cached_property
     def siding(self) -> kernel.Kernel:
-        """(x, p, t) -> the number of the limit."""
+        """Kernel (x, p, t) -> the value of the limit's function."""
         m, x, t = self.mechanism, ca.SX.sym("x", self.nx), ca.SX.sym("t")
         T = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), t)
         return kernel.compile(ca.Function("side", [x, m.p_symbols, t], [ca.densify(self.side(x, T))]), lanes=1)
 
     @cached_property
     def showing(self) -> kernel.Kernel:
-        """(x, p, t) -> (q, v)."""
+        """Kernel (x, p, t) -> (q, v)."""
         x, t = ca.SX.sym("x", self.nx), ca.SX.sym("t")
         both = [ca.densify(part) for part in self.q_and_v(x, t)]
         return kernel.compile(ca.Function("show", [x, self.mechanism.p_symbols, t], both), lanes=1)
 
     @cached_property
     def labels(self) -> dict[str, Signal]:
-        """The Signals of the parts other than q and v, and of the state's own signals that have names."""
+        """The Signals of the parts other than q and v, and of the state's signals with named entries."""
         labelled = [part for part in (*self.parts, *self.named) if part.name not in ("q", "v")]
         return {
             part.name: Signal(part.units[0] if len(set(part.units)) == 1 else "per entry", f"{part.name}_entry", part.names)
@@ -287,9 +290,9 @@ class System:
 
 
 class At(NamedTuple):
-    """A state x (nx, 1) at symbols, and Terms there.
+    """A state x (nx, 1) at symbols, and the Terms there.
 
-    q_and_v: (q, v) as expressions of x where T has symbols of its own for them; None where they are entries of x.
+    q_and_v: (q, v) as expressions of x if T has separate symbols for them; None if they are entries of x.
     """
 
     T: Terms
@@ -304,11 +307,12 @@ class At(NamedTuple):
 
 
 def _known(T: Terms, x: ca.SX, motion: Motion) -> tuple[ca.SX, ...]:
+    """Symbols that a function of a System may use."""
     return x, T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction, motion.rank
 
 
 def sized(value: Any, size: int, what: str, known: tuple[ca.SX, ...]) -> ca.SX:
-    """(size, 1) column from the value that a function of a System returned. Raises ModelError: it is none."""
+    """(size, 1) column from the value that a function of a System returned. Raises ModelError: it cannot be one."""
     x = in_symbols(column(value, what), what, known)
     if x.numel() != size:
         raise ModelError(f"{what}: {size} numbers are needed, got {x.numel()}")
@@ -316,33 +320,35 @@ def sized(value: Any, size: int, what: str, known: tuple[ca.SX, ...]) -> ca.SX:
 
 
 STANDARD = "[q; v]"
+"""Name of the state in which mechanisms are integrated by default."""
 
 
 def made(system: System, known: str, of: Callable[[], str] | None = None) -> System:
-    """Mark a system as one of the library's, identified by a text; `replace` removes the mark.
+    """Mark a system as one of the library's, identified by the text `known`; `replace` removes the mark.
 
-    of: returns a digest of everything on which the system was decided; if it changes, the system is no longer valid.
+    of: returns a digest of all data from which the system was derived; if it changes, the system is no longer valid.
     """
     vars(system).update(_known=known, _of=of and (of, of()))
     return system
 
 
 def as_system(value: Any) -> System:
-    """A System with the functions of its mechanism as they are now; for a mechanism the System of its state [q; v].
+    """A System, with the functions of its mechanism as they are now; a mechanism becomes the System of its state [q; v].
 
-    Raises ModelError: it is neither; a function of the mechanism fails, or no longer gives what a reduction was based on.
+    Raises ModelError: it is neither; a function of the mechanism fails, or no longer agrees with a reduction made from it.
     """
     if not isinstance(value, System):
         return _standard(as_mechanism(value))
     of = vars(value).get("_of")
     if of and of[0]() != of[1]:
-        raise ModelError(f"{value.title}: a function on which it was based gives something else now; make it again")
-    now = replace(value, mechanism=present(value.mechanism))  # cached properties are made anew
+        raise ModelError(f"{value.title}: a function from which it was derived gives another result now; derive it again")
+    now = replace(value, mechanism=present(value.mechanism))  # cached properties are computed anew
     return made(now, vars(value)["_known"]) if "_known" in vars(value) else now
 
 
 @remembered(256)
 def _standard(m: Mechanism) -> System:
+    """The System of the state [q; v]."""
     parts = (StatePart("q", m.q_names, m.q_units), StatePart("v", m.v_names, m.v_units))
     system = System(
         m,
@@ -359,8 +365,8 @@ def _standard(m: Mechanism) -> System:
 def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
     """(runs, nx) the state of each run, from q (runs, nq), v (runs, nv), parameters p (runs, np) and the time t [s].
 
-    Raises ModelError: enter and show are not inverse to each other; a start is beyond the limit of the state; parameters that
-    the state cannot represent.
+    Raises ModelError: `enter` and `show` are not inverse to each other; a start is beyond the limit of the state, or has
+    parameters that the state cannot represent.
     """
     if not s.other_state:
         return np.hstack([q, v])
@@ -378,7 +384,7 @@ def enter(s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> n
         off = np.abs(found - given) / (1 + np.abs(given).max(axis=1, keepdims=True, initial=0.0))
         if not (off <= RETURNS).all():
             run, i = foremost(off)
-            why = s.about[0] if s.about else "each state (q, v) needs one x, and x here no more than that"
+            why = s.about[0] if s.about else "each (q, v) needs exactly one x"
             raise ModelError(
                 f"{s.title}: show does not undo enter: {what} {names[i]!r} went in as {given[run, i]:.6g} and came back as "
                 f"{found[run, i]:.6g}; {why}"

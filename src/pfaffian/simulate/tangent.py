@@ -1,4 +1,4 @@
-"""Between a state and [q; v]: what an implicit step that solves for velocities needs of a state of any kind."""
+"""Maps between changes of any state and changes of [q; v], for implicit steps, which solve for velocities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tangent(s: System, corrects: bool) -> Tangent:
 
 
 def _of_velocities(s: System, corrects: bool) -> Tangent:
-    """Of [q; v], which is stepped with v along other axes at the same q."""
+    """The Tangent of [q; v], whose v is stepped along other axes at the same q."""
     nq, n, axes = s.mechanism.nq, s.nx, s.variables
 
     def into(x: ca.SX, t: ca.SX, r: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -30,7 +30,7 @@ def _of_velocities(s: System, corrects: bool) -> Tangent:
 
 
 def _of_another_state(s: System, corrects: bool) -> Tangent:
-    """Of a state of another kind: by the derivatives of show and enter."""
+    """The Tangent of any other state, by the derivatives of `show` and `enter`."""
     m, nq = s.mechanism, s.mechanism.nq
 
     def terms(q: ca.SX, v: ca.SX, t: ca.SX) -> Terms:

@@ -27,22 +27,22 @@ def torch_function(
     """A mechanism as a function of PyTorch's tensors, for backward, `torch.func` and optimisers; in double precision.
 
         forward_dynamics   f(q, v, u, p) -> v_dot
-        step               f(x, u, p) -> x after a step under inputs that are held, x = [q; v]
+        step               f(x, u, p) -> x after a step under constant inputs, x = [q; v]
 
-    Leading axes are a batch, computed in one call, and arrays that lack them are the same for all. Tensors on the processor are
-    read where they are, by DLPack, and so are the results. Derivatives, forwards and backwards, are those of `derivatives` and
-    `step_derivatives`, by the numbers in q; there are no second ones.
+    Leading axes are a batch, computed in one call; arrays without them are the same for the whole batch. Tensors in the memory
+    of the CPU are read in place, by DLPack, and results are returned in the same way. Forward and backward derivatives are
+    those of `derivatives` and `step_derivatives`, with respect to the entries of q; there are no second derivatives.
 
     Args:
         m: the mechanism.
         what: "step" (default) or "forward_dynamics".
         step: length of the step [s], needed for "step".
         scheme: of "step", with the integrator rk4, euler or tr-bdf2; `pf.Scheme()` by default.
-        threads: that share a batch, 1 by default.
+        threads: number of threads that share a batch, 1 by default.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
             "numpy" only interpreted, in C or by NumPy. The bits are the same.
     Returns:
-        the function; p may be left out, and is then that of the mechanism's defaults, and so may u, which is then zero.
+        the function. p may be left out for the mechanism's defaults, and then u as well, which is then zero.
     Raises ModelError: torch is not installed; a tensor of another precision or size; what `step_derivatives` refuses.
 
     Example:
@@ -63,7 +63,7 @@ def torch_function(
     pair = pair_of(m, what, step, scheme, threads, backend, "torch_function")
     rule = _rule(torch, pair)
 
-    @torch.compiler.disable  # a kernel is no graph of PyTorch's, which goes on after it
+    @torch.compiler.disable  # PyTorch cannot trace into a kernel; its graph continues after the call
     def f(*arrays: Any) -> Any:
         tensors = [_in_double(torch, x) for x in pair.whole(arrays, m.name)]
         pair.check(tensors, m.name)
@@ -73,7 +73,7 @@ def torch_function(
 
 
 def _in_double(torch: Any, x: Any) -> Any:
-    """A tensor of float64, whole numbers and lists included. Raises ModelError: another precision, or no real numbers."""
+    """x as a tensor of float64; lists and whole numbers are converted. Raises ModelError: another precision, not real."""
     if not torch.is_tensor(x):
         x = torch.tensor(_numbers(x))
     if x.is_complex():
@@ -86,6 +86,7 @@ def _in_double(torch: Any, x: Any) -> Any:
 
 
 def _numbers(x: Any) -> np.ndarray:
+    """x as an array of real numbers. Raises ModelError: it is not one."""
     try:
         array = np.array(x)
         if array.dtype.kind not in "fiub":
@@ -96,7 +97,7 @@ def _numbers(x: Any) -> np.ndarray:
 
 
 def _batched(torch: Any) -> Any:
-    """The base of autograd functions that take a further batch before that of their tensors."""
+    """The base class of autograd functions that `torch.vmap` can give a further batch axis, before those of their tensors."""
 
     class Batched(torch.autograd.Function):
         @classmethod
@@ -104,25 +105,25 @@ def _batched(torch: Any) -> Any:
             most = max(x.dim() - (axis is not None) for x, axis in zip(tensors, axes, strict=True))
             moved = []
             for x, axis in zip(tensors, axes, strict=True):
-                own = x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
-                moved.append(own.reshape(own.shape[0], *[1] * (most + 1 - own.dim()), *own.shape[1:]))
+                y = x.unsqueeze(0) if axis is None else x.movedim(axis, 0)
+                moved.append(y.reshape(y.shape[0], *[1] * (most + 1 - y.dim()), *y.shape[1:]))
             return cls.apply(*moved), 0
 
     return Batched
 
 
 def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
-    """The autograd function: its values by one kernel, the slopes in its derivative by another."""
+    """The autograd function: one kernel computes its values, another the Jacobian for its derivatives."""
     Batched: Any = _batched(torch)
     first = np.cumsum([0, *pair.value.shape.inputs])
 
     def of_kernel(tensors: tuple[Any, ...], of: Any) -> Any:
-        # DLPack shares the memory, also between a PyTorch and a NumPy that were not built for each other.
-        found = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
-        return torch.from_dlpack(found).to(tensors[0].device)
+        # DLPack shares memory even between versions of PyTorch and NumPy that were not built for each other.
+        values = pair.call(of, tuple(np.from_dlpack(x.detach().cpu()) for x in tensors))[-1]
+        return torch.from_dlpack(values).to(tensors[0].device)
 
     def by_input(tensors: tuple[Any, ...]) -> Any:
-        """(..., inputs, n)"""
+        """(..., inputs, n) the transposed Jacobian."""
         return Slopes.apply(*tensors).unflatten(-1, (int(first[-1]), -1))
 
     class Slopes(Batched):
@@ -132,7 +133,7 @@ def _rule(torch: Any, pair: ValueAndSlopes) -> Any:
 
         @staticmethod
         def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            """Nothing is kept: what is differentiated once more is refused."""
+            """Stores nothing, since second derivatives are refused."""
 
         @staticmethod
         def backward(context: Any, *ways: Any) -> Any:

@@ -28,15 +28,17 @@ if TYPE_CHECKING:
     from pfaffian.simulate.simulation import Simulation
 
 SHARED = {"never_inline": True}
-"""Options of a Function whose calls all share one text."""
+"""Options of a Function that is called and never inlined, so that it is compiled once."""
 
 
 class Traced(NamedTuple):
-    """rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).
-    carried: what the correction after a step needs from its last stage, and the integrator from all stages.
-    step, observe, samplers: arguments of the kernel's rollout; the first two call rhs, so that what they share is one text.
-    sizes: entries of each signal.   functions: what the step calls.   between: what is sampled between the steps instead, by
-    the arguments of a rollout whose steps change nothing."""
+    """The CasADi functions of a run.
+
+    rhs: (x, w, p, t) -> (x_dot, faults, sides, carried, records).   project: (x, p, t, carried) -> (x, violation).
+        `carried` are numbers that the correction after a step needs from its last stage, and the integrator from all stages.
+    step, observe, samplers: arguments of the kernel's rollout; the first two call rhs, which is thus compiled once.
+    sizes: number of entries of each signal.   functions: that the step calls.
+    between: with a law in Python, arguments of a rollout that runs the samplers between the steps and changes nothing else."""
 
     rhs: ca.Function
     project: ca.Function
@@ -49,7 +51,7 @@ class Traced(NamedTuple):
 
 
 def trace(sim: Simulation) -> Traced:
-    """All functions of a run but its entrance. Raises ModelError: the integrator, the law or an output does not fit."""
+    """All functions of a run but `entering_step`. Raises ModelError: the integrator, the law or an output does not fit."""
     here, z = sim.system.at_shared(), ca.SX.sym("z", len(sim.z))
     inputs, corrected, needed = correction(sim, here, z)
     project = ca.Function("project", inputs, corrected, SHARED)
@@ -65,12 +67,13 @@ def trace(sim: Simulation) -> Traced:
 
 
 def _standstill(x: ca.SX, w: ca.SX, p: ca.SX, t: ca.SX) -> tuple[ca.Function, ca.Function]:
-    """A step that leaves the state as it is, and an observation of nothing but the time."""
+    """A step that does not change the state, and an observation that contains only the time."""
     end = [ca.SX.sym("w", w.numel()), p, t, ca.SX.sym("h")]
     return ca.Function("step", [x, w, *end], [x[:1, 0], ca.SX(0, 1)]), ca.Function("observe", [x, w, p, t], [t])
 
 
 def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
+    """The sampler of the switched parameters, if there are any, then those of the law."""
     at, changing, nz, nw = sim.layout, sim.changing, len(sim.z), len(sim.w_names)
     moving = partial(_moving, sim)
     first = (changing.sampler(sim.system, nz, at.size, at.switched, nw, moving),) if changing.names else ()
@@ -78,35 +81,37 @@ def _samplers(sim: Simulation) -> tuple[ca.Function, ...]:
 
 
 def _acting(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> ca.SX:
-    """(nu, 1) all inputs that act at T for the law's states z and d, under the run's inputs w."""
+    """(nu, 1) all inputs that act at T, for the states z and d of the law and the inputs w of the run."""
     sampled = in_force(sim.layout, d, sim.mechanism.nu, T.t)
     u = command_of(T, sim.control, sim.scheme, z, w, sampled).u
     return _cut(sim, u) if sim.scheme.saturate else u
 
 
 def _moving(sim: Simulation, T: Terms, z: ca.SX, d: ca.SX, w: ca.SX) -> tuple[Terms, Motion]:
-    """The Terms under these inputs, and the motion there."""
+    """The Terms under the inputs of `_acting`, and the motion under them."""
     pushed = T.under(_acting(sim, T, z, d, w))
     return pushed, formulation(sim.scheme.formulation, pushed)(pushed)
 
 
 def entering_step(sim: Simulation) -> ca.Function:
-    """The step from a start in a singular configuration, whose first stage uses what the lost rows still tell. [passage]"""
+    """The step from a start in a singular configuration, whose first stage uses the rates of the lost rows, see `passage`."""
     first, *_ = _rate(sim, "passage", sim.system.at(), ca.SX.sym("z", len(sim.z)), passage.motion, None)
     return _step(sim, sim.traced.functions, first)
 
 
 def _step(sim: Simulation, functions: Functions, first: ca.Function | None = None) -> ca.Function:
+    """The `time_step` of a simulation.   first: replaces the right-hand side at the first stage."""
     return time_step(functions, sim.mechanism, sim.system.variables, sim.scheme, first, sim.now, sim.arrived)
 
 
 def _settled(sim: Simulation, x: ca.SX, t: ca.SX) -> ca.SX:
+    """x on the manifold of the system's state, see `System.settled`; the states of a law stay unchanged."""
     s = sim.system
     return ca.vertcat(s.settled(x[: s.nx, 0], t), x[s.nx :, 0])
 
 
 def _energy(sim: Simulation, here: At, z: ca.SX) -> ca.Function:
-    """(x, way, p, t) -> T + V and its slope along a direction of x."""
+    """(x, way, p, t) -> T + V and its derivative along the direction `way` of x."""
     x = ca.vertcat(here.x, z)
     way = ca.SX.sym("way", x.numel())
     (E,) = here.of_state([here.T.T + here.T.V])
@@ -114,28 +119,30 @@ def _energy(sim: Simulation, here: At, z: ca.SX) -> ca.Function:
 
 
 def arrival_flags(sim: Simulation) -> ca.Function | None:
-    """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint comes on or jumps."""
+    """(x, x after a step, p, t, h) -> the flags of `arriving`; None if no constraint becomes active or jumps."""
     if not sim.arriving:
         return None
     m, a, b, h = sim.mechanism, sim.system.at(), sim.system.at(), ca.SX.sym("h")
-    ahead = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
-    flags = activation.fault_flags(a.T, b.T, ahead, h, sim.scheme.violation_limit, sim.changing.names)
-    found = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
-    return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], found)
+    later = Terms(m, a.T.q, ca.SX.zeros(m.nv, 1), a.T.u, b.T.t)
+    flags = activation.fault_flags(a.T, b.T, later, h, sim.scheme.violation_limit, sim.changing.names)
+    outputs = ca.substitute(b.of_state(a.of_state([flags])), [b.T.t], [a.T.t + h])
+    return ca.Function("arrived", [a.x, b.x, m.p_symbols, a.T.t, h], outputs)
 
 
 def projection(sim: Simulation) -> ca.Function:
-    """(x, p, t) -> (x, violation), by a factorisation of its own."""
+    """(x, p, t) -> (x on the constraints, violation), with a factorisation at x itself."""
     here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
     inputs = [ca.vertcat(here.x, z), sim.mechanism.p_symbols, here.T.t]
     return ca.Function("project", inputs, _corrected(sim, here, z, None))
 
 
 def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[ca.SX], list[int]]:
-    """(x, p, t, carried) and (x, violation) of the correction after a step, and which numbers of `along` have to be carried."""
+    """Arguments (x, p, t, carried) and results (x, violation) of the correction, and indices of the numbers of `along` in
+    `carried`.
+    """
     solve = formulation(sim.scheme.formulation, here.T)
-    # Reuse the last stage's factor only if it contains every row to be corrected: rows of accelerations are the rate's
-    # alone, and one that comes on after the last stage is not among them.
+    # Reuse the last stage's factor only if it has exactly the rows to be corrected: acceleration rows belong to the rate
+    # alone, and a row that becomes active after the last stage is missing from it.
     shares = solve is gauss.motion and _corrects(sim) and sim.scheme.corrections > 0
     shares = shares and sim.integrator.shares and ACCELERATION not in here.T.rows.level and not sim.arriving
     near = along(here.T) if shares else None
@@ -147,7 +154,7 @@ def correction(sim: Simulation, here: At, z: ca.SX) -> tuple[list[ca.SX], list[c
 
 
 def rate_with(sim: Simulation, name: str, needs: Callable[[Terms, Motion, Any], Any]) -> tuple[ca.Function, Any]:
-    """The right-hand side of the traced step, which carries other terms, and the structure of these."""
+    """The right-hand side of the traced step, but carrying the terms of `needs`, and the structure of these terms."""
     here, z = sim.system.at(), ca.SX.sym("z", len(sim.z))
     rhs, _, terms = _rate(sim, name, here, z, None, correction(sim, here, z)[2], needs)
     return rhs, terms
@@ -159,7 +166,7 @@ def _corrects(sim: Simulation) -> bool:
 
 
 def _corrected(sim: Simulation, here: At, z: ca.SX, near: Along | None) -> list[ca.SX]:
-    """The state put onto its own manifold and, by way of (q, v), onto the constraints; and the largest |phi|."""
+    """The state put onto its manifold and, by way of (q, v), onto the constraints; and the largest relative residual."""
     s, T = sim.system, here.T
     x, violation = here.x, ca.SX(0)
     if s.project is None or _corrects(sim):
@@ -180,17 +187,16 @@ def _rate(
     needed: list[int] | None,
     needs: Callable[..., Any] | None = None,
 ) -> tuple[ca.Function, dict[str, int], Any]:
-    """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the entries of each signal, and the integrator's terms.
+    """(x, w, p, t) -> (x_dot, faults, sides, carried, recorded), the sizes of the signals, and the integrator's terms.
 
-    solve: gives the accelerations, the scheme's formulation if None.
-    carried: the needed numbers of `along`, zero if `needed` is None, and then the numbers of these terms.
-    needs: gives these terms in place of the integrator's."""
+    solve: computes the accelerations; None: the scheme's formulation.   needed: indices of the numbers of `along` to carry;
+        None: zeros in their place.   needs: computes the terms to carry after these; None: those of the integrator."""
     m, w = sim.mechanism, ca.SX.sym("w", len(sim.w_names))
     T = here.T.under(ca.SX(m.nu, 1))
     d = ca.SX.sym("d", sim.layout.size)
     state = ca.vertcat(here.x, z, d)
-    waiting = in_force(sim.layout, d, m.nu, T.t)
-    command = command_of(T, sim.control, sim.scheme, z, w, waiting)
+    discrete = in_force(sim.layout, d, m.nu, T.t)
+    command = command_of(T, sim.control, sim.scheme, z, w, discrete)
     requested = command.u
     if sim.scheme.saturate:
         command = command._replace(u=_cut(sim, requested))
@@ -218,6 +224,7 @@ def _rate(
 
 
 def _cut(sim: Simulation, u: ca.SX) -> ca.SX:
+    """u cut at its limits. Raises ModelError: the mechanism has servo constraints."""
     m = sim.mechanism
     if m.servos:
         servos = ", ".join(s.name for s in m.servos)

@@ -1,4 +1,4 @@
-"""The check of a run that tracks a prototype by energy: what its transport map did to the energy. [konz25 (4.30)]"""
+"""The check of a run that tracks a prototype by energy: how much energy its transport map moved. [konz25 (4.30)]"""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pfaffian.errors import RunWarning, notice
 from pfaffian.simulate.draft import Draft
 
 BEYOND_ROUNDING = 1e-6
-"""Part of the prototype's largest energy above which the energy that the map moved is more than rounding."""
+"""Fraction of the prototype's largest energy above which the energy that the map moved is more than rounding."""
 
 NOTHING = 1e-12
-"""Energy [J] below which there is none: a machine follows its reference up to rounding."""
+"""Energy [J] that counts as zero, since a machine follows its reference only up to rounding."""
 
 
 def tell_transport(result: Draft) -> None:
-    """Warn where a transport map moved energy into or out of a prototype that only its dampers should take.
+    """Warn where a transport map moved energy into or out of a prototype, whose energy only dampers should change.
 
-    With (4.30) the energy's rate has no part of `transport_power` = v_R . (grad_R Vbar + Q^T grad Vbar), which a reference at
-    rest never has. Adds nothing to the result.   Warns RunWarning.
+    Under (4.30) the rate of the energy does not contain `transport_power` = v_R . (grad_R Vbar + Q^T grad Vbar), which is zero
+    for any reference at rest. Adds nothing to the result.   Warns RunWarning.
     """
     if "transport_power" not in result or "prototype_energy" not in result:
         return
@@ -32,7 +32,7 @@ def tell_transport(result: Draft) -> None:
     i = int(np.argmax(off / np.maximum(most, NOTHING)))
     which = f", in run {i} of {len(off)} the most" if len(off) > 1 else ""
     notice(
-        "the transport map does not meet (4.30), so the prototype's energy need not fall along a moving reference: the map "
+        "the transport map does not satisfy (4.30), so the prototype's energy need not fall along a moving reference: the map "
         f"moved {off[i]:.2g} J into or out of it, of at most {most[i]:.2g} J{which}; give `transport` a map of errors that the "
         "prototype's stiffness is a function of (control.error_coordinates), or stiffness on fewer pairs; see transport_error",
         RunWarning,

@@ -1,4 +1,4 @@
-"""Rows that are left out as dependent although they are not exactly so: what the rank tolerance decides, with one warning.
+"""Rows that the rank tolerance leaves out as dependent although they are not exactly dependent, with one warning.
 
 Two hinges 1e-7 rad out of line block a motion that two hinges in line leave free. Below RANK_TOLERANCE they count as in line.
 """
@@ -27,17 +27,17 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import mass_weighted, shared, typical, typical_at
 
 EXACT = 1e-10
-"""Part of a dependent row's length that rounding may leave."""
+"""Fraction of a dependent row's length that rounding may leave."""
 
 CHECKED = 8
-"""Runs of a batch that are checked."""
+"""Largest number of runs of a batch that are checked."""
 
 NAMED = 4
-"""Rows that a warning names."""
+"""Largest number of rows that a warning names."""
 
 
 def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
-    """Record how much is left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
+    """Record the relative length left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;
     rows depend on each other at the parameters of a run but not at the defaults.
@@ -51,22 +51,22 @@ def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend:
     if not typical(m).dependent and (rank == written).all():
         return
     numbers = _numbers(m)
-    _tell_unprepared(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
-    found = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
-    worst = np.sqrt(found.max(axis=1, initial=0.0))
+    _tell_unexpected(m, p[np.flatnonzero((rank < written) & (p != m.p_defaults).any(axis=1))[:1]])
+    left = np.array([numbers.left(*state, t) for state in zip(q, v, p, strict=True)])
+    worst = np.sqrt(left.max(axis=1, initial=0.0))
     result.attrs["left_out"] = float(worst.max(initial=0.0))
     for i in np.flatnonzero(worst > EXACT)[:1]:
-        names = [repr(n) for n, x in zip(numbers.names, found[i], strict=True) if x > EXACT**2]
+        names = [repr(n) for n, x in zip(numbers.names, left[i], strict=True) if x > EXACT**2]
         others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         notice(
             f"{m.name!r} begins where constraint rows depend on each other up to {worst[i]:.1e} of their length: less than "
-            f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} constrain nothing here; write "
-            "them exactly alike if they are meant to be, or further apart",
+            f"the rank tolerance of {RANK_TOLERANCE:.0e}, so {', '.join(names[:NAMED])}{others} constrain nothing here; make "
+            "their dependence exact if it is meant, otherwise separate them further",
             RunWarning,
         )
 
 
-def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
+def _tell_unexpected(m: Mechanism, p: np.ndarray) -> None:
     """Warn where rows depend on each other at parameters p (1 or 0, np) but not at the defaults.
 
     The defaults decide which rows are orthonormalised best first (`terms.dependence`).
@@ -77,7 +77,7 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
         rows = row_names(shared(m).kinematics)
         given = [x.name for x, value in zip(m.parameters, p[0], strict=True) if value != x.default]
         notice(
-            f"with {listed(given)} as a run has them, rows {listed([rows[i] for i in new[0]])} depend on each other, which "
+            f"with the {listed(given)} of a run, rows {listed([rows[i] for i in new[0]])} depend on each other, which "
             "they do not with the defaults; they are orthonormalised in the order in which they are written. Where a row "
             "vanishes for a moment, as in overconstrained linkages, that may lose energy: make such numbers the defaults",
             RunWarning,
@@ -85,8 +85,8 @@ def _tell_unprepared(m: Mechanism, p: np.ndarray) -> None:
 
 
 class Numbers(NamedTuple):
-    """rows: function of (q, v, t, p) that gives A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).   names: of its rows.
-    groups, counted: of `Terms`.
+    """The rows of a mechanism in numbers.   rows: function (q, v, t, p) -> A (m, nv), M (nv, nv) and `Terms.row_size` (m, 1).
+    names: names of the rows.   groups, counted: see `Terms`.
     """
 
     rows: ca.Function
@@ -95,7 +95,7 @@ class Numbers(NamedTuple):
     counted: np.ndarray | None
 
     def left(self, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> np.ndarray:
-        """(m,) squared lengths left of the dropped rows at a state, relative to their typical ones; nan without inertia."""
+        """(m,) squared lengths left of the dropped rows at a state, relative to their typical lengths; nan without inertia."""
         A, M, size = values(self.rows, q, v, t, p)
         Lam = mass_weighted(A, M)
         if Lam is None:
@@ -106,6 +106,7 @@ class Numbers(NamedTuple):
 
 @remembered(64)
 def _numbers(m: Mechanism) -> Numbers:
+    """The Numbers of a mechanism."""
     T = shared(m)
     rows = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in (T.A, T.M, T.row_size)])
     counted = None if T.counted is None else T.counted.full()[0]
@@ -115,29 +116,29 @@ def _numbers(m: Mechanism) -> Numbers:
 def dropped(
     A: np.ndarray, tolerance: float, size: np.ndarray, counted: np.ndarray, groups: Sequence[Sequence[int]] | None
 ) -> np.ndarray:
-    """(m,) squared length that is left of each row that `maths.linear.orthogonalise` drops, relative to its typical one; 0 of
-    the others. The same rule, on numbers: A (m, n), size (m,), counted (n,).
+    """(m,) squared length left of each row that `maths.linear.orthogonalise` drops, relative to its typical length; 0 for the
+    others. Applies the same rule to numbers: A (m, n), size (m,), counted (n,).
     """
     rest, squared, weight = A.copy(), _squared(A, counted), np.minimum(1.0, size)
-    whole, independent, found = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
-    Q, made = np.zeros(A.shape), 0
+    whole, independent, left = np.maximum(squared, NOTHING), np.zeros(len(A), dtype=bool), np.zeros(len(A))
+    Q, rank = np.zeros(A.shape), 0
     order = [[i] for i in range(len(A))] if groups is None else groups
     for g, group in enumerate(order):
         waiting = [i for other in order[g + 1 :] for i in other] + (list(group) if len(group) > 1 else [])
         for _ in group:
             part = _squared(rest[group], counted) * weight[group] / whole[group]
             i = group[int(np.argmax(part >= SURE * part.max()))]
-            r = rest[i] - (Q[:made] @ rest[i]) @ Q[:made]
-            found[i] = _squared(r, counted) * weight[i] / whole[i]
-            if not found[i] * whole[i] > tolerance**2 * squared[i]:
+            r = rest[i] - (Q[:rank] @ rest[i]) @ Q[:rank]
+            left[i] = _squared(r, counted) * weight[i] / whole[i]
+            if not left[i] * whole[i] > tolerance**2 * squared[i]:
                 break
-            independent[i], Q[made] = True, r / np.sqrt(r @ r)
-            touching = [j for j, c in zip(waiting, rest[waiting] @ Q[made], strict=True) if c]
-            rest[touching] -= np.outer(rest[touching] @ Q[made], Q[made])
-            made += 1
+            independent[i], Q[rank] = True, r / np.sqrt(r @ r)
+            touching = [j for j, c in zip(waiting, rest[waiting] @ Q[rank], strict=True) if c]
+            rest[touching] -= np.outer(rest[touching] @ Q[rank], Q[rank])
+            rank += 1
         if len(group) > 1:
-            found[group] = _squared(rest[group], counted) * weight[group] / whole[group]
-    return np.where(independent, 0.0, found)
+            left[group] = _squared(rest[group], counted) * weight[group] / whole[group]
+    return np.where(independent, 0.0, left)
 
 
 def _squared(rows: np.ndarray, counted: np.ndarray) -> np.ndarray:

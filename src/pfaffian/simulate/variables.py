@@ -3,9 +3,10 @@
 A spinning body carries the axes of its velocity v round with it, so v changes fast even where the motion is simple. The
 integrator therefore steps y = T(q) v, y_dot = T v_dot + T_dot v, with a T for each kind of joint; states and results stay in v.
 
-free, planar: the linear velocity along the axes of the joint's frame on the parent.
-free, spherical, of a body with equal moments of inertia: the angular velocity too. Such a body has no principal axes, but what
-pushes it has axes; of another body the angular velocity changes less along its own (a torque-free disc: 14 times less error).
+free, planar: y has the linear velocity along the axes of the joint's frame on the parent.
+free, spherical, of a body with equal moments of inertia: y has the angular velocity along these axes too. Such a body has no
+principal axes, and the forces on it have axes of their own. The angular velocity of any other body changes less along the axes
+of the body (a torque-free disc: 14 times less error).
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from pfaffian.terms.tree import Link, motion, split_motion
 
 
 class Choice(NamedTuple):
-    """T: (nv, nv) orthogonal, y = T v of one joint.   carried: (nv, 1) T^-1 T_dot v, so that y_dot = T (v_dot + carried)."""
+    """The velocities y of one joint.   T: (nv, nv) orthogonal, y = T v.   carried: (nv, 1) T^-1 T_dot v, so that
+    y_dot = T (v_dot + carried)."""
 
     T: ca.SX
     carried: ca.SX
 
 
 def choice(link: Link, q: ca.SX, v: ca.SX) -> Choice | None:
-    """The Choice for a link's joint at its q, with a unit quaternion, and v; None if v itself is stepped."""
+    """The Choice for a link's joint at its q, with a unit quaternion, and its v; None if v itself is stepped."""
     g = link.subgroup
     if g is None or link.joint.distribution is not None:
         return None
@@ -57,7 +59,7 @@ class Variables(NamedTuple):
     """The variables X that are stepped in place of a state x, of the same size.
 
     stepped: x -> X.   state: X -> x.   rate: (x, x_dot) -> X_dot.
-    straight: indices of the numbers in X whose rate is another number of X, and the indices of these rates.
+    straight: indices of the entries of X whose rate is another entry of X, and the indices of these rates.
     """
 
     stepped: Callable[[ca.SX], ca.SX]
@@ -67,15 +69,16 @@ class Variables(NamedTuple):
 
 
 AS_THEY_ARE = Variables(ca.SX, ca.SX, lambda x, x_dot: x_dot, ([], []))
-"""The state itself."""
+"""The entries of the state itself are stepped."""
 
 
 def of_joints(m: Mechanism) -> Variables:
-    """[q; y; ...] of a state [q; v; ...]."""
+    """The Variables [q; y; ...] of a state [q; v; ...]."""
     return Variables(partial(_stepped, m), partial(_state, m), partial(_rate, m), _straight(m))
 
 
 def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
+    """X of a state x."""
     X = ca.SX(x)
     for at, of in _choices(m, x):
         X[at] = of.T @ x[at]
@@ -83,7 +86,7 @@ def _stepped(m: Mechanism, x: ca.SX) -> ca.SX:
 
 
 def _state(m: Mechanism, X: ca.SX) -> ca.SX:
-    """x of X, with quaternions of unit length where T needs one."""
+    """x of the variables X, with quaternions of unit length where T depends on them."""
     if not _choices(m, X):
         return X
     x = ca.vertcat(normalise(m, X[: m.nq, 0]), X[m.nq :, 0])
@@ -93,6 +96,7 @@ def _state(m: Mechanism, X: ca.SX) -> ca.SX:
 
 
 def _rate(m: Mechanism, x: ca.SX, x_dot: ca.SX) -> ca.SX:
+    """X_dot at a state x."""
     X_dot = ca.SX(x_dot)
     for at, of in _choices(m, x):
         X_dot[at] = of.T @ (x_dot[at] + of.carried)
@@ -109,15 +113,15 @@ def _straight(m: Mechanism) -> tuple[list[int], list[int]]:
 
 
 def _choices(m: Mechanism, x: ca.SX) -> list[tuple[slice, Choice]]:
-    """Every Choice at a state x, with the slice of the joint's velocity."""
+    """Each Choice at a state x, with the slice of the joint's velocity in x."""
     links = [] if m.velocities else [link for link in tree(m).links if link.joint.nv]
     places = [(link, m.v_slices[link.joint.name]) for link in links]
-    found = [(at := slice(m.nq + v.start, m.nq + v.stop), choice(link, x[link.q], x[at])) for link, v in places]
-    return [(at, of) for at, of in found if of is not None]
+    choices = [(at := slice(m.nq + v.start, m.nq + v.stop), choice(link, x[link.q], x[at])) for link, v in places]
+    return [(at, of) for at, of in choices if of is not None]
 
 
 def _to_phi(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """-dphi/dq^+ phi, the Newton step onto phi = 0: what is left of phi is of the order of its square."""
+    """-dphi/dq^+ phi, the Newton step onto phi = 0, after which phi is of the order of its square before."""
     at = ca.SX.sym("q", c.nq)
     phi = residual(c, at, p)
     rows = orthogonalise(ca.sparsify(ca.jacobian(phi, at)), phi, RANK_TOLERANCE)
@@ -125,9 +129,9 @@ def _to_phi(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
-    """q with quaternions of unit length, and coordinates of the caller's own put onto phi = 0 by one Newton step.
+    """q with quaternions of unit length, and with the caller's coordinates put onto phi = 0 by one Newton step.
 
-    Those that are `stabilised` stay as they are.
+    Coordinates that are `stabilised` stay unchanged.
 
     Args:
         m: the mechanism.
@@ -153,7 +157,7 @@ def normalise(m: Mechanism, q: ca.SX) -> ca.SX:
 
 
 def q_dot(k: Kinematics) -> ca.SX:
-    """(nq, 1) K v, with the return of stabilised coordinates to phi = 0, -dphi/dq^+ Lambda phi. [konz25 (A.10)]"""
+    """(nq, 1) rate of q: K v, plus -dphi/dq^+ Lambda phi, by which stabilised coordinates return to phi = 0. [konz25 (A.10)]"""
     m, rate = k.mechanism, ca.SX(k.q_dot)
     for c in m.coordinates:
         if c.returns is not None:

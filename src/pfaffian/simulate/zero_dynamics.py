@@ -1,7 +1,7 @@
 """Zero dynamics: the motion that outputs under a law leave free, and its stability. [chhabra14 5.3, not analysed there]
 
-Momenta that a symmetry conserves, without a motor along it, do not belong to it: they keep whatever value they have, and are
-counted apart.
+Momenta that a symmetry conserves, without a motor along it, do not belong to the zero dynamics: they remain constant, and are
+counted separately.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ NEAR = 1e-6
 """Size of a disturbance [m, rad, m/s, rad/s] whose motion approximates the derivative."""
 
 GROWING = 1e-6
-"""Real part [1/s] above which a disturbance grows; one that only drifts has an eigenvalue of rounding."""
+"""Real part [1/s] above which a disturbance grows; one that only drifts has an eigenvalue of zero up to rounding."""
 
 GROWN = 10.0
-"""Growth of a disturbance along a motion above which a warning is given."""
+"""Factor of growth of a disturbance along a motion above which a warning is given."""
 
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamics:
-    """x_dot = A x, the motions near a state that no output shows, at constant conserved momenta.
+    """The zero dynamics near a state, x_dot = A x: motions that change no output, at constant conserved momenta.
 
-    places, speeds: numbers of displacements and speeds that the outputs leave.   conserved: number of further speeds that are
-        momenta conserved by a symmetry: neither stable nor unstable, and not among x.
+    places, speeds: numbers of displacements and speeds that the outputs leave free.   conserved: number of further speeds,
+        momenta conserved by a symmetry: neither stable nor unstable, and not part of x.
     A: (n, n) [1/s], n = places + speeds.   eigenvalues: (n,) [1/s], the least stable first.
-    dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, over q_names and v_names; a unit is one in the metric of M.
+    dq: (nq, n), dv: (nv, n) changes of q and v for unit entries of x, over q_names and v_names; unit in the metric of M.
     """
 
     places: int
@@ -68,16 +68,17 @@ class ZeroDynamics:
 
     @property
     def eigenvalues(self) -> np.ndarray:
+        """(n,) eigenvalues of A [1/s], the least stable first."""
         return modes(self.A)[0]
 
     @property
     def unstable(self) -> bool:
-        """Whether some of these motions grows; one that only drifts, with a zero eigenvalue, does not."""
+        """Whether any of these motions grows; one that only drifts, with a zero eigenvalue, does not count."""
         return bool((self.eigenvalues.real > GROWING).any())
 
     def __str__(self) -> str:
-        kept = f", and {self.conserved} conserved momenta" if self.conserved else ""
-        lines = [f"the outputs leave {self.places} displacements and {self.speeds} speeds{kept}"]
+        others = f", and {self.conserved} conserved momenta" if self.conserved else ""
+        lines = [f"the outputs leave {self.places} displacements and {self.speeds} speeds{others}"]
         return "\n".join(lines + [f"  {x.real:12.6g} {x.imag:+12.6g}i 1/s" for x in self.eigenvalues])
 
 
@@ -89,22 +90,22 @@ def zero_dynamics(
         A = Z^T (d x_dot / dx) Z,   C Z = 0,   C = d(errors, conserved momenta)/dx
 
     with x the state of the closed loop and Z an orthonormal basis. The time of the reference is held constant. Along a steady
-    motion, one whose C does not change, the eigenvalues tell whether it is stable; for any other use `zero_dynamics_along`.
+    motion, one with constant C, the eigenvalues decide whether it is stable; for any other use `zero_dynamics_along`.
 
     Args:
         m: the mechanism.
         control: a law that records output_error and velocity_error, such as `control.concurrent`.
-        q, v: one state where both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
+        q, v: one state at which both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
         u: (n,) or {name: number}, inputs of the law; zero if None.
         t: time [s].
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
     Returns:
         places, speeds: numbers of displacements and speeds that the outputs leave free.
-        conserved: number of further speeds, momenta conserved by a symmetry: neither stable nor unstable, and not among x.
+        conserved: number of further speeds, momenta conserved by a symmetry: neither stable nor unstable, and not part of x.
         A: (n, n) [1/s], n = places + speeds; eigenvalues: (n,) [1/s], the least stable first; unstable: whether some motion
             grows.
-        dq: (nq, n), dv: (nv, n) change of q and v for each unit of x, which is one in the metric of M; q_names, v_names of
-            these.
+        dq: (nq, n), dv: (nv, n) changes of q and v for unit entries of x, unit in the metric of M; q_names, v_names of
+            their rows.
     Raises ModelError: a law without these signals; a batch, a state off the constraints, a law or force without a derivative
     there, a joint with a distribution.
 
@@ -135,7 +136,7 @@ def zero_dynamics(
     Z, conserved = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
     fixed = errors[:half, :k]
-    places = k - (int(np.linalg.matrix_rank(fixed, rtol=1e-9)) if fixed.size else 0)  # of nothing NumPy 2.0 has none
+    places = k - (int(np.linalg.matrix_rank(fixed, rtol=1e-9)) if fixed.size else 0)  # NumPy 2.0 has no rank of an empty array
     return ZeroDynamics(
         places,
         Z.shape[1] - places,
@@ -149,13 +150,13 @@ def zero_dynamics(
 
 
 def _along(slopes: ca.Function, at: list[Any], near: Linearised) -> np.ndarray:
-    """(rows, n) derivatives along x, from those along q and v."""
+    """(rows, n) derivatives along the linearised state x, from `slopes` along q and v at the arguments `at`."""
     by_q, by_v = (np.array(x) for x in slopes(*at))
     return by_q @ near.dq + by_v @ near.dv
 
 
 def _inside(errors: np.ndarray, momentum: np.ndarray) -> tuple[np.ndarray, int]:
-    """Orthonormal columns that change neither errors nor conserved momenta, and how many of these momenta errors leave free."""
+    """Orthonormal columns that change neither errors nor conserved momenta, and how many momenta the errors leave free."""
     free = complement(errors, SPLIT)
     within = momentum @ free / max(np.abs(momentum).max(initial=0.0), 1e-300)
     inner = complement(np.where(np.abs(within) > SPLIT, within, 0), SPLIT)
@@ -188,11 +189,11 @@ def _momentum_slopes(m: Mechanism, still: tuple[str, ...], p: tuple[float, ...])
 
 @dataclass(frozen=True, eq=False)
 class ZeroDynamicsAlong:
-    """x(t) = transition(t) x(0): how disturbances that no output shows develop along a motion.
+    """The zero dynamics along a motion, x(t) = transition(t) x(0): how disturbances develop that change no output.
 
-    result: the run itself, as `run` gives it.   time: (K,) [s].   at: (K,) of `ZeroDynamics`, each with the basis of its x.
+    result: the run itself, as `run` returns it.   time: (K,) [s].   at: (K,) `ZeroDynamics`, each with the basis of its x.
     transition: (K, n, n).   growth: (K,) largest size that a unit disturbance has reached, in the metric of M.
-    departure: (K,) the part of these motions that has left the zero dynamics, rounding unless outputs show it.
+    departure: (K,) part of these motions that has left the zero dynamics; rounding, unless outputs have changed.
     """
 
     result: xr.Dataset
@@ -204,13 +205,13 @@ class ZeroDynamicsAlong:
 
     @property
     def unstable(self) -> bool:
-        """Whether some disturbance grows more than GROWN times."""
+        """Whether any disturbance grows by more than a factor of GROWN."""
         return bool(self.growth.max(initial=0.0) > GROWN)
 
     @property
     def exponents(self) -> np.ndarray:
         """(n,) complex [1/s], the logarithms of the last transition's eigenvalues divided by its time, the least stable first:
-        Floquet exponents, where the motion has come back to where it began."""
+        Floquet exponents, if the motion has returned to its start."""
         values = np.linalg.eigvals(self.transition[-1]).astype(complex)
         found = np.log(values) / (self.time[-1] - self.time[0])
         return found[np.argsort(-found.real, kind="stable")]
@@ -236,18 +237,18 @@ def zero_dynamics_along(
 ) -> ZeroDynamicsAlong:
     """The zero dynamics of a law's outputs, linearised about a motion; `zero_dynamics` does the same at one state.
 
-    The motion from q, v is run as one batch with 2 n motions beside it, displaced to and fro along a basis of what neither
-    outputs nor conserved momenta show. Their differences are the transition matrix of the variational equation, to 1e-8 or so;
-    the eigenvalues at each recorded time are there too. It costs a run of 2 n + 1 machines and K linearisations, K the recorded
-    times.
+    The motion from q, v is run in one batch with 2 n others, displaced from it in both directions along a basis of the
+    disturbances that change neither outputs nor conserved momenta. Their differences are the transition matrix of the
+    variational equation, to about 1e-8. The eigenvalues at each recorded time are returned too. The cost is a run of 2 n + 1
+    machines and K linearisations, K being the number of recorded times.
 
     Args:
         m: the mechanism.
         control: a law that records output_error and velocity_error, such as `control.concurrent`.
-        q, v: the start, where both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
+        q, v: the start, at which both errors are about zero, (n,) or {name: number}; None: neutral, at rest.
         u: (n,) or {name: number}, inputs of the law; zero if None.
         duration, step, start: simulated time, time step and time at the start [s].
-        every: record and linearise every so many steps.
+        every: number of steps between two records, at which the motion is linearised.
         parameters: {name: value} or an array in the mechanism's order; defaults if None.
         scheme: formulation, integrator and drift correction; `Scheme()` if None.
         backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
@@ -257,11 +258,11 @@ def zero_dynamics_along(
         at: (K,) zero dynamics at each time, each with the basis of its x.
         transition: (K, n, n), x(t) = transition(t) x(0).
         growth: (K,) largest size that a unit disturbance has reached, in the metric of M; unstable: whether it exceeds 10.
-        departure: (K,) part of these motions that has left the zero dynamics, rounding unless outputs show it.
-        exponents: (n,) [1/s], Floquet's where the motion has come back to where it began.
-    Raises ModelError: as `zero_dynamics` and `run` do.
-    Raises RunError: a run stops at once. Where one stops later, the rest is left out.
-    Warns RunWarning: a disturbance grows more than tenfold, when, and what it moves; what `run` warns of.
+        departure: (K,) part of these motions that has left the zero dynamics; rounding, unless outputs have changed.
+        exponents: (n,) [1/s], Floquet exponents if the motion has returned to its start.
+    Raises ModelError: arguments that `zero_dynamics` or `run` refuses.
+    Raises RunError: a run stops at once. Where a run stops later, the result ends there.
+    Warns RunWarning: a disturbance grows more than tenfold, with the time and the coordinates that it moves; as `run`.
 
     Example:
         A crane whose cart is held at its place: the bob swings at sqrt(g / l) = 3 rad/s.
@@ -282,28 +283,28 @@ def zero_dynamics_along(
     q0, v0 = configurations(m, q)[0], velocities(m, v)[0]
     n = len(first.A)
     size = NEAR / np.maximum(np.abs(np.vstack([first.dq, first.dv])).max(axis=0, initial=0.0), 1e-300)
-    beside = [np.vstack([x, x + (dx * size).T, x - (dx * size).T]) for x, dx in ((q0, first.dq), (v0, first.dv))]
+    starts = [np.vstack([x, x + (dx * size).T, x - (dx * size).T]) for x, dx in ((q0, first.dq), (v0, first.dv))]
     names = input_names(m, control)
     result = run(
-        m, *beside, duration=duration, step=step, every=every, start=start, u=runs(u, names, np.zeros(len(names)), "u")[0],
+        m, *starts, duration=duration, step=step, every=every, start=start, u=runs(u, names, np.zeros(len(names)), "u")[0],
         control=control, scheme=scheme, backend=backend, record="all", squeeze=False, parameters=parameters,
     )  # fmt: skip
     good = int(np.isfinite(result["q"].values).all(axis=(0, 2)).sum())
     if not good:
-        raise RunError(f"zero_dynamics_along: a run beside the motion stops at once: {next(filter(None, causes(result)))}")
+        raise RunError(f"zero_dynamics_along: one of the displaced runs stops at once: {next(filter(None, causes(result)))}")
     time = result["time"].values[:good]
     states = np.concatenate([result[x].values[:, :good] for x in ("q", "v")], axis=2)
     moved = (states[1 : n + 1] - states[n + 1 :]) / (2 * size[:, None, None])
     at, transition, departure = [], [], []
     for k, t in enumerate(time):
         here = zero_dynamics(m, control, states[0, k, : m.nq], states[0, k, m.nq :], u, t=t, parameters=parameters)
-        basis, went = np.vstack([here.dq, here.dv]), moved[:, k].T
-        x = np.linalg.lstsq(basis, went, rcond=None)[0]
+        basis, change = np.vstack([here.dq, here.dv]), moved[:, k].T
+        x = np.linalg.lstsq(basis, change, rcond=None)[0]
         at.append(here)
         transition.append(x)
-        departure.append(np.abs(basis @ x - went).max(initial=0.0) / max(np.abs(went).max(initial=0.0), 1e-300))
+        departure.append(np.abs(basis @ x - change).max(initial=0.0) / max(np.abs(change).max(initial=0.0), 1e-300))
     Phi = np.array(transition).reshape(good, len(at[-1].A), n)
-    found = ZeroDynamicsAlong(
+    along = ZeroDynamicsAlong(
         result.isel(run=0),
         time,
         tuple(at),
@@ -311,16 +312,16 @@ def zero_dynamics_along(
         np.linalg.norm(Phi, 2, axis=(1, 2)) if n else np.zeros(good),
         np.array(departure),
     )
-    if found.unstable:
-        notice(f"zero dynamics: {_growth_message(found)}; choose other outputs, or another motion", RunWarning)
-    return found
+    if along.unstable:
+        notice(f"zero dynamics: {_growth_message(along)}; choose other outputs, or another motion", RunWarning)
+    return along
 
 
 def _growth_message(x: ZeroDynamicsAlong) -> str:
-    """The growth of the disturbance that grows the most, and what it moves."""
+    """Message about the disturbance that grows the most: its growth, and the coordinates that it moves."""
     if not x.unstable:
-        return f"what no output shows grows {x.growth.max(initial=0.0):.3g} times at most"
+        return f"a disturbance that changes no output grows {x.growth.max(initial=0.0):.3g} times at most"
     k = int(np.argmax(x.growth))
     grown = lowest(-x.transition[k] @ x.transition[k].T)
     moves = mainly(participation(x.at[k].dq @ grown), x.at[k].q_names, 3)
-    return f"no output shows it, and a disturbance grows {x.growth[k]:.3g} times until t = {x.time[k]:.6g} s, mainly of {moves}"
+    return f"a disturbance that changes no output grows {x.growth[k]:.3g} times until t = {x.time[k]:.6g} s, mainly of {moves}"

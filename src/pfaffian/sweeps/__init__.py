@@ -1,9 +1,9 @@
-"""Sweeps that outgrow memory and machine: what `pf.sweep` runs, and what one does with its store.
+"""Sweeps that may be larger than memory and than one machine: functions for the spaces and the stores of `pf.sweep`.
 
-samples                     axes that fill a box evenly
-explain                     runs, bytes and seconds of a sweep, before it starts
-open_store, damaged         what is in a store, and whether it is what was written
-best, refine                the best runs; more and more runs around them
+samples                     axes whose points fill a box evenly
+explain                     number of runs, bytes and seconds of a sweep, before it starts
+open_store, damaged         the results in a store; the blocks of a store that differ from what was written
+best, refine                the best runs; further sweeps around the best run
 """
 
 from pfaffian import lazy

@@ -1,4 +1,4 @@
-"""sweep: a space of runs, block by block into a store, on threads here or on a Dask cluster; called again it goes on."""
+"""sweep: runs a space block by block into a store, on threads or on a Dask cluster; a second call continues the first."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from pfaffian.evaluate.progress import progress_bar, progress_line
 from pfaffian.kernel.call.memory import threads_for
 from pfaffian.model.data import functions_by_value
 from pfaffian.sweeps.plan import Sweep, computed, plan
-from pfaffian.sweeps.store import check, create, missing, need_zarr, open_store, there, tidy, write
+from pfaffian.sweeps.store import check, create, missing, need_zarr, open_store, stored_blocks, tidy, write
 
 LONG = 10.0
-"""Seconds after which a block is not measured again."""
+"""Duration of a block [s] from which it is measured only once."""
 
 
 RETRIES = 3
-"""How often Dask tries a block again that failed, or whose worker was lost."""
+"""How often Dask repeats a block that failed or whose worker was lost."""
 
 
 class Explained(NamedTuple):
-    """What a sweep takes.
+    """The cost of a sweep.
 
-    runs, blocks: in all.   left: runs that are not in the store yet.   bytes: of the whole store, before compression.
-    seconds: of the runs that are left, on one worker, from a block that was measured.
+    runs, blocks: total numbers.   left: number of runs that are not in the store yet.   bytes: size of the whole store, before
+    compression.   seconds: time for the runs that are left, on one worker, from a block that was measured.
     """
 
     runs: int
@@ -54,13 +54,13 @@ class Explained(NamedTuple):
 
 
 def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = None, **options: Any) -> Explained:
-    """What a sweep would take: runs, bytes and seconds. One block is run to measure it; nothing is stored.
+    """The cost of a sweep: runs, bytes and seconds. One block is run to measure its time; nothing is stored.
 
     Args:
         m, space, store, keep, block, options: as in `sweep`.
     Returns:
-        runs, blocks, left, bytes, seconds; printed, a sentence.
-    Raises: as `sweep`.
+        runs, blocks, left, bytes, seconds; printed, they are a sentence.
+    Raises ModelError: wrong arguments; a store of another sweep.
 
     Example:
         >>> import pfaffian as pf
@@ -81,7 +81,7 @@ def explain(m: Any, space: Any, *, store: Any, keep: Any, block: int | None = No
 
 
 def _measured(planned: Sweep, k: int) -> float:
-    """Seconds of a block; of a second time if the first was quick, since much of that is tracing and compiling."""
+    """Duration of a block [s]; that of a second run if the first was quick, when most of it is tracing and compiling."""
     for last in (False, True):
         begun = time.perf_counter()
         computed(planned, k, 1)
@@ -104,33 +104,35 @@ def sweep(
     progress: bool = False,
     **options: Any,
 ) -> xr.Dataset:
-    """Run a space of parameters, starts, inputs and seeds, and keep the results in a store that may be larger than memory.
+    """Run a space of parameters, starts, inputs and seeds, and store the results in a folder that may be larger than memory.
 
-    Stopped at any instant and called again, it computes what is missing and nothing else. The store is the same to the bit
-    whatever the order, the workers and the interruptions.
+    A sweep may be stopped at any instant; called again, it computes only what is missing. The store has the same bits for any
+    order of the blocks, any workers and any interruptions.
 
     Args:
         m: the mechanism, or a System.
-        space: {label: values}; a label is the name of a parameter, "q:NAME", "v:NAME", "u:NAME" or "seed". Values (n,) have a
-            dimension of their own; ("dimension", values) or a DataArray over one dimension name it; `sweeps.samples` fills a
-            box. Axes that share a dimension go together, and dimensions multiply; the last one runs fastest.
-        store: folder of the store, such as "runs.zarr", made if there is none.
-        keep: what is kept of each run, as `record` of `run`: {"peak": statistics.maximum("v")} for numbers along the run,
+        space: {label: values}; a label is the name of a parameter, "q:NAME", "v:NAME", "u:NAME" or "seed". Plain values
+            (n,) get a dimension of that label; ("dimension", values) or a DataArray over one dimension name it;
+            `sweeps.samples` fills a box. Axes that share a dimension vary together, and dimensions multiply; the last one
+            varies fastest.
+        store: folder of the store, such as "runs.zarr", created if there is none.
+        keep: what is stored of each run, as `record` of `run`: {"peak": statistics.maximum("v")} for numbers over the run,
             names of signals for trajectories.
-        block: runs of a block, which is one chunk of the store and what an interruption costs at most; None (default): by
-            what a run takes and stores.
-        client: a `dask.distributed.Client`, whose workers compute the blocks; they need the same folder. None (default): here.
+        block: number of runs in a block, which is one chunk of the store and the most that an interruption costs; None
+            (default): chosen by the steps and bytes of a run.
+        client: a `dask.distributed.Client` whose workers compute the blocks; they need access to the same folder. None
+            (default): this process computes them.
         shard: "2/10": only the blocks of the second of ten workers, for batch systems; None (default): all.
-        threads: here, blocks at a time, without `client`; None (default): one for each core.
-        progress: show a bar over all blocks of the store, whoever computes them. False by default.
-        options: arguments of `run`, of which `duration` is needed. q, v, u and parameters are {name: number} for what does
-            not vary; an axis of the same name takes its place. `guess` chooses the branch of a loop. Run k of the space has the
-            noise of the seed `seed + k`, or that of its own "seed" in the space.
+        threads: number of blocks computed at a time without a `client`; None (default): one for each core.
+        progress: show a progress bar over all blocks of the store, including those of other workers. False by default.
+        options: arguments of `run`; `duration` is needed. q, v, u and parameters are {name: number} for what does not vary; an
+            axis of the same name replaces the number. `guess` selects the branch of a loop. Run k of the space has the noise of
+            the seed `seed + k`, or of its "seed" in the space.
     Returns:
-        Dataset over `run` that reads from the store: see `sweeps.open_store`.
-    Raises ModelError: wrong arguments; a store of another mechanism, space or version, with what differs.
+        Dataset over `run` that reads from the store, see `sweeps.open_store`.
+    Raises ModelError: wrong arguments; a store of another mechanism, space or version; the message says what differs.
     Raises RunError: the store cannot be written.
-    Warns RunWarning: runs stopped, or a run would have warned; how many, and the first.
+    Warns RunWarning: there were warnings about runs; the number of blocks with warnings, and the first warning.
 
     Example:
         >>> import tempfile
@@ -158,34 +160,34 @@ def sweep(
         tidy(planned.store)
     left = [k for k in missing(planned) if k % parts == part]
     done = _on_cluster(planned, left, client) if client is not None else _here(planned, left, workers or threads_for(2**20, 1))
-    seen: Counter[int] = Counter()
+    noisy: Counter[int] = Counter()
     messages: list[str] = []
-    have = planned.blocks - len(missing(planned))
-    with progress_bar(planned.blocks, "block", None, progress, have) as count_blocks:
+    finished = planned.blocks - len(missing(planned))
+    with progress_bar(planned.blocks, "block", None, progress, finished) as count_blocks:
         for k, warned in done:
-            now = max(have, len(there(planned)))
-            count_blocks(now - have)
-            have = now
-            seen[k] += len(warned) > 0
+            now = max(finished, len(stored_blocks(planned)))
+            count_blocks(now - finished)
+            finished = now
+            noisy[k] += len(warned) > 0
             messages += [f"runs {planned.runs_of(k).start} to {planned.runs_of(k).stop - 1}: {x}" for x in warned[:1]]
     if messages:
-        notice(f"{plural(sum(seen.values()), 'block')} of {len(left)} computed now had warnings; {min(messages)}", RunWarning)
+        notice(f"{plural(sum(noisy.values()), 'block')} of {len(left)} computed now had warnings; {min(messages)}", RunWarning)
     return open_store(planned.store)
 
 
 def as_name(m: Any) -> str:
-    """What a line of progress calls a caller's mechanism."""
+    """Name of a caller's mechanism in a progress line, before it is checked."""
     return str(getattr(m, "name", "sweep"))
 
 
 def _ready(planned: Sweep) -> Sweep:
-    """With the runs of a block, which are the same for every worker."""
+    """The sweep, with its block size determined before it goes to workers, so that all have the same."""
     assert planned.block
     return planned
 
 
 def _shard(shard: Any) -> tuple[int, int]:
-    """Number of a worker, from 0 on, and how many there are."""
+    """Index of a worker, from 0 on, and number of workers. Raises ModelError: not "i/n" with i from 1 to n."""
     if shard is None:
         return 0, 1
     first, slash, second = shard.partition("/") if isinstance(shard, str) else ("", "", "")
@@ -197,19 +199,19 @@ def _shard(shard: Any) -> tuple[int, int]:
 
 
 def stored(planned: Sweep, k: int) -> tuple[int, list[str]]:
-    """Compute a block and write it; the block, and what there was to warn of."""
+    """Compute block k and write it into the store; returns k and the warnings about its runs."""
     try:
-        found, messages = computed(planned, k, 1)
+        results, messages = computed(planned, k, 1)
     except ModelError as error:
         runs = planned.runs_of(k)
         raise ModelError(f"runs {runs.start} to {runs.stop - 1} of the sweep: {error}") from None
-    write(planned, k, found)
+    write(planned, k, results)
     return k, messages
 
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """A pool that on Ctrl-C or an error ends with the blocks that are on their way."""
+    """A pool of threads that, on Ctrl-C or an error, finishes the blocks that have begun and drops the others."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="sweep")
     try:
         yield pool
@@ -218,44 +220,45 @@ def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def _here(planned: Sweep, left: list[int], workers: int) -> Iterator[tuple[int, list[str]]]:
+    """The blocks, computed by threads of this process."""
     with _pool(max(1, min(workers, len(left)))) as pool:
         futures: list[Future[Any]] = [pool.submit(stored, planned, k) for k in left]
         for future in first_done(futures):
             yield future.result()
 
 
-def sent(planned: Sweep) -> bytes:
-    """The sweep as it travels to other processes. Raises ModelError: something in it cannot."""
-    import cloudpickle  # of distributed
+def pickled(planned: Sweep) -> bytes:
+    """The sweep in bytes, for other processes. Raises ModelError: an object in it cannot be pickled."""
+    import cloudpickle  # a dependency of distributed
 
     try:
         with functions_by_value(), ca.global_pickle_context():
             return cloudpickle.dumps(planned)
-    except Exception as error:  # an object of the caller's may raise anything
+    except Exception as error:  # the caller's objects may raise any exception
         raise ModelError(f"client: the sweep cannot be sent to workers: {error}") from error
 
 
 @lru_cache(maxsize=4)
-def _received(payload: bytes) -> Sweep:
-    """The sweep, whose digest is taken here again: what the worker made of it must be what was sent."""
+def _unpickled(payload: bytes) -> Sweep:
+    """The sweep on a worker. Its identity is computed again, so that a worker that reads it differently is refused."""
     with ca.global_unpickle_context():
-        planned = pickle.loads(payload)  # noqa: S301  # from the scheduler, which runs what it likes here anyway
+        planned = pickle.loads(payload)  # noqa: S301  # from the scheduler, which may run any code here anyway
     vars(planned).pop("identity", None)
     check(planned.store, planned.identity)
     return planned
 
 
 def on_worker(k: int, payload: bytes) -> tuple[int, list[str]]:
-    """`stored` in another process, if that has the versions of the store."""
-    return stored(_received(payload), k)
+    """`stored` in another process. Raises ModelError: this process has other versions than the store."""
+    return stored(_unpickled(payload), k)
 
 
 def _on_cluster(planned: Sweep, left: list[int], client: Any) -> Iterator[tuple[int, list[str]]]:
-    """The blocks as tasks of Dask, which starts those of a lost worker again."""
+    """The blocks, computed as tasks of Dask, which restarts those of a lost worker."""
     distributed = optional("distributed", "distributed", "client= needs")
     if not (hasattr(client, "map") and hasattr(client, "scatter")):
         raise ModelError(f"client: a dask.distributed.Client is needed, got {brief(client)}")
-    payload = client.scatter(sent(planned), broadcast=True)
+    payload = client.scatter(pickled(planned), broadcast=True)
     futures = client.map(on_worker, left, payload=payload, pure=False, retries=RETRIES)
     for future in distributed.as_completed(futures):
         yield future.result()

@@ -1,4 +1,4 @@
-"""A sweep before it starts: which runs, in which blocks, what is kept of them, and how one block is computed."""
+"""The plan of a sweep: its runs and blocks, what is stored of each run, and the computation of one block."""
 
 from __future__ import annotations
 
@@ -27,36 +27,40 @@ from pfaffian.simulate.system import System, as_system
 from pfaffian.sweeps.space import SEED, Space, argument_of, as_space, unit_of
 
 OURS = ("m", "record", "start_from", "threads", "progress", "squeeze")
-"""Arguments of `run` that a sweep gives itself."""
+"""Arguments of `run` that a sweep sets itself."""
 
 OPTIONS = tuple(name for name in signature(run).parameters if name not in OURS)
-TRACED = ("scheme", "control", "switches", "outputs")
-"""Options whose content the key of the simulation has."""
+"""Arguments of `run` that a caller may give to a sweep."""
 
-HOW = ("backend",)
-"""Options that change no bit."""
+TRACED = ("scheme", "control", "switches", "outputs")
+"""Options that the key of the simulation covers."""
+
+NEUTRAL = ("backend",)
+"""Options that do not change a bit of the results."""
 
 ALWAYS = ("status", "stopped", "step_error")
+"""Variables of a result that are stored of every run."""
+
 MOST_BYTES, MOST_STEPS, MOST_RUNS, FEWEST, BLOCKS = 2**26, 2**27, 2**16, 64, 64
-"""Bytes that a block stores, steps and runs that it has at most; the least number of runs
-that a block is cut to, and of blocks where there are more."""
+"""Largest numbers of bytes, steps and runs in a block. A space is divided into BLOCKS blocks or more, as long as they have at
+least FEWEST runs."""
 
 PROBED = 8
-"""Runs from whose result the store is made."""
+"""Number of runs whose results determine the arrays of the store."""
 
 STATUS = "block_digest"
-"""The array (blocks,) of a store with digests, 0 where a block is missing."""
+"""Name of the array (blocks,) of a store with the digests of blocks, 0 where a block is missing."""
 
 OF_STORE = ("space", "axis", "axis_unit", "block", STATUS, "zarr.json")
-"""Names that a store gives itself, beside those of a result."""
+"""Names that a store uses itself, in addition to those of a result."""
 
 IDENTITY = "sweep"
-"""The attribute of a store that says whose it is."""
+"""The attribute of a store that identifies its sweep."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A planned sweep.   store: its folder.   keep: `record` of each run.   options: of `run`.   requested: runs of a block."""
+    """A planned sweep.   store: folder.   keep: `record` of runs.   options: of `run`.   requested: block size, if given."""
 
     system: System
     space: Space
@@ -67,62 +71,64 @@ class Sweep:
 
     @cached_property
     def template(self) -> xr.Dataset:
-        """What is kept of some runs of the first block, at least one of which starts."""
+        """The results to be stored of some of the first runs, at least one of which can start; they determine the arrays."""
         count = min(self.space.runs, FEWEST)
-        with collected():  # the blocks will say it again
-            return self.kept(np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int)), 1)
+        with collected():  # the blocks give the same warnings again
+            return self.results(np.unique(np.linspace(0, count - 1, min(count, PROBED)).astype(int)), 1)
 
     @cached_property
     def block(self) -> int:
-        """Runs of a block, but for the last one: as requested, as the store has it, or by what a run is."""
+        """Number of runs in a block, except the last one: as requested, as in the store, or by the steps and bytes of a run."""
         if self.requested is not None:
             return min(self.requested, self.space.runs)
-        if there := stored_identity(self.store):
-            return int(there["runs of a block"])
+        if existing := stored_identity(self.store):
+            return int(existing["runs of a block"])
         steps = self.options["duration"] / self.options.get("step", signature(run).parameters["step"].default)
         most = min(MOST_RUNS, MOST_BYTES / self.bytes_a_run, MOST_STEPS / max(steps, 1), max(self.space.runs / BLOCKS, FEWEST))
         return min(self.space.runs, max(1, 2 ** int(np.log2(max(most, 1)))))
 
     @property
     def bytes_a_run(self) -> int:
-        """What one run stores, before compression."""
+        """Bytes that one run stores, before compression."""
         return sum(int(np.prod(x.shape[1:])) * x.dtype.itemsize for x in self.template.data_vars.values())
 
     @property
     def blocks(self) -> int:
+        """Number of blocks."""
         return -(-self.space.runs // self.block)
 
     def runs_of(self, k: int) -> slice:
-        """The numbers of the runs of a block."""
+        """Indices of the runs in block k."""
         return slice(k * self.block, min((k + 1) * self.block, self.space.runs))
 
-    def kept(self, which: np.ndarray, threads: int) -> xr.Dataset:
-        """What is kept of these runs, all over `run`."""
+    def results(self, which: np.ndarray, threads: int) -> xr.Dataset:
+        """What is stored of the runs with the indices `which`, all over `run`."""
         values = self.space.at(which)
         try:
             result = self._run(which, values, threads)
         except RunError:
             if "template" not in vars(self):
                 raise
-            # None of them starts on its constraints. Beside a run that does, each has a status that says so.
+            # No run can start on its constraints. Together with a run that can, each gets a status that says so.
             good = int(self.template.attrs["good"])
-            beside = {label: np.append(x, self.space.at(np.array([good]))[label]) for label, x in values.items()}
-            result = self._run(np.append(which, good), beside, threads).isel(run=slice(0, len(which)))
-        found = result[[name for name, x in result.data_vars.items() if self._keeps(name, x)]]
-        if "step_error" not in found:
-            found["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
-        found["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
-        started = np.flatnonzero(found["status"].values != len(json.loads(found["status"].attrs["meaning"])) - 1)
-        found.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
+            with_good = {label: np.append(x, self.space.at(np.array([good]))[label]) for label, x in values.items()}
+            result = self._run(np.append(which, good), with_good, threads).isel(run=slice(0, len(which)))
+        stored = result[[name for name, x in result.data_vars.items() if self._keeps(name, x)]]
+        if "step_error" not in stored:
+            stored["step_error"] = "run", np.full(len(which), np.nan), {"units": "1"}
+        stored["space"] = ("run", "axis"), np.column_stack([*values.values()]).astype(float)
+        started = np.flatnonzero(stored["status"].values != len(json.loads(stored["status"].attrs["meaning"])) - 1)
+        stored.attrs = {"mechanism": self.system.mechanism.name, "good": int(which[started[0]]) if len(started) else -1}
         units = [unit_of(label, self.system.mechanism) for label in self.space.axes]
-        return found.transpose("run", ...).assign_coords(run=which, axis=list(self.space.axes), axis_unit=("axis", units))
+        return stored.transpose("run", ...).assign_coords(run=which, axis=list(self.space.axes), axis_unit=("axis", units))
 
     def _keeps(self, name: Any, x: xr.DataArray) -> bool:
+        """Whether a variable of a result is stored."""
         statistics = recording.statistics if (recording := as_recording(self.keep)) else {}
         return "run" in x.dims and (name in ALWAYS or name in statistics or "time" in x.dims)
 
     def _run(self, which: np.ndarray, values: Mapping[str, np.ndarray], threads: int) -> xr.Dataset:
-        """The runs with these numbers and values of the axes, by `run`."""
+        """The result of `run` for the runs `which`, with these values of the axes."""
         given: dict[str, Any] = dict(self.options)
         given[SEED] = int(given.get(SEED, 0)) + which
         for label, x in values.items():
@@ -134,48 +140,48 @@ class Sweep:
                 if group == "q" and name in (given.get("guess") or {}):
                     given["guess"] = {n: at for n, at in given["guess"].items() if n != name}
         if given.get("u") and any(label.startswith("u:") for label in values):
-            # A series of one sample, which is held: constant inputs alone may not be what makes a batch.
+            # A series of one sample acts as constant inputs, but may have an axis of runs that no other argument has.
             given["u"] = {name: np.broadcast_to(x, (1, len(which))) for name, x in given["u"].items()}
             given["u_step"] = given.get("step", signature(run).parameters["step"].default)
         return run(self.system, **given, record=self.keep, threads=threads, squeeze=False)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the bits of the store."""
+        """Digests of all data that determine the bits of the store, by name."""
         o, m = self.options, self.system.mechanism
         scheme, law, extra = arguments(m, o.get("scheme"), o.get("control"), o.get("outputs"))
         changing = as_switches(m, o.get("switches"))
         recording = as_recording(self.keep)
         record = as_record(recording.signals if recording else self.keep, 2)
-        kept = recording and (recording.over_time, sorted(recording.statistics.items()))
+        stored = recording and (recording.over_time, sorted(recording.statistics.items()))
         simulation = Simulation(self.system, scheme, law, extra, record, changing.next)
-        others = {name: x for name, x in o.items() if name not in (*TRACED, *HOW)}
+        others = {name: x for name, x in o.items() if name not in (*TRACED, *NEUTRAL)}
         return {
             "mechanism, law, scheme, outputs and switches": simulation.key,
             "space": self.space.digest,
-            "keep": sha256(repr(kept).encode()).hexdigest(),
+            "keep": sha256(repr(stored).encode()).hexdigest(),
             "arguments of run": sha256(repr(_content(others)).encode()).hexdigest(),
             "runs of a block": self.block,
         } | versions(self.space)
 
 
 def stored_identity(store: Path) -> dict[str, Any]:
-    """The identity that is written in a store; empty if it has none."""
+    """The identity that a store contains; empty if there is none."""
     try:
-        there = json.loads(json.loads((store / "zarr.json").read_bytes())["attributes"][IDENTITY])
-        return there if isinstance(there, dict) and isinstance(there.get("runs of a block"), int) else {}
+        identity = json.loads(json.loads((store / "zarr.json").read_bytes())["attributes"][IDENTITY])
+        return identity if isinstance(identity, dict) and isinstance(identity.get("runs of a block"), int) else {}
     except (OSError, KeyError, ValueError, TypeError):
         return {}
 
 
 def versions(space: Space) -> dict[str, str]:
-    """What has to be the same on all machines that work on a store; SciPy draws the samples."""
+    """Versions that have to be the same on all machines that work on a store; SciPy only where it draws samples."""
     names = ("pfaffian", "casadi", "numpy", *(["scipy"] if space.sampled else []))
     return {f"version of {name}": version(name) for name in names} | {"source": sources()}
 
 
 def _content(value: Any) -> Any:
-    """A value by its content, for a digest."""
+    """The content of a value, for a digest."""
     if isinstance(value, Mapping):
         return [(name, _content(x)) for name, x in sorted(value.items(), key=lambda pair: str(pair[0]))]
     if isinstance(value, (bool, str)) or value is None:
@@ -197,28 +203,28 @@ def plan(m: Any, space: Any, store: Any, keep: Any, block: Any, options: Mapping
         raise ModelError("sweep: duration [s] of each run is needed")
     if keep is None:
         raise ModelError("sweep: keep is needed: statistics, such as {'end': statistics.final('q')}, or names of signals")
-    made = as_space(space, system.mechanism)
-    varied = {argument_of(label, system.mechanism)[0] for label in made.axes} - {SEED}
+    checked = as_space(space, system.mechanism)
+    varied = {argument_of(label, system.mechanism)[0] for label in checked.axes} - {SEED}
     for group in varied:
         if options.get(group) is not None and not isinstance(options[group], Mapping):
-            raise ModelError(f"sweep: {group} must be {{name: number}} where the space has entries of it too")
+            raise ModelError(f"sweep: {group} must be {{name: number}} if the space varies entries of it")
     _check_names(keep)
     if options.get("u_step") is not None and "u" in varied:
         raise ModelError("sweep: u is a series, so inputs cannot be axes of the space; vary a parameter instead")
     if SEED in options and np.ndim(options[SEED]):
         raise ModelError("sweep: seeds of runs are an axis of the space; seed is that of the first run")
-    return Sweep(system, made, as_path(store), keep, dict(options), None if block is None else as_whole(block, "block"))
+    return Sweep(system, checked, as_path(store), keep, dict(options), None if block is None else as_whole(block, "block"))
 
 
 def _check_names(keep: Any) -> None:
-    """Raise ModelError where a statistic has the name of an array or a file that a store has itself."""
+    """Raise ModelError if a statistic has the name of an array or a file of the store itself."""
     for name in keep if isinstance(keep, Mapping) else ():
         if name in OF_STORE or str(name).startswith("."):
-            raise ModelError(f"keep: statistic {brief(name)}: a store has something else of that name; choose another")
+            raise ModelError(f"keep: statistic {brief(name)}: a store uses that name itself; choose another")
 
 
 def computed(sweep: Sweep, k: int, threads: int) -> tuple[xr.Dataset, list[str]]:
-    """A block of runs, and the warnings about it."""
+    """The results of block k, and the warnings about its runs."""
     runs = sweep.runs_of(k)
     with collected() as messages:
-        return sweep.kept(np.arange(runs.start, runs.stop), threads), messages
+        return sweep.results(np.arange(runs.start, runs.stop), threads), messages

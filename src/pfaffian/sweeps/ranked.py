@@ -1,4 +1,4 @@
-"""The best runs of a sweep, and sweeps around them."""
+"""The best runs of a sweep, and further sweeps around the best run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pfaffian.sweeps.engine import sweep
 from pfaffian.sweeps.space import samples
 
 PIECE = 2**20
-"""Runs that are looked at together."""
+"""Number of runs that are read from the store at a time."""
 
 
 def column(found: xr.Dataset, by: Any) -> xr.DataArray:
-    """(run,) of one number of each run, "NAME" or "NAME.ENTRY", or the label of an axis. Raises ModelError: there is none."""
+    """(run,) one number of each run, by "NAME", "NAME.ENTRY" or the label of an axis. Raises ModelError: there is none."""
     if not isinstance(found, xr.Dataset) or not {"space", "status"} <= set(found.variables):
-        raise ModelError(f"the Dataset of a sweep is needed, as sweep(...) and open_store give it, got {brief(found)}")
+        raise ModelError(f"the Dataset of a sweep is needed, as sweep(...) and open_store return it, got {brief(found)}")
     axes = found["axis"].values.tolist()
     if by in axes:
         return found["space"][:, axes.index(by)].drop_vars("axis")
@@ -44,15 +44,15 @@ def column(found: xr.Dataset, by: Any) -> xr.DataArray:
 def best(found: xr.Dataset, by: str, count: int = 10, *, largest: bool = False) -> xr.Dataset:
     """The runs of a sweep with the smallest values of one number, the best first; only runs that finished.
 
-    The store is read piece by piece, so that it may be larger than memory.
+    The store is read in pieces, so that it may be larger than memory.
 
     Args:
         found: Dataset of a sweep.
-        by: what to rank by: "NAME" of a number that was kept, or "NAME.ENTRY" of one of its entries.
-        count: how many runs, 10 by default.
-        largest: the largest values instead; False by default.
+        by: the number to rank by: "NAME" of a stored number, "NAME.ENTRY" of one of its entries, or the label of an axis.
+        count: number of runs, 10 by default.
+        largest: rank by the largest values instead; False by default.
     Returns:
-        Dataset of these runs, in memory; fewer where fewer have a value.
+        Dataset of these runs, in memory; fewer than `count` if fewer have a value.
     Raises ModelError: there is no such number.
 
     Example:
@@ -95,28 +95,28 @@ def refine(
     seed: int = 0,
     **options: Any,
 ) -> xr.Dataset:
-    """Sweep a box, then smaller and smaller boxes around the best run so far; called again it goes on where it was stopped.
+    """Sweep a box, then smaller and smaller boxes around the best run so far; called again, it continues where it was stopped.
 
-    Every round is a `sweep` with a store of its own, in STORE/round0.zarr and so on. Its box follows from the rounds before it
-    alone, so that an interrupted refinement ends with the same bits.
+    Every round is a `sweep` with a separate store, STORE/round0.zarr and so on. Its box depends only on the rounds before it,
+    so that an interrupted refinement ends with the same bits.
 
     Args:
         m: the mechanism, or a System.
-        ranges: {label: (lowest, highest)}, labels as in `sweep`; no box leaves them.
+        ranges: {label: (lowest, highest)}, labels as in `sweep`; all boxes lie within them.
         store: folder for the stores of the rounds.
         keep: as in `sweep`.
-        by, largest: what is best, see `best`; the smallest value by default.
-        rounds: how many, the first one included; 4 by default.
-        count: runs of a round, 1024 by default.
-        shrink: ratio of the sides of a box to those of the one before, 0.4 by default.
+        by, largest: which run is best, see `best`; the one with the smallest value by default.
+        rounds: number of rounds, including the first; 4 by default.
+        count: number of runs in a round, 1024 by default.
+        shrink: ratio of the sides of a box to those of the box before, 0.4 by default.
         method, seed: of the points, see `samples`; round k has the seed `seed + k`.
         options: of `sweep` and `run`; `duration` is needed.
     Returns:
-        Dataset of the best run of each round, over `run`, the best of all first; `round` says which.
-    Raises: as `sweep`. ModelError also where no run of a round finishes.
+        Dataset of the best run of each round, over `run`, the best of all first; `round` is its round.
+    Raises ModelError: wrong arguments, see `sweep`; no run of a round finishes.
 
     Example:
-        Where must a stone start to end at 2 m?
+        From which height must a stone start to end at 2 m?
 
         >>> import tempfile
         >>> import pfaffian as pf
@@ -141,9 +141,9 @@ def refine(
         if not top.sizes["run"]:
             raise ModelError(f"refine: no run of round {k} finished with a value of {by!r}")
         found.append(top.assign_coords(round=("run", [k])))
-        every = xr.concat(found, "run", data_vars="minimal", coords="minimal", compat="override")
-        order = np.argsort(column(every, by).values * (-1 if largest else 1), kind="stable")
-        centre, half = every["space"].values[order[0]], sides * ratio ** (k + 1) / 2
+        tops = xr.concat(found, "run", data_vars="minimal", coords="minimal", compat="override")
+        order = np.argsort(column(tops, by).values * (-1 if largest else 1), kind="stable")
+        centre, half = tops["space"].values[order[0]], sides * ratio ** (k + 1) / 2
         middle = np.clip(centre, low + half, high - half)
         box = {label: (a, b) for label, a, b in zip(ranges, middle - half, middle + half, strict=True)}
-    return every.isel(run=order)
+    return tops.isel(run=order)

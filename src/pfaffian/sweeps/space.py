@@ -1,4 +1,4 @@
-"""The space of a sweep: what varies, over which dimensions. Dimensions that are shared zip, others multiply."""
+"""The space of a sweep: axes and their dimensions. Axes of one dimension vary together; different dimensions multiply."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from pfaffian.model.number import floats
 from pfaffian.simulate.sampling import check_seed, check_seeds
 
 SEED = "seed"
+"""Label of the axis of seeds."""
+
 GROUPS = {"q:": "q", "v:": "v", "u:": "u"}
-"""How the label of an axis begins -> the argument of `run`; a parameter has its name alone."""
+"""Prefix of the label of an axis -> argument of `run`; the label of a parameter is its name without a prefix."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """Low-discrepancy points in a box, computed where they are needed.   low, high: (axes,) of the box."""
+    """Low-discrepancy points in a box, computed when they are needed.   low, high: (axes,) bounds of the box."""
 
     method: Method
     count: int
@@ -34,12 +36,12 @@ class Points:
     high: tuple[float, ...]
 
     def at(self, which: np.ndarray) -> np.ndarray:
-        """(len(which), axes) of the points with these increasing numbers."""
+        """(len(which), axes) the points with the increasing indices `which`."""
         low, high = np.array(self.low), np.array(self.high)
         return low + (high - low) * (_table(self)[which] if self.method == "latin" else self._drawn(which))
 
     def _drawn(self, which: np.ndarray) -> np.ndarray:
-        """The points between the first and the last of these, in pieces without gaps."""
+        """The points `which` in the unit box, drawn in pieces of successive indices."""
         qmc = _qmc()
         engine, at = _ENGINES.known.pop(self, (None, 0))
         if engine is None or which[0] < at:
@@ -49,7 +51,7 @@ class Points:
         for part in np.split(which, np.flatnonzero(np.diff(which) != 1) + 1):
             if part[0] > at:
                 engine.fast_forward(int(part[0]) - at)
-            lone = [engine.random(1)] if part[0] == 0 else []  # Sobol warns of other first counts than powers of two
+            lone = [engine.random(1)] if part[0] == 0 else []  # Sobol warns if its first draw is not a power of two
             pieces += lone + ([engine.random(len(part) - len(lone))] if len(part) > len(lone) else [])
             at = int(part[-1]) + 1
         _ENGINES.known[self] = engine, at
@@ -57,7 +59,7 @@ class Points:
 
 
 class _Engines(threading.local):
-    """Engines of a thread, and how many points each has given: Sobol's takes seconds to come to the 10^9th point."""
+    """Engines of a thread, and the number of points that each has drawn: a new one needs seconds to reach the 10^9th point."""
 
     def __init__(self) -> None:
         self.known: dict[Points, tuple[Any, int]] = {}
@@ -67,17 +69,18 @@ _ENGINES = _Engines()
 
 
 def _qmc() -> Any:
+    """The module scipy.stats.qmc. Raises ModelError: SciPy is not installed."""
     return optional("scipy.stats.qmc", "scipy", "samples need")
 
 
 @cache
 def _table(points: Points) -> np.ndarray:
-    """All points of a Latin hypercube, which cannot be made one by one."""
+    """All points of a Latin hypercube, which cannot be computed one by one."""
     return _qmc().LatinHypercube(len(points.low), seed=np.random.default_rng(points.seed)).random(points.count)
 
 
 class Drawn(NamedTuple):
-    """One axis of some points.   dim: its dimension.   axis: its number."""
+    """An axis whose values are one coordinate of some points.   dim: its dimension.   axis: index of the coordinate."""
 
     dim: str
     points: Points
@@ -85,7 +88,7 @@ class Drawn(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Values (n,) of an axis, along a dimension."""
+    """An axis with given values (n,).   dim: its dimension."""
 
     dim: str
     values: np.ndarray
@@ -93,7 +96,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """What varies in a sweep.   sizes: of each dimension, the last one runs fastest.   axes: label -> values."""
+    """What varies in a sweep.   sizes: of each dimension; the last one varies fastest.   axes: label -> values."""
 
     sizes: Mapping[str, int]
     axes: Mapping[str, Drawn | Listed]
@@ -105,11 +108,11 @@ class Space:
 
     @property
     def runs(self) -> int:
-        """How many runs there are in all."""
+        """Total number of runs."""
         return int(np.prod([float(n) for n in self.sizes.values()]))
 
     def at(self, which: np.ndarray) -> dict[str, np.ndarray]:
-        """The values (len(which),) of each axis for the runs with these numbers."""
+        """The values (len(which),) of each axis for the runs with the indices `which`."""
         place = dict(zip(self.sizes, np.unravel_index(which, tuple(self.sizes.values())), strict=True))
         drawn: dict[Points, tuple[np.ndarray, np.ndarray]] = {}
         found = {}
@@ -126,16 +129,16 @@ class Space:
 
     @property
     def digest(self) -> str:
-        """sha256 of all of it."""
-        kept = sha256(repr(list(self.sizes.items())).encode())
+        """sha256 of the dimensions and of all values."""
+        hashed = sha256(repr(list(self.sizes.items())).encode())
         for label, axis in self.axes.items():
             values = axis.values.astype("<f8").tobytes() if isinstance(axis, Listed) else repr(axis).encode()
-            kept.update(repr((label, axis.dim, len(values))).encode() + values)
-        return kept.hexdigest()
+            hashed.update(repr((label, axis.dim, len(values))).encode() + values)
+        return hashed.hexdigest()
 
 
 def argument_of(label: str, m: Mechanism) -> tuple[str, str]:
-    """The argument of `run` to which the label of an axis belongs, and the name in it. Raises ModelError: there is none."""
+    """The argument of `run` that an axis sets, and the name of the entry in it. Raises ModelError: the label is unknown."""
     known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names}
     if label in m.p_names:
         return "parameters", label
@@ -149,7 +152,7 @@ def argument_of(label: str, m: Mechanism) -> tuple[str, str]:
 
 
 def unit_of(label: str, m: Mechanism) -> str:
-    """The unit of an axis with this label: "1" of a seed, "" where a parameter has none or an input is no actuator's."""
+    """The unit of an axis: "1" for a seed, "" for a parameter without a unit and for an input of a law."""
     group, name = argument_of(label, m)
     if group == "parameters":
         return next(p.unit for p in m.parameters if p.name == name)
@@ -158,7 +161,7 @@ def unit_of(label: str, m: Mechanism) -> str:
 
 
 def as_space(value: Any, m: Mechanism) -> Space:
-    """The Space of a caller's mapping. Raises ModelError: it is none, or names or sizes do not fit."""
+    """The Space of a caller's {label: values}. Raises ModelError: it is not one, or names or sizes do not fit."""
     if not isinstance(value, Mapping) or not value:
         raise ModelError(f"space: {{label: values}} is needed, such as {{'length': [0.5, 1.0]}}, got {brief(value)}")
     sizes: dict[str, int] = {}
@@ -177,7 +180,7 @@ def as_space(value: Any, m: Mechanism) -> Space:
 
 
 def _axis(label: str, given: Any) -> Drawn | Listed:
-    """Values alone have a dimension of their own; (dimension, values) and a DataArray with one dimension name it."""
+    """The axis of a caller's values; its dimension is `label`, or is named by (dimension, values) or by a DataArray."""
     what = f"space: {label!r}"
     if isinstance(given, Drawn):
         return given
@@ -204,14 +207,14 @@ def samples(
 
     Args:
         ranges: {label: (lowest, highest)}, labels as in `sweep`.
-        count: of points; a power of 2 balances those of "sobol".
-        method: "sobol" (default) and "halton" are computed block by block; "latin", a Latin hypercube, is kept in memory as a
+        count: number of points; "sobol" is balanced for powers of 2.
+        method: "sobol" (default) and "halton" are computed block by block; "latin", a Latin hypercube, is in memory as a
             whole.
-        seed: of the points' randomisation, 0 by default.
+        seed: seed of the randomisation, 0 by default.
         dim: name of the dimension that these axes share, "sample" by default.
     Returns:
         dict for `space` of `sweep`, to which more axes may be added.
-    Raises ModelError: a range is no pair of increasing numbers; another method; SciPy is not installed.
+    Raises ModelError: a range is not a pair of increasing numbers; unknown method; SciPy is not installed.
 
     Example:
         >>> import pfaffian as pf

@@ -1,8 +1,8 @@
-"""The store of a sweep: a Zarr folder whose chunks are blocks of runs, with one status entry a block, written last.
+"""The store of a sweep: a Zarr folder whose chunks are blocks of runs, and whose array `block_digest` has an entry per block.
 
-A block is whole or absent: Zarr gives each chunk its name when it is whole, and the entry in `block_digest` follows when all
-chunks of the block are on the disk. The entry is a digest of the block's numbers, so that it tells a damaged block too. A chunk
-that has nothing but the fill value (the time of stop of runs that finished) has no file.
+A block is whole or absent: Zarr gives each chunk its name when it is complete, and the entry is written when all chunks of the
+block are on the disk. The entry is a digest of the block's numbers, so that it also reveals a damaged block. A chunk that
+contains only the fill value (the times of stop where all runs finished) has no file.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from pfaffian.formats.file import as_path
 from pfaffian.sweeps.plan import IDENTITY, STATUS, Sweep, stored_identity
 
 OLD = 3600.0
-"""Age [s] at which no process can be writing a temporary file any more."""
+"""Age [s] of a temporary file from which no process can still be writing it."""
 
 
 def need_zarr() -> Any:
-    """The package zarr. Raises ModelError: it, or Dask, is not installed, and how to install it."""
+    """The package zarr. Raises ModelError, with the way to install it: it, or Dask, is not installed."""
     zarr, _ = (optional(m, m.partition(".")[0], "a sweep's store needs") for m in ("zarr", "dask.array"))
     return zarr
 
 
 def create(sweep: Sweep) -> None:
-    """Make the store, or check that one that is there is this sweep's. Raises ModelError: it is another one's."""
+    """Create the store, or check that an existing one belongs to the sweep. Raises ModelError: it belongs to another one."""
     if not sweep.store.exists():
-        _made(sweep)
+        _create_empty(sweep)
     check(sweep.store, sweep.identity)
 
 
 def check(store: Path, identity: dict[str, Any]) -> None:
-    """Raise ModelError if a store differs from this, with all that differs."""
-    if not (kept := stored_identity(store)):
-        raise ModelError(f"{str(store)!r} is no store of a sweep; choose another name, or remove it")
-    if not (other := [name for name, value in identity.items() if kept.get(name) != value]):
+    """Raise ModelError if a store has another identity, and list what differs."""
+    if not (existing := stored_identity(store)):
+        raise ModelError(f"{str(store)!r} is not the store of a sweep; choose another name, or remove it")
+    if not (other := [name for name, value in identity.items() if existing.get(name) != value]):
         return
     readable = [n for n in other if n.startswith(("version", "runs"))]
-    words = [f"{n} ({kept.get(n)!r} there, {identity[n]!r} here)" if n in readable else n for n in other]
+    words = [f"{n} ({existing.get(n)!r} there, {identity[n]!r} here)" if n in readable else n for n in other]
     raise ModelError(f"{str(store)!r} is of another sweep: {', '.join(words)} differ; choose another store, or remove it")
 
 
-def _made(sweep: Sweep) -> None:
-    """An empty store, which has its name when it is whole: of several workers the first one gives it."""
+def _create_empty(sweep: Sweep) -> None:
+    """Create an empty store. It gets its name when it is complete; of several workers, the first one wins."""
     import dask.array as da
 
     aside = sweep.store.with_name(f".{sweep.store.name}-{uuid4().hex}.partial")
@@ -86,48 +86,49 @@ def _made(sweep: Sweep) -> None:
 
 
 def _texts(x: xr.DataArray) -> xr.Variable:
-    """A coordinate with texts of any length, which Zarr's format knows."""
+    """A coordinate; its texts as strings of variable length, which the Zarr format supports."""
     return x.variable.astype(np.dtypes.StringDType()) if x.dtype.kind == "U" else x.variable
 
 
 def _fill(x: xr.DataArray) -> Any:
-    """What a run that is not computed has: NaN, or -1."""
+    """The value of a variable in runs that are not computed: NaN, or -1."""
     return np.nan if x.dtype.kind == "f" else -1
 
 
-def write(sweep: Sweep, k: int, found: xr.Dataset) -> None:
-    """Write a block, and when all of it is on the disk its entry. Raises RunError: the disk is full, for instance."""
+def write(sweep: Sweep, k: int, results: xr.Dataset) -> None:
+    """Write block k, and then, when all of it is on the disk, its entry. Raises RunError: it fails, as with a full disk."""
     zarr = need_zarr()
-    found = found.drop_vars([name for name in found.coords if "run" not in found[name].dims or name == "run"])
-    found.attrs = {}
+    results = results.drop_vars([name for name in results.coords if "run" not in results[name].dims or name == "run"])
+    results.attrs = {}
     try:
-        found.to_zarr(sweep.store, region={"run": sweep.runs_of(k)}, zarr_format=3, consolidated=False)
-        for path in _chunks(sweep.store, [str(n) for n in found.data_vars], k):
+        results.to_zarr(sweep.store, region={"run": sweep.runs_of(k)}, zarr_format=3, consolidated=False)
+        for path in _chunks(sweep.store, [str(n) for n in results.data_vars], k):
             _flush(path)
-        zarr.open_array(sweep.store / STATUS, mode="r+")[k] = digest(found)
+        zarr.open_array(sweep.store / STATUS, mode="r+")[k] = digest(results)
         _flush(sweep.store / STATUS / "c" / str(k))
     except OSError as error:
-        raise RunError(f"cannot write block {k} into {str(sweep.store)!r}: {error.strerror or error}; what is there stays, and "
-                       "the same call goes on from it") from error  # fmt: skip
+        raise RunError(f"cannot write block {k} into {str(sweep.store)!r}: {error.strerror or error}; blocks "
+                       "in the store stay, and the same call continues from them") from error  # fmt: skip
 
 
-def digest(found: xr.Dataset) -> np.uint64:
-    """Of the numbers of a block, never 0."""
-    kept = sha256()
-    for name in sorted(map(str, found.data_vars)):
-        kept.update(name.encode() + np.ascontiguousarray(found[name].values).tobytes())
-    return np.uint64(int.from_bytes(kept.digest()[:8], "little") | 1)
+def digest(results: xr.Dataset) -> np.uint64:
+    """Digest of the numbers of a block, never 0."""
+    hashed = sha256()
+    for name in sorted(map(str, results.data_vars)):
+        hashed.update(name.encode() + np.ascontiguousarray(results[name].values).tobytes())
+    return np.uint64(int.from_bytes(hashed.digest()[:8], "little") | 1)
 
 
 def _chunks(store: Path, names: list[str], k: int) -> Iterator[Path]:
-    """The files of a block, and their folders."""
+    """The files of block k of these variables, and their folders."""
     for name in names:
         place = store / name / "c"
-        own = place / str(k)
-        yield from (p for p in (own, place, *(own.rglob("*") if own.is_dir() else ())) if p.exists())
+        chunk = place / str(k)
+        yield from (p for p in (chunk, place, *(chunk.rglob("*") if chunk.is_dir() else ())) if p.exists())
 
 
 def _flush(path: Path) -> None:
+    """Flush a file or folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -135,8 +136,8 @@ def _flush(path: Path) -> None:
         os.close(handle)
 
 
-def there(sweep: Sweep) -> set[int]:
-    """The blocks in the store, whoever wrote them: those whose entry has a file, as an entry of 0 has none."""
+def stored_blocks(sweep: Sweep) -> set[int]:
+    """The blocks in the store, from any worker: those whose entry has a file, since an entry of 0 has none."""
     try:
         return {int(name) for name in os.listdir(sweep.store / STATUS / "c") if name.isdecimal()}
     except OSError:
@@ -145,11 +146,11 @@ def there(sweep: Sweep) -> set[int]:
 
 def missing(sweep: Sweep) -> list[int]:
     """The blocks that are not in the store."""
-    return sorted(set(range(sweep.blocks)) - there(sweep))
+    return sorted(set(range(sweep.blocks)) - stored_blocks(sweep))
 
 
 def tidy(store: Path) -> None:
-    """Remove the temporary files that killed processes left long ago."""
+    """Remove temporary files that processes left behind when they were killed, once they are older than OLD."""
     for path in [*store.glob("**/*.partial"), *store.parent.glob(f".{store.name}-*.partial")]:
         try:
             if time.time() - path.stat().st_mtime > OLD:
@@ -159,14 +160,14 @@ def tidy(store: Path) -> None:
 
 
 def open_store(store: Any) -> xr.Dataset:
-    """The results of a sweep, finished or not, as a Dataset that reads from the store what is asked of it.
+    """The results of a sweep, finished or not, as a Dataset that reads values from the store when they are used.
 
     Args:
         store: folder of a sweep.
     Returns:
-        Dataset over `run`, in chunks of one block, so that it may be larger than memory: what was kept, `status` (0: finished,
-        -1: not computed yet), `stopped` [s], `step_error`, and `space` with the values of each axis.
-    Raises ModelError: no such store.
+        Dataset over `run`, in chunks of one block, so that it may be larger than memory: the variables of `keep`, `status` (0:
+        finished, -1: not computed yet), `stopped` [s], `step_error`, and `space` with the values of each axis.
+    Raises ModelError: the folder is not the store of a sweep.
 
     Example:
         >>> import tempfile
@@ -182,18 +183,18 @@ def open_store(store: Any) -> xr.Dataset:
     need_zarr()
     place = as_path(store)
     if not stored_identity(place):
-        raise ModelError(f"{str(place)!r} is no store of a sweep")
+        raise ModelError(f"{str(place)!r} is not the store of a sweep")
     return xr.open_zarr(place, consolidated=False, chunks={})
 
 
 def damaged(store: Any) -> list[int]:
-    """The blocks of a store whose numbers are not those that were written; they count as missing from now on.
+    """Find the blocks of a store whose numbers differ from those that were written, and mark them as missing.
 
     Args:
         store: folder of a sweep.
     Returns:
-        list of blocks, whose entries are removed: the next call of `sweep` computes them again.
-    Raises ModelError: no such store.
+        list of indices of these blocks; the next call of `sweep` computes them again.
+    Raises ModelError: the folder is not the store of a sweep.
 
     Example:
         >>> import tempfile
