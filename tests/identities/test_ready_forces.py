@@ -361,7 +361,7 @@ REFUSED = [
     (lambda: forces.pseudo_matrix(-1), "weight -1 is below zero"),
     (lambda: block(forces.pose_spring("s", "world", "blok", K)), "force 's': there is no body 'blok'"),
     (lambda: block(forces.pose_damper("s", "block", "block", K)), "force 's': both ends are on 'block'"),
-    (lambda: block(forces.bushing("s", "world", "block", stiffness=K, damping=K)), r"a star unpacks several, forces=\[\*...\]"),
+    (lambda: block(forces.bushing("s", "world", "block", stiffness=K, damping=K)), r"unpack it with a star, forces=\[\*...\]"),
     (lambda: forces.joint_friction("f", "x", -1), "force 'f': sliding friction -1 is below zero"),
     (lambda: forces.joint_friction("f", "x", pf.Parameter("C", -2.0)), "sliding friction -2 is below zero"),
     (lambda: forces.joint_friction("f", "x", 2, static=1), "static friction is less than the sliding one by 1"),

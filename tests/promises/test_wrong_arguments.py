@@ -93,7 +93,7 @@ WRONG = {
     "a state whose show is no inverse": (
         lambda: in_state_run(show=lambda x, t: (x[:2], 2 * x[2:])), "show does not undo enter"),
     "a rate of symbols of its own": (
-        lambda: in_state_run(rate=lambda T, motion, x: ca.SX.sym("x", 4)), "rate uses symbols that are not of the mechanism"),
+        lambda: in_state_run(rate=lambda T, motion, x: ca.SX.sym("x", 4)), "rate uses symbols that do not belong"),
     "a rate that fails": (lambda: in_state_run(rate=lambda T, motion, x: T.speed), "rate.*'Terms' object has no attribute"),
     "signals without names": (lambda: in_state_run(signals=lambda T, motion, x: [x[0]]), r"signals: {name: column}"),
     "a state's own signal named as another": (
@@ -197,7 +197,7 @@ WRONG = {
     "active_while: two": (
         lambda: pf.run(arm([pf.constraints.active_while(SWING, lambda k: [k.t, k.t])]), **QUICK), "one condition"),
     "active_while: swapped": (
-        lambda: pf.constraints.active_while(lambda k: k.t, SWING), "active_while takes a geometrical constraint"),
+        lambda: pf.constraints.active_while(lambda k: k.t, SWING), "active_while takes a constraint"),
     "holonomic: swapped": (lambda: pf.holonomic(lambda k: k.q[0], "c"), "phi must be a function"),
     "servo: swapped": (lambda: pf.servo(["mA"], SWING), "the target must be a constraint"),
     "servo: one name": (lambda: pf.servo(SWING, "mA"), "list of input names"),
@@ -217,7 +217,7 @@ WRONG = {
     ),
     "rolling_wheel: on a pose": (lambda: pf.rolling.wheel("c", "rod", 1.0, on=pf.pose()), "'c': on must be the name of a body"),
     "rolling_sphere: not unpacked": (
-        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* is not one; make it by .*rolling.disk"),
+        lambda: arm([pf.rolling.sphere("c", "rod", 1.0)]), "constraints: .* make each item by .*rolling.disk"),
     "knife_edge: no edge": (lambda: pf.rolling.knife_edge("c", "rod", (0, 0, 0)), "'c': along: three numbers, not all zero"),
     "closure: no pitch": (lambda: pf.closure("c", "helical", "rod", "tip"), "'c': pitch is for helical, planar-helical, which"),
     "closure: a pitch too many": (lambda: pf.closure("c", "revolute", "rod", "tip", pitch=0.1), "the kind is revolute"),
@@ -404,7 +404,7 @@ WRONG = {
     "point: axes by letter": (lambda: control.point("tip", axes="xz"), "some of 0, 1, 2"),
     "gain below zero": (lambda: steered(stiffness=-100), "stiffness: -100 is below zero"),
     "gain: a Parameter from elsewhere": (
-        lambda: steered(stiffness=pf.Parameter("k", 1.0)), "control law uses symbols that are not of the mechanism"),
+        lambda: steered(stiffness=pf.Parameter("k", 1.0)), "control law uses symbols that do not belong to the mechanism"),
     "reference: a Parameter from elsewhere": (
         lambda: steered(reference=control.set_point([pf.Parameter("x", 1.0), 0])), "the reference uses symbols that are not"),
     "gain: text": (lambda: steered(damping="a"), "damping: 'a' is not a number"),
