@@ -374,7 +374,7 @@ WRONG = {
     "a soft exponent": (lambda: touch(exponent=0.5), "exponent must be 1 or more, got 0.5"),
     "damping that drives": (lambda: touch(damping=-1.0), "force 'g': damping"),
     "friction that drives": (lambda: touch(friction=-0.1), "force 'g': sliding friction"),
-    "less static friction": (lambda: touch(friction=0.5, static=0.4), "static friction is less than the sliding one"),
+    "less static friction": (lambda: touch(friction=0.5, static=0.4), "static friction is less than sliding friction"),
     "no creep": (lambda: touch(creep=0.0), "force 'g': creep 0 must be above zero"),
     "no stribeck speed": (lambda: touch(stribeck=0.0), "force 'g': stribeck 0 must be above zero"),
     "one body": (lambda: touch(b="ball"), "both surfaces are on 'ball'"),

@@ -63,7 +63,7 @@ REFUSED = {
     "wrong way round": (lambda: joint(limits=[(0, 1), (1, 0), (0, 1)]), r"limits of y \(1.0, 0.0\) are the wrong way round"),
     "no such velocity": (lambda: joint(distribution=["vx", "wy"]), r"a planar joint has no velocity 'wy'"),
     "all velocities": (lambda: joint(distribution=np.eye(3)), r"\(3, 1 to 2\) is needed, got \(3, 3\)"),
-    "wrong rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combine the 3 velocities vx, vy, wz and are fewer"),
+    "wrong rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combines the 3 velocities vx, vy, wz"),
     "distribution of one": (lambda: joint("revolute", distribution=[[1]]), r"a revolute joint takes no distribution"),
     "distribution of two": (lambda: joint("universal", distribution=["about_x"]), r"a universal joint takes no distribution"),
     "dependent columns": (

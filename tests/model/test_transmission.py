@@ -58,7 +58,7 @@ def test_a_driven_free_joint_does_not_give_way_to_a_closure():
     [
         ({}, "gears must be a dict of joint -> gear"),
         ([("turn", 1.0)], "gears must be a dict"),
-        ({3: 1.0}, "a joint, or (joint, number of its velocity), is needed, got 3"),
+        ({3: 1.0}, "each key must be a joint or (joint, number of its velocity), got 3"),
         ({("base", "x"): 1.0}, "a joint, or (joint, number"),
         ({("base", True): 1.0}, "a joint, or (joint, number"),
         ({"turn": "much"}, "gear of 'turn': 'much' is not a number"),
