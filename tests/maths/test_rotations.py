@@ -200,7 +200,7 @@ REFUSED = {
     "no weight": (lambda: rotations.wahba(E, E, [0, 0, 0]), "not a point but all rotations: turning about .* with a weight"),
     "a weight below zero": (lambda: rotations.wahba(E, E, [1, 1, -1]), "weights: 3 numbers, none below zero"),
     "directions of two counts": (lambda: rotations.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
-    "nearest to zero": (lambda: rotations.nearest_rotation(0 * E), "nearest rotations are not a point but all rotations"),
+    "nearest to zero": (lambda: rotations.nearest_rotation(0 * E), "nearest rotations are all rotations, not a point"),
     "a metric that is none": (lambda: rotations.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
     "a skew metric": (lambda: rotations.nearest_rotation(E, np.triu(np.ones((3, 3)))), "metric: the matrix is not symmetric"),
 }  # fmt: skip

@@ -55,7 +55,7 @@ REFUSED = {
     "spring of nothing": (lambda: joint("fixed", stiffness=1.0), r"joint 'j': stiffness: a fixed joint takes none"),
     "coupled orientation": (
         lambda: joint("free", stiffness=np.eye(6) + np.eye(6, k=3) + np.eye(6, k=-3)),
-        r"does not couple translations to an orientation"),
+        r"cannot couple translations to an orientation"),
     "rest of another size": (lambda: joint(rest=0.1), r"rest: a sequence of 3 numbers is needed"),
     "rest without direction": (lambda: joint("spherical", rest=(0, 0, 0, 0)), r"rest: the quaternion must be numbers, not all"),
     "one pair for three": (lambda: joint(limits=(-1, 1)), r"limits: a pair \(low, high\) for each of x, y, angle is needed"),

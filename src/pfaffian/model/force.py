@@ -176,7 +176,7 @@ class Dissipation:
 
 @data
 class KineticEnergy:
-    """A kinetic energy T(q, v, t) [J], quadratic in v, which adds to the mass matrix and the bias force by Hamel's equations."""
+    """A kinetic energy T(q, v, t) [J], quadratic in v, which adds to mass matrix and bias force by Hamel's equations."""
 
     name: str
     function: Callable[[Any], Any]
