@@ -100,8 +100,8 @@ def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Conste
     Example:
         >>> import pfaffian as pf
         >>> corners = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]
-        >>> found = pf.forces.spring_constellation([100, 100, 100, 100], corners, [(0, 0, 0)] * 4)
-        >>> round(found.weight, 6), round(found.energy, 6)  # at rest each spring is 1 m long: 4 * 100 / 2
+        >>> merged = pf.forces.spring_constellation([100, 100, 100, 100], corners, [(0, 0, 0)] * 4)
+        >>> round(merged.weight, 6), round(merged.energy, 6)  # at rest each spring is 1 m long: 4 * 100 / 2
         (400.0, 200.0)
     """
     k, p, h = floats(stiffness, "stiffness"), floats(points_a, "points_a"), floats(points_b, "points_b")
@@ -189,14 +189,14 @@ def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
         array([-2.])
     """
     what = f"force {name!r}"
-    given = list(springs) if several(springs) else []
-    if not given or not all(isinstance(s, Spring) for s in given):
+    members = list(springs) if several(springs) else []
+    if not members or not all(isinstance(s, Spring) for s in members):
         raise ModelError(f"{what}: a list of spring(...) is needed, got {brief(springs)}")
-    ends = (given[0].body_a, given[0].body_b)
+    ends = (members[0].body_a, members[0].body_b)
     rows = []
-    for s in given:
+    for s in members:
         if {s.body_a, s.body_b} != set(ends):
-            raise ModelError(f"{what}: spring {s.name!r} is not between {ends[0]!r} and {ends[1]!r}, as {given[0].name!r} is")
+            raise ModelError(f"{what}: spring {s.name!r} is not between {ends[0]!r} and {ends[1]!r}, as {members[0].name!r} is")
         k, rest, damping, *points = (
             _numbers(x, f"{what}: spring {s.name!r}") for x in (s.stiffness, s.rest, s.damping, s.point_a, s.point_b)
         )
@@ -205,10 +205,10 @@ def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
         a, b = points if s.body_a == ends[0] else reversed(points)
         rows.append((k.item(), a.ravel(), b.ravel()))
     try:
-        found = spring_constellation(*zip(*rows, strict=True))
+        merged = spring_constellation(*zip(*rows, strict=True))
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
-    return pose_spring(name, *ends, found.stiffness, rest=found.rest)
+    return pose_spring(name, *ends, merged.stiffness, rest=merged.rest)
 
 
 def _numbers(x: ca.SX, what: str) -> np.ndarray:

@@ -357,8 +357,8 @@ def acceleration_constraint(name: str, rows: Callable[[Any], tuple[Any, Any]]) -
         >>> lift = pf.constraints.acceleration_constraint("lift", lambda k: ([[1]], [0.5]))
         >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
         >>> m = pf.mechanism("mass", [ball], [z], constraints=[lift])
-        >>> found = pf.forward_dynamics(m, [0.0])
-        >>> found.v_dot.round(6), found.reaction.round(6)  # m (g + 0.5)
+        >>> motion = pf.forward_dynamics(m, [0.0])
+        >>> motion.v_dot.round(6), motion.reaction.round(6)  # m (g + 0.5)
         (array([0.5]), array([20.62]))
     """
     if not callable(rows):

@@ -72,8 +72,8 @@ class Surfaces:
         """The places where the surfaces may touch: one, except for a capsule (2) or a box (8) on a plane."""
         A, B = k.pose(self.body_a) @ self.shape_a.placement, k.pose(self.body_b)
         if isinstance(self.shape_b, Pose):
-            return [_on_plane(x, r, B @ self.shape_b) for x, r in _balls(self.shape_a, A)]
-        return [_between(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B @ self.shape_b.placement))]
+            return [_plane_contact(x, r, B @ self.shape_b) for x, r in _balls(self.shape_a, A)]
+        return [_segment_contact(_Segment.of(self.shape_a, A), _Segment.of(self.shape_b, B @ self.shape_b.placement))]
 
     def slip(self, k: Any, x: ca.SX) -> ca.SX:
         """(3, 1) velocity of body_a relative to body_b at the point x (3, 1) of the world, world axes [m/s]."""
@@ -93,7 +93,7 @@ def _balls(s: Shape, G: Pose) -> Iterator[tuple[ca.SX, ca.SX]]:
         yield G.p, s.size[0]
 
 
-def _on_plane(x: ca.SX, radius: ca.SX, plane: Pose) -> ContactPoint:
+def _plane_contact(x: ca.SX, radius: ca.SX, plane: Pose) -> ContactPoint:
     """The contact of a ball with centre x (3, 1) and a plane, both in the world."""
     n = plane.R[:, 2]
     gap = ca.dot(n, x - plane.p) - radius
@@ -119,15 +119,15 @@ class _Segment(NamedTuple):
 
     def nearest(self, x: ca.SX) -> ca.SX:
         """(3, 1) point of the segment nearest to x (3, 1)."""
-        return self.p if self.d is None else self.p + self.d * _within(ca.dot(x - self.p, self.d) / ca.sumsqr(self.d))
+        return self.p if self.d is None else self.p + self.d * _clamp(ca.dot(x - self.p, self.d) / ca.sumsqr(self.d))
 
 
-def _within(part: ca.SX) -> ca.SX:
+def _clamp(part: ca.SX) -> ca.SX:
     """A position along a segment, in units of its half length, limited to the segment: -1 to 1."""
     return ca.fmax(-1, ca.fmin(1, part))
 
 
-def _between(a: _Segment, b: _Segment) -> ContactPoint:
+def _segment_contact(a: _Segment, b: _Segment) -> ContactPoint:
     """The contact of two spheres or capsules."""
     x, y = _nearest(a, b)
     l = ca.sqrt(ca.sumsqr(x - y) + DISTANCE_SMOOTHING**2)
@@ -145,7 +145,7 @@ def _nearest(a: _Segment, b: _Segment) -> tuple[ca.SX, ca.SX]:
     determinant = aa * bb - ab**2
     parallel = determinant < 1e-12 * aa * bb
     along = ca.dot(between, a.d) * bb - ca.dot(between, b.d) * ab
-    x = a.p + a.d * _within(ca.if_else(parallel, 0, along / ca.if_else(parallel, 1, determinant)))
+    x = a.p + a.d * _clamp(ca.if_else(parallel, 0, along / ca.if_else(parallel, 1, determinant)))
     y = b.nearest(x)
     return a.nearest(y), y
 
@@ -261,7 +261,7 @@ def contact(
         friction: mu of sliding, per load [1], zero by default.
         static: friction at the onset of sliding, per load [1]; `friction` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
-        creep: speed below which friction grows with the speed [m/s], 0.01 by default; far above it friction is complete.
+        creep: speed below which friction grows with the speed [m/s], 0.01 by default; friction is complete well above it.
     Returns: a potential and a wrench.
     Raises ModelError: a shape that cannot touch the other one, a number out of its range, the same body twice.
 

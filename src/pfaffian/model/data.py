@@ -58,8 +58,8 @@ def _number(x: ca.SX) -> _Number:
     if x.is_constant():
         return _Number(x.serialize(), ())
     x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
-    used = ca.symvar(x)
-    return _Number(ca.Function("number", used, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in used))
+    symbols = ca.symvar(x)
+    return _Number(ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols))
 
 
 def _sx(x: _Number) -> ca.SX:

@@ -38,7 +38,7 @@ class Teeth:
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
         """The gap at each of the two flanks [rad], and its rate."""
-        x = _one(k.joint(self.driven), self.driven) - self.ratio * _one(k.joint(self.by), self.by)
+        x = _single(k.joint(self.driven), self.driven) - self.ratio * _single(k.joint(self.by), self.by)
         x_dot = k.joint_rate(self.driven) - self.ratio * k.joint_rate(self.by)
         return [(self.play - x, -x_dot), (self.play + x, x_dot)]
 
@@ -117,7 +117,7 @@ class GapLoss:
         return reprs.words(self, repr(self.press))
 
 
-def _one(x: ca.SX, joint: str) -> ca.SX:
+def _single(x: ca.SX, joint: str) -> ca.SX:
     """The coordinate or rate x of a joint. Raises ModelError: the joint has several."""
     if x.numel() != 1:
         raise ModelError(f"joint {joint!r} has {x.numel()} coordinates; gears and belts are for joints of one")
@@ -157,7 +157,7 @@ def gear(
         array([-0.5,  1. ])
     """
     what = f"force {name!r}"
-    _two(what, driven, by, "joint")
+    _check_two_names(what, driven, by, "joint")
     play, turns = not_negative(backlash, f"{what}: backlash") / 2, scalar(ratio, f"{what}: ratio")
     if turns.is_zero():
         raise ModelError(
@@ -197,7 +197,7 @@ def cable(
         array([ 0., 50.])
     """
     what = f"force {name!r}"
-    _two(what, body_a, body_b, "body")
+    _check_two_names(what, body_a, body_b, "body")
     ends = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
     first, last = ends
     rope = Rope(body_a, first, body_b, last, positive(length, f"{what}: length"))
@@ -227,7 +227,7 @@ class Stretch:
 
     def __call__(self, k: Any) -> ca.SX:
         x, y = (k.joint_rate(n) if self.rates else k.joint(n) for n in (self.driven, self.by))
-        return self.weight * (self.radii[0] * _one(x, self.driven) - self.radii[1] * _one(y, self.by)) ** 2 / 2
+        return self.weight * (self.radii[0] * _single(x, self.driven) - self.radii[1] * _single(y, self.by)) ** 2 / 2
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.by!r} to {self.driven!r}", reprs.number(self.weight))
@@ -257,7 +257,7 @@ def belt(
         array([-10.,  20.])
     """
     what = f"force {name!r}"
-    _two(what, driven, by, "joint")
+    _check_two_names(what, driven, by, "joint")
     if not isinstance(radii, (tuple, list)) or len(radii) != 2:
         raise ModelError(f"{what}: radii must be two, of `driven` and of `by`, got {brief(radii)}")
     r = (positive(radii[0], f"{what}: radii"), positive(radii[1], f"{what}: radii"))
@@ -266,7 +266,7 @@ def belt(
     return Potential(f"{name} stretch", parts[0]), Dissipation(f"{name} loss", parts[1])
 
 
-def _two(what: str, first: Any, last: Any, kind: str) -> None:
+def _check_two_names(what: str, first: Any, last: Any, kind: str) -> None:
     """Raise ModelError unless first and last are two different names.   kind: the noun of the message, "body" or "joint"."""
     for x in (first, last):
         if not isinstance(x, str):
@@ -323,8 +323,8 @@ def gust(
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ModelError(f"gust: seed must be a whole number from 0, got {brief(seed)}")
-    sigma, L = (_three(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
-    (V,) = _three(speed, "gust: speed")[:1]
+    sigma, L = (_three_floats(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
+    (V,) = _three_floats(speed, "gust: speed")[:1]
     if (sigma < 0).any():
         raise ModelError(f"gust: intensity must not be below zero, got {brief(intensity)}")
     for word, x, given in (("length", L, length), ("speed", V, speed)):
@@ -341,7 +341,7 @@ def gust(
     return Gust(vector(mean, 3, "gust: mean"), *parts)
 
 
-def _three(x: Any, what: str) -> np.ndarray:
+def _three_floats(x: Any, what: str) -> np.ndarray:
     """(3,) finite floats, from one number for all three or three numbers."""
     values = np.asarray(x, dtype=object).ravel()
     if values.size not in (1, 3) or not all(isinstance(n, (int, float, np.number)) and np.isfinite(n) for n in values):

@@ -195,7 +195,7 @@ class PoseDamper:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        return _of_twist(self.damping, k, *self.bodies)
+        return _quadratic_in_twist(self.damping, k, *self.bodies)
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
@@ -214,13 +214,13 @@ class PoseInertia:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        return _of_twist(self.inertia, k, *self.bodies)
+        return _quadratic_in_twist(self.inertia, k, *self.bodies)
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
-def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
+def _quadratic_in_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
     """xi^T Q xi / 2 for the twist xi of body_b relative to body_a, along b's axes.   Q: (6, 6)."""
     G = k.pose(body_a).inverse() @ k.pose(body_b)
     xi = k.twist(body_b) - se3.Ad_inv(G.R, G.p) @ k.twist(body_a)

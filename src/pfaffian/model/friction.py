@@ -57,8 +57,8 @@ def joint_friction(
         static: friction at the onset of motion [N or N m]; equal to `sliding` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s, rad/s], 0.01 by default.
         viscous: coefficient of viscous friction [N s/m, N m s], zero by default.
-        smooth: speed below which friction grows with the speed [m/s, rad/s], 0.001 by default; far above it friction is
-            complete. An explicit integrator chatters about rest if its step exceeds about 2.7 smooth inertia / static.
+        smooth: speed below which friction grows with the speed [m/s, rad/s], 0.001 by default; well above it friction is
+            fully developed. An explicit integrator chatters about rest if its step exceeds about 2.7 smooth inertia / static.
     Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction.
 
     Example:
@@ -92,8 +92,8 @@ def contact_friction(
         point: (3,) of the sliding body, in its frame [m]; its origin by default.
         stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
         viscous: coefficient of viscous friction [N s/m], zero by default.
-        smooth: speed below which friction grows with the speed [m/s], 0.001 by default; far above it friction is complete.
-    Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction, a normal that is zero.
+        smooth: speed below which friction grows with the speed [m/s], 0.001 by default; friction is complete well above it.
+    Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction, a zero normal.
 
     Example:
         >>> import pfaffian as pf

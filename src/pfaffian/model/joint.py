@@ -356,7 +356,7 @@ def joint(
         stiffness=_square(stiffness, joint_kind.nv, f"{what}: stiffness"),
         rest=_rest(joint_kind, rest, f"{what}: rest"),
         damping=_square(damping, nv, f"{what}: damping"),
-        armature=_each(armature, nv, f"{what}: armature"),
+        armature=_column_of(armature, nv, f"{what}: armature"),
         limits=_limits(joint_kind, limits, what),
         effort=float(effort),
         pitch=scalar(0.0 if pitch is None else pitch, f"{what}: pitch"),
@@ -480,9 +480,9 @@ def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
 
     column: (k, 1) the speed's column of the distribution.
     """
-    used = [row for row in range(kind.nv) if not column[row].is_zero()]
-    units = {kind.v_units[row] for row in used}
-    name = kind.v_names[used[0]] if len(used) == 1 and column[used[0]].is_one() else f"speed_{i + 1}"
+    rows = [row for row in range(kind.nv) if not column[row].is_zero()]
+    units = {kind.v_units[row] for row in rows}
+    name = kind.v_names[rows[0]] if len(rows) == 1 and column[rows[0]].is_one() else f"speed_{i + 1}"
     return name, units.pop() if len(units) == 1 else "1/s"
 
 
@@ -490,22 +490,22 @@ def _square(value: Any, n: int, what: str) -> ca.SX:
     """A symmetric (n, n) matrix from one number for all directions, one for each, or a matrix."""
     if _is_plain_zero(value):
         return ca.SX(n, n)
-    given = matrix(value, what)
-    _check_moves(given, n, what)
-    if given.numel() == 1:
-        return ca.sparsify(scalar(given, what) * ca.SX.eye(n))
-    if given.shape == (n, 1):
-        return ca.sparsify(ca.diag(given))
-    if given.shape != (n, n):
-        raise ModelError(f"{what}: one number, {n} or a symmetric ({n}, {n}) is needed, got {given.shape}")
-    if not is_symmetric(given):
+    values = matrix(value, what)
+    _check_moves(values, n, what)
+    if values.numel() == 1:
+        return ca.sparsify(scalar(values, what) * ca.SX.eye(n))
+    if values.shape == (n, 1):
+        return ca.sparsify(ca.diag(values))
+    if values.shape != (n, n):
+        raise ModelError(f"{what}: one number, {n} or a symmetric ({n}, {n}) is needed, got {values.shape}")
+    if not is_symmetric(values):
         raise ModelError(f"{what}: the matrix must be symmetric, or it would give or take energy")
-    return ca.sparsify(ca.triu2symm(ca.triu(given)))
+    return ca.sparsify(ca.triu2symm(ca.triu(values)))
 
 
-def _check_moves(given: ca.SX, n: int, what: str) -> None:
+def _check_moves(values: ca.SX, n: int, what: str) -> None:
     """Raise ModelError for values other than zero on a joint without velocities, n = 0."""
-    if n == 0 and not given.is_zero():
+    if n == 0 and not values.is_zero():
         raise ModelError(f"{what}: a fixed joint takes none")
 
 
@@ -514,13 +514,13 @@ def _is_plain_zero(value: Any) -> bool:
     return isinstance(value, float) and value == 0.0
 
 
-def _each(value: Any, n: int, what: str) -> ca.SX:
+def _column_of(value: Any, n: int, what: str) -> ca.SX:
     """A column (n, 1) from one number for all entries, or one for each."""
     if _is_plain_zero(value):
         return ca.SX.zeros(n, 1)
-    given = matrix(value, what)
-    _check_moves(given, n, what)
-    return ca.repmat(scalar(given, what), n, 1) if given.numel() == 1 else vector(given, n, what)
+    values = matrix(value, what)
+    _check_moves(values, n, what)
+    return ca.repmat(scalar(values, what), n, 1) if values.numel() == 1 else vector(values, n, what)
 
 
 def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:

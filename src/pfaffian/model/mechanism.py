@@ -288,7 +288,7 @@ def mechanism(
     parameters_used = _items(parameters, "parameters")
     if velocities is not None and not isinstance(velocities, Velocities):
         raise ModelError(f"velocities: {brief(velocities)} is not a choice of velocities; make one by velocities(T, names)")
-    parts["joints"] = _outward(parts["joints"])
+    parts["joints"] = _parents_first(parts["joints"])
     m = Mechanism(
         name,
         **parts,
@@ -302,7 +302,7 @@ def mechanism(
     return m
 
 
-def _outward(joints: tuple[Any, ...]) -> tuple[Any, ...]:
+def _parents_first(joints: tuple[Any, ...]) -> tuple[Any, ...]:
     """The joints and edges, parents first. Edges are moved, and inverted where needed; joints keep their order."""
     if not any(isinstance(j, Joint) and j.pose for j in joints):
         return joints

@@ -122,7 +122,7 @@ def multicopter(
     phi, eps = _arms(azimuths, spins, what)
     m, s, Theta_P = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), scalar(rotor, f"{what}: rotor")
     I = tensor(inertia, f"{what}: inertia") - m * (ca.dot(s, s) * ca.SX.eye(3) - s @ s.T)
-    length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    length, heights = not_negative(arm, f"{what}: arm"), _for_each_arm(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilt is not None, what)
     disc = ca.diag(ca.vertcat(Theta_P / 2, Theta_P / 2, Theta_P))
     arms, propellers, tilts, turns, servos, motors, forces = [], [], [], [], [], [], []
@@ -153,7 +153,7 @@ def multicopter(
     D = linear_drag_matrix(drag, drag_height, turning_drag)
     return mechanism(
         name, [body("body", m, s, inertia=I), *arms, *propellers], [joint("body", "free", "world", "body"), *tilts, *turns],
-        forces=[*forces, *_around(D, bias, what)], actuators=[*servos, *motors], gravity=(0, 0, -gravity),
+        forces=[*forces, *_drag_and_bias(D, bias, what)], actuators=[*servos, *motors], gravity=(0, 0, -gravity),
         parameters=parameters,
     )  # fmt: skip
 
@@ -205,7 +205,7 @@ def thrust_multicopter(
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
     kappa = scalar(torque, f"{what}: torque") / scalar(thrust, f"{what}: thrust")
-    length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    length, heights = not_negative(arm, f"{what}: arm"), _for_each_arm(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilting, what)
     groups: dict[str, list[Any]] = {"up": [], "across": []} if tilting else {"thrust": []}
     for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
@@ -219,7 +219,7 @@ def thrust_multicopter(
     d = (2 * d_x + d_z) / 3
     return mechanism(
         name, [body("body", mass, inertia=vector(inertia, 3, f"{what}: inertia"))], [joint("body", "free", "world", "body")],
-        forces=_around(linear_drag_matrix(ca.vertcat(d, d), 0.0, (0, 0)), bias, what),
+        forces=_drag_and_bias(linear_drag_matrix(ca.vertcat(d, d), 0.0, (0, 0)), bias, what),
         actuators=[t for thrusters in groups.values() for t in thrusters], gravity=(0, 0, -gravity), parameters=parameters,
     )  # fmt: skip
 
@@ -373,14 +373,14 @@ class LinearDrag:
         return ca.densify(-self.D @ k.twist(self.body))
 
 
-def _around(D: ca.SX, bias: Any, what: str) -> list[Wrench]:
+def _drag_and_bias(D: ca.SX, bias: Any, what: str) -> list[Wrench]:
     """The wrenches of drag and bias on the body, without those that are zero."""
     constant = vector(bias, 6, f"{what}: bias")
     drag = [] if D.is_zero() else [wrench("drag", "body", LinearDrag("body", D), axes="LOCAL")]
     return drag if constant.is_zero() else [*drag, wrench("bias", "body", constant, axes="LOCAL")]
 
 
-def _each(x: Any, count: int, what: str) -> list[ca.SX]:
+def _for_each_arm(x: Any, count: int, what: str) -> list[ca.SX]:
     """One number for each of `count` arms, from one for all or a sequence."""
     return ca.vertsplit(vector(x, count, what)) if several(x) else [scalar(x, what)] * count
 

@@ -267,11 +267,11 @@ def scalar(value: Any, what: str) -> ca.SX:
 
 def at_defaults(x: ca.SX) -> np.ndarray | None:
     """The value of x with each Parameter at its default; None if x contains other symbols."""
-    used = ca.symvar(x)
-    owners = [parameter_of(s) for s in used]
+    symbols = ca.symvar(x)
+    owners = [parameter_of(s) for s in symbols]
     if not all(owners):
         return None
-    return np.array(ca.Function("x", used, [ca.densify(x)]).call([p.default for p in owners if p])[0])
+    return np.array(ca.Function("x", symbols, [ca.densify(x)]).call([p.default for p in owners if p])[0])
 
 
 def not_negative(value: Any, what: str) -> ca.SX:
@@ -339,13 +339,13 @@ def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
     """
     value = on_processor(value, what)
     try:
-        given = np.asarray(value)
-        if given.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in given.flat):
-            given = np.array([float(x) for x in given.flat]).reshape(given.shape)  # for integers beyond 64 bits
-        if given.dtype.kind not in "fiu":
+        numbers = np.asarray(value)
+        if numbers.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in numbers.flat):
+            numbers = np.array([float(x) for x in numbers.flat]).reshape(numbers.shape)  # for integers beyond 64 bits
+        if numbers.dtype.kind not in "fiu":
             raise TypeError
         with np.errstate(over="ignore"):
-            array = in_double(given, what)
+            array = in_double(numbers, what)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what}: {brief(value)} is no array of real numbers") from None
     if not np.isfinite(array).all():

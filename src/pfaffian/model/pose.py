@@ -78,7 +78,7 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
     if rpy is not None:
         angles = vector(rpy, 3, "rpy")
         if angles.is_constant():
-            return Pose(_turned(*map(float, ca.DM(angles).nonzeros())), p)
+            return Pose(_rpy_rotation(*map(float, ca.DM(angles).nonzeros())), p)
         return Pose(ca.densify(ca.SX(so3.rpy_to_matrix(angles))), p)
     if quaternion is not None:
         x = floats(quaternion, "quaternion")
@@ -94,7 +94,7 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
 
 
 @lru_cache(maxsize=4096)
-def _turned(roll: float, pitch: float, yaw: float) -> ca.SX:
+def _rpy_rotation(roll: float, pitch: float, yaw: float) -> ca.SX:
     """The rotation of plain numbers roll, pitch and yaw [rad], in which right angles give exact zeros and ones.
 
     It is cached, since a machine has few directions.

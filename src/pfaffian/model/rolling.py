@@ -218,8 +218,8 @@ def disk(
         >>> coin, base = pf.body("coin", mass=2.0, inertia=(0.005, 0.01, 0.005)), pf.joint("base", "free", "world", "coin")
         >>> edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0))
         >>> m = pf.mechanism("coin", [coin], [base], constraints=[*edge], gravity=(3, 0, -9.81))  # a slope
-        >>> found = pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1])
-        >>> int(found.rank), float(found.v_dot[0].round(6))  # 3 / (1 + 0.01 / (2 * 0.1^2))
+        >>> motion = pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1])
+        >>> int(motion.rank), float(motion.v_dot[0].round(6))  # 3 / (1 + 0.01 / (2 * 0.1^2))
         (3, 2.0)
     """
     what = f"constraint {name!r}"

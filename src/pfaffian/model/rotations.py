@@ -164,8 +164,8 @@ def special_polar(M: Any) -> SpecialPolar:
     Example:
         >>> import numpy as np
         >>> import pfaffian as pf
-        >>> found = pf.rotations.special_polar([[0, -2, 0], [2, 0, 0], [0, 0, 2]])  # twice a quarter turn about z
-        >>> found.R.round(6).astype(int).tolist(), np.diag(found.K).round(6).tolist(), found.unique
+        >>> polar = pf.rotations.special_polar([[0, -2, 0], [2, 0, 0], [0, 0, 2]])  # twice a quarter turn about z
+        >>> polar.R.round(6).astype(int).tolist(), np.diag(polar.K).round(6).tolist(), polar.unique
         ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], [4.0, 4.0, 4.0], True)
     """
     X = _square(M, "M")
@@ -195,12 +195,12 @@ def nearest_rotation(Q: Any, metric: Any = None) -> np.ndarray:
         raise ModelError("metric: the matrix is not symmetric")
     if lowest < -SAME_VALUE * np.abs(K).max():
         raise ModelError(f"metric: the matrix must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
-    found = critical_rotations(X.T @ K)[0]
-    if found.shape != "a point":
+    minima = critical_rotations(X.T @ K)[0]
+    if minima.shape != "a point":
         raise ModelError(
-            f"Q: its nearest rotations are {found.shape}, not a point; critical_rotations(Q.T @ K)[0] gives them all"
+            f"Q: its nearest rotations are {minima.shape}, not a point; critical_rotations(Q.T @ K)[0] gives them all"
         )
-    return found.rotation
+    return minima.rotation
 
 
 def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
@@ -219,8 +219,8 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
 
     Example:
         >>> import pfaffian as pf
-        >>> found = pf.rotations.wahba([(0, 1, 0), (-1, 0, 0)], [(1, 0, 0), (0, 1, 0)])
-        >>> found.R.round(6).astype(int).tolist(), round(found.cost, 9)
+        >>> attitude = pf.rotations.wahba([(0, 1, 0), (-1, 0, 0)], [(1, 0, 0), (0, 1, 0)])
+        >>> attitude.R.round(6).astype(int).tolist(), round(attitude.cost, 9)
         ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], 0.0)
     """
     a, b = floats(u, "u"), floats(v, "v")
@@ -230,13 +230,13 @@ def wahba(u: Any, v: Any, weights: Any = None) -> Attitude:
     if w.shape != (len(a),) or (w < 0).any():
         raise ModelError(f"wahba: weights: {len(a)} numbers, none below zero, are needed, got {brief(weights)}")
     P = (w[:, None] * b).T @ a
-    found = critical_rotations(P)[0]
-    R = found.rotation
-    if found.shape != "a point":
+    minima = critical_rotations(P)[0]
+    R = minima.rotation
+    if minima.shape != "a point":
         free = np.linalg.eigh(_symmetric_Vee(P @ R))[1][:, 0]
         about = ", ".join(f"{x:.3g}" for x in free)
         raise ModelError(
-            f"wahba: the rotations that fit best are {found.shape}, not a point: turning about ({about}) in v's frame costs "
+            f"wahba: the rotations that fit best are {minima.shape}, not a point: turning about ({about}) in v's frame costs "
             "nothing; two directions with a weight that are not along one line are needed"
         )
     return Attitude(R, float(w @ np.square(a - b @ R.T).sum(axis=1)) / 2, _symmetric_Vee(P @ R))
