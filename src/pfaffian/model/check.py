@@ -83,7 +83,7 @@ def impossible_bodies(m: Mechanism, p: Any = None) -> dict[str, str]:
 
 
 def _check_kinds(m: Mechanism) -> None:
-    """Raise ModelError for an item that stands in a wrong list, such as a force among the joints."""
+    """Raise ModelError for an item in the wrong list, such as a force among the joints."""
     kinds = (
         ("bodies", Body, "body(...)"),
         ("joints", Joint, "joint(...) or edge(...)"),
@@ -157,6 +157,7 @@ def _check_mimics(m: Mechanism) -> None:
     checked: set[str] = set()
 
     def follow(j: Joint, before: tuple[str, ...]) -> None:
+        """Check the joints that j follows, directly or not.   before: names of the joints that follow j."""
         if j.mimic is None or j.name in checked:
             return
         for n in j.mimic.joints:
@@ -269,7 +270,7 @@ def _check_parameters(m: Mechanism) -> None:
 
 
 def _check_coordinates(m: Mechanism) -> None:
-    """Raise ModelError for coordinates that contradict their own phi, or a wrong number of chosen velocities."""
+    """Raise ModelError for coordinates whose K does not fit phi, or for a wrong number of chosen velocities."""
     for c in m.coordinates:
         check_coordinates(c, m.parameters)
     if m.velocities and len(m.velocities.names) != m.nv:

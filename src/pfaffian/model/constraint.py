@@ -40,7 +40,7 @@ class Closure:
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
-        return reprs.words(self, *parts, *_while(self), name=self.name)
+        return reprs.words(self, *parts, *_condition_text(self), name=self.name)
 
     @property
     def holds(self) -> ClosureKind:
@@ -57,7 +57,7 @@ class Holonomic:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"phi(q, t) = 0 by {reprs.function(self.phi)}", *_while(self), name=self.name)
+        return reprs.words(self, f"phi(q, t) = 0 by {reprs.function(self.phi)}", *_condition_text(self), name=self.name)
 
 
 @data
@@ -69,7 +69,7 @@ class Nonholonomic:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"eta(q, v, t) = 0 by {reprs.function(self.eta)}", *_while(self), name=self.name)
+        return reprs.words(self, f"eta(q, v, t) = 0 by {reprs.function(self.eta)}", *_condition_text(self), name=self.name)
 
 
 @data
@@ -81,10 +81,10 @@ class AccelerationConstraint:
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"Z v_dot = z by {reprs.function(self.rows)}", *_while(self), name=self.name)
+        return reprs.words(self, f"Z v_dot = z by {reprs.function(self.rows)}", *_condition_text(self), name=self.name)
 
 
-def _while(c: Target) -> list[str]:
+def _condition_text(c: Target) -> list[str]:
     """The part of a repr that names the condition of a constraint; empty if the constraint is always active."""
     return [] if c.active is None else [f"while {reprs.function(c.active)}"]
 

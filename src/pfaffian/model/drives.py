@@ -161,7 +161,7 @@ def gear(
     play, turns = not_negative(backlash, f"{what}: backlash") / 2, scalar(ratio, f"{what}: ratio")
     if turns.is_zero():
         raise ModelError(
-            f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; a joint's own spring holds it"
+            f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; to hold it, use the joint's stiffness"
         )
     teeth = Teeth(driven, by, turns, play)
     press = press_of(what, stiffness, exponent, damping)

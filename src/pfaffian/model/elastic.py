@@ -277,7 +277,7 @@ def check_parts(K: ca.SX, what: str) -> None:
         return
     Kr, C = number[:3, :3], number[3:, :3]
     if not K.is_constant() and np.linalg.eigvalsh(Kr)[0] <= EIGENVALUE_ROUNDING * np.abs(Kr).max():
-        raise ModelError(f"{what}: with Parameters in it, its first three rows must resist every translation")
+        raise ModelError(f"{what}: if it contains Parameters, its first three rows must resist every translation")
     remainder = C - C @ np.linalg.pinv(Kr, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ Kr
     if np.abs(remainder).max() > 1e-9 * np.abs(number).max():
         raise ModelError(

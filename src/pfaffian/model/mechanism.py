@@ -458,7 +458,7 @@ def _slices(joints: tuple[Joint | Coordinates, ...], sizes: list[int]) -> dict[s
 
 
 def _find(items: tuple[Any, ...], name: str, what: str, owner: str) -> Any:
-    """The item of this name. Raises ModelError: there is none.   what: its noun.   owner: the mechanism's name"""
+    """The item of this name. Raises ModelError: there is none.   what: noun.   owner: name of the mechanism."""
     for item in items:
         if item.name == name:
             return item

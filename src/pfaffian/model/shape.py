@@ -73,7 +73,7 @@ def shape(
     scale: Any = 1.0, placement: Any = IDENTITY, colour: Any = None, density: Scalar | None = None,
     mass: Scalar | None = None, role: str = "visual",
 ) -> Shape:  # fmt: skip
-    """A solid for `body(..., shape=...)`, which pictures draw; with a density or a mass it adds to the inertia of the body.
+    """A solid for `body(..., shape=...)`, which pictures draw; with a density or a mass it also gives the body inertia.
 
         box       m = rho a b c,                I = m/12 (b^2 + c^2, c^2 + a^2, a^2 + b^2)
         sphere    m = rho 4/3 pi r^3,           I = 2/5 m r^2
