@@ -57,8 +57,8 @@ def joint_friction(
         static: friction at the onset of motion [N or N m]; equal to `sliding` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s, rad/s], 0.01 by default.
         viscous: coefficient of viscous friction [N s/m, N m s], zero by default.
-        smooth: speed below which friction grows with the speed [m/s, rad/s], 0.001 by default; well above it friction is
-            fully developed. An explicit integrator chatters about rest if its step exceeds about 2.7 smooth inertia / static.
+        smooth: speed below which friction grows with the speed [m/s, rad/s], 0.001 by default; friction is complete well
+            above it. An explicit integrator chatters about rest if its step exceeds about 2.7 smooth inertia / static.
     Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction.
 
     Example:
