@@ -1,16 +1,16 @@
-"""What constraints do to motions and forces: projectors, multipliers, control forces.
+"""Tools for constraints: projectors, multipliers, control forces, and special kinds of constraints.
 
-projector, coupling, length_metric                            motion along the constraints, and force across them
-minimum_norm_multipliers, unique_multipliers                  forces of redundant rows
-control_force, realisability                                  whether chosen forces can hold chosen motions, and which forces
-quasi_velocity, reduced_quasi_velocity, FACTORS               velocities in which kinetic energy is |y|^2 / 2
-normalise                                                     coordinates corrected to satisfy their own definitions
+projector, coupling, length_metric                            motions that constraints allow, and the forces of constraints
+minimum_norm_multipliers, unique_multipliers                  multipliers where rows are redundant
+control_force, realisability                                  forces of servo constraints, and whether they suffice
+quasi_velocity, reduced_quasi_velocity, FACTORS               velocities y with kinetic energy |y|^2 / 2
+normalise                                                     coordinates put onto their conditions, such as unit length
 acceleration_constraint                                       a constraint on accelerations
-active_while                                                  a constraint that comes and goes
-stabilised                                                    constraints that a run draws back to, at a rate
+active_while                                                  a constraint that is active while a condition holds
+stabilised                                                    constraints whose residual decays at a given rate
 transport_basis                                               a smooth basis of the null space along a motion
-complete_acceleration                                         accelerations of which some components are given
-singularities                                                 how near a parallel machine is to its singular configurations
+complete_acceleration                                         the other components of an acceleration given in part
+singularities                                                 singularity measures of a closed machine
 """
 
 from pfaffian.dynamics.controlforce import control_force as control_force

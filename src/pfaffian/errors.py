@@ -1,4 +1,7 @@
-"""The errors and warnings that a caller can act on. Each message names the element at fault and the way out."""
+"""The errors and warnings of the library, and helpers for their messages.
+
+Each message names the element at fault, what is wrong and the way out.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-LONGEST = 80
-"""Characters of a caller's value that a message repeats."""
+VALUE_LENGTH = 80
+"""Largest number of characters of a user's value that a message repeats."""
 
-LISTED = 12
-"""Names that a message lists."""
+LISTED_NAMES = 12
+"""Largest number of names that a message lists."""
 
-MESSAGE = 4000
-"""Characters of a message, whatever it repeats of the caller's names."""
+MESSAGE_LENGTH = 4000
+"""Largest number of characters of a message, however long the user's names in it are."""
 
 
 class PfaffianError(Exception):
-    """The root of all errors that the library raises on purpose; catching it catches them all.
+    """The base class of all errors that the library raises on purpose.
 
-    A message has at most 4000 characters, whatever it repeats of the caller's names.
+    A message has at most 4000 characters, however long the user's names in it are.
 
     Example:
         >>> import pfaffian as pf
@@ -41,9 +44,9 @@ class PfaffianError(Exception):
 
 
 class ModelError(PfaffianError, ValueError):
-    """A mechanism, file, array or setting is wrong: the message names the element, what is wrong with it and what to do.
+    """An error in a mechanism, file, array or setting. The message names the element, what is wrong and what to do.
 
-    It is a ValueError too.
+    It is also a ValueError.
 
     Example:
         >>> import pfaffian as pf
@@ -54,9 +57,9 @@ class ModelError(PfaffianError, ValueError):
 
 
 class RunError(PfaffianError, RuntimeError):
-    """A computation cannot go on: the message says when, where and why.
+    """An error that stops a computation. The message gives the time, the place and the reason.
 
-    It is a RuntimeError too.
+    It is also a RuntimeError.
 
     Example:
         >>> import pfaffian as pf
@@ -72,9 +75,9 @@ class RunError(PfaffianError, RuntimeError):
 
 
 class BuildError(PfaffianError, RuntimeError):
-    """The equations cannot be traced, printed as C or compiled; the message says why.
+    """An error while equations are traced, printed as C or compiled. The message gives the reason.
 
-    It is a RuntimeError too. Where a compiler fails, the message also says where its C source is.
+    It is also a RuntimeError. Where a compiler fails, the message also names the file with its C source.
 
     Example:
         >>> import pfaffian as pf
@@ -89,11 +92,13 @@ class BuildError(PfaffianError, RuntimeError):
 
 
 class MiscompiledError(BuildError):
-    """A compiler's object that does not compute what the interpreter does."""
+    """An error in compiled code: its results differ from those of the interpreter."""
 
 
 class ModelWarning(UserWarning):
-    """A file is read, but something in it is changed, ignored or looks wrong: the message says what, and the way out.
+    """A warning about a file that is read although something in it is changed, ignored or probably wrong.
+
+    The message names this part of the file and the way out.
 
     Example:
         >>> import warnings
@@ -110,7 +115,7 @@ class ModelWarning(UserWarning):
 
 
 class RunWarning(UserWarning):
-    """A run has a result, but not all that was requested: the message says which runs stopped or left a limit, and why.
+    """A warning about a run whose result is incomplete or exceeds limits. The message names the runs and the reason.
 
     Example:
         >>> import warnings
@@ -129,7 +134,7 @@ _COLLECTED: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """Within it, warnings of this thread are collected instead of given."""
+    """A context in which the warnings of this thread are collected in a list instead of being issued."""
     messages: list[str] = []
     token = _COLLECTED.set(messages)
     try:
@@ -139,7 +144,7 @@ def collected() -> Iterator[list[str]]:
 
 
 def notice(message: str, category: type[Warning]) -> None:
-    """Warn at the line that called the library."""
+    """Issue a warning at the line of the user's code that called the library, or collect it within `collected`."""
     if (messages := _COLLECTED.get()) is not None:
         messages.append(bounded(message))
         return
@@ -153,29 +158,32 @@ _LONG_WORD = re.compile(r"\S{200,}")
 
 
 def bounded(message: str) -> str:
-    """The message, shortened to MESSAGE characters: long words first, then the middle. Its end, the way out, is kept."""
-    if len(message) <= MESSAGE:
+    """The message, shortened to MESSAGE_LENGTH characters: first its long words, then its middle.
+
+    The end stays, since it contains the way out.
+    """
+    if len(message) <= MESSAGE_LENGTH:
         return message
     words = _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters) ...{word[0][-20:]}", message)
-    half = MESSAGE // 2 - 4
-    return words if len(words) <= MESSAGE else f"{words[:half]} ... {words[-half:]}"
+    half = MESSAGE_LENGTH // 2 - 4
+    return words if len(words) <= MESSAGE_LENGTH else f"{words[:half]} ... {words[-half:]}"
 
 
 def brief(value: object) -> str:
-    """A caller's value as a message repeats it: short and on one line."""
+    """A user's value as a short text on one line, for messages."""
     if callable(value) and hasattr(value, "__name__"):
         return f"the {type(value).__name__} {value.__name__}"
     words = " ".join(repr(value).split())
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}... ({type(value).__name__})"
+    return words if len(words) <= VALUE_LENGTH else f"{words[:VALUE_LENGTH]}... ({type(value).__name__})"
 
 
 def nearest(name: object, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, and a list."""
-    near = get_close_matches(str(name)[:LONGEST], known, 1)
+    """The end of a message about an unknown name: the most similar known name, if any, and a list of the known names."""
+    near = get_close_matches(str(name)[:VALUE_LENGTH], known, 1)
     return f"{f'did you mean {near[0]!r}? ' if near else ''}there are {listed(known)}"
 
 
-ELSEWHERE = {
+KIND_SYNONYMS = {
     "ball": ("spherical",),
     "cardan": ("universal",),
     "connect": ("coincide", "spherical"),
@@ -196,24 +204,24 @@ ELSEWHERE = {
     "translational": ("prismatic",),
     "weld": ("fixed",),
 }
-"""Words of other libraries for kinds of joints and closures -> the words here, the first that fits."""
+"""Names of joint and closure kinds in other libraries -> names of this library, of which the first known one applies."""
 
 
 def meant_kind(kind: object, known: Sequence[str]) -> str:
-    """The kind that an unknown one probably means, as a question; empty if there is none near."""
-    word = str(kind)[:LONGEST].lower()
-    near = [k for k in ELSEWHERE.get(word, ()) if k in known] or get_close_matches(word, known, 1)
+    """A question that suggests the known kind that was probably meant; empty if no known kind is similar."""
+    word = str(kind)[:VALUE_LENGTH].lower()
+    near = [k for k in KIND_SYNONYMS.get(word, ()) if k in known] or get_close_matches(word, known, 1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
 def unknown_kind(kind: object, known: Sequence[str]) -> str:
-    """The end of a message about an unknown kind: all of the library's, and the one that is probably meant."""
+    """The end of a message about an unknown kind: a list of the known kinds, and the one that was probably meant."""
     meant = meant_kind(kind, known)
     return f"kind {brief(kind)} is unknown; one of {', '.join(known)}" + (f"; {meant}" if meant else "")
 
 
-def listed(names: Sequence[str], most: int = LISTED) -> str:
-    """The first few names, and how many there are in all."""
+def listed(names: Sequence[str], most: int = LISTED_NAMES) -> str:
+    """The first few names, at most `most`, with their total number if there are more."""
     more = f", ... ({len(names)} in all)" if len(names) > most else ""
     return ", ".join(names[:most]) + more or "none"
 
@@ -225,14 +233,20 @@ def plural(count: int, word: str) -> str:
 
 
 def install(package: str) -> str:
-    """The command that installs an optional package in every shell; extras in brackets would need quotes."""
+    """The command that installs an optional package.
+
+    It works in every shell, unlike a package with extras in brackets, which would need quotes.
+    """
     return f"`pip install {package}`"
 
 
 def optional(module: str, package: str, why: str, otherwise: str = "") -> Any:
-    """The module of an optional package. Raises ModelError: it is not installed, what for it is needed, how to install it.
+    """The module of an optional package. Raises ModelError: the package is not installed.
 
-    why: the subject and verb of the message, "meshes need".   otherwise: another way out, "write .html".
+    module: dotted name of the module.
+    package: name under which pip installs it.
+    why: subject and verb of the message, such as "meshes need".
+    otherwise: another way out, such as "write .html"; none by default.
     """
     try:
         import_module(module.partition(".")[0])

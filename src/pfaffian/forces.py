@@ -1,16 +1,16 @@
-"""Ready-made forces between bodies, in joints, and of the fluid around them.
+"""Ready-made forces between bodies, within joints, and of a fluid on bodies.
 
 Springs, friction, drag and propellers go into `pf.mechanism(..., forces=[...])`, thrusters and transmissions into its
-actuators. Simple forces are `pf.spring`, `pf.actuator` and `pf.wrench`.
+actuators. The simplest forces are directly in `pf`: `pf.spring`, `pf.actuator` and `pf.wrench`.
 
-    potential, dissipation, generalised_force, kinetic_energy                        any function of the motion
-    bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   stiffness and damping of several directions
+    potential, dissipation, generalised_force, kinetic_energy                        any function of the kinematics
+    bushing, pose_spring, pose_damper, pose_inertia, pseudo_matrix                   springs and dampers in six directions
     spring_constellation, point_springs, merged_springs                              springs between points of two bodies
     contact_friction, joint_friction                                                 regularised friction
     transmission                                                                     one input on several joints
-    contact, stop, stops, tyre                                                       surfaces and stops that give way; tyres
-    gear, belt, cable                                                                drives with play, and ropes that let go
-    drag, propeller, thruster, gust                                                  air and water
+    contact, stop, stops, tyre                                                       compliant contacts and joint stops; tyres
+    gear, belt, cable                                                                gears with play, elastic belts, cables
+    drag, propeller, thruster, gust                                                  forces of air and water
 """
 
 from pfaffian.model.constellation import merged_springs as merged_springs

@@ -223,7 +223,7 @@ WRONG = {
     ),
     "a Parameter from elsewhere": (
         lambda: pf.control.matching(PLANAR, [control.pair("b", inertia=pm(pf.Parameter("m", 1.0, "kg")))]),
-        "pair 'b' seen from 'world': inertia uses symbols that are not of the mechanism",
+        "pair 'b' seen from 'world': inertia uses symbols that do not belong to the mechanism",
     ),
     "sampled": (lambda: pf.control.feasibility(pvtol(), control.sampled(["x", "y", "a"]), [0.0]), "known only during a run"),
     "no actuators": (lambda: pf.control.feasibility(PLANAR.with_(actuators=()), UNHELD, [0.0]), "has no actuators"),

@@ -197,7 +197,7 @@ def test_yaml_says_the_same_as_python(package: Path) -> None:
         ("{kind: sphere, radius: 1, size: [1, 1, 1]}", "it has no size"),
         ("{kind: mesh, file: ../../secret.stl}", "is not a file"),
         ("{kind: mesh, file: package://arm/meshes/notes.txt}", "is not a file"),
-        ("{kind: sphere, radius: 1, colour: red}", "colour 'red' is none"),
+        ("{kind: sphere, radius: 1, colour: red}", "colour 'red' is invalid"),
         ("{kind: sphere, radius: 1, paint: red}", "'paint' is unknown"),
     ],
 )

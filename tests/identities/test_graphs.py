@@ -263,7 +263,7 @@ WRONG = {
     "K of the wrong size": (lambda: made(lambda q: ca.vertcat(1, 1)), r"coordinates 'x': K must give \(1, 1\)"),
     "K off phi": (
         lambda: made(lambda q: ca.vertcat(1, 0), lambda q: ca.sumsqr(q) - 1, ("c", "s"), start=[0.6, 0.8]),
-        "K leads off phi = 0",
+        "K does not keep phi = 0",
     ),
     "too few velocities": (
         lambda: made(lambda q: ca.vertcat(1, 0), None, ("c", "s")),

@@ -94,7 +94,7 @@ WRONG = {
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "arm", "world")]), r"'j': the world cannot be a child"),
     "two joints to a body": (
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "world", "hand")]), r"'j': body 'hand' has a joint already"),
-    "parents after children": (lambda: made(joints=JOINTS[::-1]), r"'ball': its parent 'arm' comes later or hangs in a cycle"),
+    "parents after children": (lambda: made(joints=JOINTS[::-1]), r"'ball': its parent 'arm' comes later or is in a cycle"),
     "body without joint": (lambda: made(joints=JOINTS[:1]), r"body 'hand' has no joint or edge that leads to it; use kind"),
     "no mass": (
         lambda: made(bodies=[BODIES[0], pf.body("hand")]), r"joint 'ball' moves no mass at all; give 'hand' a mass"),

@@ -55,7 +55,7 @@ REFUSED = {
     "spring of nothing": (lambda: joint("fixed", stiffness=1.0), r"joint 'j': stiffness: a fixed joint takes none"),
     "coupled orientation": (
         lambda: joint("free", stiffness=np.eye(6) + np.eye(6, k=3) + np.eye(6, k=-3)),
-        r"does not couple translations to an orientation"),
+        r"cannot couple translations to an orientation"),
     "rest of another size": (lambda: joint(rest=0.1), r"rest: a sequence of 3 numbers is needed"),
     "rest without direction": (lambda: joint("spherical", rest=(0, 0, 0, 0)), r"rest: the quaternion must be numbers, not all"),
     "one pair for three": (lambda: joint(limits=(-1, 1)), r"limits: a pair \(low, high\) for each of x, y, angle is needed"),
@@ -63,7 +63,7 @@ REFUSED = {
     "wrong way round": (lambda: joint(limits=[(0, 1), (1, 0), (0, 1)]), r"limits of y \(1.0, 0.0\) are the wrong way round"),
     "no such velocity": (lambda: joint(distribution=["vx", "wy"]), r"a planar joint has no velocity 'wy'"),
     "all velocities": (lambda: joint(distribution=np.eye(3)), r"\(3, 1 to 2\) is needed, got \(3, 3\)"),
-    "wrong rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combine the 3 velocities vx, vy, wz and are fewer"),
+    "wrong rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combines the 3 velocities vx, vy, wz"),
     "distribution of one": (lambda: joint("revolute", distribution=[[1]]), r"a revolute joint takes no distribution"),
     "distribution of two": (lambda: joint("universal", distribution=["about_x"]), r"a universal joint takes no distribution"),
     "dependent columns": (

@@ -58,9 +58,9 @@ def test_a_driven_free_joint_does_not_give_way_to_a_closure():
     [
         ({}, "gears must be a dict of joint -> gear"),
         ([("turn", 1.0)], "gears must be a dict"),
-        ({3: 1.0}, "a joint, or (joint, number of its velocity), is needed, got 3"),
-        ({("base", "x"): 1.0}, "a joint, or (joint, number"),
-        ({("base", True): 1.0}, "a joint, or (joint, number"),
+        ({3: 1.0}, "each key must be a joint or (joint, number of its velocity), got 3"),
+        ({("base", "x"): 1.0}, "a joint or (joint, number"),
+        ({("base", True): 1.0}, "a joint or (joint, number"),
         ({"turn": "much"}, "gear of 'turn': 'much' is not a number"),
         ({"turn": 1.0, "lift": 1.0}, "there is no joint 'lift'"),
         ({("base", 6): 1.0}, "joint 'base' has 6 velocities, none numbered 6"),

@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "contact too hard at first touch": (lambda: touch(exponent=0.5), r"'foot': exponent must be 1 or more, got 0\.5"),
     "contact that drives": (lambda: touch(damping=-1), r"force 'foot': damping -1 is below zero"),
     "friction that drives": (lambda: touch(friction=-0.1), r"force 'foot': sliding friction -0\.1 is below zero"),
-    "friction less at rest": (lambda: touch(friction=0.5, static=0.3), r"'foot': static friction is less than the sliding one"),
+    "friction less at rest": (lambda: touch(friction=0.5, static=0.3), r"'foot': static friction is less than"),
     "friction without creep": (lambda: touch(friction=0.5, creep=0.0), r"'foot': creep 0 must be above zero"),
     "no speed of Stribeck": (lambda: touch(friction=0.5, static=0.6, stribeck=0.0), r"'foot': stribeck 0 must be above zero"),
     "contact of nobody": (
@@ -115,9 +115,9 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: touch(shape_a="ball"),
         r"'foot': shape_a must be a shape\(...\) or a point \(3,\), got 'ball'"),
     "contact of two numbers": (lambda: touch(shape_a=(0, 0)), r"'foot': shape_a, a point: 3 numbers are needed, got 2"),
-    "planes that touch": (lambda: touch(shape_a=pf.pose()), r"'foot': shape_a is a plane; planes go into shape_b"),
+    "planes that touch": (lambda: touch(shape_a=pf.pose()), r"'foot': shape_a is a plane; a plane must be shape_b"),
     "a mesh that touches": (
-        lambda: touch(shape_a=pf.shape("mesh", file="a.stl")), r"a mesh cannot touch; a point, sphere, capsule or box can"),
+        lambda: touch(shape_a=pf.shape("mesh", file="a.stl")), r"a mesh cannot touch; use a point, sphere, capsule or box"),
     "a ball without radius": (lambda: pf.shape("sphere"), r"shape 'sphere': it needs radius"),
     "a ball of no size": (lambda: pf.shape("sphere", radius=0.0), r"shape 'sphere': radius 0 must be above zero"),
     "two contacts of one name": (
@@ -139,7 +139,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "tyre of nobody": (lambda: made(rubber("wheel")), r"force 'tyre': there is no body 'wheel'; there are arm, hand, world"),
     # stops
     "stop nowhere": (lambda: end(), r"force 'end': low or high is needed, or both"),
-    "stop the wrong way round": (lambda: end(1.0, -1.0), r"force 'end': low must be below high; they are -2 apart"),
+    "stop the wrong way round": (lambda: end(1.0, -1.0), r"force 'end': low must be below high; high - low is -2"),
     "stop at NaN": (lambda: end(nan, 1.0), r"force 'end': low: nan is not a finite number"),
     "stop of no joint": (lambda: made(end(-1, 1, joint="elbow")), r"there is no joint 'elbow'; there are turn, wrist"),
     "stop of another coordinate": (
@@ -253,7 +253,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     # closures and wheels
     "rod of no length": (
         lambda: pf.closure("rod", "distance", "arm", "hand", length=0.0),
-        r"constraint 'rod': length must not be zero; a spherical closure has none"),
+        r"constraint 'rod': length must not be zero; use a spherical closure instead"),
     "rod of negative length": (
         lambda: pf.closure("rod", "distance", "arm", "hand", length=-1.0), r"constraint 'rod': length -1 is below zero"),
     "loop to nobody": (

@@ -165,8 +165,8 @@ def test_rounding_is_within() -> None:
     [
         (lambda: pf.joint("j", "spherical", "world", "a", limits=(-1, 1)), "joint 'j': a spherical joint takes no limits"),
         (lambda: pf.joint("j", "revolute", "world", "a", effort=-1), "joint 'j': effort -1 must be zero or positive"),
-        (lambda: cart(effort=2.0, motor=(3, 5)), r"actuator 'push': limits \(3.0, 5.0\) leave nothing of its joint's effort 2"),
-        (lambda: cart(effort=2.0, motor=(-5, -3)), "leave nothing"),
+        (lambda: cart(effort=2.0, motor=(3, 5)), r"actuator 'push': limits \(3.0, 5.0\) lie outside its joint's effort 2"),
+        (lambda: cart(effort=2.0, motor=(-5, -3)), "lie outside"),
     ],
 )
 def test_limits_that_cannot_be(make, message: str) -> None:

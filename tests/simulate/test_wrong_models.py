@@ -38,7 +38,7 @@ def test_parameters_that_no_body_can_have():
 
 @pytest.mark.parametrize("what", ["constraints", "forces", "actuators"])
 def test_a_part_that_is_none(what):
-    with pytest.raises(pf.ModelError, match=f"{what}: 'thing' is not one; make it by"):
+    with pytest.raises(pf.ModelError, match=f"{what}: 'thing' does not belong here; make each item by"):
         pf.mechanism("pendulum", [BOB], [PIVOT], **{what: ["thing"]})
 
 

@@ -1,1 +1,1 @@
-"""What the machine is: frozen, validated data; no equations of motion."""
+"""The description of a mechanism as frozen, validated data, without equations of motion."""

@@ -1,4 +1,4 @@
-"""Bodies: mass, mass centre, inertia."""
+"""Rigid bodies: mass, mass centre, inertia and shapes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ORIGIN = (0, 0, 0)
 
 @data
 class Body:
-    """A rigid body of a mechanism, made by `body`; its frame is that of the joint or edge that leads to it.
+    """A rigid body of a mechanism, made by `body`. The joint or edge that leads to the body places its frame.
 
     name: unique among the bodies.
-    mass: [kg].
+    mass: (1, 1) [kg].
     com: (3, 1) mass centre in the body frame [m].
     inertia: (3, 3) about the mass centre, along the body axes [kg m^2].
-    shapes: what pictures show of it; equations know nothing of them.
+    shapes: solids that pictures draw; the equations do not use them.
 
     Example:
         >>> import pfaffian as pf
@@ -54,20 +54,20 @@ class Body:
 
 
 def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *, pseudo: Any = None, shape: Any = ()) -> Body:
-    """A rigid body, from numbers or parameters; `mechanism` checks whether a body can have them.
+    """A rigid body from numbers or parameters. `mechanism` checks whether its mass and inertia are physically possible.
 
     Args:
         name: unique among the bodies; "world" is the fixed frame.
         mass: [kg], zero by default.
         com: (3,) mass centre in the body frame [m], its origin by default.
-        inertia: about the mass centre [kg m^2], zero by default: one number (isotropic), (3,) principal along the axes,
-            (6,) xx yy zz xy xz yz, or (3, 3).
-        pseudo: (4, 4) pseudo-inertia [[S, h], [h^T, m]] in place of the three, S = sum m x x^T [kg m^2], h = sum m x [kg m],
-            m [kg]. [konz25 (3.91)]
-        shape: what pictures show, one made by `shape` or a list of such, none by default. Those with a density or a mass give
-            the body its mass, mass centre and inertia in place of the arguments above.
-    Raises ModelError: a name that is not text, numbers of the wrong count, a pseudo-inertia or shapes with mass beside the
-    other three, or a pseudo-inertia that is not symmetric or has no mass.
+        inertia: about the mass centre [kg m^2], zero by default: one number (isotropic), (3,) principal moments along the
+            body axes, (6,) xx yy zz xy xz yz, or (3, 3).
+        pseudo: (4, 4) pseudo-inertia [[S, h], [h^T, m]] in place of mass, com and inertia, with S = sum m x x^T [kg m^2],
+            h = sum m x [kg m] and m [kg]. [konz25 (3.91)]
+        shape: solids that pictures draw: one made by `shape`, or a list of them; none by default. Shapes with a density or a
+            mass determine the body's mass, mass centre and inertia, in place of the arguments above.
+    Raises ModelError: a name that is not text, the wrong number of values, a pseudo-inertia or shapes with mass given together
+    with mass, com or inertia, or a pseudo-inertia that is not symmetric or has no mass.
 
     Example:
         >>> import pfaffian as pf
@@ -82,25 +82,26 @@ def body(name: str, mass: Scalar = 0.0, com: Any = ORIGIN, inertia: Any = 0.0, *
         raise ModelError("'world' is the fixed frame; call the body something else")
     what = f"body {name!r}"
     shapes = as_shapes(shape, what) if shape != () else ()
-    weighed = moments(shapes) if shapes else None
-    if weighed is not None:
-        if not _alone(mass, com, inertia) or pseudo is not None:
+    from_shapes = moments(shapes) if shapes else None
+    if from_shapes is not None:
+        if not _are_defaults(mass, com, inertia) or pseudo is not None:
             raise ModelError(f"{what}: its shapes give mass, mass centre and inertia; leave these out, or the shapes' density")
-        return Body(name, *weighed, shapes)
+        return Body(name, *from_shapes, shapes)
     if pseudo is not None:
-        return _of_pseudo(name, _alone(mass, com, inertia), pseudo, shapes)
+        return _body_of_pseudo(name, _are_defaults(mass, com, inertia), pseudo, shapes)
     m, c = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com")
     return Body(name, m, c, tensor(inertia, f"{what}: inertia"), shapes)
 
 
-def _alone(mass: Any, com: Any, inertia: Any) -> bool:
-    """Whether none of the three is given."""
+def _are_defaults(mass: Any, com: Any, inertia: Any) -> bool:
+    """Whether mass, com and inertia all have their default values, as when `body` is called without them."""
     return com is ORIGIN and all(isinstance(x, (int, float)) and x == 0 for x in (mass, inertia))
 
 
-def _of_pseudo(name: str, alone: bool, pseudo: Any, shapes: tuple[Shape, ...]) -> Body:
+def _body_of_pseudo(name: str, defaults: bool, pseudo: Any, shapes: tuple[Shape, ...]) -> Body:
+    """The body with a pseudo-inertia (4, 4).   defaults: whether mass, com and inertia are left at their defaults."""
     what = f"body {name!r}: pseudo"
-    if not alone:
+    if not defaults:
         raise ModelError(f"{what} contains mass, mass centre and inertia; leave these out")
     P = matrix(pseudo, what)
     if P.shape != (4, 4) or not is_symmetric(P):
@@ -113,7 +114,10 @@ def _of_pseudo(name: str, alone: bool, pseudo: Any, shapes: tuple[Shape, ...]) -
 
 
 def tensor(value: Any, what: str) -> ca.SX:
-    """(3, 3) symmetric from one number (isotropic), (3,) principal, (6,) xx yy zz xy xz yz or (3, 3); `what` names it."""
+    """A symmetric (3, 3) tensor from one number (isotropic), (3,) principal moments, (6,) xx yy zz xy xz yz or (3, 3).
+
+    what: the label of the value in error messages.
+    """
     I = matrix(value, what)
     if I.shape == (1, 3) or I.shape == (1, 6):
         I = I.T

@@ -1,4 +1,4 @@
-"""Calls of the caller's functions: all are made here, so that an error in one names the element that it belongs to."""
+"""All calls of user functions, so that an error raised in one names the element to which the function belongs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ HINTS = {
     "has no callable": "NumPy cannot work on this expression: use CasADi's functions, ca.vertcat for np.array",
     "overloaded function": "CasADi's functions take expressions and numbers: ca.vertcat(a, b) makes a column",
 }
-"""Part of an error's message -> the way out."""
+"""A part of an error message -> advice on how to avoid the error."""
 
 
-_FOREIGN = re.compile(r"^[^ ]*\.[ch]pp:[0-9]+: ")
-"""Place in CasADi's own source, with which its messages begin."""
-_THEIRS = re.compile(r"[/\\](casadi|numpy)[/\\]")
-"""Files of CasADi and NumPy, which a caller does not know."""
+_CASADI_LOCATION = re.compile(r"^[^ ]*\.[ch]pp:[0-9]+: ")
+"""File and line of CasADi's source code, with which its error messages begin."""
+_LIBRARY_FILE = re.compile(r"[/\\](casadi|numpy)[/\\]")
+"""Path of a file of CasADi or NumPy. A traceback skips these files and names the user's own line."""
 
 
 def ask(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
-    """Call function(*arguments). Raises ModelError: any error in it, with its owner `what`, its line and the way out."""
+    """Call function(*arguments) of the user.
+
+    what: the label of the element to which the function belongs.
+    Raises ModelError: any error inside the function, with this label, the line of the error and the way out.
+    """
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"\s*casadi: a numpy function was called", FutureWarning)
@@ -41,11 +45,11 @@ def ask(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
     except PfaffianError as error:
         raise ModelError(f"{what}: {error}") from error
     except Exception as error:
-        frames = [f for f in extract_tb(error.__traceback__)[1:] if not _THEIRS.search(f.filename)]
+        frames = [f for f in extract_tb(error.__traceback__)[1:] if not _LIBRARY_FILE.search(f.filename)]
         if not frames and isinstance(error, TypeError):
             raise ModelError(f"{what}: a function of {len(arguments)} argument(s) is needed: {error}") from error
         where = f" in {_file(frames[-1].filename)} line {frames[-1].lineno}" if frames else ""
-        words = _FOREIGN.sub("", " ".join(str(error).split()))[:200]
+        words = _CASADI_LOCATION.sub("", " ".join(str(error).split()))[:200]
         way = next(
             (way for sign, way in HINTS.items() if sign in str(error)), f"its function raised {type(error).__name__}: {words}"
         )
@@ -53,14 +57,16 @@ def ask(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
 
 
 def _file(path: str) -> str:
-    """Last part of a path: messages contain no folders."""
+    """The file name of a path, since messages do not show folders."""
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def ask_column(function: Callable[..., Any], what: str, k: Any) -> ca.SX:
-    """function(k) as a dense column (n, 1), k a Kinematics or Terms; lists and numbers count as columns.
+    """The value function(k) as a dense column (n, 1). The function may return a column, a list or a number.
 
-    Raises ModelError: as `ask`; the value is not a column of numbers, or contains symbols that the mechanism lacks.
+    k: Kinematics or Terms.
+    Raises ModelError: an error inside the function, a value that is not a column of numbers, or symbols in it that do not
+    belong to the mechanism.
     """
     value = ask_value(function, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
@@ -68,9 +74,10 @@ def ask_column(function: Callable[..., Any], what: str, k: Any) -> ca.SX:
 
 
 def ask_rows(function: Callable[..., Any], what: str, k: Any) -> tuple[ca.SX, ca.SX]:
-    """function(k) as Z (m, nv) sparse and z (m, 1), k a Kinematics; lists and numbers count as matrices.
+    """The value function(k) of an acceleration constraint: Z (m, nv), sparse, and z (m, 1). Lists and numbers are accepted.
 
-    Raises ModelError: as `ask`; the value is not such a pair.
+    k: Kinematics.
+    Raises ModelError: an error inside the function, or a value that is not such a pair.
     """
     pair = ask_value(function, what, k)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -87,20 +94,23 @@ def ask_rows(function: Callable[..., Any], what: str, k: Any) -> tuple[ca.SX, ca
 
 
 def ask_value(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
-    """As `ask`, for functions that must return an expression or a number."""
+    """Call function(*arguments) of the user, which must return an expression or a number.
+
+    Raises ModelError: an error inside the function, or a return value of another type, such as None.
+    """
     value = ask(function, what, *arguments)
     if value is None:
         raise ModelError(f"{what}: its function returns nothing; is a return missing?")
     if isinstance(value, ca.MX):
-        raise ModelError(f"{what}: its function returns an MX; expressions here are SX, of the symbols that it receives")
+        raise ModelError(f"{what}: its function returns an MX; return an SX expression of the symbols that it receives")
     if callable(value) and not isinstance(value, ca.SX):
         raise ModelError(f"{what}: its function returns {brief(value)}; call it, or return its value")
     return value
 
 
 def in_symbols(x: ca.SX, what: str, known: Iterable[ca.SX]) -> ca.SX:
-    """x, dense. Raises ModelError: it contains nan, or symbols that are not in `known`."""
-    free = {s.element_hash() for part in known for s in ca.symvar(part)}
-    if any(s.element_hash() not in free for s in ca.symvar(x)):
-        raise ModelError(f"{what} uses symbols that are not of the mechanism; list them as parameters")
+    """The expression x, made dense. Raises ModelError: x contains nan, or symbols that are not in `known`."""
+    allowed = {s.element_hash() for part in known for s in ca.symvar(part)}
+    if any(s.element_hash() not in allowed for s in ca.symvar(x)):
+        raise ModelError(f"{what} uses symbols that do not belong to the mechanism; list them as parameters")
     return ca.densify(sx_named(x, what))

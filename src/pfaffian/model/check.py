@@ -1,4 +1,4 @@
-"""Checks of a mechanism: names, tree, references, parameters, masses. Each error names the element and the way out."""
+"""Checks of a mechanism: names, tree, references, parameters and masses. Each error names the element and the way out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def check(m: Mechanism) -> None:
-    """Raise ModelError for the first fault."""
+    """Check a mechanism. Raises ModelError: the first fault found."""
     _check_kinds(m)
     _check_names(m)
     _check_tree(m)
@@ -39,7 +39,7 @@ def check(m: Mechanism) -> None:
 
 
 def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
-    """Every number of the model, with the element that it belongs to."""
+    """Every number of the model, preceded by a label of the element and field to which it belongs."""
     yield "gravity", m.gravity
     targets = tuple(s.target for s in m.servos)
     owners = (
@@ -57,6 +57,7 @@ def numbers(m: Mechanism) -> Iterable[tuple[str, ca.SX]]:
 
 
 def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
+    """The numbers that the value of one field contains."""
     if isinstance(value, ca.SX):
         return (value,)
     if isinstance(value, Pose):
@@ -69,16 +70,20 @@ def _numbers_in(value: Any) -> tuple[ca.SX, ...]:
 
 
 def impossible_bodies(m: Mechanism, p: Any = None) -> dict[str, str]:
-    """Body name -> why no body can have its mass and inertia.   p: (np,) parameters, their defaults if None."""
-    found = {}
+    """Names of the bodies whose mass and inertia are physically impossible -> the reason.
+
+    p: (np,) values of the parameters; their defaults if None.
+    """
+    reasons = {}
     for b in m.bodies:
         reason = is_physical(pseudo(*moments(m.value(b.mass, p).item(), m.value(b.com, p), m.value(b.inertia, p))))
         if reason:
-            found[b.name] = reason
-    return found
+            reasons[b.name] = reason
+    return reasons
 
 
 def _check_kinds(m: Mechanism) -> None:
+    """Raise ModelError for an item in the wrong list, such as a force among the joints."""
     kinds = (
         ("bodies", Body, "body(...)"),
         ("joints", Joint, "joint(...) or edge(...)"),
@@ -101,18 +106,20 @@ def _check_kinds(m: Mechanism) -> None:
         for item in getattr(m, what):
             if not isinstance(item, kind):
                 home = next((name for name, other, _ in kinds if isinstance(item, other)), None)
-                belongs = f"; this one belongs in {home}=[...]" if home else ""
+                belongs = f"; this item belongs in {home}=[...]" if home else ""
                 if isinstance(item, (tuple, list)) and all(isinstance(x, kind) for x in item):
-                    belongs = f"; a star unpacks several, {what}=[*...]"
-                raise ModelError(f"{what}: {brief(item)} is not one; make it by {maker}{belongs}")
+                    belongs = f"; unpack it with a star, {what}=[*...]"
+                raise ModelError(f"{what}: {brief(item)} does not belong here; make each item by {maker}{belongs}")
 
 
 def _check_name(name: Any, what: str) -> None:
+    """Raise ModelError for a name that is not text, empty, too long or not printable."""
     if not isinstance(name, str) or not name or len(name) > 128 or not name.isprintable():
         raise ModelError(f"{what}: {name!r} is not a name; use 1 to 128 printable characters")
 
 
 def _check_names(m: Mechanism) -> None:
+    """Raise ModelError for an invalid name, a name used twice, or a mechanism without velocities."""
     _check_name(m.name, "mechanism")
     for what in ("bodies", "owners", "constraints", "forces", "actuators", "parameters"):
         names = [item.name for item in getattr(m, what)]
@@ -127,6 +134,7 @@ def _check_names(m: Mechanism) -> None:
 
 
 def _check_tree(m: Mechanism) -> None:
+    """Raise ModelError unless the joints form a tree from the world, parents first, that reaches every body once."""
     known, placed = {b.name for b in m.bodies}, {WORLD}
     for j in m.joints:
         for body in (j.parent, j.child):
@@ -137,17 +145,19 @@ def _check_tree(m: Mechanism) -> None:
         if j.child in placed:
             raise ModelError(f"joint {j.name!r}: body {j.child!r} has a joint already; close the loop with a constraint")
         if j.parent not in placed:
-            raise ModelError(f"joint {j.name!r}: its parent {j.parent!r} comes later or hangs in a cycle; write parents first")
+            raise ModelError(f"joint {j.name!r}: its parent {j.parent!r} comes later or is in a cycle; write parents first")
         placed.add(j.child)
-    for lost in known - placed:
-        raise ModelError(f"body {lost!r} has no joint or edge that leads to it; use kind 'free' if it floats")
+    for unreached in known - placed:
+        raise ModelError(f"body {unreached!r} has no joint or edge that leads to it; use kind 'free' if it floats")
 
 
 def _check_mimics(m: Mechanism) -> None:
+    """Raise ModelError for a joint that follows an unknown joint, one of several coordinates, or indirectly itself."""
     joints = {j.name: j for j in m.joints}
     checked: set[str] = set()
 
     def follow(j: Joint, before: tuple[str, ...]) -> None:
+        """Check the joints that j follows, directly or not.   before: names of the joints that follow j."""
         if j.mimic is None or j.name in checked:
             return
         for n in j.mimic.joints:
@@ -166,6 +176,7 @@ def _check_mimics(m: Mechanism) -> None:
 
 
 def _check_distributions(m: Mechanism) -> None:
+    """Raise ModelError for a distribution whose columns are linearly dependent."""
     for j in m.joints:
         B = None if j.distribution is None else m.value(j.distribution)
         if B is not None and np.linalg.matrix_rank(B, tol=1e-9 * np.abs(B).max(initial=0.0)) < B.shape[1]:
@@ -173,6 +184,7 @@ def _check_distributions(m: Mechanism) -> None:
 
 
 def _check_references(m: Mechanism) -> None:
+    """Raise ModelError where a constraint, force or actuator names a missing body, joint or input, or has wrong limits."""
     bodies, owners = {b.name for b in m.bodies} | {WORLD}, {j.name: j for j in m.owners}
     for c in m.constraints:
         if isinstance(c, Servo) and not callable(c.directions):
@@ -203,24 +215,24 @@ def _check_references(m: Mechanism) -> None:
             raise ModelError(f"actuator {a.name!r}: limits {a.limits} are the wrong way round")
         effort = owner.effort if isinstance(owner, Joint) and not several else np.inf
         if not (a.limits[0] <= effort and -effort <= a.limits[1]):
-            raise ModelError(f"actuator {a.name!r}: limits {a.limits} leave nothing of its joint's effort {effort:g}")
+            raise ModelError(f"actuator {a.name!r}: limits {a.limits} lie outside its joint's effort {effort:g}")
 
 
 def _check_driven(name: str, joint: str, component: int, owners: Mapping[str, Joint | Coordinates]) -> Joint | Coordinates:
-    """The joint or coordinates that an actuator acts on. Raises ModelError: it has no such velocity."""
+    """The joint or coordinates on which an actuator acts. Raises ModelError: they do not exist or lack this velocity."""
     if joint not in owners:
         raise ModelError(f"actuator {name!r}: there is no joint {joint!r}; {nearest(joint, list(owners))}")
     owner = owners[joint]
     if isinstance(owner, Joint) and owner.mimic:
-        led = ", ".join(owner.mimic.joints)
-        raise ModelError(f"actuator {name!r}: joint {joint!r} follows {led}; drive that, with gear times the ratio")
+        followed = ", ".join(owner.mimic.joints)
+        raise ModelError(f"actuator {name!r}: joint {joint!r} follows {followed}; drive that, with gear times the ratio")
     if not 0 <= component < owner.nv:
         raise ModelError(f"actuator {name!r}: joint {joint!r} has {owner.nv} velocities, none numbered {component}")
     return owner
 
 
 def _ends(f: Force) -> tuple[str, ...]:
-    """The bodies that a force acts on, as far as it names them."""
+    """The bodies on which a force acts, as far as the force names them; empty for a function of the kinematics."""
     if isinstance(f, Spring):
         return f.body_a, f.body_b
     if isinstance(f, Wrench):
@@ -229,7 +241,7 @@ def _ends(f: Force) -> tuple[str, ...]:
 
 
 def _joints(f: Force) -> tuple[str, ...]:
-    """The joints or coordinates that a force names."""
+    """The joints or coordinates that a force names; empty if it names none."""
     if isinstance(f, GeneralisedForce):
         return () if f.joint is None else (f.joint,)
     law = f.value if isinstance(f, Wrench) else () if isinstance(f, Spring) else f.function
@@ -237,12 +249,14 @@ def _joints(f: Force) -> tuple[str, ...]:
 
 
 def _check_bodies(what: str, names: tuple[str, ...], bodies: set[str]) -> None:
+    """Raise ModelError for a name that is not among the bodies.   what: the label of the element that names them."""
     for n in names:
         if n not in bodies:
             raise ModelError(f"{what}: there is no body {n!r}; {nearest(n, sorted(bodies))}")
 
 
 def _check_parameters(m: Mechanism) -> None:
+    """Raise ModelError for a number with an unlisted Parameter, or one that is not finite at the default values."""
     known = {p.symbol.element_hash() for p in m.parameters}
     for what, x in numbers(m):
         if x.is_constant():
@@ -256,6 +270,7 @@ def _check_parameters(m: Mechanism) -> None:
 
 
 def _check_coordinates(m: Mechanism) -> None:
+    """Raise ModelError for coordinates whose K does not fit phi, or for a wrong number of chosen velocities."""
     for c in m.coordinates:
         check_coordinates(c, m.parameters)
     if m.velocities and len(m.velocities.names) != m.nv:
@@ -266,11 +281,12 @@ def _check_coordinates(m: Mechanism) -> None:
 
 
 def _check_physics(m: Mechanism) -> None:
+    """Raise ModelError for a body with impossible inertia (unless lenient), or a joint that moves no inertia."""
     if not m.lenient:
         for name, reason in impossible_bodies(m).items():
             raise ModelError(f"body {name!r}: {reason}; correct it, or pass lenient=True to use it as it is")
     if m.kinetic_energies:
-        return  # they may be all the inertia there is; what has none is reported when the equations are made
+        return  # They may supply all the inertia. A motion without inertia is reported when the equations are made.
     moved = Counter({b.name: int(bool(m.value(b.mass).any() or m.value(b.inertia).any())) for b in m.bodies})
     for j in reversed(m.joints):
         moved[j.parent] += moved[j.child]

@@ -1,12 +1,14 @@
-"""Sets of point springs between two bodies as one spring between their poses, and back. [konz25 2.4, (3.61)-(3.72)]
+"""Sets of point springs between two bodies merged into one spring between their poses, and the inverse. [konz25 2.4,
+(3.61)-(3.72)]
 
-Springs k_p of no length between points h_p of body B and p_p of body A have the potential
+Springs of stiffness k_p and zero free length between points h_p of body B and p_p of body A have the potential
 
     V = sum k_p |r + R h_p - p_p|^2 / 2 = tr((G - G_R) K' (G - G_R)^T) / 2 + V0,   K' = [[Wed(Pi), k h], [k h^T, k]],
 
-G = (R, r) being the pose of B in A: 6 numbers for the pose at rest G_R, 10 for K' and 1 for V0, whatever the number of springs.
-With k = sum k_p, the centres h of the h_p and p of the p_p, and P_s = sum k_p (h_p - h) (p_p - p)^T, the special polar
-decomposition P_s^T = R_R Wed(Pi_s) gives R_R and Pi_s = Pi - k hat(h) hat(h)^T, and r_R = p - R_R h.
+with G = (R, r) the pose of B in A. Whatever the number of springs, V has 6 numbers for the pose at rest G_R, 10 for K' and 1
+for V0. Let k = sum k_p, let h and p be the stiffness-weighted centres of the h_p and of the p_p, and P_s = sum k_p (h_p - h)
+(p_p - p)^T. The special polar decomposition P_s^T = R_R Wed(Pi_s) gives R_R and Pi_s = Pi - k hat(h) hat(h)^T, and r_R = p -
+R_R h.
 """
 
 from __future__ import annotations
@@ -26,17 +28,17 @@ from pfaffian.model.pose import Pose, as_pose, pose
 from pfaffian.model.rotations import special_polar
 
 TETRAHEDRON = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
-"""Four points with their centre at zero and an isotropic second moment, 4 times the unit matrix."""
+"""Four points whose centre is zero and whose second moment is isotropic: 4 times the unit matrix."""
 
 ROUNDING = 1e-12
-"""Relative error that rounding may cause in a stiffness or an energy."""
+"""Relative error of a stiffness or an energy that counts as rounding."""
 
 
 class PointSprings(NamedTuple):
-    """Springs of no length between points of two bodies, made by `point_springs`.
+    """Springs of zero free length between points of two bodies, made by `point_springs`.
 
-    stiffness: (n,) of each [N/m].
-    points_a, points_b: (n, 3) their ends on the two bodies, in the frame of each [m].
+    stiffness: (n,) of each spring [N/m].
+    points_a, points_b: (n, 3) ends of the springs on the two bodies, each in the frame of its body [m].
     """
 
     stiffness: np.ndarray
@@ -46,12 +48,14 @@ class PointSprings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Constellation:
-    """A set of springs between two bodies as one: V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0, G the pose of body_b in body_a.
+    """A set of springs between two bodies as one spring between their poses.
 
-    rest: G_R, where V is least; of several poses the one with the smallest angle.
-    energy: V0 [J], the least V.
+    Its potential is V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0, with G the pose of body_b in body_a.
+
+    rest: G_R, the pose of least energy; if there are several, the one with the smallest rotation angle.
+    energy: V0 [J], the least value of V.
     stiffness: K' (4, 4) in body_b's frame, as `pose_spring` takes it; se3.Vee(K') is the Hessian of V at rest.
-    strict: whether no other pose has this energy: the eigenvalues of `moments` are above zero.
+    strict: whether no other pose has the least energy, which holds if all eigenvalues of `moments` are above zero.
     """
 
     rest: Pose
@@ -66,7 +70,7 @@ class Constellation:
 
     @property
     def centre(self) -> np.ndarray:
-        """(3,) h, in body_b [m]: at rest a force through it turns nothing."""
+        """(3,) h in body_b [m]: the point through which a force at rest causes no rotation."""
         return self.stiffness[:3, 3] / self.weight
 
     @property
@@ -81,23 +85,23 @@ class Constellation:
 
 
 def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Constellation:
-    """The pose at rest, stiffness K' and least energy of springs of no length between two bodies. [konz25 (3.61)-(3.72)]
+    """The pose at rest, stiffness K' and least energy of springs of zero free length between two bodies. [konz25 (3.61)-(3.72)]
 
-    V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 is exact for all poses G of body_b in body_a; V0 is the least energy of all poses.
+    V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 is exact for all poses G of body_b in body_a. V0 is its least value.
 
     Args:
         stiffness: (n,) of each spring, not below zero [N/m].
-        points_a, points_b: (n, 3) its ends on body_a and on body_b, in the frame of each [m].
+        points_a, points_b: (n, 3) ends of the springs on body_a and on body_b, each in the frame of its body [m].
     Returns:
         rest (G_R), stiffness (K', (4, 4) in body_b's frame, as `pose_spring` takes it), energy (V0 [J]), strict (whether no
-        other pose has this energy), weight [N/m], centre (3,) [m] and moments (3, 3) [N m].
-    Raises ModelError: numbers of the wrong count, a stiffness below zero, no stiffness at all.
+        other pose has the least energy), weight [N/m], centre (3,) [m] and moments (3, 3) [N m].
+    Raises ModelError: the wrong number of values, a stiffness below zero, or a total stiffness of zero.
 
     Example:
         >>> import pfaffian as pf
         >>> corners = [(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]
-        >>> found = pf.forces.spring_constellation([100, 100, 100, 100], corners, [(0, 0, 0)] * 4)
-        >>> round(found.weight, 6), round(found.energy, 6)  # at rest each spring is 1 m long: 4 * 100 / 2
+        >>> merged = pf.forces.spring_constellation([100, 100, 100, 100], corners, [(0, 0, 0)] * 4)
+        >>> round(merged.weight, 6), round(merged.energy, 6)  # at rest each spring is 1 m long: 4 * 100 / 2
         (400.0, 200.0)
     """
     k, p, h = floats(stiffness, "stiffness"), floats(points_a, "points_a"), floats(points_b, "points_b")
@@ -107,7 +111,7 @@ def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Conste
         raise ModelError(f"springs: the stiffness of number {int(np.argmax(k < 0))} is below zero: {k.min():.6g} N/m")
     total = k.sum()
     if not total > 0:
-        raise ModelError("springs: their total stiffness is zero, so that every pose is at rest; at least one must pull")
+        raise ModelError("springs: their total stiffness is zero, so that every pose is at rest; one must be above zero")
     p_s, h_s = k @ p / total, k @ h / total
     R, Pi_s, unique = special_polar((p - p_s).T @ (k[:, None] * (h - h_s)))
     second = np.trace(Pi_s) / 2 * np.eye(3) - Pi_s + total * np.outer(h_s, h_s)
@@ -118,18 +122,19 @@ def spring_constellation(stiffness: Any, points_a: Any, points_b: Any) -> Conste
 
 
 def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = None) -> PointSprings:
-    """Four springs of equal stiffness that have a given K', pose at rest and least energy: `spring_constellation` backwards.
+    """Four springs of equal stiffness with a given K', pose at rest and least energy: the inverse of `spring_constellation`.
 
-    A K' that is positive semidefinite needs no energy at rest, where the ends of each spring then meet. With its centre at the
-    origin, a K' with a negative eigenvalue s needs at least -2 s.
+    If K' is positive semidefinite, the energy at rest can be zero: the two ends of each spring then coincide. If K' has its
+    centre at the origin and a negative eigenvalue s, the energy at rest is at least -2 s.
 
     Args:
         stiffness: K' (4, 4) numbers, in body_b's frame, with a weight above zero, as `pose_spring` takes it.
         rest: G_R, the pose of body_b in body_a; identity by default.
-        energy: V0 [J] at rest, the least possible if None.
+        energy: V0, the energy at rest [J]; the least possible if None.
     Returns:
         stiffness (4,) [N/m], points_a and points_b (4, 3) [m], as `spring_constellation` takes them.
-    Raises ModelError: a K' that no springs have, with the lowest eigenvalue of Vee(K'); an energy below the least possible.
+    Raises ModelError: a K' that no set of springs has (the message gives the lowest eigenvalue of Vee(K')), or an energy below
+    the least possible.
 
     Example:
         >>> import numpy as np
@@ -164,15 +169,16 @@ def point_springs(stiffness: Any, rest: Any = (0, 0, 0), energy: float | None = 
 
 
 def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
-    """One pose spring in place of springs of no length between two bodies: the same forces at a fraction of the operations.
+    """One pose spring in place of springs of zero free length between two bodies: the same forces in fewer operations.
 
-    Its potential is smaller by the energy that the springs have at rest.
+    Its potential is lower than theirs by their energy at rest.
 
     Args:
         name: unique among the forces.
-        springs: made by `spring`, all between the same two bodies, with rest 0, damping 0 and numbers for the rest.
+        springs: made by `spring`, all between the same two bodies, with free length 0 and damping 0, and with numbers (not
+            Parameters) for stiffness and points.
     Returns: a potential, for forces=[...].
-    Raises ModelError: which spring is none of these.
+    Raises ModelError: a spring that does not qualify; the message names it.
 
     Example:
         >>> import pfaffian as pf
@@ -183,29 +189,30 @@ def merged_springs(name: str, springs: Iterable[Spring]) -> Potential:
         array([-2.])
     """
     what = f"force {name!r}"
-    given = list(springs) if several(springs) else []
-    if not given or not all(isinstance(s, Spring) for s in given):
+    members = list(springs) if several(springs) else []
+    if not members or not all(isinstance(s, Spring) for s in members):
         raise ModelError(f"{what}: a list of spring(...) is needed, got {brief(springs)}")
-    ends = (given[0].body_a, given[0].body_b)
+    ends = (members[0].body_a, members[0].body_b)
     rows = []
-    for s in given:
+    for s in members:
         if {s.body_a, s.body_b} != set(ends):
-            raise ModelError(f"{what}: spring {s.name!r} is not between {ends[0]!r} and {ends[1]!r}, as {given[0].name!r} is")
+            raise ModelError(f"{what}: spring {s.name!r} is not between {ends[0]!r} and {ends[1]!r}, as {members[0].name!r} is")
         k, rest, damping, *points = (
             _numbers(x, f"{what}: spring {s.name!r}") for x in (s.stiffness, s.rest, s.damping, s.point_a, s.point_b)
         )
         if rest.any() or damping.any():
-            raise ModelError(f"{what}: spring {s.name!r} has a length at rest or a damping: a pose_spring has neither")
+            raise ModelError(f"{what}: spring {s.name!r} has a length at rest or a damping, and a pose_spring has neither")
         a, b = points if s.body_a == ends[0] else reversed(points)
         rows.append((k.item(), a.ravel(), b.ravel()))
     try:
-        found = spring_constellation(*zip(*rows, strict=True))
+        merged = spring_constellation(*zip(*rows, strict=True))
     except ModelError as error:
         raise ModelError(f"{what}: {error}") from None
-    return pose_spring(name, *ends, found.stiffness, rest=found.rest)
+    return pose_spring(name, *ends, merged.stiffness, rest=merged.rest)
 
 
 def _numbers(x: ca.SX, what: str) -> np.ndarray:
+    """The entries of a constant expression as floats. Raises ModelError: x depends on Parameters."""
     if not x.is_constant():
         raise ModelError(f"{what}: numbers are needed here, not Parameters: eigenvectors of expressions cannot be computed")
     return np.array(ca.DM(x))

@@ -1,4 +1,7 @@
-"""Constraints beyond the tree: loops, touching points, any phi(q, t) = 0, eta(q, v, t) = 0, Z(q, v, t) v_dot = z(q, v, t)."""
+"""Constraints in addition to the joints of the tree: closures, phi(q, t) = 0, eta(q, v, t) = 0 and Z v_dot = z.
+
+Z and z may depend on q, v and t.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 @data
 class Closure:
-    """A joint that closes a loop: some rows of the twist of frame B relative to frame A are zero.
+    """A joint that closes a loop, made by `closure` or `coincide`: some rows of the twist of frame B relative to A are zero.
 
     number: pitch [m/rad] or length [m] for the kinds that have one, else zero.
+    active: a function of Kinematics that is not zero while the constraint holds; None for always.
     """
 
     name: str
@@ -36,50 +40,52 @@ class Closure:
     def __repr__(self) -> str:
         kind = f"{self.kind} of {self.holds.number} {reprs.number(self.number)}" if self.holds.number else self.kind
         parts = [kind, f"{self.body_a!r} to {self.body_b!r}", plural(len(self.holds.rows), "row")]
-        return reprs.words(self, *parts, *_while(self), name=self.name)
+        return reprs.words(self, *parts, *_condition_text(self), name=self.name)
 
     @property
     def holds(self) -> ClosureKind:
+        """The kind of the closure, with its rows."""
         return CLOSURES[self.kind]
 
 
 @data
 class Holonomic:
-    """phi(k) = 0, where phi is a function of Kinematics (q, t, poses, parameters) giving a column."""
+    """A constraint phi(k) = 0, where phi is a function of Kinematics (q, t, poses, parameters) giving a column."""
 
     name: str
     phi: Callable[[Any], ca.SX]
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"phi(q, t) = 0 by {reprs.function(self.phi)}", *_while(self), name=self.name)
+        return reprs.words(self, f"phi(q, t) = 0 by {reprs.function(self.phi)}", *_condition_text(self), name=self.name)
 
 
 @data
 class Nonholonomic:
-    """eta(k) = 0, where eta is a function of Kinematics (of q, v and t) with the Pfaffian rows A = d eta / d v."""
+    """A constraint eta(k) = 0, where eta is a function of Kinematics (of q, v and t) with the Pfaffian rows A = d eta / d v."""
 
     name: str
     eta: Callable[[Any], ca.SX]
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"eta(q, v, t) = 0 by {reprs.function(self.eta)}", *_while(self), name=self.name)
+        return reprs.words(self, f"eta(q, v, t) = 0 by {reprs.function(self.eta)}", *_condition_text(self), name=self.name)
 
 
 @data
 class AccelerationConstraint:
-    """Z v_dot = z, where `rows` is a function of Kinematics giving Z (m, nv) and z (m, 1)."""
+    """A constraint Z v_dot = z, where `rows` is a function of Kinematics giving Z (m, nv) and z (m, 1)."""
 
     name: str
     rows: Callable[[Any], tuple[Any, Any]]
     active: Callable[[Any], ca.SX] | None = None
 
     def __repr__(self) -> str:
-        return reprs.words(self, f"Z v_dot = z by {reprs.function(self.rows)}", *_while(self), name=self.name)
+        return reprs.words(self, f"Z v_dot = z by {reprs.function(self.rows)}", *_condition_text(self), name=self.name)
 
 
-def _while(c: Target) -> list[str]:
+def _condition_text(c: Target) -> list[str]:
+    """The part of a repr that names the condition of a constraint; empty if the constraint is always active."""
     return [] if c.active is None else [f"while {reprs.function(c.active)}"]
 
 
@@ -88,10 +94,10 @@ Target = Closure | Holonomic | Nonholonomic | AccelerationConstraint
 
 @data
 class Servo:
-    """A constraint `target` that is held not by an ideal reaction but by forces along chosen directions. [ider]
+    """A constraint `target` that forces along chosen directions maintain, instead of an ideal reaction. [ider]
 
     directions: names of inputs of the mechanism, or a function of Kinematics giving rows (count, nv).
-    stiffness [1/s^2] and damping [1/s] bring position and velocity errors of the target to zero.
+    stiffness, damping: [1/s^2] and [1/s], with which position and velocity errors of the target decay.
     """
 
     name: str
@@ -124,24 +130,25 @@ def closure(
     """A constraint that closes a loop as a joint would, between two bodies that the tree already connects.
     [chhabra14 table 2.1]
 
-    Its rows are what the kind holds at zero of the twist of b seen from a, [v; w] along the joint's axes in a: `vx` ... `wz`
-    [m/s, rad/s]; `screw`, vz - pitch wz [m/s]; `cross`, the cosine of the angle between the two axes [1]; `length` [m/s].
+    Its rows are the quantities that the kind keeps at zero. They are components of the twist of b relative to a, [v; w] along
+    the joint's axes in a, or combinations of them: `vx` ... `wz` [m/s, rad/s]; `screw`, vz - pitch wz [m/s]; `cross`, the rate
+    of the cosine of the angle between the two axes [1/s]; `length`, the rate of the distance [m/s].
 
     Args:
         name: unique among the constraints.
-        kind: weld (fixed), revolute, prismatic, helical, cylindrical, planar, spherical, universal; planar-translation (two
-            directions), translation (all three), schoenflies (planar and along the normal: parallel axes), planar-helical (a
-            helix normal to the plane that it slides in); point-on-line, point-on-plane: the origin of b's frame lies on the
-            line or plane of a; distance: the origins are `length` apart, like a rod between two ball joints.
-        body_a, body_b: names, "world" for the fixed frame.
+        kind: weld (fixed), revolute, prismatic, helical, cylindrical, planar, spherical, universal; planar-translation (slides
+            in two directions), translation (slides in all three), schoenflies (planar motion and sliding along the normal),
+            planar-helical (slides in a plane and screws along its normal); point-on-line, point-on-plane: the origin of b's
+            frame lies on the line or plane of a; distance: the origins are `length` apart, like a rod between two ball joints.
+        body_a, body_b: names of the bodies, "world" for the fixed frame.
         placement_a, placement_b: the joint's frame in each body, poses or positions; the body's frame by default. The two
-            coincide up to the motions that the joint leaves.
-        axis: (3,) of the joint or line, or normal of the plane, in the joint frame; z by default.
-        axis_b: (3,) the second axis of a universal joint, in the joint frame of b; `axis` is then that of a alone.
-        pitch: [m/rad] along the axis, not zero, for the kinds that screw and no others.
+            frames coincide up to the motions that the joint allows.
+        axis: (3,) axis of the joint or line, or normal of the plane, in the joint frame; z by default.
+        axis_b: (3,) second axis of a universal joint, in the joint frame of b; `axis` is then the first one, in a.
+        pitch: [m/rad] along the axis, not zero; for the kinds that screw and no others.
         length: [m] of a distance, above zero.
-    Raises ModelError: an unknown kind, a zero axis, a number that the kind needs and that is missing, or that it has no use
-    for.
+    Raises ModelError: an unknown kind, a zero axis, a number that the kind needs but that is missing, or a number that the kind
+    does not use.
 
     Example:
         >>> import pfaffian as pf
@@ -159,7 +166,7 @@ def closure(
         raise ModelError(f"{what}: {unknown_kind(kind, list(CLOSURES))}{point}")
     G = axis_frame(axis, what)
     if (axis_b is None) == (kind == "universal"):
-        raise ModelError(f"{what}: axis_b, the second axis, is for a universal joint, which needs it; the kind is {kind}")
+        raise ModelError(f"{what}: axis_b, a second axis, is required for kind universal and no other; the kind is {kind}")
     H = G if axis_b is None else axis_frame(axis_b, f"{what}: axis_b")
     a, b = as_pose(placement_a, f"{what}: placement") @ G, as_pose(placement_b, f"{what}: placement") @ H
     number = _number(CLOSURES[kind], {"pitch": pitch, "length": length}, what)
@@ -167,27 +174,31 @@ def closure(
 
 
 def _number(kind: ClosureKind, given: dict[str, Scalar | None], what: str) -> ca.SX:
-    """The one number that a kind takes. Raises ModelError: it is missing or zero, a length below zero, or another is given."""
+    """The pitch or length of a closure of this kind, zero for a kind without one.
+
+    given: name of each number -> the value that the user gave, or None.
+    Raises ModelError: the number is missing or zero, a length is below zero, or a number is given that the kind does not use.
+    """
     for word, value in given.items():
         if (value is None) == (word == kind.number):
             kinds = ", ".join(k.name for k in CLOSURES.values() if k.number == word)
-            raise ModelError(f"{what}: {word} is for {kinds}, which need it; the kind is {kind.name}")
+            raise ModelError(f"{what}: {word} is required for {kinds} and no other kind; the kind is {kind.name}")
     if not kind.number:
         return ca.SX(0)
     x = scalar(given[kind.number], f"{what}: {kind.number}")
     if x.is_zero():
-        raise ModelError(f"{what}: {kind.number} must not be zero; a {_PLAIN[kind.name]} closure has none")
+        raise ModelError(f"{what}: {kind.number} must not be zero; use a {_WITHOUT_NUMBER[kind.name]} closure instead")
     if kind.number == "length" and x.is_constant() and float(x) < 0:
         raise ModelError(f"{what}: length {float(x):g} is below zero")
     return x
 
 
-_PLAIN = {"helical": "revolute", "planar-helical": "planar", "distance": "spherical"}
-"""What a kind becomes where its number is zero."""
+_WITHOUT_NUMBER = {"helical": "revolute", "planar-helical": "planar", "distance": "spherical"}
+"""Kind with a number -> the kind to which it reduces where that number is zero."""
 
 
 def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) -> Closure:
-    """A constraint that holds a point of one body on a point of another: a spherical closure.
+    """A constraint that keeps a point of one body on a point of another: a spherical closure.
 
     Args:
         name: unique among the constraints.
@@ -210,8 +221,8 @@ def coincide(name: str, body_a: str, point_a: Any, body_b: str, point_b: Any) ->
 def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
     """A constraint phi(k) = 0 on the configuration.
 
-    It may move with time, and with a parameter that a run changes, but it may not jump: a run in which phi jumps, through a
-    comparison with the time, say, stops and says how far.
+    phi may vary with time, and with a parameter that a run changes, but it may not jump. A run stops where phi jumps, for
+    instance because it compares the time with a number, and reports the size of the jump.
 
     Args:
         name: unique among the constraints.
@@ -235,16 +246,16 @@ def holonomic(name: str, phi: Callable[[Any], ca.SX]) -> Holonomic:
 def servo(
     target: Target, directions: Sequence[str] | Callable[[Any], ca.SX], *, stiffness: Scalar = 400.0, damping: Scalar = 40.0
 ) -> Servo:
-    """A constraint that forces along chosen directions hold, instead of an ideal reaction. [ider]
+    """A constraint that forces along chosen directions maintain, instead of an ideal reaction. [ider]
 
     Args:
-        target: the constraint: a closure, phi = 0, eta = 0 or Z v_dot = z. The servo constraint has its name.
+        target: the constraint: a closure, phi = 0, eta = 0 or Z v_dot = z. The servo constraint takes its name.
         directions: as many as the target has rows: names of inputs, such as actuators, or a function of Kinematics giving rows
             (count, nv).
         stiffness, damping: [1/s^2], [1/s] of the error dynamics, phi_ddot + damping phi_dot + stiffness phi = 0; 400 and 40 by
             default.
-    Raises ModelError: a target that is not a constraint, is a servo constraint already or holds only for a while; directions of
-    another form; a stiffness or damping below zero.
+    Raises ModelError: a target that is not a constraint, that is a servo constraint already, or that is active only for a
+    while; directions of another form; a stiffness or damping below zero.
 
     Example:
         >>> import pfaffian as pf
@@ -260,7 +271,7 @@ def servo(
     if isinstance(target, Servo):
         raise ModelError(f"{what} is a servo constraint already")
     if target.active is not None:
-        raise ModelError(f"{what}: forces hold it throughout; it cannot be active only for a while")
+        raise ModelError(f"{what}: a servo constraint is always active; leave out active_while")
     if not callable(directions):
         names = tuple(directions) if several(directions) else ()
         if not names or not all(isinstance(n, str) for n in names):
@@ -274,17 +285,17 @@ def servo(
 
 
 def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Target:
-    """The constraint, active only while a condition holds; it comes and goes within a run.
+    """A copy of a constraint that is active only while a condition holds, so that a run can switch it on and off.
 
-    When it comes back, velocities are projected onto it (an inelastic impact). Its phi must then be near zero, no further than
-    velocities cover in two steps: a run in which it begins elsewhere stops and says how far off it was. A run also stops where
-    the condition is not a number.
+    When it becomes active, velocities are projected onto it (an inelastic impact). At that instant phi must be near zero, no
+    farther than the velocities cover in two steps; otherwise the run stops and reports the residual. A run also stops where the
+    condition is not a number.
 
     Args:
         constraint: a closure, phi = 0, eta = 0 or Z v_dot = z.
-        condition: function of the mechanism's Kinematics giving a number that is not zero while the constraint holds, e.g.
-            `lambda k: k.t < 2`.
-    Raises ModelError: a constraint of another kind, a servo constraint say, or a condition that is not a function.
+        condition: function of the mechanism's Kinematics giving a number that is not zero while the constraint is active,
+            e.g. `lambda k: k.t < 2`.
+    Raises ModelError: a constraint of another kind, such as a servo constraint, or a condition that is not a function.
 
     Example:
         >>> import pfaffian as pf
@@ -297,7 +308,7 @@ def active_while(constraint: Target, condition: Callable[[Any], ca.SX]) -> Targe
     if not isinstance(constraint, Target) or not callable(condition):
         name = f"constraint {constraint.name!r}: " if isinstance(constraint, Constraint) else ""
         got = f"got {brief(constraint)} and {brief(condition)}"
-        raise ModelError(f"{name}active_while takes a geometrical constraint and a function of the kinematics, {got}")
+        raise ModelError(f"{name}active_while takes a constraint (no servo) and a function of the kinematics, {got}")
     return replace(constraint, active=condition)
 
 
@@ -305,9 +316,10 @@ def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
     """A constraint eta(k) = 0 on the velocities, such as a point's velocity along a direction. [konz25 (3.125)]
 
     Its rows are A = d eta / d v, b = -(d eta / d q q_dot + d eta / d t). Where eta is affine in v, A(q, t) v = c(q, t), the
-    reaction A^T lambda does work only through c. A nonlinear eta, v . v - c^2 for a constant speed, is allowed: its reaction is
-    the smallest that keeps eta = 0 (Gauss, Chetaev), and it does work, (A v) . lambda, so energy is not conserved. Where A
-    vanishes, as that of v . v does at rest, the row holds nothing and no start is found: start with a velocity.
+    reaction A^T lambda does work only through c. A nonlinear eta is allowed too, such as v . v - c^2 for a constant speed. Its
+    reaction is the smallest one that keeps eta = 0 (Gauss, Chetaev). It has the power (A v) . lambda, so energy is not
+    conserved. Where A vanishes, as it does for v . v at rest, the row constrains nothing and no start is found: start with a
+    velocity.
 
     Args:
         name: unique among the constraints.
@@ -328,26 +340,27 @@ def nonholonomic(name: str, eta: Callable[[Any], ca.SX]) -> Nonholonomic:
 
 
 def acceleration_constraint(name: str, rows: Callable[[Any], tuple[Any, Any]]) -> AccelerationConstraint:
-    """A constraint Z v_dot = z on the accelerations alone, whatever q and v are. [konz25 (3.124)]
+    """A constraint Z v_dot = z on the accelerations alone, without a condition on q or v. [konz25 (3.124)]
 
-    No position or velocity lies behind it that a correction could bring the state back to: the errors of steps stay. Write phi
-    = 0 or eta = 0 where there is one, or add to z a term that reduces the error, -k eta. The reaction Z^T lambda may do work.
+    The constraint has no residual phi or eta onto which a run could correct the state, so errors of the steps accumulate. Where
+    such a residual exists, write phi = 0 or eta = 0 instead, or add a term to z that reduces it, -k eta. The reaction
+    Z^T lambda may do work.
 
     Args:
         name: unique among the constraints.
         rows: function of the mechanism's Kinematics giving Z (m, nv) and z (m,), functions of q, v and t, e.g.
-            `lambda k: ([[1, -1]], [0])`. A row of zeros is an error, unless it vanishes at some states only.
-    Raises ModelError: rows is not a function; when the equations are made, shapes that do not fit, a row without entries.
+            `lambda k: ([[1, -1]], [0])`. A row that is zero at all states is an error; one that vanishes at some states is not.
+    Raises ModelError: rows is not a function. When the equations are made: shapes that do not fit, or a row without entries.
 
     Example:
         >>> import pfaffian as pf
         >>> lift = pf.constraints.acceleration_constraint("lift", lambda k: ([[1]], [0.5]))
         >>> ball, z = pf.body("ball", mass=2.0), pf.joint("z", "prismatic", "world", "ball")
         >>> m = pf.mechanism("mass", [ball], [z], constraints=[lift])
-        >>> found = pf.forward_dynamics(m, [0.0])
-        >>> found.v_dot.round(6), found.reaction.round(6)  # m (g + 0.5)
+        >>> motion = pf.forward_dynamics(m, [0.0])
+        >>> motion.v_dot.round(6), motion.reaction.round(6)  # m (g + 0.5)
         (array([0.5]), array([20.62]))
     """
     if not callable(rows):
-        raise ModelError(f"constraint {name!r}: rows must be a function of the kinematics that gives (Z, z), got {brief(rows)}")
+        raise ModelError(f"constraint {name!r}: rows must be a function of the kinematics giving (Z, z), got {brief(rows)}")
     return AccelerationConstraint(name, rows)

@@ -1,4 +1,4 @@
-"""User-defined coordinates: any q, redundant if phi(q) = 0, and minimal velocities v with q_dot = K(q) v."""
+"""User-defined coordinates q, which may be redundant (phi(q) = 0), with minimal velocities v: q_dot = K(q) v."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Coordinates:
     """User-defined coordinates of a mechanism, made by `coordinates`: entries of q and v that belong to no joint.
 
     name: unique among joints and coordinates.
-    q_names, v_names: of its entries.
-    q_units, v_units: one for each.
+    q_names, v_names: names of the entries of q and v.
+    q_units, v_units: unit of each entry.
     K: function of q (nq, 1) giving (nq, nv) with q_dot = K(q) v.
     phi: function of q giving a column that vanishes, or None.
     start: (nq,) a configuration with phi = 0, or near it.
-    returns: rate [1/s] at which q that is off phi = 0 returns, see `pf.constraints.stabilised`; None: a run puts it there.
+    returns: rate [1/s] at which phi returns to zero, see `pf.constraints.stabilised`; None if a run corrects q to phi = 0.
 
     Example:
         >>> import pfaffian as pf
@@ -66,7 +66,7 @@ class Coordinates:
 
     @property
     def plain(self) -> int:
-        """Zero: no rate is a velocity alone."""
+        """Number of leading coordinates whose rates are velocities: zero, since K may be any matrix."""
         return 0
 
 
@@ -83,19 +83,20 @@ def coordinates(
 ) -> Coordinates:
     """User-defined coordinates, with their kinematics q_dot = K(q) v. [konz25 (2.1)-(2.4)]
 
-    Poses of bodies follow from them by `edge`, energies and forces by functions of the kinematics. They are kept on phi = 0, as
-    quaternions are kept of unit length: no reaction belongs to phi, since no velocity leads off it.
+    Poses of bodies follow from the coordinates by `edge`; energies and forces follow by functions of the kinematics. Runs keep
+    phi = 0, in the same way as the unit length of quaternions. phi has no reaction, since no velocity v changes it.
 
     Args:
         name: unique among joints and coordinates.
         q, v: names of the entries; results call them name.entry.
         K: function of the column q (nq, 1), and of parameters, giving (nq, nv) of full column rank.
-        phi: function of q giving a column with dphi/dq K = 0; redundant rows are normal. None: the coordinates are independent.
+        phi: function of q giving a column with dphi/dq K = 0, whose rows may depend on each other; None if the coordinates are
+            independent.
         start: (nq,) a configuration with phi = 0; zeros if None.
-        q_units, v_units: one unit for all or one for each. Those of q are "1" by default; those of v follow those of q
+        q_units, v_units: one unit for all entries or one for each. Units of q are "1" by default. Units of v follow from them
             (m/s, rad/s, 1/s) where there are as many velocities as coordinates, else they are "1/s".
     Raises ModelError: names that are not a list of different texts, K or phi that is not a function, a start of the wrong size.
-    What K and phi give is checked by `mechanism`.
+    `mechanism` checks the values of K and phi.
 
     Example:
         >>> import pfaffian as pf
@@ -112,16 +113,17 @@ def coordinates(
         if not callable(f):
             raise ModelError(f"{what}: {word} must be a function of q, got {brief(f)}")
     nq, nv = len(q_names), len(v_names)
-    of_q = _units(q_units, nq, f"{what}: q_units")
-    rates = [RATE_UNITS.get(u, "1/s") for u in of_q] if nv == nq else "1/s"
-    of_v = _units(rates if v_units is None else v_units, nv, f"{what}: v_units")
-    begin = floats(np.zeros(nq) if start is None else start, f"{what}: start")
-    if begin.shape != (nq,) or not np.isfinite(begin).all():
+    units_q = _units(q_units, nq, f"{what}: q_units")
+    rates = [RATE_UNITS.get(u, "1/s") for u in units_q] if nv == nq else "1/s"
+    units_v = _units(rates if v_units is None else v_units, nv, f"{what}: v_units")
+    q_start = floats(np.zeros(nq) if start is None else start, f"{what}: start")
+    if q_start.shape != (nq,) or not np.isfinite(q_start).all():
         raise ModelError(f"{what}: start must be {nq} finite numbers, got {brief(start)}")
-    return Coordinates(name, q_names, v_names, of_q, of_v, K, phi, tuple(begin.tolist()))
+    return Coordinates(name, q_names, v_names, units_q, units_v, K, phi, tuple(q_start.tolist()))
 
 
 def _names(x: Any, what: str) -> tuple[str, ...]:
+    """The names as a tuple. Raises ModelError: not a list of different, non-empty texts."""
     names = tuple(x) if several(x) else ()
     if not names or not all(isinstance(n, str) and n for n in names):
         raise ModelError(f"{what} must be a list of names, got {brief(x)}")
@@ -131,6 +133,7 @@ def _names(x: Any, what: str) -> tuple[str, ...]:
 
 
 def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
+    """One unit for each of `count` entries, from one for all or a list. Raises ModelError: anything else."""
     units = (x,) * count if isinstance(x, str) else tuple(x) if several(x) else ()
     if len(units) != count or not all(isinstance(u, str) for u in units):
         raise ModelError(f"{what} must be one unit, or one for each of {count} entries, got {brief(x)}")
@@ -138,7 +141,7 @@ def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
 
 
 def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """K (nq, nv) at symbols q (nq, 1). Raises ModelError: the function fails, or gives something else."""
+    """K (nq, nv) at symbols q (nq, 1) and p (np, 1). Raises ModelError: the function fails, or returns another shape."""
     what = f"coordinates {c.name!r}: K"
     K = in_symbols(matrix(ask_value(c.K, what, q), what), what, (q, p))
     if K.shape != (c.nq, c.nv):
@@ -147,7 +150,7 @@ def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
-    """phi at symbols q (nq, 1); no entries where there is no phi."""
+    """phi as a column at symbols q (nq, 1) and p (np, 1); without entries if the coordinates have no phi."""
     if c.phi is None:
         return ca.SX(0, 1)
     what = f"coordinates {c.name!r}: phi"
@@ -155,7 +158,10 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
-    """The coordinates with the digests of what K and phi give now. Raises ModelError: as `kinematic_block` and `residual`."""
+    """The coordinates with K and phi as functions that carry the digests of their present expressions.
+
+    Raises ModelError: K or phi fails, or returns another shape.
+    """
     if isinstance(c.K, TracedFunction):
         return c
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
@@ -164,30 +170,34 @@ def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:
 
 
 ITERATIONS, STARTS = 50, 5
-"""Of Newton's method, from each start; and starts."""
+"""Iterations of Newton's method from each starting point, and number of starting points."""
 
 TOLERANCE = 1e-13
 """Largest |phi| that counts as zero."""
 
 RANK = 1e-8
-"""Singular values below this, relative to the largest, are zero."""
+"""Singular values below this fraction of the largest one count as zero."""
 
 
 @remembered(256)
 def _functions(c: Coordinates, parameters: tuple[Parameter, ...], symbols: tuple[int, ...]) -> ca.Function:
-    """phi, dphi/dq and K as functions of q and p.   symbols: of the parameters; equal parameters may have different ones."""
+    """phi, dphi/dq and K as one function of q and p.
+
+    symbols: hashes of the parameters' symbols, part of the cache key because equal parameters may have different symbols.
+    """
     q, p = ca.SX.sym("q", c.nq), ca.vertcat(ca.SX(0, 1), *[x.symbol for x in parameters])
     phi = residual(c, q, p)
     return ca.Function("coordinates", [q, p], [phi, ca.densify(ca.jacobian(phi, q)), ca.densify(kinematic_block(c, q, p))])
 
 
 def _at(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...]) -> list[np.ndarray]:
-    """phi, dphi/dq and K at q (nq,), with the parameters' default values."""
+    """The values of phi, dphi/dq and K at q (nq,), with the parameters at their defaults."""
     f = _functions(c, parameters, tuple(x.symbol.element_hash() for x in parameters))
     return [np.array(x) for x in f(q, [x.default for x in parameters])]
 
 
 def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], free: np.ndarray) -> np.ndarray | None:
+    """(nq,) a solution of phi(q) = 0 by Newton's method from q, or None.   free: (nq,) 1 for entries that may change, or 0."""
     for _ in range(ITERATIONS):
         phi, rows, _ = _at(c, q, parameters)
         if not (np.isfinite(phi).all() and np.isfinite(rows).all()):
@@ -199,9 +209,10 @@ def _newton(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fr
 
 
 def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fixed: np.ndarray | None = None) -> np.ndarray:
-    """(nq,) the nearest q with phi = 0 by Newton's method, q itself where phi vanishes.   fixed: (nq,) which entries stay.
+    """(nq,) a configuration with phi = 0 near q, by Newton's method; q itself if phi vanishes there.
 
-    Raises ModelError: none is found from q.
+    fixed: (nq,) bool, the entries that must not change.
+    Raises ModelError: no such configuration is found from q or from random points around it.
     """
     if c.phi is None:
         return q
@@ -209,38 +220,39 @@ def closest(c: Coordinates, q: np.ndarray, parameters: tuple[Parameter, ...], fi
     free = np.ones(c.nq) if fixed is None else 1.0 - fixed
     random, guess = np.random.default_rng(3), q
     for _ in range(STARTS):
-        found = _newton(c, guess, parameters, free)
-        if found is not None:
-            return found
-        guess = q + free * random.normal(size=c.nq)  # where the rows vanish Newton's method takes no step
+        solution = _newton(c, guess, parameters, free)
+        if solution is not None:
+            return solution
+        guess = q + free * random.normal(size=c.nq)  # Newton's method takes no step where the rows of dphi/dq vanish.
     keeping = "" if fixed is None or not fixed.any() else f" that keeps {', '.join(np.array(c.q_names)[fixed])}"
     raise ModelError(
-        f"coordinates {c.name!r}: no q with phi(q) = 0{keeping} is found near {brief(q.tolist())}; give others, or more values"
+        f"coordinates {c.name!r}: no q with phi(q) = 0{keeping} was found near {brief(q.tolist())}; "
+        "give other values, or values of more coordinates"
     )
 
 
 def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples: int = 3) -> None:
-    """Raise ModelError where K does not span the motions that phi leaves, at the start and at random places."""
+    """Raise ModelError unless K spans the motions that phi allows, at the start and at random configurations near it."""
     c = known(c, parameters)
-    begin = closest(c, np.array(c.start), parameters)
+    start = closest(c, np.array(c.start), parameters)
     random = np.random.default_rng(11)
-    places = [begin] + [begin + random.normal(size=c.nq) for _ in range(samples)]
-    for i, near in enumerate(places):
+    guesses = [start] + [start + random.normal(size=c.nq) for _ in range(samples)]
+    for i, near in enumerate(guesses):
         try:
             q = closest(c, near, parameters)
         except ModelError:
             if i:
-                continue  # no phi = 0 near this place
+                continue  # There may be no phi = 0 near a random point.
             raise
         _, rows, K = _at(c, q, parameters)
         if not (np.isfinite(rows).all() and np.isfinite(K).all()):
             if i:
                 continue
             raise ModelError(f"coordinates {c.name!r}: K or dphi/dq is not finite at the start; choose another start")
-        leaves = np.abs(rows @ K).max(initial=0.0)
-        if leaves > 1e-9 * max(1.0, np.abs(rows).max(initial=0.0) * np.abs(K).max()):
+        error = np.abs(rows @ K).max(initial=0.0)
+        if error > 1e-9 * max(1.0, np.abs(rows).max(initial=0.0) * np.abs(K).max()):
             raise ModelError(
-                f"coordinates {c.name!r}: K leads off phi = 0, |dphi/dq K| = {leaves:.3g} at q = {brief(q.tolist())}; "
+                f"coordinates {c.name!r}: K does not keep phi = 0, |dphi/dq K| = {error:.3g} at q = {brief(q.tolist())}; "
                 "choose K so that dphi/dq K = 0 wherever phi = 0"
             )
         rank = np.linalg.matrix_rank(rows, tol=RANK * max(1.0, np.abs(rows).max(initial=0.0))) if rows.size else 0
@@ -257,7 +269,7 @@ def check_coordinates(c: Coordinates, parameters: tuple[Parameter, ...], samples
 
 @data
 class Velocities:
-    """A choice of velocities: v0 = T(q) v, v0 those of joints and coordinates as written."""
+    """A choice of velocities v, made by `velocities`: v0 = T(q) v, where v0 are those of joints and coordinates as written."""
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -273,14 +285,15 @@ def velocities(T: Callable[[Any], Any], names: Any, units: Any = "1/s") -> Veloc
     """A choice of velocities v for a mechanism: v0 = T(q) v, where v0 are those of its joints and coordinates.
     [konz25 1.3]
 
-    Absolute instead of relative angular velocities, world axes of a free body, rates of the coordinates, and so on. Motion and
-    energies stay the same; velocities, forces and reactions are then listed along v.
+    Examples are absolute instead of relative angular velocities, velocities of a free body along the world axes, or the rates
+    of the coordinates. Motion and energies stay the same; velocities, forces and reactions are then listed along v.
 
     Args:
         T: function of the kinematics (poses and q; no velocities) giving an invertible (nv, nv).
-        names: (nv,) of the new velocities.
-        units: one for all or one for each, "1/s" by default.
-    Raises ModelError: T is not a function, names are not a list of different texts. What T gives is checked by `mechanism`.
+        names: (nv,) names of the new velocities.
+        units: one unit for all velocities or one for each, "1/s" by default.
+    Raises ModelError: T is not a function, or names are not a list of different texts. The values of T are checked when the
+    equations are made.
 
     Example:
         >>> import pfaffian as pf
@@ -295,12 +308,12 @@ def velocities(T: Callable[[Any], Any], names: Any, units: Any = "1/s") -> Veloc
     """
     if not callable(T):
         raise ModelError(f"velocities: T must be a function of the kinematics, got {brief(T)}")
-    found = _names(names, "velocities: names")
-    return Velocities(found, _units(units, len(found), "velocities: units"), T)
+    v_names = _names(names, "velocities: names")
+    return Velocities(v_names, _units(units, len(v_names), "velocities: units"), T)
 
 
 class Inverted:
-    """The inverse of a pose that is a function of q: an edge read from the other side."""
+    """The inverse of a pose function, for an edge that is traversed from child to parent."""
 
     def __init__(self, pose: Callable[[Any], Pose]) -> None:
         self.pose = pose

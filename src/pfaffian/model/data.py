@@ -1,8 +1,8 @@
-"""Frozen data with numbers as SX: equal by content, copied and pickled with their parameters.
+"""Frozen dataclasses whose numbers are SX: compared by content, and copied and pickled with their parameters.
 
-Two items are equal if all their fields are: numbers if they are the same expressions of parameters of the same name, default
-and unit, the caller's functions if they are the same object. A Parameter keeps its identity when it is pickled, so bodies,
-joints and a mechanism that are unpickled separately still share it.
+Two items are equal if all their fields are equal. Numbers are equal if they are the same expressions of parameters of the same
+name, default and unit; user functions are equal if they are the same object. A Parameter keeps its identity when it is pickled,
+so bodies, joints and a mechanism that are unpickled separately still share it.
 """
 
 from __future__ import annotations
@@ -24,47 +24,53 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def data(cls: _Class) -> _Class:
-    """A frozen dataclass with ==, hash, copy and pickle by content."""
-    made: Any = dataclass(frozen=True, eq=False)(cls)
-    made.__eq__, made.__hash__, made.__reduce__ = _equal, _hash, _reduce
-    made.__copy__ = made.__deepcopy__ = _itself
-    return made
+    """Decorator: make a class a frozen dataclass with ==, hash, copy and pickle by content."""
+    decorated: Any = dataclass(frozen=True, eq=False)(cls)
+    decorated.__eq__, decorated.__hash__, decorated.__reduce__ = _equal, _hash, _reduce
+    decorated.__copy__ = decorated.__deepcopy__ = _itself
+    return decorated
 
 
 def is_data(item: Any) -> bool:
-    """Whether the item is compared by content."""
+    """Whether the item is of a class made by `data`, and so is compared by content."""
     return getattr(type(item), "__eq__", None) is _equal
 
 
 class _Number(NamedTuple):
-    """An SX as text with all digits, and the owners of its symbols: a Parameter each, or a hash for a symbol of none."""
+    """An SX in a form that can be compared and pickled.
+
+    text: its serialisation, with all digits.
+    owners: for each of its symbols the Parameter to which it belongs, or the symbol's hash if there is none.
+    """
 
     text: str
     owners: tuple[Parameter | int, ...]
 
 
 class _Several(NamedTuple):
-    """A tuple of plain fields."""
+    """A tuple field that contains numbers, with its items in the form of `_plain`."""
 
     items: tuple[Any, ...]
 
 
 def _number(x: ca.SX) -> _Number:
+    """An SX as a `_Number`."""
     if x.is_constant():
         return _Number(x.serialize(), ())
-    x = ca.cse(x)  # whether equal parts were computed once or twice is no part of the number
-    used = ca.symvar(x)
-    return _Number(ca.Function("number", used, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in used))
+    x = ca.cse(x)  # so that an expression compares equal whether its common parts are computed once or twice
+    symbols = ca.symvar(x)
+    return _Number(ca.Function("number", symbols, [x]).serialize(), tuple(parameter_of(s) or s.element_hash() for s in symbols))
 
 
 def _sx(x: _Number) -> ca.SX:
+    """The SX of a `_Number`, the inverse of `_number`."""
     if not x.owners:
         return ca.SX.deserialize(x.text)
     return ca.Function.deserialize(x.text)(*[p.symbol for p in x.owners if isinstance(p, Parameter)])
 
 
 def content(item: Any) -> tuple[Any, ...]:
-    """The fields of an item as a tuple that can be compared; made once."""
+    """The fields of an item as a tuple that can be compared, cached in the item."""
     cache = vars(item)
     if "_content" not in cache:
         values = (getattr(item, f.name) for f in fields(item))
@@ -73,43 +79,46 @@ def content(item: Any) -> tuple[Any, ...]:
 
 
 def _plain(x: Any) -> Any:
-    """A field that can be compared: numbers, also those in a tuple, as `_Number`."""
+    """The value of a field in a form that can be compared: each SX, also within a tuple, becomes a `_Number`."""
     if isinstance(x, tuple) and any(isinstance(item, ca.SX) for item in x):
         return _Several(tuple(map(_plain, x)))
     return _number(x) if isinstance(x, ca.SX) else x
 
 
 def _field(x: Any) -> Any:
-    """The field of which `_plain` gave x."""
+    """The value of a field, the inverse of `_plain`."""
     return tuple(map(_field, x.items)) if isinstance(x, _Several) else _sx(x) if isinstance(x, _Number) else x
 
 
 def _owners(x: Any) -> Iterator[Parameter | int]:
-    """The owners of the symbols of a plain field."""
+    """The owners of all symbols in a field value x, which is in the form of `_plain`."""
     for item in x.items if isinstance(x, _Several) else (x,):
         yield from item.owners if isinstance(item, _Number) else ()
 
 
 def _equal(self: Any, other: Any) -> bool:
+    """The __eq__ of data: same class and equal content."""
     if self is other:
         return True
     return content(self) == content(other) if type(self) is type(other) else NotImplemented
 
 
 def _hash(self: Any) -> int:
+    """The __hash__ of data, from its content, cached in the item."""
     cache = vars(self)
     if "_hash" not in cache:
-        # A caller's function object need not be hashable.
+        # A user's function object need not be hashable, so functions count only as True.
         cache["_hash"] = hash(tuple(callable(x) or x for x in content(self)))
     return cache["_hash"]
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
-    """The item itself: it cannot change, so it is its own copy."""
+    """The __copy__ and __deepcopy__ of data: the item itself, since it cannot change."""
     return self
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
+    """The __reduce__ of data. Raises ModelError: a field with a symbol of no Parameter, or with a function not picklable."""
     what = f"{type(self).__name__.lower()} {getattr(self, 'name', '')!r}"
     for f, value in zip(fields(self), content(self), strict=True):
         if not all(isinstance(p, Parameter) for p in _owners(value)):
@@ -124,7 +133,7 @@ _BY_VALUE: ContextVar[bool] = ContextVar("by_value", default=False)
 
 @contextmanager
 def functions_by_value() -> Iterator[None]:
-    """Within it, items are pickled by a pickler that takes any function, such as cloudpickle."""
+    """A context in which data may be pickled by a pickler that accepts any function, such as cloudpickle."""
     token = _BY_VALUE.set(True)
     try:
         yield
@@ -133,15 +142,17 @@ def functions_by_value() -> Iterator[None]:
 
 
 def _restore(cls: type, values: tuple[Any, ...]) -> Any:
-    made = cls(*map(_field, values))
-    vars(made)["_content"] = values  # which keeps the parameters alive for items that are unpickled later
-    return made
+    """An item of a class made by `data` from its pickled content."""
+    item = cls(*map(_field, values))
+    vars(item)["_content"] = values  # This keeps the parameters alive for items that are unpickled later.
+    return item
 
 
 def _check_pickles(function: Any, what: str) -> None:
+    """Raise ModelError for a function that cannot be pickled.   what: its label in the message."""
     try:
         pickle.dumps(function)
-    except Exception as error:  # a caller's object may raise anything
+    except Exception as error:  # The pickling code of a user's object may raise anything.
         raise ModelError(
-            f"{what} cannot be pickled ({error}); define it at the top level of a module, or as an object of such a class"
+            f"{what} cannot be pickled ({error}); define it at the top level of a module, or as an instance of such a class"
         ) from error

@@ -1,4 +1,4 @@
-"""The digest of a mechanism, by which compiled equations are found again."""
+"""The digest of a mechanism, the key under which its compiled equations are cached."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import Parameter
 from pfaffian.model.traced_function import TracedFunction
 
-UNSEEN = ("shapes",)
-"""Fields that no equation contains."""
+IGNORED_FIELDS = ("shapes",)
+"""Fields that do not affect the equations."""
 
 
 def structure(m: Mechanism) -> str:
-    """sha256 of a mechanism's content except its own name.
+    """The sha256 of a mechanism's content without the mechanism's name.
 
-    Names, numbers, limits, defaults of parameters, and the digests of its functions as `terms.present` finds them.
-
-    Two mechanisms with one digest have the same equations, and all that is made of them is the same.
+    It covers the names of all parts, numbers, limits, defaults of parameters, and the digests of functions as `terms.present`
+    computes them. Two mechanisms with the same digest have the same equations, and the same kernels are compiled from them.
     """
     numbers: list[ca.SX] = []
     content = [(f.name, _content(getattr(m, f.name), numbers)) for f in fields(m) if f.name != "name"]
@@ -32,7 +31,7 @@ def structure(m: Mechanism) -> str:
 
 
 def _content(x: Any, numbers: list[ca.SX]) -> Any:
-    """The content of x as texts and names; its expressions of parameters are appended to `numbers`."""
+    """The content of x as nested lists of texts. Expressions in x are appended to `numbers`, and only their shape is listed."""
     if isinstance(x, ca.SX):
         numbers.append(x)
         return "number", x.shape
@@ -45,7 +44,7 @@ def _content(x: Any, numbers: list[ca.SX]) -> Any:
     if isinstance(x, tuple):
         return [_content(part, numbers) for part in x]
     if is_dataclass(x):
-        seen = [f.name for f in fields(x) if f.name not in UNSEEN]
-        return type(x).__name__, [(name, _content(getattr(x, name), numbers)) for name in seen]
+        names = [f.name for f in fields(x) if f.name not in IGNORED_FIELDS]
+        return type(x).__name__, [(name, _content(getattr(x, name), numbers)) for name in names]
     assert x is None or isinstance(x, (str, bool, int, float)), f"{type(x).__name__} is in no digest"
     return repr(x)

@@ -14,13 +14,18 @@ from pfaffian.model.data import data
 from pfaffian.model.force import Dissipation, Potential
 from pfaffian.model.number import Scalar, not_negative, positive, scalar, vector
 
-WAVES = 24
-"""Cosines of which each component of a gust is made."""
+COSINES = 24
+"""Number of cosines in each component of a gust."""
 
 
 @data
 class Teeth:
-    """Gaps of the two flanks of a gear, q_a - ratio q_b within the play.   play: half of it."""
+    """The teeth of a gear, whose deviation q_driven - ratio q_by is free within the play.
+
+    driven, by: names of the two joints.
+    ratio: turns of `driven` for one of `by`.
+    play: half of the backlash, at `driven` [rad].
+    """
 
     driven: str
     by: str
@@ -32,15 +37,15 @@ class Teeth:
         return self.driven, self.by
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """Each gap and its rate."""
-        x = _one(k.joint(self.driven), self.driven) - self.ratio * _one(k.joint(self.by), self.by)
+        """The gap at each of the two flanks [rad], and its rate."""
+        x = _single(k.joint(self.driven), self.driven) - self.ratio * _single(k.joint(self.by), self.by)
         x_dot = k.joint_rate(self.driven) - self.ratio * k.joint_rate(self.by)
         return [(self.play - x, -x_dot), (self.play + x, x_dot)]
 
 
 @data
 class Rope:
-    """The slack of a cable between two points."""
+    """A cable between two points.   point_a, point_b: (3, 1) in the frame of each body [m].   length: free length [m]."""
 
     body_a: str
     point_a: ca.SX
@@ -53,18 +58,19 @@ class Rope:
         return self.body_a, self.body_b
 
     def gaps(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """The slack and its rate."""
+        """The slack of the cable [m], below zero where it is stretched, and its rate."""
         line = k.position(self.body_b, self.point_b) - k.position(self.body_a, self.point_a)
         l = ca.sqrt(ca.sumsqr(line) + 1e-24)
         return [(self.length - l, -ca.dot(line, self.rate(k)) / l)]
 
     def rate(self, k: Any) -> ca.SX:
+        """(3, 1) velocity of point_b relative to point_a, world axes [m/s]."""
         return k.velocity(self.body_b, self.point_b) - k.velocity(self.body_a, self.point_a)
 
 
 @data
 class GapEnergy:
-    """V(k) of surfaces that are pressed in where their gap is below zero."""
+    """V(k) of a gear or cable: the elastic energy of its gaps where they are below zero [J]."""
 
     of: Teeth | Rope
     press: Press
@@ -78,7 +84,7 @@ class GapEnergy:
         return getattr(self.of, "joints", ())
 
     def __call__(self, k: Any) -> ca.SX:
-        # The rates are not looked at: they would make the energy one of velocities.
+        # The rates of the gaps are left unused, since a potential must not depend on velocities.
         return sum((self.press.energy(gap) for gap, _ in self.of.gaps(k)), ca.SX(0))
 
     def __repr__(self) -> str:
@@ -87,7 +93,7 @@ class GapEnergy:
 
 @data
 class GapLoss:
-    """R(k) with -dR/d(gap rate) = k x^n max(-1, -c gap rate)."""
+    """R(k) of a gear or cable: the dissipation function with -dR/d(gap rate) = k x^n max(-1, -c gap rate), x = -gap."""
 
     of: Teeth | Rope
     press: Press
@@ -111,7 +117,8 @@ class GapLoss:
         return reprs.words(self, repr(self.press))
 
 
-def _one(x: ca.SX, joint: str) -> ca.SX:
+def _single(x: ca.SX, joint: str) -> ca.SX:
+    """The coordinate or rate x of a joint. Raises ModelError: the joint has several."""
     if x.numel() != 1:
         raise ModelError(f"joint {joint!r} has {x.numel()} coordinates; gears and belts are for joints of one")
     return x
@@ -121,25 +128,25 @@ def gear(
     name: str, driven: str, by: str, *, ratio: Scalar, stiffness: Scalar, backlash: Scalar = 0.0, exponent: Scalar = 1.0,
     damping: Scalar = 0.0,
 ) -> tuple[Potential, Dissipation]:  # fmt: skip
-    """A gear with backlash between two joints: teeth that give way, and a play in which they do not touch.
+    """A gear with backlash between two joints: elastic teeth, with a play within which they do not touch.
 
     With x = |q_driven - ratio q_by| - backlash / 2 the torque between them is k x^n (1 + max(-1, c x_dot)), zero within the
-    play. Above an exponent of 1 it is smooth where teeth meet. A gear without play or elasticity is a joint that follows:
+    play. With an exponent above 1 the torque is smooth where contact begins. For a gear without play or elasticity, use
     `mimic`.
 
     Args:
         name: of the gear; its parts are called "name teeth" and "name loss".
-        driven, by: names of two joints of one coordinate.
+        driven, by: names of two joints that have one coordinate each.
         ratio: turns of `driven` for one of `by`; negative for outer teeth.
         stiffness: k, as felt at `driven` [N m/rad^n].
-        backlash: the whole play, at `driven` [rad]; 0 by default.
+        backlash: the total play, at `driven` [rad]; 0 by default.
         exponent: n, 1 or more; 1 by default.
         damping: c [s/rad]; 0 by default.
     Returns: a potential and a dissipation, for forces=[*gear(...)].
-    Raises ModelError: one joint twice, a number out of its range.
+    Raises ModelError: the same joint twice, a number out of its range.
 
     Example:
-        A motor that turned by 0.1 rad has crossed the play of 0.06 rad, and twists the teeth by 0.1 / 2 - 0.03:
+        A motor at 0.1 rad has taken up half of the play of 0.06 rad, and deflects the teeth by 0.1 / 2 - 0.03 rad:
 
         >>> import pfaffian as pf
         >>> wheels = [pf.body(n, 1.0, inertia=2.0) for n in ("motor", "wheel")]
@@ -150,11 +157,11 @@ def gear(
         array([-0.5,  1. ])
     """
     what = f"force {name!r}"
-    _two(what, driven, by, "joint")
+    _check_two_names(what, driven, by, "joint")
     play, turns = not_negative(backlash, f"{what}: backlash") / 2, scalar(ratio, f"{what}: ratio")
     if turns.is_zero():
         raise ModelError(
-            f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; a joint's own spring holds it"
+            f"{what}: ratio must not be zero, or {driven!r} would not follow {by!r}; to hold it, use the joint's stiffness"
         )
     teeth = Teeth(driven, by, turns, play)
     press = press_of(what, stiffness, exponent, damping)
@@ -165,21 +172,21 @@ def cable(
     name: str, body_a: str, body_b: str, *, length: Scalar, stiffness: Scalar, point_a: Any = (0, 0, 0),
     point_b: Any = (0, 0, 0), exponent: Scalar = 1.0, damping: Scalar = 0.0,
 ) -> tuple[Potential, Dissipation]:  # fmt: skip
-    """A cable without mass between two points: it pulls where it is stretched, and lets go where it is slack.
+    """A massless cable between two points, which pulls where it is stretched and exerts no force where it is slack.
 
-    The tension is k x^n (1 + max(-1, c x_dot)), x the distance beyond the length. An inextensible cable is a closure of
-    the kind distance with `active_while`.
+    The tension is k x^n (1 + max(-1, c x_dot)), with x the distance in excess of the free length. An inextensible
+    cable is a closure of kind distance with `active_while`.
 
     Args:
         name: of the cable; its parts are called "name stretch" and "name loss".
-        body_a, body_b: names, "world" for the fixed frame.
+        body_a, body_b: names of the bodies, "world" for the fixed frame.
         length: free length [m].
         stiffness: k [N/m^n].
-        point_a, point_b: (3,) ends, in the bodies [m]; their origins by default.
+        point_a, point_b: (3,) ends of the cable, each in the frame of its body [m]; the origins by default.
         exponent: n, 1 or more; 1 by default.
         damping: c [s/m]; 0 by default.
     Returns: a potential and a dissipation, for forces=[*cable(...)].
-    Raises ModelError: one body twice, a number out of its range.
+    Raises ModelError: the same body twice, a number out of its range.
 
     Example:
         >>> import pfaffian as pf
@@ -190,7 +197,7 @@ def cable(
         array([ 0., 50.])
     """
     what = f"force {name!r}"
-    _two(what, body_a, body_b, "body")
+    _check_two_names(what, body_a, body_b, "body")
     ends = (vector(x, 3, f"{what}: {word}") for word, x in (("point_a", point_a), ("point_b", point_b)))
     first, last = ends
     rope = Rope(body_a, first, body_b, last, positive(length, f"{what}: length"))
@@ -200,7 +207,13 @@ def cable(
 
 @data
 class Stretch:
-    """V(k) or R(k) of a belt: weight x^2 / 2 of its stretch, or of the rate of that.   rates: which."""
+    """V(k) or R(k) of a belt: weight x^2 / 2, with x the stretch of the belt or its rate.
+
+    driven, by: names of the joints of the two pulleys.
+    radii: of their pulleys [m].
+    weight: stiffness [N/m] or damping [N s/m].
+    rates: whether x is the rate of the stretch.
+    """
 
     driven: str
     by: str
@@ -214,7 +227,7 @@ class Stretch:
 
     def __call__(self, k: Any) -> ca.SX:
         x, y = (k.joint_rate(n) if self.rates else k.joint(n) for n in (self.driven, self.by))
-        return self.weight * (self.radii[0] * _one(x, self.driven) - self.radii[1] * _one(y, self.by)) ** 2 / 2
+        return self.weight * (self.radii[0] * _single(x, self.driven) - self.radii[1] * _single(y, self.by)) ** 2 / 2
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.by!r} to {self.driven!r}", reprs.number(self.weight))
@@ -229,10 +242,10 @@ def belt(
         name: of the belt; its parts are called "name stretch" and "name loss".
         driven, by: names of the joints of the two pulleys.
         radii: (r, r') of the pulleys of `driven` and of `by` [m].
-        stiffness: k, of both sides together [N/m].
+        stiffness: k, of both sides of the belt together [N/m].
         damping: [N s/m]; 0 by default.
     Returns: a potential and a dissipation, for forces=[*belt(...)].
-    Raises ModelError: one joint twice, a radius that is not above zero, a number below zero.
+    Raises ModelError: the same joint twice, a radius that is not above zero, a number below zero.
 
     Example:
         >>> import pfaffian as pf
@@ -244,7 +257,7 @@ def belt(
         array([-10.,  20.])
     """
     what = f"force {name!r}"
-    _two(what, driven, by, "joint")
+    _check_two_names(what, driven, by, "joint")
     if not isinstance(radii, (tuple, list)) or len(radii) != 2:
         raise ModelError(f"{what}: radii must be two, of `driven` and of `by`, got {brief(radii)}")
     r = (positive(radii[0], f"{what}: radii"), positive(radii[1], f"{what}: radii"))
@@ -253,7 +266,8 @@ def belt(
     return Potential(f"{name} stretch", parts[0]), Dissipation(f"{name} loss", parts[1])
 
 
-def _two(what: str, first: Any, last: Any, kind: str) -> None:
+def _check_two_names(what: str, first: Any, last: Any, kind: str) -> None:
+    """Raise ModelError unless first and last are two different names.   kind: the noun of the message, "body" or "joint"."""
     for x in (first, last):
         if not isinstance(x, str):
             raise ModelError(f"{what}: a {kind} is given by its name, got {brief(x)}")
@@ -263,7 +277,11 @@ def _two(what: str, first: Any, last: Any, kind: str) -> None:
 
 @data
 class Gust:
-    """wind(k): a mean and cosines of time along the world's axes.   amplitude, omega, phase: (3, WAVES)."""
+    """The function wind(k) of a gust: a mean velocity plus cosines of time, along the world's axes.
+
+    mean: (3, 1) [m/s].
+    amplitude, omega, phase: (3, 24) of the cosines [m/s, rad/s, rad].
+    """
 
     mean: ca.SX
     amplitude: ca.SX
@@ -282,18 +300,18 @@ def gust(
 ) -> Gust:
     """Wind with gusts of Dryden's spectrum, as cosines of time, for `drag(..., wind=gust(...))`. [MIL-F-8785C; Shinozuka 1972]
 
-    The power of each component over the frequency w is S(w) = 2 sigma^2 T / (pi (1 + (T w)^2)), T = length / speed: that of
-    Dryden's longitudinal gusts, for all three axes. Each of 24 cosines carries an equal part of it, so the variance is sigma^2;
-    a seed always gives the same wind.
+    The power spectral density of each component is S(w) = 2 sigma^2 T / (pi (1 + (T w)^2)), T = length / speed. This is
+    Dryden's spectrum of longitudinal gusts, used for all three axes. Each of 24 cosines has an equal part of the power, so the
+    variance is sigma^2. The same seed always gives the same wind.
 
     Args:
-        mean: (3,) velocity of the wind [m/s], world axes; zero by default.
+        mean: (3,) mean velocity of the wind [m/s], world axes; zero by default.
         intensity: sigma, one number or (3,) [m/s].
-        length: of the turbulence, one number or (3,) [m]; (200, 200, 50) by default.
-        speed: at which the machine passes through it [m/s]; 10 by default.
-        seed: of the phases and frequencies, a whole number; 0 by default.
-    Returns: a function of the mechanism's Kinematics that gives the wind.
-    Raises ModelError: an intensity below zero, a length or speed that is not above zero, another seed.
+        length: length scale of the turbulence, one number or (3,) [m]; (200, 200, 50) by default.
+        speed: airspeed at which the machine passes through the turbulence [m/s]; 10 by default.
+        seed: of the random phases and frequencies, a whole number from 0; 0 by default.
+    Returns: a function of the mechanism's Kinematics that gives the wind velocity (3, 1) [m/s].
+    Raises ModelError: an intensity below zero, a length or speed that is not above zero, a seed that is not a whole number.
 
     Example:
         >>> import pfaffian as pf
@@ -305,25 +323,27 @@ def gust(
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ModelError(f"gust: seed must be a whole number from 0, got {brief(seed)}")
-    sigma, L = (_three(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
-    (V,) = _three(speed, "gust: speed")[:1]
+    sigma, L = (_three_floats(x, f"gust: {word}") for word, x in (("intensity", intensity), ("length", length)))
+    (V,) = _three_floats(speed, "gust: speed")[:1]
     if (sigma < 0).any():
         raise ModelError(f"gust: intensity must not be below zero, got {brief(intensity)}")
     for word, x, given in (("length", L, length), ("speed", V, speed)):
         if not np.all(x > 0):
             raise ModelError(f"gust: {word} must be above zero, got {brief(given)}")
     random = np.random.default_rng(seed)
-    # Equal parts of the power: its integral to w is sigma^2 2/pi atan(T w), of which each cosine has a random quantile.
-    part = (np.arange(WAVES) + random.uniform(0.02, 0.98, (3, WAVES))) / WAVES
-    omega = np.tan(np.pi / 2 * part) * V / L[:, None]
-    amplitude = np.broadcast_to(sigma[:, None] * np.sqrt(2 / WAVES), (3, WAVES))
-    phase = random.uniform(0, 2 * np.pi, (3, WAVES))
+    # The power up to the frequency w is sigma^2 2/pi atan(T w). It is cut into equal parts, one for each cosine, and the
+    # frequency of a cosine is drawn at random within its part.
+    quantile = (np.arange(COSINES) + random.uniform(0.02, 0.98, (3, COSINES))) / COSINES
+    omega = np.tan(np.pi / 2 * quantile) * V / L[:, None]
+    amplitude = np.broadcast_to(sigma[:, None] * np.sqrt(2 / COSINES), (3, COSINES))
+    phase = random.uniform(0, 2 * np.pi, (3, COSINES))
     parts = (ca.SX(ca.DM(np.array(x))) for x in (amplitude, omega, phase))
     return Gust(vector(mean, 3, "gust: mean"), *parts)
 
 
-def _three(x: Any, what: str) -> np.ndarray:
-    found = np.asarray(x, dtype=object).ravel()
-    if found.size not in (1, 3) or not all(isinstance(n, (int, float, np.number)) and np.isfinite(n) for n in found):
+def _three_floats(x: Any, what: str) -> np.ndarray:
+    """(3,) finite floats, from one number for all three or three numbers."""
+    values = np.asarray(x, dtype=object).ravel()
+    if values.size not in (1, 3) or not all(isinstance(n, (int, float, np.number)) and np.isfinite(n) for n in values):
         raise ModelError(f"{what}: one number or three are needed, got {brief(x)}")
-    return np.broadcast_to(found.astype(float), (3,))
+    return np.broadcast_to(values.astype(float), (3,))

@@ -1,10 +1,11 @@
-"""Springs and dampers between the poses of two bodies, by 4 x 4 pseudo-matrices. [konz25 2.4, 2.6]
+"""Springs, dampers and inertias between the poses of two bodies, given by 4 x 4 pseudo-matrices. [konz25 2.4, 2.6]
 
-Springs k_p of no length between points h_p of body B and points of body A have the potential
-V = 1/2 tr((G - G_R) K' (G - G_R)^T), K' = sum k_p [h_p; 1] [h_p; 1]^T, G being the pose of B in A and G_R the one at rest:
-any number of them is one 4 x 4 matrix (`constellation`). Dampers likewise: R = 1/2 xi^T Vee(D') xi, xi the twist of B relative
-to A, in B. For V to be least at G_R, Vee(K') must be positive semidefinite, but not K' itself. A pseudo-matrix has 10 of the
-21 numbers of a symmetric 6 x 6 matrix, which is accepted too.
+Springs of stiffness k_p and zero free length between points h_p of body B and points of body A have the potential
+V = 1/2 tr((G - G_R) K' (G - G_R)^T), K' = sum k_p [h_p; 1] [h_p; 1]^T, where G is the pose of B in A and G_R the pose at rest.
+So a single 4 x 4 matrix represents any number of springs (`constellation`). Dampers have the dissipation function R = 1/2 xi^T
+Vee(D') xi, with xi the twist of B relative to A along B's axes. V is least at G_R if Vee(K') is positive semidefinite; K'
+itself need not be. A pseudo-matrix has 10 of the 21 independent entries of a symmetric 6 x 6 matrix. Where 10 are too few, a
+symmetric 6 x 6 matrix is accepted instead.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from pfaffian.model.force import Dissipation, KineticEnergy, Potential
 from pfaffian.model.number import Scalar, at_defaults, is_symmetric, matrix, not_negative, vector
 from pfaffian.model.pose import Pose, as_pose
 
-SEMIDEFINITE = 1e-12
-"""Relative amount by which rounding may make an eigenvalue negative."""
+EIGENVALUE_ROUNDING = 1e-12
+"""Eigenvalues below this fraction of the largest entry count as zero."""
 
 
 def pseudo_matrix(weight: Scalar, centre: Any = (0, 0, 0), moments: Any = 0.0) -> ca.SX:
-    """The pseudo-matrix [[Wed(Pi), k h], [k h^T, k]] of a stiffness, damping or inertia: (4, 4) for `pose_spring` and its kin.
-    [konz25 (3.91)]
+    """The pseudo-matrix [[Wed(Pi), k h], [k h^T, k]] of a stiffness, damping or inertia, (4, 4). [konz25 (3.91)]
 
-    Pi are the moments about the origin, k is the weight and h its centre.
+    It is an argument of `pose_spring`, `pose_damper`, `pose_inertia` and `bushing`. k is the weight, h its centre, and Pi are
+    the moments about the origin.
 
     Args:
-        weight: k, of a stiffness [N/m], of a damping [N s/m].
+        weight: k [N/m] of a stiffness, [N s/m] of a damping, [kg] of an inertia.
         centre: h (3,) [m]; the origin by default.
-        moments: stiffness or damping against turning about the centre [N m, N m s], zero by default, in the forms that `body`
-            takes an inertia in: a number, (3,) principal, (6,) or (3, 3).
-    Raises ModelError: numbers of the wrong count; a weight below zero.
+        moments: rotational stiffness, damping or inertia about the centre [N m, N m s, kg m^2], in one of the forms of an
+            inertia in `body`: a number, (3,) principal moments, (6,) or (3, 3); zero by default.
+    Raises ModelError: the wrong number of values, or a weight below zero.
 
     Example:
         >>> import casadi as ca
@@ -57,17 +58,17 @@ def pose_spring(name: str, body_a: str, body_b: str, stiffness: Any, *, rest: An
     """A spring between the poses of two bodies, V = <X, X> / 2 with X = G_R^-1 G - 1, G the pose of body_b in body_a.
     [konz25 (3.71) (3.115) (A.14)-(A.19)]
 
-    At rest the Hessian of V along twists of b is K. Of a pseudo-matrix K' it is V = tr((G - G_R) K' (G - G_R)^T) / 2, the
-    wrench on b is -vee2((1 - G^-1 G_R) K'), and K = Vee(K').
+    At rest the Hessian of V along twists of b is K. For a pseudo-matrix K', V = tr((G - G_R) K' (G - G_R)^T) / 2, the wrench
+    on b is -vee2((1 - G^-1 G_R) K'), and K = Vee(K').
 
     Args:
         name: unique among the forces.
         body_a, body_b: names, "world" for the fixed frame.
-        stiffness: K' (4, 4) symmetric, in body_b's frame, with Vee(K') positive semidefinite, as `pseudo_matrix` makes one; or
-            any K (6, 6) symmetric and positive semidefinite, of 21 numbers, by `se3.inner`.
+        stiffness: K' (4, 4) symmetric, in body_b's frame, with Vee(K') positive semidefinite, made by `pseudo_matrix` for
+            instance; or any symmetric positive semidefinite K (6, 6), with V by `se3.inner`.
         rest: G_R, the pose of body_b in body_a at which the force vanishes; identity by default.
     Returns: a potential, for forces=[...].
-    Raises ModelError: a stiffness that is none of these, with its lowest eigenvalue.
+    Raises ModelError: a stiffness of neither form; the message gives its lowest eigenvalue.
 
     Example:
         >>> import pfaffian as pf
@@ -91,10 +92,10 @@ def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipatio
     Args:
         name: unique among the forces.
         body_a, body_b: names, "world" for the fixed frame.
-        damping: D (6, 6) symmetric and positive semidefinite, or D' (4, 4) with such a D = Vee(D'), both in body_b's frame;
-            `pseudo_matrix` makes one.
+        damping: D (6, 6), symmetric and positive semidefinite; or D' (4, 4), made by `pseudo_matrix` for instance, with D =
+            Vee(D') of this kind. Both are in body_b's frame.
     Returns: a dissipation, for forces=[...].
-    Raises ModelError: a damping that is none of these, with its lowest eigenvalue.
+    Raises ModelError: a damping of neither form; the message gives its lowest eigenvalue.
 
     Example:
         >>> import pfaffian as pf
@@ -108,18 +109,18 @@ def pose_damper(name: str, body_a: str, body_b: str, damping: Any) -> Dissipatio
 
 
 def pose_inertia(name: str, body_a: str, body_b: str, inertia: Any) -> KineticEnergy:
-    """The inertia between two bodies, T = xi^T M xi / 2, xi the twist of body_b relative to body_a in b's axes. [konz25 (A.14)]
+    """An inertia between two bodies, T = xi^T M xi / 2, xi the twist of body_b relative to body_a in b's axes. [konz25 (A.14)]
 
-    It models the added mass of a fluid at rest, or an inerter. It has no weight and, like every `kinetic_energy`, acts within
-    the joints.
+    It models the added mass of a fluid at rest, or an inerter. It does not weigh anything and, like every `kinetic_energy`,
+    acts within the joints.
 
     Args:
         name: unique among the forces.
         body_a, body_b: names, "world" for the fixed frame.
-        inertia: M (6, 6) symmetric and positive semidefinite, of 21 numbers, as the added mass of a hull; or M' (4, 4) with
-            such an M = Vee(M'), both in body_b's frame.
+        inertia: M (6, 6), symmetric and positive semidefinite, such as the added mass of a hull; or M' (4, 4) with M = Vee(M')
+            of this kind. Both are in body_b's frame.
     Returns: a kinetic energy, for forces=[...].
-    Raises ModelError: an inertia that is none of these, with its lowest eigenvalue.
+    Raises ModelError: an inertia of neither form; the message gives its lowest eigenvalue.
 
     Example:
         >>> import pfaffian as pf
@@ -140,8 +141,8 @@ def bushing(
         name: of the bushing; its parts are called "name spring" and "name damper".
         body_a, body_b: names, "world" for the fixed frame.
         stiffness, damping: (4, 4) pseudo-matrices or (6, 6), symmetric, in body_b's frame, positive semidefinite along twists.
-        rest: the pose of body_b in body_a at which the spring is free; identity by default.
-    Raises ModelError: a stiffness or damping that is none of these, with its lowest eigenvalue.
+        rest: the pose of body_b in body_a at which the spring is relaxed; identity by default.
+    Raises ModelError: a stiffness or damping of neither form; the message gives its lowest eigenvalue.
 
     Example:
         >>> import pfaffian as pf
@@ -157,7 +158,7 @@ def bushing(
 
 @data
 class PoseSpring:
-    """V(k) of a pose spring.   stiffness: K' (4, 4) or K (6, 6)."""
+    """V(k) of a pose spring.   stiffness: K' (4, 4) or K (6, 6).   rest: G_R, the pose of body_b in body_a without force."""
 
     body_a: str
     body_b: str
@@ -194,7 +195,7 @@ class PoseDamper:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        return _of_twist(self.damping, k, *self.bodies)
+        return _quadratic_in_twist(self.damping, k, *self.bodies)
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
@@ -213,23 +214,24 @@ class PoseInertia:
         return self.body_a, self.body_b
 
     def __call__(self, k: Any) -> ca.SX:
-        return _of_twist(self.inertia, k, *self.bodies)
+        return _quadratic_in_twist(self.inertia, k, *self.bodies)
 
     def __repr__(self) -> str:
         return reprs.words(self, f"{self.body_a!r} to {self.body_b!r}")
 
 
-def _of_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
-    """xi^T Q xi / 2 of the twist xi of body_b relative to body_a, in b's axes."""
+def _quadratic_in_twist(Q: ca.SX, k: Any, body_a: str, body_b: str) -> ca.SX:
+    """xi^T Q xi / 2 for the twist xi of body_b relative to body_a, along b's axes.   Q: (6, 6)."""
     G = k.pose(body_a).inverse() @ k.pose(body_b)
     xi = k.twist(body_b) - se3.Ad_inv(G.R, G.p) @ k.twist(body_a)
     return ca.dot(xi, Q @ xi) / 2
 
 
 def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
-    """K' (4, 4) or K (6, 6), of the given shapes or either, symmetric, with Vee(K') or K positive semidefinite.
+    """The value as a symmetric matrix K' (4, 4) or K (6, 6), checked: Vee(K') or K must be positive semidefinite.
 
-    Raises ModelError: it is not, with the lowest eigenvalue.
+    shapes: the shapes that are accepted; (4, 4) and (6, 6) if none is given.
+    Raises ModelError: a matrix of another kind; the message gives its lowest eigenvalue.
     """
     K = symmetric_pseudo(value, what, *(shapes or ((4, 4), (6, 6))))
     _semidefinite(spatial(K), f"{what}: its form in twists" if K.shape == (4, 4) else f"{what}: the matrix")
@@ -237,17 +239,22 @@ def form(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
 
 
 def spatial(K: ca.SX) -> ca.SX:
-    """(6, 6) of K' (4, 4) or K (6, 6): the form in twists, without its zeros."""
+    """The quadratic form in twists, (6, 6) and sparse: Vee(K') for K' (4, 4), K itself for K (6, 6)."""
     return ca.sparsify(ca.SX(se3.Vee(K)) if K.shape == (4, 4) else K)
 
 
 def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
-    """A symmetric matrix, (4, 4) or of the given shapes; `what` names it in errors. Raises ModelError: it is not."""
+    """The value as a symmetric matrix, checked.
+
+    what: its label in error messages.
+    shapes: the shapes that are accepted; (4, 4) if none is given.
+    Raises ModelError: another shape, a matrix that is not finite or not symmetric.
+    """
     K, shapes = ca.densify(matrix(value, what)), shapes or ((4, 4),)
     if K.shape not in shapes:
         sizes = " or ".join(map(str, shapes))
         raise ModelError(f"{what}: a {sizes} matrix is needed, such as pseudo_matrix(...), got {brief(value)}")
-    number = at_defaults(K)  # None with a symbol of no Parameter, which `mechanism` reports
+    number = at_defaults(K)  # None if K has a symbol of no Parameter, which `mechanism` reports.
     if number is not None and not np.isfinite(number).all():
         raise ModelError(f"{what} is not finite")
     if number is not None and not is_symmetric(K):
@@ -256,9 +263,10 @@ def symmetric_pseudo(value: Any, what: str, *shapes: tuple[int, int]) -> ca.SX:
 
 
 def _semidefinite(K: ca.SX, what: str) -> None:
+    """Raise ModelError for a matrix that is not positive semidefinite at the parameters' defaults."""
     number = at_defaults(K)
     lowest = 0.0 if number is None else np.linalg.eigvalsh(number)[0]
-    if number is not None and lowest < -SEMIDEFINITE * np.abs(number).max():
+    if number is not None and lowest < -EIGENVALUE_ROUNDING * np.abs(number).max():
         raise ModelError(f"{what} must be positive semidefinite; its lowest eigenvalue is {lowest:.6g}")
 
 
@@ -268,10 +276,10 @@ def check_parts(K: ca.SX, what: str) -> None:
     if number is None:
         return
     Kr, C = number[:3, :3], number[3:, :3]
-    if not K.is_constant() and np.linalg.eigvalsh(Kr)[0] <= SEMIDEFINITE * np.abs(Kr).max():
-        raise ModelError(f"{what}: with Parameters in it, its first three rows must resist every translation")
-    left = C - C @ np.linalg.pinv(Kr, rcond=SEMIDEFINITE, hermitian=True) @ Kr
-    if np.abs(left).max() > 1e-9 * np.abs(number).max():
+    if not K.is_constant() and np.linalg.eigvalsh(Kr)[0] <= EIGENVALUE_ROUNDING * np.abs(Kr).max():
+        raise ModelError(f"{what}: if it contains Parameters, its first three rows must resist every translation")
+    remainder = C - C @ np.linalg.pinv(Kr, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ Kr
+    if np.abs(remainder).max() > 1e-9 * np.abs(number).max():
         raise ModelError(
-            f"{what}: it couples turning to a translation that its first three rows do not resist; resist that one"
+            f"{what}: it couples rotation to a translation that its first three rows do not resist; add stiffness along it"
         )

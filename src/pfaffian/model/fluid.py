@@ -1,4 +1,4 @@
-"""Forces of a fluid on a body: quadratic drag, and thrust and torque of a propeller."""
+"""Forces of a fluid on a body: quadratic drag, and the thrust and torque of a propeller."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from pfaffian.model.number import Scalar, direction, not_negative, scalar, vecto
 AIR = 1.225
 """Density of air at sea level and 15 degrees C [kg/m^3]."""
 
-STILL = 1e-12
-"""Speed by which |w| is smoothed [m/s], so that it has a derivative at rest."""
+SPEED_SMOOTHING = 1e-12
+"""Smoothing of the speed |w| [m/s], which gives it a derivative at rest."""
 
 
 def drag(
     name: str, body: str, area: Scalar, *, coefficient: Scalar = 1.0, density: Scalar = AIR, point: Any = (0, 0, 0),
     wind: Any = (0, 0, 0),
 ) -> Wrench:  # fmt: skip
-    """Quadratic drag of a body in a fluid.
+    """The quadratic drag of a fluid on a body.
 
         F = -rho C A |w| w / 2 at the centre of pressure, w = v - wind the velocity of that point relative to the fluid
 
     Args:
         name: of the force.
         body: name of the body.
-        area: A [m^2], the same from all sides.
+        area: A [m^2], the same for all directions of w.
         coefficient: C [1]; default 1.
         density: rho of the fluid [kg/m^3]; default 1.225, air at sea level and 15 degrees C.
         point: (3,) the centre of pressure, in the body's frame [m]; default its origin.
-        wind: (3,) velocity of the fluid, world axes [m/s]; or a function f(k) of the mechanism's Kinematics that returns it;
-            default none.
+        wind: (3,) velocity of the fluid, world axes [m/s]; or a function f(k) of the mechanism's Kinematics that returns it,
+            such as a `gust`; default zero.
     Returns:
         Wrench, for `forces` of a mechanism.
-    Raises ModelError: a number below zero, a wind that is none of these.
+    Raises ModelError: a number below zero, or a wind of neither form.
 
     Example:
         >>> import pfaffian as pf
@@ -52,32 +52,32 @@ def drag(
     what = f"force {name!r}"
     words = (("area", area), ("coefficient", coefficient), ("density", density))
     A, C, rho = (not_negative(x, f"{what}: {word}") for word, x in words)
-    at = vector(point, 3, f"{what}: point")
-    blown = wind if callable(wind) else vector(wind, 3, f"{what}: wind")
-    return wrench(name, body, Drag(body, at, rho * C * A / 2, blown), point=at)
+    centre = vector(point, 3, f"{what}: point")
+    velocity = wind if callable(wind) else vector(wind, 3, f"{what}: wind")
+    return wrench(name, body, Drag(body, centre, rho * C * A / 2, velocity), point=centre)
 
 
 def propeller(
     name: str, body: str, speed: Any, *, thrust: Scalar, torque: Scalar = 0.0, handed: str = "right", axis: Any = (0, 0, 1),
     point: Any = (0, 0, 0),
 ) -> Wrench:  # fmt: skip
-    """Thrust of a propeller along an axis of a body, and its torque against the rotation.
+    """The thrust of a propeller along an axis of a body, and its torque against the rotation.
 
         thrust k_T |w| w along the axis,  torque -k_M |w| w about it
 
     Args:
         name: of the force.
         body: name of the body that carries the propeller, or is the propeller.
-        speed: w [rad/s] about the axis: the name of a joint, for its rate; a number or Parameter; or a function f(k) of the
+        speed: w [rad/s] about the axis: the name of a joint whose rate it is, a number or Parameter, or a function f(k) of the
             mechanism's Kinematics that returns it.
         thrust: k_T [N s^2/rad^2].
         torque: k_M [N m s^2/rad^2]; default 0.
-        handed: "right" (default), or "left" for one that pushes along its axis when w is negative.
+        handed: "right" (default), or "left" for a propeller that pushes along its axis when w is negative.
         axis: (3,) in the body's frame, of any length but zero; default z.
-        point: (3,) where it acts, in the body's frame [m]; default its origin.
+        point: (3,) at which the thrust acts, in the body's frame [m]; default its origin.
     Returns:
         Wrench, for `forces` of a mechanism.
-    Raises ModelError: a coefficient below zero, an axis that is zero, a speed or `handed` that is none of these.
+    Raises ModelError: a coefficient below zero, an axis that is zero, a speed or `handed` of another form.
 
     Example:
         >>> import pfaffian as pf
@@ -98,7 +98,12 @@ def propeller(
 
 @data
 class Drag:
-    """f(k) of quadratic drag: a force along the world's axes."""
+    """f(k) of quadratic drag: the wrench at the centre of pressure, world axes.
+
+    point: (3, 1) centre of pressure, in the body [m].
+    factor: rho C A / 2 [kg/m].
+    wind: (3, 1) velocity of the fluid [m/s], or a function of Kinematics giving it.
+    """
 
     body: str
     point: ca.SX
@@ -112,14 +117,20 @@ class Drag:
     def __call__(self, k: Any) -> ca.SX:
         wind = ask_column(self.wind, "wind", k) if callable(self.wind) else self.wind
         if wind.numel() != 3:
-            raise ModelError(f"wind: 3 numbers are needed of its function, got {wind.numel()}")
+            raise ModelError(f"wind: its function must return 3 numbers, got {wind.numel()}")
         w = k.velocity(self.body, self.point) - wind
-        return ca.vertcat(-self.factor * ca.sqrt(ca.sumsqr(w) + STILL**2) * w, ca.SX.zeros(3, 1))
+        return ca.vertcat(-self.factor * ca.sqrt(ca.sumsqr(w) + SPEED_SMOOTHING**2) * w, ca.SX.zeros(3, 1))
 
 
 @data
 class Propeller:
-    """f(k) of a propeller: a wrench along its body's axes."""
+    """f(k) of a propeller: the wrench along its body's axes.
+
+    speed: name of the joint whose rate it is, a number, or a function of Kinematics giving it [rad/s].
+    axis: (3, 1) unit vector.
+    thrust: k_T [N s^2/rad^2], negative for a left-handed propeller.
+    torque: k_M [N m s^2/rad^2].
+    """
 
     speed: str | ca.SX | Callable[[Any], Any]
     axis: ca.SX

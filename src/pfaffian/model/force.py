@@ -1,4 +1,4 @@
-"""Forces: actuators, wrenches, springs between bodies, and any function of the kinematics."""
+"""Forces: actuators, wrenches, springs between bodies, and functions of the kinematics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from pfaffian.model.number import Scalar, direction, interval, scalar, vector
 
 @data
 class Actuator:
-    """One input u [N or N m] on one velocity of a joint: the generalised force gear * u."""
+    """An actuator with one input u [N or N m] on one velocity of a joint: the generalised force gear * u.
+
+    component: number of the velocity among those of the joint, from 0.
+    """
 
     name: str
     joint: str
@@ -26,7 +29,7 @@ class Actuator:
 
     @property
     def ends(self) -> tuple[tuple[str, int], ...]:
-        """The velocity that it acts on: its joint, and which of the joint's velocities."""
+        """The velocity on which the actuator acts: a joint, and the number of the velocity among those of the joint."""
         return ((self.joint, self.component),)
 
     def __repr__(self) -> str:
@@ -37,7 +40,12 @@ class Actuator:
 
 @data
 class Thruster:
-    """One input u [N] on a body: the force axis * u at a point, and the moment torque * axis * u, along the body's axes."""
+    """An actuator with one input u [N] on a body: the force axis * u at a point, and the moment torque * axis * u.
+
+    point: (3, 1) in the body [m].
+    axis: (3, 1) unit vector along the body's axes.
+    torque: moment per force [m].
+    """
 
     name: str
     body: str
@@ -48,7 +56,7 @@ class Thruster:
 
     @property
     def wrench(self) -> ca.SX:
-        """(6, 1) about the point, per unit of the input."""
+        """(6, 1) wrench about the point, along the body's axes, per unit of the input."""
         return ca.vertcat(self.axis, self.torque * self.axis)
 
     def __repr__(self) -> str:
@@ -60,9 +68,11 @@ class Thruster:
 
 @data
 class Transmission:
-    """One input u on several velocities of joints: the generalised force gear * u along each.
+    """An actuator with one input u on several velocities of joints: the generalised force gear * u along each.
 
-    joints, components: whose velocity, and which of them, from 0.   gears: (n, 1).
+    joints: (n,) names of the joints.
+    components: (n,) number of the velocity among those of its joint, from 0.
+    gears: (n, 1) [N or N m per unit of u].
     """
 
     name: str
@@ -73,7 +83,7 @@ class Transmission:
 
     @property
     def ends(self) -> tuple[tuple[str, int], ...]:
-        """The velocities that it acts on: a joint, and which of the joint's velocities."""
+        """The velocities on which it acts: for each a joint, and the number of the velocity among those of the joint."""
         return tuple(zip(self.joints, self.components, strict=True))
 
     def __repr__(self) -> str:
@@ -85,10 +95,11 @@ class Transmission:
 
 @data
 class Wrench:
-    """A wrench [force; moment] on a body, about `point` of the body, and its opposite on the body that exerts it.
+    """A wrench [force; moment] on a body about `point` of the body, and the opposite wrench on the body that exerts it.
 
-    axes: LOCAL (turning with the body) or WORLD.   value: (6, 1), a function of Kinematics that gives it, or None for six
-    inputs of the run.   by: the body that exerts it, None for something outside.
+    axes: LOCAL (body axes) or WORLD.
+    value: (6, 1), a function of Kinematics that gives it, or None for six inputs of the run.
+    by: name of the body that exerts it; None for a wrench from outside the machine.
     """
 
     name: str
@@ -99,18 +110,19 @@ class Wrench:
     by: str | None = None
 
     def __repr__(self) -> str:
-        parts = [f"on {self.body!r} at {reprs.number(self.point, 'm')}", _brief(self.value), self.axes]
+        parts = [f"on {self.body!r} at {reprs.number(self.point, 'm')}", _value_text(self.value), self.axes]
         parts += [f"by {self.by!r}"] if self.by is not None else []
         return reprs.words(self, *parts, name=self.name)
 
 
-def _brief(value: Any) -> str:
+def _value_text(value: Any) -> str:
+    """The value of a wrench as its repr shows it."""
     return "six inputs" if value is None else reprs.function(value) if callable(value) else reprs.number(value, "N, N m")
 
 
 @data
 class Spring:
-    """A massless spring and damper between two points, pulling with k (l - rest) + d l_dot along the line."""
+    """A massless spring and damper between two points, which pull with k (l - rest) + d l_dot along the line between them."""
 
     name: str
     body_a: str
@@ -129,7 +141,7 @@ class Spring:
 
 @data
 class GeneralisedForce:
-    """f(k) along the velocities of one joint, or of all. It acts within joints, as an actuator does."""
+    """A force f(k) along the velocities of one joint, or along all of v. It acts within joints, as an actuator does."""
 
     name: str
     function: Callable[[Any], Any]
@@ -142,7 +154,7 @@ class GeneralisedForce:
 
 @data
 class Potential:
-    """V(q, t): the generalised force is -(dV/dq K)^T."""
+    """A potential V(q, t) [J], whose generalised force is -(dV/dq K)^T."""
 
     name: str
     function: Callable[[Any], Any]
@@ -153,7 +165,7 @@ class Potential:
 
 @data
 class Dissipation:
-    """R(q, v, t): the generalised force is -(dR/dv)^T."""
+    """A dissipation function R(q, v, t) [W], whose generalised force is -(dR/dv)^T."""
 
     name: str
     function: Callable[[Any], Any]
@@ -164,7 +176,7 @@ class Dissipation:
 
 @data
 class KineticEnergy:
-    """T(q, v, t), quadratic in v, which adds to the mass matrix and the bias force by Hamel's equations."""
+    """A kinetic energy T(q, v, t) [J], quadratic in v, which adds to mass matrix and bias force by Hamel's equations."""
 
     name: str
     function: Callable[[Any], Any]
@@ -182,13 +194,13 @@ def actuator(
     """An actuator: one input u on one velocity of a joint, with the generalised force gear * u.
 
     Args:
-        name: unique among the actuators; the name of its input.
+        name: unique among the actuators; also the name of its input.
         joint: name of the joint, or of coordinates.
-        component: which of the joint's velocities, from 0, the default.
+        component: number of the velocity among those of the joint, from 0; 0 by default.
         gear: [1], one by default.
-        limits: (low, high) of u [N or N m], none by default; they hold within the joint's effort. A result says when and by how
-            far they were left; `Scheme(saturate=True)` cuts u at them.
-    Raises ModelError: a component that is not a whole number, limits that are the wrong way round.
+        limits: (low, high) of u [N or N m], none by default; the joint's effort limits u further. A result reports when and by
+            how much u exceeded its limits; `Scheme(saturate=True)` clips u to them.
+    Raises ModelError: a component that is not a whole number, or limits that are the wrong way round.
 
     Example:
         >>> import pfaffian as pf
@@ -211,11 +223,11 @@ def transmission(
     One input u gives the generalised force gear * u along each of the velocities.
 
     Args:
-        name: unique among the actuators; the name of its input.
-        gears: dict of joint -> gear [N or N m per unit of u]; of a joint with several velocities (joint, number) -> gear.
-        limits: (low, high) of u, none by default. A result says when and by how far they were left; `Scheme(saturate=True)`
-            cuts u at them.
-    Raises ModelError: no joint, gears that are not numbers, limits that are the wrong way round.
+        name: unique among the actuators; also the name of its input.
+        gears: dict of joint -> gear [N or N m per unit of u]; for a joint with several velocities (joint, number) -> gear.
+        limits: (low, high) of u, none by default. A result reports when and by how much u exceeded its limits;
+            `Scheme(saturate=True)` clips u to them.
+    Raises ModelError: no joint, gears that are not numbers, or limits that are the wrong way round.
 
     Example:
         >>> import pfaffian as pf
@@ -232,7 +244,7 @@ def transmission(
     ends = [(key, 0) if isinstance(key, str) else key for key in gears]
     for end in ends:
         if not (isinstance(end, tuple) and len(end) == 2 and isinstance(end[0], str) and type(end[1]) is int):
-            raise ModelError(f"{what}: gears: a joint, or (joint, number of its velocity), is needed, got {brief(end)}")
+            raise ModelError(f"{what}: gears: each key must be a joint or (joint, number of its velocity), got {brief(end)}")
     numbers = ca.vertcat(*[scalar(x, f"{what}: gear of {key!r}") for key, x in gears.items()])
     return Transmission(
         name, tuple(j for j, _ in ends), tuple(i for _, i in ends), numbers, interval(limits, f"{what}: limits")
@@ -243,18 +255,18 @@ def thruster(
     name: str, body: str, *, axis: Any = (0, 0, 1), point: Any = (0, 0, 0), torque: Scalar = 0.0,
     limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> Thruster:  # fmt: skip
-    """An actuator that pushes a body from outside: a jet, a rope, a propeller by its thrust u = k_T |w| w [N].
+    """An actuator that pushes a body from outside: a jet, a rope, or a propeller with the thrust u = k_T |w| w as input [N].
 
     Args:
-        name: unique among the actuators; the name of its input.
+        name: unique among the actuators; also the name of its input.
         body: name of the body.
-        axis: (3,) of the force for u > 0, along the body's axes, of any length; z by default.
-        point: (3,) where it acts, in the body [m]; its origin by default.
-        torque: moment about the axis per force [m], zero by default; of a right-handed propeller -k_M / k_T, of a left-handed
-            one k_M / k_T.
-        limits: (low, high) of u [N], none by default. A result says when and by how far they were left; `Scheme(saturate=True)`
-            cuts u at them.
-    Raises ModelError: an axis that is zero, numbers of the wrong count.
+        axis: (3,) direction of the force for u > 0, along the body's axes, of any length; z by default.
+        point: (3,) at which the force acts, in the body [m]; its origin by default.
+        torque: moment about the axis per force [m], zero by default; -k_M / k_T for a right-handed propeller, k_M / k_T for a
+            left-handed one.
+        limits: (low, high) of u [N], none by default. A result reports when and by how much u exceeded its limits;
+            `Scheme(saturate=True)` clips u to them.
+    Raises ModelError: an axis that is zero, or the wrong number of values.
 
     Example:
         >>> import pfaffian as pf
@@ -274,17 +286,17 @@ def thruster(
 def wrench(
     name: str, body: str, value: Any = None, *, point: Any = (0, 0, 0), axes: str = "WORLD", by: str | None = None
 ) -> Wrench:
-    """A wrench on a body, and the opposite one, about the same point of space, on the body that exerts it.
+    """A wrench on a body, and the opposite wrench on the body that exerts it, about the same point in space.
 
     Args:
         name: unique among the forces.
         body: name of the body.
         value: (6,) force [N] and moment [N m]; or a function f(k) that gives them, k being the mechanism's Kinematics (k.pose,
             k.twist, k.t, ...); None, the default, makes them six inputs of the run: name.fx ... name.nz.
-        point: (3,) about which it acts, in the body [m]; its origin by default.
-        axes: "WORLD", the default, or "LOCAL" to turn with the body.
-        by: name of the body that exerts it; None for something outside.
-    Raises ModelError: body or by that is not text, other axes, values of the wrong count.
+        point: (3,) about which the wrench acts, in the body [m]; its origin by default.
+        axes: "WORLD", the default, or "LOCAL" for the body's axes.
+        by: name of the body that exerts the wrench; None for a wrench from outside the machine.
+    Raises ModelError: body or by that is not text, other axes, or the wrong number of values.
 
     Example:
         >>> import pfaffian as pf
@@ -296,11 +308,11 @@ def wrench(
     """
     what = f"force {name!r}"
     if not isinstance(body, str) or not isinstance(by, str | None):
-        raise ModelError(f"{what}: body must be the name of a body, and by too, got {brief(body)} and {brief(by)}")
+        raise ModelError(f"{what}: body and by must be names of bodies, got {brief(body)} and {brief(by)}")
     if axes not in ("LOCAL", "WORLD"):
         raise ModelError(f"{what}: axes {axes!r} must be LOCAL or WORLD")
-    given = value if value is None or callable(value) else vector(value, 6, f"{what}: value")
-    return Wrench(name, body, vector(point, 3, f"{what}: point"), axes, given, by)
+    force = value if value is None or callable(value) else vector(value, 6, f"{what}: value")
+    return Wrench(name, body, vector(point, 3, f"{what}: point"), axes, force, by)
 
 
 def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None = None) -> GeneralisedForce:
@@ -310,8 +322,8 @@ def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None =
 
     Args:
         name: unique among the forces.
-        f: function of the mechanism's Kinematics k (k.q, k.v, k.t, poses, twists, ...) giving as many numbers as the joint has
-            velocities, (nv,) without a joint [N, N m].
+        f: function of the mechanism's Kinematics k (k.q, k.v, k.t, poses, twists, ...) giving one number for each
+            velocity of the joint, or (nv,) numbers without a joint [N, N m].
         joint: name of a joint or of coordinates; None, the default, for all of v.
     Raises ModelError: f is not a function.
 
@@ -329,8 +341,8 @@ def generalised_force(name: str, f: Callable[[Any], Any], *, joint: str | None =
 def potential(name: str, V: Callable[[Any], Any]) -> Potential:
     """The force -(dV/dq K)^T of a potential V(k), which becomes part of the energy.
 
-    Where V depends on the time, the energy changes at the rate dV/dt at rest: the power of whoever changes it. V may not depend
-    on velocities.
+    Where V depends on time, the energy changes at the additional rate dV/dt (q fixed): the power that the change of V
+    supplies. V must not depend on velocities.
 
     Args:
         name: unique among the forces.
@@ -350,7 +362,7 @@ def potential(name: str, V: Callable[[Any], Any]) -> Potential:
 def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
     """The force -(dR/dv)^T of a dissipation function R(k). [konz25 (3.37)]
 
-    Energy is not conserved: it changes at the rate -v^T (dR/dv)^T, which is -2 R if R is quadratic in the velocities.
+    The energy changes at the rate -v^T (dR/dv)^T, which is -2 R if R is quadratic in the velocities.
 
     Args:
         name: unique among the forces.
@@ -368,11 +380,11 @@ def dissipation(name: str, R: Callable[[Any], Any]) -> Dissipation:
 
 
 def kinetic_energy(name: str, T: Callable[[Any], Any]) -> KineticEnergy:
-    """The inertia force of a kinetic energy T(k), added to that of the bodies, if there are any. [konz25 (2.31)]
+    """The inertia forces of a kinetic energy T(k), which is added to that of the bodies. [konz25 (2.31)]
 
     T = M_ij v^i v^j / 2 + b_i v^i + T0 with M, b and T0 functions of q and t. Hamel's equations add d/dt dT/dv^i + gamma_ij^k
-    v^j dT/dv^k - d_i T to M v_dot + c. T adds v^i dT/dv^i - T = M_ij v^i v^j / 2 - T0 to the energy, so that it is conserved
-    where T does not depend on t. Like a rotor's armature T acts within the joints: no body feels it.
+    v^j dT/dv^k - d_i T to M v_dot + c. To the energy they add v^i dT/dv^i - T = M_ij v^i v^j / 2 - T0, so that the energy is
+    conserved where T does not depend on t. Like the armature of a rotor, T acts within the joints and not on any body.
 
     Args:
         name: unique among the forces.
@@ -390,6 +402,7 @@ def kinetic_energy(name: str, T: Callable[[Any], Any]) -> KineticEnergy:
 
 
 def _function(f: Any, what: str) -> Callable[[Any], Any]:
+    """The function f unchanged. Raises ModelError: f is not callable.   what: its label in the message."""
     if not callable(f):
         raise ModelError(f"{what} must be a function of the kinematics, got {brief(f)}")
     return f
@@ -406,18 +419,18 @@ def spring(
     rest: Scalar = 0.0,
     damping: Scalar = 0.0,
 ) -> Spring:
-    """A massless spring and damper between two points of two bodies: a pull k (l - rest) + d l_dot along the line between them.
+    """A massless spring and damper between two points of two bodies: it pulls with k (l - rest) + d l_dot along their line.
 
-    The points must not meet while rest or damping is not zero: the line has no direction there.
+    Unless rest and damping are zero, the points must never coincide, since the line between them then has no direction.
 
     Args:
         name: unique among the forces.
-        body_a, body_b: names, "world" for the fixed frame.
+        body_a, body_b: names of the bodies, "world" for the fixed frame.
         point_a, point_b: (3,) in the frame of each body [m]; its origin by default.
         stiffness: k [N/m], zero by default.
-        rest: length without force [m], zero by default.
+        rest: free length, at which the spring exerts no force [m], zero by default.
         damping: d [N s/m], zero by default.
-    Raises ModelError: numbers of the wrong count.
+    Raises ModelError: the wrong number of values.
 
     Example:
         >>> import pfaffian as pf

@@ -1,4 +1,4 @@
-"""Dry friction, regularised at rest: Coulomb friction with the Stribeck effect, and a viscous part."""
+"""Dry friction, regularised at rest: Coulomb friction with the Stribeck effect, plus viscous friction."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from pfaffian.model.force import GeneralisedForce, Wrench, wrench
 from pfaffian.model.number import Scalar, at_defaults, direction, not_negative, positive, vector
 
 SMOOTH = 1e-3
-"""[m/s, rad/s] Speed below which friction grows with the speed instead of being complete."""
+"""[m/s, rad/s] Speed below which friction grows with the speed, by default."""
 
 
 @data
 class Sliding:
-    """Friction against a velocity s: -(C + (S - C) exp(-(|s| / s_S)^2)) s / sqrt(|s|^2 + s_0^2) - d s.
+    """The friction law -(C + (S - C) exp(-(|s| / s_S)^2)) s / sqrt(|s|^2 + s_0^2) - d s for a sliding velocity s.
 
-    sliding: C, static: S [N, N m].   stribeck: s_S, the speed at which the difference has dropped by 63 %.
-    viscous: d [N s/m, N m s].   smooth: s_0; a body on a slope creeps at about s_0 tan(slope) / friction instead of sticking.
+    sliding: C, sliding friction [N, N m].
+    static: S, static friction [N, N m].
+    stribeck: s_S [m/s, rad/s], the speed at which the difference S - C has dropped by 63 %.
+    viscous: d [N s/m, N m s].
+    smooth: s_0 [m/s, rad/s]. A body on a slope creeps at about s_0 tan(slope) / friction coefficient instead of sticking.
     """
 
     sliding: ca.SX
@@ -45,17 +48,17 @@ def joint_friction(
 ) -> GeneralisedForce:  # fmt: skip
     """Dry and viscous friction in a joint of one degree of freedom, against its rate s and smooth at rest.
 
-    -(C + (S - C) exp(-(|s| / stribeck)^2)) s / sqrt(s^2 + smooth^2) - viscous s, C being sliding and S static.
+        -(C + (S - C) exp(-(|s| / stribeck)^2)) s / sqrt(s^2 + smooth^2) - viscous s,   C sliding, S static friction
 
     Args:
         name: unique among the forces.
         joint: name of the joint.
-        sliding: friction while it moves [N or N m].
-        static: friction at the onset of motion [N or N m], `sliding` if None.
+        sliding: friction while the joint moves [N or N m].
+        static: friction at the onset of motion [N or N m]; equal to `sliding` if None.
         stribeck: speed over which static friction drops to sliding friction [m/s, rad/s], 0.01 by default.
-        viscous: [N s/m, N m s], zero by default.
-        smooth: speed below which friction grows with the speed instead of being complete [m/s, rad/s], 0.001 by default. An
-            explicit integrator with a step longer than about 2.7 smooth inertia / static chatters about rest.
+        viscous: coefficient of viscous friction [N s/m, N m s], zero by default.
+        smooth: speed below which friction grows with the speed [m/s, rad/s], 0.001 by default; friction is complete well
+            above it. An explicit integrator chatters about rest if its step exceeds about 2.7 smooth inertia / static.
     Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction.
 
     Example:
@@ -73,24 +76,24 @@ def contact_friction(
     name: str, body: str, on: str, *, normal: Any, load: Scalar, coefficient: Scalar, static: Scalar | None = None,
     point: Any = (0, 0, 0), stribeck: Scalar = 0.01, viscous: Scalar = 0.0, smooth: Scalar = SMOOTH,
 ) -> Wrench:  # fmt: skip
-    """Friction of a point of a body against the surface of another, the two being pressed together by a constant load.
+    """Friction between a point of one body and the surface of another, pressed together by a constant load.
 
-    Its law is that of `joint_friction`, with the velocity of the point along the surface and friction forces of coefficient
-    times load.
+    The law is that of `joint_friction`. Its velocity s is that of the point along the surface, and its friction forces are the
+    coefficients times the load.
 
     Args:
         name: unique among the forces.
         body: name of the body that slides.
-        on: name of the body that it slides on, which takes the opposite force.
+        on: name of the body on which it slides, and which takes the opposite force.
         normal: (3,) of the surface, along the axes of `on`, of any length.
-        load: [N].
+        load: force that presses the bodies together [N].
         coefficient: sliding friction per load [1].
-        static: static friction per load [1], `coefficient` if None.
-        point: (3,) of the body that slides, in its frame [m]; its origin by default.
+        static: static friction per load [1]; equal to `coefficient` if None.
+        point: (3,) of the sliding body, in its frame [m]; its origin by default.
         stribeck: speed over which static friction drops to sliding friction [m/s], 0.01 by default.
-        viscous: [N s/m], zero by default.
-        smooth: speed below which friction grows with the speed instead of being complete [m/s], 0.001 by default.
-    Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction, a normal that is zero.
+        viscous: coefficient of viscous friction [N s/m], zero by default.
+        smooth: speed below which friction grows with the speed [m/s], 0.001 by default; friction is complete well above it.
+    Raises ModelError: a number below zero, a speed that is zero, static friction below sliding friction, a zero normal.
 
     Example:
         >>> import pfaffian as pf
@@ -105,13 +108,13 @@ def contact_friction(
     N = not_negative(load, f"{what}: load")
     mu = sliding_law(what, coefficient, static, stribeck, 0.0, smooth)
     law = Sliding(N * mu.sliding, N * mu.static, mu.stribeck, not_negative(viscous, f"{what}: viscous"), mu.smooth)
-    at = vector(point, 3, f"{what}: point")
-    return wrench(name, body, ContactFriction(body, on, at, n, law), point=at, by=on)
+    contact = vector(point, 3, f"{what}: point")
+    return wrench(name, body, ContactFriction(body, on, contact, n, law), point=contact, by=on)
 
 
 @data
 class JointFriction:
-    """f(k) of friction within a joint."""
+    """f(k) of friction in a joint, along the joint's velocity."""
 
     joint: str
     law: Sliding
@@ -143,16 +146,17 @@ class ContactFriction:
 
     def __call__(self, k: Any) -> ca.SX:
         surface, n = k.pose(self.on), k.rotation(self.on) @ self.normal
-        there = surface.R.T @ (k.position(self.body, self.point) - surface.p)
-        s = k.velocity(self.body, self.point) - k.velocity(self.on, there)
+        on_surface = surface.R.T @ (k.position(self.body, self.point) - surface.p)
+        s = k.velocity(self.body, self.point) - k.velocity(self.on, on_surface)
         return ca.vertcat(self.law(s - n * ca.dot(n, s)), ca.SX.zeros(3, 1))
 
 
 def sliding_law(what: str, sliding: Any, static: Any, stribeck: Any, viscous: Any, smooth: Any) -> Sliding:
+    """A friction law from the arguments of the public functions, checked.   what: the label of the force in error messages."""
     C = not_negative(sliding, f"{what}: sliding friction")
     S = C if static is None else not_negative(static, f"{what}: static friction")
     excess = at_defaults(S - C)
     if excess is not None and excess.item() < 0:
-        raise ModelError(f"{what}: static friction is less than the sliding one by {-excess.item():g}")
+        raise ModelError(f"{what}: static friction is less than sliding friction by {-excess.item():g}")
     speeds = positive(stribeck, f"{what}: stribeck"), positive(smooth, f"{what}: smooth")
     return Sliding(C, S, speeds[0], not_negative(viscous, f"{what}: viscous"), speeds[1])

@@ -1,4 +1,4 @@
-"""The graph of an open chain: which bodies a joint connects, which joints lead to a body, and how two trees become one."""
+"""The graph of an open chain: its graph and path matrices, and how a closure becomes a joint that merges two trees."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 
 @dataclass(frozen=True, eq=False)
 class GraphMatrices:
-    """N joints and the N bodies that they lead to, both in the order of the joints. [chhabra14 cor. 3.3.1, 3.3.2]
+    """The graph matrix GM and path matrix Ph of N joints and the N bodies to which they lead. [chhabra14 cor. 3.3.1, 3.3.2]
 
-    joints: (N,) names, the rows.
-    bodies: (N + 1,) names, the columns of GM: the world, then the body to which each joint leads.
-    GM: (N, N + 1) of int, -1 at the body before each joint and +1 at the one after it, so that GM 1 = 0.
+    joints: (N,) names of the rows.
+    bodies: (N + 1,) names of the columns of GM: the world, then the body to which each joint leads, in their order.
+    GM: (N, N + 1) of int, -1 at the parent of each joint and +1 at its child, so that each row sums to zero.
     Ph: (N, N) of int, 1 where joint j lies between the world and body i + 1: the inverse of GM without its first column.
     """
 
@@ -35,12 +35,12 @@ class GraphMatrices:
 
     @property
     def neighbours(self) -> dict[str, int]:
-        """Body -> number of bodies that it is joined to, the diagonal of GM^T GM."""
+        """Name of a body -> number of bodies to which joints connect it: the diagonal of GM^T GM."""
         return dict(zip(self.bodies, (self.GM**2).sum(axis=0).tolist(), strict=True))
 
     @property
     def extremities(self) -> tuple[str, ...]:
-        """Bodies with one neighbour, the world aside: the ends of the branches."""
+        """Names of the bodies with one neighbour, without the world: the ends of the branches."""
         return tuple(b for b, n in self.neighbours.items() if n == 1 and b != WORLD)
 
 
@@ -52,9 +52,9 @@ def graph_matrices(m: Mechanism) -> GraphMatrices:
     Args:
         m: the mechanism.
     Returns:
-        joints (N,) and bodies (N + 1,) by name; GM (N, N + 1), -1 at the body before each joint and +1 at the one after it;
-        Ph (N, N), 1 where joint j lies between the world and body i + 1; neighbours and extremities (the ends of the branches).
-    Raises ModelError: a constraint that closes a loop.
+        joints (N,) and bodies (N + 1,), names; GM (N, N + 1), -1 at the parent of each joint and +1 at its child;
+        Ph (N, N), 1 where joint j lies between the world and body i + 1; neighbours; extremities (the ends of the branches).
+    Raises ModelError: a constraint closes a loop.
 
     Example:
         >>> import pfaffian as pf
@@ -68,15 +68,15 @@ def graph_matrices(m: Mechanism) -> GraphMatrices:
     bodies = (WORLD, *(j.child for j in m.joints))
     GM, Ph = np.zeros((len(m.joints), len(bodies)), dtype=int), np.eye(len(m.joints), dtype=int)
     for i, j in enumerate(m.joints):
-        before = bodies.index(j.parent)
-        GM[i, [before, i + 1]] = -1, 1
-        if before:
-            Ph[i] += Ph[before - 1]
+        parent = bodies.index(j.parent)
+        GM[i, [parent, i + 1]] = -1, 1
+        if parent:
+            Ph[i] += Ph[parent - 1]
     return GraphMatrices(tuple(j.name for j in m.joints), bodies, GM, Ph)
 
 
 def check_open(m: Mechanism) -> None:
-    """Raise ModelError where constraints couple the coordinates of the joints: the chain is not open then."""
+    """Raise ModelError if a constraint couples the coordinates of the joints, so that the chain is not open."""
     for c in m.constraints:
         if isinstance(c, (Closure, Holonomic)):
             what = (
@@ -90,18 +90,19 @@ def check_open(m: Mechanism) -> None:
 
 
 def joined(m: Mechanism, closure: str) -> Mechanism:
-    """The mechanism with a closure turned into a joint, so that two machines that hold each other become one tree.
+    """The mechanism with a closure turned into a joint, so that two machines connected by it become one tree.
 
-    The closure's rows and reactions disappear. One of its bodies, such as a captured target, must stand on the world by a free
-    joint; a joint of the closure's kind and name, from the other body, takes its place. All other names stay, so a state
-    carries over by name; coordinates of the new joint are zero where the frames of the closure coincide, and a weld has none.
+    The closure's rows and reactions disappear. One of its bodies, such as a captured target, must be connected to the world by
+    a free joint. A joint from the other body, with the kind and name of the closure, replaces the free joint. All other names
+    stay, so a state carries over by name. The coordinates of the new joint are zero where the frames of the closure coincide;
+    a weld has none.
 
     Args:
         m: the mechanism.
         closure: name of the closure.
-    Raises ModelError: no such closure, or one of a kind that no joint has, or one that holds only for a while; neither of its
-    bodies stands on the world by a free joint that carries nothing of the other one; that joint has an actuator, spring or
-    damper.
+    Raises ModelError: no such closure, a closure whose kind is not a kind of joint, or one that is active only for a while;
+    neither of its bodies is connected to the world by a free joint that does not also carry the other body; this free joint
+    has an actuator, spring or damper.
 
     Example:
         >>> import pfaffian as pf
@@ -113,42 +114,42 @@ def joined(m: Mechanism, closure: str) -> Mechanism:
         >>> m.nv, one.nv, float(pf.forward_kinematics(one)["target"].position[0])
         (12, 6, 1.0)
     """
-    found = {c.name: c for c in as_mechanism(m).constraints if isinstance(c, Closure)}
-    if closure not in found:
-        raise ModelError(f"joined: {m.name!r} has no closure {brief(closure)}; {nearest(closure, list(found))}")
-    c = found[closure]
+    closures = {c.name: c for c in as_mechanism(m).constraints if isinstance(c, Closure)}
+    if closure not in closures:
+        raise ModelError(f"joined: {m.name!r} has no closure {brief(closure)}; {nearest(closure, list(closures))}")
+    c = closures[closure]
     kind = "fixed" if c.kind == "weld" else c.kind
     if kind not in KINDS or kind == "universal" or c.active is not None:
         raise ModelError(
-            f"joined: closure {c.name!r} ({c.kind}{', for a while' if c.active else ''}) is not a joint that always holds"
+            f"joined: closure {c.name!r} ({c.kind}{', for a while' if c.active else ''}) is not a joint that is always active"
         )
     ends = ((c.body_a, c.body_b, c.placement_a, c.placement_b), (c.body_b, c.body_a, c.placement_b, c.placement_a))
     for parent, child, at, child_at in ends:
-        lead = next((j for j in m.joints if j.child == child), None)
+        base = next((j for j in m.joints if j.child == child), None)
         carried = _carried(m, child)
-        if lead is not None and _floats(m, lead) and parent not in carried:
+        if base is not None and _floats(m, base) and parent not in carried:
             pitch = c.number if KINDS[kind].screws else None
-            made = joint(c.name, kind, parent, child, placement=at, child_placement=child_at, pitch=pitch)
+            link = joint(c.name, kind, parent, child, placement=at, child_placement=child_at, pitch=pitch)
             rest = [j for j in m.joints if j.child not in carried]
-            after = [j for j in m.joints if j.child in carried and j is not lead]
-            return m.with_(joints=[*rest, made, *after], constraints=[x for x in m.constraints if x is not c])
+            after = [j for j in m.joints if j.child in carried and j is not base]
+            return m.with_(joints=[*rest, link, *after], constraints=[x for x in m.constraints if x is not c])
     raise ModelError(
-        f"joined: neither {c.body_a!r} nor {c.body_b!r} of closure {c.name!r} stands on the world by a free joint of its own, "
-        "without actuator, spring and damper, that carries nothing of the other one; keep the closure as a constraint"
+        f"joined: neither {c.body_a!r} nor {c.body_b!r} of closure {c.name!r} has a free joint on the world without actuator, "
+        "spring and damper that does not carry the other body too; keep the closure as a constraint"
     )
 
 
 def _floats(m: Mechanism, j: Joint) -> bool:
-    """Whether a free joint on the world has nothing else attached, so that another joint can replace it."""
+    """Whether j is a free joint on the world without actuator, spring, damper or armature, so that it can be replaced."""
     free = j.parent == WORLD and j.pose is None and j.kind is KINDS["free"] and j.distribution is None
     driven = any(j.name == joint for a in m.actuators if not isinstance(a, Thruster) for joint, _ in a.ends)
     return free and not driven and all(x.is_zero() for x in (j.stiffness, j.damping, j.armature))
 
 
 def _carried(m: Mechanism, body: str) -> set[str]:
-    """The body and all bodies that it carries."""
-    found = {body}
+    """Names of the body and of all its descendants in the tree."""
+    subtree = {body}
     for j in m.joints:
-        if j.parent in found:
-            found.add(j.child)
-    return found
+        if j.parent in subtree:
+            subtree.add(j.child)
+    return subtree

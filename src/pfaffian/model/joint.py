@@ -1,7 +1,7 @@
-"""Joints of the tree: the relative motions that each kind leaves.
+"""Joints of the tree, and the relative motions that each kind allows.
 
-Every joint acts about or along the z axis of its frame; `axis` turns that frame. The velocity of every kind is
-body-fixed: V = S v with a constant motion subspace S, in the joint frame on the child. A universal joint is two of them.
+Every joint acts about or along the z axis of its frame, and `axis` turns that frame. The velocity of every kind is body-fixed:
+V = S v with a constant motion subspace S, in the joint frame on the child. A universal joint consists of two revolute joints.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ from pfaffian.model.number import Scalar, interval, is_symmetric, matrix, named_
 from pfaffian.model.pose import IDENTITY, Pose, align_z, as_pose, clean
 
 UNLIMITED = (-np.inf, np.inf)
+"""(low, high) of a coordinate without limits."""
 
 
 class JointFactor(NamedTuple):
-    """One subgroup of a kind, about an axis of the joint frame.   label: name of its coordinate, where a kind has several."""
+    """One of the subgroups of a joint kind, about an axis of the joint frame.
+
+    label: name of its coordinate in a kind of several factors, else empty.
+    """
 
     subgroup: Subgroup
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0)
@@ -34,7 +38,7 @@ class JointFactor(NamedTuple):
 
 @dataclass(frozen=True)
 class JointKind:
-    """The motions of a subgroup, or of several in turn, with their coordinates and velocities."""
+    """A kind of joint: the motions of one subgroup, or of several in sequence, with their coordinates and velocities."""
 
     name: str
     factors: tuple[JointFactor, ...]
@@ -66,6 +70,7 @@ class JointKind:
 
     @cached_property
     def screws(self) -> bool:
+        """Whether the kind has a pitch."""
         return any(f.subgroup.screws for f in self.factors)
 
     @cached_property
@@ -83,11 +88,17 @@ KINDS = {name: JointKind(name, (JointFactor(g),)) for name, g in SUBGROUPS.items
 """The kinds that `joint` makes."""
 
 EDGE = JointKind("edge", ())
+"""The kind of an edge: it has no coordinates, and its pose is a function of those of others."""
 
 
 @data
 class Mimic:
-    """A coordinate that follows others: q = sum of ratio q_other + offset.   ratios: (n, 1).   offset: (1, 1) [rad or m]."""
+    """The law of a coordinate that follows others, made by `mimic`: q = sum of ratio q_other + offset.
+
+    joints: (n,) names of the joints that it follows.
+    ratios: (n, 1).
+    offset: (1, 1) [rad or m].
+    """
 
     joints: tuple[str, ...]
     ratios: ca.SX
@@ -99,10 +110,10 @@ class Mimic:
 
 
 def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
-    """The coordinates that a joint follows, for `joint(..., mimic=...)`: q = sum of ratio q_other + offset.
+    """A joint coordinate that follows others, for `joint(..., mimic=...)`: q = sum of ratio q_other + offset.
 
-    Then q_dot = sum of ratio q_dot_other. It makes gears, differentials and coupled fingers: exact in every formulation, with
-    no constraint, and no coordinate of the joint itself.
+    The rates follow too: q_dot = sum of ratio q_dot_other. Use it for gears, differentials and coupled fingers. It is exact in
+    every formulation, since it needs no constraint: the joint has no coordinate of its own.
 
     Args:
         ratios: dict of name of a joint with one coordinate -> ratio.
@@ -124,11 +135,12 @@ def mimic(ratios: Mapping[str, Scalar], offset: Scalar = 0.0) -> Mimic:
 
 
 class JointPart(NamedTuple):
-    """What one factor of a joint adds to the tree.
+    """One factor of a joint as a link of the tree.
 
-    placement: its frame in the frame of the factor before, or of the parent.   subgroup: with its pitch.
-    S: (6, nv) body twist of the child over the parent = S v, in the factor's frame on the child.
-    q, v: its entries of the joint's coordinates and velocities.
+    placement: its frame in the frame of the previous factor, or in the parent body for the first one.
+    subgroup: its motions, with the pitch.
+    S: (6, nv) motion subspace: the body twist of the child relative to the parent is S v, in the factor's frame on the child.
+    q, v: slices of the joint's coordinates and velocities that belong to it.
     """
 
     placement: Pose
@@ -144,20 +156,22 @@ class Joint:
 
     The pose of the child in the parent body is placement . motion(q) . child_placement^-1.
 
-    Both placements already contain the turn of the axis to z. Spring, damper and armature act along the joint's own velocities:
-    tau = -E^T stiffness e - damping v, with e the displacement from rest (see `Joint.displacement`); the armature adds to the
-    diagonal of M. Let k be the dimension of the joint's group, and nv that of the distribution in it, if it has one:
+    Both placements include the rotation that turns z to the axis. Spring, damper and armature act along the velocities of the
+    joint: tau = -E^T stiffness e - damping v, with e the displacement from rest (see `Joint.displacement`). The armature adds
+    to the diagonal of M. In the shapes below, k is the dimension of the joint's group, and nv that of its distribution, else k.
 
-    name, kind, parent, child: as given; `kind.name` is its text, "edge" for an edge.
+    name: unique among the joints.
+    kind: a JointKind; `kind.name` is its name, "edge" for an edge.
+    parent, child: names of the bodies.
     placement, child_placement: joint frame in the parent and in the child body.
     stiffness: (k, k), rest: (nq, 1), damping: (nv, nv), armature: (nv, 1) [kg m^2 or kg].
     limits: (low, high) of each coordinate.
-    effort: the largest |u| of an actuator on it.
-    pitch: [m/rad] of a joint that screws.
+    effort: the largest |u| of an actuator on the joint.
+    pitch: [m/rad] of a joint that screws, else zero.
     distribution: (k, nv), or None.
-    speeds: name and unit of each of its velocities, where it has a distribution.
-    mimic: what its coordinate follows, or None.
-    pose: of an edge, the function of the configuration that gives its pose; else None.
+    speeds: name and unit of each velocity, if the joint has a distribution; else empty.
+    mimic: the law by which its coordinate follows others, or None.
+    pose: for an edge, the function of the configuration that gives its pose; else None.
 
     Example:
         >>> import pfaffian as pf
@@ -197,7 +211,7 @@ class Joint:
 
     @property
     def moves(self) -> bool:
-        """Whether the child moves in the parent, by its own coordinates or those of others."""
+        """Whether the child moves relative to the parent, by coordinates of this joint or of the joints that it follows."""
         return self.kind.nv > 0
 
     @property
@@ -226,38 +240,39 @@ class Joint:
 
     @property
     def plain(self) -> int:
-        """Number of leading coordinates whose rates are velocities, turned at most by an orthogonal block; not a quaternion."""
+        """Number of leading coordinates, before a quaternion, whose rates are velocities up to an orthogonal transformation."""
         return 0 if self.distribution is not None else self.nq - 4 * self.kind.quaternion
 
     @property
     def parts(self) -> tuple[JointPart, ...]:
-        """One for each factor of the kind."""
-        found, before, q, v = list[JointPart](), self.placement, 0, 0
+        """The parts of the joint, one for each factor of its kind."""
+        parts, before, q, v = list[JointPart](), self.placement, 0, 0
         for axis, g in ((f.axis, f.subgroup) for f in self.kind.factors):
             g = g.with_pitch(self.pitch) if g.screws else g
             S = g.S if self.distribution is None else g.S @ self.distribution
             turn = _turned_z(*axis)
-            found.append(JointPart(before @ turn, g, S, slice(q, q + g.nq), slice(v, v + S.shape[1])))
+            parts.append(JointPart(before @ turn, g, S, slice(q, q + g.nq), slice(v, v + S.shape[1])))
             before, q, v = turn.inverse(), q + g.nq, v + S.shape[1]
-        return tuple(found)
+        return tuple(parts)
 
     @property
     def end(self) -> Pose:
-        """The child body in the frame of the last part."""
+        """The pose of the child body in the frame of the last part."""
         turn = _turned_z(*self.kind.factors[-1].axis) if self.kind.factors else IDENTITY
         return turn.inverse() @ self.child_placement.inverse()
 
     def kinematic(self, q: ca.SX) -> ca.SX:
-        """K (nq, nv) at the joint's q: q_dot = K v."""
+        """K (nq, nv) at the joint's coordinates q (nq, 1): q_dot = K v."""
         K = ca.SX(ca.diagcat(*[part.subgroup.kinematic(q[part.q, 0]) for part in self.parts]))
         return K if self.distribution is None else K @ self.distribution
 
     def displacement(self, q: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Displacement e (k, 1) of a joint's spring from rest, and E (k, nv) with e_dot = E v.
 
-        Translations [m] along the joint frame on the parent and angles [rad] are differences of coordinates. For an orientation
-        e is twice the vector part of the quaternion from rest to q: the rotation vector where that is small. With one k about
-        all axes e^T k e / 2 = k (1 - cos turn), in general tr(P (1 - R)): smooth, and the same for both quaternions.
+        For translations [m] along the joint frame on the parent and for angles [rad], e is a difference of coordinates. For an
+        orientation, e is twice the vector part of the quaternion from rest to q, which for small rotations is the rotation
+        vector. With one stiffness k about all axes the energy is e^T k e / 2 = k (1 - cos angle), in general tr(P (1 - R)). It
+        is smooth, and the same for both quaternions of a rotation.
         """
         pairs = [part.subgroup.displacement(q[part.q, 0], self.rest[part.q, 0]) for part in self.parts]
         e, E = ca.vertcat(*[e for e, _ in pairs]), ca.SX(ca.diagcat(*[E for _, E in pairs]))
@@ -284,33 +299,35 @@ def joint(
     speeds: Any = None,
     mimic: Mimic | None = None,
 ) -> Joint:
-    """A joint between two bodies. Its kind says which relative motions it leaves.
+    """A joint between two bodies, whose kind determines the relative motions that it allows.
 
     Args:
         name: unique among the joints.
-        kind: fixed, revolute, prismatic, helical (turns and slides by `pitch`), cylindrical, planar-translation and translation
-            (slide along x and y, and z), planar, planar-helical (slides in a plane and screws along its normal), schoenflies
-            (planar and along its normal), universal (turns about x, then about y), spherical or free.
+        kind: fixed, revolute, prismatic, helical (turns and slides by `pitch`), cylindrical, planar-translation (slides along
+            x and y), translation (slides along x, y and z), planar, planar-helical (slides in a plane and screws along its
+            normal), schoenflies (planar motion and sliding along the normal), universal (turns about x, then about y),
+            spherical or free.
         parent, child: names of the bodies, "world" for the fixed frame.
-        axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame; normalised here; z by default.
+        axis: (3,) of the rotation, the translation or the plane's normal, in the joint frame, of any length; z by default.
         placement: joint frame in the parent body, a pose or a position; the body's frame by default.
-        child_placement: joint frame in the child body, in the same way.
+        child_placement: joint frame in the child body, a pose or a position; the body's frame by default.
         pitch: [m/rad], for the kinds that screw and no others.
         stiffness: of a spring, SI units: one number for all velocities, one for each, or a symmetric matrix; zero by default.
-            With a distribution it is along all velocities of the kind. For an orientation see `Joint.displacement`.
-        rest: (nq,) coordinate(s) at which the spring is free; zero of the joint by default.
-        damping: of a damper, in the same forms; zero by default. With a distribution it is along the speeds.
+            With a distribution it refers to all velocities of the kind. For an orientation see `Joint.displacement`.
+        rest: (nq,) coordinate(s) at which the spring is relaxed; the joint's zero by default.
+        damping: of a damper, SI units: one number for all velocities, one for each, or a symmetric matrix; zero by default.
+            With a distribution it refers to the speeds.
         armature: inertia of the rotor [kg m^2 or kg], one number or one for each velocity; zero by default.
-        limits: (low, high) of q where the joint has one coordinate, a pair for each of several; none by default. A result says
-            when and by how far they were left; nothing enforces them.
+        limits: (low, high) of q for a joint of one coordinate, else a pair for each; none by default. A result reports when
+            and by how much q exceeded them; nothing enforces them (see `pf.forces.stops`).
         effort: the largest |u| of an actuator on the joint, see `actuator`; infinite by default.
-        distribution: the part of its motion that is left, without slip for instance: names of some of its velocities, or a
-            matrix B whose columns combine them, v = B speeds. The joint then has fewer speeds than coordinates.
-            [chhabra14 (2.1.5)]
+        distribution: the velocities that remain when some are ruled out, by rolling without slip for instance: names of some
+            of the joint's velocities, or a matrix B whose columns combine them, v = B speeds. The joint then has fewer speeds
+            than coordinates. [chhabra14 (2.1.5)]
         speeds: names of these speeds, or a dict of name -> unit.
-        mimic: lets the coordinate follow others, see `mimic`; for kinds of one coordinate.
+        mimic: law by which the coordinate follows others, see `mimic`; for kinds of one coordinate.
     Raises ModelError: an unknown kind, a zero axis, a pitch that is missing or superfluous, limits the wrong way round, a
-    negative effort, numbers that do not fit the kind, columns of a distribution that depend on each other.
+    negative effort, numbers that do not fit the kind, or a distribution whose columns are linearly dependent.
 
     Example:
         >>> import pfaffian as pf
@@ -325,45 +342,45 @@ def joint(
     if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(f"{what}: {unknown_kind(kind, list(KINDS))}")
     _check_ends(what, parent, child)
-    chosen = KINDS[kind]
-    if (pitch is None) == chosen.screws:
-        raise ModelError(f"{what}: a {kind} joint {'needs its pitch=... [m/rad]' if chosen.screws else 'has no pitch'}")
+    joint_kind = KINDS[kind]
+    if (pitch is None) == joint_kind.screws:
+        raise ModelError(f"{what}: a {kind} joint {'needs its pitch=... [m/rad]' if joint_kind.screws else 'has no pitch'}")
     G = axis_frame(axis, what)
     if effort != np.inf and not named_float(effort, f"{what}: effort") >= 0:
         raise ModelError(f"{what}: effort {effort!r} must be zero or positive; leave it out for no limit")
-    B, named = _distribution(chosen, distribution, speeds, what)
-    nv = chosen.nv if B is None else B.shape[1]
+    B, named_speeds = _distribution(joint_kind, distribution, speeds, what)
+    nv = joint_kind.nv if B is None else B.shape[1]
     at, child_at = (as_pose(x, f"{what}: placement") @ G for x in (placement, child_placement))
-    made = Joint(
-        name, chosen, parent, child, at, child_at,
-        stiffness=_square(stiffness, chosen.nv, f"{what}: stiffness"),
-        rest=_rest(chosen, rest, f"{what}: rest"),
+    j = Joint(
+        name, joint_kind, parent, child, at, child_at,
+        stiffness=_square(stiffness, joint_kind.nv, f"{what}: stiffness"),
+        rest=_rest(joint_kind, rest, f"{what}: rest"),
         damping=_square(damping, nv, f"{what}: damping"),
-        armature=_each(armature, nv, f"{what}: armature"),
-        limits=_limits(chosen, limits, what),
+        armature=_column_of(armature, nv, f"{what}: armature"),
+        limits=_limits(joint_kind, limits, what),
         effort=float(effort),
         pitch=scalar(0.0 if pitch is None else pitch, f"{what}: pitch"),
         distribution=B,
-        speeds=named,
+        speeds=named_speeds,
         mimic=mimic,
     )  # fmt: skip
-    _check_numbers(made, what)
-    return made
+    _check_numbers(j, what)
+    return j
 
 
 def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joint:
     """A joint whose pose is any function of the mechanism's configuration. [konz25 (3.95), (3.101)-(3.104)]
 
-    Edges and joints together connect all bodies to the world, each by exactly one way; edges may be written in any order and
-    from either side. Twists, Jacobians and their rates follow from the pose by differentiation. An edge has no coordinates:
-    these belong to `coordinates(...)` or to joints.
+    Together, edges and joints must connect each body to the world by exactly one path; edges may be written in any order and
+    from either side. Twists, Jacobians and their rates follow from the pose by differentiation. An edge has no coordinates of
+    its own: its pose depends on those of joints and of `coordinates(...)`.
 
     Args:
         name: unique among the joints.
         parent, child: names of the bodies, "world" for the fixed frame.
         pose: function of the configuration k (k.q, k.joint(name)) giving the Pose of the child's frame in the parent's.
-    Raises ModelError: names that are not text, a pose that is not a function. What it gives is checked when the equations are
-    made.
+    Raises ModelError: names that are not text, or a pose that is not a function. The value of the function is checked when the
+    equations are made.
 
     Example:
         >>> import casadi as ca
@@ -383,6 +400,7 @@ def edge(name: str, parent: str, child: str, pose: Callable[[Any], Pose]) -> Joi
 
 
 def _check_ends(what: str, parent: Any, child: Any) -> None:
+    """Raise ModelError unless parent and child are two different names.   what: the label of the joint."""
     for word, body in (("parent", parent), ("child", child)):
         if not isinstance(body, str):
             raise ModelError(f"{what}: {word} must be the name of a body, got {brief(body)}")
@@ -391,12 +409,12 @@ def _check_ends(what: str, parent: Any, child: Any) -> None:
 
 
 def locked(j: Joint, at: Any = None) -> Joint:
-    """A joint locked in place: a fixed joint, with no coordinates.
+    """A fixed joint that locks the given one in place, without coordinates.
 
     Args:
         j: the joint.
-        at: its coordinate(s), in the units of q; the joint's zero if None.
-    Raises ModelError: j is not a joint, or follows others while `at` is None, or `at` does not fit its coordinates.
+        at: coordinate(s) at which to lock it, in the units of q; the joint's zero if None.
+    Raises ModelError: j is not a joint, j follows others and `at` is None, or `at` does not fit its coordinates.
 
     Example:
         >>> import pfaffian as pf
@@ -407,7 +425,7 @@ def locked(j: Joint, at: Any = None) -> Joint:
     if not isinstance(j, Joint):
         raise ModelError(f"locked: a joint(...) is needed, got {brief(j)}")
     if j.mimic and at is None:
-        raise ModelError(f"joint {j.name!r} follows others; say at which place to lock it, or lock the joints that it follows")
+        raise ModelError(f"joint {j.name!r} follows others; give at=... to lock it, or lock the joints that it follows")
     q, place = _rest(j.kind, at, f"joint {j.name!r}: locked"), IDENTITY
     for part in j.parts:
         R, p = part.subgroup.motion(q[part.q, 0])
@@ -416,7 +434,7 @@ def locked(j: Joint, at: Any = None) -> Joint:
 
 
 def _distribution(kind: JointKind, value: Any, speeds: Any, what: str) -> tuple[ca.SX | None, tuple[tuple[str, str], ...]]:
-    """The matrix B (k, nv) of a distribution, and name and unit of each speed."""
+    """The matrix B (k, nv) of a distribution, and the name and unit of each speed; None and nothing without a distribution."""
     if value is None:
         if speeds is not None:
             raise ModelError(f"{what}: speeds are the names of a distribution's velocities; give distribution=... too")
@@ -434,22 +452,23 @@ def _distribution(kind: JointKind, value: Any, speeds: Any, what: str) -> tuple[
     count = B.shape[1]
     if B.shape[0] != kind.nv or not 0 < count < kind.nv:
         raise ModelError(
-            f"{what}: distribution: the columns combine the {kind.nv} velocities {', '.join(kind.v_names)} and are fewer: "
+            f"{what}: distribution: each column combines the {kind.nv} velocities {', '.join(kind.v_names)}: "
             f"({kind.nv}, 1 to {kind.nv - 1}) is needed, got {B.shape}"
         )
-    found = [_speed(kind, B[:, i], i) for i in range(count)]
+    name_units = [_speed(kind, B[:, i], i) for i in range(count)]
     if speeds is not None:
         names = _names(speeds, what)
         if len(names) != count or len(set(names)) != count:
             raise ModelError(f"{what}: speeds: {count} different names are needed, got {brief(speeds)}")
-        units = dict(speeds) if isinstance(speeds, Mapping) else dict(zip(names, (u for _, u in found), strict=True))
-        found = [(n, units[n]) for n in names]
-        if not all(isinstance(u, str) and u for _, u in found):
-            raise ModelError(f"{what}: speeds: the unit of each is a text, got {brief(speeds)}")
-    return B, tuple(found)
+        units = dict(speeds) if isinstance(speeds, Mapping) else dict(zip(names, (u for _, u in name_units), strict=True))
+        name_units = [(n, units[n]) for n in names]
+        if not all(isinstance(u, str) and u for _, u in name_units):
+            raise ModelError(f"{what}: speeds: each unit must be a text, got {brief(speeds)}")
+    return B, tuple(name_units)
 
 
 def _names(value: Any, what: str) -> list[str]:
+    """Names of speeds, from a list or the keys of a dict. Raises ModelError: anything else.   what: the label of the joint."""
     names = list(value) if several(value) or isinstance(value, Mapping) else []
     if not names or not all(isinstance(n, str) and n for n in names):
         raise ModelError(f"{what}: speeds: a list of names, or a dict of name -> unit, is needed, got {brief(value)}")
@@ -457,50 +476,55 @@ def _names(value: Any, what: str) -> list[str]:
 
 
 def _speed(kind: JointKind, column: ca.SX, i: int) -> tuple[str, str]:
-    """Default name and unit of a speed: those of the velocity that it equals, else a number."""
-    used = [row for row in range(kind.nv) if not column[row].is_zero()]
-    units = {kind.v_units[row] for row in used}
-    name = kind.v_names[used[0]] if len(used) == 1 and column[used[0]].is_one() else f"speed_{i + 1}"
+    """Default name and unit of the i-th speed: those of the velocity that it equals, else `speed_` with its number.
+
+    column: (k, 1) the speed's column of the distribution.
+    """
+    rows = [row for row in range(kind.nv) if not column[row].is_zero()]
+    units = {kind.v_units[row] for row in rows}
+    name = kind.v_names[rows[0]] if len(rows) == 1 and column[rows[0]].is_one() else f"speed_{i + 1}"
     return name, units.pop() if len(units) == 1 else "1/s"
 
 
 def _square(value: Any, n: int, what: str) -> ca.SX:
-    """(n, n) symmetric, from one number for all directions, one each, or a matrix."""
-    if _is_nothing(value):
+    """A symmetric (n, n) matrix from one number for all directions, one for each, or a matrix."""
+    if _is_plain_zero(value):
         return ca.SX(n, n)
-    given = matrix(value, what)
-    _check_moves(given, n, what)
-    if given.numel() == 1:
-        return ca.sparsify(scalar(given, what) * ca.SX.eye(n))
-    if given.shape == (n, 1):
-        return ca.sparsify(ca.diag(given))
-    if given.shape != (n, n):
-        raise ModelError(f"{what}: one number, {n} or a symmetric ({n}, {n}) is needed, got {given.shape}")
-    if not is_symmetric(given):
+    values = matrix(value, what)
+    _check_moves(values, n, what)
+    if values.numel() == 1:
+        return ca.sparsify(scalar(values, what) * ca.SX.eye(n))
+    if values.shape == (n, 1):
+        return ca.sparsify(ca.diag(values))
+    if values.shape != (n, n):
+        raise ModelError(f"{what}: one number, {n} or a symmetric ({n}, {n}) is needed, got {values.shape}")
+    if not is_symmetric(values):
         raise ModelError(f"{what}: the matrix must be symmetric, or it would give or take energy")
-    return ca.sparsify(ca.triu2symm(ca.triu(given)))
+    return ca.sparsify(ca.triu2symm(ca.triu(values)))
 
 
-def _check_moves(given: ca.SX, n: int, what: str) -> None:
-    if n == 0 and not given.is_zero():
+def _check_moves(values: ca.SX, n: int, what: str) -> None:
+    """Raise ModelError for values other than zero on a joint without velocities, n = 0."""
+    if n == 0 and not values.is_zero():
         raise ModelError(f"{what}: a fixed joint takes none")
 
 
-def _is_nothing(value: Any) -> bool:
-    return isinstance(value, float) and value == 0.0  # the usual case, at no cost
+def _is_plain_zero(value: Any) -> bool:
+    """Whether the value is the float 0.0, the default, which needs no checks."""
+    return isinstance(value, float) and value == 0.0
 
 
-def _each(value: Any, n: int, what: str) -> ca.SX:
-    """(n, 1) from one number for all, or one each."""
-    if _is_nothing(value):
+def _column_of(value: Any, n: int, what: str) -> ca.SX:
+    """A column (n, 1) from one number for all entries, or one for each."""
+    if _is_plain_zero(value):
         return ca.SX.zeros(n, 1)
-    given = matrix(value, what)
-    _check_moves(given, n, what)
-    return ca.repmat(scalar(given, what), n, 1) if given.numel() == 1 else vector(given, n, what)
+    values = matrix(value, what)
+    _check_moves(values, n, what)
+    return ca.repmat(scalar(values, what), n, 1) if values.numel() == 1 else vector(values, n, what)
 
 
 def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
-    """(nq, 1) configuration of a joint, its zero if None; a quaternion is normalised."""
+    """The configuration (nq, 1) of a joint, with its quaternion normalised; the joint's zero if the value is None."""
     if value is None:
         return ca.vertcat(ca.SX.zeros(kind.nq - kind.quaternion, 1), ca.SX.ones(int(kind.quaternion), 1))
     q = vector([value] if kind.nq == 1 and not several(value) else value, kind.nq, what)
@@ -513,7 +537,7 @@ def _rest(kind: JointKind, value: Any, what: str) -> ca.SX:
 
 
 def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float], ...]:
-    """(low, high) of each coordinate."""
+    """(low, high) of each coordinate of a joint, checked."""
     if value is UNLIMITED:
         return (UNLIMITED,) * kind.nq
     pairs = list(value) if several(value) else []
@@ -530,11 +554,11 @@ def _limits(kind: JointKind, value: Any, what: str) -> tuple[tuple[float, float]
 
 
 def _check_numbers(j: Joint, what: str) -> None:
-    """Raise ModelError for arguments that do not fit each other."""
+    """Raise ModelError for arguments of a joint that do not fit each other.   what: the label of the joint."""
     k = j.kind.nv
     if j.kind.quaternion and k > 3 and not j.stiffness[: k - 3, k - 3 :].is_zero():
         raise ModelError(
-            f"{what}: stiffness: a joint's spring does not couple translations to an orientation; use a force of bodies"
+            f"{what}: stiffness: a joint's spring cannot couple translations to an orientation; use pf.forces.pose_spring"
         )
     if j.mimic is not None:
         if not isinstance(j.mimic, Mimic):
@@ -542,11 +566,11 @@ def _check_numbers(j: Joint, what: str) -> None:
         if j.kind.nq != 1:
             raise ModelError(f"{what}: a {j.kind.name} joint cannot follow others; it is for joints of one coordinate")
         if j.limits != (UNLIMITED,) or j.effort != np.inf:
-            raise ModelError(f"{what}: it follows others and has no limits or effort of its own; give them to what it follows")
+            raise ModelError(f"{what}: it follows others and has no limits or effort; give them to the joints that it follows")
 
 
 def axis_frame(axis: Any, what: str) -> Pose:
-    """The pose that turns z to the axis, which is numeric."""
+    """The pose that turns z to the axis, (3,) plain numbers of any length.   what: the label of the element."""
     n = np.array(ca.DM(_constant(vector(axis, 3, f"{what}: axis"), what))).ravel()
     length = np.linalg.norm(n)
     if not length > 1e-9:
@@ -556,11 +580,12 @@ def axis_frame(axis: Any, what: str) -> Pose:
 
 @lru_cache(maxsize=4096)
 def _turned_z(x: float, y: float, z: float) -> Pose:
-    """Cached, since the parts of a machine have few directions."""
+    """The pose that turns z to the unit vector (x, y, z); cached, since the parts of a machine have few directions."""
     return Pose(clean(ca.DM(align_z(np.array([x, y, z])))), ca.SX.zeros(3, 1))
 
 
 def _constant(x: ca.SX, what: str) -> ca.SX:
+    """An axis x unchanged. Raises ModelError: it depends on parameters."""
     if not x.is_constant():
         raise ModelError(f"{what}: the axis must be plain numbers; turn the placement to make it a parameter")
     return x

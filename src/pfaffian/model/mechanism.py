@@ -1,4 +1,4 @@
-"""The whole machine: bodies, joints, constraints, forces, actuators, parameters; frozen and checked."""
+"""The mechanism as a whole: bodies, joints, constraints, forces, actuators and parameters; frozen and checked."""
 
 from __future__ import annotations
 
@@ -26,27 +26,30 @@ FORCE_UNITS = {"m/s": "N", "rad/s": "N m"}
 
 
 def force_unit(rate: str) -> str:
-    """Unit of the force along a velocity of this unit: J where that is 1/s or unknown."""
+    """Unit of the force along a velocity with the unit `rate`; J where this unit is 1/s or unknown."""
     return FORCE_UNITS.get(rate, "J")
 
 
 def _motor_unit(a: Actuator | Transmission, rates: dict[str, tuple[str, ...]]) -> str:
-    """Unit of an input on joints, J where it acts on velocities of several units."""
+    """Unit of an input on joints; J where it acts on velocities of several units.
+
+    rates: name of a joint -> units of its velocities.
+    """
     units = {force_unit(rates[joint][component]) for joint, component in a.ends}
     return units.pop() if len(units) == 1 else "J"
 
 
-TRIES = 20
-"""Random configurations that are tried before the search for one on phi = 0 ends."""
+DRAWS = 20
+"""Number of random configurations from which a configuration with phi = 0 is searched."""
 
 
 @data
 class Mechanism:
     """Bodies on joints and edges, with the constraints, forces and actuators that act on them; made by `mechanism`.
 
-    q: (nq,) configuration and v: (nv,) velocity, over the joints as written, then over user-defined coordinates;
-    with a choice of `velocities` v runs over these.
-    u: (nu,) inputs, over the actuators as written, then the six components of each wrench without a value.
+    q, v: (nq,) configuration and (nv,) velocity, listed by joints as written, then by user-defined coordinates. With a choice
+        of `velocities`, v consists of these instead.
+    u: (nu,) inputs: those of the actuators as written, then the six components of each wrench without a value.
     p: (np,) values of the parameters.
 
     Example:
@@ -81,7 +84,7 @@ class Mechanism:
 
     @cached_property
     def owners(self) -> tuple[Joint | Coordinates, ...]:
-        """The joints and coordinates to which the entries of q and v belong, in their order."""
+        """The joints, then the user-defined coordinates, in the order in which their entries appear in q and v."""
         return self.joints + self.coordinates
 
     @cached_property
@@ -103,14 +106,14 @@ class Mechanism:
 
     @cached_property
     def v_slices(self) -> dict[str, slice]:
-        """Name of a joint or of coordinates -> its entries of v; with a choice of `velocities`, of T v."""
+        """Name of a joint or of coordinates -> its entries of v; with a choice of `velocities`, its entries of T v."""
         return _slices(self.owners, [j.nv for j in self.owners])
 
     @cached_property
     def quaternions(self) -> dict[str, slice]:
-        """Name of a joint with a quaternion (x, y, z, w) -> its four entries of q."""
-        last = {j.name: self.q_slices[j.name].stop for j in self.joints if j.kind.quaternion}
-        return {name: slice(end - 4, end) for name, end in last.items()}
+        """Name of a joint with a quaternion (x, y, z, w) -> the four entries of q that form it."""
+        ends = {j.name: self.q_slices[j.name].stop for j in self.joints if j.kind.quaternion}
+        return {name: slice(end - 4, end) for name, end in ends.items()}
 
     @cached_property
     def q_names(self) -> tuple[str, ...]:
@@ -132,18 +135,18 @@ class Mechanism:
 
     @cached_property
     def motor_names(self) -> tuple[str, ...]:
-        """The inputs that a control law may use."""
+        """Names of the inputs that a control law may use."""
         return tuple(a.name for a in self.actuators)
 
     @cached_property
     def wrench_names(self) -> tuple[str, ...]:
-        """The inputs that act from outside: six components of each wrench without a value."""
+        """Names of the inputs that act from outside: six components of each wrench without a value."""
         wrenches = (f.name for f in self.forces if isinstance(f, Wrench) and f.value is None)
         return tuple(f"{n}.{c}" for n in wrenches for c in ("fx", "fy", "fz", "nx", "ny", "nz"))
 
     @cached_property
     def kinetic_energies(self) -> tuple[KineticEnergy, ...]:
-        """Kinetic energies in addition to that of the bodies."""
+        """The kinetic energies that are added to that of the bodies."""
         return tuple(f for f in self.forces if isinstance(f, KineticEnergy))
 
     @cached_property
@@ -152,7 +155,7 @@ class Mechanism:
 
     @cached_property
     def u_units(self) -> tuple[str, ...]:
-        """Of each input: N on translations and of thrusters, N m on rotations, J on other velocities or on both."""
+        """Unit of each input: N on translations and for thrusters, N m on rotations, J on other velocities or on both."""
         rates = {j.name: j.v_units for j in self.owners}
         motors = ["N" if isinstance(a, Thruster) else _motor_unit(a, rates) for a in self.actuators]
         return tuple(motors + (["N"] * 3 + ["N m"] * 3) * (len(self.wrench_names) // 6))
@@ -160,12 +163,12 @@ class Mechanism:
     @cached_property
     def q_limits(self) -> np.ndarray:
         """(nq, 2) lowest and highest value of each coordinate, infinite where it has no limit."""
-        found = [x for j in self.owners for x in (j.limits[: j.nq] if isinstance(j, Joint) else (UNLIMITED,) * j.nq)]
-        return np.array(found, dtype=float).reshape(-1, 2)
+        pairs = [x for j in self.owners for x in (j.limits[: j.nq] if isinstance(j, Joint) else (UNLIMITED,) * j.nq)]
+        return np.array(pairs, dtype=float).reshape(-1, 2)
 
     @cached_property
     def u_limits(self) -> np.ndarray:
-        """(nu, 2) lowest and highest value of each input: the actuator's limits within its joint's effort."""
+        """(nu, 2) lowest and highest value of each input: the actuator's limits, cut by its joint's effort."""
         effort = {j.name: j.effort if isinstance(j, Joint) else np.inf for j in self.owners}
         bounds = [effort[a.joint] if isinstance(a, Actuator) else np.inf for a in self.actuators]
         motors = [(max(a.limits[0], -r), min(a.limits[1], r)) for a, r in zip(self.actuators, bounds, strict=True)]
@@ -177,13 +180,13 @@ class Mechanism:
 
     @cached_property
     def p_identities(self) -> tuple[str, ...]:
-        """Identities, which distinguish the parameters from others of the same names and defaults."""
+        """Identities of the parameters, which distinguish them from others with the same names and defaults."""
         return tuple(p.identity for p in self.parameters)
 
     @cached_property
     def p_defaults(self) -> np.ndarray:
         defaults = np.array([p.default for p in self.parameters], dtype=float)
-        defaults.setflags(write=False)  # shared by all runs without parameters of their own
+        defaults.setflags(write=False)  # The array is shared by all runs that use the defaults.
         return defaults
 
     @cached_property
@@ -192,25 +195,28 @@ class Mechanism:
 
     @cached_property
     def ideal(self) -> tuple[Target, ...]:
-        """The constraints that ideal reactions hold."""
+        """The constraints that ideal reactions maintain."""
         return tuple(c for c in self.constraints if not isinstance(c, Servo))
 
     @cached_property
     def servos(self) -> tuple[Servo, ...]:
-        """The constraints that forces along chosen directions hold."""
+        """The servo constraints, which forces along chosen directions maintain."""
         return tuple(c for c in self.constraints if isinstance(c, Servo))
 
     def owner(self, name: str) -> Joint | Coordinates:
+        """The joint or the user-defined coordinates of this name. Raises ModelError: there are none."""
         return _find(self.owners, name, "joint or coordinates" if self.coordinates else "joint", self.name)
 
     def body(self, name: str) -> Body:
+        """The body of this name. Raises ModelError: there is none."""
         return _find(self.bodies, name, "body", self.name)
 
     def joint(self, name: str) -> Joint:
+        """The joint or edge of this name. Raises ModelError: there is none."""
         return _find(self.joints, name, "joint", self.name)
 
     def neutral(self) -> np.ndarray:
-        """(nq,) the configuration with all joints at zero (quaternions at identity) and coordinates at their start."""
+        """(nq,) the configuration with joints at zero, quaternions at the identity and other coordinates at their start."""
         q = np.zeros(self.nq)
         for c in self.coordinates:
             q[self.q_slices[c.name]] = closest(c, np.array(c.start), self.parameters)
@@ -219,16 +225,16 @@ class Mechanism:
         return q
 
     def with_(self, **changes: Any) -> Mechanism:
-        """A copy with some fields replaced and everything checked again, e.g. `with_(constraints=(...))`."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        """A copy with some fields replaced, checked again as a whole, e.g. `with_(constraints=(...))`."""
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
         for name in changes:
-            if name not in given:
-                raise ModelError(f"with_: a mechanism has no field {name!r}; {nearest(name, list(given))}")
-        given |= changes
-        return mechanism(given.pop("name"), **given)
+            if name not in parts:
+                raise ModelError(f"with_: a mechanism has no field {name!r}; {nearest(name, list(parts))}")
+        parts |= changes
+        return mechanism(parts.pop("name"), **parts)
 
     def value(self, x: ca.SX, p: Any = None) -> np.ndarray:
-        """The value of a model number x at p (np,) of the parameters, their defaults if None."""
+        """The value of a number x of the model for parameter values p (np,), their defaults if None."""
         p = self.p_defaults if p is None else p
         return np.array(ca.DM(ca.substitute(x, self.p_symbols, ca.DM(p)))) if self.parameters else np.array(ca.DM(x))
 
@@ -247,22 +253,23 @@ def mechanism(
     coordinates: Iterable[Coordinates] = (),
     velocities: Velocities | None = None,
 ) -> Mechanism:
-    """A mechanism from its parts, checked: names, tree, references, numbers, masses.
+    """A mechanism from its parts. Names, tree, references, numbers and masses are checked.
 
     Args:
         name: of the mechanism.
         bodies: in any order.
-        joints: joints and edges, parents before children, exactly one leading to each body; the order of joints is that of q
-            and v. Edges may be written in any order and from either side.
-        constraints: loops, points that coincide, phi = 0, Pfaffian rows.
+        joints: joints and edges, parents before children, exactly one leading to each body; q and v follow the order of the
+            joints. Edges may be written in any order and from either side.
+        constraints: closures, points that coincide, phi = 0, eta = 0, Z v_dot = z, servo constraints.
         forces: wrenches, springs, potentials, ...
-        actuators: actuators, transmissions and thrusters, each an input.
+        actuators: actuators, transmissions and thrusters, each with one input.
         gravity: (3,) [m/s^2], world axes; (0, 0, -9.81) by default.
         parameters: every Parameter that the numbers use.
-        lenient: accept inertias that no body can have, as many published robot files contain; see `unphysical`.
-        coordinates: user-defined coordinates, which come after those of the joints.
-        velocities: a choice of v by `velocities(...)`; None, the default, for those of joints and coordinates.
-    Raises ModelError: duplicate or unknown names, joints that form no tree, masses that no body can have, unlisted parameters.
+        lenient: accept physically impossible inertias, which many published robot files contain; see `unphysical`. False by
+            default.
+        coordinates: user-defined coordinates, which follow those of the joints in q and v.
+        velocities: a choice of v made by `velocities(...)`; None, the default, for the velocities of joints and coordinates.
+    Raises ModelError: duplicate or unknown names, joints that form no tree, impossible masses or inertias, unlisted parameters.
 
     Example:
         >>> import pfaffian as pf
@@ -276,34 +283,34 @@ def mechanism(
     """
     if not isinstance(lenient, (bool, np.bool_)):
         raise ModelError(f"lenient must be True or False, got {brief(lenient)}")
-    given = {"bodies": bodies, "joints": joints, "constraints": constraints, "forces": forces, "actuators": actuators}
-    parts: dict[str, Any] = {what: _items(items, what) for what, items in given.items()}
-    used = _items(parameters, "parameters")
+    lists = {"bodies": bodies, "joints": joints, "constraints": constraints, "forces": forces, "actuators": actuators}
+    parts: dict[str, Any] = {what: _items(items, what) for what, items in lists.items()}
+    parameters_used = _items(parameters, "parameters")
     if velocities is not None and not isinstance(velocities, Velocities):
         raise ModelError(f"velocities: {brief(velocities)} is not a choice of velocities; make one by velocities(T, names)")
-    parts["joints"] = _outward(parts["joints"])
-    made = Mechanism(
+    parts["joints"] = _parents_first(parts["joints"])
+    m = Mechanism(
         name,
         **parts,
         gravity=vector(gravity, 3, "gravity"),
-        parameters=used,
+        parameters=parameters_used,
         lenient=bool(lenient),
         coordinates=_items(coordinates, "coordinates"),
         velocities=velocities,
     )
-    check(made)
-    return made
+    check(m)
+    return m
 
 
-def _outward(joints: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Joints and edges, parents first: edges are moved, and inverted where their child comes first; joints keep their order."""
+def _parents_first(joints: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The joints and edges, parents first. Edges are moved, and inverted where needed; joints keep their order."""
     if not any(isinstance(j, Joint) and j.pose for j in joints):
         return joints
     waiting, ordered, placed = list(joints), list[Joint](), {WORLD}
     while waiting:
         joint = next((j for j in waiting if not (isinstance(j, Joint) and j.pose)), None)
         ready = [j for j in waiting if isinstance(j, Joint) and j.pose and (j.parent in placed) != (j.child in placed)]
-        # An edge comes first if the next joint needs it.
+        # The next joint comes first, unless its parent is not placed yet and an edge can be placed.
         if joint is not None and (not ready or not isinstance(joint, Joint) or joint.parent in placed):
             chosen = source = joint
         elif ready:
@@ -312,7 +319,7 @@ def _outward(joints: tuple[Any, ...]) -> tuple[Any, ...]:
             if source.pose and source.parent not in placed:
                 chosen = replace(source, parent=source.child, child=source.parent, pose=Inverted(source.pose))
         else:
-            return tuple(ordered + waiting)  # a cycle, or bodies that nothing connects: `check` names them
+            return tuple(ordered + waiting)  # There is a cycle or an unconnected body; `check` reports it.
         waiting.remove(source)
         ordered.append(chosen)
         if isinstance(chosen, Joint):
@@ -328,7 +335,10 @@ def _items(items: Any, what: str) -> tuple[Any, ...]:
 
 
 def as_mechanism(m: Any) -> Mechanism:
-    """m unchanged. Raises ModelError: it is not a mechanism; for the pair that a reader returns, how to unpack it."""
+    """The mechanism m unchanged. Raises ModelError: m is not a mechanism.
+
+    For a file name, or the pair that a reader returns, the message explains how to obtain the mechanism.
+    """
     if isinstance(m, Mechanism):
         return m
     if isinstance(m, tuple) and m and isinstance(m[0], Mechanism):
@@ -343,17 +353,22 @@ def as_mechanism(m: Any) -> Mechanism:
 
 
 def as_names(rows: Any, what: str) -> tuple[str, ...]:
-    """Names as a tuple. Raises ModelError: a single text, or items that are not texts."""
+    """The names as a tuple. Raises ModelError: a single text, or items that are not texts.
+
+    what: the label of the argument in the message.
+    """
     if isinstance(rows, str) or not all(isinstance(r, str) for r in (rows if several(rows) else [rows])):
         raise ModelError(f"{what}: a list of names is needed, got {brief(rows)}")
     return tuple(rows)
 
 
 def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = None) -> np.ndarray:
-    """q (runs, nq) with unit quaternions, and with coordinates moved onto phi = 0 except the `fixed` entries (nq,) and those
-    that are `stabilised`.
+    """Configurations q (runs, nq) with normalised quaternions and with user-defined coordinates moved onto phi = 0.
 
-    Raises ModelError: a quaternion without direction; no phi = 0 nearby.
+    Coordinates that are `stabilised` are left as they are.
+
+    fixed: (nq,) bool, the entries that must not change; none if None.
+    Raises ModelError: a quaternion that is zero, or no solution of phi = 0 nearby.
     """
     q = q.copy()
     for name, turn in m.quaternions.items():
@@ -369,16 +384,16 @@ def check_configuration(m: Mechanism, q: np.ndarray, fixed: np.ndarray | None = 
 
 
 def random_configuration(m: Mechanism, random: np.random.Generator, within: float = 1.0) -> np.ndarray:
-    """(nq,) a random configuration on phi = 0: angles all round, translations of at most `within`, uniform orientations.
+    """(nq,) a random configuration with phi = 0: angles from -pi to pi, translations up to `within`, uniform orientations.
 
-    Coordinates of no unit are drawn from the normal distribution. Where no phi = 0 is found from several draws it is the
-    neutral configuration. It need not satisfy the constraints: put it onto them with `assemble`.
+    Coordinates without a unit are drawn from the normal distribution. If none of several draws leads to phi = 0, the neutral
+    configuration is returned. The configuration need not satisfy the constraints: put it onto them with `assemble`.
 
     Args:
         m: the mechanism.
-        random: np.random.default_rng(seed).
-        within: [m], one by default.
-    Raises ModelError: m is not a mechanism, or random not a generator.
+        random: a generator, np.random.default_rng(seed).
+        within: largest translation [m], one by default.
+    Raises ModelError: m is not a mechanism, or random is not a generator.
 
     Example:
         >>> import numpy as np
@@ -391,26 +406,27 @@ def random_configuration(m: Mechanism, random: np.random.Generator, within: floa
     as_mechanism(m)
     if not isinstance(random, np.random.Generator):
         raise ModelError(f"random_configuration(m, random): np.random.default_rng(seed) is needed, got {brief(random)}")
-    for _ in range(TRIES):
+    for _ in range(DRAWS):
         q = np.array([_draw(unit, random, within) for unit in m.q_units])
         try:
             return check_configuration(m, q[None])[0]
         except ModelError:
             if not m.coordinates:
                 raise
-    return m.neutral()  # no random place leads to phi = 0
+    return m.neutral()  # None of the draws leads to phi = 0.
 
 
 def _draw(unit: str, random: np.random.Generator, within: float) -> float:
+    """A random value of a coordinate with this unit.   within: largest translation [m]."""
     if unit == "1":
         return random.normal()
     return random.uniform(-np.pi, np.pi) if unit == "rad" else within * random.uniform(-1, 1)
 
 
 def actuate_all(m: Mechanism) -> Mechanism:
-    """The mechanism with one actuator on every velocity of every joint, in place of its own actuators.
+    """The mechanism with one actuator on every velocity of every joint, in place of its previous actuators.
 
-    Each is named as the velocity along which it acts, and limited to the effort of its joint.
+    Each actuator has the name of the velocity along which it acts, and its input is limited to the effort of the joint.
 
     Args:
         m: the mechanism.
@@ -425,21 +441,24 @@ def actuate_all(m: Mechanism) -> Mechanism:
     """
     as_mechanism(m)
     effort = {j.name: j.effort for j in m.joints}
-    acts = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-effort.get(j.name, np.inf), effort.get(j.name, np.inf)))
-            for j in m.owners for i, n in enumerate(j.v_names)]  # fmt: skip
-    return replace(m, actuators=tuple(acts))
+    motors = [Actuator(_coordinate(j.name, n), j.name, i, ca.SX(1), (-effort.get(j.name, np.inf), effort.get(j.name, np.inf)))
+              for j in m.owners for i, n in enumerate(j.v_names)]  # fmt: skip
+    return replace(m, actuators=tuple(motors))
 
 
 def _coordinate(joint: str, suffix: str) -> str:
+    """Name of a coordinate or velocity: that of its joint, with a suffix where the joint has several."""
     return f"{joint}.{suffix}" if suffix else joint
 
 
 def _slices(joints: tuple[Joint | Coordinates, ...], sizes: list[int]) -> dict[str, slice]:
+    """Name of each joint -> its slice of a vector in which the joints have these sizes."""
     ends = np.cumsum(sizes, dtype=int)
     return {j.name: slice(int(e - s), int(e)) for j, s, e in zip(joints, sizes, ends, strict=True)}
 
 
 def _find(items: tuple[Any, ...], name: str, what: str, owner: str) -> Any:
+    """The item of this name. Raises ModelError: there is none.   what: noun.   owner: name of the mechanism."""
     for item in items:
         if item.name == name:
             return item

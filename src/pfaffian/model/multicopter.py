@@ -1,13 +1,14 @@
-"""Multicopters: a flying body, arms that may tilt, and propellers that turn on them. [konz25 5.2]
+"""Multicopters: a flying body, arms that may tilt, and propellers that turn on the arms. [konz25 5.2]
 
-`multicopter` is the whole machine, its propellers being bodies driven by motors; `thrust_multicopter` is the simplified one
-whose inputs are thrusts. Arm k points to the azimuth phi_k and tilts by theta_k about itself; its propeller turns at eps_k
-varpi_k about
+`multicopter` is the full model, in which propellers are bodies driven by motors. `thrust_multicopter` is the simplified model
+whose inputs are thrusts. Arm k points in the direction of azimuth phi_k and tilts by theta_k about its own axis. Its propeller
+turns at eps_k varpi_k about
 
     H3 = (sin phi sin theta, -cos phi sin theta, cos theta),   eps = 1 anticlockwise as seen from above, -1 clockwise,
 
-and pushes along H3 with kF varpi^2. `TRICOPTER` and `QUADCOPTER` are the machines of the thesis, Table 5.1. `bicopter` has two
-propellers that tilt and lean outwards; `thrust_polygon` gives what they can do within limits. [konz25 4.8.4]
+and pushes along H3 with the thrust kF varpi^2. `TRICOPTER` and `QUADCOPTER` are the machines of the thesis, Table 5.1.
+`bicopter` has two propellers that tilt and lean outwards; `thrust_polygon` gives linear limits of their inputs. [konz25
+4.8.4]
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from pfaffian.model.number import Scalar, floats, named_float, not_negative, sca
 from pfaffian.model.pose import pose
 
 _PROPELLER = {"rotor": 3.6e-5, "thrust": 1.44e-5, "torque": 2.45e-7, "friction": 0.005}
+"""Arguments of `multicopter` for the propellers of both machines."""
 
 TRICOPTER = MappingProxyType({
     "azimuths": (pi / 3, pi, 5 * pi / 3), "spins": (-1, 1, 1),
@@ -58,7 +60,7 @@ QUADCOPTER = MappingProxyType({
 })  # fmt: skip
 """Arguments of `multicopter` for the quadcopter of the thesis, a read-only mapping. [konz25 Table 5.1]
 
-Its drag about x and y is negative, as identified.
+Its rotational drag coefficient about x and y is negative: this is the value identified in the thesis.
 
 Example:
     >>> import pfaffian as pf
@@ -74,41 +76,41 @@ def multicopter(
     drag_height: Scalar = 0.0, turning_drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0), friction: Scalar = 0.0,
     gravity: Scalar = 9.81, parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
-    """A multicopter whose propellers turn, on arms that tilt or do not. [konz25 (5.5)-(5.9)]
+    """A multicopter with rotating propellers on arms that are fixed or tilt. [konz25 (5.5)-(5.9)]
 
-    Its body `body` is on the free joint `body`; velocities are [v; w; tilt rates; propeller rates varpi], inputs the moments
-    `servo 1`, ... about the arms and `motor 1`, ... about the propellers' axes [N m]. Arms and propellers have no mass of
-    their own: that of all is the body's, as their mass centres are on the arms' axes and arm and propeller together are
-    symmetric about these.
+    Its body `body` is on the free joint `body`. The velocities are [v; w; tilt rates; propeller rates varpi]. The inputs are
+    the moments `servo 1`, ... about the arms and `motor 1`, ... about the propellers' axes [N m]. Arms and propellers have
+    inertia but no mass: the body carries the mass of the whole machine. This is exact, since the mass centre of an arm with its
+    propeller is on the arm's axis and both together are symmetric about it.
 
     Args:
         name: of the mechanism.
-        azimuths: (rho,) of the arms, phi [rad].
+        azimuths: (rho,) phi of the arms [rad].
         spins: (rho,) eps of the propellers, 1 for anticlockwise as seen from above, -1 for clockwise.
-        mass: m of all [kg].
-        com: s (3,) mass centre of all [m]; default the origin.
-        inertia: Theta of all about the origin of the body frame [kg m^2]: a number, (3,) principal, (6,) or (3, 3), as of a
-            `body`.
-        arm: l_A from the origin outwards to a propeller [m].
-        height: h_A from the origin up to a propeller [m], one for all or (rho,) as of coaxial propellers; default 0.
-        leans: (rho,) angles theta by which arms that do not tilt are turned about themselves [rad]; None (default) for upright
+        mass: m of the whole machine [kg].
+        com: s (3,) mass centre of the whole machine [m]; default the origin.
+        inertia: Theta of the whole machine about the origin of the body frame [kg m^2]: a number, (3,) principal moments, (6,)
+            or (3, 3), as in `body`.
+        arm: l_A, radial distance from the origin to a propeller [m].
+        height: h_A of a propeller above the origin [m], one for all or (rho,), for coaxial propellers for instance; default 0.
+        leans: (rho,) fixed angles theta of arms that do not tilt, about their own axes [rad]; None (default) for upright
             propellers.
-        tilt: (Theta_A, Theta_AC) [kg m^2] of an arm about itself: with its servo's rotor, and the part of it that the body
-            feels; None (default) for arms that do not tilt.
-        rotor: Theta_P of a propeller with its motor's rotor [kg m^2].
+        tilt: (Theta_A, Theta_AC) [kg m^2], inertia of an arm about its axis including its servo's rotor, and the part of it
+            that acts on the body; None (default) for arms that do not tilt.
+        rotor: Theta_P, inertia of a propeller including its motor's rotor [kg m^2].
         thrust: kF [N s^2].
         torque: kT [N m s^2].
-        friction: tau_MB of a motor that turns [N m], so that propellers may not stop; default 0.
-        drag: (d_x, d_z) [kg/s], in the body's xy-plane and along z; default none.
-        drag_height: l_z [m] at which the drag acts; default 0.
-        turning_drag: (Upsilon_x, Upsilon_z) [kg m^2/s]; default none.
-        bias: F_B [N], tau_B [N m], along the body's axes (6,); default none.
+        friction: tau_MB, friction moment of a motor [N m], constant because propellers must never stop; default 0.
+        drag: (d_x, d_z) [kg/s], in the body's xy-plane and along z; default zero.
+        drag_height: l_z, height at which the drag acts [m]; default 0.
+        turning_drag: (Upsilon_x, Upsilon_z), coefficients of rotational drag [kg m^2/s]; default zero.
+        bias: (6,) constant force F_B [N] and moment tau_B [N m], along the body's axes; default zero.
         gravity: [m/s^2] along -z; default 9.81.
         parameters: all Parameters that the numbers use.
     Returns:
         Mechanism.
-    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count; leans of arms
-    that tilt.
+    Raises ModelError: no arms, a number of spins other than that of the arms, spins that are not 1 or -1, the wrong number of
+    values, or leans for arms that tilt.
 
     Example:
         >>> import pfaffian as pf
@@ -118,27 +120,29 @@ def multicopter(
     """
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
-    m, s, spin = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), scalar(rotor, f"{what}: rotor")
+    m, s, Theta_P = scalar(mass, f"{what}: mass"), vector(com, 3, f"{what}: com"), scalar(rotor, f"{what}: rotor")
     I = tensor(inertia, f"{what}: inertia") - m * (ca.dot(s, s) * ca.SX.eye(3) - s @ s.T)
-    length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    length, heights = not_negative(arm, f"{what}: arm"), _for_each_arm(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilt is not None, what)
-    flat = ca.diag(ca.vertcat(spin / 2, spin / 2, spin))
+    disc = ca.diag(ca.vertcat(Theta_P / 2, Theta_P / 2, Theta_P))
     arms, propellers, tilts, turns, servos, motors, forces = [], [], [], [], [], [], []
     for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
         upright = ca.SX(ca.DM(so3.rotation((0, 0, 1), at)))
         R = upright @ ca.SX(ca.DM(so3.rotation((1, 0, 0), lean))) if lean else upright
         foot = pose(ca.vertcat(length * ca.cos(at), length * ca.sin(at), up), rpy=(lean, 0, at))
-        carrier, place, whole = "body", foot, flat
+        carrier, place, whole = "body", foot, disc
         if tilt is not None:
-            total, felt = ca.vertsplit(vector(tilt, 2, f"{what}: tilt"))
-            of_arm = ca.diag(ca.vertcat(felt - spin / 2, felt, felt - spin / 2))
-            carrier, place, whole = f"arm {i}", pose(), of_arm + flat
-            arms.append(body(carrier, 0.0, inertia=of_arm))
-            tilts.append(joint(f"tilt {i}", "revolute", "body", carrier, axis=(1, 0, 0), placement=foot, armature=total - felt))
+            total, outer = ca.vertsplit(vector(tilt, 2, f"{what}: tilt"))
+            arm_inertia = ca.diag(ca.vertcat(outer - Theta_P / 2, outer, outer - Theta_P / 2))
+            carrier, place, whole = f"arm {i}", pose(), arm_inertia + disc
+            arms.append(body(carrier, 0.0, inertia=arm_inertia))
+            tilts.append(
+                joint(f"tilt {i}", "revolute", "body", carrier, axis=(1, 0, 0), placement=foot, armature=total - outer)
+            )
             servos.append(actuator(f"servo {i}", f"tilt {i}"))
         I -= R @ whole @ R.T
         blade, axis = f"propeller {i}", (0, 0, hand)
-        propellers.append(body(blade, 0.0, inertia=flat))
+        propellers.append(body(blade, 0.0, inertia=disc))
         turns.append(joint(blade, "revolute", carrier, blade, axis=axis, placement=place))
         motors.append(actuator(f"motor {i}", blade))
         handed = "right" if hand > 0 else "left"
@@ -149,7 +153,7 @@ def multicopter(
     D = linear_drag_matrix(drag, drag_height, turning_drag)
     return mechanism(
         name, [body("body", m, s, inertia=I), *arms, *propellers], [joint("body", "free", "world", "body"), *tilts, *turns],
-        forces=[*forces, *_around(D, bias, what)], actuators=[*servos, *motors], gravity=(0, 0, -gravity),
+        forces=[*forces, *_drag_and_bias(D, bias, what)], actuators=[*servos, *motors], gravity=(0, 0, -gravity),
         parameters=parameters,
     )  # fmt: skip
 
@@ -159,34 +163,35 @@ def thrust_multicopter(
     height: Any = 0.0, leans: Any = None, tilting: bool = False, drag: Any = (0, 0), bias: Any = (0, 0, 0, 0, 0, 0),
     gravity: Scalar = 9.81, limits: tuple[float, float] = (-inf, inf), parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
-    """The simplified multicopter: one body about its mass centre, whose inputs are the propellers' thrusts. [konz25 (5.16),
+    """The simplified multicopter: one body about its mass centre, with the propellers' thrusts as inputs. [konz25 (5.16),
     (5.17)]
 
-    Inputs are `thrust 1`, ... along H3, which is z where arms do not lean [N]; with arms that tilt `up 1`, ..., F cos theta,
-    and `across 1`, ..., F sin theta. The moment that accelerates the propellers, Theta_P varpi_dot about z, is neglected.
+    With fixed arms the inputs are `thrust 1`, ... along H3 [N], which is z for upright propellers. With arms that tilt they are
+    `up 1`, ..., F cos theta, and `across 1`, ..., F sin theta. The moment that accelerates the propellers, Theta_P varpi_dot
+    about z, is neglected.
 
     Args:
         name: of the mechanism, whose body `body` is on the free joint `body`.
-        azimuths: (rho,) of the arms, phi [rad].
+        azimuths: (rho,) phi of the arms [rad].
         spins: (rho,) eps of the propellers, 1 for anticlockwise as seen from above, -1 for clockwise.
         mass: m [kg].
         inertia: (3,) principal moments about the mass centre [kg m^2].
-        arm: from the mass centre outwards to a propeller [m].
+        arm: radial distance from the mass centre to a propeller [m].
         thrust: kF [N s^2].
-        torque: kT [N m s^2]; only kT / kF counts.
-        height: from the mass centre up to a propeller [m], one for all or (rho,) as of coaxial propellers; default 0.
-        leans: (rho,) angles theta by which arms that do not tilt are turned about themselves [rad], so that six propellers can
-            push in all directions; None (default) for upright ones.
+        torque: kT [N m s^2]; only the ratio kT / kF matters.
+        height: of a propeller above the mass centre [m], one for all or (rho,), for coaxial propellers for instance; default 0.
+        leans: (rho,) fixed angles theta of arms that do not tilt, about their own axes [rad], with which six propellers can
+            push in all directions; None (default) for upright propellers.
         tilting: whether the arms tilt; default False.
-        drag: (d_x, d_z) [kg/s], of which d = (2 d_x + d_z) / 3 slows all translation; default none.
-        bias: F_B [N], tau_B [N m], along the body's axes (6,); default none.
+        drag: (d_x, d_z) [kg/s]; the coefficient d = (2 d_x + d_z) / 3 is used for all directions; default zero.
+        bias: (6,) constant force F_B [N] and moment tau_B [N m], along the body's axes; default zero.
         gravity: [m/s^2] along -z; default 9.81.
         limits: (low, high) of each input [N]; default none.
         parameters: all Parameters that the numbers use.
     Returns:
         Mechanism.
-    Raises ModelError: no arms, another number of spins, spins that are not 1 or -1, numbers of the wrong count; leans of arms
-    that tilt.
+    Raises ModelError: no arms, a number of spins other than that of the arms, spins that are not 1 or -1, the wrong number of
+    values, or leans for arms that tilt.
 
     Example:
         >>> import numpy as np
@@ -200,22 +205,22 @@ def thrust_multicopter(
     what = f"multicopter {name!r}"
     phi, eps = _arms(azimuths, spins, what)
     kappa = scalar(torque, f"{what}: torque") / scalar(thrust, f"{what}: thrust")
-    length, heights = not_negative(arm, f"{what}: arm"), _each(height, len(phi), f"{what}: height")
+    length, heights = not_negative(arm, f"{what}: arm"), _for_each_arm(height, len(phi), f"{what}: height")
     angles = _leans(leans, len(phi), tilting, what)
     groups: dict[str, list[Any]] = {"up": [], "across": []} if tilting else {"thrust": []}
     for i, (at, hand, up, lean) in enumerate(zip(phi, eps, heights, angles, strict=True), start=1):
         point = ca.vertcat(length * ca.cos(at), length * ca.sin(at), up)
-        for group, made in groups.items():
+        for group, thrusters in groups.items():
             theta = pi / 2 if group == "across" else lean
             slant = float(np.sin(theta))
             axis = (slant * float(np.sin(at)), -slant * float(np.cos(at)), 0.0 if group == "across" else float(np.cos(theta)))
-            made.append(thruster(f"{group} {i}", "body", axis=axis, point=point, torque=-hand * kappa, limits=limits))
+            thrusters.append(thruster(f"{group} {i}", "body", axis=axis, point=point, torque=-hand * kappa, limits=limits))
     d_x, d_z = ca.vertsplit(vector(drag, 2, f"{what}: drag"))
     d = (2 * d_x + d_z) / 3
     return mechanism(
         name, [body("body", mass, inertia=vector(inertia, 3, f"{what}: inertia"))], [joint("body", "free", "world", "body")],
-        forces=_around(linear_drag_matrix(ca.vertcat(d, d), 0.0, (0, 0)), bias, what),
-        actuators=[t for made in groups.values() for t in made], gravity=(0, 0, -gravity), parameters=parameters,
+        forces=_drag_and_bias(linear_drag_matrix(ca.vertcat(d, d), 0.0, (0, 0)), bias, what),
+        actuators=[t for thrusters in groups.values() for t in thrusters], gravity=(0, 0, -gravity), parameters=parameters,
     )  # fmt: skip
 
 
@@ -223,7 +228,8 @@ def bicopter(
     name: str, *, mass: Scalar, inertia: Any, arm: Scalar, height: Scalar, lean: float = 0.0, gravity: Scalar = 9.81,
     parameters: Any = (),
 ) -> Mechanism:  # fmt: skip
-    """One body about its mass centre, and two propellers on its y axis that tilt about it by theta. [konz25 (4.150)]
+    """A bicopter: one body about its mass centre, and two propellers to both sides that tilt about the y axis by theta.
+    [konz25 (4.150)]
 
     Inputs are `across 1`, F1 sin theta1, `up 1`, F1 cos theta1, `across 2`, `up 2` [N]. Propeller 1 is at (0, l_y, l_z), 2 at
     (0, -l_y, l_z); at theta = 0 they push along (0, sin beta, cos beta) and (0, -sin beta, cos beta), so that B is
@@ -231,20 +237,20 @@ def bicopter(
         Fx = [1 0 1 0],  Fy = sin beta [0 1 0 -1],  Fz = cos beta [0 1 0 1]
         tau_x = l'y [0 1 0 -1],  tau_y = l_z [1 0 1 0],  tau_z = l_y [-1 0 1 0],     l'y = l_y cos beta - l_z sin beta
 
-    A force along x comes with a moment about y, one along y with a moment about x: see `bicopter_coupling_length`.
+    A force along x is coupled to a moment about y, and a force along y to a moment about x: see `bicopter_coupling_length`.
 
     Args:
         name: of the mechanism, whose body `body` is on the free joint `body`.
         mass: m [kg].
         inertia: (3,) principal moments about the mass centre [kg m^2].
-        arm: l_y from the mass centre to each side [m].
-        height: l_z from the mass centre up [m].
-        lean: beta, outwards [rad]; default 0.
+        arm: l_y, distance of each propeller from the mass centre along y [m].
+        height: l_z, height of the propellers above the mass centre [m].
+        lean: beta, angle by which the propellers lean outwards [rad]; default 0.
         gravity: [m/s^2] along -z; default 9.81.
         parameters: all Parameters that the numbers use.
     Returns:
         Mechanism.
-    Raises ModelError: numbers of the wrong count.
+    Raises ModelError: the wrong number of values.
 
     Example:
         >>> import numpy as np
@@ -269,7 +275,7 @@ def bicopter(
 
 
 def bicopter_coupling_length(*, mass: float, inertia: Any, arm: float, height: float, lean: float = 0.0) -> tuple[float, float]:
-    """(eps_x, eps_y) of a bicopter: by how much its inputs push sideways as they turn it. [konz25 4.8.4]
+    """The coupling lengths (eps_x, eps_y) of a bicopter: sideways acceleration per angular acceleration. [konz25 4.8.4]
 
         eps_x = -Theta_y / (m l_z),    eps_y = Theta_x sin beta / (m l'y),    l'y = l_y cos beta - l_z sin beta
 
@@ -278,12 +284,12 @@ def bicopter_coupling_length(*, mass: float, inertia: Any, arm: float, height: f
     Args:
         mass: m [kg], above zero.
         inertia: (3,) principal moments about the mass centre [kg m^2].
-        arm: l_y from the mass centre to each side [m].
-        height: l_z from the mass centre up [m].
-        lean: beta, outwards [rad]; default 0.
+        arm: l_y, distance of each propeller from the mass centre along y [m].
+        height: l_z, height of the propellers above the mass centre [m].
+        lean: beta, angle by which the propellers lean outwards [rad]; default 0.
     Returns:
         (eps_x, eps_y) [m].
-    Raises ModelError: a mass not above zero; l_z or l'y is zero, so that the propellers do not turn it about that axis.
+    Raises ModelError: a mass not above zero; an l_z or l'y of zero, for which the propellers exert no moment about y or x.
 
     Example:
         >>> import pfaffian as pf
@@ -298,28 +304,28 @@ def bicopter_coupling_length(*, mass: float, inertia: Any, arm: float, height: f
     Ix, Iy, _ = (float(x) for x in ca.vertsplit(ca.DM(vector(floats(inertia, f"{what}: inertia"), 3, f"{what}: inertia"))))
     side = out * np.cos(beta) - up * np.sin(beta)
     if not (m > 0 and up and side):
-        raise ModelError(f"{what}: mass must be above zero, height and l'y = {side:.4g} m not zero: they turn it about y and x")
+        raise ModelError(f"{what}: mass must be above zero, height and l'y = {side:.4g} m not zero: these are lever arms")
     return -Iy / (m * up), float(Ix * np.sin(beta) / (m * side))
 
 
 def thrust_polygon(
     least: float, most: float, tilt: float, *, propellers: int = 1, chords: int = 4
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Limits W u <= l of propellers with least <= F <= most and |theta| <= tilt, for inputs u = (F sin theta, F cos theta) of
-    each.
+    """Linear limits W u <= l of tilting propellers with least <= F <= most and |theta| <= tilt.
 
-    The set of what one propeller can do, a part of a ring, is not convex; this is a convex polygon within it: F cos theta >=
-    least, |F sin theta| <= F cos theta tan(tilt), and chords of the outer circle. [konz25 fig. 4.20, whose corners are not
-    given]
+    The inputs of each propeller are u = (F sin theta, F cos theta). The set of its possible inputs, a sector of a ring, is not
+    convex. The limits describe a convex polygon within this set: F cos theta >= least, |F sin theta| <= F cos theta tan(tilt),
+    and chords of the outer circle. [konz25 fig. 4.20, whose corners are not given]
 
     Args:
-        least, most: of the thrust F [N], with least from 0.
-        tilt: largest angle [rad], above zero and below pi/2.
-        propellers: how many there are; default 1.
-        chords: of the outer circle, default 4, which leave out 0.9 % of F at a tilt of 30 degrees.
+        least, most: limits of the thrust F [N], with least not below zero.
+        tilt: largest angle theta [rad], above zero and below pi/2.
+        propellers: number of propellers; default 1.
+        chords: number of chords of the outer circle, default 4, which exclude up to 0.9 % of F at a tilt of 30 degrees.
     Returns:
-        W (propellers (chords + 3), 2 propellers) of unit rows, and l (rows,) [N]: the `limits` of `prototype_tracking`.
-    Raises ModelError: numbers out of range; a least that leaves no input, above most cos(tilt / chords).
+        W (propellers (chords + 3), 2 propellers) with rows of unit length, and l (rows,) [N]: the `limits` of
+        `prototype_tracking`.
+    Raises ModelError: numbers out of range, or a least thrust above most cos(tilt / chords), which leaves no inputs.
 
     Example:
         >>> import pfaffian as pf
@@ -343,7 +349,7 @@ def thrust_polygon(
 
 
 def linear_drag_matrix(drag: Any, drag_height: Scalar, turning_drag: Any) -> ca.SX:
-    """D (6, 6) of the drag -D [v; w] on a body, [[D_v, D_v hat(l)^T], [hat(l) D_v, Upsilon]]. [konz25 (5.4)]
+    """The matrix D (6, 6) of the drag -D [v; w] on a body: [[D_v, D_v hat(l)^T], [hat(l) D_v, Upsilon]]. [konz25 (5.4)]
 
     drag: (d_x, d_z) [kg/s].   drag_height: l_z [m].   turning_drag: (Upsilon_x, Upsilon_z) [kg m^2/s].
     """
@@ -355,7 +361,7 @@ def linear_drag_matrix(drag: Any, drag_height: Scalar, turning_drag: Any) -> ca.
 
 @data
 class LinearDrag:
-    """f(k) of the drag -D [v; w], a wrench along its body's axes."""
+    """f(k) of the drag -D [v; w]: a wrench along its body's axes.   D: (6, 6)."""
 
     body: str
     D: ca.SX
@@ -367,32 +373,32 @@ class LinearDrag:
         return ca.densify(-self.D @ k.twist(self.body))
 
 
-def _around(D: ca.SX, bias: Any, what: str) -> list[Wrench]:
-    """Drag and bias of the body, if any."""
-    given = vector(bias, 6, f"{what}: bias")
+def _drag_and_bias(D: ca.SX, bias: Any, what: str) -> list[Wrench]:
+    """The wrenches of drag and bias on the body, without those that are zero."""
+    constant = vector(bias, 6, f"{what}: bias")
     drag = [] if D.is_zero() else [wrench("drag", "body", LinearDrag("body", D), axes="LOCAL")]
-    return drag if given.is_zero() else [*drag, wrench("bias", "body", given, axes="LOCAL")]
+    return drag if constant.is_zero() else [*drag, wrench("bias", "body", constant, axes="LOCAL")]
 
 
-def _each(x: Any, count: int, what: str) -> list[ca.SX]:
-    """One for each arm, of one for all or of so many."""
+def _for_each_arm(x: Any, count: int, what: str) -> list[ca.SX]:
+    """One number for each of `count` arms, from one for all or a sequence."""
     return ca.vertsplit(vector(x, count, what)) if several(x) else [scalar(x, what)] * count
 
 
 def _leans(leans: Any, count: int, tilting: bool, what: str) -> list[float]:
-    """Fixed angles of the arms about themselves. Raises ModelError: arms that tilt have them too."""
+    """The fixed angle of each arm about its axis. Raises ModelError: the wrong number of angles, or arms that tilt."""
     if leans is None:
         return [0.0] * count
     angles = floats(leans, f"{what}: leans")
     if angles.shape != (count,):
         raise ModelError(f"{what}: leans: an angle is needed for each of {count} arms, got {brief(leans)}")
     if tilting:
-        raise ModelError(f"{what}: leans are for arms that do not tilt; arms that do have their angles in the configuration")
+        raise ModelError(f"{what}: leans are for arms that do not tilt; tilting arms have their angles in q")
     return angles.tolist()
 
 
 def _arms(azimuths: Any, spins: Any, what: str) -> tuple[list[float], list[int]]:
-    """Azimuths and spins, checked."""
+    """The azimuths and spins of the arms, checked: one of each per arm, and spins of 1 or -1."""
     phi, eps = floats(azimuths, f"{what}: azimuths"), floats(spins, f"{what}: spins")
     if phi.ndim != 1 or not phi.size or phi.shape != eps.shape:
         raise ModelError(f"{what}: an azimuth and a spin are needed for each arm, got {brief(azimuths)} and {brief(spins)}")

@@ -25,15 +25,15 @@ from pfaffian.kernel.call.memory import in_double, on_processor
 COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal)
 
 
-UNIT = 4e-16
-"""Difference of a length from one that rounding makes."""
+UNIT_ROUNDING = 4e-16
+"""Difference of a length from one that counts as rounding."""
 
 SYMMETRIC = 1e-12
-"""Part of its largest entry by which a symmetric matrix may differ from its transpose."""
+"""Tolerance of symmetry: the largest difference from the transpose, relative to the largest entry."""
 
 
 class Condition(ca.SX):
-    """The result of a comparison of parameters: an expression for ca.if_else, neither true nor false."""
+    """The result of comparing parameters: an expression for ca.if_else that is neither true nor false."""
 
     def __bool__(self) -> NoReturn:
         raise ModelError(
@@ -46,13 +46,13 @@ class Condition(ca.SX):
 class Parameter(NDArrayOperatorsMixin):
     """A named number of a model, which each run may change without another compilation.
 
-    Arithmetic and the elementwise functions of NumPy and CasADi make expressions of it that stand wherever a model takes a
-    number: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run: float(p) and `if p > 1:` are refused.
+    Arithmetic and the elementwise functions of NumPy and CasADi turn it into expressions, which a model accepts in place of
+    numbers: `Parameter("l", 1.0) / 2`, `np.sqrt(p)`. It has no value before the run, so float(p) and `if p > 1:` raise errors.
 
     Args:
-        name: text that people read, and by which a run sets the value.
-        default: value of the runs that set none.
-        unit: text that is shown beside the value, "" for none; nothing is computed with it.
+        name: text that is displayed, and by which a run sets the value.
+        default: value in runs that do not set one.
+        unit: text that is displayed with the value, "" for none; it does not enter computations.
     Raises ModelError: a name or unit that is not text, a default that is not a finite number.
 
     Example:
@@ -77,7 +77,7 @@ class Parameter(NDArrayOperatorsMixin):
             object.__setattr__(self, "default", as_float(self.default))
         except ModelError as error:
             raise ModelError(f"parameter {self.name!r}: default: {error}") from None
-        # The name of the symbol is never used.
+        # Symbols are identified by their hash, so they all have the same name.
         object.__setattr__(self, "symbol", ca.SX.sym("p"))
         _BY_SYMBOL[self.symbol.element_hash()] = _BY_IDENTITY[self.identity] = self
 
@@ -106,13 +106,14 @@ class Parameter(NDArrayOperatorsMixin):
         return Condition(value) if ufunc in COMPARISONS else value
 
     def _no_number(self, *_: Any) -> NoReturn:
+        """Raise ModelError for a conversion to a number."""
         raise ModelError(
             f"parameter {self.name!r} has no value while the equations are made, since every run may have another: use "
             "NumPy's or CasADi's functions on it (np.sin, ca.sqrt), not math's; ca.if_else for a choice; or its .default"
         )
 
     __float__ = __int__ = __round__ = _no_number
-    __ne__ = object.__ne__  # the negation of ==, which compares content, as everywhere in a model
+    __ne__ = object.__ne__  # The negation of ==, which compares content, as for all data of a model.
 
 
 _BY_SYMBOL: WeakValueDictionary[int, Parameter] = WeakValueDictionary()
@@ -120,26 +121,30 @@ _BY_IDENTITY: WeakValueDictionary[str, Parameter] = WeakValueDictionary()
 
 
 def parameter_of(symbol: ca.SX) -> Parameter | None:
-    """The Parameter that has this symbol, or None."""
+    """The Parameter to which this symbol belongs, or None."""
     return _BY_SYMBOL.get(symbol.element_hash())
 
 
 def _same_parameter(name: str, default: float, unit: str, identity: str) -> Parameter:
-    """The Parameter of this identity: the one that exists in this process, else a new one."""
-    known = _BY_IDENTITY.get(identity)
-    if known is not None:
-        return known
-    made = Parameter(name, default, unit)
-    object.__setattr__(made, "identity", identity)
-    _BY_IDENTITY[identity] = made
-    return made
+    """The Parameter with this identity, for unpickling: the one that exists in this process, else a new one."""
+    existing = _BY_IDENTITY.get(identity)
+    if existing is not None:
+        return existing
+    parameter = Parameter(name, default, unit)
+    object.__setattr__(parameter, "identity", identity)
+    _BY_IDENTITY[identity] = parameter
+    return parameter
 
 
 Scalar = float | int | Parameter | ca.SX
+"""One number of a model: a plain number, a Parameter or an expression of Parameters."""
 
 
 def as_float(value: Any) -> float:
-    """One finite number as a float: an int, a NumPy scalar or array of one, a DM. Raises ModelError: all else, even text."""
+    """One finite number as a float, from an int, a NumPy scalar, an array of one entry or a DM.
+
+    Raises ModelError: anything else, also a text or a truth value.
+    """
     try:
         if isinstance(value, (str, bytes, bool, np.bool_, Parameter, ca.SX)):
             raise TypeError
@@ -147,15 +152,16 @@ def as_float(value: Any) -> float:
     except (TypeError, ValueError, NotImplementedError, RuntimeError, OverflowError):
         raise ModelError(f"{brief(value)} is not a number") from None
     if not np.isfinite(number):
-        raise ModelError(f"{brief(value)} is not a finite number{f'; {NAN}' if np.isnan(number) else ''}")
+        raise ModelError(f"{brief(value)} is not a finite number{f'; {NAN_HINT}' if np.isnan(number) else ''}")
     return number
 
 
-NAN = "math's functions and float() make nan of expressions: use NumPy's or CasADi's, np.sin or ca.sqrt"
+NAN_HINT = "math's functions and float() turn expressions into nan: use NumPy's or CasADi's, np.sin or ca.sqrt"
+"""Explanation in messages about nan."""
 
 
 def sx(value: Any) -> ca.SX:
-    """One number as SX. Raises ModelError: it is not a finite number."""
+    """One number, Parameter or expression as SX. Raises ModelError: it is none of these, or not finite."""
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
     if isinstance(value, Parameter):
@@ -170,19 +176,22 @@ def sx(value: Any) -> ca.SX:
 
 
 def without_nan(x: ca.SX) -> ca.SX:
-    """x unchanged. Raises ModelError: one of its constants is nan or infinite, which no kernel takes."""
-    x = ca.SX(x)  # an expression may be changed in place
+    """The expression x. Raises ModelError: one of its constants is nan or infinite, which kernels do not accept."""
+    x = ca.SX(x)  # a copy, since an SX can be changed in place
     if x.is_constant() and x.is_regular():
         return x
     f = ca.Function("f", ca.symvar(x), [x])
     constants = (f.instruction_constant(i) for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_CONST)
     if not all(map(np.isfinite, constants)):
-        raise ModelError(f"the expression contains nan or inf; {NAN}")
+        raise ModelError(f"the expression contains nan or inf; {NAN_HINT}")
     return x
 
 
 def matrix(value: Any, what: str) -> ca.SX:
-    """SX of one number, a column of several, or rows from a sequence of sequences; `what` names it in the error."""
+    """An SX matrix from one number, a sequence of numbers (a column) or a sequence of sequences (rows).
+
+    what: the label of the value in error messages.
+    """
     if isinstance(value, ca.SX):
         return ca.SX(value)
     if not several(value):
@@ -190,18 +199,18 @@ def matrix(value: Any, what: str) -> ca.SX:
     items = list(value)
     if items and all(
         isinstance(x, (int, float)) and type(x) is not bool and math.isfinite(x) for x in items
-    ):  # the usual case, at a tenth of the cost
+    ):  # The usual case of plain numbers, at a tenth of the cost.
         return ca.SX(ca.DM(items))
     parts = [matrix(x, what) for x in items]
     if items and all(map(several, items)):
         parts = [x.T if x.shape[1] == 1 else x for x in parts]
     if len({x.shape[1] for x in parts}) > 1:
-        raise ModelError(f"{what}: the parts of {brief(value)} do not have one width")
+        raise ModelError(f"{what}: the rows of {brief(value)} differ in length")
     return ca.vertcat(*parts) if parts else ca.SX(0, 1)
 
 
 def is_symmetric(x: ca.SX | np.ndarray) -> bool:
-    """Whether a matrix (n, n) is symmetric to rounding; an expression is looked at for random values of its symbols."""
+    """Whether a matrix (n, n) is symmetric up to rounding; an expression is evaluated at random values of its symbols."""
     if isinstance(x, ca.SX):
         symbols = ca.symvar(x)
         at = np.random.default_rng(1).uniform(0.5, 1.5, len(symbols)).tolist()
@@ -210,7 +219,10 @@ def is_symmetric(x: ca.SX | np.ndarray) -> bool:
 
 
 def column(value: Any, what: str) -> ca.SX:
-    """(n, 1) SX of a number, a matrix (its columns one after another) or a sequence of such; `what` names it in the error."""
+    """An SX column (n, 1) from a number, a matrix (its columns one after another) or a sequence of these.
+
+    what: the label of the value in error messages.
+    """
     if isinstance(value, ca.SX):
         return ca.vec(value)
     if not several(value):
@@ -219,14 +231,14 @@ def column(value: Any, what: str) -> ca.SX:
 
 
 def several(value: Any) -> bool:
-    """Whether it is an ordered collection: a list, array, Series or generator; not a text, dict or set."""
+    """Whether the value is an ordered collection, such as a list, array, Series or generator; not a text, dict or set."""
     if isinstance(value, (str, bytes, Mapping, Set, ca.SX, ca.DM)) or getattr(value, "ndim", 1) == 0:
         return False
     return hasattr(value, "__iter__")
 
 
 def vector(values: Any, length: int, what: str) -> ca.SX:
-    """(length, 1) SX from a sequence of numbers; `what` names it in the error."""
+    """An SX column (length, 1) from a sequence of numbers.   what: the label of the value in error messages."""
     if not isinstance(values, (ca.SX, ca.DM)) and not several(values):
         raise ModelError(f"{what}: a sequence of {length} numbers is needed, got {brief(values)}")
     x = matrix(values, what)
@@ -237,16 +249,16 @@ def vector(values: Any, length: int, what: str) -> ca.SX:
 
 
 def direction(value: Any, what: str) -> ca.SX:
-    """(3, 1) of length one along three plain numbers; `what` names them in the error."""
+    """A unit vector (3, 1) along three plain numbers.   what: the label of the value in error messages."""
     x = floats(value, what)
     if x.shape != (3,) or not np.linalg.norm(x) > 0:
         raise ModelError(f"{what}: three numbers, not all zero, are needed, got {brief(value)}")
     length = np.linalg.norm(x)
-    return ca.SX(x if abs(length - 1) < UNIT else x / length)  # a direction from a file stays what it was
+    return ca.SX(x if abs(length - 1) < UNIT_ROUNDING else x / length)  # A unit vector keeps its exact digits.
 
 
 def scalar(value: Any, what: str) -> ca.SX:
-    """(1, 1) SX; `what` names it in the error."""
+    """One number as SX (1, 1).   what: the label of the value in error messages."""
     number = sx_named(value, what)
     if number.numel() != 1:
         raise ModelError(f"{what}: one number is needed, got {number.numel()}")
@@ -254,16 +266,19 @@ def scalar(value: Any, what: str) -> ca.SX:
 
 
 def at_defaults(x: ca.SX) -> np.ndarray | None:
-    """x with each Parameter at its default; None if it contains other symbols."""
-    used = ca.symvar(x)
-    owners = [parameter_of(s) for s in used]
+    """The value of x with each Parameter at its default; None if x contains other symbols."""
+    symbols = ca.symvar(x)
+    owners = [parameter_of(s) for s in symbols]
     if not all(owners):
         return None
-    return np.array(ca.Function("x", used, [ca.densify(x)]).call([p.default for p in owners if p])[0])
+    return np.array(ca.Function("x", symbols, [ca.densify(x)]).call([p.default for p in owners if p])[0])
 
 
 def not_negative(value: Any, what: str) -> ca.SX:
-    """As `scalar`. Raises ModelError: it is below zero at the parameters' defaults."""
+    """One number as SX (1, 1). Raises ModelError: it is below zero at the parameters' defaults.
+
+    what: the label of the value in error messages.
+    """
     x = scalar(value, what)
     number = at_defaults(x)
     if number is not None and number.item() < 0:
@@ -272,7 +287,10 @@ def not_negative(value: Any, what: str) -> ca.SX:
 
 
 def positive(value: Any, what: str) -> ca.SX:
-    """As `scalar`. Raises ModelError: it is zero or below at the parameters' defaults."""
+    """One number as SX (1, 1). Raises ModelError: it is not above zero at the parameters' defaults.
+
+    what: the label of the value in error messages.
+    """
     x = scalar(value, what)
     number = at_defaults(x)
     if number is not None and not number.item() > 0:
@@ -281,7 +299,7 @@ def positive(value: Any, what: str) -> ca.SX:
 
 
 def sx_named(value: Any, what: str) -> ca.SX:
-    """As `sx`, or a DM matrix; `what` names it in the error."""
+    """One number, Parameter, expression or DM matrix as SX.   what: the label of the value in error messages."""
     try:
         return ca.SX(value) if isinstance(value, ca.DM) and value.is_regular() else sx(value)
     except ModelError as error:
@@ -289,7 +307,7 @@ def sx_named(value: Any, what: str) -> ca.SX:
 
 
 def named_float(value: Any, what: str) -> float:
-    """As `as_float`; `what` names it in the error."""
+    """One finite number as a float.   what: the label of the value in error messages."""
     try:
         return as_float(value)
     except ModelError as error:
@@ -297,7 +315,10 @@ def named_float(value: Any, what: str) -> float:
 
 
 def interval(value: Any, what: str) -> tuple[float, float]:
-    """(low, high), either of which may be infinite. Raises ModelError: not two numbers in this order."""
+    """The pair (low, high) as floats, either of which may be infinite. Raises ModelError: not two numbers in this order.
+
+    what: the label of the value in error messages.
+    """
     pair = list(value) if several(value) else []
     if len(pair) != 2 or any(isinstance(x, (str, bytes, bool, Parameter, ca.SX)) for x in pair):
         raise ModelError(f"{what}: (low, high) is needed, -inf or inf for an open end, got {brief(value)}")
@@ -311,16 +332,20 @@ def interval(value: Any, what: str) -> tuple[float, float]:
 
 
 def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
-    """The value as a float64 array. names: of its last axis. Raises ModelError: it contains other than finite real numbers."""
+    """The value as a float64 array. Raises ModelError: it contains anything but finite real numbers.
+
+    what: the label of the value in error messages.
+    names: names of the entries along the last axis, for messages.
+    """
     value = on_processor(value, what)
     try:
-        given = np.asarray(value)
-        if given.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in given.flat):
-            given = np.array([float(x) for x in given.flat]).reshape(given.shape)  # integers beyond 64 bits
-        if given.dtype.kind not in "fiu":
+        numbers = np.asarray(value)
+        if numbers.dtype.kind == "O" and all(isinstance(x, Real) and not isinstance(x, bool) for x in numbers.flat):
+            numbers = np.array([float(x) for x in numbers.flat]).reshape(numbers.shape)  # for integers beyond 64 bits
+        if numbers.dtype.kind not in "fiu":
             raise TypeError
         with np.errstate(over="ignore"):
-            array = in_double(given, what)
+            array = in_double(numbers, what)
     except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what}: {brief(value)} is no array of real numbers") from None
     if not np.isfinite(array).all():

@@ -1,4 +1,4 @@
-"""Poses: where one frame sits in another."""
+"""Poses: rotation and position of one frame in another."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ IDENTITY = Pose(ca.SX(ca.DM.eye(3)), ca.SX.zeros(3, 1))
 
 
 def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation: Any = None) -> Pose:
-    """The pose of a frame, from its origin and one form of its orientation; without one the axes are parallel.
+    """The pose of a frame, from its origin and its orientation in one of three forms; by default the axes are parallel.
 
     Args:
         xyz: (3,) origin [m], numbers or parameters; zero by default.
         rpy: (3,) roll, pitch, yaw about the fixed axes [rad], R = Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
-        quaternion: (4,) numbers (x, y, z, w), normalised here.
-        rotation: (3, 3) numbers, checked to be a rotation.
+        quaternion: (4,) numbers (x, y, z, w), of any length but zero.
+        rotation: (3, 3) numbers, a proper rotation matrix.
     Raises ModelError: more than one orientation, or one that is not a rotation.
 
     Example:
@@ -72,13 +72,13 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
         [0, 1, 0.5]
     """
     p = vector(xyz, 3, "xyz")
-    given = [name for name, value in (("rpy", rpy), ("quaternion", quaternion), ("rotation", rotation)) if value is not None]
-    if len(given) > 1:
-        raise ModelError(f"pose: give one of {given}, not several")
+    forms = [name for name, value in (("rpy", rpy), ("quaternion", quaternion), ("rotation", rotation)) if value is not None]
+    if len(forms) > 1:
+        raise ModelError(f"pose: give one of {forms}, not several")
     if rpy is not None:
         angles = vector(rpy, 3, "rpy")
         if angles.is_constant():
-            return Pose(_turned(*map(float, ca.DM(angles).nonzeros())), p)
+            return Pose(_rpy_rotation(*map(float, ca.DM(angles).nonzeros())), p)
         return Pose(ca.densify(ca.SX(so3.rpy_to_matrix(angles))), p)
     if quaternion is not None:
         x = floats(quaternion, "quaternion")
@@ -94,20 +94,26 @@ def pose(xyz: Any = (0, 0, 0), rpy: Any = None, quaternion: Any = None, rotation
 
 
 @lru_cache(maxsize=4096)
-def _turned(roll: float, pitch: float, yaw: float) -> ca.SX:
-    """From plain numbers, so that right angles give exact zeros and ones; cached, since a machine has few directions."""
+def _rpy_rotation(roll: float, pitch: float, yaw: float) -> ca.SX:
+    """The rotation of plain numbers roll, pitch and yaw [rad], in which right angles give exact zeros and ones.
+
+    It is cached, since a machine has few directions.
+    """
     return ca.densify(ca.SX(so3.rpy_to_matrix((roll, pitch, yaw))))
 
 
 def as_pose(value: Any, what: str) -> Pose:
-    """A Pose as it is, or three numbers as a position. Raises ModelError: anything else; `what` names it."""
+    """A Pose unchanged, or three numbers as a position without rotation. Raises ModelError: anything else.
+
+    what: the label of the value in error messages.
+    """
     if isinstance(value, Pose):
         return value
     return Pose(IDENTITY.R, vector(value, 3, f"{what}, a pose(...) or a position"))
 
 
 def align_z(axis: np.ndarray) -> np.ndarray:
-    """The smallest rotation that turns the z axis to `axis` (unit, (3,)); about x for -z."""
+    """The smallest rotation (3, 3) that turns z to the unit vector `axis` (3,); half a turn about x for -z."""
     x, y, z = axis
     if z < -1 + 1e-12:
         return np.diag([1.0, -1.0, -1.0])
@@ -116,7 +122,7 @@ def align_z(axis: np.ndarray) -> np.ndarray:
 
 
 def clean(R: ca.DM) -> ca.SX:
-    """Numeric rotation with entries within rounding of 0 and +-1 made exact, so that products with them simplify."""
+    """A numeric rotation (3, 3) whose entries within rounding of 0, 1 and -1 are made exact, so that products simplify."""
     M = np.array(ca.DM(R))
     for target in (0.0, 1.0, -1.0):
         M[np.abs(M - target) < 1e-15] = target

@@ -1,4 +1,4 @@
-"""Short texts of the parts of a model, for a prompt and for error messages; tables of a mechanism, for a notebook."""
+"""Short texts of the parts of a model, for the prompt and for messages, and HTML tables of a mechanism for notebooks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pfaffian.model.number import parameter_of
 if TYPE_CHECKING:
     from pfaffian.model.mechanism import Mechanism
 
-FEW = 6
-"""Names that one line lists."""
-MANY = 60
-"""Rows that a table shows."""
+LISTED_NAMES = 6
+"""Largest number of names that one line lists."""
+TABLE_ROWS = 60
+"""Largest number of rows in a table."""
 
 
 def words(item: Any, *parts: str, name: str | None = None) -> str:
@@ -34,13 +34,14 @@ def description(item: Any) -> str:
 
 
 def number(x: ca.SX, unit: str = "") -> str:
-    """A number or a vector in short: 0.5, (1, 0, 0), f(length) where it depends on parameters."""
+    """A number or vector as a short text: 0.5, (1, 0, 0), or f(length) if it depends on the parameter `length`."""
     entries = [_scalar(x[i]) for i in range(x.numel())]
     text = entries[0] if len(entries) == 1 else f"({', '.join(entries)})"
     return f"{text} {unit}".rstrip()
 
 
 def _scalar(x: ca.SX) -> str:
+    """One number as a short text."""
     if x.is_constant():
         return f"{float(x):.5g}"
     owners = [parameter_of(s) for s in ca.symvar(x)]
@@ -49,25 +50,28 @@ def _scalar(x: ca.SX) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few names on one line, and how many there are in all; nothing where there are none."""
-    return errors.listed([_plain(name) for name in names], FEW) if names else ""
+    """The first few names, with their total number if there are more; an empty text for no names."""
+    return errors.listed([_plain(name) for name in names], LISTED_NAMES) if names else ""
 
 
 def function(f: Callable[..., Any]) -> str:
-    """The name of a caller's function; the repr of a function object of the library."""
+    """The name of a user's function, or the repr of a function object of the library."""
     if not hasattr(f, "__name__") and type(f).__module__.startswith("pfaffian."):
         return _plain(repr(f).strip("<>"))
     return _plain(getattr(f, "__name__", type(f).__name__)).replace("<lambda>", "a lambda")
 
 
 def maker(f: Callable[..., Any]) -> str:
-    """The library's function that made f, `projected` for projected.<locals>.law; the name of a caller's function."""
-    made_in, within, _ = getattr(f, "__qualname__", "").partition(".<locals>.")
-    return _plain(made_in) if within and getattr(f, "__module__", "").startswith("pfaffian.") else function(f)
+    """The name of the library's function that created f, such as `projected` for projected.<locals>.law.
+
+    For a function of the user, it is the name of f.
+    """
+    outer, within, _ = getattr(f, "__qualname__", "").partition(".<locals>.")
+    return _plain(outer) if within and getattr(f, "__module__", "").startswith("pfaffian.") else function(f)
 
 
 def _plain(text: str) -> str:
-    """The text, made printable whatever file it comes from."""
+    """The text with characters that are not printable escaped, since names may come from untrusted files."""
     return text if text.isprintable() else ascii(text)[1:-1]
 
 
@@ -88,7 +92,7 @@ def mechanism(m: Mechanism) -> str:
 
 
 def html(m: Mechanism) -> str:
-    """Tables of joints, constraints, forces, inputs and parameters, every text escaped."""
+    """HTML tables of joints, constraints, forces, inputs and parameters, with every text escaped."""
     q = [", ".join(f"{n} [{u}]" if n else f"[{u}]" for n, u in zip(j.q_names, j.q_units, strict=True)) for j in m.joints]
     joints = [(j.name, j.kind.name, j.parent, j.child, of) for j, of in zip(m.joints, q, strict=True)]
     coordinates = [(c.name, ", ".join(c.q_names), ", ".join(c.v_names)) for c in m.coordinates]
@@ -109,26 +113,28 @@ def html(m: Mechanism) -> str:
 
 
 def lines(text: str) -> str:
-    """Lines of text as escaped HTML."""
+    """Lines of text as a preformatted block of HTML, escaped."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def _table(header: Sequence[str], rows: Sequence[Iterable[str]]) -> str:
+    """An HTML table with at most TABLE_ROWS rows; an empty text without rows."""
     if not rows:
         return ""
     lines = ["".join(f"<th>{_cell(x)}</th>" for x in header)]
-    lines += ["".join(f"<td>{_cell(x)}</td>" for x in row) for row in rows[:MANY]]
-    if len(rows) > MANY:
-        lines.append(f'<td colspan="{len(header)}">and {len(rows) - MANY} more</td>')
+    lines += ["".join(f"<td>{_cell(x)}</td>" for x in row) for row in rows[:TABLE_ROWS]]
+    if len(rows) > TABLE_ROWS:
+        lines.append(f'<td colspan="{len(header)}">and {len(rows) - TABLE_ROWS} more</td>')
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
 def _cell(text: str) -> str:
+    """The text of a table cell: printable, at most 200 characters, escaped."""
     return escape(_plain(text if len(text) <= 200 else f"{text[:200]}..."))
 
 
 def turn(R: ca.SX, rotation_vector: Callable[[ca.DM], ca.DM]) -> str:
-    """A rotation in short: its rotation vector [rad], an empty text for the identity."""
+    """A rotation as a short text with its rotation vector [rad]; an empty text for the identity."""
     if not R.is_constant():
         return "turned by parameters"
     angles = np.array(rotation_vector(ca.DM(R))).ravel()

@@ -1,7 +1,7 @@
-"""Wheels, disks, balls and blades on a plane: constraints from the geometry of the contact.
+"""Wheels, disks, balls, ellipsoids and blades on a plane: constraints from the geometry of the contact.
 
-The plane is fixed to a body, n is its normal, and its surface may also turn about n, as a turntable does. Rolling means that
-the touching point has no velocity relative to that surface; contact means that its height above the plane is zero.
+The plane is fixed to a body. Its normal is n, and its surface may also turn about n, as a turntable does. Rolling means that
+the contact point of the body has no velocity relative to this surface; contact means that its height above the plane is zero.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from pfaffian.model.number import Parameter, Scalar, direction, positive, scalar
 
 @data
 class Plane:
-    """A plane of the body `on`.   through: (3,) a point of it [m].   axes: (3, 3) its directions and the normal as columns, in
-    the body's axes.   rate: [rad/s] of its surface about the normal through that point, or a function of t giving it."""
+    """A plane fixed to the body `on`, with a surface that may turn like a turntable.
+
+    through: (3, 1) a point of the plane, in the body [m].
+    axes: (3, 3) two directions of the plane and its normal as columns, along the body's axes.
+    rate: rate of the surface about the normal through that point [rad/s], or a function of t giving it.
+    """
 
     on: str
     through: ca.SX
@@ -31,14 +35,15 @@ class Plane:
     rate: ca.SX | Callable[[Any], Any]
 
     def normal(self, k: Any) -> ca.SX:
+        """(3, 1) normal of the plane, world axes."""
         return k.rotation(self.on) @ self.axes[:, 2]
 
     def height(self, k: Any, x: ca.SX) -> ca.SX:
-        """Height of a point x (3, 1), world axes [m]."""
+        """Height of the point x (3, 1) of the world above the plane [m]."""
         return ca.dot(self.normal(k), x - k.position(self.on, self.through))
 
     def slip(self, k: Any, body: str, x: ca.SX) -> ca.SX:
-        """(3, 1) velocity of the body at x relative to the surface there, world axes [m/s]."""
+        """(3, 1) velocity of the body relative to the surface at the point x (3, 1) of the world, world axes [m/s]."""
         turning = self.rate
         if callable(turning):
             turning = scalar(ask_value(turning, "rate", k.t), "rate")
@@ -47,14 +52,17 @@ class Plane:
 
 
 def velocity_at(k: Any, body: str, x: ca.SX) -> ca.SX:
-    """(3, 1) velocity of the body at a point x (3, 1), world axes [m/s]."""
+    """(3, 1) velocity of the body at the point x (3, 1) of the world, world axes [m/s]."""
     V = k.twist(body, "LOCAL_WORLD_ALIGNED")
     return V[:3] + ca.cross(V[3:], x - k.pose(body).p)
 
 
 @data
 class Disk:
-    """A circle fixed to a body, and the plane under it.   axis: (3,) unit, in the body's axes."""
+    """A circle fixed to a body, and the plane on which it rolls.
+
+    axis: (3, 1) unit vector along the body's axes.   centre: (3, 1) in the body [m].   radius: [m].
+    """
 
     body: str
     radius: ca.SX
@@ -63,7 +71,10 @@ class Disk:
     plane: Plane
 
     def contact(self, k: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """Lowest point, heading and sideways direction in the plane, world axes; nan where the disk lies flat."""
+        """The lowest point of the disk, its heading and its sideways direction in the plane, each (3, 1) in the world.
+
+        They are nan where the disk lies flat.
+        """
         a, n = k.rotation(self.body) @ self.axis, self.plane.normal(k)
         heading = ca.cross(a, n)
         heading /= ca.norm_2(heading)
@@ -72,7 +83,7 @@ class Disk:
 
 @data
 class DiskHeight:
-    """phi: the height of the lowest point of a disk [m]."""
+    """phi(k): the height of the lowest point of a disk [m]."""
 
     disk: Disk
 
@@ -82,7 +93,7 @@ class DiskHeight:
 
 @data
 class DiskSlip:
-    """eta: slip of a disk where it touches, along its heading and sideways [m/s]."""
+    """eta(k): the slip of a disk at its lowest point, along its heading and sideways [m/s]."""
 
     disk: Disk
 
@@ -94,7 +105,7 @@ class DiskSlip:
 
 @data
 class BallHeight:
-    """phi: the height of the lowest point of a ball [m]."""
+    """phi(k): the height of the lowest point of a ball [m]."""
 
     body: str
     radius: ca.SX
@@ -107,7 +118,7 @@ class BallHeight:
 
 @data
 class BallSlip:
-    """eta: slip of a ball where it touches, along both directions of the plane [m/s]."""
+    """eta(k): the slip of a ball at its lowest point, along the two directions of the plane [m/s]."""
 
     body: str
     radius: ca.SX
@@ -121,7 +132,10 @@ class BallSlip:
 
 @data
 class Ellipsoid:
-    """An ellipsoid fixed to a body, and the plane under it.   semi_axes: (3,) along the body's axes [m]."""
+    """An ellipsoid fixed to a body, and the plane on which it rolls.
+
+    semi_axes: (3, 1) along the body's axes [m].   centre: (3, 1) in the body [m].
+    """
 
     body: str
     semi_axes: ca.SX
@@ -129,7 +143,10 @@ class Ellipsoid:
     plane: Plane
 
     def contact(self, k: Any) -> ca.SX:
-        """Lowest point, world axes: the middle less D^2 n / sqrt(n D^2 n), n in the body's axes."""
+        """The lowest point (3, 1) in the world: the centre minus D^2 n / sqrt(n^T D^2 n).
+
+        D is the diagonal matrix of the semi-axes, and n the plane's normal along the body's axes.
+        """
         n = k.rotation(self.body).T @ self.plane.normal(k)
         below = self.semi_axes**2 * n
         return k.position(self.body, self.centre - below / ca.sqrt(ca.dot(n, below)))
@@ -137,7 +154,7 @@ class Ellipsoid:
 
 @data
 class EllipsoidHeight:
-    """phi: the height of the lowest point of an ellipsoid [m]."""
+    """phi(k): the height of the lowest point of an ellipsoid [m]."""
 
     ellipsoid: Ellipsoid
 
@@ -147,7 +164,7 @@ class EllipsoidHeight:
 
 @data
 class EllipsoidSlip:
-    """eta: slip of an ellipsoid where it touches, along both directions of the plane [m/s]."""
+    """eta(k): the slip of an ellipsoid at its lowest point, along the two directions of the plane [m/s]."""
 
     ellipsoid: Ellipsoid
 
@@ -159,7 +176,7 @@ class EllipsoidSlip:
 
 @data
 class Sideways:
-    """eta: sideways velocity of a blade in the plane [m/s], times the sine of its angle to the normal."""
+    """eta(k): the sideways velocity of a blade in the plane [m/s], times the sine of its angle to the normal."""
 
     body: str
     along: ca.SX
@@ -175,22 +192,22 @@ def disk(
     name: str, body: str, radius: Scalar, *, axis: Any = (0, 0, 1), centre: Any = (0, 0, 0), on: str = WORLD,
     through: Any = (0, 0, 0), normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
-    """The two constraints of a thin disk that rolls on its edge: no height, and no slip of its lowest point.
+    """The two constraints of a thin disk that rolls on its edge: its lowest point has zero height and no slip.
 
     They have three rows; those of slip are not integrable. The multiplier of `name height` is the normal force [N], positive
-    upwards: nothing keeps it from pulling the disk down (see `sign_changes`). Those of `name slip` are the friction along its
-    heading and sideways [N]. A disk that lies flat touches everywhere: no start is found there, and a run that gets there
-    stops.
+    upwards. It may become negative and pull the disk down (see `sign_changes`). The multipliers of `name slip` are the friction
+    forces along the heading of the disk and sideways [N]. A disk that lies flat touches with its whole edge: no start is found
+    there, and a run that arrives there stops.
 
     Args:
-        name: with which the names of both constraints begin.
-        body: name of the body that the disk belongs to.
+        name: of the contact; the constraints are called "name height" and "name slip".
+        body: name of the body to which the disk is fixed.
         radius: [m].
         axis: (3,) of the disk, in the body's frame; z by default.
         centre: (3,) of the disk, in the body's frame [m]; its origin by default.
-        on: name of the body that the plane belongs to; the world by default.
+        on: name of the body to which the plane is fixed; the world by default.
         through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
-        normal: (3,) of the plane, along the axes of `on`, to the side of the disk; z by default.
+        normal: (3,) of the plane, along the axes of `on`, towards the disk; z by default.
         rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
             by default.
     Returns: (Holonomic, Nonholonomic), for constraints=[*disk(...)].
@@ -201,8 +218,8 @@ def disk(
         >>> coin, base = pf.body("coin", mass=2.0, inertia=(0.005, 0.01, 0.005)), pf.joint("base", "free", "world", "coin")
         >>> edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0))
         >>> m = pf.mechanism("coin", [coin], [base], constraints=[*edge], gravity=(3, 0, -9.81))  # a slope
-        >>> found = pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1])
-        >>> int(found.rank), float(found.v_dot[0].round(6))  # 3 / (1 + 0.01 / (2 * 0.1^2))
+        >>> motion = pf.forward_dynamics(m, [0, 0, 0.1, 0, 0, 0, 1])
+        >>> int(motion.rank), float(motion.v_dot[0].round(6))  # 3 / (1 + 0.01 / (2 * 0.1^2))
         (3, 2.0)
     """
     what = f"constraint {name!r}"
@@ -214,17 +231,17 @@ def wheel(
     name: str, body: str, radius: Scalar, *, axis: Any = (0, 0, 1), centre: Any = (0, 0, 0), on: str = WORLD,
     through: Any = (0, 0, 0), normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> Nonholonomic:  # fmt: skip
-    """The constraint that a wheel does not slip; its height is that of what carries it. Two rows [m/s].
+    """The constraint that a wheel does not slip, for a wheel whose height the rest of the machine determines. Two rows [m/s].
 
     Args:
         name: unique among the constraints.
-        body: name of the body that the wheel belongs to.
+        body: name of the body to which the wheel is fixed.
         radius: [m].
         axis: (3,) of the wheel, in the body's frame; z by default.
         centre: (3,) of the wheel, in the body's frame [m]; its origin by default.
-        on: name of the body that the plane belongs to; the world by default.
+        on: name of the body to which the plane is fixed; the world by default.
         through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
-        normal: (3,) of the plane, along the axes of `on`, to the side of the wheel; z by default.
+        normal: (3,) of the plane, along the axes of `on`, towards the wheel; z by default.
         rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
             by default.
     Raises ModelError: a radius that is not above zero, an axis or normal that is zero.
@@ -248,16 +265,16 @@ def sphere(
     name: str, body: str, radius: Scalar, *, centre: Any = (0, 0, 0), on: str = WORLD, through: Any = (0, 0, 0),
     normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
-    """The two constraints of a ball that rolls on a plane or on a turntable: no height, no slip. Three rows.
+    """The two constraints of a ball that rolls on a plane or turntable: zero height and no slip. Three rows.
 
     Args:
-        name: with which the names of both constraints begin.
-        body: name of the body that the ball belongs to.
+        name: of the contact; the constraints are called "name height" and "name slip".
+        body: name of the body to which the ball is fixed.
         radius: [m].
         centre: (3,) of the ball, in the body's frame [m]; its origin by default.
-        on: name of the body that the plane belongs to; the world by default.
+        on: name of the body to which the plane is fixed; the world by default.
         through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
-        normal: (3,) of the plane, along the axes of `on`, to the side of the ball; z by default.
+        normal: (3,) of the plane, along the axes of `on`, towards the ball; z by default.
         rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
             by default.
     Returns: (Holonomic, Nonholonomic), "name height" and "name slip", for constraints=[*sphere(...)].
@@ -281,16 +298,18 @@ def ellipsoid(
     name: str, body: str, semi_axes: Any, *, centre: Any = (0, 0, 0), on: str = WORLD, through: Any = (0, 0, 0),
     normal: Any = (0, 0, 1), rate: Any = 0.0,
 ) -> tuple[Holonomic, Nonholonomic]:  # fmt: skip
-    """The two constraints of an ellipsoid that rolls on a plane: no height, no slip. Three rows. It may spin on the spot.
+    """The two constraints of an ellipsoid that rolls on a plane: zero height and no slip. Three rows.
+
+    It may spin about the normal.
 
     Args:
-        name: with which the names of both constraints begin.
-        body: name of the body that the ellipsoid belongs to.
-        semi_axes: (3,) half its lengths along the axes of the body's frame [m].
-        centre: (3,) its middle, in the body's frame [m]; its origin by default.
-        on: name of the body that the plane belongs to; the world by default.
+        name: of the contact; the constraints are called "name height" and "name slip".
+        body: name of the body to which the ellipsoid is fixed.
+        semi_axes: (3,) half of its lengths along the axes of the body's frame [m].
+        centre: (3,) of the ellipsoid, in the body's frame [m]; its origin by default.
+        on: name of the body to which the plane is fixed; the world by default.
         through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
-        normal: (3,) of the plane, along the axes of `on`, to the side of the ellipsoid; z by default.
+        normal: (3,) of the plane, along the axes of `on`, towards the ellipsoid; z by default.
         rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
             by default.
     Returns: (Holonomic, Nonholonomic), "name height" and "name slip", for constraints=[*ellipsoid(...)].
@@ -305,8 +324,8 @@ def ellipsoid(
         2.5
     """
     what = f"constraint {name!r}"
-    given = vector(semi_axes, 3, f"{what}: semi_axes")
-    half = ca.vertcat(*[positive(given[i], f"{what}: semi_axes") for i in range(3)])
+    lengths = vector(semi_axes, 3, f"{what}: semi_axes")
+    half = ca.vertcat(*[positive(lengths[i], f"{what}: semi_axes") for i in range(3)])
     shape = Ellipsoid(body, half, vector(centre, 3, f"{what}: centre"), plane_of(what, on, through, normal, rate))
     return Holonomic(f"{name} height", EllipsoidHeight(shape)), Nonholonomic(f"{name} slip", EllipsoidSlip(shape))
 
@@ -317,14 +336,14 @@ def knife_edge(
 ) -> Nonholonomic:  # fmt: skip
     """The constraint of a blade, skate or keel: a point of a body does not move sideways in a plane. One row [m/s].
 
-    Where the blade stands along the normal the row vanishes and holds nothing.
+    Where the blade is parallel to the normal, the row vanishes and constrains nothing.
 
     Args:
         name: unique among the constraints.
-        body: name of the body that the blade belongs to.
+        body: name of the body to which the blade is fixed.
         along: (3,) direction of the blade, in the body's frame.
         point: (3,) of the blade, in the body's frame [m]; its origin by default.
-        on: name of the body that the plane belongs to; the world by default.
+        on: name of the body to which the plane is fixed; the world by default.
         through: (3,) a point of the plane, in the frame of `on` [m]; its origin by default.
         normal: (3,) of the plane, along the axes of `on`; z by default.
         rate: [rad/s] at which the surface turns about the normal at `through`: a number, a Parameter or a function of t; zero
@@ -344,12 +363,13 @@ def knife_edge(
 
 
 def circle(what: str, body: str, radius: Any, axis: Any, centre: Any) -> tuple[str, ca.SX, ca.SX, ca.SX]:
-    """Body, radius, axis and centre of a disk. Raises ModelError: a radius that is not above zero, an axis that is zero."""
+    """The body, radius, axis and centre of a disk, checked. Raises ModelError: a radius or axis out of range."""
     r, a = positive(radius, f"{what}: radius"), direction(axis, f"{what}: axis")
     return body, r, a, vector(centre, 3, f"{what}: centre")
 
 
 def plane_of(what: str, on: str, through: Any, normal: Any, rate: Any) -> Plane:
+    """A plane from the arguments of the public functions, checked.   what: the label of the element in error messages."""
     if not isinstance(on, str):
         raise ModelError(f"{what}: on must be the name of a body, got {brief(on)}")
     axes = axis_frame(direction(normal, f"{what}: normal"), what).R

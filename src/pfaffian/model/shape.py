@@ -1,4 +1,4 @@
-"""Shapes of bodies: what a picture draws, and the mass, mass centre and inertia of a solid of even density."""
+"""Shapes of bodies: solids that pictures draw, with mass, mass centre and inertia for a uniform density."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pfaffian.model.number import Scalar, floats, positive, several, vector
 from pfaffian.model.pose import IDENTITY, Pose, as_pose
 
 ROLES = ("visual", "collision")
+"""The purposes of a shape; pictures draw collision shapes only on request."""
 SIZES = {
     "box": ("size",),
     "sphere": ("radius",),
@@ -25,7 +26,7 @@ SIZES = {
     "cone": ("radius", "length"),
     "mesh": ("file",),
 }
-"""Kind of shape -> the arguments of `shape` that say its size."""
+"""Kind of shape -> the arguments of `shape` that give its size."""
 
 _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 
@@ -34,10 +35,14 @@ _COLOUR = re.compile(r"#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 class Shape:
     """A solid that belongs to a body, made by `shape`.
 
-    kind: a key of SIZES.   size: (n, 1) [m]: three edges, a radius, or radius and length; the scales along the axes of a mesh.
-    placement: its frame in that of the body.   colour: (4,) red, green, blue, opacity from 0 to 1, or None.
-    mass: (1, 1) [kg], or None where it adds none.   role: visual or collision.
-    file: path of a mesh, None where it was not found.   label: what a mesh is called where it was named.
+    kind: box, sphere, cylinder, capsule, cone or mesh.
+    size: (n, 1) three edges, a radius, or radius and length [m]; for a mesh the scales along its axes [1].
+    placement: frame of the shape in the frame of the body.
+    colour: (4,) red, green, blue and opacity from 0 to 1, or None.
+    mass: (1, 1) [kg], or None for a shape that does not contribute to the mass of the body.
+    role: visual or collision.
+    file: path of a mesh, None if no file was found.
+    label: name of a mesh in the file or call that refers to it.
     """
 
     kind: str
@@ -50,13 +55,13 @@ class Shape:
     label: str = ""
 
     def __repr__(self) -> str:
-        what = f"{self.kind} {self.label!r}" if self.kind == "mesh" else f"{self.kind} {reprs.number(self.size, 'm')}"
+        solid = f"{self.kind} {self.label!r}" if self.kind == "mesh" else f"{self.kind} {reprs.number(self.size, 'm')}"
         mass = [] if self.mass is None else [f"mass {reprs.number(self.mass, 'kg')}"]
-        return reprs.words(self, what, *mass, *([self.role] if self.role != "visual" else []))
+        return reprs.words(self, solid, *mass, *([self.role] if self.role != "visual" else []))
 
 
 class Moments(NamedTuple):
-    """mass (1, 1) [kg], com (3, 1) [m], inertia (3, 3) about it [kg m^2]."""
+    """Mass (1, 1) [kg], mass centre (3, 1) [m] and inertia (3, 3) about the mass centre [kg m^2]."""
 
     mass: ca.SX
     com: ca.SX
@@ -68,7 +73,7 @@ def shape(
     scale: Any = 1.0, placement: Any = IDENTITY, colour: Any = None, density: Scalar | None = None,
     mass: Scalar | None = None, role: str = "visual",
 ) -> Shape:  # fmt: skip
-    """A solid, for `body(..., shape=...)`: what pictures show, and with a density or a mass also what the body weighs.
+    """A solid for `body(..., shape=...)`, which pictures draw; with a density or a mass it also gives the body inertia.
 
         box       m = rho a b c,                I = m/12 (b^2 + c^2, c^2 + a^2, a^2 + b^2)
         sphere    m = rho 4/3 pi r^3,           I = 2/5 m r^2
@@ -76,23 +81,23 @@ def shape(
         cone      m = rho pi r^2 l / 3,         I_z = 3/10 m r^2,  I_x = 3/80 m (4 r^2 + l^2)
         capsule   a cylinder and two half spheres
 
-    Cylinders, cones and capsules are along z, their middle at the origin; a cone's point is at l / 2, its mass centre at
-    -l / 4.
+    Cylinders, cones and capsules are along z with their middle at the origin. The apex of a cone is at l / 2, its mass centre
+    at -l / 4.
 
     Args:
         kind: box, sphere, cylinder, capsule, cone or mesh.
         size: (3,) edges of a box [m], numbers or parameters.
         radius: of a sphere, cylinder, capsule or cone [m].
-        length: of a cylinder, cone or capsule along z [m]; that of a capsule is without its ends.
-        file: path of a mesh: .stl, .obj, .ply, .off, .glb or .dae. It is opened when it is drawn, by the package trimesh.
+        length: of a cylinder, cone or capsule along z [m]; for a capsule without the two half spheres.
+        file: path of a mesh: .stl, .obj, .ply, .off, .glb or .dae. The package trimesh opens it when it is drawn.
         scale: of a mesh, one number or (3,); default 1.
-        placement: the shape's frame in that of the body, a pose or a position; the body's frame by default.
+        placement: frame of the shape in the frame of the body, a pose or a position; the body's frame by default.
         colour: (3,) or (4,) red, green, blue and opacity from 0 to 1, or "#rrggbb"; None, the default, for one of a palette.
-        density: [kg/m^3] of a solid, or None, the default.
-        mass: [kg] instead of a density. Without either the shape weighs nothing. A mesh has neither.
+        density: [kg/m^3], or None, the default.
+        mass: [kg], instead of a density. Without either the shape weighs nothing. A mesh has neither.
         role: "visual", the default, or "collision", which pictures show on request.
-    Raises ModelError: an unknown kind or role, a size that is missing, not above zero or of another kind, both density and
-    mass, a colour that is none.
+    Raises ModelError: an unknown kind or role; a size that is missing, not above zero or not used by the kind; both density and
+    mass; an invalid colour.
 
     Example:
         >>> import pfaffian as pf
@@ -108,28 +113,28 @@ def shape(
     what = f"shape {kind!r}"
     if role not in ROLES:
         raise ModelError(f"{what}: role {brief(role)} is unknown; one of {', '.join(ROLES)}")
-    given = {"size": size, "radius": radius, "length": length, "file": file}
-    _check_sizes(kind, given, what)
-    at, seen = as_pose(placement, f"{what}: placement"), _colour(colour, what)
+    sizes = {"size": size, "radius": radius, "length": length, "file": file}
+    _check_sizes(kind, sizes, what)
+    at, rgba = as_pose(placement, f"{what}: placement"), _colour(colour, what)
     if kind == "mesh":
         if density is not None or mass is not None:
             raise ModelError(f"{what}: a mesh has no density or mass; give the body its mass, com and inertia")
-        return mesh(str(_file(file, what)), str(file), scale, at, seen, role)
+        return mesh(str(_file(file, what)), str(file), scale, at, rgba, role)
     if scale != 1.0:
         raise ModelError(f"{what}: scale is for a mesh")
-    x = _edges(size, what) if kind == "box" else ca.vertcat(*[positive(given[k], f"{what}: {k}") for k in SIZES[kind]])
+    x = _edges(size, what) if kind == "box" else ca.vertcat(*[positive(sizes[k], f"{what}: {k}") for k in SIZES[kind]])
     if density is not None and mass is not None:
-        raise ModelError(f"{what}: density and mass say the same twice; give one of them")
+        raise ModelError(f"{what}: density and mass are alternatives; give one of them")
     m = None if mass is None else positive(mass, f"{what}: mass")
     if density is not None:
         m = positive(density, f"{what}: density") * volume(kind, x)
-    return Shape(kind, ca.densify(x), at, seen, m, role)
+    return Shape(kind, ca.densify(x), at, rgba, m, role)
 
 
 def mesh(
     file: str | None, label: str, scale: Any = 1.0, placement: Pose = IDENTITY, colour: Any = None, role: str = "visual"
 ) -> Shape:
-    """A mesh by the path of its file, None where it was not found under its name `label`."""
+    """A mesh from the path of its file.   file: None if no file was found for the name `label`."""
     what = f"shape {label!r}: scale"
     x = vector(scale if several(scale) else (scale,) * 3, 3, what)
     if not x.is_constant() or not np.all(np.array(ca.DM(x))):
@@ -138,13 +143,18 @@ def mesh(
 
 
 def _file(file: Any, what: str) -> Any:
+    """The file unchanged. Raises ModelError: it is not a path."""
     if isinstance(file, str) or hasattr(file, "__fspath__"):
         return file
     raise ModelError(f"{what}: file must be a path, got {brief(file)}")
 
 
-def _check_sizes(kind: str, given: dict[str, Any], what: str) -> None:
-    for word, value in given.items():
+def _check_sizes(kind: str, sizes: dict[str, Any], what: str) -> None:
+    """Raise ModelError for a size that the kind needs but that is missing, or one that it does not use.
+
+    sizes: name of each argument -> its value, or None.
+    """
+    for word, value in sizes.items():
         if value is None and word in SIZES[kind]:
             raise ModelError(f"{what}: it needs {' and '.join(SIZES[kind])}")
         if value is not None and word not in SIZES[kind]:
@@ -152,11 +162,13 @@ def _check_sizes(kind: str, given: dict[str, Any], what: str) -> None:
 
 
 def _edges(size: Any, what: str) -> ca.SX:
+    """The three edges (3, 1) of a box, checked [m]."""
     x = vector(size, 3, f"{what}: size")
     return ca.vertcat(*[positive(edge, f"{what}: size") for edge in ca.vertsplit(x)])
 
 
 def _colour(colour: Any, what: str) -> tuple[float, ...] | None:
+    """(4,) red, green, blue and opacity from 0 to 1, from numbers or "#rrggbb"; None for None."""
     if colour is None:
         return None
     if isinstance(colour, str) and _COLOUR.fullmatch(colour):
@@ -166,21 +178,21 @@ def _colour(colour: Any, what: str) -> tuple[float, ...] | None:
     else:
         parts = []
     if len(parts) not in (3, 4) or not all(0 <= x <= 1 for x in parts):
-        raise ModelError(f"{what}: colour {brief(colour)} is none: (red, green, blue) from 0 to 1, or '#rrggbb', is needed")
+        raise ModelError(f"{what}: colour {brief(colour)} is invalid; (red, green, blue) from 0 to 1, or '#rrggbb', is needed")
     return (*parts, 1.0)[:4]
 
 
 def as_shapes(value: Any, what: str) -> tuple[Shape, ...]:
-    """One shape, or several, as a tuple. Raises ModelError: other things; `what` names the body."""
+    """One shape or several as a tuple. Raises ModelError: anything else.   what: the label of the body in the message."""
     items = (value,) if isinstance(value, Shape) else tuple(value) if isinstance(value, Iterable) else (None,)
     for item in items:
         if not isinstance(item, Shape):
-            raise ModelError(f"{what}: shape must be made by shape(...), or a list of such, got {brief(value)}")
+            raise ModelError(f"{what}: shape must be made by shape(...), or be a list of shapes, got {brief(value)}")
     return items
 
 
 def volume(kind: str, x: ca.SX) -> ca.SX:
-    """(1, 1) [m^3] of a solid of that size."""
+    """The volume (1, 1) of a solid [m^3].   x: (n, 1) its size [m]."""
     if kind == "box":
         return x[0] * x[1] * x[2]
     if kind == "sphere":
@@ -190,26 +202,26 @@ def volume(kind: str, x: ca.SX) -> ca.SX:
 
 
 def moments(shapes: Iterable[Shape]) -> Moments | None:
-    """Mass, mass centre and inertia of all shapes that weigh something, in the frame of the body; None if none does."""
+    """Mass, mass centre and inertia of all shapes that have a mass, in the frame of the body; None if no shape has one."""
     parts = [(s.mass, s.placement @ Pose(IDENTITY.R, _centre(s)), _inertia(s, s.mass)) for s in shapes if s.mass is not None]
     if not parts:
         return None
     m = sum((mass for mass, _, _ in parts), ca.SX(0))
     com = sum((mass * X.p for mass, X, _ in parts), ca.SX.zeros(3, 1)) / m
     I = ca.SX.zeros(3, 3)
-    for mass, X, own in parts:
+    for mass, X, I_shape in parts:
         d = X.p - com
-        I += X.R @ own @ X.R.T + mass * (ca.dot(d, d) * ca.SX.eye(3) - d @ d.T)
+        I += X.R @ I_shape @ X.R.T + mass * (ca.dot(d, d) * ca.SX.eye(3) - d @ d.T)
     return Moments(ca.densify(m), ca.densify(com), ca.densify((I + I.T) / 2))
 
 
 def _centre(s: Shape) -> ca.SX:
-    """(3, 1) mass centre in the frame of the shape."""
+    """The mass centre (3, 1) of a shape, in its frame [m]."""
     return ca.vertcat(0, 0, -s.size[1] / 4) if s.kind == "cone" else ca.SX.zeros(3, 1)
 
 
 def _inertia(s: Shape, m: ca.SX) -> ca.SX:
-    """(3, 3) about its mass centre, along its axes."""
+    """The inertia (3, 3) of a shape with mass m about its mass centre, along the axes of its frame [kg m^2]."""
     x = s.size
     if s.kind == "box":
         a, b, c = ca.vertsplit(x**2)
@@ -222,7 +234,7 @@ def _inertia(s: Shape, m: ca.SX) -> ca.SX:
     elif s.kind == "cone":
         along, across = 3 / 10 * m * r**2, 3 / 80 * m * (4 * r**2 + l**2)
     else:
-        # The half spheres by the parallel axis theorem: their centres are 3 r / 8 beyond the cylinder's ends.
+        # Parallel axis theorem: the mass centres of the half spheres are 3 r / 8 beyond the ends of the cylinder.
         ends = m * 4 * r / (3 * l + 4 * r)
         middle = m - ends
         along = middle * r**2 / 2 + ends * 2 / 5 * r**2

@@ -1,4 +1,4 @@
-"""The caller's functions at one instant, each with the digest of the expressions that it gives then."""
+"""User functions, each with a digest of the expressions that it returned when it was traced."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pfaffian.model.data import is_data
 
 
 class TracedFunction:
-    """A function, and the digest of the expressions that it gave when it was last traced.
+    """A user function with the digest of the expressions that it returned when it was last traced.
 
-    Two are equal if both function and digest are, since a function may give other expressions later.
+    Two are equal if both function and digest are equal, since a function may return other expressions later.
     """
 
     __slots__ = ("digest", "function")
@@ -41,12 +41,12 @@ class TracedFunction:
 
 
 def _same(f: Any, g: Any) -> bool:
-    """Whether f and g are one object, one method of one object, or data of the library with the same content."""
+    """Whether f and g are the same object, the same method of the same object, or equal data of the library."""
     if isinstance(f, MethodType) and isinstance(g, MethodType):
         return f.__func__ is g.__func__ and f.__self__ is g.__self__
     return f is g or (type(f) is type(g) and is_data(f) and f == g)
 
 
 def graph(inputs: Sequence[ca.SX], outputs: Sequence[ca.SX]) -> str:
-    """sha256 of the graph of expressions as functions of the inputs."""
+    """The sha256 of the outputs' expression graph, as a function of the inputs."""
     return sha256(ca.Function("graph", inputs, outputs).serialize().encode()).hexdigest()

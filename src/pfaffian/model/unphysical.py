@@ -1,4 +1,4 @@
-"""Bodies whose mass and inertia no distribution of mass has, at given values of the parameters."""
+"""Bodies with physically impossible mass and inertia at given parameter values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pfaffian.model.check import impossible_bodies
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 
 BLOCK = 2**14
-"""Runs that are checked at once."""
+"""Number of runs that are checked at once."""
 
 
 def check_parameters(m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError if a body is impossible at parameter values p (runs, np); a lenient mechanism is not checked."""
+    """Raise ModelError if a body is physically impossible at parameter values p (runs, np), unless the mechanism is lenient."""
     varied = [b for b in m.bodies if not all(x.is_constant() for x in (b.mass, b.com, b.inertia))]
     if m.lenient or not len(p):
         return
@@ -26,10 +26,10 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
         f = ca.Function("body", [m.p_symbols], [pseudo(*moments(b.mass, b.com, b.inertia))])
         mapped = cache(f.map)
         for begin in range(0, len(p), BLOCK):
-            some = p[begin : begin + BLOCK]
-            P = np.array(mapped(len(some))(some.T)).reshape(4, len(some), 4).transpose(1, 0, 2)
+            block = p[begin : begin + BLOCK]
+            P = np.array(mapped(len(block))(block.T)).reshape(4, len(block), 4).transpose(1, 0, 2)
             for run in np.flatnonzero(~are_physical(P))[:1]:
-                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, some[run], strict=True))
+                at = ", ".join(f"{x.name} = {value:.6g}" for x, value in zip(m.parameters, block[run], strict=True))
                 raise ModelError(
                     f"body {b.name!r} in run {begin + run} ({at}): {is_physical(P[run])}; correct it, or make the mechanism "
                     "lenient"
@@ -37,10 +37,10 @@ def check_parameters(m: Mechanism, p: np.ndarray) -> None:
 
 
 def unphysical(m: Mechanism, p: Any = None) -> dict[str, str]:
-    """The bodies whose mass and inertia no body can have: dict of name -> reason, empty for a sound mechanism.
+    """The bodies with physically impossible mass and inertia: dict of name -> reason, empty if there are none.
 
     Args:
-        m: the mechanism; only one that is `lenient` can have such bodies at the default values.
+        m: the mechanism; only a `lenient` mechanism can have such bodies at the default parameter values.
         p: (np,) values of the parameters, their defaults if None.
     Raises ModelError: m is not a mechanism.
 
