@@ -348,7 +348,7 @@ def test_a_guess_may_name_a_part_of_a_quaternion_and_q_not():
     close(r.q.values[0], [0, 0, 0.2 / half, 1 / half], MET, "the rest is neutral, and the whole of unit length")
     r = pf.run(m, guess={"ball.qy": [0.2, -0.1], "ball.qz": 0.3}, **how)
     assert r.violation.max() < 1e-12 and (np.abs(r.moved.sel(coordinate="ball.qy").values) > 0.05).all()
-    with pytest.raises(pf.ModelError, match="q names a part of the quaternion of joint 'ball'"):
+    with pytest.raises(pf.ModelError, match="q names only some components of the quaternion of joint 'ball'"):
         pf.run(m, {"ball.qy": 0.2}, guess={"ball.qz": 0.3}, **how)
 
 

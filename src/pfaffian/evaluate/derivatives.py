@@ -106,8 +106,8 @@ def derivatives(
         m: the mechanism.
         q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out. The state is used as it is:
             put it onto the constraints first.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; what is left out is zero.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; omitted inputs are zero.
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         by: what to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
@@ -190,9 +190,9 @@ def jvp(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; omitted inputs are zero.
         dq: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}: q moves by K(q) dq. Zero by default.
         dv: as dq, the change of v.
         du: (nu,) or (runs, nu) array, or {input: number or (runs,)}, the change of u. Zero by default.
@@ -242,9 +242,9 @@ def vjp(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; omitted inputs are zero.
         v_dot: (nv,) or (runs, nv) weights of the accelerations, zero by default.
         reaction: (nv,) or (runs, nv) weights of the reaction, zero by default.
         multipliers: (m,) or (runs, m) weights of the multipliers, zero by default.

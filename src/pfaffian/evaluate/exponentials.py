@@ -56,10 +56,10 @@ def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
 
     Args:
         m: the mechanism, an open chain.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        s (..., ns) [m, rad], in the order of `exponentials(m).s_names`; the axis of runs is there if several were given.
+        s (..., ns) [m, rad], in the order of `exponentials(m).s_names`; with an axis of runs if several were given.
     Raises ModelError: a joint stands where there is no logarithm, and in which run; not an open chain of subgroups; wrong names
     or shapes.
 
@@ -98,7 +98,7 @@ def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np
             out.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        q (..., nq) [m, rad, 1]; the axis of runs is there if several were given.
+        q (..., nq) [m, rad, 1]; with an axis of runs if several were given.
     Raises ModelError: wrong names or shapes; not an open chain of subgroups.
 
     Example:
@@ -149,7 +149,7 @@ def product_of_exponentials(
         bodies: names of the bodies, in the order of the result; all of them if None.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        {body: BodyPose}, with `position` (..., 3) [m] and `rotation` (..., 3, 3); the axis of runs is there if several were
+        {body: BodyPose}, with `position` (..., 3) [m] and `rotation` (..., 3, 3); with an axis of runs if several were
         given.
     Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
 
@@ -190,7 +190,7 @@ def screw_jacobian(
         modified: return J Sigma (..., 6, n) instead, for the speeds that distributions leave.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        J (..., 6, ns) [m, rad per unit of s]; the axis of runs is there if several were given.
+        J (..., 6, ns) [m, rad per unit of s]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
 
     Example:

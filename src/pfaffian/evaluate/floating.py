@@ -36,13 +36,13 @@ def generalised_jacobian(
     Args:
         m: the mechanism; its first joint, or those that carry all together, are that of the base.
         body: its name.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
             axes).
         point: (3,) in the body's frame [m].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        J_g (..., 6, n) [m or rad per unit of s]; the axis of runs is there if several were given.
+        J_g (..., 6, n) [m or rad per unit of s]; with an axis of runs if several were given.
     Raises ModelError: nothing that carries all; a constraint that is no closure between bodies of the machine; unknown
     names or frame, wrong shapes.
 
@@ -77,14 +77,14 @@ def momentum_twist(
     Args:
         m: the mechanism; its first joint, or those that carry all together, are that of the base.
         body: its name.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
             axes).
         point: (3,) in the body's frame [m].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., 6) [m/s, rad/s]; the axis of runs is there if several were given.
+        (..., 6) [m/s, rad/s]; with an axis of runs if several were given.
     Raises ModelError: nothing that carries all; a constraint that is no closure between bodies of the machine; unknown
     names or frame, wrong shapes.
 
@@ -110,11 +110,11 @@ def reaction_null_space(m: Mechanism, q: Any = None, *, keep: str = "pose", para
 
     Args:
         m: the mechanism; its first joint, or those that carry all together, are that of the base.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         keep: pose, or attitude: then only the rows of A that turn the base count, the linear part being eliminated.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        P (..., n, n), orthogonal, on the velocities s of all joints but the base's; the axis of runs is there if several were
+        P (..., n, n), orthogonal, on the velocities s of all joints but the base's; with an axis of runs if several were
         given.
     Raises ModelError: nothing that carries all; a constraint that is no closure between bodies of the machine; another
     word for keep; wrong names, shapes or numbers.

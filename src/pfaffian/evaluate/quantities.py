@@ -56,7 +56,7 @@ def forward_kinematics(m: Mechanism, q: Any = None, *, bodies: Sequence[str] | N
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         bodies: names of the bodies, in the order of the result; all of them if None.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
@@ -88,13 +88,13 @@ def jacobian(
     Args:
         m: the mechanism.
         body: its name.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
             axes), as in Pinocchio.
         point: (3,) in the body's frame [m]; WORLD does not depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        J (..., 6, nv) [m, rad per unit of v]; the axis of runs is there if several were given.
+        J (..., 6, nv) [m, rad per unit of v]; with an axis of runs if several were given.
     Raises ModelError: unknown names or frame, wrong shapes.
 
     Example:
@@ -117,10 +117,10 @@ def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.nd
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., 3) along the world's axes [m]; the axis of runs is there if several were given.
+        (..., 3) along the world's axes [m]; with an axis of runs if several were given.
     Raises ModelError: no body that moves has a mass; unknown names, wrong shapes.
 
     Example:
@@ -138,11 +138,11 @@ def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = No
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., 6) along the world's axes [kg m/s, kg m^2/s]; the axis of runs is there if several were given.
+        (..., 6) along the world's axes [kg m/s, kg m^2/s]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -167,8 +167,8 @@ def energy(m: Mechanism | InOtherState, q: Any = None, v: Any = None, *, t: floa
 
     Args:
         m: the mechanism, or a System of it, such as `pf.reduce` returns; q and v are those of the mechanism then too.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         t: time [s], for energies that depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
@@ -193,11 +193,11 @@ def mass_matrix(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any 
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         t: time [s], for kinetic energies that depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        M (..., nv, nv) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
+        M (..., nv, nv) [kg, kg m, kg m^2]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -215,12 +215,12 @@ def bias_force(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, pa
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         t: time [s], for kinetic energies that depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        c (..., nv) [N, N m]; the axis of runs is there if several were given.
+        c (..., nv) [N, N m]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:

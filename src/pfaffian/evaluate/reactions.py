@@ -41,7 +41,7 @@ def reaction_wrench(
         name: of a joint (fixed ones too) or a closure; or several names, for a dict of results.
         q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out; it must satisfy the constraints.
         v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out; it must satisfy the constraints.
-        u: (nu,) or (runs, nu) array, or {input: number} [N, N m]; what is left out is zero.
+        u: (nu,) or (runs, nu) array, or {input: number} [N, N m]; omitted inputs are zero.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         frame: LOCAL (the joint's axes on the child, z the joint's axis), LOCAL_WORLD_ALIGNED (the world's axes) or WORLD (the
