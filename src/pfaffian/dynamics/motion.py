@@ -45,8 +45,8 @@ def weighted_rows(terms: Terms, rhs: ca.SX, tolerance: float = RANK_TOLERANCE) -
 def shortest_change(terms: Terms, tolerance: float = RANK_TOLERANCE, rows: list[int] | None = None) -> MinimumNorm:
     """Factorisation whose solve(rhs) gives the shortest y (nv, k) with Lam y = rhs (m, k): the effect of constraints.
 
-    y = W^T v are mass-weighted coordinates, so y is shortest in the metric of M. It gives constrained accelerations (Gauss), and
-    corrects positions and velocities that have drifted off the constraints. A may be redundant or lose rank.
+    y = W^T v are mass-weighted coordinates, so y is shortest in the metric of M. It gives constrained accelerations (Gauss),
+    and corrects positions and velocities that have drifted off the constraints. A may be redundant or lose rank.
     rows: indices of the rows to use, all if None. The factorisation is made once for these Terms.
     """
 

@@ -90,7 +90,6 @@ def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX
 
 
 def vanishing_combinations(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(m, m) matrix whose rows z^T span the combinations z^T A = 0; row i is zero if row i of A does not depend on earlier ones.
-    """
+    """(m, m) rows z^T that span the combinations z^T A = 0; row i is zero if row i of A does not depend on earlier rows."""
     # Orthogonalisation carries the identity as right-hand side: for a dropped row it becomes the vanishing combination of rows.
     return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size, groups=terms.groups).rest

@@ -5,7 +5,7 @@ d/dt (A v_dot - b) = A v_ddot + A_dot v_dot - b_dot = 0. Multiplied by n^T, this
 
     n^T (A_dot - db/dv) v_dot = n^T (db/dq q_dot + db/dt),
 
-as many rows as the velocity needs to distinguish between branches. At rest there are none: the branch is not determined.
+which are nonzero rows as far as the velocity distinguishes the branches. At rest they vanish: the branch is not determined.
 Rows that depend on v (an eta that is not affine in v) would add terms quadratic in v_dot; a combination with such a row is
 omitted.
 """
