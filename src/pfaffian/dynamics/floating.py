@@ -42,16 +42,16 @@ RESTING = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
 """Word for the part of the base's motion that is zero -> units of the velocities in that part."""
 
 
-def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
+def loops(m: Mechanism, what: str, ignored: tuple[type, ...] = ()) -> Mechanism:
     """The machine with the closures between its moving bodies as its only constraints.
 
-    what: name of the requested quantity, for messages.   besides: kinds of constraints that the quantity ignores.
+    what: name of the requested quantity, for messages.   ignored: kinds of constraints that the quantity ignores.
     Raises ModelError: no joints carry the whole machine; a constraint of another kind; a closure that is not always active, or
     ties the machine to a body that does not move.
     """
     carrying(m)
     for c in m.ideal:
-        if not isinstance(c, (Closure, *besides)) or (isinstance(c, Closure) and c.active):
+        if not isinstance(c, (Closure, *ignored)) or (isinstance(c, Closure) and c.active):
             raise ModelError(
                 f"{what}: constraint {c.name!r} of {m.name!r} is not an always active closure between bodies, so its effect on "
                 "motions and momentum is not known; write it as a closure, or leave it out: m.with_(constraints=...)"

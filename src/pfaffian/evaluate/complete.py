@@ -23,7 +23,7 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
 
     Args:
         m: the mechanism.
-        q, v: a state on the constraints, (n,), (runs, n) or {name: number}; neutral and zero where left out.
+        q, v: a state on the constraints, (n,), (runs, n) or {name: number}; omitted entries are neutral and zero.
         a: {velocity: number or (runs,)} with the given components [m/s^2, rad/s^2].
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or an array in the mechanism's order; defaults where left out.

@@ -220,13 +220,13 @@ def jvp(
         array([-19.62])
     """
     as_mechanism(m)
-    nothing = np.zeros(len(m.p_names))
+    no_change = np.zeros(len(m.p_names))
     state = _state(m, q, v, u, parameters)
     more: dict[str, Any] = {
         "dq": (dq, velocities(m, dq, "dq")),
         "dv": (dv, velocities(m, dv, "dv")),
         "du": (du, runs(du, m.u_names, np.zeros(m.nu), "du")),
-        "dp": (dp, runs(dp, m.p_names, nothing, "dp")),
+        "dp": (dp, runs(dp, m.p_names, no_change, "dp")),
     }
     f, rows = _jvp(m)
     times = np.array([as_number(t, "t")]), np.array([as_number(dt, "dt")])

@@ -81,7 +81,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     if isinstance(first, Joint) and any(isinstance(c, Nonholonomic) for c in m.constraints):
         return _chaplygin(m, first, by)
     if by is not None:
-        raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so they determine no group; leave it out")
+        raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so there is no group to choose; leave it out")
     y = tuple(range(m.nv))
     if isinstance(first, CommonMotion):
         return _together(m, first, y)
@@ -124,7 +124,7 @@ def _no_symmetry(found: Symmetry) -> str:
 
 
 def _check_constraints(m: Mechanism, first: str) -> None:
-    """Raise ModelError if a constraint is neither a closure between moving bodies nor an always active one on velocities."""
+    """Raise ModelError if a constraint is not always active, or neither a closure between moving bodies nor one on velocities."""
     for c in m.constraints:
         if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
