@@ -124,7 +124,7 @@ def _no_symmetry(found: Symmetry) -> str:
 
 
 def _check_constraints(m: Mechanism, first: str) -> None:
-    """Raise ModelError if a constraint is not always active, or neither a closure between moving bodies nor one on velocities."""
+    """Raise ModelError for a constraint that is not always active, or neither a closure of moving bodies nor on velocities."""
     for c in m.constraints:
         if isinstance(c, Closure) and (fixed := still(m) & {c.body_a, c.body_b}):
             raise ModelError(
