@@ -180,7 +180,7 @@ def test_orientation_is_held_as_a_whole():
     assert list(named.q[:4]) == list(turned.values())
     np.testing.assert_array_equal(named.q, held.q)
     assert abs(named.moved[4]) > 0.01
-    with pytest.raises(pf.ModelError, match=r"components of the quaternion of joint 'shoulder': give all of shoulder\.qx, .*qw"):
+    with pytest.raises(pf.ModelError, match=r"quaternion of joint 'shoulder': give all of shoulder\.qx, .*qw"):
         pf.assemble(m, {"shoulder.qw": 0.5}, **QUICK)
 
 
