@@ -1,5 +1,4 @@
-"""A machine with a floating base: the twist of a body from joint motion and momentum, and joint motions that leave the base at
-rest.
+"""A machine with a floating base: twists of bodies from joint motion and momentum, and motions that leave the base at rest.
 
 With velocities tau of the base in body axes, s of the joints and the momentum mu_b of the machine (terms/reduction.py)
 
@@ -213,7 +212,7 @@ class FloatingBase:
         return [self.terms.mechanism.v_units[i] for i in self.b]
 
     def _squared(self, A: ca.SX) -> ca.SX:
-        """(k, 1) squared lengths of rows A (k, n), weighted with the inertia of the base along each row and those of joints."""
+        """(k, 1) squared lengths of rows A (k, n), times the base's inertia of each row and divided by those of the joints."""
         joints, base = ca.diag(ca.densify(self.M)[self.s, self.s]), ca.diag(self.blocks.K11)
         return base * (A * A @ (1 / joints))
 

@@ -125,13 +125,13 @@ def samples(m: Mechanism) -> tuple[ca.DM, ...]:
     # Slides are within the length of the tree alone, so that samples do not depend on the frames of closures.
     long = float(m.value(machine_length(m, closed=False)).item()) or float(m.value(machine_length(m)).item()) or 1.0
     each, random = np.where(slides(m), long, 1.0), np.random.default_rng(20)
-    found = []
+    weighted = []
     for _ in range(SAMPLES):
         q, v = random_configuration(m, random, long), each * random.normal(size=m.nv)
         M, A = values(terms, q, v, 0, m.p_defaults)
         Lam = mass_weighted(A, M)
-        found.append(np.split((A if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
-    return tuple(_root([W[i] for W in found]) for i in range(len(T.rows.counts)))
+        weighted.append(np.split((A if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
+    return tuple(_root([W[i] for W in weighted]) for i in range(len(T.rows.counts)))
 
 
 def _root(W: list[np.ndarray]) -> ca.DM:

@@ -470,7 +470,7 @@ _QUANTITIES: dict[str, tuple[str, Callable[[Terms, str], ca.SX]]] = {
 """Quantity -> its public name ("" if it ignores closures), and its function of Terms and the name of the first joint."""
 
 
-def _together(T: Terms) -> tuple[Blocks, ca.SX]:
+def _common_blocks(T: Terms) -> tuple[Blocks, ca.SX]:
     """Blocks of X^T M X, and P as in `permitted`, for a machine that several joints carry together.
 
     v = X [w; s] with the speeds w along the common motions of these joints.
@@ -483,24 +483,24 @@ def _together(T: Terms) -> tuple[Blocks, ca.SX]:
     return K, solve_symmetric(K.shape, free.T @ ca.densify(T.M) @ put_onto_closures(T, free))
 
 
-def _momentum_together(T: Terms) -> ca.SX:
+def _common_momentum(T: Terms) -> ca.SX:
     """Momentum (k, 1) of all bodies along the common motions."""
     common = common_motion(T.mechanism)
     assert common is not None
     return ca.DM(common.basis.T) @ total_momentum(T.kinematics)
 
 
-def _connection_together(T: Terms) -> ca.SX:
+def _common_connection(T: Terms) -> ca.SX:
     """A P (k, n) of the common motions."""
-    K, P = _together(T)
+    K, P = _common_blocks(T)
     return K.A @ P
 
 
-def _curvature_together(T: Terms) -> ca.SX:
+def _common_curvature(T: Terms) -> ca.SX:
     """B (k n, n) in the layout of `curvature`: -A([H_i, H_j]) for the motions H of zero momentum, along which A is 0."""
     common, k = common_motion(T.mechanism), T.kinematics
     assert common is not None
-    b, X, (K, P) = common.entries(k.tree), common.lift(k), _together(T)
+    b, X, (K, P) = common.entries(k.tree), common.lift(k), _common_blocks(T)
     H = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
     along, gamma, (nv, n) = directional_derivative(k, ca.vec(ca.densify(H))), commutation_coefficients(k), H.shape
     speeds = solve_symmetric(K.K11, X[:, b].T @ ca.densify(T.M))
@@ -513,28 +513,28 @@ def _curvature_together(T: Terms) -> ca.SX:
     return _over_closures(B, P)
 
 
-def _shape_together(T: Terms) -> ca.SX:
+def _common_shape(T: Terms) -> ca.SX:
     """P^T M^ P (n, n) of the common motions."""
-    K, P = _together(T)
+    K, P = _common_blocks(T)
     return P.T @ K.shape @ P
 
 
-_OF_SEVERAL: dict[str, Callable[[Terms], ca.SX]] = {
-    "momentum": _momentum_together,
-    "locked": lambda T: _together(T)[0].K11,
-    "connection": _connection_together,
-    "shape": _shape_together,
-    "curvature": _curvature_together,
+_COMMON_QUANTITIES: dict[str, Callable[[Terms], ca.SX]] = {
+    "momentum": _common_momentum,
+    "locked": lambda T: _common_blocks(T)[0].K11,
+    "connection": _common_connection,
+    "shape": _common_shape,
+    "curvature": _common_curvature,
 }
 """Quantity -> function of Terms that gives it for a machine that several joints carry together."""
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    """Evaluate an entry of _QUANTITIES, or of _OF_SEVERAL where joints carry the machine together: (..., rows, columns)."""
+    """Evaluate an entry of _QUANTITIES, or of _COMMON_QUANTITIES if joints carry the machine together: (..., rows, columns)."""
     closed, f = _QUANTITIES[what]
     m = loops(as_mechanism(m), closed, FREE) if closed else as_mechanism(m)
-    if what in _OF_SEVERAL and carried_together(m):
-        of_all = Quantity(f"{what} of several joints", _OF_SEVERAL[what], constrained=bool(closed))
+    if what in _COMMON_QUANTITIES and carried_together(m):
+        of_all = Quantity(f"{what} of several joints", _COMMON_QUANTITIES[what], constrained=bool(closed))
         return ask(m, of_all, q, v, parameters=parameters)
     return of_first_joint(m, Quantity(what, f, constrained=bool(closed)), q, v, parameters)
 

@@ -137,10 +137,10 @@ def derivatives(
     as_mechanism(m)
     chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
     f = compiled_derivatives(m, chosen, which, backend, as_flag(strict, "strict"))
-    found = f.matrices(q, v, u, t=t, parameters=parameters, threads=as_whole(threads, "threads", most=MOST_THREADS))
-    parts = {name: _partials(found, name, chosen) if name in which else Partials() for name in OF}
-    motion = Dynamics(found["at v_dot"][..., 0], found["at reaction"][..., 0], found["rank"][..., 0, 0])
-    return Derivatives(**parts, motion=motion, values=found["at multipliers"][..., 0], regular=_regular(m, found))
+    outputs = f.matrices(q, v, u, t=t, parameters=parameters, threads=as_whole(threads, "threads", most=MOST_THREADS))
+    parts = {name: _partials(outputs, name, chosen) if name in which else Partials() for name in OF}
+    motion = Dynamics(outputs["at v_dot"][..., 0], outputs["at reaction"][..., 0], outputs["rank"][..., 0, 0])
+    return Derivatives(**parts, motion=motion, values=outputs["at multipliers"][..., 0], regular=_regular(m, outputs))
 
 
 def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] = ("v_dot",)) -> ca.SX:
@@ -166,8 +166,8 @@ def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] =
     """
     chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
     at = response(as_terms(terms))
-    found = slopes(at, at.held(), along_each(terms, chosen))
-    return ca.vertcat(*[ca.densify(getattr(found, name)) for name in which])
+    changes = slopes(at, at.held(), along_each(terms, chosen))
+    return ca.vertcat(*[ca.densify(getattr(changes, name)) for name in which])
 
 
 class MotionTangent(NamedTuple):
@@ -230,8 +230,8 @@ def jvp(
     }
     f, rows = _jvp(m)
     times = np.array([as_number(t, "t")]), np.array([as_number(dt, "dt")])
-    found = matrices(f, given(**state, **more), [(m.nv, 1), (m.nv, 1), (rows, 1)], *times)
-    return MotionTangent(*[x[..., 0] for x in found])
+    changes = matrices(f, given(**state, **more), [(m.nv, 1), (m.nv, 1), (rows, 1)], *times)
+    return MotionTangent(*[x[..., 0] for x in changes])
 
 
 def vjp(
@@ -281,9 +281,9 @@ def vjp(
         "multipliers": (multipliers, runs(multipliers, names, np.zeros(len(names)), "multipliers")),
     }
     sizes = [(n, 1) for n in (m.nv, m.nv, m.nu, 1, len(m.p_names))]
-    found = Partials(*[x[..., 0] for x in matrices(f, given(**state, **more), sizes, np.array([as_number(t, "t")]))])
-    assert found.t is not None
-    return found._replace(t=found.t[..., 0])
+    gradients = Partials(*[x[..., 0] for x in matrices(f, given(**state, **more), sizes, np.array([as_number(t, "t")]))])
+    assert gradients.t is not None
+    return gradients._replace(t=gradients.t[..., 0])
 
 
 class InverseDerivatives(NamedTuple):
@@ -359,8 +359,8 @@ def inverse_dynamics_derivatives(
         a=(a, velocities(m, a, "a")),
         parameters=(parameters, parameter_values(m, parameters)),
     )
-    found = matrices(f, at, shapes, np.array([as_number(t, "t")]))
-    u, reaction = (InversePartials(*x)._replace(t=x[3][..., 0]) for x in (found[:5], found[5:]))
+    outputs = matrices(f, at, shapes, np.array([as_number(t, "t")]))
+    u, reaction = (InversePartials(*x)._replace(t=x[3][..., 0]) for x in (outputs[:5], outputs[5:]))
     return InverseDerivatives(u, reaction, driven.u_names)
 
 
@@ -385,9 +385,9 @@ def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, A
     }
 
 
-def _partials(found: Mapping[str, np.ndarray], name: str, chosen: tuple[str, ...]) -> Partials:
+def _partials(outputs: Mapping[str, np.ndarray], name: str, chosen: tuple[str, ...]) -> Partials:
     """The derivatives of the quantity of that name, from the outputs of `compiled_derivatives`."""
-    x = Partials(**{by: found[f"{name} by {by}"] for by in chosen})
+    x = Partials(**{by: outputs[f"{name} by {by}"] for by in chosen})
     return x if x.t is None else x._replace(t=x.t[..., 0])
 
 
@@ -462,8 +462,8 @@ def _vjp(m: Mechanism) -> tuple[kernel.Kernel, tuple[str, ...]]:
     def build() -> ca.Function:
         at = response(T)
         by = [T.q, T.v, T.u, T.t, m.p_symbols]
-        found = gradient(at, at.held(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
-        parts = ca.vertsplit(found, np.cumsum([0, *[x.numel() for x in by]]).tolist())
+        gradients = gradient(at, at.held(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
+        parts = ca.vertsplit(gradients, np.cumsum([0, *[x.numel() for x in by]]).tolist())
         parts[0] = T.kinematics.kinematic_matrix.T @ parts[0]
         return ca.Function("vjp", [T.q, T.v, T.u, m.p_symbols, a, r, l, T.t], [ca.densify(x) for x in parts])
 
@@ -510,8 +510,8 @@ def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.S
     free, turned, bent, pull = ca.substitute(fixed_slopes, fixed_symbols, [ca.densify(y) for y in held])
     moved = inverse_R @ (pull - B.T @ (rows.Q.T @ rows.carry(bent)[0]))
     moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # `allocate` leaves wrenches from outside at zero
-    found = moved + answer @ (free - turned - T.B @ moved)
-    return found, free - T.B @ found
+    u_slopes = moved + answer @ (free - turned - T.B @ moved)
+    return u_slopes, free - T.B @ u_slopes
 
 
 # -- states without derivatives -------------------------------------------------------------------------------------------
@@ -524,13 +524,13 @@ def rows_on(T: Terms) -> ca.SX:
     return ca.vertcat(ca.SX(0, 1), *[ca.repmat(on, n, 1) for on, n in zip(each, T.rows.counts, strict=True)])
 
 
-def _regular(m: Mechanism, found: Mapping[str, np.ndarray]) -> np.ndarray:
+def _regular(m: Mechanism, outputs: Mapping[str, np.ndarray]) -> np.ndarray:
     """Whether derivatives exist (...): servo forces are determined, and rows have the rank that they have elsewhere."""
-    rank, on = found["rank"][..., 0, 0], found["on"][..., 0]
+    rank, on = outputs["rank"][..., 0, 0], outputs["on"][..., 0]
     rows = [tuple(row) for row in on.reshape(rank.size, on.shape[-1]).tolist()]
     known = {row: _rank_elsewhere(m, row) for row in set(rows)}
     usual = np.array([known[row] for row in rows]).reshape(rank.shape)
-    return (rank >= usual) & (found["realisable"][..., 0, 0] != 0)
+    return (rank >= usual) & (outputs["realisable"][..., 0, 0] != 0)
 
 
 ANYWHERE = 4

@@ -84,7 +84,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
         raise ModelError(f"by: nothing constrains velocities of {m.name!r}, so there is no group to choose; leave it out")
     y = tuple(range(m.nv))
     if isinstance(first, CommonMotion):
-        return _together(m, first, y)
+        return _common_plan(m, first, y)
     if first.distribution is None:
         symmetries = symmetry(m)
         if not symmetries.basis.shape[1]:
@@ -98,7 +98,7 @@ def plan(m: Mechanism, by: tuple[str, ...] | None) -> Plan:
     return Plan((), y, (*spatial, *more), (*entries, *conserved), closed)
 
 
-def _together(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan:
+def _common_plan(m: Mechanism, common: CommonMotion, y: tuple[int, ...]) -> Plan:
     """The plan of a machine that several joints carry together. Raises ModelError: no base among them, or no symmetry."""
     if common.base < 0:
         raise ModelError(

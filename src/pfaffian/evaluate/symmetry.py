@@ -101,7 +101,7 @@ class Symmetry:
             summary = f"{self.carrier} can be moved by {self.group} and nothing changes"
         out = [f"{self.mechanism}: {summary}"]
         for parts in self.further:
-            out.append(f"  so can: {_words(parts)}")
+            out.append(f"  so can: {_motions_in_words(parts)}")
         for motion, causes in self.broken:
             out.append(f"  not by {motion.label}: {', '.join(causes)}")
         for name, motions in self.driven.items():
@@ -165,12 +165,12 @@ class _Effect(NamedTuple):
 class _Samples(NamedTuple):
     """Candidates of a mechanism with their sampled effects.
 
-    q: symbols of the fields.   tried: independent candidates.   effects: effect on them, by cause.
+    q: symbols of the fields.   candidates: independent candidates.   effects: effect on them, by cause.
     driving: (states, candidates, inputs) work of each input along each candidate.
     """
 
     q: ca.SX
-    tried: list[_Candidate]
+    candidates: list[_Candidate]
     effects: dict[str, _Effect]
     driving: np.ndarray
 
@@ -179,9 +179,9 @@ class _Samples(NamedTuple):
 def _samples(m: Mechanism, p: tuple[float, ...] | None) -> _Samples:
     """The sampled candidates of a mechanism.   p: (np,) parameters; None for random ones at each sample."""
     T = symbols(m)
-    tried = _candidates(T, common_motion(m) or first_joint(m), p)
-    chosen, effects, driving = _sampled(T, tried, p)
-    return _Samples(T.q, [tried[i] for i in chosen], effects, driving)
+    candidates = _candidates(T, common_motion(m) or first_joint(m), p)
+    chosen, effects, driving = _sampled(T, candidates, p)
+    return _Samples(T.q, [candidates[i] for i in chosen], effects, driving)
 
 
 def conserved_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
@@ -195,12 +195,12 @@ def conserved_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
         x = _samples(m, tuple(p.tolist()))
     except ModelError:
         return ca.SX(m.nv, 0)
-    if m.servos or not x.tried:
+    if m.servos or not x.candidates:
         return ca.SX(m.nv, 0)
     pushing = [i for i, name in enumerate(m.u_names) if name not in still]
-    work = x.driving[:, :, pushing].transpose(0, 2, 1).reshape(-1, len(x.tried))
-    symmetries = _null_space([*x.effects.values(), _Effect(work, np.ones(len(x.tried)))])
-    return ca.substitute(ca.horzcat(*[c.Y for c in x.tried]), x.q, T.q) @ ca.DM(symmetries.T)
+    work = x.driving[:, :, pushing].transpose(0, 2, 1).reshape(-1, len(x.candidates))
+    symmetries = _null_space([*x.effects.values(), _Effect(work, np.ones(len(x.candidates)))])
+    return ca.substitute(ca.horzcat(*[c.Y for c in x.candidates]), x.q, T.q) @ ca.DM(symmetries.T)
 
 
 class Inner(NamedTuple):
@@ -218,22 +218,24 @@ class Inner(NamedTuple):
 @remembered(64)
 def inner_symmetries(m: Mechanism, joints: tuple[str, ...]) -> Inner:
     """The inner symmetries of these joints that hold for any values of the parameters."""
-    q, tried, effects, _ = _samples(m, None)
-    inner = [i for i, c in enumerate(tried) if c.motion.joint in joints and c.motion.side == "right"]
-    found = [_turning(x, tried) for x in _null_space(list(effects.values())) if np.abs(x[inner]).max(initial=0.0) > 1e-6]
-    if not found:
+    q, candidates, effects, _ = _samples(m, None)
+    inner = [i for i, c in enumerate(candidates) if c.motion.joint in joints and c.motion.side == "right"]
+    symmetries = [
+        _turning(x, candidates) for x in _null_space(list(effects.values())) if np.abs(x[inner]).max(initial=0.0) > 1e-6
+    ]
+    if not symmetries:
         return Inner(ca.SX(m.nv, 0), (), ())
     names = []
-    for x in found:
-        used = [tried[i] for i in inner if abs(x[i]) > 1e-6]
+    for x in symmetries:
+        used = [candidates[i] for i in inner if abs(x[i]) > 1e-6]
         turning = [c for c in used if any(c.motion.twist[3:])] or used
         names.append(f"{m.v_names[ca.sparsify(turning[0].Y).row()[0]]} within")
-    labels = [_words((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in found]
-    Y = ca.horzcat(*[c.Y for c in tried]) @ ca.DM(np.array(found).T)
+    labels = [_motions_in_words((float(w), candidates[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in symmetries]
+    Y = ca.horzcat(*[c.Y for c in candidates]) @ ca.DM(np.array(symmetries).T)
     return Inner(ca.substitute(Y, q, symbols(m).q), tuple(names), tuple(labels))
 
 
-def _words(parts: Iterable[tuple[float, JointMotion]]) -> str:
+def _motions_in_words(parts: Iterable[tuple[float, JointMotion]]) -> str:
     """A combination of motions in words, with weights other than 1."""
     return " and ".join(f"{w:+.3g} {x.label}".removeprefix("+1 ") for w, x in parts)
 
@@ -243,43 +245,43 @@ def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
     """The symmetries at parameters p (np,); if None, those that hold for any values."""
     common = common_motion(m)
     first, side = (common.name, "world") if common else (first_joint(m).name, "left")
-    _, tried, effects, works = _samples(m, p)
-    base = [i for i, c in enumerate(tried) if c.motion.joint == first and c.motion.side == side]
+    _, candidates, effects, work = _samples(m, p)
+    base = [i for i, c in enumerate(candidates) if c.motion.joint == first and c.motion.side == side]
     of_first = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
-    found = _null_space(list(effects.values()))
-    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
-    beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
-    beyond = [_turning(x, tried) for x in beyond]
-    further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
-    members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
+    symmetries = _null_space(list(effects.values()))
+    basis = np.array([candidates[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
+    others = [x for x in symmetries if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
+    others = [_turning(x, candidates) for x in others]
+    further = tuple(tuple((float(w), candidates[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in others)
+    members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in symmetries]
     broken = tuple(
         (
             c.motion,
-            tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
+            tuple(_cause_in_words(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
         )
-        for i, c in enumerate(tried)
+        for i, c in enumerate(candidates)
         if (c.motion.side == "left" or i in base) and not any(i in parts for parts in members)
     )
     driven = {}
     for u, name in enumerate(m.u_names):
         along = {
-            i for x, parts in zip(found, members, strict=True) if np.abs(works[:, :, u] @ x).max() > NOTHING for i in parts
+            i for x, parts in zip(symmetries, members, strict=True) if np.abs(work[:, :, u] @ x).max() > NOTHING for i in parts
         }
         if along:
-            driven[name] = tuple(tried[i].motion for i in sorted(along))
+            driven[name] = tuple(candidates[i].motion for i in sorted(along))
     return Symmetry(m.name, first, basis, name_of(basis), further, broken, driven)
 
 
-def _turning(x: np.ndarray, tried: list[_Candidate]) -> np.ndarray:
+def _turning(x: np.ndarray, candidates: list[_Candidate]) -> np.ndarray:
     """A symmetry x (candidates,) scaled so that its first rotation has the weight 1."""
-    turns = [w for w, c in zip(x, tried, strict=True) if abs(w) > 1e-6 and any(c.motion.twist[3:])]
+    turns = [w for w, c in zip(x, candidates, strict=True) if abs(w) > 1e-6 and any(c.motion.twist[3:])]
     return x / turns[0] if turns else x
 
 
 def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | None) -> list[_Candidate]:
     """The candidate motions of a mechanism.   carries: the joint, or the joints, that carry the whole machine."""
     m, k = T.mechanism, T.kinematics
-    out = _of_all(T, carries) if isinstance(carries, CommonMotion) else []
+    out = _common_candidates(T, carries) if isinstance(carries, CommonMotion) else []
     for j in m.joints:
         group = group_of(j)
         if group is None or not j.nv:
@@ -295,7 +297,7 @@ def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | 
     return out
 
 
-def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
+def _common_candidates(T: Terms, common: CommonMotion) -> list[_Candidate]:
     """The candidates that several joints do together."""
     out = []
     for twist, Y in zip(common.twists, ca.horzsplit(common.fields(T.kinematics)) if common.twists else [], strict=True):
@@ -348,17 +350,17 @@ def _label(twist: tuple[float, ...], joint: str, side: str) -> str:
 
 
 def _sampled(
-    T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
+    T: Terms, candidates: list[_Candidate], p_given: tuple[float, ...] | None
 ) -> tuple[list[int], dict[str, _Effect], np.ndarray]:
     """Indices of the independent candidates, the effect of each cause on them, and the work of inputs along them (states,
     candidates, inputs).
 
     p_given: (np,) parameters; None for random ones at each sample.
     """
-    m, Y = T.mechanism, ca.horzcat(*[c.Y for c in tried])
+    m, Y = T.mechanism, ca.horzcat(*[c.Y for c in candidates])
     effects, sizes = changes(T, Y), force_sizes(T, Y)
-    height = max(c.left_over.numel() for c in tried)
-    over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in tried])
+    height = max(c.left_over.numel() for c in candidates)
+    over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in candidates])
     rows = ca.densify(T.A)
     f = ca.Function(
         "symmetry",
@@ -378,9 +380,9 @@ def _sampled(
 
     samples = [sample() for _ in range(STATES)]
     # Each field moves one joint alone, unless the first ones move several together.
-    alone = tried[0].motion.joint in [j.name for j in m.joints]
-    chosen = _independent(np.hstack([x[4].T for x in samples]), [c.motion.joint if alone else "all" for c in tried])
-    joint, free = _alone(np.vstack([x[3] for x in samples])[:, chosen], [tried[i].motion.joint for i in chosen])
+    alone = candidates[0].motion.joint in [j.name for j in m.joints]
+    chosen = _independent(np.hstack([x[4].T for x in samples]), [c.motion.joint if alone else "all" for c in candidates])
+    joint, free = _alone(np.vstack([x[3] for x in samples])[:, chosen], [candidates[i].motion.joint for i in chosen])
     samples += [sample() for _ in range(free)]
     size = np.mean([x[1][chosen] for x in samples], axis=0)
     by_cause = {name: _Effect(np.array([x[0][chosen, i] for x in samples]), size[:, i]) for i, name in enumerate(effects)}
@@ -428,26 +430,26 @@ def _null_space(effects: Sequence[_Effect]) -> np.ndarray:
     The row reduction keeps a symmetry that consists of one candidate separate from others. The causes are treated one by one,
     with each remaining motion scaled by the size of the effect along it, so that light parts count as much as heavy ones.
     """
-    found = np.eye(len(effects[0].size))
+    combinations = np.eye(len(effects[0].size))
     for x in effects:
-        if not len(found):
+        if not len(combinations):
             break
-        size = np.abs(found) @ x.size
+        size = np.abs(combinations) @ x.size
         size = np.where(size > 0, size, 1.0)
-        left = reduced(null_space(x.rows @ found.T / size, NOTHING)) / size
+        left = reduced(null_space(x.rows @ combinations.T / size, NOTHING)) / size
         pivots = np.take_along_axis(left, (left != 0).argmax(axis=1)[:, None], axis=1)
-        found = (left / pivots) @ found
-    return np.where(np.abs(found) < NOTHING, 0.0, found)
+        combinations = (left / pivots) @ combinations
+    return np.where(np.abs(combinations) < NOTHING, 0.0, combinations)
 
 
-def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: JointMotion) -> str:
+def _cause_in_words(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: JointMotion) -> str:
     """The cause that breaks a motion, in words."""
     if cause == "weight":
         return f"gravity, {np.array2string(_numbers(m, p, m.gravity).ravel(), precision=4)} m/s^2"
     if cause == "joint":
         return "the joint cannot do it alone"
     if cause == "inertia":
-        return _inertia(m, p, motion)
+        return _inertia_in_words(m, p, motion)
     return cause
 
 
@@ -456,7 +458,7 @@ def _numbers(m: Mechanism, p: tuple[float, ...] | None, x: ca.SX) -> np.ndarray:
     return np.array(ca.DM(ca.substitute(x, m.p_symbols, ca.DM(m.p_defaults if p is None else p))))
 
 
-def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: JointMotion) -> str:
+def _inertia_in_words(m: Mechanism, p: tuple[float, ...] | None, motion: JointMotion) -> str:
     """Why the inertia of the bodies that a joint carries depends on the position of the joint, in words."""
     tree = symbols(m).kinematics.tree
     if motion.side == "world":
