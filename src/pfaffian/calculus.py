@@ -1,13 +1,13 @@
 """Calculus along the velocities of a mechanism, and the matrices of its graph.
 
 directional_derivative, covariant_hessian                        derivatives of functions of the configuration
-commutation_coefficients, connection_coefficients                of the velocities, and of the mass matrix
+commutation_coefficients, connection_coefficients                coefficients of the velocities and of the mass matrix
 coriolis_matrix, acceleration_energy                             expressions, from a metric and from bodies
-jvp, vjp, motion_derivatives                                     of the motion along a direction, back, as expressions
-inverse_dynamics_derivatives                                     of the inputs that a motion needs
-step_derivatives, rollout                                        of a step, and of many forwards and backwards
-linearise_along                                                  the equations of small deviations from a motion
-equilibrium_path                                                 equilibria along a parameter, folds and branches
+jvp, vjp, motion_derivatives                                     derivatives of the motion: forward, backward, as expressions
+inverse_dynamics_derivatives                                     derivatives of the inputs that a motion needs
+step_derivatives, rollout                                        derivatives of one step, and of many in both modes
+linearise_along                                                  equations of small deviations from a motion
+equilibrium_path                                                 equilibria along a parameter, with folds and branches
 graph_matrices                                                   incidence and path matrices of joints and bodies
 """
 

@@ -1,11 +1,11 @@
-"""Symmetries, and reduction by them and by constraints, as numbers; `pf.reduce` integrates what is left.
+"""Symmetries, and the quantities of a reduction by symmetries and constraints; `pf.reduce` integrates the reduced machine.
 
-momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_curvature     of the first joint
-isotropy_inertia, isotropy_connection, reduced_two_form                                       of one value of its momentum
-constraint_connection, constraint_curvature                                                   of constraints on velocities
-floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            of machines with a floating base
+momentum_map, locked_inertia, shape_inertia, mechanical_connection, connection_curvature     for the first joint
+isotropy_inertia, isotropy_connection, reduced_two_form                                       for one value of its momentum
+constraint_connection, constraint_curvature                                                   for constraints on velocities
+floating_base, generalised_jacobian, momentum_twist, reaction_null_space, holonomy            for machines with a floating base
 symmetry                                                                                      finds symmetries
-StatePart, chosen_velocities, hamiltonian                                                     of a System in another state
+StatePart, chosen_velocities, hamiltonian                                                     a System with another state
 """
 
 from pfaffian.dynamics.floating import floating_base as floating_base

@@ -3,7 +3,7 @@
 exponentials                                              expressions
 home, product_of_exponentials, screw_jacobian             numbers
 screw_to_chart, chart_to_screw, screw_rates               between screw parameters and coordinates
-symbolic_kinematics, to_sympy, kinematics_latex           formulas (with SymPy)
+symbolic_kinematics, to_sympy, kinematics_latex           formulas (needs SymPy)
 """
 
 from pfaffian.evaluate.exponentials import chart_to_screw as chart_to_screw

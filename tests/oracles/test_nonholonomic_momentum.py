@@ -247,7 +247,7 @@ def test_wheels_that_both_stand_across_the_board_end_the_directions():
 
 def test_a_group_that_constraints_do_not_always_fix_is_refused():
     """Behind a car that drives straight the joints stand still: they tell nothing of its speed."""
-    with pytest.raises(pf.ModelError, match="by: there are shapes in which the constraints of 'trailer' do not fix the"):
+    with pytest.raises(pf.ModelError, match="by: in some shapes the constraints of 'trailer' do not determine the"):
         pf.reduce(MACHINES["trailer"]("planar"), by="ground")
 
 

@@ -438,7 +438,7 @@ def test_errors():
     start, _ = started(four_bar())
     for ask, said in (
         (lambda: pf.reaction_wrench(m, "e", start), "no joint or closure 'e'; it has a, b, d, c"),
-        (lambda: pf.reaction_wrench(m, "phi", start), "constraint 'phi' is no closure.*`multiplier`"),
+        (lambda: pf.reaction_wrench(m, "phi", start), "constraint 'phi' is not a closure.*`multiplier`"),
         (lambda: pf.reaction_wrench(m, "a", start, frame="BODY"), "frame 'BODY' is unknown"),
         (lambda: pf.reaction("c", "BODY"), "frame 'BODY' is unknown"),
         (lambda: pf.reaction_wrench(four_bar(), "c", {"a": 0.1}), "off the constraints: row 'c.v"),
@@ -454,7 +454,7 @@ def test_errors():
     served = bars.with_(constraints=[pf.servo(target, lambda k: ca.DM([[1, 0, 0]]))])
     with pytest.raises(pf.ModelError, match=r"servo constraint 'hold': its directions are a function.*name inputs"):
         pf.reaction_wrench(served, "a")
-    with pytest.raises(pf.ModelError, match=r"'hold' is no closure.*servo_force"):
+    with pytest.raises(pf.ModelError, match=r"'hold' is not a closure.*servo_force"):
         pf.reaction_wrench(bars.with_(constraints=[pf.servo(target, ["motor"])]), "hold")
     twice = four_bar().with_(constraints=[replace(four_bar().constraints[0], name="a")])
     with pytest.raises(pf.ModelError, match="'a' is a joint and a closure"):

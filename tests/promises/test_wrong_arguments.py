@@ -335,7 +335,7 @@ WRONG = {
     "record: one name": (lambda: run(record="q"), r"record=\['q'\]"),
     "assemble: one name held": (lambda: pf.assemble(ARM, {"A": 1}, hold="A"), r"hold=\['A'\]"),
     "a whole result for q": (lambda: pf.run(ARM, RESULT, **QUICK), r"result\['q'\].isel\(time=-1\)"),
-    "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has its times"),
+    "every time of q": (lambda: pf.run(ARM, RESULT["q"], **QUICK), "q still has a time axis"),
     "a Series of other names": (lambda: pf.run(ARM, pd.Series({"A": 1.0, "C": 2.0}), **QUICK), "there is no 'C'"),
     "exponentials of a closed chain": (
         lambda: screws.product_of_exponentials(arm([pf.coincide("c", "tip", (1, 0, 0), "world", (0, 0, 0))])),

@@ -285,7 +285,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         r"no equilibrium of 'ball' was found .* along 'x'; start elsewhere, hold what moves freely"),
     "path of no parameter": (
         lambda: pf.calculus.equilibrium_path(ARM, "load", 1.0), r"equilibrium_path: 'arm' has no parameter 'load'"),
-    "acceleration of nothing": (lambda: completed({}), r"a: \{velocity: number\} is needed, of some of turn, wrist"),
+    "acceleration of nothing": (lambda: completed({}), r"a: \{velocity: number\} is needed, for some of turn, wrist"),
     "acceleration of no velocity": (lambda: completed({"elbow": 1.0}), r"a: there is no 'elbow'; there are turn, wrist"),
     "acceleration of NaN": (lambda: completed({"turn": nan}), r"a\['turn'\] is not finite: nan"),
     "acceleration without end": (lambda: completed({"turn": inf}), r"a\['turn'\] is not finite: inf"),

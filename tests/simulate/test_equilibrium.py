@@ -293,7 +293,7 @@ def test_what_is_wrong_is_named(what):
 
 
 def test_accelerations_that_break_rows_or_leave_motions_free():
-    with pytest.raises(pf.RunError, match="break the constraints, row 0 by"):
+    with pytest.raises(pf.RunError, match="violate the constraints, row 0 by"):
         COMPLETE(TWO, [0, 0], [0, 0], {"A": 1.0, "B": 2.0})
     loose = TWO.with_(constraints=[])
     with pytest.raises(pf.RunError, match=r"1 motion\(s\) stay free, of B"):

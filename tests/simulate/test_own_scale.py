@@ -39,7 +39,7 @@ def causes(m):
 
 UNEVEN = {
     "a micrometre off": ({"off": 1e-6}, "centre of mass of 'rotor' lies 1e-06 m off the axis"),
-    "uneven": ({"across": 1e-6}, "the inertia of 'rotor' is not the same about all axes across"),
+    "uneven": ({"across": 1e-6}, "the inertia of 'rotor' is not the same about all perpendicular axes"),
     "a weak spring": ({"spin": {"stiffness": 1e-10}}, "spring or damper of joint 'spin'"),
     "a tether": (
         {"forces": [pf.spring("tether", "hull", "rotor", point_a=(1, 0, 0), point_b=(0.02, 0, 0), stiffness=1e-9)]},

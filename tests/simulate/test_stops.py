@@ -88,9 +88,9 @@ def test_each_run_without_a_hold_says_whose_it_is(tmp_path, state) -> None:
     found, r = said(m=state(rods(OUT)), q=np.zeros((2, 2)))
     assert found[0].startswith("2 of 2 runs stopped: 2 servo constraint not realisable")
     words = "its last state is not realisable: rank 0 of 1, smallest singular value 0"
-    words += "; the directions leave 'out' without a force"
-    assert [str(w) for w in r["reason"].values] == [f"{words}, and 'motor' have nothing to move"] * 2
-    assert all("'out' without a force" in cause for cause in pf.results.causes(r))
+    words += "; no control direction acts on 'out'"
+    assert [str(w) for w in r["reason"].values] == [f"{words}; without effect: 'motor'"] * 2
+    assert all("acts on 'out'" in cause for cause in pf.results.causes(r))
     pf.results.write_netcdf(r, tmp_path / "r.nc")
     assert pf.results.causes(pf.results.read_netcdf(tmp_path / "r.nc")) == pf.results.causes(r)
 

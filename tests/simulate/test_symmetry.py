@@ -151,8 +151,9 @@ ROUND = {"com": (0, 0, 0.1), "inertia": (1, 1, 1.5)}
 
 
 @pytest.mark.parametrize("changed, why", [
-    ({}, None), ({"inertia": (1, 1 + 1e-6, 1.5)}, "the inertia of 'rotor' is not the same about all axes across"),
-    ({"inertia": [[1, 0, 0.1], [0, 1, 0], [0.1, 0, 1.5]]}, "the inertia of 'rotor' is not the same about all axes across"),
+    ({}, None), ({"inertia": (1, 1 + 1e-6, 1.5)}, "the inertia of 'rotor' is not the same about all perpendicular axes"),
+    ({"inertia": [[1, 0, 0.1], [0, 1, 0], [0.1, 0, 1.5]]},
+     "the inertia of 'rotor' is not the same about all perpendicular axes"),
     ({"com": (0.03, -0.04, 0.1)}, "the centre of mass of 'rotor' lies 0.05 m off the axis"),
     ({"com": (OFF, 0, 0.1)}, "the inertia of 'rotor' with other parameters"),
 ])  # fmt: skip

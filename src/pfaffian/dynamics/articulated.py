@@ -11,15 +11,18 @@ from pfaffian.terms.terms import Terms
 
 
 def motion(terms: Terms) -> Motion:
-    """v_dot of a plain tree without constraints. Raises ModelError: the mechanism has constraints, or is not such a tree."""
+    """Acceleration of a plain tree of joints without constraints, by articulated bodies; its reaction and rank are zero.
+
+    Raises ModelError: the mechanism has constraints, or is not a plain tree.
+    """
     m, k = terms.mechanism, terms.kinematics
     check_plain(k, "articulated")
     if m.constraints:
-        raise ModelError(f"mechanism {m.name!r} has constraints; articulated bodies serve trees only, use 'gauss'")
+        raise ModelError(f"mechanism {m.name!r} has constraints; articulated bodies are for trees only, use 'gauss'")
     bias, drift = [], []
     for i, link in enumerate(k.tree.links):
         bias.append(ca.vertcat(k.spin[i] @ link.h, ca.cross(k.omega[i], link.I @ k.omega[i])))
         drift.append(ca.vertcat(*k.velocity_product(i)))
-    falling = ca.vertcat(-m.gravity, ca.SX.zeros(3, 1))
-    found = solve_tree(k, terms.generalised_input, bias, drift, falling)
-    return Motion(found.x, ca.SX.zeros(m.nv, 1), ca.SX(0))
+    base_acceleration = ca.vertcat(-m.gravity, ca.SX.zeros(3, 1))
+    solution = solve_tree(k, terms.generalised_input, bias, drift, base_acceleration)
+    return Motion(solution.x, ca.SX.zeros(m.nv, 1), ca.SX(0))

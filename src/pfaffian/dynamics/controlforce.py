@@ -1,7 +1,7 @@
-"""Control forces along chosen directions: geometrical constraints with ideal reactions, servo constraints without. [ider]
+"""Control forces along chosen directions that maintain servo constraints, next to geometric ones with reactions. [ider]
 
-In mass-weighted coordinates the geometrical rows are orthonormalised first. The decoupling matrix G is what the chosen
-directions can do to the servo rows within them; the motion exists if G has full rank.
+In mass-weighted coordinates the geometric rows are orthonormalised first. The decoupling matrix G is the effect of the chosen
+directions on the servo rows within the motions that the geometric rows allow. The motion exists if G has full rank.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ SHORTEST = 1e-150
 
 
 class ControlForce(NamedTuple):
-    """motion: of the whole.   mu: (ms, 1) forces along the chosen directions.   G: (ms, ms) decoupling matrix.
-    realisable: (1, 1) whether G has full rank, rows and directions being of unit length in the metric of M.
-    hold: (1, 1) how much is left of its weakest row, 1 at best, 0 where a motion is out of reach.
-    side: (1, 1) sign of det G: where it changes along a motion, G has been singular in between.
+    """Motion and control forces under geometric and servo constraints.
+
+    motion: of the mechanism.   mu: (ms, 1) forces along the chosen directions.   G: (ms, ms) decoupling matrix.
+    realisable: (1, 1) whether G has full rank, with rows and directions of unit length in the metric of M.
+    hold: (1, 1) length of the part of its weakest row that is independent of the others: 1 at best, 0 if a motion cannot be
+        produced.
+    side: (1, 1) sign of det G: if it changes along a motion, G was singular in between.
     """
 
     motion: Motion
@@ -37,7 +40,7 @@ class ControlForce(NamedTuple):
 
 
 def fault(servos: Sequence[Servo]) -> str:
-    """The message for a G that has lost rank, with the names of all directions and rows."""
+    """The message for a decoupling matrix that has lost rank, with the names of all directions and rows."""
     directions = [n for s in servos for n in direction_names(s)]
     return (
         f"servo constraint not realisable: forces along {', '.join(directions)} cannot produce the required acceleration of "
@@ -46,25 +49,25 @@ def fault(servos: Sequence[Servo]) -> str:
 
 
 def direction_names(servo: Servo, count: int = 0) -> tuple[str, ...]:
-    """Names of a servo constraint's directions; those of a function are numbered if their `count` is given."""
+    """Names of a servo constraint's directions; if a function gives them, they are numbered up to `count`, or one name if 0."""
     if not callable(servo.directions):
         return servo.directions
     return tuple(f"direction {i} of {servo.name}" for i in range(count)) or (f"the directions of {servo.name}",)
 
 
 def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> ControlForce:
-    """Forces along chosen directions that hold servo constraints, beside the reactions of ideal ones. [ider (14)-(19)]
+    """Forces along chosen directions that maintain servo constraints, with the reactions of ideal ones. [ider (14)-(19)]
 
-    M v_dot + c = f + B u + A^T lambda + Z^T mu with A v_dot = b and A_s v_dot = b_s. A solution can exist even where a
-    direction is tangent to its own constraint surface, as long as inertia couples them.
+    M v_dot + c = f + B u + A^T lambda + Z^T mu with A v_dot = b and A_s v_dot = b_s. A solution can exist even if a direction
+    is tangent to the surface of its constraint, as long as inertia couples them.
 
     Args:
-        terms: of a mechanism with servo constraints.
-        tolerance: part of a row's length below which it counts as dependent.
+        terms: Terms of a mechanism with servo constraints.
+        tolerance: fraction of a row's length below which the remainder counts as zero and the row as dependent.
     Returns:
         a named tuple of expressions: motion (v_dot, reaction, rank), mu (ms, 1) forces along the directions [N, N m], G (ms,
-        ms) decoupling matrix, realisable (1, 1) whether it has full rank, hold (1, 1) what is left of its weakest row (1 at
-        best, 0 where a motion is out of reach) and side (1, 1), the sign of det G.
+        ms) decoupling matrix, realisable (1, 1) whether it has full rank, hold (1, 1) length of the independent part of its
+        weakest row (1 at best, 0 if a motion cannot be produced) and side (1, 1), the sign of det G.
 
     Example:
         >>> import pfaffian as pf
@@ -93,12 +96,12 @@ def control_force(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Control
 
 
 def decoupled(G: ca.SX, rhs: ca.SX, targets: ca.SX, directions: ca.SX, tolerance: float) -> tuple[ca.SX, Orthogonal]:
-    """G mu = rhs (ms, k) of servo rows `targets` (ms, nv) and directions (nv, ms) in mass-weighted coordinates.
+    """Solve G mu = rhs (ms, k) for servo rows `targets` (ms, nv) and directions (nv, ms) in mass-weighted coordinates.
 
     Returns a unit (ms, 1) of each force, and the orthonormal rows of G in these units, so that mu = diag(unit) Q^T D.
 
-    Directions of unit length make N and N m, or motors of different gears, comparable; rows are compared with their length
-    before the geometrical constraints were removed from them.
+    Directions of unit length make N and N m, or motors with different gears, comparable. The remainder of a row is relative to
+    its length before the projection onto the motions that the geometric constraints allow.
     """
     unit = 1 / ca.fmax(ca.sqrt(ca.sum1(directions * directions)), SHORTEST)
     scaled = G * ca.repmat(unit, G.shape[0], 1)
@@ -107,10 +110,10 @@ def decoupled(G: ca.SX, rhs: ca.SX, targets: ca.SX, directions: ca.SX, tolerance
 
 
 def ideal_reaction(terms: Terms, motion: Motion) -> ca.SX:
-    """(nv, 1) A^T lambda: the reaction of a motion without the forces of servo constraints."""
+    """(nv, 1) A^T lambda, the reaction of a motion minus the forces of servo constraints."""
     return motion.reaction - terms.servo.Z.T @ control_force(terms).mu if terms.mechanism.servos else motion.reaction
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Acceleration and reaction, control forces included, under geometrical and servo constraints."""
+    """Acceleration and reaction under geometric and servo constraints; the reaction includes the control forces."""
     return control_force(terms, tolerance=tolerance).motion

@@ -1,18 +1,18 @@
-"""A machine with a floating base: how joints and momentum move a body, and joint motions that leave the base at rest.
+"""A machine with a floating base: twists of bodies from joint motion and momentum, and motions that leave the base at rest.
 
-With velocities tau of the base in its own axes, s of the joints and the momentum mu_b of all that moves (terms/reduction.py)
+With velocities tau of the base in body axes, s of the joints and the momentum mu_b of the machine (terms/reduction.py)
 
     tau = K11^-1 mu_b - A s,    V = J_b tau + J_s s = J_g s + J_b K11^-1 mu_b,    J_g = J_s - J_b A,
 
-J_g being the generalised Jacobian of Umetani and Yoshida (1989). Velocities s with A s = 0 leave the base without reaction: the
-reaction null space of Nenchev, Umetani and Yoshida (1992).
+where J_g is the generalised Jacobian of Umetani and Yoshida (1989). Velocities s with A s = 0 do not move the base: they form
+the reaction null space of Nenchev, Umetani and Yoshida (1992).
 
-Closures between bodies of the machine, A_c s = 0, change no momentum, but they leave fewer s. A velocity v without momentum
-goes to the nearest one in the metric of M that they permit, which has no momentum either:
+Closures between bodies of the machine, A_c s = 0, change no momentum, but permit fewer s. A velocity v of zero momentum is
+replaced by the nearest permitted one in the metric of M, which has zero momentum too:
 
     v = H s,    H = (1 - M^-1 A_c^T (A_c M^-1 A_c^T)^+ A_c) [-A; 1],    J_g = J H,
 
-J being the Jacobian by all v. The reaction null space is that of the rows A and A_c together.
+where J is the Jacobian with respect to all v. The reaction null space is that of the rows A and A_c together.
 """
 
 from __future__ import annotations
@@ -38,57 +38,58 @@ from pfaffian.terms.reduction import RANK, Blocks, adjoint, blocks, first_joint,
 from pfaffian.terms.terms import Terms, as_terms
 
 RESTING = {"pose": ("m/s", "rad/s"), "attitude": ("rad/s",)}
-"""What of the base is at rest -> units of its velocities that are zero."""
+"""Word for the part of the base's motion that is zero -> units of the velocities in that part."""
 
 
-def loops(m: Mechanism, what: str, besides: tuple[type, ...] = ()) -> Mechanism:
-    """The machine with closures between the bodies that its first joint carries as its only constraints.
+def loops(m: Mechanism, what: str, ignored: tuple[type, ...] = ()) -> Mechanism:
+    """The machine with the closures between its moving bodies as its only constraints.
 
-    what: the quantity that is asked for.   besides: kinds of constraints that take no part in it.
-    Raises ModelError: nothing that carries all; a constraint of another kind, or a closure that does not always hold.
+    what: name of the requested quantity, for messages.   ignored: kinds of constraints that the quantity ignores.
+    Raises ModelError: no joints carry the whole machine; a constraint of another kind; a closure that is not always active, or
+    ties the machine to a body that does not move.
     """
     carrying(m)
     for c in m.ideal:
-        if not isinstance(c, (Closure, *besides)) or (isinstance(c, Closure) and c.active):
+        if not isinstance(c, (Closure, *ignored)) or (isinstance(c, Closure) and c.active):
             raise ModelError(
-                f"{what}: constraint {c.name!r} of {m.name!r} is no closure between bodies that always holds, so that what it "
-                "leaves of motions and momentum is not known; write it as a closure, or leave it out: m.with_(constraints=...)"
+                f"{what}: constraint {c.name!r} of {m.name!r} is not an always active closure between bodies, so its effect on "
+                "motions and momentum is not known; write it as a closure, or leave it out: m.with_(constraints=...)"
             )
     return _with_loops(m, what)
 
 
 def carrying(m: Mechanism) -> str:
-    """What carries all, in words. Raises ModelError: nothing does."""
+    """The name of the joint, or joints together, that carry the whole machine. Raises ModelError: there are none."""
     common = carried_together(m)
     return common.name if common else first_joint(m).name
 
 
 def one_joint(m: Mechanism, what: str) -> Mechanism:
-    """The machine. Raises ModelError: several joints carry it together, and `what` is that of one joint."""
+    """The machine. Raises ModelError: several joints carry it together, but the quantity `what` is defined for one joint."""
     if common := carried_together(m):
         names = ", ".join(map(repr, common.joints))
         raise ModelError(
-            f"{what}: {names} carry {m.name!r} together, and it is that of one joint: let one joint, as of kind 'free', "
-            "carry all, and what else stands on the world stand on its body; mechanical_connection, connection_curvature and "
-            "reduce(m, momentum=...) take joints together"
+            f"{what}: {names} carry {m.name!r} together, but it is defined for one joint: let one joint, for example of kind "
+            "'free', carry all, with the other joints of the world on its body; mechanical_connection, connection_curvature "
+            "and reduce(m, momentum=...) take joints together"
         )
     return m
 
 
 def _with_loops(m: Mechanism, what: str) -> Mechanism:
-    """The machine with its closures alone. Raises ModelError: one ties it to what does not move."""
+    """The machine with its closures alone. Raises ModelError: one of them ties it to a body that does not move."""
     closures = tuple(c for c in m.ideal if isinstance(c, Closure))
     for c in closures:
         for fixed in still(m) & {c.body_a, c.body_b}:
             raise ModelError(
-                f"{what}: closure {c.name!r} ties {m.name!r} to {fixed!r}, which does not move, so that the momentum of joint "
-                f"{carrying(m)!r} is not its own; leave the closure out: m.with_(constraints=...)"
+                f"{what}: closure {c.name!r} ties {m.name!r} to {fixed!r}, which does not move and so changes the momentum of "
+                f"joint {carrying(m)!r}; leave the closure out: m.with_(constraints=...)"
             )
     return replace(m, constraints=closures)
 
 
 def without_momentum(T: Terms, joint: str) -> ca.SX:
-    """H (nv, n): the motion v = H s of a first joint and all others without momentum, s put onto the closures of T."""
+    """H (nv, n): the motion v = H s of zero momentum of a first joint and all others, projected onto the closures of T."""
     m, b = T.mechanism, indices(T.mechanism, (joint,))
     s = others(m, b)
     free = ca.SX(m.nv, len(s))
@@ -97,7 +98,7 @@ def without_momentum(T: Terms, joint: str) -> ca.SX:
 
 
 def permitted(T: Terms, free: ca.SX) -> ca.SX:
-    """(nv, n) the motions that the closures of T permit, each the nearest in the metric of M to a column of free (nv, n)."""
+    """(nv, n) motions that the closures of T permit, each nearest to a column of free (nv, n) in the metric of M."""
     return free - solve_WT(T.factor, shortest_change(T).solve(T.A @ free)) if T.mechanism.ideal else free
 
 
@@ -105,9 +106,10 @@ def permitted(T: Terms, free: ca.SX) -> ca.SX:
 class FloatingBase:
     """Terms of a machine split into base and joints, as expressions for laws, outputs and `compile_terms`.
 
-    Closures between its bodies take part in it, other constraints do not. Where several joints carry the machine together, tau
-    are speeds along the motions that they share, in the world, and s the velocities that other joints have besides.
-    terms: of the machine, at symbols.   joint: name of the first joint, that of the base, or of those that carry all together.
+    Closures between its bodies are respected, other constraints ignored. Where several joints carry the machine together, tau
+    are the speeds along the motions that these joints share, in the world frame, and s are the remaining velocities.
+    terms: Terms of the machine at symbols.   joint: name of the first joint, which moves the base, or of those that carry the
+    machine together.
     """
 
     terms: Terms
@@ -118,22 +120,22 @@ class FloatingBase:
 
     @cached_property
     def common(self) -> CommonMotion | None:
-        """The motions of several joints that carry all together."""
+        """The common motions of the joints that carry the machine together, None if it has one first joint."""
         return carried_together(self.terms.mechanism)
 
     @cached_property
     def X(self) -> ca.SX:
-        """(nv, nv) v = X [tau; s], each in the place of its entries."""
+        """(nv, nv) v = X [tau; s], with tau at the entries `b` and s at the entries `s`."""
         return self.common.lift(self.terms.kinematics) if self.common else ca.SX.eye(self.terms.mechanism.nv)
 
     @cached_property
     def M(self) -> ca.SX:
-        """(nv, nv) X^T M X."""
+        """(nv, nv) mass matrix X^T M X of tau and s."""
         return self.X.T @ self.terms.M @ self.X if self.common else self.terms.M
 
     @cached_property
     def blocks(self) -> Blocks:
-        """K11 (k, k), K1s (k, n), A (k, n) = K11^-1 K1s and M^ (n, n) = Kss - K1s^T A of the mass matrix."""
+        """Blocks of the mass matrix: K11 (k, k), K1s (k, n), A (k, n) = K11^-1 K1s and M^ (n, n) = Kss - K1s^T A."""
         return split(self.M, self.b)
 
     @cached_property
@@ -155,18 +157,20 @@ class FloatingBase:
 
     @cached_property
     def lift(self) -> ca.SX:
-        """H (nv, n): without momentum v = H s, s put onto the closures."""
+        """H (nv, n): at zero momentum v = H s, projected onto the closures."""
         return permitted(self.closed, self.X[:, self.s] - self.X[:, self.b] @ self.blocks.A)
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
-        """(6, n) J_g = J H, J_s - J_b A without closures; body, frame and point (3,) [m] as in `Kinematics.jacobian`."""
+        """Generalised Jacobian (6, n) J_g = J H, without closures J_s - J_b A; body, frame and point (3,) [m] as in
+        `Kinematics.jacobian`.
+        """
         return self.terms.kinematics.jacobian(body, frame, point) @ self.lift
 
     def momentum_twist(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0), momentum: Any = None) -> ca.SX:
-        """(6, 1) J_b K11^-1 mu_b: what momentum adds to the twist of a body.
+        """(6, 1) twist J_b K11^-1 mu_b of a body due to momentum.
 
-        momentum: (k, 1) spatial momentum that is conserved, as `momentum_map` returns it [N s, N m s], which makes the result
-        independent of velocities; if None that of v.
+        momentum: (k, 1) conserved spatial momentum, as `momentum_map` returns it [N s, N m s]; the result then does not depend
+        on velocities. If None, the momentum of v.
         """
         T, Y = self.terms, self.X[:, self.b]
         J = T.kinematics.jacobian(body, frame, point) @ Y
@@ -178,17 +182,17 @@ class FloatingBase:
         return J @ solve_symmetric(self.blocks.K11, mu)
 
     def reaction_free(self, keep: str = "pose") -> ca.SX:
-        """P (n, n): orthogonal projector onto the s of the closures with A_r s = 0, A_r all rows of A or those of the base's
-        rotation.
+        """P (n, n): orthogonal projector onto the s that satisfy the closures and A_r s = 0.
 
-        The linear part of A is eliminated already: A_r s is the rotation of the base while its mass centre drifts freely.
-        keep: pose or attitude, what of the base stays at rest.   Raises ModelError: another word.
+        A_r are all rows of A for keep="pose", and those of the base's rotation for "attitude". In the latter the linear part is
+        eliminated already: A_r s is the rotation of the base while the mass centre drifts freely.
+        keep: "pose" or "attitude", the part of the base's motion that is zero.   Raises ModelError: another word.
         """
         Q = self.reacting(keep)
         return ca.SX.eye(len(self.s)) - Q.T @ Q
 
     def reacting(self, keep: str = "pose") -> ca.SX:
-        """Q (r, n): rows orthogonal to all such s, P = 1 - Q^T Q; orthonormal, or zero where A_r is short of rank."""
+        """Q (r, n): rows of the complement of `reaction_free`, P = 1 - Q^T Q; orthonormal, or zero if A_r is short of rank."""
         if keep not in RESTING:
             raise ModelError(f"keep: {' or '.join(RESTING)} is needed, got {brief(keep)}")
         T = self.closed
@@ -198,33 +202,33 @@ class FloatingBase:
             rhs = ca.SX(T.A.shape[0], 0)
             constrained = orthogonalise(T.A @ self.X[:, self.s], rhs, RANK_TOLERANCE, T.row_size, groups=T.groups).Q
             left, tolerance = left - (left @ constrained.T) @ constrained, RANK_TOLERANCE
-        size = self._felt(left) / ca.fmax(ca.mmax(self._felt(self.blocks.A)), NOTHING)
+        size = self._squared(left) / ca.fmax(ca.mmax(self._squared(self.blocks.A)), NOTHING)
         return ca.vertcat(constrained, orthogonalise(left[rows, :], ca.SX(len(rows), 0), tolerance, size[rows, 0]).Q)
 
     @property
     def _units(self) -> list[str]:
-        """Of the velocities of the base."""
+        """Units of the velocities of the base."""
         if self.common:
             return ["rad/s" if any(twist[3:]) else "m/s" for twist in self.common.twists]
         return [self.terms.mechanism.v_units[i] for i in self.b]
 
-    def _felt(self, A: ca.SX) -> ca.SX:
-        """(k, 1) squared lengths of rows A (k, n), each by the inertia that the base has along it, and the joints."""
+    def _squared(self, A: ca.SX) -> ca.SX:
+        """(k, 1) squared lengths of rows A (k, n), times the base's inertia of each row and divided by those of the joints."""
         joints, base = ca.diag(ca.densify(self.M)[self.s, self.s]), ca.diag(self.blocks.K11)
         return base * (A * A @ (1 / joints))
 
 
 def floating_base(T: Terms | Kinematics) -> FloatingBase:
-    """Expressions of a machine that floats: generalised Jacobian, motion by momentum, reaction null space.
+    """Expressions of a floating machine: generalised Jacobian, twist due to momentum, reaction null space.
 
     Args:
-        T: Terms, as a law or `compile_terms` passes them on, or `symbols(mechanism)`; or the Kinematics that a constraint, an
-            output or a task receives.
+        T: Terms, as a law or a function for `compile_terms` receives them, or `symbols(mechanism)`; or the Kinematics that a
+            constraint, an output or a task receives.
     Returns:
         an object with `jacobian(body, frame, point)` (6, n), `momentum_twist(body, ..., momentum)` (6, 1),
         `reaction_free(keep)` (n, n), the `blocks` K11, K1s, A and M^ of the mass matrix, and the entries `b` and `s` of v of
         the base and the joints.
-    Raises ModelError: T is neither; nothing carries all: no first joint that is a group, nor several together.
+    Raises ModelError: T is neither; no joints carry the whole machine as a group.
 
     Example:
         >>> import pfaffian as pf

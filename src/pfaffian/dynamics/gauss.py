@@ -1,7 +1,7 @@
-"""Gauss' principle in mass-weighted coordinates: the fast formulation, and the default.
+"""Gauss' principle in mass-weighted coordinates: the fast formulation, and the default with constraints.
 
-With M = W W^T and y = W^T v the metric is the identity, rows become Lam = A W^-T, and the constrained y_dot is the point
-of the constraint nearest to the free one.
+With M = W W^T and y = W^T v the metric is the identity, the rows become Lam = A W^-T, and the constrained y_dot is the point on
+the constraints nearest to the free y_dot.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
 
 
 def multipliers(terms: Terms) -> ca.SX:
-    """(m, 1) multipliers of smallest norm of `motion`, by its own rows, as a law that measures them needs them.
+    """(m, 1) multipliers of smallest norm of `motion`, from its rows, for a control law that measures them.
 
-    Lam Lam^T lambda = b - Lam y_free: the reaction, and what it comes from, is not built.
+    Lam Lam^T lambda = b - Lam y_free. The reaction is not computed, unless sparsity demands a factor of Lam Lam^T instead of
+    orthonormal rows.
     """
     change = shortest_change(terms)
     if change.rows is None:
@@ -37,13 +38,13 @@ def multipliers(terms: Terms) -> ca.SX:
 
 
 def by_momenta(terms: Terms) -> Motion:
-    """The same, with the driving force found from momenta p = M v: M v_dot = p_dot - M_dot v, without the bias force c."""
+    """Motion nearest to the free one, with the force from momenta p = M v: M v_dot = p_dot - M_dot v, without bias force c."""
     k = terms.kinematics
     return nearest_to(terms, momentum_rate(terms) - rate(k, momenta(terms)), RANK_TOLERANCE)
 
 
 def nearest_to(terms: Terms, force: ca.SX, tolerance: float) -> Motion:
-    """Motion nearest to the free one under a force (nv, 1), the sum of all but reactions."""
+    """Motion nearest to the free one under a force (nv, 1), the sum of all forces except reactions."""
     F = terms.factor
     y_free = solve_W(F, force)
     if terms.A.shape[0] == 0:

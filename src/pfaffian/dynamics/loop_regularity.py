@@ -1,17 +1,17 @@
-"""How far loops are from losing rank, independent of which of their joints are cut, of frames, order and units.
+"""Distance of loops from losing rank, independent of the choice of cut joints, of frames, order and units.
 
-Around loops the motions of their joints add up to nothing: S q_dot = 0, all joints alike (`terms/loops.py`). If a joint j were
-off by a twist delta, all of them would have to make up for it: S q_dot = -T_j delta. How far they must move for it, over all
-delta, is |X_j|^2 = trace(T_j^T Y T_j) with Y = (S S^T)^-1, and it grows beyond all bounds where S loses rank.
+Around a loop the motions of the joints add up to zero: S q_dot = 0, with all joints treated alike (`terms/loops.py`). If a
+joint j had an error, a twist delta, all joints would have to compensate it: S q_dot = -T_j delta. The motion that this takes,
+over all delta, is |X_j|^2 = trace(T_j^T Y T_j) with Y = (S S^T)^-1, and it grows without bound where S loses rank.
 
-Some wrenches w in loops move no joint wherever the constraints are satisfied, S^T w = 0: the force across a plane loop of
-hinges, three directions in Bennett's linkage. What of delta they would do work on cannot be made up for. The joints share it
-out, so that the sum of their squares is least. With these wrenches the columns of W, and G the sum of T_j T_j^T, Y is then the
-inverse of S S^T on the wrenches with W^T G w = 0.
+Some wrenches w in loops do no work on any joint wherever the constraints are satisfied, S^T w = 0: the force normal to a planar
+loop of hinges, three directions in Bennett's linkage. The component of delta on which they would do work cannot be compensated.
+It is distributed over the joints so that the sum of the squares is least. Let these wrenches be the columns of W, and G the sum
+of T_j T_j^T: then Y is the inverse of S S^T on the wrenches with W^T G w = 0.
 
-Other loops through the same joints are combinations of these ones, S -> C S and T_j -> C T_j, so Y -> C^-T Y C^-1: X_j stays.
-How many columns W has is found beforehand, where the constraints are satisfied. So a configuration that loses more rank has
-X_j without bounds, and regularity falls to zero there, in proportion to the distance.
+Other loops through the same joints are combinations of these, S -> C S and T_j -> C T_j, so Y -> C^-T Y C^-1 and X_j does not
+change. The number of columns of W is determined beforehand, where the constraints are satisfied. So in a configuration that
+loses more rank, X_j is unbounded; the regularity falls to zero there, in proportion to the distance.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import always_active, shared, typical
 
 LEAST = 1e-7
-"""What is left of a screw that only rounding decides; and the least regularity of loops, about."""
+"""Relative length below which the remainder of a screw is rounding; about the least regularity of loops, too."""
 
-FEW = 3
-"""Random configurations that decide where none on the constraints was found."""
+SAMPLES = 3
+"""Number of random configurations at which rank is determined if none on the constraints was found."""
 
 
 def of_loops(m: Mechanism, at: Loops) -> ca.SX:
-    """(1, 1) the least r / (J |X_j|^2) over the joints j of loops, at most 1: r is the rank of the equations S of all loops
-    that share joints with each other, and J the number of these joints.
+    """(1, 1) the squared regularity of loops: the least r / (J |X_j|^2) over their joints j, at most 1.
+
+    r is the rank of the equations S of all loops that share joints with each other, and J the number of these joints.
     """
     blocks = redundant(m)
-    X = _made_up(at, _idle(at, blocks))
+    X = _compensation(at, _idle(at, blocks))
     ranks: list[ca.SX] = [at.on[l] * sum(bool(at.S[i, :].nnz()) for i in equations(l)) for l in range(len(at.on))]
     for block, count in blocks:
         all_on = reduce(ca.fmin, [at.on[l] for l in block])
@@ -60,42 +61,43 @@ def of_loops(m: Mechanism, at: Loops) -> ca.SX:
 
 @remembered(64)
 def redundant(m: Mechanism) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Blocks of loops whose equations depend on each other where the constraints are satisfied, and how many too many they are.
+    """Blocks of loops whose equations depend on each other where the constraints are satisfied, with the number of redundant
+    equations of each.
 
-    Equations that no joint enters in any position, as across a plane, make no block.
+    Equations that contain no joint in any position, such as those normal to a plane, do not count.
     """
     T = shared(always_active(m))
     S, random = loops(T.kinematics).S, np.random.default_rng(22)
     f = ca.Function("S", [T.q, m.p_symbols], [ca.densify(S)])
-    at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(FEW)]
-    found = [values(f, q, m.p_defaults)[0] for q in at]
-    entered = [i for i, own in enumerate(_supports(S)) if own]
-    together = [set[int]() for _ in entered]
-    for x in found:
-        U, rank = _rank(x[entered])
+    at = typical(m).places or [random_configuration(m, random, default_length(m) or 1.0) for _ in range(SAMPLES)]
+    samples = [values(f, q, m.p_defaults)[0] for q in at]
+    occupied = [i for i, support in enumerate(_supports(S)) if support]
+    dependent = [set[int]() for _ in occupied]
+    for x in samples:
+        U, rank = _rank(x[occupied])
         for i, j in np.argwhere(np.abs(U[:, rank:] @ U[:, rank:].T) > DEPENDENT):
-            together[i].add(entered[j] // 6)
-    blocks = [set[int]().union(*[together[i] for i in part]) for part in connected(together) if together[part[0]]]
+            dependent[i].add(occupied[j] // 6)
+    blocks = [set[int]().union(*[dependent[i] for i in part]) for part in connected(dependent) if dependent[part[0]]]
     rows = [[i for l in sorted(block) for i in equations(l)] for block in blocks]
-    lost = [min(len(own) - _rank(x[own])[1] for x in found) for own in rows]
-    return tuple((tuple(sorted(block)), count) for block, count in zip(blocks, lost, strict=True))
+    redundancy = [min(len(of_block) - _rank(x[of_block])[1] for x in samples) for of_block in rows]
+    return tuple((tuple(sorted(block)), count) for block, count in zip(blocks, redundancy, strict=True))
 
 
 def _rank(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """Left singular vectors, and the rank."""
+    """Left singular vectors of a matrix, and its rank."""
     U, sizes, _ = np.linalg.svd(x)
     return U, int((sizes > DEPENDENT * sizes.max(initial=1.0)).sum())
 
 
 def equations(l: int) -> range:
-    """Rows of S of a loop."""
+    """Indices of the rows of S that belong to loop l."""
     return range(6 * l, 6 * l + 6)
 
 
 def _idle(at: Loops, blocks: tuple[tuple[tuple[int, ...], int], ...]) -> ca.SX:
-    """W (6 L, d), a basis of the wrenches in the loops that move no joint wherever the constraints are satisfied.
+    """W (6 L, d), a basis of the wrenches in the loops that do no work on any joint wherever the constraints are satisfied.
 
-    Those that no joint could feel in any position, across a plane, are left out where they have no part in the others.
+    Wrenches that do no work in any position, such as those normal to a plane, are omitted if they do not mix with others.
     """
     n, columns = at.S.shape[0], list[ca.SX]()
     for block, count in blocks:
@@ -107,46 +109,46 @@ def _idle(at: Loops, blocks: tuple[tuple[tuple[int, ...], int], ...]) -> ca.SX:
         W = ca.SX(n, count)
         W[rows, :] = _best(rest, ca.sum2(rest * rest), passes=1)[:count, :].T
         columns.append(W)
-    done = {l for block, _ in blocks for l in block}
-    felt = [bool(at.S[i, :].nnz()) for i in range(n)]
+    in_blocks = {l for block, _ in blocks for l in block}
+    occupied = [bool(at.S[i, :].nnz()) for i in range(n)]
     for part in connected(_neighbours(at.T)):
-        if any(felt[j] for j in part):
-            columns += [ca.SX.eye(n)[:, i] for i in part if not felt[i] and i // 6 not in done]
+        if any(occupied[j] for j in part):
+            columns += [ca.SX.eye(n)[:, i] for i in part if not occupied[i] and i // 6 not in in_blocks]
     return ca.sparsify(ca.horzcat(ca.SX(n, 0), *columns))
 
 
 def _best(rows: ca.SX, size: ca.SX | None = None, passes: int = 2) -> ca.SX:
-    """Orthonormal rows, each from the row of which most is left.   size: as in `orthogonalise`."""
+    """Orthonormal rows, each from the row with the largest remainder.   size: as in `orthogonalise`."""
     m = rows.shape[0]
     return orthogonalise(rows, ca.SX(m, 0), LEAST, size, passes=passes, groups=[[*range(m)]]).Q
 
 
 def _supports(x: ca.SX) -> list[list[int]]:
-    """For each row the columns where it has entries, in order."""
-    found: list[list[int]] = [[] for _ in range(x.shape[0])]
+    """For each row the columns of its entries, in ascending order."""
+    columns: list[list[int]] = [[] for _ in range(x.shape[0])]
     for i, j in zip(*x.sparsity().get_triplet(), strict=True):
-        found[i].append(j)
-    return found
+        columns[i].append(j)
+    return columns
 
 
 def _neighbours(T: ca.SX) -> list[set[int]]:
-    """For each row of T itself and those that share an entry of T T^T with it."""
-    found = [{i} for i in range(T.shape[0])]
+    """For each row of T the set of that row and the rows that share an entry of T T^T with it."""
+    neighbours = [{i} for i in range(T.shape[0])]
     for i, j in zip(*ca.sparsify(T @ T.T).sparsity().get_triplet(), strict=True):
-        found[i].add(j)
-    return found
+        neighbours[i].add(j)
+    return neighbours
 
 
-def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
+def _compensation(at: Loops, W: ca.SX) -> list[ca.SX]:
     """|X_j|^2 of each joint, by two sparse factors: Y = H^-1 - W D^-1 W^T with D = W^T G W, H = S S^T + G W D^-1 W^T G."""
-    rows = [i for i, own in enumerate(zip(_supports(at.S), _supports(W), strict=True)) if any(own)]
+    rows = [i for i, supports in enumerate(zip(_supports(at.S), _supports(W), strict=True)) if any(supports)]
     n = len(rows)
-    open_ones = ca.diag(ca.vertcat(*[1 - at.on[i // 6] for i in rows]))
+    inactive = ca.diag(ca.vertcat(*[1 - at.on[i // 6] for i in rows]))
     T, S, W = at.T[rows, :], at.S[rows, :], W[rows, :]
-    G = ca.sparsify(T @ T.T) + open_ones
+    G = ca.sparsify(T @ T.T) + inactive
     GW = ca.sparsify(G @ W)
     D = ca.sparsify(W.T @ GW)
-    H = ca.sparsify(ca.blockcat([[S @ S.T + open_ones, GW], [GW.T, -D]]))
+    H = ca.sparsify(ca.blockcat([[S @ S.T + inactive, GW], [GW.T, -D]]))
     first = {i: {n + z for z in used} for i, used in enumerate(_supports(W))}
 
     def invert(i: int, pivot: ca.SX) -> ca.SX:
@@ -157,7 +159,7 @@ def _made_up(at: Loops, W: ca.SX) -> list[ca.SX]:
 
 
 def _quotient(H: SparseFactor, D: SparseFactor, W: ca.SX) -> Callable[[int, int], ca.SX]:
-    """(i, j) -> an entry of H^-1 - W D^-1 W^T."""
+    """The function (i, j) -> entry of H^-1 - W D^-1 W^T."""
     of_H, of_D = entries(H), entries(D)
     used = _supports(W)
 

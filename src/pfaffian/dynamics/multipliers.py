@@ -1,6 +1,6 @@
 """Lagrange multipliers from the inverse of the constraint-space inertia, A M^-1 A^T.
 
-The classical form. It squares the condition number of the rows, so it is here for comparison and for its multipliers.
+This is the classical form. It squares the condition number of the rows, so it serves for comparison and for its multipliers.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from pfaffian.maths.tree_factor import solve_M
 from pfaffian.terms.terms import Terms, as_terms
 
 SHARED = 1e-6
-"""Part in a vanishing combination of rows above which a row shares its load."""
+"""Weight in a vanishing combination of rows above which a row shares its load with others."""
 
 TINY = 1e-300
-"""Least squared length of all rows: where every row vanishes, so do the multipliers."""
+"""Smallest squared length of all rows that is divided by: if every row vanishes, so do the multipliers."""
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """(A M^-1 A^T) lambda = b - A M^-1 (f + B u - c), pivots of dependent rows skipped. [aghili05 (18)-(19)]"""
+    """Motion from (A M^-1 A^T) lambda = b - A M^-1 (f + B u - c), with the pivots of dependent rows skipped. [aghili05
+    (18)-(19)]
+    """
     free = solve_M(terms.factor, terms.force)
     MA = solve_M(terms.factor, terms.A.T)
     solution = solve_semidefinite(terms.A @ MA, terms.b - terms.A @ free, tolerance, terms.row_size, terms.groups)
@@ -32,11 +34,11 @@ def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
 def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = RANK_TOLERANCE) -> ca.SX:
     """Multipliers lambda of smallest norm with A^T lambda = reaction, (A^+)^T reaction. [aghili05 (19)]
 
-    They are unique exactly if A has full row rank; with redundant rows the motion does not determine how they share the load.
+    They are unique if and only if A has full row rank. The motion does not determine how redundant rows share the load.
 
     Args:
-        terms: at a state.
-        reaction: (nv, 1) A^T lambda [N, N m], such as that of a formulation.
+        terms: Terms at a state.
+        reaction: (nv, 1) A^T lambda [N, N m], for instance that of a formulation.
         tolerance: of rank, relative to a row's length.
     Returns:
         lambda (m, 1), an expression.
@@ -54,7 +56,10 @@ def minimum_norm_multipliers(terms: Terms, reaction: ca.SX, tolerance: float = R
 
 
 def by_least_norm(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumNorm:
-    """Solves A^T lambda = reaction: of all solutions the smallest is in the range of A, so dependent rows share the load."""
+    """Factorisation that solves A^T lambda = reaction by the smallest lambda, which is in the range of A.
+
+    Dependent rows therefore share the load.
+    """
     columns = terms.A.T
     lengths = ca.sum2(columns * columns)
     size = lengths * columns.shape[0] / ca.fmax(ca.sum1(lengths), TINY)
@@ -62,12 +67,12 @@ def by_least_norm(terms: Terms, tolerance: float = RANK_TOLERANCE) -> MinimumNor
 
 
 def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """Which multipliers the motion determines: 1 where it does, 0 where redundant rows share the load. [aghili05 (19)]
+    """Whether the motion determines each multiplier: 1 if it does, 0 if redundant rows share the load. [aghili05 (19)]
 
-    The reaction A^T lambda is always unique; lambda_i is if row i takes part in no combination of rows that vanishes.
+    The reaction A^T lambda is always unique. lambda_i is unique if row i is part of no vanishing combination of rows.
 
     Args:
-        terms: at a state.
+        terms: Terms at a state.
         tolerance: of rank, relative to a row's length.
     Returns:
         (m, 1), an expression.
@@ -85,6 +90,6 @@ def unique_multipliers(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX
 
 
 def vanishing_combinations(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(m, m) at terms: rows z^T that span the combinations z^T A = 0; zero for a row of A independent of those before it."""
-    # For a dropped row the identity that is carried along becomes the vanishing combination of rows.
+    """(m, m) rows z^T that span the combinations z^T A = 0; row i is zero if row i of A does not depend on earlier rows."""
+    # Orthogonalisation carries the identity as right-hand side: for a dropped row it becomes the vanishing combination of rows.
     return orthogonalise(terms.A, ca.SX.eye(terms.A.shape[0]), tolerance, terms.row_size, groups=terms.groups).rest

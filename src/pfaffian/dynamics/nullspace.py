@@ -9,16 +9,16 @@ from pfaffian.maths.linear import null_space, orthogonalise, solve_definite
 from pfaffian.terms.terms import Terms
 
 BASIS_TOLERANCE = 1e-5
-"""The rows of I - A^+ A are orthonormal combinations of unit vectors: a remainder is of order 1/sqrt(nv), or rounding."""
+"""Length below which the remainder of a row of I - A^+ A is rounding: otherwise it is of order 1 / sqrt(nv)."""
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), the rows of N spanning the null space."""
+    """Motion v_dot = A^+ b + N^T eta,  (N M N^T) eta = N (f + B u - c - M A^+ b), where the rows of N span the null space."""
     M, force, n = terms.M, terms.force, terms.M.shape[0]
     rows = orthogonalise(terms.A, terms.b, tolerance, terms.row_size, groups=terms.groups)
     particular = rows.Q.T @ rows.D
     N, nonzero = null_space(rows.Q, BASIS_TOLERANCE)
-    # A dropped row of N leaves a unit on the diagonal, so the static size n is always solvable.
+    # The number of rows of N is fixed at n. A dropped row gets a unit on the diagonal, so that the system stays solvable.
     reduced = N @ M @ N.T + ca.diag(1 - nonzero)
     eta = solve_definite(reduced, N @ (force - M @ particular))
     v_dot = ca.densify(particular + N.T @ eta)

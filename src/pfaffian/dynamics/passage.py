@@ -1,13 +1,13 @@
-"""The acceleration in a singular configuration that the motion passes through, from the rate of change of the lost rows.
+"""Acceleration in a singular configuration that a motion passes through, from the rates of the lost rows.
 
-Where a combination n of rows vanishes, n^T A = 0, it does not restrict v_dot. But it must hold an instant later too:
-d/dt (A v_dot - b) = A v_ddot + A_dot v_dot - b_dot = 0, of which n leaves
+Where a combination n of rows vanishes, n^T A = 0, it does not restrict v_dot. But it must also hold an instant later:
+d/dt (A v_dot - b) = A v_ddot + A_dot v_dot - b_dot = 0. Multiplied by n^T, this becomes
 
     n^T (A_dot - db/dv) v_dot = n^T (db/dq q_dot + db/dt),
 
-as many rows as the velocity distinguishes branches. At rest there are none: then nothing decides which branch it takes.
-Rows that depend on v (an eta that is not affine in it) would add terms quadratic in v_dot; a combination with such a row is
-left out.
+which are nonzero rows as far as the velocity distinguishes the branches. At rest they vanish: the branch is not determined.
+Rows that depend on v (an eta that is not affine in v) would add terms quadratic in v_dot; a combination with such a row is
+omitted.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pfaffian.terms.terms import Terms, turning
 
 
 def motion(terms: Terms, *, tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Acceleration, reaction and rank as limits of those before and after a singular configuration.
+    """Acceleration, reaction and rank in a singular configuration, as limits of their values before and after it.
 
-    Elsewhere those of `gauss`, at several times its cost. The reaction is in the span to which the rows tend: for holonomic
-    rows n^T (A_dot - db/dv) is three times n^T A_dot, up to rows of A.
+    In other configurations the result is that of `gauss`, at several times its cost. The reaction is in the span to which the
+    rows tend: for holonomic rows n^T (A_dot - db/dv) is three times n^T A_dot, up to rows of A.
     """
     F, b, m = terms.factor, terms.b, terms.A.shape[0]
     y_free = solve_W(F, terms.force)
     lost = weighted_rows(terms, ca.SX.eye(m), tolerance).rest
-    if among := turning(terms):
-        lost *= ca.sum2(lost[:, among] ** 2) < SHARED**2
+    if turning_rows := turning(terms):
+        lost *= ca.sum2(lost[:, turning_rows] ** 2) < SHARED**2
     slope = terms.A_dot - ca.jacobian(b, terms.v)
     later = lost @ slope
     change_rate = lost @ (ca.jtimes(b, terms.q, terms.kinematics.q_dot) + ca.jacobian(b, terms.t))

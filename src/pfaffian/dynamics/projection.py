@@ -1,7 +1,7 @@
 """Projection operator and constraint inertia matrices. [aghili05]
 
-The rows are orthonormalised in the metric of the velocity coordinates themselves, P = I - A^+ A projects onto the null
-space of A, and one system of full size gives the acceleration whatever the rank of A.
+The rows are orthonormalised in the Euclidean metric of the velocity coordinates, P = I - A^+ A projects onto the null space of
+A, and one system of full size gives the acceleration for any rank of A.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ VARIANTS = ("nonsymmetric", "symmetric", "tuned")
 
 
 class Projector(NamedTuple):
-    """P: (nv, nv) onto the null space of A, for velocities; P^T is for forces. [aghili05 (4) (15)]
-    particular: (nv, 1) A^+ b, which is C v for constraints at rest. [aghili05 (16)]   rank: (1, 1).
+    """Projector onto the motions that the constraints leave.
+
+    P: (nv, nv) projector onto the null space of A, for velocities; P^T is for forces. [aghili05 (4) (15)]
+    particular: (nv, 1) A^+ b, which is C v for constraints at rest. [aghili05 (16)]   rank: (1, 1) of A.
     """
 
     P: ca.SX
@@ -36,11 +38,11 @@ def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = 
     """Projector P = I - A^+ A onto the motions that the constraints leave, and A^+ b; A may have any rank. [aghili05 (4) (15)
     (16)]
 
-    With a metric W = S S^T, A^+ is the inverse of smallest W-norm and P = S^-T P_W S^T. Where translations and rotations mix,
-    only a metric gives P a meaning: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
+    With a metric W = S S^T, A^+ is the inverse of smallest W-norm and P = S^-T P_W S^T. If translations and rotations mix, P is
+    only meaningful with a metric: `length_metric`, actuator limits or M. [aghili05 (8)-(10) (47) (48)]
 
     Args:
-        terms: at a state.
+        terms: Terms at a state.
         tolerance: of rank, relative to a row's length.
         metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None.
     Returns:
@@ -66,15 +68,15 @@ def projector(terms: Terms, tolerance: float = RANK_TOLERANCE, *, metric: Any = 
 
 
 def length_metric(m: Mechanism, length: float) -> np.ndarray:
-    """Weights W of velocities that divide translations by a characteristic length, so that they compare with rotations.
+    """Weights W of velocities that divide translations by a characteristic length, to make them comparable with rotations.
     [aghili05 (48)]
 
-    The norm of forces is f^T W^-1 f = length^2 |forces|^2 + |moments|^2; `control.length_weights` measures inputs in the same
-    way.
+    The norm of forces is f^T W^-1 f = length^2 |forces|^2 + |moments|^2; `control.length_weights` gives the corresponding
+    weights of inputs.
 
     Args:
         m: the mechanism.
-        length: [m], above zero.
+        length: characteristic length [m], above zero.
     Returns:
         (nv,) 1 / length^2 [1/m^2] for translations, 1 for rotations.
     Raises ModelError: a length that is not positive.
@@ -92,7 +94,7 @@ def length_metric(m: Mechanism, length: float) -> np.ndarray:
 
 
 def _factor(m: Mechanism, metric: Any) -> TreeFactor:
-    """W = S S^T. Raises ModelError: a wrong shape, or numbers that are no metric."""
+    """The factor S of a caller's metric W = S S^T. Raises ModelError: a wrong shape, or W is not positive definite."""
     n = m.nv
     W = metric if isinstance(metric, ca.SX) else floats(metric, "metric")
     if W.shape not in ((n,), (n, 1), (n, n)):
@@ -107,7 +109,7 @@ def _factor(m: Mechanism, metric: Any) -> TreeFactor:
 
 
 def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> tuple[ca.SX, ca.SX]:
-    """Constraint inertia matrix (nv, nv), and the force (nv, 1) that the curvature of the constraints adds.
+    """Constraint inertia matrix (nv, nv), and the force (nv, 1) due to the curvature of the constraints.
 
     nonsymmetric: Mc = M + PM - (PM)^T,        M A^+ b             [aghili05 (22)-(24)]
     symmetric:    PMP + (I-P) M (I-P),        (I - 2P) M A^+ b     [aghili05 (27) (28)]
@@ -121,14 +123,14 @@ def constraint_inertia(M: ca.SX, P: ca.SX, particular: ca.SX, variant: str) -> t
     if variant == "symmetric":
         return PM @ P + (I - P) @ M @ (I - P), M @ particular - 2 * PM @ particular
     if variant == "tuned":
-        # The matrix is positive definite if g is at least the largest eigenvalue of M, as the Frobenius norm is.
+        # The matrix is positive definite if g is at least the largest eigenvalue of M; the Frobenius norm is.
         g = ca.norm_fro(ca.densify(M))
         return PM + g * (I - P), g * particular
     raise ModelError(f"constraint inertia {variant!r} is unknown; one of {', '.join(VARIANTS)}")
 
 
 def motion(terms: Terms, *, variant: str = "nonsymmetric", tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Mc v_dot = P (f + B u - c) + curvature;  reaction = (I - P)(M v_dot - f - B u + c). [aghili05 (20)-(32)]"""
+    """Motion from Mc v_dot = P (f + B u - c) + curvature;  reaction = (I - P)(M v_dot - f - B u + c). [aghili05 (20)-(32)]"""
     M, force = ca.densify(terms.M), terms.force
     P, particular, rank = projector(terms, tolerance)
     Mc, curvature = constraint_inertia(M, P, particular, variant)
@@ -138,11 +140,11 @@ def motion(terms: Terms, *, variant: str = "nonsymmetric", tolerance: float = RA
 
 
 class Coupling(NamedTuple):
-    """How force and motion depend on each other; reaction = direct + coupled. [aghili05 (32)]
+    """Coupling of force and motion; reaction = direct + coupled. [aghili05 (32)]
 
-    mu: (nv, nv) (I - P) M Mc^-1.   measure: (1, 1) |mu P|, Frobenius, 0 exactly where no force that moves the mechanism
-    loads the constraints. direct: (nv, 1) reaction to the part of the applied force that moves nothing [N, N m].
-    coupled: (nv, 1) reaction to the part that does, and to the curvature.
+    mu: (nv, nv) (I - P) M Mc^-1.   measure: (1, 1) Frobenius norm |mu P|, 0 if and only if no force that moves the mechanism
+    loads the constraints.   direct: (nv, 1) reaction to the part of the applied force that moves nothing [N, N m].
+    coupled: (nv, 1) reaction to the part that moves the mechanism, and to the curvature of the constraints [N, N m].
     """
 
     mu: ca.SX
@@ -152,20 +154,20 @@ class Coupling(NamedTuple):
 
 
 def coupling(terms: Terms, *, metric: Any = None, tolerance: float = RANK_TOLERANCE) -> Coupling:
-    """How force and motion of a constrained mechanism depend on each other: the two parts of the reaction. [aghili05 (32) (80)]
+    """Coupling of force and motion of a constrained mechanism: the two parts of the reaction. [aghili05 (32) (80)]
 
-    direct = -(I - P)(f + B u - c),  coupled = mu (P (f + B u - c) + M A^+ b): as printed, but for the sign of the reaction.
-    |mu P| = 0 if N(A) is invariant under M; mu itself then is I - P, not zero. The sum does not depend on the metric W, the
-    parts do: everything is computed in the coordinates S^T v, W = S S^T.
+    direct = -(I - P)(f + B u - c),  coupled = mu (P (f + B u - c) + M A^+ b): as printed, except for the sign of the reaction.
+    |mu P| = 0 if N(A) is invariant under M; mu is then I - P, not zero. The sum does not depend on the metric W, but the parts
+    do: everything is computed in the coordinates S^T v, W = S S^T.
 
     Args:
-        terms: at a state.
+        terms: Terms at a state.
         metric: W of |v|^2 = v^T W v, as (nv,) positive weights or a positive definite (nv, nv); ones if None.
         tolerance: of rank, relative to a row's length.
     Returns:
-        a named tuple of expressions: mu (nv, nv) = (I - P) M Mc^-1; measure (1, 1) |mu P|, 0 exactly where no force that moves
-        the mechanism loads the constraints; direct and coupled (nv, 1), the reactions to the part of the applied force that
-        moves nothing, and to the part that does, and to the curvature [N, N m].
+        a named tuple of expressions: mu (nv, nv) = (I - P) M Mc^-1; measure (1, 1) |mu P|, 0 if and only if no force that moves
+        the mechanism loads the constraints; direct (nv, 1), the reaction to the part of the applied force that moves nothing;
+        coupled (nv, 1), the reaction to the other part and to the curvature of the constraints [N, N m].
     Raises ModelError: a metric of the wrong shape, or one that is not positive definite.
 
     Example:

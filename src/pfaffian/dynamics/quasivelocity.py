@@ -1,7 +1,7 @@
 """Quasi-velocities y = W^T v, M = W W^T, and their reduction by constraints. [aghili08]
 
-All components of y have one unit, |y|^2 is twice the kinetic energy, and y_dot + Gamma y = W^-1 (applied force). With
-constraints, P projects onto the null space of Lam = A W^-T; only P appears, never a basis, so nothing jumps along a motion.
+All components of y have the same unit, |y|^2 is twice the kinetic energy, and y_dot + Gamma y = W^-1 (applied force). With
+constraints, P projects onto the null space of Lam = A W^-T. Only P is used, never a basis, so nothing jumps along a motion.
 Vectors of the reduced space are represented by y-vectors in the range of P: v_r stands for V2 v_r.
 """
 
@@ -33,9 +33,9 @@ Example:
 class QuasiVelocity(NamedTuple):
     """Quasi-velocity form of the unconstrained equations.
 
-    W: (nv, nv), M = W W^T.   inverse: W^-1.   W_dot: along the motion.   y: (nv, 1) W^T v [sqrt(kg) m/s].
+    W: (nv, nv), M = W W^T.   inverse: W^-1.   W_dot: rate of W along the motion.   y: (nv, 1) W^T v [sqrt(kg) m/s].
     Gamma: (nv, nv) skew, y_dot + Gamma y = W^-1 (f + B u - g + reaction).   g: (nv, 1) the part of c without velocities.
-    counted: as in Terms, where the factor is triangular; else None.
+    counted: weights of columns when lengths of rows are compared, as in Terms; None if the factor is symmetric.
     """
 
     W: ca.SX
@@ -50,8 +50,8 @@ class QuasiVelocity(NamedTuple):
 class Reduced(NamedTuple):
     """The constraints in quasi-velocities. [aghili08 (19)-(27)]
 
-    P: (nv, nv) onto the null space of Lam.   Q: (m, nv) orthonormal rows of Lam.   D: (m, 1) with Q y_dot = D.
-    rank: (1, 1).
+    P: (nv, nv) projector onto the null space of Lam.   Q: (m, nv) orthonormal rows of Lam.   D: (m, 1) with Q y_dot = D.
+    rank: (1, 1) of Lam.
     """
 
     P: ca.SX
@@ -64,17 +64,17 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
     """Quasi-velocities y = W^T v for a factor of M = W W^T: the equations become y_dot + Gamma y = W^-1 (force). [aghili08 (6)
     (7)]
 
-    |y|^2 is twice the kinetic energy. Gamma = (W^-1 C - W_dot^T) W^-T with C + C^T = dM/dt: equal to the printed one in Gamma
-    y, and skew, which the bound of (43) needs and the printed Gamma is not in general. Symmetric factors are not triangular but
-    just as good.
+    |y|^2 is twice the kinetic energy. Gamma = (W^-1 C - W_dot^T) W^-T with C + C^T = dM/dt gives the same product Gamma y as
+    the printed one. It is also skew, as the bound of (43) requires; the printed Gamma is not in general. Symmetric factors are
+    not triangular, but equally suitable.
 
     Args:
-        terms: of a mechanism at symbols.
-        factor: one of FACTORS: cholesky, symmetric or innovations.
+        terms: Terms of a mechanism at symbols.
+        factor: one of FACTORS: "cholesky" (default), "symmetric" or "innovations".
     Returns:
         a named tuple of expressions: W, inverse W^-1, W_dot along the motion and Gamma (nv, nv), y (nv, 1) [sqrt(kg) m/s], and
         g (nv, 1), the part of c without velocities; and counted, the weights of columns as in Terms.
-    Raises ModelError: an unknown factor; innovations where the mechanism is not a plain tree of joints.
+    Raises ModelError: an unknown factor; "innovations" for a mechanism that is not a plain tree of joints.
 
     Example:
         >>> import pfaffian as pf
@@ -90,7 +90,7 @@ def quasi_velocity(terms: Terms, factor: str = "cholesky") -> QuasiVelocity:
 
 
 def _factor(terms: Terms, factor: str) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """W, W^-1 and W_dot."""
+    """W, W^-1 and W_dot of the factor of that name."""
     if factor == "symmetric":
         return square_root(ca.densify(terms.M), rate(terms.kinematics, ca.densify(terms.M)))
     identity = ca.SX.eye(terms.M.shape[0])
@@ -109,12 +109,12 @@ def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RA
     """Constraints in quasi-velocities: orthonormal rows Q and projector P, Lam y_dot = b + A W^-T W_dot^T v. [aghili08 (19)]
 
     Args:
-        terms: of a mechanism at symbols.
-        x: its `quasi_velocity`.
-        tolerance: part of a row's length below which it counts as dependent.
+        terms: Terms of a mechanism at symbols.
+        x: quasi-velocities of these terms, from `quasi_velocity`.
+        tolerance: fraction of a row's length below which the remainder counts as zero and the row as dependent.
     Returns:
-        a named tuple of expressions: P (nv, nv) onto the null space of Lam = A W^-T, its orthonormal rows Q (m, nv), D (m, 1)
-        with Q y_dot = D, and rank (1, 1).
+        a named tuple of expressions: projector P (nv, nv) onto the null space of Lam = A W^-T, orthonormal rows Q (m, nv) of
+        Lam, D (m, 1) with Q y_dot = D, and rank (1, 1) of Lam.
 
     Example:
         >>> import pfaffian as pf
@@ -131,9 +131,9 @@ def reduced_quasi_velocity(terms: Terms, x: QuasiVelocity, tolerance: float = RA
 
 
 def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P: no derivative passes through a rank decision.
+    """P_dot (nv, nv) along the motion, from P_dot P = -Lam^+ Lam_dot P; no rank decision is differentiated.
 
-    Raises ModelError: rows that depend on v, whose rate would need the acceleration.
+    Raises ModelError: the mechanism has rows that depend on v, whose rate would need the acceleration.
     """
     if turning(terms):
         raise ModelError(
@@ -151,8 +151,9 @@ def projector_rate(terms: Terms, x: QuasiVelocity, tolerance: float = RANK_TOLER
 
 
 def motion(terms: Terms, *, factor: str = "cholesky", tolerance: float = RANK_TOLERANCE) -> Motion:
-    """Motion and force separately: P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
-    [aghili08 (31a) (31b)]
+    """Motion in quasi-velocities, where motion and reaction separate. [aghili08 (31a) (31b)]
+
+    P y_dot = P (u - Gamma y), (I - P) y_dot = Q^T D, reaction = W (y_dot + Gamma y - u).
     """
     x = quasi_velocity(terms, factor)
     r = reduced_quasi_velocity(terms, x, tolerance)

@@ -1,4 +1,4 @@
-"""The wrench through a joint or a closure: Newton's and Euler's equations of all bodies beyond it."""
+"""Wrench through a joint or closure, from Newton's and Euler's equations of all bodies that the joint carries."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from pfaffian.terms.wrenches import applied_wrenches, constraint_wrenches, inert
 
 
 class ReactionWrench(NamedTuple):
-    """wrench: (6, 1) or (..., 6) [N, N m].   unique: the same, true where the motion determines it, false where redundant rows
-    share the load and the multipliers of smallest norm decide.
+    """Wrench through a joint or closure.
+
+    wrench: (6, 1) or (..., 6) [N, N m].   unique: of this shape, true where the motion determines the component, false where
+    redundant rows share the load, so that the component follows from multipliers of smallest norm.
     """
 
     wrench: Any
@@ -31,23 +33,26 @@ class ReactionWrench(NamedTuple):
 
 
 def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame: str = "LOCAL") -> dict[str, ReactionWrench]:
-    """For each named joint or closure the wrench [force; moment] that the parent (body_a) exerts on the child (body_b).
+    """Wrench [force; moment] that the parent (body_a) exerts on the child (body_b), for each named joint or closure.
 
-    Through a joint: the rate of momentum of all that it carries, minus weight and all other wrenches on it, so that the part
-    along its motion is what actuator, spring, damper and armature give. Through a closure: its multipliers of smallest norm,
-    nothing along its motion. About the origin of the joint's frame on the child, along its axes (LOCAL, z is the joint's axis)
-    or the world's (LOCAL_WORLD_ALIGNED); WORLD: about the world's origin.
+    The wrench through a joint is the rate of momentum of all bodies that it carries, minus weight and all other wrenches on
+    them. Its component along the joint's motion is therefore the force of actuator, spring, damper and armature. The wrench
+    through a closure follows from its multipliers of smallest norm and has no component along its motion. The moment is about
+    the origin of the joint's frame on the child, with the axes of that frame (LOCAL, z is the joint's axis) or of the world
+    (LOCAL_WORLD_ALIGNED); for WORLD it is about the world's origin.
 
     Args:
-        terms: at a state, with its inputs.   motion: of a formulation at these terms.   names: joints or closures.
-        frame: of all results.
-    Raises ModelError: an unknown name or frame; a constraint whose force on single bodies cannot be determined.
+        terms: Terms at a state, with its inputs.
+        motion: result of a formulation at these terms.
+        names: names of joints or closures.
+        frame: frame of all results, "LOCAL" by default.
+    Raises ModelError: an unknown name or frame; a constraint whose force on single bodies is not known.
     """
     check_frame(frame)
     m, loads = terms.mechanism, _Loads(terms, motion)
     closures = {c.name: c for c in m.ideal if isinstance(c, Closure)}
     joints = {j.name: j for j in m.joints}
-    found = {}
+    wrenches = {}
     for name in names:
         if name in joints and name in closures:
             raise ModelError(f"{name!r} is a joint and a closure; give one of them another name")
@@ -62,20 +67,23 @@ def reaction_wrenches(terms: Terms, motion: Motion, names: Iterable[str], frame:
             child = c.body_b
         else:
             raise ModelError(_unknown(m, name))
-        found[name] = _in_frame(loads, move(X, terms.kinematics.position(child) - G.p), G, frame)
-    return found
+        wrenches[name] = _in_frame(loads, move(X, terms.kinematics.position(child) - G.p), G, frame)
+    return wrenches
 
 
 def _in_frame(loads: _Loads, X: ca.SX, G: Pose, frame: str) -> ReactionWrench:
-    """X: (6, 1 + m) about the origin of G, world axes: a wrench, and its change by a unit of each multiplier."""
+    """The wrench at the multipliers of smallest norm, in a frame, and whether each component is unique.
+
+    X: (6, 1 + m) about the origin of G, along the world's axes: the wrench without multipliers, and that of a unit of each.
+    """
     X = turn(G.R.T, X) if frame == "LOCAL" else move(X, G.p) if frame == "WORLD" else X
-    lost = X[:, 1:] @ loads.combinations
-    unique = ca.sum2(lost * lost) <= SHARED**2 * ca.sumsqr(X[:, 1:])
+    ambiguous = X[:, 1:] @ loads.combinations
+    unique = ca.sum2(ambiguous * ambiguous) <= SHARED**2 * ca.sumsqr(X[:, 1:])
     return ReactionWrench(ca.densify(X[:, 0] + X[:, 1:] @ loads.multipliers), ca.densify(unique))
 
 
 class _Loads:
-    """What each body needs from its joint, as (6, 1 + m) columns: without multipliers, and for a unit of each."""
+    """Wrenches that joints and closures transmit, as (6, 1 + m) columns: without multipliers, and for a unit of each."""
 
     def __init__(self, terms: Terms, motion: Motion) -> None:
         m = terms.mechanism
@@ -92,10 +100,10 @@ class _Loads:
                 self._rows[c.name] = dict(constraint_wrenches(terms.kinematics, c))
             except ModelError as error:
                 self._undetermined.append((c, error))
-        self._needs: dict[str, ca.SX] = {}
+        self._of_body: dict[str, ca.SX] = {}
 
     def check_determined(self, j: Joint) -> None:
-        """Raise ModelError if a constraint with undetermined forces on single bodies may act on what the joint carries."""
+        """Raise ModelError if a constraint whose forces on single bodies are not known may act on what the joint carries."""
         m, tree = self.terms.mechanism, self.terms.kinematics.tree
         carried = {j.child}
         for other in m.joints:
@@ -107,22 +115,22 @@ class _Loads:
                 raise error
 
     def of_joint(self, j: Joint) -> ca.SX:
-        """(6, 1 + m) through a joint, about the origin of the child."""
+        """(6, 1 + m) wrench through a joint, about the origin of the child."""
         m, k = self.terms.mechanism, self.terms.kinematics
-        if j.child not in self._needs:
+        if j.child not in self._of_body:
             b = m.body(j.child)
-            needed = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
-            X = ca.horzcat(needed, -self._constraints_on(b.name))
-            for above in m.joints:
-                if above.parent == b.name:
-                    X += move(self.of_joint(above), k.position(above.child) - k.position(b.name))
-            self._needs[b.name] = X
-        return self._needs[j.child]
+            required = inertial_wrench(k, b, self.accelerations) - self.applied.get(b.name, ca.SX(6, 1))
+            X = ca.horzcat(required, -self._constraints_on(b.name))
+            for outer in m.joints:
+                if outer.parent == b.name:
+                    X += move(self.of_joint(outer), k.position(outer.child) - k.position(b.name))
+            self._of_body[b.name] = X
+        return self._of_body[j.child]
 
     def of_closure(self, c: Closure) -> ca.SX:
-        """(6, 1 + m) through a closure, about the origin of body_b."""
+        """(6, 1 + m) wrench through a closure, about the origin of body_b."""
         rows, X = self._rows[c.name], ca.SX(6, 1 + self.terms.A.shape[0])
-        # On the world it is the reverse of the wrench on the other body.
+        # If body_b is the world, the wrench on it is the opposite of that on body_a.
         L = rows[c.body_b] if c.body_b in rows else -move(rows[c.body_a], self.terms.kinematics.position(c.body_a))
         first = 1 + self.first[c.name]
         X[:, first : first + L.shape[1]] = L
@@ -138,7 +146,7 @@ class _Loads:
 
 
 def _inputs(terms: Terms) -> ca.SX:
-    """(nu, 1) with the forces of servo constraints among them."""
+    """(nu, 1) the inputs, including the forces of servo constraints."""
     m = terms.mechanism
     if not m.servos:
         return terms.u
@@ -156,6 +164,7 @@ def _inputs(terms: Terms) -> ca.SX:
 
 
 def _unknown(m: Mechanism, name: str) -> str:
+    """The message for a name that is not a joint or closure."""
     other = {c.name: c for c in m.constraints}
     if name in other:
         way = (
@@ -163,6 +172,6 @@ def _unknown(m: Mechanism, name: str) -> str:
             if isinstance(other[name], Servo)
             else "see `multiplier` of a run"
         )
-        return f"constraint {name!r} is no closure and so carries no wrench through one frame; {way}"
+        return f"constraint {name!r} is not a closure and has no wrench through one frame; {way}"
     known = [j.name for j in m.joints] + [c.name for c in m.ideal if isinstance(c, Closure)]
     return f"mechanism {m.name!r} has no joint or closure {name!r}; it has {', '.join(known)}"

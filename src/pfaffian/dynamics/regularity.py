@@ -1,10 +1,10 @@
-"""How far constraints are from losing rank, independent of what is cut, of the order, the frames and the units.
+"""Distance of constraints from losing rank, independent of the choice of cut joints, of order, frames and units.
 
-Loops are measured joint by joint (`dynamics/loop_regularity.py`), and their rows are none of a tree of joints. All other
-constraints are held against the motions that loops leave, and their rows measured by their typical size: with G_c the mean of
-Lam_c Lam_c^T over random configurations and G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and are
-uncorrelated. If the same constraint is written another way, T Lam_c with a constant T, S_c^-1 Lam_c is rotated, so the singular
-values of all these rows together are the same.
+Loops are measured joint by joint (`dynamics/loop_regularity.py`), so their rows do not depend on the choice of a tree. All
+other constraints are measured within the motions that the loops allow, in units of the typical size of their rows: with G_c
+the mean of Lam_c Lam_c^T over random configurations and G_c = S_c S_c^T, the rows S_c^-1 Lam_c have length one on average and
+are uncorrelated. If a constraint is written in another way, T Lam_c with a constant T, then S_c^-1 Lam_c is rotated, so the
+singular values of all these rows together do not change.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, mass_weighted, row_lengths, shared
 
 SAMPLES = 32
+"""Number of random configurations over which the typical size of rows is averaged."""
+
 ROUNDING = 1e-6
-"""A row that is typically this part of the longest one of its constraint is only rounding."""
+"""A row whose typical length is below this fraction of the longest row of its constraint is rounding."""
 
 
 def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
-    """(1, 1) at terms: near 0 where constraints almost lose rank, 1 where they are as independent as on average or more.
+    """(1, 1) regularity: near 0 where constraints almost lose rank, 1 where they are at least as independent as on average.
 
-    The least of that of loops (`of_loops`) and, over other constraints c, of sqrt(m_c / |X_c|^2), X_c being the columns of the
-    pseudo-inverse of the measured rows that belong to c: how far the motion must go for a unit of c while loops stay closed.
-    Rows that are dropped do not count, nor do closures that repeat another.
+    It is the minimum of the regularity of loops (`of_loops`) and, over all other constraints c, of sqrt(m_c / |X_c|^2). X_c are
+    the columns of the pseudo-inverse of the measured rows that belong to c: the motion that is needed to change c by one unit
+    while loops stay closed. Dropped rows do not count, nor do closures that repeat another.
     """
     worst = ca.SX(1)
     if not terms.rows.counts:
@@ -50,8 +52,8 @@ def regularity(terms: Terms, tolerance: float = RANK_TOLERANCE) -> ca.SX:
 
 def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
     """(1, 1) the least m_c / |X_c|^2 of constraints that close no loop."""
-    found, m = shortest_change(terms, tolerance), terms.mechanism
-    C, independent, lengths = found.coefficients, found.independent, row_lengths(terms)
+    change, m = shortest_change(terms, tolerance), terms.mechanism
+    C, independent, lengths = change.coefficients, change.independent, row_lengths(terms)
     closing_rows = [
         i
         for i, c in enumerate(i for i, count in enumerate(terms.rows.counts) for _ in range(count))
@@ -64,20 +66,20 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
         if i not in at.of:
             S = _measure(typical, lengths[these, 0])
             rows = ca.sparsify(S.inverse @ C[these, :])
-            if rows.nnz():  # some have no entry in this machine, like rows normal to a plane
+            if rows.nnz():  # some have no entries in this mechanism, such as rows normal to a plane
                 measured.append((rows, S.rank))
-    every = [rows for rows, _ in measured] + [ca.sparsify(C[i, :]) for i in closing_rows]
-    supports = [set(rows.sparsity().get_col()) for rows in every]
+    all_rows = [rows for rows, _ in measured] + [ca.sparsify(C[i, :]) for i in closing_rows]
+    supports = [set(rows.sparsity().get_col()) for rows in all_rows]
     parts = [part for part in connected(supports) if part[0] < len(measured)]
     columns = [sorted({j for c in part for j in supports[c]}) for part in parts]
     worst = ca.SX(1)
-    for part, used, N in zip(parts, columns, found.overlaps(columns), strict=True):
-        own = [c for c in part if c < len(measured)]
+    for part, used, N in zip(parts, columns, change.overlaps(columns), strict=True):
+        members = [c for c in part if c < len(measured)]
         closing = [closing_rows[c - len(measured)] for c in part if c >= len(measured)]
         free = _free(C[closing, used] @ ca.diag(independent[used, 0]), independent[used, 0], tolerance)
-        X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in own])[:, used], free)
+        X = _pseudo_inverse(ca.vertcat(*[measured[c][0] for c in members])[:, used], free)
         begin = 0
-        for rows, rank in [measured[c] for c in own]:
+        for rows, rank in [measured[c] for c in members]:
             of_it = X[:, begin : begin + rows.shape[0]]
             worst = ca.fmin(worst, rank / ca.fmax(ca.trace(of_it.T @ N @ of_it), NOTHING))
             begin += rows.shape[0]
@@ -85,7 +87,7 @@ def _of_others(terms: Terms, at: Loops, tolerance: float) -> ca.SX:
 
 
 def _free(C: ca.SX, independent: ca.SX, tolerance: float) -> ca.SX:
-    """(s, s) the projector onto the independent rows that leave loops closed, whose rows are C (m, s)."""
+    """(s, s) projector onto the combinations of independent rows that keep loops closed.   C: (m, s) rows of the loops."""
     if not C.shape[0]:
         return ca.diag(independent)
     Q = orthogonalise(C, ca.SX(C.shape[0], 0), tolerance, groups=[[*range(C.shape[0])]]).Q
@@ -93,47 +95,51 @@ def _free(C: ca.SX, independent: ca.SX, tolerance: float) -> ca.SX:
 
 
 class Measure(NamedTuple):
-    """inverse: (m_c, m_c) S^-1 of the rows of a constraint, with a row of zeros for each that is rounding.   rank: of S."""
+    """Typical size of the rows of a constraint.
+
+    inverse: (m_c, m_c) S^-1, with a row of zeros for each row of the constraint that is rounding.   rank: of S.
+    """
 
     inverse: ca.SX
     rank: ca.SX
 
 
 def _measure(typical: ca.DM, lengths: ca.SX) -> Measure:
-    """For a constraint of this typical size, whose rows have these typical lengths (m_c, 1)."""
+    """The Measure of a constraint with the typical size S (m_c, k), whose rows have typical lengths (m_c, 1)."""
     S, scale = ca.SX(typical), ca.diag(1 / lengths)
     squared = ca.sum2((scale @ S) ** 2)
     size = squared / ca.fmax(ca.mmax(squared), NOTHING)
-    found = orthogonalise(scale @ S, scale, ROUNDING, size, groups=[[*range(lengths.numel())]])
-    return Measure(found.D, found.rank)
+    rows = orthogonalise(scale @ S, scale, ROUNDING, size, groups=[[*range(lengths.numel())]])
+    return Measure(rows.D, rows.rank)
 
 
 @remembered(64)
 def samples(m: Mechanism) -> tuple[ca.DM, ...]:
-    """Typical size (m_c, k) S of the rows of each ideal constraint, S S^T being the mean of Lam_c Lam_c^T over random
-    configurations, with the parameters at their defaults.
+    """Typical size S (m_c, k) of the rows of each ideal constraint, with parameters at their defaults.
+
+    S S^T is the mean of Lam_c Lam_c^T over random configurations.
     """
     T = shared(always_active(m))
     terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.M), ca.densify(T.A)])
     ends = np.cumsum(T.rows.counts)[:-1]
-    # Slides within the tree's own length, so that samples are independent of the frames of closures.
+    # Slides are within the length of the tree alone, so that samples do not depend on the frames of closures.
     long = float(m.value(machine_length(m, closed=False)).item()) or float(m.value(machine_length(m)).item()) or 1.0
     each, random = np.where(slides(m), long, 1.0), np.random.default_rng(20)
-    found = []
+    weighted = []
     for _ in range(SAMPLES):
         q, v = random_configuration(m, random, long), each * random.normal(size=m.nv)
         M, A = values(terms, q, v, 0, m.p_defaults)
         Lam = mass_weighted(A, M)
-        found.append(np.split((A if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
-    return tuple(_root([W[i] for W in found]) for i in range(len(T.rows.counts)))
+        weighted.append(np.split((A if Lam is None else Lam) / np.sqrt(SAMPLES), ends))
+    return tuple(_root([W[i] for W in weighted]) for i in range(len(T.rows.counts)))
 
 
 def _root(W: list[np.ndarray]) -> ca.DM:
-    """(m, k) S of few columns, S S^T being the sum of W W^T."""
+    """S (m, k) with few columns such that S S^T is the sum of W W^T."""
     return ca.DM(np.linalg.qr(np.hstack(W).T)[1].T)
 
 
 def _pseudo_inverse(C: ca.SX, free: ca.SX) -> ca.SX:
-    """(s, m) of C (m, s) after a projector (s, s)."""
+    """(s, m) pseudo-inverse of C free, for C (m, s) and a projector free (s, s)."""
     C = C @ free
     return free @ solve_symmetric(ca.densify(C.T @ C) + ca.SX.eye(free.shape[0]) - free, ca.densify(C.T))

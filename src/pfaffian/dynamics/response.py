@@ -1,8 +1,8 @@
-"""How accelerations and reactions answer small changes, with the factors of the dynamics themselves.
+"""Response of accelerations and reactions to small changes, computed with the factors of the dynamics.
 
-M v_dot - A^T lambda - Z^T mu = f + B u - c,   A v_dot = b,   A_s v_dot = b_s hold along any change, so that the answers solve
-the same equations, the changes of the residuals at constant v_dot, lambda and mu on their right-hand side. No derivative
-passes through a factorisation or a rank decision.
+M v_dot - A^T lambda - Z^T mu = f + B u - c,   A v_dot = b,   A_s v_dot = b_s hold along any change. The responses therefore
+solve these equations too, with the changes of the residuals at constant v_dot, lambda and mu as right-hand side. No
+factorisation or rank decision is differentiated.
 """
 
 from __future__ import annotations
@@ -22,16 +22,22 @@ from pfaffian.terms.terms import Terms
 
 
 class FixedMotion(NamedTuple):
-    """v_dot: (nv, 1).   multipliers: (m, 1) of ideal rows, of smallest norm where rows are redundant.
-    mu: (ms, 1) forces of servo constraints."""
+    """A motion whose numbers are constant while residuals are differentiated.
+
+    v_dot: (nv, 1).   multipliers: (m, 1) of ideal rows, of smallest norm where rows are redundant.
+    mu: (ms, 1) forces of servo constraints.
+    """
 
     v_dot: ca.SX
     multipliers: ca.SX
     mu: ca.SX
 
 
-class Answered(NamedTuple):
-    """For each right-hand side: v_dot (nv, k), multipliers (m, k), mu (ms, k), reaction (nv, k) A^T multipliers + Z^T mu."""
+class Solution(NamedTuple):
+    """Solution for k right-hand sides.
+
+    v_dot: (nv, k).   multipliers: (m, k).   mu: (ms, k).   reaction: (nv, k) A^T multipliers + Z^T mu.
+    """
 
     v_dot: ca.SX
     multipliers: ca.SX
@@ -40,12 +46,12 @@ class Answered(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """What answers are computed with.
+    """Factors of the dynamics from which responses are computed.
 
     metric: W of M = W W^T.   Lam: (m, nv) the ideal rows in mass-weighted coordinates.
-    right: (nv, m) the smallest y with Lam y = e_i in column i.
+    right: (nv, m) right inverse of Lam; column i is the smallest y with Lam y = e_i.
     directions, targets: (nv, ms), (ms, nv) servo directions and rows, in mass-weighted coordinates.
-    pushed: (nv, ms) what unit servo forces do within the ideal rows.
+    pushed: (nv, ms) accelerations due to unit servo forces that the ideal rows allow.
     decouple: (ms, ms) servo forces for unit accelerations of the servo rows.
     """
 
@@ -59,10 +65,11 @@ class Factors(NamedTuple):
 
 
 class Response(NamedTuple):
-    """The factors at some Terms.
+    """The factors of the dynamics at some Terms, and the solution of its equations with them.
 
-    rank: (1, 1) of ideal rows.   realisable: (1, 1) whether servo forces can do what their rows require.
-    shared: solves A^T lambda = reaction by lambda of smallest norm, where rows are redundant and somebody asks for lambda.
+    rank: (1, 1) of ideal rows.   realisable: (1, 1) whether servo forces can produce the accelerations that their rows require.
+    shared: factorisation that solves A^T lambda = reaction by the lambda of smallest norm; None if rows are not redundant, or
+        that lambda is not needed.
     """
 
     terms: Terms
@@ -71,10 +78,10 @@ class Response(NamedTuple):
     realisable: ca.SX
     shared: MinimumNorm | None
 
-    def solve(self, g: ca.SX, beta: ca.SX, beta_s: ca.SX) -> Answered:
-        """M a - A^T lambda - Z^T mu = g (nv, k),   A a = beta (m, k),   A_s a = beta_s (ms, k).
+    def solve(self, g: ca.SX, beta: ca.SX, beta_s: ca.SX) -> Solution:
+        """Solve M a - A^T lambda - Z^T mu = g (nv, k),   A a = beta (m, k),   A_s a = beta_s (ms, k).
 
-        With redundant rows beta of those that are kept counts, and lambda is zero on the others.
+        If rows are redundant, only beta of the rows in use counts, and lambda is zero on the others.
         """
         F, Lam, right, directions, targets, pushed, decouple = self.factors
         free = solve_W(F, g)
@@ -84,20 +91,20 @@ class Response(NamedTuple):
         multipliers = right.T @ correction
         correction = correction + directions @ mu
         reaction = ca.horzcat(*[multiply_W(F, correction[:, i]) for i in range(g.shape[1])])
-        return Answered(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
+        return Solution(solve_WT(F, free + correction), multipliers, mu, ca.SX(ca.reshape(reaction, *g.shape)))
 
     def motion(self) -> FixedMotion:
-        """The motion itself."""
+        """The motion at these Terms, as numbers to be treated as constant."""
         T = self.terms
-        found = self.solve(ca.densify(T.force), ca.densify(T.b), ca.densify(T.servo.b))
-        lam = found.multipliers
+        solution = self.solve(ca.densify(T.force), ca.densify(T.b), ca.densify(T.servo.b))
+        lam = solution.multipliers
         if self.shared is not None:
-            lam = self.shared.solve(found.reaction - T.servo.Z.T @ found.mu)
-        return FixedMotion(*[ca.densify(x) for x in (found.v_dot, lam, found.mu)])
+            lam = self.shared.solve(solution.reaction - T.servo.Z.T @ solution.mu)
+        return FixedMotion(*[ca.densify(x) for x in (solution.v_dot, lam, solution.mu)])
 
 
 def response(T: Terms, tolerance: float = RANK_TOLERANCE, *, least: bool = True) -> Response:
-    """The Response at T.   least: whether multipliers of redundant rows are those of smallest norm; else any that serve."""
+    """The Response at T.   least: whether multipliers of redundant rows have smallest norm; if False, any solution is used."""
     n, m, ms = T.mechanism.nv, T.A.shape[0], T.servo.A.shape[0]
     right, rank, realisable, shared, decouple = ca.SX(n, m), ca.SX(0), ca.SX(1), None, ca.SX(ms, ms)
     if m:
@@ -113,7 +120,7 @@ def response(T: Terms, tolerance: float = RANK_TOLERANCE, *, least: bool = True)
 
 
 class Residuals(NamedTuple):
-    """What vanishes on a motion, at symbols for v_dot, multipliers and mu.
+    """Residuals of the equations, which vanish on a motion, at symbols for v_dot, multipliers and mu.
 
     force: (nv, 1) M v_dot + c - f - B u - pushing.   rows: (m, 1) A v_dot - b.   servo: (ms, 1) A_s v_dot - b_s.
     pushing: (nv, 1) A^T lambda + Z^T mu.   motion: the symbols.
@@ -136,7 +143,7 @@ def residuals(T: Terms) -> Residuals:
 
 
 class Slopes(NamedTuple):
-    """Derivatives along k directions: v_dot, reaction (nv, k), multipliers (m, k), mu (ms, k)."""
+    """Derivatives of the motion along k directions: v_dot and reaction (nv, k), multipliers (m, k), mu (ms, k)."""
 
     v_dot: ca.SX
     multipliers: ca.SX
@@ -147,29 +154,32 @@ class Slopes(NamedTuple):
 def slopes(at: Response, motion: FixedMotion, along: Callable[[ca.SX], ca.SX]) -> Slopes:
     """Derivatives of the motion along any directions.
 
-    along: a column (n, 1) -> its derivatives (n, k) along them, v_dot, multipliers and mu constant.
+    motion: the motion at which to differentiate.
+    along: function column (n, 1) -> its derivatives (n, k) along the directions, with constant v_dot, multipliers and mu.
     """
     parts, symbols, values = _parts(at, motion)
-    return _answered(at, ca.substitute([along(x) for x in parts], symbols, values))
+    return _response_to(at, ca.substitute([along(x) for x in parts], symbols, values))
 
 
 def gradient(at: Response, motion: FixedMotion, cotangents: Slopes, by: ca.SX) -> ca.SX:
-    """(n, 1) the derivative by `by` (n, 1), symbols, of the sum of the motion's numbers times cotangents: one sweep back.
+    """Gradient (n, 1) of the motion's numbers times cotangents by the symbols `by` (n, 1), in one backward sweep.
 
-    cotangents: of v_dot (nv, 1), multipliers (m, 1), mu (ms, 1) and reaction (nv, 1); empty (0, 0) for none.
+    motion: the motion at which to differentiate.
+    cotangents: weights of v_dot (nv, 1), multipliers (m, 1), mu (ms, 1) and reaction (nv, 1); empty (0, 0) for none.
     """
     parts, symbols, values = _parts(at, motion)
     changes = [ca.SX.sym("d", x.numel()) for x in parts]
-    given = [(x, y) for x, y in zip(_answered(at, changes), cotangents, strict=True) if y.numel()]
-    answers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*given, strict=True))
-    back = ca.jtimes(answers, ca.vertcat(*changes), seeds, True)  # linear in the changes, so that none is left in it
+    weighted = [(x, y) for x, y in zip(_response_to(at, changes), cotangents, strict=True) if y.numel()]
+    numbers, seeds = (ca.vertcat(ca.SX(0, 1), *x) for x in zip(*weighted, strict=True))
+    back = ca.jtimes(numbers, ca.vertcat(*changes), seeds, True)  # contains no changes: numbers are linear in them
     return ca.substitute([ca.densify(ca.jtimes(ca.vertcat(*parts), by, back, True))], symbols, values)[0]
 
 
 def _parts(at: Response, motion: FixedMotion) -> tuple[list[ca.SX], list[ca.SX], list[ca.SX]]:
-    """What changes: the Residuals' columns, and with redundant rows A w, w such that A w are the multipliers.
+    """The columns to differentiate, the symbols in them that stay constant, and the values of these symbols.
 
-    Then the symbols in them that are held constant, and the values of these."""
+    The columns are the Residuals and, with redundant rows, A w for the w such that A w are the multipliers.
+    """
     T, r = at.terms, residuals(at.terms)
     parts, symbols, values = [r.force, r.rows, r.servo, r.pushing], [*r.motion], [*motion]
     if at.shared is not None:
@@ -178,17 +188,17 @@ def _parts(at: Response, motion: FixedMotion) -> tuple[list[ca.SX], list[ca.SX],
     return [ca.densify(x) for x in parts], symbols, values
 
 
-def _answered(at: Response, moved: list[ca.SX]) -> Slopes:
-    """The answer to changes (n, k) of the columns of `_parts`."""
-    T, answer = at.terms, at.solve(*[-x for x in moved[:3]])
-    lam = answer.multipliers
+def _response_to(at: Response, moved: list[ca.SX]) -> Slopes:
+    """The response to changes `moved` (n, k) of the columns of `_parts`."""
+    T, solution = at.terms, at.solve(*[-x for x in moved[:3]])
+    lam = solution.multipliers
     if at.shared is not None:
-        ideal = answer.reaction - T.servo.Z.T @ answer.mu
+        ideal = solution.reaction - T.servo.Z.T @ solution.mu
         lam = at.shared.solve(ideal - T.A.T @ moved[4]) + moved[4]
-    return Slopes(answer.v_dot, lam, answer.mu, answer.reaction + moved[3])
+    return Slopes(solution.v_dot, lam, solution.mu, solution.reaction + moved[3])
 
 
 def combination(T: Terms, lam: ca.SX) -> ca.SX:
-    """(nv, 1) the smallest w with A w = lambda, for multipliers of smallest norm, which are such a combination of columns."""
+    """(nv, 1) the smallest w with A w = lambda; multipliers of smallest norm are such a combination of the columns of A."""
     rows = orthogonalise(T.A, lam, RANK_TOLERANCE, T.row_size, groups=T.groups)
     return ca.densify(rows.Q.T @ rows.D)

@@ -1,1 +1,1 @@
-"""Quantities at one state or a batch of states, as arrays: compiled once per mechanism; and checks of what callers pass in."""
+"""Quantities at one state or a batch of states, compiled once per mechanism; and checks of the arrays that callers pass."""

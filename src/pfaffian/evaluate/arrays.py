@@ -1,4 +1,4 @@
-"""Checks of what a caller passes: states, inputs and parameters by array or by name, as (runs, n) arrays."""
+"""Checks of a caller's arguments: states, inputs and parameters, as arrays or by name, become (runs, n) arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from pfaffian.model.number import floats
 
 
 def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
-    """(runs, n) or (1, n) from None, (n,), (runs, n), or a dict of name -> number or (runs,).
+    """An argument as a (runs, n) array, (1, n) for one state, from None, (n,), (runs, n), or {name: number or (runs,)}.
 
+    default: (n,) values of omitted entries.   what: the argument's name in messages.
     Raises ModelError: a wrong shape, an unknown name (with the nearest known one), a number that is not finite.
     """
     if value is None:
@@ -34,16 +35,17 @@ def runs(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> np
 
 
 def by_label(value: Any, what: str, *, series: bool = False) -> Any:
-    """A pandas Series or DataFrame, or an xarray DataArray, as {name: values}, whatever their order; anything else unchanged.
+    """Convert a labelled pandas or xarray object to {name: values}, in any order of labels; leave anything else unchanged.
 
-    Raises ModelError: a whole Dataset; times where no series is expected. In a series time comes first.
+    series: whether the values may have a time axis, which then comes first.
+    Raises ModelError: a whole Dataset; a time axis where no series is expected.
     """
     if hasattr(value, "iloc"):
         labels = value.index if value.ndim == 1 else value.columns
         named = len(labels) and all(isinstance(n, str) for n in labels)
         return {n: np.asarray(value[n]) for n in labels} if named else value
     if isinstance(value, RunSettings):
-        raise ModelError(f"{what}: the settings of a file are no array: q, v, u, p = settings.arrays(m) takes them apart")
+        raise ModelError(f"{what}: the settings of a file are not an array; unpack them: q, v, u, p = settings.arrays(m)")
     if hasattr(value, "data_vars"):
         raise ModelError(f"{what}: one variable of the Dataset is needed, such as result['q'].isel(time=-1)")
     if not (hasattr(value, "dims") and hasattr(value, "coords")):
@@ -51,13 +53,13 @@ def by_label(value: Any, what: str, *, series: bool = False) -> Any:
     if "time" in value.dims and series:
         value = value.transpose("time", ...)
     elif "time" in value.dims:
-        raise ModelError(f"{what} still has its times; choose one, such as .isel(time=-1)")
+        raise ModelError(f"{what} still has a time axis; choose one instant, such as .isel(time=-1)")
     labelled = [d for d in value.dims if d in value.coords and value[d].dtype.kind in "UOT"]
     return {str(n): value.sel({labelled[-1]: n}).values for n in value[labelled[-1]].values} if labelled else value.values
 
 
 def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -np.inf) -> float:
-    """One finite real number above `above` and at least `least`; ModelError for anything else."""
+    """Return one finite real number above `above` and at least `least`; raise ModelError for anything else."""
     array = floats(value, what)
     if array.ndim:
         raise ModelError(f"{what} has shape {array.shape}: one number is needed")
@@ -68,34 +70,35 @@ def as_number(value: Any, what: str, *, above: float = -np.inf, least: float = -
 
 
 LARGEST = 2**53
-"""Largest count: beyond it a number of steps is no exact float."""
+"""Largest count: larger whole numbers, such as a number of steps, are not all exact as floats."""
 
 
 MOST_THREADS = 1024
-"""Threads that a caller may ask for."""
+"""Largest number of threads that a caller may request."""
 
 
 def as_whole(value: Any, what: str, most: int = LARGEST) -> int:
-    """A whole number from 1 to `most`; ModelError for anything else, True and 2.0 included."""
+    """Return the value as an int from 1 to `most`; raise ModelError for anything else, True and 2.0 included."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= most:
         return int(value)
     raise ModelError(f"{what} must be a whole number from 1 to {most}, got {brief(value)}")
 
 
 def one_of(value: Any, known: Sequence[str], what: str) -> None:
-    """Raise ModelError where the value is not among those known."""
+    """Raise ModelError if the value is not one of the known words."""
     if value not in known:
         raise ModelError(f"{what} {brief(value)} is unknown; one of {', '.join(known)}")
 
 
 def as_flag(value: Any, what: str) -> bool:
-    """True or False; ModelError for anything else, which Python would read as either."""
+    """Return True or False; raise ModelError for anything else, although Python would give it a truth value."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise ModelError(f"{what} must be True or False, got {brief(value)}")
 
 
 def _by_name(value: Mapping[str, Any], names: Sequence[str], default: np.ndarray, what: str) -> np.ndarray:
+    """(runs, n) array from {name: number or (runs,)}, with the default (n,) for names that are absent."""
     columns = {}
     for name, entry in value.items():
         if name not in names:
@@ -116,26 +119,29 @@ def unknown(name: Any, names: Sequence[str], what: str) -> ModelError:
 
 
 def by_name(values: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
-    """{name: its number, or its (runs,) numbers} of (..., n) values."""
+    """Label (..., n) values: {name: number or (runs,) numbers}."""
     return {name: values[..., i] if values.ndim > 1 else float(values[i]) for i, name in enumerate(names)}
 
 
 def one_or_many(values: np.ndarray, names: Sequence[str]) -> str:
-    """What a result says of its (n,) numbers, or of (runs, n): the first of them by name, or how many there are."""
+    """Text for the repr of a result: (n,) numbers as "name = value", of (runs, n) only the number of runs and the names."""
     if values.ndim > 1:
         return f"{len(values)} times {listed(names)}"
     return listed([f"{name} = {value:.4g}" for name, value in by_name(values, names).items()])
 
 
 def named(value: Any, names: Sequence[str], what: str = "names") -> np.ndarray:
-    """(n,) of bool: which of the names a caller's dict contains; none of an array, nor of labels that contain them all."""
+    """(n,) of bool: whether a caller's dict contains each name; all False for an array, or for labels of all entries."""
     labelled = by_label(value, what)
     chosen = isinstance(labelled, Mapping) and (labelled is value or len(labelled) < len(names))
     return np.array([chosen and n in labelled for n in names], dtype=bool)
 
 
 def without_lost(value: Any, names: Sequence[str], default: np.ndarray, what: str) -> tuple[Any, np.ndarray]:
-    """A batch with the default in place of rows of nothing but NaN, and which rows these are (runs,); (0,) for one state."""
+    """A batch with its all-NaN rows replaced by the default, and a mask (runs,) of these rows, or (0,) for one state.
+
+    Values that are not a batch of numbers of this size are returned unchanged, for `runs` to check.
+    """
     value = by_label(value, what)
     if isinstance(value, Mapping):
         value = {n: on_processor(x, f"{what}[{n!r}]") for n, x in value.items()}
@@ -155,7 +161,7 @@ def without_lost(value: Any, names: Sequence[str], default: np.ndarray, what: st
 
 
 def _is_table(value: Any) -> bool:
-    """Whether the value is a table of numbers; one with rows of several lengths is none."""
+    """Whether the value is a table of numbers with rows of equal length."""
     try:
         return np.ndim(value) == 2 and _numeric(value)
     except ValueError:
@@ -163,20 +169,21 @@ def _is_table(value: Any) -> bool:
 
 
 def _numeric(value: Any) -> bool:
+    """Whether every entry is a number."""
     return getattr(value, "dtype", np.asarray(value, dtype=object).dtype).kind in "fiu" or all(
         isinstance(x, (int, float)) for x in np.ravel(np.asarray(value, dtype=object))
     )
 
 
 def velocities(m: Mechanism, v: Any, what: str = "v") -> np.ndarray:
-    """(runs, nv) of velocities, or of other numbers in their order, as `runs` reads it; zero where not named."""
+    """(runs, nv) array of velocities, or of other numbers in their order, read by `runs`; omitted ones are zero."""
     return runs(v, m.v_names, np.zeros(m.nv), what)
 
 
 def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
-    """(runs, np) of parameters as `runs` reads it; defaults where not named.
+    """(runs, np) array of parameters, read by `runs`; omitted ones take their defaults.
 
-    Raises ModelError: as `runs`; inertias too far from their defaults, see `check_light`.
+    Raises ModelError: wrong names, shapes or numbers; inertias too far from their defaults (`check_light`).
     """
     p = runs(parameters, m.p_names, m.p_defaults, "parameters")
     check_light(m, p)
@@ -184,31 +191,33 @@ def parameter_values(m: Mechanism, parameters: Any) -> np.ndarray:
 
 
 def configurations(m: Mechanism, q: Any) -> np.ndarray:
-    """(runs, nq) of q as `runs` reads it, unnamed coordinates neutral, quaternions of unit length.
+    """(runs, nq) array of q, read by `runs`; omitted coordinates are neutral, quaternions get unit length.
 
-    Raises ModelError: as `runs`; a quaternion of zero length, or only a part of one named.
+    Raises ModelError: wrong names, shapes or numbers; a quaternion of zero length, or only some of its components named.
     """
     given = named(q, m.q_names, "q")
     for name, turn in m.quaternions.items():
         if given[turn].any() and not given[turn].all():
             parts = ", ".join(m.q_names[turn])
-            raise ModelError(f"q names a part of the quaternion of joint {name!r}: give all of {parts}, or none")
+            raise ModelError(f"q names only some components of the quaternion of joint {name!r}: give all of {parts}, or none")
     return guessed_configurations(m, q)
 
 
 def guessed_configurations(m: Mechanism, q: Any) -> np.ndarray:
-    """As `configurations`, of a q that only says where to begin: it may name a part of a quaternion, the rest of which is
-    neutral before it gets unit length."""
+    """(runs, nq) array of an initial guess q, which unlike in `configurations` may name only some components of a quaternion.
+
+    The other components are neutral before the quaternion gets unit length.
+    """
     array, given = runs(q, m.q_names, m.neutral(), "q"), named(q, m.q_names)
     fixed = np.zeros(m.nq, dtype=bool)
     for c in m.coordinates:
         at = m.q_slices[c.name]
-        fixed[at] = given[at] & (not given[at].all())  # if all are named they are a guess, like an array
+        fixed[at] = given[at] & (not given[at].all())  # all of them named are a guess, as in an array
     return check_configuration(m, array, fixed)
 
 
 def common_runs(counts: Mapping[str, int]) -> int:
-    """The number of runs that all agree on; 1 agrees with any."""
+    """The common number of runs; a count of 1 goes with any. Raises ModelError: other counts differ."""
     many = {what: n for what, n in counts.items() if n != 1}
     if len(set(many.values())) > 1:
         raise ModelError("the numbers of runs differ: " + ", ".join(f"{what} has {n}" for what, n in many.items()))
@@ -216,8 +225,8 @@ def common_runs(counts: Mapping[str, int]) -> int:
 
 
 def some_runs(counts: Mapping[str, int]) -> int:
-    """Like `common_runs`, and at least one."""
+    """The common number of runs (`common_runs`). Raises ModelError: counts differ, or there is no run."""
     count = common_runs(counts)
     if not count:
-        raise ModelError(f"no run in {' and '.join(what for what, n in counts.items() if not n)}: give one at least")
+        raise ModelError(f"no run in {' and '.join(what for what, n in counts.items() if not n)}: give at least one")
     return count

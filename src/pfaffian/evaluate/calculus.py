@@ -1,8 +1,8 @@
-"""Calculus on the configurations of a mechanism, as numbers: derivatives along the velocities, brackets, the connection of M.
+"""Numerical calculus on the configurations of a mechanism: derivatives along the velocities, brackets, the connection of M.
 
-q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is neutral, and at rest. parameters: {name: value} or an
-array, defaults if None. f, where it is an argument, is a function of Kinematics like that of holonomic; None is the potential
-energy of weight and springs [J]. `terms.connection` has the same as expressions, for laws and outputs.
+q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None means neutral for q and rest for v. parameters: {name:
+value} or an array, defaults if None. An argument f is a function of Kinematics, as `holonomic` takes one; None means the
+potential energy of weight and springs [J]. `terms.connection` gives these quantities as expressions, for laws and outputs.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def directional_derivative(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         f: function of Kinematics that returns (n,) numbers of q, v and t; the potential energy of weight and springs [J] if
             None.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., n, nv) [unit of f by that of v, per second; of the potential energy N, N m]; the axis of runs is there if several
+        (..., n, nv) [unit of f by that of v, per second; for the potential energy N, N m]; with an axis of runs if several
         were given.
     Raises ModelError: wrong names, shapes or numbers; f fails or returns no column of numbers.
 
@@ -67,7 +67,7 @@ def commutation_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = N
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         gamma (..., nv, nv, nv) with gamma[i, j, k] = gamma_ij^k [unit of v_k by those of v_i and v_j, per second]; the axis of
@@ -92,11 +92,11 @@ def connection_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = No
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         Gamma (..., nv, nv, nv) with Gamma[i, j, k] = Gamma_ijk [unit of the i-th generalised force, N or N m, by those of v_j
-        and v_k]; the axis of runs is there if several were given.
+        and v_k]; with an axis of runs if several were given.
     Raises ModelError: a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
@@ -113,19 +113,19 @@ def connection_coefficients(m: Mechanism, q: Any = None, *, parameters: Any = No
 def covariant_hessian(
     m: Mechanism, q: Any = None, *, f: Function | None = None, t: float = 0.0, parameters: Any = None
 ) -> np.ndarray:
-    """Covariant Hessian of a number f(q, t) in the metric of the mass matrix, d_j d_i f - Gamma^k_ij d_k f. [konz25 (2.16)]
+    """Covariant Hessian of a scalar f(q, t) in the metric of the mass matrix, d_j d_i f - Gamma^k_ij d_k f. [konz25 (2.16)]
 
-    Where every d_i f vanishes it is d_j d_i f whatever the metric: positive definite at a stable equilibrium of the potential
-    energy.
+    Where every d_i f vanishes, it is d_j d_i f and does not depend on the metric. At a stable equilibrium, the Hessian of the
+    potential energy is positive definite.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        f: function of Kinematics that returns one number of q and t; the potential energy of weight and springs [J] if None.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        f: function of Kinematics that returns one number, of q and t; the potential energy of weight and springs [J] if None.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., nv, nv), symmetric [of the potential energy N/m, N, N m]; the axis of runs is there if several were given.
+        (..., nv, nv), symmetric [for the potential energy N/m, N, N m]; with an axis of runs if several were given.
     Raises ModelError: f is more than one number, depends on v, or fails; a joint has a distribution; wrong names, shapes or
     numbers.
 
@@ -140,10 +140,10 @@ def covariant_hessian(
 
 
 class LinearisedAlong(NamedTuple):
-    """f = f_bar + F0 eps + F1 eps_dot + F2 eps_ddot + E u near a trajectory, q = q_bar + K(q_bar) eps.
+    """f = f_bar + F0 eps + F1 eps_dot + F2 eps_ddot + E du near a trajectory, with q = q_bar + K(q_bar) eps and u = u_bar + du.
 
     value: (..., n) f_bar.   F0, F1, F2: (..., n, nv) [unit of f by that of eps, eps_dot, eps_ddot].
-    B: (..., nv, nv) with v = v_bar + eps_dot + B eps.   E: (..., n, nu) by the inputs; zero for an f of the caller's.
+    B: (..., nv, nv) with v = v_bar + eps_dot + B eps.   E: (..., n, nu) derivative by the inputs; zero for a caller's f.
     """
 
     value: np.ndarray
@@ -167,23 +167,24 @@ def linearise_along(
 ) -> LinearisedAlong:
     """Linearise f(q, v, v_dot, t) about a trajectory, in deviations eps along the velocities. [konz25 (2.22)-(2.25)]
 
-    Unlike `linearise` it moves with the trajectory, so that F0, F1 and F2 are the coefficients of the equation of small
-    deviations from a motion, and give gains of a regulator along it: constant where the motion is symmetric, whatever the
-    coordinates.
+    Unlike in `linearise`, the deviations move with the trajectory. F0, F1 and F2 are therefore the coefficients of the equation
+    of small deviations from a motion, and give the gains of a regulator along it. Where the motion is symmetric they are
+    constant in any coordinates.
 
     Args:
-        m: the mechanism; constraints take no part.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, of the trajectory; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}, of the trajectory; what is left out is zero.
-        v_dot: accelerations of the trajectory, as v.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
-        f: f(k, v_dot) of a Kinematics k that returns numbers; if None the equations of motion M v_dot + c - f - B u [N, N m],
-            zero on a motion, so that F2 eps_ddot + F1 eps_dot + F0 eps = -E du near it, F2 being M and E = -B.
+        m: the mechanism; its constraints are ignored.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, of the trajectory; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}, of the trajectory; omitted velocities are zero.
+        v_dot: accelerations of the trajectory, in the forms of v; omitted ones are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; omitted inputs are zero.
+        f: function f(k, v_dot) of a Kinematics k that returns (n,) numbers. If None, the residual M v_dot + c - f - B u of the
+            equations of motion [N, N m]. It is zero on a motion, so that near it F2 eps_ddot + F1 eps_dot + F0 eps = -E du,
+            with F2 = M and E = -B.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         a named tuple: value (..., n) of f on the trajectory, F0, F1, F2 (..., n, nv) with f = value + F0 eps + F1 eps_dot +
-        F2 eps_ddot + E u, B (..., nv, nv) with v = v_bar + eps_dot + B eps, and E (..., n, nu), zero for an f of the caller's.
+        F2 eps_ddot + E du, B (..., nv, nv) with v = v_bar + eps_dot + B eps, and E (..., n, nu), zero for a caller's f.
     Raises ModelError: wrong names, shapes or numbers; f fails or returns no column of numbers; a joint has a distribution.
 
     Example:
@@ -212,7 +213,7 @@ def linearise_along(
 
 @remembered(64)
 def _along(m: Mechanism, f: TracedFunction | None) -> tuple[kernel.Kernel, tuple[tuple[int, int], ...]]:
-    """(q, v, v_dot, u, p, t) -> the parts of a LinearisedAlong."""
+    """The compiled function (q, v, v_dot, u, p, t) -> the fields of a LinearisedAlong, and their shapes."""
     T = symbols(replace(m, constraints=()))
     k, a = T.kinematics, ca.SX.sym("a", m.nv)
     inputs = [T.q, T.v, a, T.u, m.p_symbols, T.t]
@@ -227,17 +228,19 @@ def _along(m: Mechanism, f: TracedFunction | None) -> tuple[kernel.Kernel, tuple
 
 
 def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> TracedFunction:
-    """f(k, v_dot), identified by what it returns now."""
+    """f(k, v_dot) as a TracedFunction, identified by the expression that it returns now."""
     T, a = symbols(m), ca.SX.sym("a", m.nv)
     known = [T.q, T.v, a, T.t, m.p_symbols]
     return TracedFunction(f, graph(known, [in_symbols(column(ask_value(f, "f", T.kinematics, a), "f"), "f", known)]))
 
 
 def _value(T: Terms, f: Function | None) -> ca.SX:
+    """(n, 1) expression of f, or of the potential energy if f is None."""
     return ca.densify(T.V) if f is None else ask_column(f, "f", T.kinematics)
 
 
 def _hessian(T: Terms, f: Function | None) -> ca.SX:
+    """Covariant Hessian of f. Raises ModelError: f is not one number of q and t."""
     value = _value(T, f)
     if value.numel() != 1 or ca.depends_on(value, T.v):
         raise ModelError("f: a Hessian needs one number that depends on q and t alone")
@@ -250,17 +253,18 @@ _QUANTITIES: dict[str, Callable[[Terms, Function | None], ca.SX]] = {
     "connection": lambda T, _: ca.vertcat(*connection.connection_coefficients(T.kinematics, T.M)),
     "hessian": _hessian,
 }
-"""Quantity -> its expression in Terms and a function; tensors as their matrices below one another."""
+"""Quantity -> function of Terms and f that returns its expression; a tensor as its matrices stacked vertically."""
 
 
 def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, parameters: Any) -> np.ndarray:
-    """(..., rows, columns)."""
+    """Evaluate an entry of _QUANTITIES: (..., rows, columns)."""
     as_mechanism(m)
     if f is not None and not callable(f):
-        raise ModelError("f: a function of Kinematics is needed, as holonomic's is, or None for the potential energy")
+        raise ModelError("f: a function of Kinematics is needed, as for holonomic, or None for the potential energy")
     known = f and TracedFunction(f, of_function(f, "f", symbols(m).kinematics))
     return ask(m, Quantity(what, _QUANTITIES[what], (known,)), q, v, t=t, parameters=parameters)
 
 
 def _tensor(m: Mechanism, x: np.ndarray) -> np.ndarray:
+    """(..., nv, nv, nv) from matrices stacked vertically."""
     return x.reshape(*x.shape[:-2], m.nv, m.nv, m.nv)

@@ -39,7 +39,9 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 class Given(NamedTuple):
-    """What a caller passed for one state or many. arrays: (size, n) or (1, n) each.   size: number of runs.
+    """A caller's arguments for one state or many, as arrays.
+
+    arrays: (size, n) or (1, n) each.   size: number of runs.
     many: whether results have an axis of runs: some argument has rows, or there are several runs.
     """
 
@@ -49,18 +51,19 @@ class Given(NamedTuple):
 
     @property
     def spread(self) -> list[np.ndarray]:
-        """(size, n) of each."""
+        """Each array broadcast to (size, n)."""
         return [np.broadcast_to(x, (self.size, x.shape[1])) for x in self.arrays]
 
     def shaped(self, x: np.ndarray) -> np.ndarray:
-        """x (size, ...), without that axis if one state was given."""
+        """x (size, ...), without its first axis if one state was given."""
         return x if self.many else x[0]
 
 
 def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
-    """name=(the caller's argument, the same as a (runs, n) array) for each argument.
+    """Collect checked arguments: name=(the caller's argument, its (runs, n) array) for each.
 
-    Raises ModelError: numbers of runs differ; there are fewer than `least`, 0 or 1.
+    least: smallest number of runs, 0 or 1.
+    Raises ModelError: numbers of runs differ, or are below `least`.
     """
     counts = {name: len(array) for name, (_, array) in values.items()}
     count = some_runs(counts) if least else common_runs(counts)
@@ -71,18 +74,19 @@ def given(*, least: int = 0, **values: tuple[Any, np.ndarray]) -> Given:
 def matrices(
     f: Callable[..., Sequence[np.ndarray]], of: Given, shapes: Sequence[tuple[int, int]], *shared: np.ndarray
 ) -> list[np.ndarray]:
-    """(..., rows, columns) of each output of f, a vector of matrices in CasADi's column-major order.
+    """Call f at the given states and return its outputs as matrices (..., rows, columns).
 
+    f: returns each matrix as a vector in CasADi's column-major order.   shapes: (rows, columns) of each output.
     shared: (n,) further inputs of f, the same for all runs.
     """
-    found = f(*[a if len(a) == of.size else a[0] for a in of.arrays], *shared)
-    parts = (np.reshape(x, (of.size, b, a)).transpose(0, 2, 1) for x, (a, b) in zip(found, shapes, strict=True))
+    outputs = f(*[a if len(a) == of.size else a[0] for a in of.arrays], *shared)
+    parts = (np.reshape(x, (of.size, b, a)).transpose(0, 2, 1) for x, (a, b) in zip(outputs, shapes, strict=True))
     return [of.shaped(x) for x in parts]
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """f(q, v, u, t=0, parameters=None) -> {name: array}; made by `compile_terms`."""
+    """Compiled function f(q, v, u, t=0, parameters=None) -> {name: array}, as `compile_terms` returns it."""
 
     mechanism: Mechanism
     kernel: kernel.Kernel
@@ -95,19 +99,23 @@ class Compiled:
     def __call__(
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None
     ) -> dict[str, np.ndarray]:
-        """Evaluate at (n,) or (runs, n) arrays or {name: number}. Each result is (rows, columns) or (runs, rows, columns);
-        an axis of one column is dropped, and then an axis of one row, unless it was compiled with squeeze=False.
+        """Evaluate at (n,) or (runs, n) arrays or {name: number}.
+
+        Each result is (rows, columns) or (runs, rows, columns). Unless the function was compiled with squeeze=False, an axis of
+        one column is dropped, and then an axis of one row.
         """
-        found = self.matrices(q, v, u, t=t, parameters=parameters)
+        values = self.matrices(q, v, u, t=t, parameters=parameters)
         if not self.squeeze:
-            return found
-        return {name: _without_ones(x, *self.shapes[name]) for name, x in found.items()}
+            return values
+        return {name: _without_ones(x, *self.shapes[name]) for name, x in values.items()}
 
     def matrices(
         self, q: Any = None, v: Any = None, u: Any = None, *, t: float = 0.0, parameters: Any = None, threads: int = 1
     ) -> dict[str, np.ndarray]:
-        """The same with every axis kept: (..., rows, columns). A row of a batch that is all NaN in q, v or u, as after the
-        stop of a run, gives NaN. threads: that share the states of a batch.
+        """Evaluate without dropping an axis: {name: (..., rows, columns)}.
+
+        A row of a batch that is all NaN in q, v or u, as after the stop of a run, gives NaN.
+        threads: number of threads that share the states of a batch.
         """
         if parameters is None and (one := self._one_state(q, v, u, t)):
             values = zip(self.shapes.items(), self.kernel(*one), strict=True)
@@ -122,16 +130,18 @@ class Compiled:
             u=(u, runs(u, m.u_names, np.zeros(m.nu), "u")),
             parameters=(parameters, parameter_values(m, parameters)),
         )
-        found = matrices(partial(self.kernel, threads=threads), at, list(self.shapes.values()), time)
+        outputs = matrices(partial(self.kernel, threads=threads), at, list(self.shapes.values()), time)
         lost = [x for x in (lost_q, lost_v, lost_u) if x.any()]
         if lost:
             rows = np.any([np.broadcast_to(x, at.size) for x in lost], axis=0)
-            found = [np.where(rows[:, None, None], np.nan, x) for x in found]
-        return dict(zip(self.shapes, found, strict=True))
+            outputs = [np.where(rows[:, None, None], np.nan, x) for x in outputs]
+        return dict(zip(self.shapes, outputs, strict=True))
 
     def _one_state(self, q: Any, v: Any, u: Any, t: Any) -> tuple[np.ndarray, ...] | None:
-        """The inputs of the kernel for one state of arrays in which nothing has to be read, checked or normalised, found in a
-        microsecond; None: of all others. Sums of squares are finite only where all numbers are."""
+        """The kernel's inputs for one state given as arrays that need no conversion or normalisation; otherwise None.
+
+        This short way takes a microsecond. A sum of squares is finite only if all numbers are.
+        """
         rest = _rest(self.mechanism)
         if rest is None or type(t) is not float or not isfinite(t):
             return None
@@ -147,7 +157,7 @@ class Compiled:
 
 
 def _rest(m: Mechanism) -> tuple[np.ndarray, ...] | None:
-    """Neutral q, v and u of zero and the defaults of parameters; None where configurations have to be normalised."""
+    """Neutral q, zero v and u, and the defaults of the parameters; None if configurations have to be normalised."""
     notes = vars(m)
     if "_rest" not in notes:
         plain = not (m.quaternions or m.coordinates)
@@ -156,6 +166,7 @@ def _rest(m: Mechanism) -> tuple[np.ndarray, ...] | None:
 
 
 def _without_ones(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """x (..., rows, columns) without an axis of one column, and then without an axis of one row."""
     if columns > 1:
         return x
     return x[..., 0, 0] if rows == 1 else x[..., 0]
@@ -176,15 +187,15 @@ def compile_terms(
         m: the mechanism.
         quantities: {name: function of Terms that returns a matrix}, e.g. {"M": lambda T: T.M,
             "tip": lambda T: T.kinematics.position("tool")}.
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
-        lanes: runs evaluated at once, 8 for batches, 1 for single states.
-        strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
-        squeeze: drop the axis of one column from a result, and then that of one row; False: every result is (rows, columns), of
-            any machine. True by default.
+        backend: "auto" interprets at once and compiles in the background where that pays; "c" compiles first; "interpreter" and
+            "numpy" only interpret, in C or with NumPy. The bits are the same.
+        lanes: number of runs evaluated at once: 8 suits batches, 1 single states. 8 by default.
+        strict: True gives the same bits on every machine and backend; False allows fused multiply-add. True by default.
+        squeeze: True drops an axis of one column from a result, and then an axis of one row. False gives every result as
+            (rows, columns), whatever the mechanism. True by default.
     Returns:
-        f(q, v, u, t=0, parameters=None) -> {name: array}: arrays (n,) or (runs, n) or {name: number} in; (rows, columns) or
-        (runs, rows, columns) out. A row of a batch that is all NaN, as after the stop of a run, gives NaN.
+        a function f(q, v, u, t=0, parameters=None) -> {name: array}. It takes (n,) or (runs, n) arrays or {name: number}, and
+        gives (rows, columns) or (runs, rows, columns). A row of a batch that is all NaN, as after the stop of a run, gives NaN.
     Raises ModelError: a function fails, returns no matrix, or uses symbols that are not the mechanism's.
 
     Example:
@@ -204,26 +215,27 @@ def compile_terms(
         T = symbols(m)
         values = {name: _quantity(f, name, T) for name, f in quantities.items()}
         shapes = {name: x.shape for name, x in values.items()}
-        made = kernel.compile(lambda: function_of(T, values), backend=backend, lanes=lanes, strict=strict)
-    return Compiled(m, made, shapes, squeezed)
+        compiled = kernel.compile(lambda: function_of(T, values), backend=backend, lanes=lanes, strict=strict)
+    return Compiled(m, compiled, shapes, squeezed)
 
 
 def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
+    """The matrix that a caller's function f(T) returns, checked; errors name it."""
     what = f"quantity {name!r}"
     return in_symbols(matrix(ask_value(f, what, T), what), what, (T.q, T.v, T.u, T.t, T.mechanism.p_symbols))
 
 
 def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
-    """(q, v, u, p, t) -> each value as a column."""
+    """CasADi function (q, v, u, p, t) -> each value as a column."""
     inputs = [T.q, T.v, T.u, T.mechanism.p_symbols, T.t]
     return ca.Function("quantities", inputs, [ca.vec(ca.densify(x)) for x in values.values()])
 
 
 class Quantity(NamedTuple):
-    """A quantity of a mechanism at a state: f(Terms, *arguments), a matrix.
+    """A quantity of a mechanism at a state: the matrix f(Terms, *arguments).
 
-    name: the key under which its kernel is stored along with the arguments.   shape: if known without tracing.
-    constrained: whether the mechanism's constraints take part.
+    name: with the arguments, the key under which its kernel is stored.   shape: (rows, columns), if known without tracing.
+    constrained: whether the quantity depends on the mechanism's constraints.
     """
 
     name: str
@@ -232,19 +244,23 @@ class Quantity(NamedTuple):
     shape: tuple[int, int] | None = None
     constrained: bool = False
 
-    def seen_by(self, m: Mechanism) -> Mechanism:
-        """The mechanism without the constraints that take no part."""
+    def relevant_part(self, m: Mechanism) -> Mechanism:
+        """The mechanism, without its constraints if the quantity does not depend on them."""
         return m if self.constrained else replace(m, constraints=())
 
 
 def ask(m: Mechanism, what: Quantity, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
-    """(..., rows, columns) of a quantity at one state or many, compiled once; q, v, t, parameters as in `Compiled`."""
+    """Evaluate a quantity at one state or many: (..., rows, columns). It is compiled once per mechanism.
+
+    q, v, t and parameters have the forms that `Compiled` takes.
+    """
     return _kernel_of(as_mechanism(m), what).matrices(q, v, t=t, parameters=parameters)[what.name]
 
 
 @remembered(256)
 def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
-    of = what.seen_by(m)
+    """The compiled quantity of a mechanism; its function is traced only if the cache has no kernel of this key."""
+    of = what.relevant_part(m)
 
     @cache
     def traced() -> tuple[ca.Function, tuple[int, int]]:
@@ -254,12 +270,12 @@ def _kernel_of(m: Mechanism, what: Quantity) -> Compiled:
 
     names = tuple(x.digest if isinstance(x, TracedFunction) else x for x in what.arguments)
     with progress_line(m.name, False):
-        found = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
-    return Compiled(m, found, {what.name: what.shape or traced()[1]})
+        compiled = kernel.compile(lambda: traced()[0], key=f"{what.name} {names!r} {digest(of)}")
+    return Compiled(m, compiled, {what.name: what.shape or traced()[1]})
 
 
 class Dynamics(NamedTuple):
-    """v_dot (..., nv), reaction (..., nv) [N, N m], rank (...) of the constraint rows."""
+    """Result of `forward_dynamics`: v_dot (..., nv), reaction (..., nv) [N, N m] and rank (...) of the constraint rows."""
 
     v_dot: np.ndarray
     reaction: np.ndarray
@@ -268,14 +284,16 @@ class Dynamics(NamedTuple):
 
 @remembered(64)
 def _forward(m: Mechanism, name: str) -> Compiled:
+    """The compiled motion of a mechanism by the formulation of that name."""
+
     def build() -> ca.Function:
         T = symbols(m)
         return function_of(T, formulation(name, T)(T)._asdict())
 
     key = f"forward dynamics {name} {digest(m)}"
     with progress_line(m.name, False):
-        made = kernel.compile(build, key=key)
-    return Compiled(m, made, {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
+        compiled = kernel.compile(build, key=key)
+    return Compiled(m, compiled, {"v_dot": (m.nv, 1), "reaction": (m.nv, 1), "rank": (1, 1)})
 
 
 def forward_dynamics(
@@ -285,16 +303,16 @@ def forward_dynamics(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out. The state is used as it is:
-            put it onto the constraints first.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral. The state is used as
+            given: put it onto the constraints first.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; omitted inputs are zero.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         formulation: a name from FORMULATIONS, or auto.
     Returns:
         a named tuple: v_dot (..., nv), reaction (..., nv) [N, N m] and rank (...) of the constraint rows.
-    Raises ModelError: wrong names, shapes or numbers; a formulation that cannot serve this mechanism, and why.
+    Raises ModelError: wrong names, shapes or numbers; the formulation does not apply to this mechanism (with the reason).
 
     Example:
         >>> import numpy as np

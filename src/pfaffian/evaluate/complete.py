@@ -1,4 +1,4 @@
-"""Accelerations from some of their components: what the constraints make of the rest."""
+"""Complete accelerations from some of their components: the constraints determine the others."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.terms.terms import Terms
 
 BROKEN = 1e-6
-"""Part of its terms by which given accelerations may break a row."""
+"""Largest residual of a row at given accelerations, relative to the size of the row's terms."""
 
 
 def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
-    """The acceleration v_dot of which some components are given and the others follow from A v_dot = b.
+    """Complete an acceleration v_dot: some components are given, and the others follow from A v_dot = b.
 
     Args:
         m: the mechanism.
-        q, v: a state on the constraints, (n,), (runs, n) or {name: number}; neutral and zero where left out.
-        a: {velocity: number or (runs,)} the components that are given [m/s^2, rad/s^2].
+        q, v: a state on the constraints, (n,), (runs, n) or {name: number}; omitted entries are neutral and zero.
+        a: {velocity: number or (runs,)} with the given components [m/s^2, rad/s^2].
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or an array in the mechanism's order; defaults where left out.
-    Returns: (..., nv) v_dot, for `inverse_dynamics` and whatever else takes one.
+    Returns: (..., nv) v_dot, for instance for `inverse_dynamics`.
     Raises ModelError: no names, unknown names, a state off the constraints.
-    Raises RunError: the given components break the constraints, or leave motions free, which are named.
+    Raises RunError: the given components violate the constraints, or leave motions undetermined (with their names).
 
     Example:
         A particle on a circle of 1 m, at its lowest point, moves at 2 m/s:
@@ -45,7 +45,7 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     check_given(a, m.v_names, "a")
     known, given_a = named(a, m.v_names), velocities(m, a, "a")
     if not known.any():
-        raise ModelError(f"a: {{velocity: number}} is needed, of some of {listed(m.v_names)}")
+        raise ModelError(f"a: {{velocity: number}} is needed, for some of {listed(m.v_names)}")
     at = given(
         least=1,
         q=(q, configurations(m, q)),
@@ -55,18 +55,19 @@ def complete_acceleration(m: Mechanism, q: Any, v: Any, a: Any, *, t: float = 0.
     )
     qs, vs, accelerations, p = at.spread
     f = compile_terms(m, {"A": lambda T: T.A, "b": lambda T: T.b, "M": lambda T: T.M, "off": _off}, squeeze=False)
-    found = f.matrices(qs, vs, t=as_number(t, "t"), parameters=p)
-    check_on_constraints(m, found["off"])
-    done = [_completed(m, *row, known) for row in zip(found["A"], found["b"][:, :, 0], found["M"], accelerations, strict=True)]
+    terms = f.matrices(qs, vs, t=as_number(t, "t"), parameters=p)
+    check_on_constraints(m, terms["off"])
+    done = [_completed(m, *row, known) for row in zip(terms["A"], terms["b"][:, :, 0], terms["M"], accelerations, strict=True)]
     return at.shaped(np.array(done))
 
 
 def _off(T: Terms) -> Any:
+    """Residuals of the state, as an expression."""
     return off_constraints(T)
 
 
 def _completed(m: Mechanism, A: np.ndarray, b: np.ndarray, M: np.ndarray, a: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """(nv,) one of them, its unknown components in the metric of M."""
+    """(nv,) the completed acceleration of one state. Directions are compared in the metric of the diagonal of M."""
     unit = 1 / np.sqrt(np.diag(M))
     rest, missing = A[:, ~known] * unit[~known], b - A[:, known] @ a[known]
     _, sizes, V = np.linalg.svd(rest, full_matrices=True)
@@ -74,13 +75,13 @@ def _completed(m: Mechanism, A: np.ndarray, b: np.ndarray, M: np.ndarray, a: np.
     if rank < rest.shape[1]:
         names = np.array(m.v_names)[~known]
         loose = [str(n) for n, part in zip(names, np.abs(V[rank:]).max(axis=0), strict=True) if part > 1e-6]
-        raise RunError(f"a: {rest.shape[1] - rank} motion(s) stay free, of {listed(loose)}; give so many more of them")
+        raise RunError(f"a: {rest.shape[1] - rank} motion(s) stay free, of {listed(loose)}; give as many more of them")
     a = a.copy()
     a[~known] = unit[~known] * np.linalg.lstsq(rest, missing, rcond=None)[0]
     size = np.sqrt((A**2) @ a**2 + b**2) + 1e-300
     worst = int(np.argmax(np.abs(A @ a - b) / size)) if len(A) else 0
     if len(A) and abs(A[worst] @ a - b[worst]) > BROKEN * max(size[worst], 1e-9):
         raise RunError(
-            f"a: the given components break the constraints, row {worst} by {A[worst] @ a - b[worst]:.3g}; give fewer"
+            f"a: the given components violate the constraints, row {worst} by {A[worst] @ a - b[worst]:.3g}; give fewer"
         )
     return a

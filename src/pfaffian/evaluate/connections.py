@@ -1,9 +1,10 @@
-"""The parts of a reduction as numbers: momentum map, locked inertia, connections and their curvature, inertia of the shape.
+"""The quantities of a reduction: momentum map, locked inertia, connections and their curvature, inertia of the shape.
 
-They belong to the first joint: tau are its velocities in the body, s all other velocities, those of the shape. Where several
-joints carry the machine together, tau are speeds along the motions that these share, in the world. In a closed
-chain what depends on s is that of the s that the closures permit.
-q and v are (n,) or (runs, n) arrays or {name: number}; None is neutral, and at rest. parameters: {name: value} or an array.
+They belong to the first joint: tau are its body velocities, s all other velocities, which move the shape. Where several joints
+carry the machine together, tau are the speeds along the motions that these joints share, in the world frame. In a closed chain,
+quantities that depend on s use only the s that the closures permit.
+q and v are (n,) or (runs, n) arrays or {name: number}; None means neutral for q and rest for v. parameters: {name: value} or an
+array.
 """
 
 from __future__ import annotations
@@ -47,22 +48,22 @@ from pfaffian.terms.terms import Terms
 
 
 def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Spatial momentum that belongs to the first joint, about the frame that this joint stands in. [chhabra14 (3.3.35)]
+    """Spatial momentum of the machine along the first joint, in that joint's frame on its parent. [chhabra14 (3.3.35)]
 
-    J = Ad_g^-T (K11 tau + K1s s), tau being the velocities of the first joint in the body, s all others and K the mass matrix.
-    It is conserved if the group of the joint consists of symmetries. Constraints take no part. Where a machine stands on the
-    world by several joints it is the momentum of all bodies along the motions that these share, in the order of
-    `CommonMotion` and of `pf.reduce`: translations, then turns about the origin of the world, along its axes where they span
-    them.
+    J = Ad_g^-T (K11 tau + K1s s), where tau are the body velocities of the first joint, s all other velocities and K the mass
+    matrix. It is conserved if the group of the joint consists of symmetries. Constraints are ignored. Where several joints
+    connect the machine to the world, it is the momentum of all bodies along the motions that these joints share, in the order
+    of `CommonMotion` and of `pf.reduce`: translations, then turns about the origin of the world, along the world's axes if
+    these span them.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        J (..., k) [N s, N m s], one for each velocity of the first joint; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; wrong names, shapes or numbers.
+        J (..., k) [N s, N m s], one for each velocity of the first joint; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -77,19 +78,20 @@ def momentum_map(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any 
 
 
 def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Inertia of all that moves with every joint but the first locked, in the frame that the first one stands in. [chhabra14
+    """Inertia of the machine with every joint but the first locked, in the first joint's frame on its parent. [chhabra14
     (3.3.36)]
 
-    I_q = Ad_g^-T K11 Ad_g^-1, K11 being the first joint's block of the mass matrix. Constraints take no part. Where a machine
-    stands on the world by several joints, all is locked, and moves by the motions that these share, as in `momentum_map`.
+    I_q = Ad_g^-T K11 Ad_g^-1, where K11 is the first joint's block of the mass matrix. Constraints are ignored. Where several
+    joints connect the machine to the world, the whole machine is locked and moves by the motions that these joints share, as in
+    `momentum_map`.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        I_q (..., k, k) [kg, kg m, kg m^2], k velocities of the first joint; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; wrong names, shapes or numbers.
+        I_q (..., k, k) [kg, kg m, kg m^2], k velocities of the first joint; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -104,22 +106,22 @@ def locked_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
 
 
 def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """The connection A of the mass matrix: without momentum the first joint moves by tau = -A s. [chhabra14 (3.3.37)]
+    """The connection A of the mass matrix: at zero momentum the first joint moves by tau = -A s. [chhabra14 (3.3.37)]
 
-    A = K11^-1 K1s, tau being the velocities of the first joint in the body, s all others and K the mass matrix. Closures
-    between bodies take part: it is A P then, P s being the s that they permit which is nearest in the metric of M.
-    Constraints on velocities take no part. Where a machine stands on the world by several joints, tau are speeds along the
-    motions that these share, in the world and as in `momentum_map`, and s the velocities that other joints have besides, as in
-    the state of `pf.reduce`.
+    A = K11^-1 K1s, where tau are the body velocities of the first joint, s all other velocities and K the mass matrix. Closures
+    between bodies are respected: with them the result is A P, where P s is the permitted velocity nearest to s in the metric of
+    M. Constraints on velocities are ignored. Where several joints connect the machine to the world, tau are the speeds along
+    the motions that these joints share, in the world frame as in `momentum_map`, and s are the remaining velocities, as in the
+    state of `pf.reduce`.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        A (..., k, n) [unit of tau by that of s]; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; a closure that ties the machine to the world, or holds for a while; wrong
-    names, shapes or numbers.
+        A (..., k, n) [unit of tau by that of s]; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; a closure ties the machine to the world, or is active only at
+    times; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -134,20 +136,20 @@ def mechanical_connection(m: Mechanism, q: Any = None, *, parameters: Any = None
 
 
 def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Inertia M^ that the other joints feel when the first one moves freely. [chhabra14 (3.3.42)]
+    """Effective inertia M^ of the other joints when the first one moves freely. [chhabra14 (3.3.42)]
 
-    M^ = Kss - K1s^T A with A = K11^-1 K1s, so that kinetic energy is s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2, mu_b being the
-    momentum of the first joint in the body, s all other velocities and K the mass matrix. With closures between bodies it is
-    P^T M^ P, as in `mechanical_connection`. Constraints on velocities take no part.
+    M^ = Kss - K1s^T A with A = K11^-1 K1s, so that the kinetic energy is s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2. mu_b is the
+    first joint's momentum in body axes, s are all other velocities and K is the mass matrix. With closures between bodies the
+    result is P^T M^ P, as in `mechanical_connection`. Constraints on velocities are ignored.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        M^ (..., n, n) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; a closure that ties the machine to the world, or holds for a while; wrong
-    names, shapes or numbers.
+        M^ (..., n, n) [kg, kg m, kg m^2]; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; a closure ties the machine to the world, or is active only at
+    times; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -164,20 +166,21 @@ def shape_inertia(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.
 def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
     """Curvature B of the mechanical connection A of the first joint. [chhabra14 (3.3.43)]
 
-    B_ij = d_i A_j - d_j A_i - gamma_ij^l A_l - [A_i, A_j]. When the shape goes round a small rectangle of i and j without
-    momentum, the first joint moves by -B_ij times its area. With closures between bodies both directions are put onto them, as
-    in `mechanical_connection`: the curvature of the closed chain. Constraints on velocities take no part. Where several joints
-    carry the machine together, it is that of their connection, tau in the world.
+    B_ij = d_i A_j - d_j A_i - gamma_ij^l A_l - [A_i, A_j]. When the shape goes round a small rectangle in directions i and j at
+    zero momentum, the first joint moves by -B_ij times the area. With closures between bodies, both directions are projected
+    onto them as in `mechanical_connection`, which gives the curvature of the closed chain. Constraints on velocities are
+    ignored. Where several joints carry the machine together, it is the curvature of their connection, with tau in the world
+    frame.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        B (..., n, n, k) with B[i, j] = B_ij [unit of tau by those of s_i and s_j, per second], tau being the k velocities of
-        the first joint and s the n others; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; a closure that ties the machine to the world, or holds for a while; a
-    joint has a distribution; wrong names, shapes or numbers.
+        B (..., n, n, k) with B[i, j] = B_ij [unit of tau by those of s_i and s_j, per second], for the k velocities tau of the
+        first joint and the n others s; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; a closure ties the machine to the world, or is active only at
+    times; a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -195,18 +198,18 @@ def connection_curvature(m: Mechanism, q: Any = None, *, parameters: Any = None)
 def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
     """Locked inertia along the motions of the first joint that leave a spatial momentum unchanged. [chhabra14 theorem 3.2.7]
 
-    I^mu = i^T I_q i, I_q being the locked inertia; the columns of i span the isotropy algebra of mu, as
-    `maths.subgroups.isotropy(S, mu)` returns them for the basis S of the joint's group, or of the motions that
-    several joints share. Constraints take no part.
+    I^mu = i^T I_q i with the locked inertia I_q. The columns of i span the isotropy algebra of mu, as returned by
+    `maths.subgroups.isotropy(S, mu)` for the basis S of the joint's group, or of the motions that several joints share.
+    Constraints are ignored.
 
     Args:
         m: the mechanism.
         momentum: (k,) spatial momentum mu of the first joint [N s, N m s].
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        I^mu (..., d, d) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; a momentum of another size; wrong names, shapes or numbers.
+        I^mu (..., d, d) [kg, kg m, kg m^2]; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; a momentum of another size; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -219,21 +222,21 @@ def isotropy_inertia(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
 
 
 def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """The connection A^mu of the isotropy group of a spatial momentum: the part of v along that group. [chhabra14 theorem
+    """The connection A^mu of the isotropy group of a spatial momentum: the component of v along that group. [chhabra14 theorem
     3.2.7]
 
-    A^mu = (I^mu)^-1 i^T I A_q, the columns of i being the motions of the first joint that leave mu unchanged: a principal
-    connection of that group, 1 for velocities along it and 0 for those orthogonal to it in the metric. The two-form Xi_mu does
-    not need it, for <mu, [Lie(G_mu), .]> = 0. Constraints take no part.
+    A^mu = (I^mu)^-1 i^T I A_q, where the columns of i are the motions of the first joint that leave mu unchanged. It is a
+    principal connection of that group: 1 for velocities along the group and 0 for those orthogonal to it in the metric of M.
+    The two-form Xi_mu does not need it, since <mu, [Lie(G_mu), .]> = 0. Constraints are ignored.
 
     Args:
         m: the mechanism.
         momentum: (k,) spatial momentum mu of the first joint [N s, N m s].
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        A^mu (..., d, nv) [unit of i's columns by that of v]; the axis of runs is there if several were given.
-    Raises ModelError: nothing that carries all; a momentum of another size; wrong names, shapes or numbers.
+        A^mu (..., d, nv) [unit of i's columns by that of v]; with an axis of runs if several were given.
+    Raises ModelError: no joints carry the whole machine; a momentum of another size; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -246,22 +249,22 @@ def isotropy_connection(m: Mechanism, momentum: Any, q: Any = None, *, parameter
 
 
 def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Two-form Xi_mu of the space that is left after reduction by one spatial momentum. [chhabra14 (3.3.43)]
+    """Two-form Xi_mu of the reduced space that belongs to one spatial momentum. [chhabra14 (3.3.43)]
 
-    Its arguments are the coordinates of the momentum's orbit, those in the state of `pf.reduce(m, momentum=mu)`, and the
-    velocities of all other joints, put onto closures between bodies as in `mechanical_connection`. Constraints on velocities
-    take no part.
+    Its arguments are the coordinates of the momentum's orbit, as in the state of `pf.reduce(m, momentum=mu)`, and the
+    velocities of all other joints, projected onto closures between bodies as in `mechanical_connection`. Constraints on
+    velocities are ignored.
 
     Args:
         m: the mechanism.
         momentum: (k,) spatial momentum mu of the first joint [N s, N m s].
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral. The first joint's entries
-            give the place on the orbit.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral. The first joint's
+            entries give the point on the orbit.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        Xi_mu (..., d + n, d + n) [N m s by the units of the two coordinates]; the axis of runs is there if several were given.
-    Raises ModelError: no first joint that is a group and carries all; a momentum of another size; a closure that ties the
-    machine to the world, or holds for a while; a joint has a distribution; wrong names, shapes or numbers.
+        Xi_mu (..., d + n, d + n) [N m s by the units of the two coordinates]; with an axis of runs if several were given.
+    Raises ModelError: no single first joint with a group of motions carries the machine; a momentum of another size; a closure
+    that ties the machine to the world, or is active only at times; a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -279,6 +282,7 @@ def reduced_two_form(m: Mechanism, momentum: Any, q: Any = None, *, parameters: 
 
 
 def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
+    """Xi_mu (d + n, d + n) of the closed chain, at the point of the orbit to which q moves mu."""
     j = T.mechanism.joint(joint)
     group = group_of(j)
     assert group is not None
@@ -290,6 +294,7 @@ def _two_form(T: Terms, joint: str, *mu: float) -> ca.SX:
 
 
 def _momentum(m: Mechanism, momentum: Any) -> tuple[float, ...]:
+    """A caller's momentum as k numbers. Raises ModelError: another size."""
     m = replace(as_mechanism(m), constraints=())
     name, common = carrying(m), carried_together(m)
     mu, k = floats(momentum, f"momentum of joint {name!r}"), common.basis.shape[1] if common else first_joint(m).nv
@@ -299,7 +304,7 @@ def _momentum(m: Mechanism, momentum: Any) -> tuple[float, ...]:
 
 
 def _along_isotropy(T: Terms, joint: str, mu: tuple[float, ...]) -> ca.SX:
-    """(nv, d) velocities of the motions that leave mu unchanged."""
+    """(nv, d) velocities v of the motions of the first joint, or of several together, that leave mu unchanged."""
     if common := carried_together(T.mechanism):
         return common.fields(T.kinematics) @ ca.SX(ca.DM(isotropy(common.basis, np.array(mu))))
     j = T.mechanism.joint(joint)
@@ -313,29 +318,31 @@ def _along_isotropy(T: Terms, joint: str, mu: tuple[float, ...]) -> ca.SX:
 
 
 def _isotropy_inertia(T: Terms, joint: str, *mu: float) -> ca.SX:
+    """I^mu (d, d)."""
     along = _along_isotropy(T, joint, mu)
     return along.T @ T.M @ along
 
 
 def _isotropy_connection(T: Terms, joint: str, *mu: float) -> ca.SX:
+    """A^mu (d, nv)."""
     along = _along_isotropy(T, joint, mu)
-    felt = along.T @ ca.densify(T.M)
-    return solve_definite(felt @ along, felt)
+    momentum = along.T @ ca.densify(T.M)
+    return solve_definite(momentum @ along, momentum)
 
 
 def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
-    """The connection A^ of constraints on velocities: they fix v_G = -A^ y of a group by all other velocities y. [chhabra14
-    (4.3.25)]
+    """The connection A^ of constraints on velocities: they determine a group's velocities v_G = -A^ y from all others, y.
+    [chhabra14 (4.3.25)]
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         by: names of the joints of the group; found if None, as by `pf.reduce`.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        A^ (..., g, n) [unit of v_G by that of y]; the axis of runs is there if several were given.
-    Raises ModelError: nothing constrains velocities; no group of joints is fixed by them, or a symmetry is missing, and what
-    breaks it; wrong names, shapes or numbers.
+        A^ (..., g, n) [unit of v_G by that of y]; with an axis of runs if several were given.
+    Raises ModelError: no constraint on velocities; the constraints determine no group of joints, or a symmetry is missing (with
+    its cause); wrong names, shapes or numbers.
 
     Example:
         >>> import pfaffian as pf
@@ -346,25 +353,27 @@ def constraint_connection(m: Mechanism, q: Any = None, *, by: Any = None, parame
         >>> pf.reduction.constraint_connection(m)  # the radius of the wheel
         array([[-0.1]])
     """
-    return of_first_joint(m, Quantity("constraint connection", _fixing, _fixed(m, by), constrained=True), q, None, parameters)
+    return of_first_joint(
+        m, Quantity("constraint connection", _velocity_connection, _joints(m, by), constrained=True), q, None, parameters
+    )
 
 
 def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, parameters: Any = None) -> np.ndarray:
     """Curvature B^ of the connection A^ of constraints on velocities, v_G = -A^ y. [chhabra14 (4.2.14), (4.3.27)]
 
-    B^_ij = d_i A^_j - d_j A^_i - gamma_ij^l A^_l - [A^_i, A^_j]. The two-form of the reduced machine is Xi^_ij = <P, B^_ij>, P
-    being the momenta of the group, and p_i_dot = -d_i H + ... - Xi^_ji y^j.
+    B^_ij = d_i A^_j - d_j A^_i - gamma_ij^l A^_l - [A^_i, A^_j]. The two-form of the reduced machine is Xi^_ij = <P, B^_ij>
+    with the momenta P of the group, and p_i_dot = -d_i H + ... - Xi^_ji y^j.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         by: names of the joints of the group; found if None, as by `pf.reduce`.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        B^ (..., n, n, g) with B^[i, j] = B^_ij [unit of v_G by those of y_i and y_j, per second]; the axis of runs is there if
+        B^ (..., n, n, g) with B^[i, j] = B^_ij [unit of v_G by those of y_i and y_j, per second]; with an axis of runs if
         several were given.
-    Raises ModelError: nothing constrains velocities; no group of joints is fixed by them, or a symmetry is missing, and what
-    breaks it; a joint has a distribution; wrong names, shapes or numbers.
+    Raises ModelError: no constraint on velocities; the constraints determine no group of joints, or a symmetry is missing (with
+    its cause); a joint has a distribution; wrong names, shapes or numbers.
 
     Example:
         >>> import casadi as ca
@@ -380,54 +389,62 @@ def constraint_curvature(m: Mechanism, q: Any = None, *, by: Any = None, paramet
         >>> round(float(pf.reduction.constraint_curvature(m)[0, 1, 1]), 3)  # sideways per area of the wheels' angles
         0.02
     """
-    x = of_first_joint(m, Quantity("constraint curvature", _curving, _fixed(m, by), constrained=True), q, None, parameters)
+    x = of_first_joint(
+        m, Quantity("constraint curvature", _velocity_curvature, _joints(m, by), constrained=True), q, None, parameters
+    )
     return _over_pairs(x)
 
 
 @remembered(64)
 def _group(m: Mechanism, by: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Names of the joints whose velocities follow from the others by the constraints. Raises ModelError: there are none."""
+    """Names of the joints whose velocities the constraints determine from the others. Raises ModelError: there are none."""
     group = plan(m, by).group
     if not group:
-        raise ModelError(f"nothing constrains velocities of {m.name!r}: mechanical_connection is the only one that it has")
+        raise ModelError(f"nothing constrains velocities of {m.name!r}: its only connection is mechanical_connection")
     return tuple(j.name for j in m.joints if m.v_slices[j.name].start in group)
 
 
-def _fixed(m: Mechanism, by: Any) -> tuple[str, ...]:
+def _joints(m: Mechanism, by: Any) -> tuple[str, ...]:
+    """Names of the joints of the group, from a caller's argument `by`."""
     return _group(as_mechanism(m), as_group(by))
 
 
-def _fixing(T: Terms, first: str, *joints: str) -> ca.SX:
+def _velocity_connection(T: Terms, first: str, *joints: str) -> ca.SX:
+    """A^ (g, n) of a group of joints."""
     return -horizontal_lift(T, indices(T.mechanism, joints))[indices(T.mechanism, joints), :]
 
 
-def _curving(T: Terms, first: str, *joints: str) -> ca.SX:
-    return curvature(T, _fixing(T, first, *joints), joints)
+def _velocity_curvature(T: Terms, first: str, *joints: str) -> ca.SX:
+    """B^ (g n, n) of a group of joints, in the layout of `curvature`."""
+    return curvature(T, _velocity_connection(T, first, *joints), joints)
 
 
 def _over_pairs(x: np.ndarray) -> np.ndarray:
-    """(..., n, n, k) from (..., k n, n), the layout of `curvature`."""
+    """(..., n, n, k) array from (..., k n, n), the layout of `curvature`."""
     n = x.shape[-1]
     return np.moveaxis(x.reshape(*x.shape[:-2], -1, n, n), -3, -1)
 
 
 def _locked(T: Terms, joint: str) -> ca.SX:
+    """Locked inertia I_q (k, k)."""
     m = T.mechanism
     back = adjoint_inverse(m.joint(joint), T.q[m.q_slices[joint], 0])
     return back.T @ blocks(T, joint).K11 @ back
 
 
 def permitted(T: Terms, joint: str) -> ca.SX:
-    """P (n, n): P s is the nearest s, in the metric of M without momentum, that the closures of T permit."""
+    """P (n, n): P s is the velocity permitted by the closures of T nearest to s, in the metric of M at zero momentum."""
     return without_momentum(T, joint)[others(T.mechanism, indices(T.mechanism, (joint,))), :]
 
 
 def _shape(T: Terms, joint: str) -> ca.SX:
+    """Inertia of the shape P^T M^ P (n, n)."""
     P = permitted(T, joint)
     return P.T @ blocks(T, joint).shape @ P
 
 
 def _connection_curvature(T: Terms, joint: str) -> ca.SX:
+    """B (k n, n) in the layout of `curvature`, with both directions projected onto the closures."""
     return _over_closures(curvature(T, blocks(T, joint).A, (joint,)), permitted(T, joint))
 
 
@@ -441,7 +458,7 @@ def _over_closures(B: ca.SX, P: ca.SX) -> ca.SX:
 
 
 FREE = (Nonholonomic, AccelerationConstraint)
-"""Constraints that leave the shape of the machine as it is."""
+"""Kinds of constraints that these quantities ignore: constraints on velocities and accelerations."""
 
 _QUANTITIES: dict[str, tuple[str, Callable[[Terms, str], ca.SX]]] = {
     "momentum": ("", in_first_joint),
@@ -450,12 +467,13 @@ _QUANTITIES: dict[str, tuple[str, Callable[[Terms, str], ca.SX]]] = {
     "shape": ("shape_inertia", _shape),
     "curvature": ("connection_curvature", _connection_curvature),
 }
-"""Quantity -> its public name where closures take part in it, and its expression in Terms and the name of the first joint."""
+"""Quantity -> its public name ("" if it ignores closures), and its function of Terms and the name of the first joint."""
 
 
-def _together(T: Terms) -> tuple[Blocks, ca.SX]:
-    """Of a machine that several joints carry together, v = X [w; s] with the speeds w along their common motions: the blocks of
-    X^T M X, and P as in `permitted`.
+def _common_blocks(T: Terms) -> tuple[Blocks, ca.SX]:
+    """Blocks of X^T M X, and P as in `permitted`, for a machine that several joints carry together.
+
+    v = X [w; s] with the speeds w along the common motions of these joints.
     """
     common = common_motion(T.mechanism)
     assert common is not None
@@ -465,22 +483,24 @@ def _together(T: Terms) -> tuple[Blocks, ca.SX]:
     return K, solve_symmetric(K.shape, free.T @ ca.densify(T.M) @ put_onto_closures(T, free))
 
 
-def _momentum_together(T: Terms) -> ca.SX:
+def _common_momentum(T: Terms) -> ca.SX:
+    """Momentum (k, 1) of all bodies along the common motions."""
     common = common_motion(T.mechanism)
     assert common is not None
     return ca.DM(common.basis.T) @ total_momentum(T.kinematics)
 
 
-def _connection_together(T: Terms) -> ca.SX:
-    K, P = _together(T)
+def _common_connection(T: Terms) -> ca.SX:
+    """A P (k, n) of the common motions."""
+    K, P = _common_blocks(T)
     return K.A @ P
 
 
-def _curvature_together(T: Terms) -> ca.SX:
-    """(k n, n) in the layout of `curvature`: -A([H_i, H_j]) of the motions H without momentum, A being 0 along these."""
+def _common_curvature(T: Terms) -> ca.SX:
+    """B (k n, n) in the layout of `curvature`: -A([H_i, H_j]) for the motions H of zero momentum, along which A is 0."""
     common, k = common_motion(T.mechanism), T.kinematics
     assert common is not None
-    b, X, (K, P) = common.entries(k.tree), common.lift(k), _together(T)
+    b, X, (K, P) = common.entries(k.tree), common.lift(k), _common_blocks(T)
     H = X[:, others(T.mechanism, b)] - X[:, b] @ K.A
     along, gamma, (nv, n) = directional_derivative(k, ca.vec(ca.densify(H))), commutation_coefficients(k), H.shape
     speeds = solve_symmetric(K.K11, X[:, b].T @ ca.densify(T.M))
@@ -493,39 +513,44 @@ def _curvature_together(T: Terms) -> ca.SX:
     return _over_closures(B, P)
 
 
-def _shape_together(T: Terms) -> ca.SX:
-    K, P = _together(T)
+def _common_shape(T: Terms) -> ca.SX:
+    """P^T M^ P (n, n) of the common motions."""
+    K, P = _common_blocks(T)
     return P.T @ K.shape @ P
 
 
-_OF_SEVERAL: dict[str, Callable[[Terms], ca.SX]] = {
-    "momentum": _momentum_together,
-    "locked": lambda T: _together(T)[0].K11,
-    "connection": _connection_together,
-    "shape": _shape_together,
-    "curvature": _curvature_together,
+_COMMON_QUANTITIES: dict[str, Callable[[Terms], ca.SX]] = {
+    "momentum": _common_momentum,
+    "locked": lambda T: _common_blocks(T)[0].K11,
+    "connection": _common_connection,
+    "shape": _common_shape,
+    "curvature": _common_curvature,
 }
-"""Quantity -> its expression in Terms, of a machine that several joints carry together."""
+"""Quantity -> function of Terms that gives it for a machine that several joints carry together."""
 
 
 def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray:
+    """Evaluate an entry of _QUANTITIES, or of _COMMON_QUANTITIES if joints carry the machine together: (..., rows, columns)."""
     closed, f = _QUANTITIES[what]
     m = loops(as_mechanism(m), closed, FREE) if closed else as_mechanism(m)
-    if what in _OF_SEVERAL and carried_together(m):
-        of_all = Quantity(f"{what} of several joints", _OF_SEVERAL[what], constrained=bool(closed))
+    if what in _COMMON_QUANTITIES and carried_together(m):
+        of_all = Quantity(f"{what} of several joints", _COMMON_QUANTITIES[what], constrained=bool(closed))
         return ask(m, of_all, q, v, parameters=parameters)
     return of_first_joint(m, Quantity(what, f, constrained=bool(closed)), q, v, parameters)
 
 
 def of_carrier(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    """(..., rows, columns) of f(Terms, name of what carries all, *arguments) of a quantity."""
-    name = carrying(what.seen_by(as_mechanism(m)))
+    """Evaluate f(Terms, name of the carrier, *arguments): (..., rows, columns).
+
+    The carrier is the first joint, or the joints that carry the machine together.
+    """
+    name = carrying(what.relevant_part(as_mechanism(m)))
     named = what._replace(name=f"{what.name} of what carries all", arguments=(name, *what.arguments))
     return ask(m, named, q, v, parameters=parameters)
 
 
 def of_first_joint(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:
-    """(..., rows, columns) of f(Terms, name of the first joint, *arguments) of a quantity."""
-    first = first_joint(what.seen_by(as_mechanism(m))).name
+    """Evaluate f(Terms, name of the first joint, *arguments): (..., rows, columns)."""
+    first = first_joint(what.relevant_part(as_mechanism(m))).name
     named = what._replace(name=f"{what.name} of the first joint", arguments=(first, *what.arguments))
     return ask(m, named, q, v, parameters=parameters)

@@ -1,7 +1,8 @@
 """Derivatives of constrained forward and inverse dynamics at given states: matrices, and products with them.
 
-They are those of inverse dynamics and rows at constant accelerations and multipliers, answered by the factors of the dynamics
-(`dynamics/response.py`): exact, and without a derivative of a factorisation or of a rank decision.
+The residuals of inverse dynamics and of the rows are differentiated at constant accelerations and multipliers; the factors of
+the dynamics then give the change of the motion (`dynamics/response.py`). The result is exact, and no factorisation or rank
+decision is differentiated.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import Terms, always_active, as_terms, symbols, typical
 
 BY = ("q", "v", "u", "t", "parameters")
-"""What derivatives are by, in this order."""
+"""Arguments to differentiate by, in this order."""
 
 OF = ("v_dot", "reaction", "multipliers")
-"""What is differentiated."""
+"""Quantities to differentiate, in this order."""
 
 
 class Partials(NamedTuple):
-    """Derivatives of (n,) numbers, None where they were not asked for.
+    """Derivatives of (n,) numbers by each argument, None if not requested.
 
     q: (..., n, nv) along the velocities, q + K(q) eps.   v: (..., n, nv).   u: (..., n, nu).   t: (..., n).
     parameters: (..., n, np), in the order of the mechanism's `p_names`.
@@ -65,8 +66,10 @@ class Partials(NamedTuple):
 
 
 class Derivatives(NamedTuple):
-    """v_dot, reaction, multipliers: `Partials` of each.   motion: v_dot, reaction and rank themselves.
-    values: (..., m) the multipliers.   regular: (...) whether the derivatives exist: False where rows have lost rank.
+    """Result of `derivatives`.
+
+    v_dot, reaction, multipliers: `Partials` of each.   motion: values of v_dot, reaction and rank.
+    values: (..., m) values of the multipliers.   regular: (...) whether the derivatives exist: False where rows have lost rank.
     """
 
     v_dot: Partials
@@ -95,32 +98,33 @@ def derivatives(
 
         [M A^T; A 0] [dv_dot; -dlambda] = -d[M v_dot + c - f - B u - A^T lambda; A v_dot - b] at constant v_dot, lambda
 
-    They are exact. With redundant rows those of v_dot and reaction are unique along motions that the constraints allow, in
-    other directions they are those of the rows in use; multipliers are those of smallest norm, and so are their derivatives.
-    A parameter that changes lengths alone is such a direction: add what q and v change by so that the loops stay closed.
-    In a singular configuration v_dot jumps and has no derivative: `regular` is False there, and the numbers are those of the
-    rows in use. The same holds at the instant at which a constraint with `active_while` comes or goes, which `regular` does
-    not tell.
+    The derivatives are exact. If rows are redundant, the derivatives of v_dot and reaction are unique along motions that the
+    constraints allow; in other directions they depend on which rows are in use. The multipliers are those of smallest norm, and
+    their derivatives are consistent with that choice. Changing a parameter that sets a length is one of these other directions:
+    add the changes of q and v that keep the loops closed.
+    In a singular configuration v_dot jumps and has no derivative: `regular` is False there, and the numbers belong to the rows
+    in use. The same holds at the instant at which a constraint with `active_while` becomes active or inactive, but `regular`
+    does not detect this.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}, neutral where left out. The state is used as it is:
-            put it onto the constraints first.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral. The state is used as
+            given: put it onto the constraints first.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)} [N, N m]; omitted inputs are zero.
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
-        by: what to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
-        of: what to differentiate, any of "v_dot", "reaction", "multipliers"; all of them by default.
-        threads: that share the states of a batch, 1 by default.
-        backend: "auto" interpreted at once, and compiled beside it where that pays; "c" compiled first; "interpreter" or
-            "numpy" only interpreted, in C or by NumPy. The bits are the same.
-        strict: the same bits on every machine and backend; False allows fused multiply-add. True by default.
+        by: arguments to differentiate by, any of "q", "v", "u", "t", "parameters"; all of them by default.
+        of: quantities to differentiate, any of "v_dot", "reaction", "multipliers"; all of them by default.
+        threads: number of threads that share the states of a batch, 1 by default.
+        backend: "auto" interprets at once and compiles in the background where that pays; "c" compiles first; "interpreter" and
+            "numpy" only interpret, in C or with NumPy. The bits are the same.
+        strict: True gives the same bits on every machine and backend; False allows fused multiply-add. True by default.
     Returns:
         a named tuple: v_dot, reaction, multipliers, each with q (..., n, nv), v (..., n, nv), u (..., n, nu), t (..., n) and
-        parameters (..., n, np), in the order of `p_names`, and None where not asked for; q moves along the velocities,
-        q + K(q) eps. motion: v_dot, reaction and rank themselves; values (..., m): the multipliers; regular (...): whether the
-        derivatives exist.
+        parameters (..., n, np), in the order of `p_names`, and None if not requested; q moves along the velocities,
+        q + K(q) eps. motion: values of v_dot, reaction and rank; values (..., m): values of the multipliers; regular (...):
+        whether the derivatives exist.
     Raises ModelError: wrong names, shapes or numbers.
 
     Example:
@@ -133,22 +137,24 @@ def derivatives(
     as_mechanism(m)
     chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
     f = compiled_derivatives(m, chosen, which, backend, as_flag(strict, "strict"))
-    found = f.matrices(q, v, u, t=t, parameters=parameters, threads=as_whole(threads, "threads", most=MOST_THREADS))
-    parts = {name: _partials(found, name, chosen) if name in which else Partials() for name in OF}
-    motion = Dynamics(found["at v_dot"][..., 0], found["at reaction"][..., 0], found["rank"][..., 0, 0])
-    return Derivatives(**parts, motion=motion, values=found["at multipliers"][..., 0], regular=_regular(m, found))
+    outputs = f.matrices(q, v, u, t=t, parameters=parameters, threads=as_whole(threads, "threads", most=MOST_THREADS))
+    parts = {name: _partials(outputs, name, chosen) if name in which else Partials() for name in OF}
+    motion = Dynamics(outputs["at v_dot"][..., 0], outputs["at reaction"][..., 0], outputs["rank"][..., 0, 0])
+    return Derivatives(**parts, motion=motion, values=outputs["at multipliers"][..., 0], regular=_regular(m, outputs))
 
 
 def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] = ("v_dot",)) -> ca.SX:
-    """The derivatives of `derivatives` as one matrix of expressions, for `compile_terms`, control laws and optimisations.
+    """Derivatives of the motion as one matrix of expressions, for `compile_terms`, control laws and optimisations.
+
+    `derivatives` evaluates them as numbers, and describes them.
 
     Args:
-        terms: at a state.
-        by: what to differentiate by, any of "q", "v", "u", "t", "parameters", side by side in this order; all by default.
-        of: what to differentiate, any of "v_dot", "reaction", "multipliers", below each other; "v_dot" by default.
+        terms: Terms at a state.
+        by: arguments to differentiate by, any of "q", "v", "u", "t", "parameters", as columns in this order; all by default.
+        of: quantities to differentiate, any of "v_dot", "reaction", "multipliers", as rows in this order; "v_dot" by default.
     Returns:
-        (n, k), an expression.
-    Raises ModelError: another name.
+        (n, k) expression.
+    Raises ModelError: an unknown name in `by` or `of`.
 
     Example:
         >>> import pfaffian as pf
@@ -160,12 +166,12 @@ def motion_derivatives(terms: Terms, by: Sequence[str] = BY, of: Sequence[str] =
     """
     chosen, which = _chosen(by, BY, "by"), _chosen(of, OF, "of")
     at = response(as_terms(terms))
-    found = slopes(at, at.motion(), along_each(terms, chosen))
-    return ca.vertcat(*[ca.densify(getattr(found, name)) for name in which])
+    changes = slopes(at, at.motion(), along_each(terms, chosen))
+    return ca.vertcat(*[ca.densify(getattr(changes, name)) for name in which])
 
 
 class MotionTangent(NamedTuple):
-    """Changes of v_dot (..., nv), reaction (..., nv) and multipliers (..., m)."""
+    """Result of `jvp`: changes of v_dot (..., nv), reaction (..., nv) and multipliers (..., m)."""
 
     v_dot: np.ndarray
     reaction: np.ndarray
@@ -186,15 +192,17 @@ def jvp(
     t: float = 0.0,
     parameters: Any = None,
 ) -> MotionTangent:
-    """Change of acceleration, reaction and multipliers along one direction: `derivatives` times it, without the matrices.
+    """Change of acceleration, reaction and multipliers along one direction.
+
+    This is the product of `derivatives` with the direction, without computing the matrices (forward mode).
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; omitted inputs are zero.
         dq: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}: q moves by K(q) dq. Zero by default.
-        dv: as dq, the change of v.
+        dv: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}, the change of v. Zero by default.
         du: (nu,) or (runs, nu) array, or {input: number or (runs,)}, the change of u. Zero by default.
         dt: change of the time [s], 0 by default.
         dp: (np,) or (runs, np) array, or {parameter: number or (runs,)}, the change of parameters. Zero by default.
@@ -212,18 +220,18 @@ def jvp(
         array([-19.62])
     """
     as_mechanism(m)
-    nothing = np.zeros(len(m.p_names))
+    no_change = np.zeros(len(m.p_names))
     state = _state(m, q, v, u, parameters)
     more: dict[str, Any] = {
         "dq": (dq, velocities(m, dq, "dq")),
         "dv": (dv, velocities(m, dv, "dv")),
         "du": (du, runs(du, m.u_names, np.zeros(m.nu), "du")),
-        "dp": (dp, runs(dp, m.p_names, nothing, "dp")),
+        "dp": (dp, runs(dp, m.p_names, no_change, "dp")),
     }
     f, rows = _jvp(m)
     times = np.array([as_number(t, "t")]), np.array([as_number(dt, "dt")])
-    found = matrices(f, given(**state, **more), [(m.nv, 1), (m.nv, 1), (rows, 1)], *times)
-    return MotionTangent(*[x[..., 0] for x in found])
+    changes = matrices(f, given(**state, **more), [(m.nv, 1), (m.nv, 1), (rows, 1)], *times)
+    return MotionTangent(*[x[..., 0] for x in changes])
 
 
 def vjp(
@@ -238,16 +246,19 @@ def vjp(
     t: float = 0.0,
     parameters: Any = None,
 ) -> Partials:
-    """Derivative of v_dot . a + reaction . r + multipliers . l, a, r and l those of the motion: one sweep back, no matrices.
+    """Gradient of a weighted sum of acceleration, reaction and multipliers by state, inputs, time and parameters.
+
+    The sum is a . v_dot + r . reaction + l . multipliers with the weights a, r and l. Its gradient is the product of the
+    weights with `derivatives`, computed in one backward sweep without the matrices (reverse mode).
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
-        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; what is left out is zero.
-        v_dot: (nv,) or (runs, nv) weights of the accelerations, zero by default.
-        reaction: (nv,) or (runs, nv) weights of the reaction, zero by default.
-        multipliers: (m,) or (runs, m) weights of the multipliers, zero by default.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
+        u: (nu,) or (runs, nu) array, or {input: number or (runs,)}; omitted inputs are zero.
+        v_dot: (nv,) or (runs, nv) weights a of the accelerations, zero by default.
+        reaction: (nv,) or (runs, nv) weights r of the reaction, zero by default.
+        multipliers: (m,) or (runs, m) weights l of the multipliers, zero by default.
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
@@ -270,13 +281,13 @@ def vjp(
         "multipliers": (multipliers, runs(multipliers, names, np.zeros(len(names)), "multipliers")),
     }
     sizes = [(n, 1) for n in (m.nv, m.nv, m.nu, 1, len(m.p_names))]
-    found = Partials(*[x[..., 0] for x in matrices(f, given(**state, **more), sizes, np.array([as_number(t, "t")]))])
-    assert found.t is not None
-    return found._replace(t=found.t[..., 0])
+    gradients = Partials(*[x[..., 0] for x in matrices(f, given(**state, **more), sizes, np.array([as_number(t, "t")]))])
+    assert gradients.t is not None
+    return gradients._replace(t=gradients.t[..., 0])
 
 
 class InverseDerivatives(NamedTuple):
-    """u, reaction: `Partials` by q, v, a (as `a`), t and parameters.   names: of the inputs."""
+    """Result of `inverse_dynamics_derivatives`.   u, reaction: `InversePartials` of each.   names: of the inputs."""
 
     u: InversePartials
     reaction: InversePartials
@@ -284,8 +295,10 @@ class InverseDerivatives(NamedTuple):
 
 
 class InversePartials(NamedTuple):
-    """Derivatives of (n,) numbers.   q: (..., n, nv) along the velocities.   v, a: (..., n, nv).   t: (..., n).
-    parameters: (..., n, np)."""
+    """Derivatives of (n,) numbers by each argument of inverse dynamics.
+
+    q: (..., n, nv) along the velocities.   v, a: (..., n, nv).   t: (..., n).   parameters: (..., n, np).
+    """
 
     q: np.ndarray
     v: np.ndarray
@@ -305,19 +318,18 @@ def inverse_dynamics_derivatives(
     t: float = 0.0,
     parameters: Any = None,
 ) -> InverseDerivatives:
-    """Derivatives of `inverse_dynamics`: of the inputs of smallest u^T R u, and of the reaction, by q, v, a, t and parameters.
+    """Derivatives of the inputs of smallest u^T R u, and of the reaction, by q, v, a, t and parameters (`inverse_dynamics`).
 
-    They are exact where rows and actuators keep their rank, and along motions that the constraints allow where rows are
-    redundant. The state and a are used as
-    they are: whether they satisfy the constraints is what `inverse_dynamics` checks.
+    They are exact where rows and actuators keep their rank; if rows are redundant, along motions that the constraints allow.
+    The state and a are used as given: only `inverse_dynamics` checks that they satisfy the constraints.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out.
-        v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out.
-        a: acceleration v_dot, as v.
-        actuated: names of the velocities (joints) with actuators; if None the mechanism's own actuators, or one for every
-            velocity where it has none.
+        q: (nq,) or (runs, nq) array, or {coordinate: number}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number}; omitted velocities are zero.
+        a: (nv,) or (runs, nv) array, or {velocity: number}, the acceleration v_dot; omitted ones are zero.
+        actuated: names of the velocities (joints) with actuators. If None, the mechanism's actuators, or one for every
+            velocity of a mechanism without actuators.
         weight: (motors,) diagonal of R, ones if None.
         t: time [s], 0 by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
@@ -347,8 +359,8 @@ def inverse_dynamics_derivatives(
         a=(a, velocities(m, a, "a")),
         parameters=(parameters, parameter_values(m, parameters)),
     )
-    found = matrices(f, at, shapes, np.array([as_number(t, "t")]))
-    u, reaction = (InversePartials(*x)._replace(t=x[3][..., 0]) for x in (found[:5], found[5:]))
+    outputs = matrices(f, at, shapes, np.array([as_number(t, "t")]))
+    u, reaction = (InversePartials(*x)._replace(t=x[3][..., 0]) for x in (outputs[:5], outputs[5:]))
     return InverseDerivatives(u, reaction, driven.u_names)
 
 
@@ -356,6 +368,7 @@ def inverse_dynamics_derivatives(
 
 
 def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
+    """A caller's selection of the known words, in their order. Raises ModelError: an unknown word."""
     names = as_names(given, what)
     for name in names:
         one_of(name, known, f"{what}:")
@@ -363,6 +376,7 @@ def _chosen(given: Any, known: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, Any]:
+    """A caller's state, inputs and parameters as arguments for `given`."""
     return {
         "q": (q, configurations(m, q)),
         "v": (v, velocities(m, v)),
@@ -371,13 +385,14 @@ def _state(m: Mechanism, q: Any, v: Any, u: Any, parameters: Any) -> dict[str, A
     }
 
 
-def _partials(found: Mapping[str, np.ndarray], name: str, chosen: tuple[str, ...]) -> Partials:
-    x = Partials(**{by: found[f"{name} by {by}"] for by in chosen})
+def _partials(outputs: Mapping[str, np.ndarray], name: str, chosen: tuple[str, ...]) -> Partials:
+    """The derivatives of the quantity of that name, from the outputs of `compiled_derivatives`."""
+    x = Partials(**{by: outputs[f"{name} by {by}"] for by in chosen})
     return x if x.t is None else x._replace(t=x.t[..., 0])
 
 
 def along_each(T: Terms, chosen: Sequence[str]) -> Callable[[ca.SX], ca.SX]:
-    """A column (n, 1) -> its derivatives (n, k) by each of these, next to each other; q along the velocities."""
+    """The function column (n, 1) -> its derivatives (n, k) by the chosen arguments, side by side; q along the velocities."""
 
     def along(x: ca.SX) -> ca.SX:
         parts = [ca.jacobian(x, symbol) for symbol in (T.q, T.v, T.u, T.t, T.mechanism.p_symbols)]
@@ -391,7 +406,7 @@ def along_each(T: Terms, chosen: Sequence[str]) -> Callable[[ca.SX], ca.SX]:
 def compiled_derivatives(
     m: Mechanism, chosen: tuple[str, ...], which: tuple[str, ...], backend: Backend, strict: bool
 ) -> Compiled:
-    """The motion, what decides whether it is regular, and the derivatives of `which` by each of `chosen`."""
+    """The compiled motion, the quantities that decide whether it is regular, and derivatives of `which` by each of `chosen`."""
     T = symbols(m)
     rows, sizes = T.A.shape[0], dict(zip(BY, (m.nv, m.nv, m.nu, 1, len(m.p_names)), strict=True))
     shapes: dict[str, tuple[int, int]] = {"at v_dot": (m.nv, 1), "at reaction": (m.nv, 1), "at multipliers": (rows, 1)}
@@ -405,30 +420,30 @@ def compiled_derivatives(
         motion = at.motion()
         reaction = T.A.T @ motion.multipliers + T.servo.Z.T @ motion.mu
         values = [motion.v_dot, ca.densify(reaction), motion.multipliers, at.rank, at.realisable, rows_on(T)]
-        found = slopes(at, motion, along_each(T, chosen))
+        changes = slopes(at, motion, along_each(T, chosen))
         ends = np.cumsum([0, *[sizes[by] for by in chosen]]).tolist()
-        for x in (getattr(found, name) for name in which):
+        for x in (getattr(changes, name) for name in which):
             values += [x[:, i:j] for i, j in pairwise(ends)]
         return function_of(T, dict(zip(shapes, values, strict=True)))
 
     with progress_line(m.name, False):
-        made = kernel.compile(build, key=f"derivatives {which} {chosen} {digest(m)}", backend=backend, strict=strict)
-    return Compiled(m, made, shapes)
+        compiled = kernel.compile(build, key=f"derivatives {which} {chosen} {digest(m)}", backend=backend, strict=strict)
+    return Compiled(m, compiled, shapes)
 
 
 @remembered(64)
 def _jvp(m: Mechanism) -> tuple[kernel.Kernel, int]:
-    """(q, v, u, p, dq, dv, du, dp, t, dt) -> changes of v_dot, reaction and multipliers; the number of these."""
+    """The compiled (q, v, u, p, dq, dv, du, dp, t, dt) -> changes of v_dot, reaction and multipliers; the number of rows."""
     T = symbols(m)
     seeds = [ca.SX.sym(name, n) for name, n in zip(("dq", "dv", "du", "dp"), (m.nv, m.nv, m.nu, len(m.p_names)), strict=True)]
     dt = ca.SX.sym("dt")
 
     def build() -> ca.Function:
         at, k = response(T), T.kinematics
-        every = ca.vertcat(T.q, T.v, T.u, m.p_symbols, T.t)
-        way = ca.vertcat(k.kinematic_matrix @ seeds[0], *seeds[1:], dt)
-        found = slopes(at, at.motion(), lambda x: ca.jtimes(x, every, way))
-        outputs = [ca.densify(x) for x in (found.v_dot, found.reaction, found.multipliers)]
+        arguments = ca.vertcat(T.q, T.v, T.u, m.p_symbols, T.t)
+        direction = ca.vertcat(k.kinematic_matrix @ seeds[0], *seeds[1:], dt)
+        changes = slopes(at, at.motion(), lambda x: ca.jtimes(x, arguments, direction))
+        outputs = [ca.densify(x) for x in (changes.v_dot, changes.reaction, changes.multipliers)]
         return ca.Function("jvp", [T.q, T.v, T.u, m.p_symbols, *seeds, T.t, dt], outputs)
 
     with progress_line(m.name, False):
@@ -437,7 +452,9 @@ def _jvp(m: Mechanism) -> tuple[kernel.Kernel, int]:
 
 @remembered(64)
 def _vjp(m: Mechanism) -> tuple[kernel.Kernel, tuple[str, ...]]:
-    """(q, v, u, p, weights of v_dot, reaction and multipliers, t) -> derivatives by q, v, u, t, p; names of the rows."""
+    """The compiled (q, v, u, p, weights of v_dot, reaction and multipliers, t) -> gradients by q, v, u, t and p; the names of
+    the rows.
+    """
     T = symbols(m)
     names = row_names(T.kinematics)
     a, r, l = (ca.SX.sym(name, n) for name, n in zip(OF, (m.nv, m.nv, len(names)), strict=True))
@@ -445,8 +462,8 @@ def _vjp(m: Mechanism) -> tuple[kernel.Kernel, tuple[str, ...]]:
     def build() -> ca.Function:
         at = response(T)
         by = [T.q, T.v, T.u, T.t, m.p_symbols]
-        found = gradient(at, at.motion(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
-        parts = ca.vertsplit(found, np.cumsum([0, *[x.numel() for x in by]]).tolist())
+        gradients = gradient(at, at.motion(), Slopes(a, l, ca.SX(0, 0), r), ca.vertcat(*by))
+        parts = ca.vertsplit(gradients, np.cumsum([0, *[x.numel() for x in by]]).tolist())
         parts[0] = T.kinematics.kinematic_matrix.T @ parts[0]
         return ca.Function("vjp", [T.q, T.v, T.u, m.p_symbols, a, r, l, T.t], [ca.densify(x) for x in parts])
 
@@ -458,7 +475,9 @@ def _vjp(m: Mechanism) -> tuple[kernel.Kernel, tuple[str, ...]]:
 def _inverse(
     m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None
 ) -> tuple[Mechanism, kernel.Kernel, list[tuple[int, int]]]:
-    """The mechanism with its actuators, and (q, v, a, p, t) -> derivatives of u and reaction, each by q, v, a, t and p."""
+    """The mechanism with its actuators; the compiled (q, v, a, p, t) -> derivatives of u and reaction, each by q, v, a, t and
+    p; the shapes of these.
+    """
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
     by = ca.vertcat(T.q, T.v, a, T.t, m.p_symbols)
@@ -471,10 +490,10 @@ def _inverse(
 
 
 def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """(nu, k), (nv, k): derivatives by symbols (k, 1) of the inputs of smallest u^T R u, and of the reaction, at v_dot = a.
+    """Derivatives (nu, k) of the inputs of smallest u^T R u, and (nv, k) of the reaction, by symbols (k, 1) at v_dot = a.
 
-    R u = B^T w, A w = 0 and B u + A^T lambda = M a + c - f hold along any change; differentiated at constant u, w and lambda,
-    they are answered by `allocate`, which is linear in the force.
+    R u = B^T w, A w = 0 and B u + A^T lambda = M a + c - f hold along any change. They are differentiated at constant u, w and
+    lambda; `allocate`, which is linear in the force, then gives the changes of u.
     """
     force, x, motors = ca.densify(T.inertia_force(a) - T.f), ca.SX.sym("x", T.mechanism.nv), len(T.mechanism.actuators)
     answer = ca.jacobian(allocate(T, x, R).u, x)
@@ -490,37 +509,37 @@ def inverse_slopes(T: Terms, a: ca.SX, R: ca.SX, by: ca.SX) -> tuple[ca.SX, ca.S
     fixed_slopes = [ca.densify(ca.jacobian(ca.densify(y), by)) for y in columns]
     free, turned, bent, pull = ca.substitute(fixed_slopes, fixed_symbols, [ca.densify(y) for y in constants])
     moved = inverse_R @ (pull - B.T @ (rows.Q.T @ rows.carry(bent)[0]))
-    moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # wrenches from outside stay zero
-    found = moved + answer @ (free - turned - T.B @ moved)
-    return found, free - T.B @ found
+    moved = ca.vertcat(moved, ca.SX(T.mechanism.nu - motors, by.numel()))  # `allocate` leaves wrenches from outside at zero
+    u_slopes = moved + answer @ (free - turned - T.B @ moved)
+    return u_slopes, free - T.B @ u_slopes
 
 
-# -- where there are none -------------------------------------------------------------------------------------------------
+# -- states without derivatives -------------------------------------------------------------------------------------------
 
 
 def rows_on(T: Terms) -> ca.SX:
-    """(m, 1) 1 for each row of a constraint that is active, 0 for others."""
+    """(m, 1) activity of the rows: 1 for each row of an active constraint, 0 for others."""
     k = T.kinematics
     each = [activity(k, c.active, c.name) if c.active else ca.SX(1) for c in T.mechanism.ideal]
     return ca.vertcat(ca.SX(0, 1), *[ca.repmat(on, n, 1) for on, n in zip(each, T.rows.counts, strict=True)])
 
 
-def _regular(m: Mechanism, found: Mapping[str, np.ndarray]) -> np.ndarray:
-    """(...) whether servo forces are determined, and the rows have the rank that they have elsewhere."""
-    rank, on = found["rank"][..., 0, 0], found["on"][..., 0]
+def _regular(m: Mechanism, outputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Whether derivatives exist (...): servo forces are determined, and rows have the rank that they have elsewhere."""
+    rank, on = outputs["rank"][..., 0, 0], outputs["on"][..., 0]
     rows = [tuple(row) for row in on.reshape(rank.size, on.shape[-1]).tolist()]
     known = {row: _rank_elsewhere(m, row) for row in set(rows)}
     usual = np.array([known[row] for row in rows]).reshape(rank.shape)
-    return (rank >= usual) & (found["realisable"][..., 0, 0] != 0)
+    return (rank >= usual) & (outputs["realisable"][..., 0, 0] != 0)
 
 
 ANYWHERE = 4
-"""Random configurations at which the rank is taken where none is known that satisfies the constraints."""
+"""Number of random configurations at which the rank is computed if none is known that satisfies the constraints."""
 
 
 @remembered(64)
 def _rank_elsewhere(m: Mechanism, on: tuple[float, ...]) -> int:
-    """The largest rank of these rows where the constraints are satisfied; at any configuration where no such place is known."""
+    """The largest rank of the active rows over known configurations on the constraints, or random ones if none is known."""
     random, chosen = np.random.default_rng(20), np.flatnonzero(on).tolist()
     places = typical(m).places or tuple(random_configuration(m, random) for _ in range(ANYWHERE))
     T = symbols(always_active(m))

@@ -1,6 +1,7 @@
-"""Which directions constraints leave where they fix no group by the others, decided at random states. See terms/directions.py.
+"""Directions that constraints leave if they determine no group from the other velocities; decided at random states.
 
-States lie on the closures to what does not move, and the first joints are moved along them: a body on the floor stays on it.
+`terms/directions.py` has the expressions. The states satisfy the closures to bodies that do not move, and first joints are
+moved along these closures: a body on the floor stays on it.
 """
 
 from __future__ import annotations
@@ -28,26 +29,31 @@ from pfaffian.terms.reduction import first_joint, group_of, indices, others
 from pfaffian.terms.terms import Terms, symbols
 
 SMALL = 1e-6
-"""Part of a row's squared length that has to be left beside other rows, at half of the states, for it to count."""
+"""A row is independent if, at half of the states, more than this fraction of its squared length is orthogonal to other rows."""
 NEAR = 1e-4
-"""Part of its usual remainder at which a row is about to depend on the others: there the directions end."""
+"""Fraction of a row's usual orthogonal part below which it nearly depends on the others: the directions are not used there."""
 STRIDES = 5
-"""Strides of some 1 m and 1 rad by which first joints are moved elsewhere."""
+"""Number of random displacements, of about 1 m and 1 rad each, that move first joints elsewhere."""
 ITERATIONS = 30
-MET = 1e-10
+CLOSED = 1e-10
+"""Residual phi of rows below which a configuration satisfies the closures."""
 
 
 class Moves(NamedTuple):
-    """How a mechanism is reduced: the plan, and the directions that constraints leave, None where they fix a group."""
+    """How a mechanism is reduced.
+
+    found: the plan.   along: the directions that constraints leave, None where the constraints determine a group.
+    """
 
     found: Plan
     along: Directions | None
 
 
 def planned(m: Mechanism, by: tuple[str, ...] | None) -> Moves:
-    """By a group that the constraints fix at home and in every shape; where there is none, along directions.
+    """Reduce by a group whose velocities the constraints determine at home and in every shape, otherwise along directions.
 
-    Raises ModelError: there are neither, and why; a group of the caller's that the constraints do not always fix.
+    by: names of the joints of the group; found if None.
+    Raises ModelError: neither exists (with the causes); the constraints do not always determine the group named in `by`.
     """
     if not any(isinstance(c, Nonholonomic) for c in m.constraints):
         return Moves(plan(m, by), None)
@@ -61,13 +67,14 @@ def planned(m: Mechanism, by: tuple[str, ...] | None) -> Moves:
         return Moves(found, None)
     if by is not None:
         raise ModelError(
-            f"by: there are shapes in which the constraints of {m.name!r} do not fix the velocities of {reprs.listed(by)} by "
-            "the others; leave it out: the state then has directions that turn with the shape"
+            f"by: in some shapes the constraints of {m.name!r} do not determine the velocities of {reprs.listed(by)} from the "
+            "others; leave it out: the state then has directions that turn with the shape"
         )
     return moves(m)
 
 
 def _or_moves(m: Mechanism, no_group: ModelError) -> Moves:
+    """The directions of a mechanism without a group. Raises ModelError: no directions either; the message has both causes."""
     try:
         return moves(m)
     except ModelError as error:
@@ -79,10 +86,10 @@ def _or_moves(m: Mechanism, no_group: ModelError) -> Moves:
 
 @remembered(64)
 def moves(m: Mechanism) -> Moves:
-    """How a mechanism is reduced along directions.
+    """Reduce a mechanism along directions.
 
-    Raises ModelError: constraints are not linear in velocities or do not always hold; something depends on where the first
-    joint is.
+    Raises ModelError: constraints are not linear in velocities or are not always active; part of the equations depends on the
+    position of the first joint.
     """
     cause, T = None, symbols(m)
     _check(T)
@@ -95,16 +102,17 @@ def moves(m: Mechanism) -> Moves:
         cause = place_dependence(m, along, at, [elsewhere(m, base, x, random) for x in at])
         if cause is None:
             changes = changes_of(T, left_by(T, along))
-            constant = [i for i, some in zip(along.y, changing(changes, at)[:, 0], strict=True) if not some]
+            constant = [i for i, varies in zip(along.y, changing(changes, at)[:, 0], strict=True) if not varies]
             return Moves(Plan(tuple(others(m, along.y)), along.y, (), tuple(constant), False), along)
     raise ModelError(f"reduce: {cause} of {m.name!r} depends on where {first_joint(m).name!r} is: no symmetry")
 
 
 def _check(T: Terms) -> None:
+    """Raise ModelError if a constraint is of another kind than A(q) v = 0, or not always active."""
     m, random = T.mechanism, np.random.default_rng(31)
     for c in m.constraints:
         if not isinstance(c, (Closure, Holonomic, Nonholonomic)) or c.active is not None:
-            raise ModelError(f"constraint {c.name!r} does not hold always, or not positions or velocities")
+            raise ModelError(f"constraint {c.name!r} is not always active, or constrains neither positions nor velocities")
     eta = ca.Function("eta", [T.q, T.v, T.t, m.p_symbols], [ca.densify(T.rows.eta)])
     at = _somewhere(m, random)
     still = [np.abs(np.array(eta(q, 0 * v, t, p))).max() for q, v, t, p in at]
@@ -115,7 +123,7 @@ def _check(T: Terms) -> None:
 
 
 def _bases(m: Mechanism, first: Joint) -> Iterator[tuple[str, ...]]:
-    """First joints that follow each other with nothing beside them, as many as there are first, then fewer."""
+    """Names of the first joints that form an unbranched chain: as many as possible first, then fewer."""
     chain = [first]
     while chain[-1].distribution is None:
         then = [j for j in m.joints if j.parent == chain[-1].child and (j.nv or j.pose)]
@@ -127,7 +135,10 @@ def _bases(m: Mechanism, first: Joint) -> Iterator[tuple[str, ...]]:
 
 
 def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
-    """Whether constraints on velocities fix those of a group of entries by the others at home and in every shape."""
+    """Whether constraints on velocities determine a group of entries of v from the others at home and in every shape.
+
+    "Every shape" is decided at random states, by the volume of the rows.
+    """
     T, random = symbols(m), np.random.default_rng(67)
     rows = T.A[T.rows.at(VELOCITY), list(group)]
     f = ca.Function("rows", [T.q, T.v, T.t, m.p_symbols], [ca.densify(rows)])
@@ -141,16 +152,20 @@ def fixed_everywhere(m: Mechanism, group: Sequence[int]) -> bool:
 
 
 def _somewhere(m: Mechanism, random: np.random.Generator) -> list[State]:
+    """Random states, off the constraints."""
     return [somewhere(m, random) for _ in range(STATES)]
 
 
 def states(m: Mechanism, along: Directions | None, random: np.random.Generator) -> list[State]:
-    """Random states, on the closures where there are directions."""
+    """Random states; on the closures if the mechanism is reduced along directions."""
     return [on_floor(m, along.base, random) for _ in range(STATES)] if along else _somewhere(m, random)
 
 
 def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Directions | None:
-    """None where joints of these names carry no body as a group.   at: the first one is home."""
+    """The directions with the joints of these names as base; None if these carry no body as a group.
+
+    at: states, home first.
+    """
     axes = () if len(base) == 1 else _axes(m, base, at)
     if axes is None:
         return None
@@ -172,7 +187,10 @@ def _directions(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> Dir
 
 
 def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: list[float]) -> Iterator[RowBlock]:
-    """The parts of rows (states, m, nv) that hold entries `among` of the velocities."""
+    """Blocks of rows (states, m, nv) that share velocities, as far as these are entries `among` of v.
+
+    chosen, least: the independent rows and the smallest orthogonal part of each, as returned by `independent`.
+    """
     size = np.abs(rows).max(axis=(0, 1, 2))
     columns_of = [set(np.flatnonzero(np.abs(rows[:, i]).max(axis=0) > SMALL**2 * size).tolist()) for i in chosen]
     support = [x & set(among) for x in columns_of]
@@ -192,14 +210,17 @@ def _parts(rows: np.ndarray, among: Sequence[int], chosen: list[int], least: lis
 
 
 def _lever(rows: np.ndarray, turns: np.ndarray) -> float:
-    """The usual lever of rows (states, m, nv) [m], 1 where none has one: how much turns count beside slides in them."""
+    """The median lever [m] of rows (states, m, nv), 1 if none has one: the ratio by which turns are compared with slides."""
     slide, turn = (np.linalg.norm(rows[:, :, which], axis=2).ravel() for which in (~turns, turns))
     both = (slide > SMALL * turn) & (turn > SMALL * slide)
     return float(f"{np.median(turn[both] / slide[both]):.2g}") if both.any() else 1.0
 
 
 def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int, ...] | None:
-    """Entries of the body's twist that tell those of the joints; None where its twists are no constant span of that many."""
+    """Entries of the body's twist that determine the velocities of the joints.
+
+    None if the twists of the body do not span a constant space of that dimension.
+    """
     T, last = symbols(m), m.joint(base[-1]).child
     entries = indices(m, base)
     f = ca.Function("twists", [T.q, T.t, m.p_symbols], [ca.densify(T.kinematics.jacobian(last)[:, entries])])
@@ -209,7 +230,7 @@ def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int
         return None
     left, axes = U[:, : len(entries)].copy(), list[int]()
     for _ in entries:
-        # Which of equal ones comes first is not left to rounding.
+        # Lengths are rounded first, so that rounding errors do not decide between equal ones.
         best = int(np.argmax(np.round(np.linalg.norm(left, axis=1), 6)))
         axes.append(best)
         unit = left[best] / np.linalg.norm(left[best])
@@ -218,7 +239,7 @@ def _axes(m: Mechanism, base: tuple[str, ...], at: Sequence[State]) -> tuple[int
 
 
 def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
-    """Rows (states, m, n) that are no combination of those before them, and what has to be left of each. See `RowBlock`."""
+    """Indices of the rows (states, m, n) that do not depend on earlier rows, and for each its `least` in a `RowBlock`."""
     chosen, least, basis = list[int](), list[float](), list[np.ndarray]()
     for i in range(rows.shape[1]):
         row, squared = rows[:, i], np.maximum((rows[:, i] ** 2).sum(axis=1), 1e-300)
@@ -235,7 +256,7 @@ def independent(rows: np.ndarray) -> tuple[list[int], list[float]]:
 
 
 def _reflected(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
-    """`RowBlock.reflected` for rows (states, r, n), home being the first state, and the places of the columns that stay."""
+    """`RowBlock.reflected` for rows (states, r, n), the first state being home, and the indices of the remaining columns."""
     names, reflected = list(range(A.shape[2])), list[tuple[int, int]]()
     N = np.broadcast_to(np.eye(A.shape[2]), (len(A), A.shape[2], A.shape[2]))
     for i in range(A.shape[1]):
@@ -259,11 +280,12 @@ def _reflected(A: np.ndarray) -> tuple[tuple[tuple[int, int], ...], list[int]]:
     return tuple(reflected), names
 
 
-# -- states on the floor ----------------------------------------------------------------------------------------------
+# -- states on the closures ---------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
 def _floor(m: Mechanism) -> ca.Function:
+    """(q, v, t, p) -> residual phi and matrix A of the position rows, and the kinematic matrix K."""
     T = symbols(m)
     rows = T.rows.at(POSITION)
     out = [T.rows.phi[rows], T.A[rows, :], T.kinematics.kinematic_matrix]
@@ -271,13 +293,16 @@ def _floor(m: Mechanism) -> ca.Function:
 
 
 def _home(m: Mechanism) -> State:
-    """The neutral state, on what closes it."""
+    """The neutral state, put onto the closures."""
     v, p = np.zeros(m.nv), m.p_defaults
     return _closed(m, m.neutral(), p, list(range(m.nv))), v, 0.0, p
 
 
 def on_floor(m: Mechanism, base: Sequence[str], random: np.random.Generator, p: np.ndarray | None = None) -> State:
-    """A random state on the closures.   p: its parameters, near their defaults if None."""
+    """A random state on the closures, with its joints `base` moved from neutral along them.
+
+    p: (np,) parameters, random ones near the defaults if None.
+    """
     q, v, t, near = somewhere(m, random)
     p = near if p is None else p
     for name in base:
@@ -290,25 +315,27 @@ def elsewhere(m: Mechanism, base: Sequence[str], at: State, random: np.random.Ge
     (q, v, t, p), entries = at, indices(m, base)
     for _ in range(STRIDES):
         _, A, K = (np.array(x) for x in _floor(m)(q, v, t, p))
-        way = random.normal(size=len(entries))
-        way -= np.linalg.pinv(A[:, entries], rcond=1e-9) @ (A[:, entries] @ way)
-        q = _closed(m, check_configuration(m, (q + K[:, entries] @ way)[None])[0], p, entries, t)
+        stride = random.normal(size=len(entries))
+        stride -= np.linalg.pinv(A[:, entries], rcond=1e-9) @ (A[:, entries] @ stride)
+        q = _closed(m, check_configuration(m, (q + K[:, entries] @ stride)[None])[0], p, entries, t)
     return q
 
 
 def _closed(m: Mechanism, q: np.ndarray, p: np.ndarray, entries: list[int], t: float = 0.0) -> np.ndarray:
-    """q on the closures by Newton's iterations in these entries of v. Raises ModelError: they do not get there."""
+    """q put onto the closures by Newton's iterations in these entries of v. Raises ModelError: they do not converge."""
     for _ in range(ITERATIONS):
         phi, A, K = (np.array(x) for x in _floor(m)(q, np.zeros(m.nv), t, p))
-        if np.abs(phi).max(initial=0.0) < MET:
+        if np.abs(phi).max(initial=0.0) < CLOSED:
             return q
         step = K[:, entries] @ np.linalg.pinv(A[:, entries], rcond=1e-9) @ phi.ravel()
         q = check_configuration(m, (q - step)[None])[0]
-    raise ModelError(f"reduce: no states of {m.name!r} on its closures are found; reduce it without them, or run it as it is")
+    raise ModelError(f"reduce: found no states of {m.name!r} on its closures; reduce it without them, or run it as it is")
 
 
 def other_places(m: Mechanism, p: np.ndarray, base: Sequence[str]) -> Iterator[tuple[str, list[State], list[np.ndarray]]]:
-    """As `other_values`, with states on the closures and first joints moved along them."""
+    """For each row of parameters (runs, np) other than the defaults: words for it, random states on the closures, and q of
+    these states with the joints `base` moved along the closures.
+    """
     for words, values in at_values(m, p):
         if not np.array_equal(values, m.p_defaults):
             random = np.random.default_rng(59)

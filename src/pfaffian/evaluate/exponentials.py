@@ -1,7 +1,7 @@
-"""Products of exponentials as numbers: an open chain in screw parameters, at one state or a batch. [chhabra14 ch. 2]
+"""Numerical products of exponentials: an open chain in screw parameters, at one state or a batch. [chhabra14 ch. 2]
 
-s is (ns,) or (runs, ns) in the order of `exponentials(m).s_names`, or {name: number or (runs,)}, zero where not named: home.
-parameters: {name: value} or an array, defaults if None. `exponentials` has the same as expressions.
+s is (ns,) or (runs, ns) in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; omitted ones are zero, which
+is home. parameters: {name: value} or an array, defaults if None. `exponentials` gives these quantities as expressions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pfaffian.terms.present import remembered
 
 
 class Home(NamedTuple):
-    """An open chain with all coordinates at zero.
+    """An open chain with all coordinates at zero: result of `home`.
 
     poses: body -> BodyPose in the world.
-    twists: joint that moves -> (..., 6, k) tau, whose columns are the twists [v; w] of its screw parameters seen from the world
-        [m/rad, 1]; a joint that follows others has those of its own motion.
+    twists: moving joint -> (..., 6, k) tau, whose columns are the twists [v; w] of its screw parameters in the world frame
+        [m/rad, 1]; for a joint that follows others (mimic), the twists of its own motion.
     """
 
     poses: dict[str, BodyPose]
@@ -37,11 +37,11 @@ class Home(NamedTuple):
 
 
 class ScrewRates(NamedTuple):
-    """How rates of screw parameters, coordinates and velocities are related.
+    """Matrices between the rates of screw parameters, of coordinates, and velocities.
 
-    Z: (..., nq, ns) q_dot = Z s_dot [chhabra14 (2.1.3b)].   Sigma: (..., ns, n) s_dot = Sigma v_bar, v_bar being the speeds
-    that
-    distributions leave, and s_dot of other joints [chhabra14 (2.1.5)].   of_v: (..., ns, nv) s_dot = of_v v, v body-fixed.
+    Z: (..., nq, ns) q_dot = Z s_dot [chhabra14 (2.1.3b)].   Sigma: (..., ns, n) s_dot = Sigma v_bar, where v_bar contains the
+    speeds that a distribution leaves, and s_dot for joints without one [chhabra14 (2.1.5)].
+    of_v: (..., ns, nv) s_dot = of_v v, v body-fixed.
     """
 
     Z: np.ndarray
@@ -50,18 +50,17 @@ class ScrewRates(NamedTuple):
 
 
 def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Screw parameters s of coordinates q: the logarithm of each joint's motion. [chhabra14 (2.1.3a)]
+    """Convert coordinates q to screw parameters s: the logarithm of each joint's motion. [chhabra14 (2.1.3a)]
 
-    Where the motions of a joint do not commute its rotation is at most pi; where they do, any number of turns is allowed.
+    The rotation of a joint whose motions do not commute is at most pi. If they commute, any number of turns is allowed.
 
     Args:
         m: the mechanism, an open chain.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        s (..., ns) [m, rad], in the order of `exponentials(m).s_names`; the axis of runs is there if several were given.
-    Raises ModelError: a joint stands where there is no logarithm, and in which run; not an open chain of subgroups; wrong names
-    or shapes.
+        s (..., ns) [m, rad], in the order of `exponentials(m).s_names`; with an axis of runs if several were given.
+    Raises ModelError: a joint's pose has no logarithm (with the run); not an open chain of subgroups; wrong names or shapes.
 
     Example:
         >>> import pfaffian as pf
@@ -70,16 +69,17 @@ def chart_to_screw(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np
         >>> pf.screws.chart_to_screw(m, [0.0, 0.0, 1.0, 1.0]).round(3)  # a quarter turn about z
         array([0. , 0. , 1.571])
     """
-    found = blocks(as_mechanism(m))
+    joints = blocks(as_mechanism(m))
     at = given(q=(q, configurations(m, q)), parameters=(parameters, parameter_values(m, parameters)))
-    s = np.empty((at.size, sum(b.subgroup.nv for b in found)))
-    for run, (here, p) in enumerate(zip(*at.spread, strict=True)):
-        for b in found:
-            s[run, b.s] = _logarithm(m, b, here[b.q], p, f" in run {run}" if at.size > 1 else "")
+    s = np.empty((at.size, sum(b.subgroup.nv for b in joints)))
+    for run, (q_run, p) in enumerate(zip(*at.spread, strict=True)):
+        for b in joints:
+            s[run, b.s] = _logarithm(m, b, q_run[b.q], p, f" in run {run}" if at.size > 1 else "")
     return at.shaped(s)
 
 
 def _logarithm(m: Mechanism, b: Block, q: np.ndarray, p: np.ndarray, where: str) -> np.ndarray:
+    """Screw parameters of one joint at its coordinates q and parameters p.   where: the run, for the message of an error."""
     g = b.subgroup
     if g.screws:
         g = g.with_pitch(ca.DM(ca.substitute(ca.SX(g.pitch), m.p_symbols, ca.DM(p))))
@@ -90,15 +90,15 @@ def _logarithm(m: Mechanism, b: Block, q: np.ndarray, p: np.ndarray, where: str)
 
 
 def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Coordinates q of screw parameters s, angles as they are, however many turns. [chhabra14 (2.1.3a)]
+    """Convert screw parameters s to coordinates q; angles keep their number of turns. [chhabra14 (2.1.3a)]
 
     Args:
         m: the mechanism, an open chain.
-        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
-            out.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; omitted ones
+            are zero (home).
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        q (..., nq) [m, rad, 1]; the axis of runs is there if several were given.
+        q (..., nq) [m, rad, 1]; with an axis of runs if several were given.
     Raises ModelError: wrong names or shapes; not an open chain of subgroups.
 
     Example:
@@ -112,16 +112,17 @@ def screw_to_chart(m: Mechanism, s: Any = None, *, parameters: Any = None) -> np
 
 
 def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> ScrewRates:
-    """How rates of screw parameters, coordinates and velocities are related at s. [chhabra14 (2.1.3b), (2.1.5)]
+    """Matrices between the rates of screw parameters, of coordinates, and velocities at s. [chhabra14 (2.1.3b), (2.1.5)]
 
     Args:
         m: the mechanism, an open chain.
-        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
-            out.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; omitted ones
+            are zero (home).
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        a named tuple: Z (..., nq, ns) with q_dot = Z s_dot; Sigma (..., ns, n) with s_dot = Sigma v_bar, v_bar being the speeds
-        that distributions leave, and s_dot of other joints; of_v (..., ns, nv) with s_dot = of_v v, v body-fixed.
+        a named tuple: Z (..., nq, ns) with q_dot = Z s_dot; Sigma (..., ns, n) with s_dot = Sigma v_bar, where v_bar contains
+        the speeds that a distribution leaves, and s_dot for joints without one; of_v (..., ns, nv) with s_dot = of_v v, v
+        body-fixed.
     Raises ModelError: wrong names or shapes; not an open chain of subgroups.
 
     Example:
@@ -129,7 +130,7 @@ def screw_rates(m: Mechanism, s: Any = None, *, parameters: Any = None) -> Screw
         >>> bodies = [pf.body("upper", 1.0, (1, 0, 0)), pf.body("lower", 1.0, (1, 0, 0))]
         >>> elbow = pf.joint("elbow", "revolute", "upper", "lower", placement=(1, 0, 0))
         >>> m = pf.mechanism("arm", bodies, [pf.joint("shoulder", "revolute", "world", "upper"), elbow])
-        >>> pf.screws.screw_rates(m).Z  # the parameters of a revolute joint are its coordinate
+        >>> pf.screws.screw_rates(m).Z  # the parameter of a revolute joint is its coordinate
         array([[1., 0.], [0., 1.]])
     """
     return ScrewRates(*_ask(m, (("Z",), ("Sigma",), ("of_v",)), s, parameters))
@@ -140,18 +141,18 @@ def product_of_exponentials(
 ) -> dict[str, BodyPose]:
     """Poses of bodies in the world as a product of exponentials, exp(tau_1 s_1) ... exp(tau_m s_m) home. [chhabra14 thm. 2.2.3]
 
-    It is Brockett's formula where every joint has one coordinate.
+    If every joint has one coordinate, this is Brockett's formula.
 
     Args:
         m: the mechanism, an open chain.
-        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
-            out.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; omitted ones
+            are zero (home).
         bodies: names of the bodies, in the order of the result; all of them if None.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        {body: BodyPose}, with `position` (..., 3) [m] and `rotation` (..., 3, 3); the axis of runs is there if several were
+        {body: BodyPose}, with `position` (..., 3) [m] and `rotation` (..., 3, 3); with an axis of runs if several were
         given.
-    Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
+    Raises ModelError: unknown names, wrong shapes; a closed chain (with the closing element); an edge.
 
     Example:
         >>> import numpy as np
@@ -181,17 +182,17 @@ def screw_jacobian(
 
     Args:
         m: the mechanism, an open chain.
-        body: its name.
-        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; zero where left
-            out.
-        relative_to: body from which the motion is seen, the world by default.
-        frame: body that gives the axes and the origin of the twist: the world (default) for the spatial Jacobian, the body
-            itself for the body Jacobian.
-        modified: return J Sigma (..., 6, n) instead, for the speeds that distributions leave.
+        body: name of the body.
+        s: (ns,) or (runs, ns) array in the order of `exponentials(m).s_names`, or {name: number or (runs,)}; omitted ones
+            are zero (home).
+        relative_to: body relative to which the body moves, the world by default.
+        frame: body whose frame gives the axes and the origin of the twist: the world (default) for the spatial Jacobian, the
+            body itself for the body Jacobian.
+        modified: True returns J Sigma (..., 6, n) instead, for the speeds v_bar of `screw_rates`. False by default.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        J (..., 6, ns) [m, rad per unit of s]; the axis of runs is there if several were given.
-    Raises ModelError: unknown names, wrong shapes; a closed chain, and what closes it; an edge.
+        J (..., 6, ns) [m, rad per unit of s]; with an axis of runs if several were given.
+    Raises ModelError: unknown names, wrong shapes; a closed chain (with the closing element); an edge.
 
     Example:
         >>> import pfaffian as pf
@@ -213,9 +214,9 @@ def home(m: Mechanism, *, parameters: Any = None) -> Home:
         m: the mechanism, an open chain.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        a named tuple: poses {body: BodyPose} in the world, and twists {joint that moves: (..., 6, k)}, whose columns are the
-        twists [v; w] of its screw parameters seen from the world [m/rad, 1].
-    Raises ModelError: a closed chain, and what closes it; an edge; wrong names or shapes.
+        a named tuple: poses {body: BodyPose} in the world, and twists {moving joint: (..., 6, k)}, whose columns are the twists
+        [v; w] of its screw parameters in the world frame [m/rad, 1].
+    Raises ModelError: a closed chain (with the closing element); an edge; wrong names or shapes.
 
     Example:
         >>> import pfaffian as pf
@@ -232,10 +233,12 @@ def home(m: Mechanism, *, parameters: Any = None) -> Home:
 
 
 def _poses(names: Sequence[str], G: np.ndarray) -> dict[str, BodyPose]:
+    """{body: pose} from G (..., 3, 4 n), the matrices [R p] of n bodies side by side."""
     return {n: BodyPose(G[..., 4 * i + 3], G[..., 4 * i : 4 * i + 3]) for i, n in enumerate(names)}
 
 
 def _body(m: Mechanism, name: str) -> str:
+    """The name of a body or of the world. Raises ModelError: there is no such body."""
     return name if name == WORLD else m.body(name).name
 
 
@@ -250,11 +253,11 @@ _QUANTITIES: dict[str, Callable[..., ca.SX]] = {
     "jacobian": lambda E, body, seen, frame: E.jacobian(body, relative_to=seen, frame=frame),
     "modified": lambda E, body, seen, frame: E.modified_jacobian(body, relative_to=seen, frame=frame),
 }
-"""Quantity -> its expression in Exponentials and further arguments."""
+"""Quantity -> function of Exponentials and further arguments that returns its expression."""
 
 
 def _ask(m: Mechanism, requested: tuple[tuple[str, ...], ...], s: Any, parameters: Any) -> list[np.ndarray]:
-    """(..., rows, columns) of each quantity, named with its arguments."""
+    """Evaluate quantities: (..., rows, columns) of each.   requested: for each its name in _QUANTITIES, then its arguments."""
     E = exponentials(as_mechanism(m))
     at = given(s=(s, runs(s, E.s_names, np.zeros(E.s.numel()), "s")), parameters=(parameters, parameter_values(m, parameters)))
     shapes, compiled = _compiled(m, requested)
@@ -263,6 +266,7 @@ def _ask(m: Mechanism, requested: tuple[tuple[str, ...], ...], s: Any, parameter
 
 @remembered(256)
 def _compiled(m: Mechanism, requested: tuple[tuple[str, ...], ...]) -> tuple[tuple[tuple[int, int], ...], kernel.Kernel]:
+    """The shapes of the requested quantities, and the compiled function (s, p) -> each of them as a vector."""
     E = exponentials(m)
     values = [ca.densify(_QUANTITIES[what](E, *arguments)) for what, *arguments in requested]
     function = ca.Function("exponentials", [E.s, m.p_symbols], [ca.vec(x) for x in values])

@@ -1,4 +1,4 @@
-"""The position gain that tracking in quasi-velocities needs. [aghili08 (37)-(46)]"""
+"""Lower bound of the position gain of tracking in quasi-velocities. [aghili08 (37)-(46)]"""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from pfaffian.terms.terms import Terms
 class GainBound(NamedTuple):
     """Position gain above which the error of `control.tracking` vanishes. [aghili08 (46)]
 
-    bound: [1/s] c2 c4 / sqrt(c1) over all the states; one number K_p above it is enough.
-    c1: smallest eigenvalue of M [kg, kg m^2].   c2: of (39), |W_r^T(q) - W_r^T(q*)| <= c2 |q - q*|, an upper bound.
+    bound: [1/s] c2 c4 / sqrt(c1) over all the states; any single gain K_p above it suffices.
+    c1: smallest eigenvalue of M [kg, kg m^2].   c2: constant of (39), |W_r^T(q) - W_r^T(q*)| <= c2 |q - q*|, an upper bound.
     c4: largest |v_d| [m/s, rad/s].
-    local: (...) [1/s] what each state needs by itself, whatever the factor; never above `bound`, and below zero where the
-        motion alone lets errors shrink.
+    local: (...) [1/s] bound of each state by itself, independent of the factor; never above `bound`, and negative where errors
+        shrink without feedback.
     """
 
     bound: float
@@ -36,23 +36,23 @@ class GainBound(NamedTuple):
 def position_gain_bound(
     m: Mechanism, q: Any, v: Any, *, t: float = 0.0, parameters: Any = None, factor: str = "cholesky"
 ) -> GainBound:
-    """The gain condition K_p > c of tracking in quasi-velocities, along a reference or over a region. [aghili08 (46)]
+    """Bound c in the gain condition K_p > c of tracking in quasi-velocities, for a reference or a region. [aghili08 (46)]
 
     While eps = 0, x = W_r^T e obeys x_dot = W_r_dot^T e - W_r^T K_p e, to first order in e = q - q_d and for the basis
-    transported along the motion: |x| falls at least as exp(-(K_p - c) t). Units and the norms (37), (39) give c = c2 c4 /
-    sqrt(c1), where the paper prints c2 c4 / c1; `local` takes the largest eigenvalue instead of three norms.
+    transported along the motion: |x| falls at least as exp(-(K_p - c) t). The units and the norms (37), (39) give c = c2 c4 /
+    sqrt(c1), where the paper prints c2 c4 / c1; `local` uses the largest eigenvalue instead of the three norms.
 
     Args:
         m: the mechanism.
         q: (nq,) or (runs, nq) array, or {coordinate: number}, the reference at one state or many; it must satisfy the
             constraints.
-        v: (nv,) or (runs, nv) array, or {velocity: number}, of the reference.
+        v: (nv,) or (runs, nv) array, or {velocity: number}, the velocity of the reference.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
-        factor: cholesky, symmetric or innovations, that of `control.tracking`.
+        factor: factor of the mass matrix, "cholesky" (default), "symmetric" or "innovations", as in `control.tracking`.
     Returns:
         a named tuple: bound [1/s] over all the states; c1, the smallest eigenvalue of M, c2 of (39) and c4, the largest |v|;
-        local (...) [1/s] of each state by itself, never above bound and below zero where the motion alone lets errors shrink.
+        local (...) [1/s] of each state by itself, never above bound and negative where errors shrink without feedback.
     Raises ModelError: joints with quaternions, wrong names or shapes.
 
     Example:
@@ -68,10 +68,10 @@ def position_gain_bound(
     n = m.nv
     at = given(q=(q, configurations(m, q)), v=(v, velocities(m, v)), parameters=(parameters, parameter_values(m, parameters)))
     (qs, vs, p), count = at.spread, at.size
-    # At v = 0 and along each coordinate: rates are affine in v.
+    # The rates are affine in v, so they are evaluated at v = 0 and along each coordinate.
     along = np.tile(np.vstack([np.zeros(n), np.eye(n)]), (count, 1))
-    found = _rates(m, factor)(np.repeat(qs, n + 1, axis=0), along, t=t, parameters=np.repeat(p, n + 1, axis=0))
-    W, P, W_rate, P_rate = (x.reshape(count, n + 1, n, n) for x in found.values())
+    rates = _rates(m, factor)(np.repeat(qs, n + 1, axis=0), along, t=t, parameters=np.repeat(p, n + 1, axis=0))
+    W, P, W_rate, P_rate = (x.reshape(count, n + 1, n, n) for x in rates.values())
     W, P, W_rate, P_rate = W[:, 0], P[:, 0], W_rate[:, 1:], P_rate[:, 1:] - P_rate[:, :1]
     c1 = float(np.linalg.svd(W, compute_uv=False).min() ** 2)
     c2 = max(_lipschitz(*x) for x in zip(P, W, W_rate, P_rate, strict=True))
@@ -82,11 +82,11 @@ def position_gain_bound(
 
 @remembered(16)
 def _rates(m: Mechanism, factor: str) -> Compiled:
-    """W and P with their rates along v, all of one trace."""
-    made: dict[str, Any] = {}
+    """The compiled W and P with their rates along v; all share one quasi-velocity form, traced once."""
+    forms: dict[str, Any] = {}
 
     def form(T: Terms) -> Any:
-        return made.setdefault("x", quasi_velocity(T, factor))
+        return forms.setdefault("x", quasi_velocity(T, factor))
 
     parts = {
         "W": lambda T: ca.densify(form(T).W),
@@ -98,7 +98,7 @@ def _rates(m: Mechanism, factor: str) -> Compiled:
 
 
 def _lipschitz(P: np.ndarray, W: np.ndarray, W_rate: np.ndarray, P_rate: np.ndarray) -> float:
-    """|d W_r^T| / |dq|, in a transported basis: P (P' W^T + W'^T) for each coordinate, and at most this for all together."""
+    """Upper bound of |d W_r^T| / |dq| in a transported basis, from P (P' W^T + W'^T) along each coordinate."""
     D = P @ (P_rate @ W.T + W_rate.transpose(0, 2, 1))
     return float(min(np.linalg.norm(np.vstack(D), 2), np.linalg.norm(np.hstack(D), 2)))
 

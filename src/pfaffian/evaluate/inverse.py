@@ -24,12 +24,14 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import symbols
 
 FEASIBLE = 1e-6
-"""Largest |A a - b|, relative to the size of its terms."""
+"""Largest |A a - b| of an acceleration that satisfies the constraints, relative to the size of its terms."""
 
 
 class Inverse(NamedTuple):
-    """u: (..., nu) inputs [N, N m], in the order of `names`, zero on wrenches from outside.
-    tau: (..., nv) generalised force B u.   reaction: (..., nv) of the constraints under these inputs.
+    """Result of `inverse_dynamics`.
+
+    u: (..., nu) inputs [N, N m], in the order of `names`, zero for wrenches from outside.
+    tau: (..., nv) generalised force B u.   reaction: (..., nv) reaction of the constraints under these inputs.
     names: of the inputs.
     """
 
@@ -55,22 +57,22 @@ def inverse_dynamics(
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out; it must satisfy the constraints.
-        v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out; it must satisfy the constraints.
-        a: acceleration v_dot, as v; the constraints must allow it, A a = b.
-        complete: whether the components that a = {velocity: number} leaves out follow from the constraints, as by
+        q: (nq,) or (runs, nq) array, or {coordinate: number}; omitted coordinates are neutral; it must satisfy the constraints.
+        v: (nv,) or (runs, nv) array, or {velocity: number}; omitted velocities are zero; it must satisfy the constraints.
+        a: (nv,) or (runs, nv) array, or {velocity: number}, the acceleration v_dot; the constraints must allow it, A a = b.
+        complete: True computes the components omitted in a = {velocity: number} from the constraints, by
             `constraints.complete_acceleration`; False, the default, makes them zero.
-        actuated: names of the velocities (joints) with actuators; if None the mechanism's own actuators, or one for every
-            velocity where it has none.
+        actuated: names of the velocities (joints) with actuators. If None, the mechanism's actuators, or one for every
+            velocity of a mechanism without actuators.
         weight: (motors,) diagonal of R, ones if None; `control.length_weights` makes forces and moments comparable.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
         a named tuple: u (..., nu) inputs [N, N m] and their `names`, tau (..., nv) = B u, and the constraints' reaction (...,
         nv).
-    Raises ModelError: unknown names, wrong shapes, v or a missing, a state off the constraints (which row, by how much).
-    Raises RunError: a breaks a constraint (which row), or these actuators cannot drive a motion that the constraints leave free
-    (which one).
+    Raises ModelError: unknown names, wrong shapes, v or a missing, a state off the constraints (with the row and its residual).
+    Raises RunError: the acceleration violates a constraint (with the row), or the actuators cannot drive a motion that the
+    constraints leave free (with the motion).
 
     Example:
         >>> import numpy as np
@@ -97,9 +99,9 @@ def inverse_dynamics(
         parameters=(parameters, parameter_values(m, parameters)),
     )
     (qs, vs, accelerations, p), count = at.spread, at.size
-    u, tau, reaction, off, broken, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
+    u, tau, reaction, off, residual, size, uncontrollable = f(qs, vs, accelerations, p, np.array([t]))
     check_on_constraints(driven, off.reshape(count, 4, -1).transpose(0, 2, 1))
-    _check_feasible(driven, broken, size)
+    _check_feasible(driven, residual, size)
     if uncontrollable.any():
         run = int(np.argmax(uncontrollable[:, 0]))
         (why,) = blamed(driven, undriven())(qs[[run]], vs[[run]], p[[run]], np.array([t]))
@@ -109,23 +111,23 @@ def inverse_dynamics(
 
 @remembered(64)
 def _compiled(m: Mechanism, names: tuple[str, ...] | None, weight: tuple[float, ...] | None) -> tuple[Mechanism, kernel.Kernel]:
-    """The mechanism with its actuators, and (q, v, a, p, t) -> (u, B u, reaction, constraint residuals of the state, A a - b,
-    its scale, uncontrollable).
+    """The mechanism with its actuators, and the compiled (q, v, a, p, t) -> (u, B u, reaction, constraint residuals of the
+    state, A a - b, its scale, uncontrollable).
     """
     driven = actuated_by(m, names)
     T, a = symbols(driven), ca.SX.sym("a", m.nv)
     answer = allocate(T, T.M @ a + T.c - T.f, weights(driven, weight))
     tau = ca.densify(T.B @ answer.u)
     reaction = ca.densify(T.M @ a + T.c - T.f - tau)
-    still = FEASIBLE / T.inverse_scales(FEASIBLE)
-    size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + still if T.A.shape[0] else ca.SX(0, 1)
-    broken = ca.densify(T.A @ a - T.b)
-    outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), broken, ca.densify(size), answer.uncontrollable]
+    size_at_rest = FEASIBLE / T.inverse_scales(FEASIBLE)
+    size = ca.sqrt((T.A**2) @ a**2 + T.b**2) + size_at_rest if T.A.shape[0] else ca.SX(0, 1)
+    residual = ca.densify(T.A @ a - T.b)
+    outputs = [answer.u, tau, reaction, ca.vec(off_constraints(T)), residual, ca.densify(size), answer.uncontrollable]
     return driven, kernel.compile(ca.Function("inverse", [T.q, T.v, a, m.p_symbols, T.t], outputs))
 
 
 def actuated_by(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
-    """The mechanism with actuators on these velocities, or with its own; see `inverse_dynamics`."""
+    """The mechanism with actuators on the velocities of these names; if None with its actuators, or one on every velocity."""
     if names is None:
         return m if m.actuators else actuate_all(m)
     known = {x.name: x for x in actuate_all(m).actuators}
@@ -135,13 +137,14 @@ def actuated_by(m: Mechanism, names: tuple[str, ...] | None) -> Mechanism:
     return m.with_(actuators=[known[n] for n in names])
 
 
-def _check_feasible(m: Mechanism, broken: np.ndarray, size: np.ndarray) -> None:
-    if not broken.size:
+def _check_feasible(m: Mechanism, residual: np.ndarray, size: np.ndarray) -> None:
+    """Raise RunError, naming the row of largest residual A a - b (runs, m), if it exceeds FEASIBLE relative to its size."""
+    if not residual.size:
         return
-    run, row = foremost(broken / size)
-    if abs(broken[run, row]) > FEASIBLE * size[run, row]:
+    run, row = foremost(residual / size)
+    if abs(residual[run, row]) > FEASIBLE * size[run, row]:
         name = row_names(symbols(m).kinematics)[row]
         raise RunError(
-            f"infeasible: the acceleration breaks constraint row {name!r} by {broken[run, row]:.3g}"
-            f"{f' in run {run}' if len(broken) > 1 else ''}; take one with A a = b"
+            f"infeasible: the acceleration violates constraint row {name!r} by {residual[run, row]:.3g}"
+            f"{f' in run {run}' if len(residual) > 1 else ''}; choose one with A a = b"
         )

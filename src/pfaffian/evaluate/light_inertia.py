@@ -1,4 +1,4 @@
-"""A check for inertias so far from the parameters' defaults that the rank decision no longer suits the machine."""
+"""A check for parameters whose inertias are so far from their defaults that the rank decision no longer suits the machine."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.terms import LIGHT, typical, typical_at
 
 ALIKE = 30.0
-"""Factor by which the weight of a direction may differ from that at the defaults: rank is decided with LIGHT to spare."""
+"""Largest ratio of a direction's weight to its weight at the defaults. The rank decision leaves a margin of LIGHT."""
 
 
 def check_light(m: Mechanism, p: np.ndarray) -> None:
-    """Raise ModelError where p (runs, np) has an inertia so far from its default that rows would have to be compared otherwise.
+    """Raise ModelError if p (runs, np) has an inertia so far from its default that rows need other weights.
 
-    Which directions have less weight where rows are compared is decided once, with the defaults (`terms.typical`).
+    The weights of directions of small inertia, by which rows are compared, are chosen once, at the defaults (`terms.typical`).
     """
     if not m.ideal:
         return
     for i in _inertial(m):
         was, given = abs(m.parameters[i].default), np.abs(p[:, i])
         far = (given * LIGHT < was) | (given > was * LIGHT)
-        # The farthest on each side bound all between them.
+        # The smallest and the largest value bound all the others, so checking these two is enough.
         for run in {int(r) for r in (given.argmin(), given.argmax()) if was > 0 and far[r]}:
             if _weights_differ(m, p[run]):
                 parameter = m.parameters[i]
                 raise ModelError(
                     f"parameter {parameter.name!r} is {p[run, i]:.3g} in run {run} and {parameter.default:.3g} by default: "
-                    "with inertias so far off the rank of the constraints would be misjudged; choose a default of that size"
+                    "with inertias so far off, the rank of the constraints would be misjudged; choose a default of that size"
                 )
 
 
 def _weights_differ(m: Mechanism, p: np.ndarray) -> bool:
-    """Whether directions have other weights at parameters p (np,) than at the defaults."""
+    """Whether a direction's weight at parameters p (np,) differs from that at the defaults by more than the factor ALIKE."""
     ones = np.ones((1, m.nv))
     here, by_default = (ones if x.counted is None else np.array(x.counted) for x in (typical_at(m, p), typical(m)))
     return bool((np.maximum(here, by_default) > ALIKE * np.minimum(here, by_default)).any())
@@ -43,7 +43,7 @@ def _weights_differ(m: Mechanism, p: np.ndarray) -> bool:
 
 @remembered(64)
 def _inertial(m: Mechanism) -> tuple[int, ...]:
-    """The parameters that masses, inertias and armatures depend on."""
+    """Indices of the parameters that masses, inertias and armatures depend on."""
     if not m.parameters:
         return ()
     numbers = [ca.veccat(b.mass, b.inertia) for b in m.bodies] + [ca.vec(j.armature) for j in m.joints]

@@ -1,6 +1,6 @@
-"""A line on the terminal while something is traced and compiled for the first time, and a bar while steps are taken.
+"""A line on the terminal while a mechanism is traced and compiled for the first time, and a progress bar of a run.
 
-tqdm takes as long to import as a short run, and is imported where something is shown.
+tqdm takes as long to import as a short run, so it is imported only when a line or bar is drawn.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from pfaffian.kernel import listening
 from pfaffian.output.plain import LONGEST, text
 
 REFRESH = 0.2
-"""Seconds between two updates of the line."""
+"""Time between two updates of the line [s]."""
 
 LONG = 5.0
-"""Seconds after which a wait is explained to who did not ask for a progress bar."""
+"""Time after which a wait is explained on the terminal although no progress bar was requested [s]."""
 
 _OPEN: ContextVar[bool] = ContextVar("open", default=False)
-"""Whether a wait is being explained already, by the function that a user called."""
+"""Whether an enclosing call, that of the user, explains the wait already."""
 
 
 @contextmanager
 def progress_line(name: str, visible: bool) -> Iterator[None]:
-    """While it is open, a line on stderr tells what is being done and for how long; it vanishes afterwards. If not `visible`,
-    nothing, but after LONG seconds a line that stays, for each thing that is being done.
+    """Show the current activity of the kernel and its duration on a line of stderr while the context is open.
+
+    name: of the mechanism.   visible: whether to show the line at once, and remove it at the end. If False, each activity of
+    the kernel is printed once, on a line that stays, and only after LONG seconds.
     """
     if _OPEN.get():
         yield
@@ -44,7 +46,10 @@ def progress_line(name: str, visible: bool) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(total: int, unit: str, name: str | None, visible: bool, done: int = 0) -> Iterator[Callable[[int], Any]]:
-    """While it is open, a bar on stderr of `total` units, if `visible`; gives the function that counts some as done."""
+    """Show a progress bar of `total` units on stderr while the context is open, if `visible`.
+
+    Gives a function that advances the bar by a number of units.   done: units done before.
+    """
     if not visible:
         yield lambda more: None
         return
@@ -56,15 +61,16 @@ def progress_bar(total: int, unit: str, name: str | None, visible: bool, done: i
 
 @contextmanager
 def _bar(name: str) -> Iterator[None]:
+    """Show the current activity and its duration on a line of tqdm."""
     from tqdm import tqdm
 
     with tqdm(bar_format="{desc} [{elapsed}]", leave=False) as line:
-        drawn = [-REFRESH]
+        last_drawn = [-REFRESH]
 
         def listener(message: str) -> None:
             line.set_description_str(f"{name}: {message}", refresh=False)
-            if time.monotonic() - drawn[0] >= REFRESH:
-                drawn[0] = time.monotonic()
+            if time.monotonic() - last_drawn[0] >= REFRESH:
+                last_drawn[0] = time.monotonic()
                 line.refresh()
 
         with listening(listener):
@@ -73,8 +79,9 @@ def _bar(name: str) -> Iterator[None]:
 
 @contextmanager
 def _notes(name: str) -> Iterator[None]:
+    """Print activities of the kernel once it has worked for LONG seconds."""
     notes = _Notes(text(name, LONGEST))
-    with listening(notes.hear):
+    with listening(notes.receive):
         try:
             yield
         finally:
@@ -82,32 +89,35 @@ def _notes(name: str) -> Iterator[None]:
 
 
 class _Notes:
-    """Lines on what is being done, each once, from LONG seconds after the first message on."""
+    """Prints each activity of the kernel once, from LONG seconds after the first message on."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.doing, self.late = name, "", False
-        self.reported, self.turn = set[str](), threading.Lock()
-        self.clock: threading.Timer | None = None
+        self.name, self.activity, self.late = name, "", False
+        self.printed, self.lock = set[str](), threading.Lock()
+        self.timer: threading.Timer | None = None
 
-    def hear(self, message: str) -> None:
-        """Take a message of the kernel on what it does now."""
-        self.doing = message.partition(",")[0]
-        if self.clock is None:
-            self.clock = threading.Timer(LONG, self._begin)
-            self.clock.daemon = True
-            self.clock.start()
-        self._say()
+    def receive(self, message: str) -> None:
+        """Receive a message of the kernel on its current activity."""
+        self.activity = message.partition(",")[0]
+        if self.timer is None:
+            self.timer = threading.Timer(LONG, self._begin)
+            self.timer.daemon = True
+            self.timer.start()
+        self._print()
 
     def _begin(self) -> None:
+        """Begin to print, LONG seconds after the first message."""
         self.late = True
-        self._say()
+        self._print()
 
-    def _say(self) -> None:
-        with self.turn:
-            if self.late and self.doing not in self.reported:
-                self.reported.add(self.doing)
-                print(f"pfaffian: {self.name}: {self.doing}, this once ...", file=sys.stderr, flush=True)
+    def _print(self) -> None:
+        """Print the current activity, unless it is too early or was printed before."""
+        with self.lock:
+            if self.late and self.activity not in self.printed:
+                self.printed.add(self.activity)
+                print(f"pfaffian: {self.name}: {self.activity}, this once ...", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        if self.clock is not None:
-            self.clock.cancel()
+        """Stop the timer."""
+        if self.timer is not None:
+            self.timer.cancel()

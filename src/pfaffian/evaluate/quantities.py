@@ -1,8 +1,8 @@
-"""One call for one quantity at one state or a batch: poses, Jacobians, momentum, energy, mass matrix, bias force.
+"""Single quantities at one state or a batch: poses, Jacobians, momentum, energy, mass matrix, bias force.
 
-q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None is the neutral configuration, and rest. parameters:
-{name: value} or an array, defaults if None. t [s] matters only if a potential or kinetic energy depends on it. Constraints play
-no part: the state is not checked against them. Each quantity is compiled at its first call and reused afterwards.
+q and v are (n,) or (runs, n) arrays or {name: number or (runs,)}; None means the neutral configuration, and rest. parameters:
+{name: value} or an array, defaults if None. t [s] matters only if a potential or kinetic energy depends on it. Constraints are
+ignored: the state is not checked against them. Each quantity is compiled at its first call and reused afterwards.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class BodyPose:
 
 
 class Energy(NamedTuple):
-    """kinetic, potential: (...) [J]; weight counts from the world's origin, springs from rest, potentials as their functions
-    define.
+    """Result of `energy`.
+
+    kinetic, potential: (...) [J]. The energy of weight is zero at the height of the world's origin, that of springs at rest,
+    that of potentials where their functions define it.
     """
 
     kinetic: np.ndarray
@@ -52,16 +54,16 @@ class Energy(NamedTuple):
 
 def forward_kinematics(m: Mechanism, q: Any = None, *, bodies: Sequence[str] | None = None, parameters: Any = None
 ) -> dict[str, BodyPose]:  # fmt: skip
-    """Poses of bodies in the world at a configuration, or at many.
+    """Poses of bodies in the world at one configuration or many.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         bodies: names of the bodies, in the order of the result; all of them if None.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        {body: BodyPose}, with `position` (..., 3) [m], `rotation` (..., 3, 3) and `quaternion` (..., 4), (x, y, z, w). The axis
-        of runs is there if several were given.
+        {body: BodyPose}, with `position` (..., 3) [m], `rotation` (..., 3, 3) and `quaternion` (..., 4), (x, y, z, w); with an
+        axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -87,14 +89,14 @@ def jacobian(
 
     Args:
         m: the mechanism.
-        body: its name.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        body: name of the body.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         frame: LOCAL (the body's axes), WORLD (the spatial twist, at the world's origin) or LOCAL_WORLD_ALIGNED (the world's
             axes), as in Pinocchio.
         point: (3,) in the body's frame [m]; WORLD does not depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        J (..., 6, nv) [m, rad per unit of v]; the axis of runs is there if several were given.
+        J (..., 6, nv) [m, rad per unit of v]; with an axis of runs if several were given.
     Raises ModelError: unknown names or frame, wrong shapes.
 
     Example:
@@ -113,15 +115,15 @@ def jacobian(
 
 
 def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Mass centre of all bodies that move.
+    """Mass centre of all moving bodies.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., 3) along the world's axes [m]; the axis of runs is there if several were given.
-    Raises ModelError: no body that moves has a mass; unknown names, wrong shapes.
+        (..., 3) along the world's axes [m]; with an axis of runs if several were given.
+    Raises ModelError: no moving body has a mass; unknown names, wrong shapes.
 
     Example:
         >>> import pfaffian as pf
@@ -134,15 +136,15 @@ def mass_centre(m: Mechanism, q: Any = None, *, parameters: Any = None) -> np.nd
 
 
 def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = None) -> np.ndarray:
-    """Momentum of the bodies, [linear; angular about the world's origin]; armature and kinetic energies add nothing.
+    """Momentum of the bodies, [linear; angular about the world's origin], without armature and added kinetic energies.
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        (..., 6) along the world's axes [kg m/s, kg m^2/s]; the axis of runs is there if several were given.
+        (..., 6) along the world's axes [kg m/s, kg m^2/s]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -156,7 +158,7 @@ def momentum(m: Mechanism, q: Any = None, v: Any = None, *, parameters: Any = No
 
 
 class InOtherState(Protocol):
-    """A System: a mechanism whose state is another than [q; v]."""
+    """A System, that is a mechanism whose state is not [q; v]."""
 
     @property
     def mechanism(self) -> Mechanism: ...
@@ -166,13 +168,14 @@ def energy(m: Mechanism | InOtherState, q: Any = None, v: Any = None, *, t: floa
     """Kinetic energy, armature included, and potential energy of weight, springs and potentials.
 
     Args:
-        m: the mechanism, or a System of it, such as `pf.reduce` returns; q and v are those of the mechanism then too.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        m: the mechanism, or a System such as `pf.reduce` returns; q and v are those of the mechanism in either case.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         t: time [s], for energies that depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        a named tuple `kinetic`, `potential`, each (...) [J]; weight counts from the world's origin, springs from rest.
+        a named tuple `kinetic`, `potential`, each (...) [J]; the energy of weight is zero at the height of the world's origin,
+        that of springs at rest.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -193,11 +196,11 @@ def mass_matrix(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any 
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
         t: time [s], for kinetic energies that depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        M (..., nv, nv) [kg, kg m, kg m^2]; the axis of runs is there if several were given.
+        M (..., nv, nv) [kg, kg m, kg m^2]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -215,12 +218,12 @@ def bias_force(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, pa
 
     Args:
         m: the mechanism.
-        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; what is left out is neutral.
-        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; what is left out is zero.
+        q: (nq,) or (runs, nq) array, or {coordinate: number or (runs,)}; omitted coordinates are neutral.
+        v: (nv,) or (runs, nv) array, or {velocity: number or (runs,)}; omitted velocities are zero.
         t: time [s], for kinetic energies that depend on it.
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
     Returns:
-        c (..., nv) [N, N m]; the axis of runs is there if several were given.
+        c (..., nv) [N, N m]; with an axis of runs if several were given.
     Raises ModelError: unknown names, wrong shapes.
 
     Example:
@@ -235,6 +238,7 @@ def bias_force(m: Mechanism, q: Any = None, v: Any = None, *, t: float = 0.0, pa
 
 
 def _poses(T: Terms, *bodies: str) -> ca.SX:
+    """(3, 4 n) the matrices [R p] of n bodies side by side."""
     return ca.horzcat(*[ca.horzcat(T.kinematics.rotation(b), T.kinematics.position(b)) for b in bodies])
 
 
@@ -247,17 +251,18 @@ _QUANTITIES: dict[str, tuple[Callable[..., ca.SX], Callable[[Mechanism, tuple[An
     "mass matrix": (lambda T: T.M, lambda m, _: (m.nv, m.nv)),
     "bias force": (lambda T: T.c, lambda m, _: (m.nv, 1)),
 }
-"""Quantity -> its expression in Terms and further arguments, and its shape."""
+"""Quantity -> function of Terms and further arguments that returns its expression, and function that returns its shape."""
 
 
 def _ask(
     m: Mechanism, what: str, arguments: tuple[Any, ...], q: Any, v: Any = None, *, t: float = 0.0, parameters: Any
 ) -> np.ndarray:
-    """(..., rows, columns)."""
+    """Evaluate an entry of _QUANTITIES: (..., rows, columns)."""
     f, shape = _QUANTITIES[what]
     of = Quantity(what, f, arguments, shape(as_mechanism(m), arguments))
     return ask(m, of, q, v, t=t, parameters=parameters)
 
 
 def _body(m: Mechanism, name: str) -> str:
+    """The name of a body or of the world. Raises ModelError: there is no such body."""
     return name if name == WORLD else m.body(name).name

@@ -32,16 +32,16 @@ def reaction_wrench(
 ) -> ReactionWrench | dict[str, ReactionWrench]:
     """Wrench [force; moment] that the parent (body_a) exerts on the child (body_b) through a joint or closure.
 
-    The moment is about the origin of the joint's frame on the child. Along the motion of a joint the wrench is what its
-    actuator, spring, damper and armature give. Where constraints are redundant, multipliers of smallest norm share the load.
-    See docs/notation.md.
+    The moment is about the origin of the joint's frame on the child. Along the motion of a joint, the wrench is the force of
+    the joint's actuator, spring, damper and armature. If constraints are redundant, the multipliers of smallest norm distribute
+    the load. See docs/notation.md.
 
     Args:
         m: the mechanism.
-        name: of a joint (fixed ones too) or a closure; or several names, for a dict of results.
-        q: (nq,) or (runs, nq) array, or {coordinate: number}, neutral where left out; it must satisfy the constraints.
-        v: (nv,) or (runs, nv) array, or {velocity: number}, zero where left out; it must satisfy the constraints.
-        u: (nu,) or (runs, nu) array, or {input: number} [N, N m]; what is left out is zero.
+        name: name of a joint (also a fixed one) or of a closure; or several names, for a dict of results.
+        q: (nq,) or (runs, nq) array, or {coordinate: number}; omitted coordinates are neutral; it must satisfy the constraints.
+        v: (nv,) or (runs, nv) array, or {velocity: number}; omitted velocities are zero; it must satisfy the constraints.
+        u: (nu,) or (runs, nu) array, or {input: number} [N, N m]; omitted inputs are zero.
         t: time [s].
         parameters: {name: value or (runs,)} or a (np,) or (runs, np) array; defaults where left out.
         frame: LOCAL (the joint's axes on the child, z the joint's axis), LOCAL_WORLD_ALIGNED (the world's axes) or WORLD (the
@@ -49,8 +49,8 @@ def reaction_wrench(
     Returns:
         a named tuple: wrench (..., 6) [N, N m] and unique (..., 6), whether the motion determines each component; a dict of
         name -> tuple for several names.
-    Raises ModelError: an unknown name or frame, a state off the constraints, a constraint given by a function whose force on
-    single bodies cannot be determined.
+    Raises ModelError: an unknown name or frame; a state off the constraints; a constraint given by a function, whose force on
+    single bodies is not known.
 
     Example:
         >>> import pfaffian as pf
@@ -61,19 +61,21 @@ def reaction_wrench(
     """
     as_mechanism(m)
     names = (name,) if isinstance(name, str) else as_names(name, "name")
-    found = _compiled(m, names, frame).matrices(q, v, u, t=t, parameters=parameters)
-    off = found["off"]
+    values = _compiled(m, names, frame).matrices(q, v, u, t=t, parameters=parameters)
+    off = values["off"]
     check_on_constraints(m, off if off.ndim == 3 else off[None])
-    answers = {n: ReactionWrench(found[n][..., 0], found[n][..., 1] > 0) for n in names}
-    return answers[name] if isinstance(name, str) else answers
+    wrenches = {n: ReactionWrench(values[n][..., 0], values[n][..., 1] > 0) for n in names}
+    return wrenches[name] if isinstance(name, str) else wrenches
 
 
 @remembered(64)
 def _compiled(m: Mechanism, names: tuple[str, ...], frame: str) -> Compiled:
+    """The compiled residuals of the state, and wrench and uniqueness (6, 2) for each name."""
+
     def build() -> ca.Function:
         T = symbols(m)
-        answers = reaction_wrenches(T, formulation("auto", T)(T), names, frame)
-        return function_of(T, {"off": off_constraints(T)} | {n: ca.horzcat(*x) for n, x in answers.items()})
+        wrenches = reaction_wrenches(T, formulation("auto", T)(T), names, frame)
+        return function_of(T, {"off": off_constraints(T)} | {n: ca.horzcat(*x) for n, x in wrenches.items()})
 
     key = f"reaction wrenches {names!r} {frame} {digest(m)}"
     rows = len(row_names(symbols(m).kinematics))

@@ -1,4 +1,4 @@
-"""Can chosen control forces hold chosen motions? The decoupling matrix at a state, with names. [ider]"""
+"""Can the chosen control forces maintain the servo constraints? The decoupling matrix at a state, with names. [ider]"""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 class Realisability(NamedTuple):
-    """What the control directions can do to the servo rows at a state.
+    """Whether the control directions can maintain the servo rows at a state: result of `realisability`.
 
-    realisable: the criterion of a run.   rank: of the decoupling matrix, of `size` needed.
-    smallest: its smallest singular value, rows and directions being of unit length in the metric of M: 0 where some motion is
-        out of reach, 1 for a single row with its ideal direction.
-    rows: servo row -> share in the motion that is hardest to produce.   directions: -> share in the force that does least.
-    G: (size, size) the matrix itself, rows and directions in their own units.
+    realisable: by the criterion of a run.   rank: of the decoupling matrix; `size` is needed.
+    smallest: its smallest singular value, with rows and directions of unit length in the metric of M: 0 if some motion cannot
+        be produced, 1 for a single row with its ideal direction.
+    rows: servo row -> share in the motion that is hardest to produce.   directions: control direction -> share in the force
+        that has the least effect.
+    G: (size, size) the decoupling matrix, with rows and directions in their units.
     """
 
     realisable: bool
@@ -44,24 +45,25 @@ class Realisability(NamedTuple):
         rows, directions = _main(self.rows), _main(self.directions)
         rank = f"rank {self.rank} of {self.size}, smallest singular value {self.smallest:.3g}"
         if self.realisable:
-            return f"realisable: {rank}; the weakest hold is that of {directions} on {rows}"
-        return f"not realisable: {rank}; the directions leave {rows} without a force, and {directions} have nothing to move"
+            return f"realisable: {rank}; the weakest effect is that of {directions} on {rows}"
+        return f"not realisable: {rank}; no control direction acts on {rows}; without effect: {directions}"
 
 
 def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: Any = None) -> Realisability:
-    """Whether the chosen forces of servo constraints can hold them at q, and which are to blame if not. [ider (17)]
+    """Whether the control forces of servo constraints can maintain them at q, and which rows and forces fail. [ider (17)]
 
-    Judged by the rank and the smallest singular value of the decoupling matrix G of the servo constraints.
+    The criterion is the rank of the decoupling matrix G of the servo constraints; its smallest singular value is the margin.
 
     Args:
         m: the mechanism, with servo constraints.
-        q: (nq,) array or {coordinate: number}, neutral where left out; it must satisfy the geometrical constraints.
+        q: (nq,) array or {coordinate: number}; omitted coordinates are neutral. It must satisfy the geometric constraints.
         t: time [s].
         parameters: {name: value} or a (np,) array; defaults where left out.
     Returns:
-        a named tuple that prints as a sentence: realisable (the criterion of a run), rank of G, of `size` needed, its smallest
-        singular value, rows and directions being of unit length in the metric of M (0 where a motion is out of reach, 1 at
-        best), the shares of rows and directions in what is hardest, and G (size, size) itself.
+        a named tuple that prints as a sentence: realisable (by the criterion of a run); rank of G, where `size` is needed; the
+        smallest singular value of G with rows and directions of unit length in the metric of M (0 if some motion cannot be
+        produced, 1 at best); shares of rows in the motion that is hardest to produce, and of directions in the force that has
+        the least effect; G (size, size).
     Raises ModelError: the mechanism has no servo constraints; several configurations; wrong names, shapes or numbers.
 
     Example:
@@ -71,7 +73,7 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
         >>> place = pf.servo(pf.holonomic("place", lambda k: k.q[0] - 1), ["push"])
         >>> m = pf.mechanism("bead", [pf.body("bead", 2.0)], [move], constraints=[wire, place], actuators=[push])
         >>> print(pf.constraints.realisability(m))  # cos^2 of the 45 degrees between the push and the wire
-        realisable: rank 1 of 1, smallest singular value 0.5; the weakest hold is that of 'push' on 'place'
+        realisable: rank 1 of 1, smallest singular value 0.5; the weakest effect is that of 'push' on 'place'
     """
     as_mechanism(m)
     if not m.servos:
@@ -83,22 +85,22 @@ def realisability(m: Mechanism, q: Any = None, *, t: float = 0.0, parameters: An
 
 
 def holds(m: Mechanism, q: np.ndarray, t: np.ndarray, p: np.ndarray) -> list[Realisability]:
-    """`realisability` of several runs: q (runs, nq), t (runs,), p (runs, np)."""
-    every = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), p, t[:, None])
+    """`Realisability` of the servo constraints for each of several runs: q (runs, nq), t (runs,), p (runs, np)."""
+    outputs = _decoupling(m).kernel(q, np.zeros(m.nv), np.zeros(m.nu), p, t[:, None])
     names, motors = _rows(m), _directions(m)
-    size, found = len(names), []
-    for entries, realisable, rows, directions in zip(*every, strict=True):
+    size, results = len(names), []
+    for entries, realisable, rows, directions in zip(*outputs, strict=True):
         G = entries.reshape(size, size, order="F")
         lengths = np.outer(rows, directions)
         unit = np.divide(G, lengths, out=np.zeros_like(G), where=lengths > 0)
-        rank, hold = int((np.linalg.svd(unit, compute_uv=False) > RANK_TOLERANCE).sum()), weakest(unit)
-        by_row, by_motor = _shares(names, participation(hold.outputs)), _shares(motors, participation(hold.inputs))
-        found.append(Realisability(bool(realisable), rank, size, hold.gain, by_row, by_motor, G))
-    return found
+        rank, least = int((np.linalg.svd(unit, compute_uv=False) > RANK_TOLERANCE).sum()), weakest(unit)
+        by_row, by_motor = _shares(names, participation(least.outputs)), _shares(motors, participation(least.inputs))
+        results.append(Realisability(bool(realisable), rank, size, least.gain, by_row, by_motor, G))
+    return results
 
 
 def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], list[str]]:
-    """(q (runs, nq), v (runs, nv), p (runs, np), t (runs,)) -> what is to blame for a fault in each of the runs, in words."""
+    """The function (q (runs, nq), v (runs, nv), p (runs, np), t (runs,)) -> cause of a fault in each of the runs, in words."""
     T = symbols(m)
     inputs, answers = [T.q, T.v, m.p_symbols, T.t], [ca.densify(f(T)) for f in reason.matrices.values()]
     of = ca.Function("blamed", inputs, answers)
@@ -112,7 +114,7 @@ def blamed(m: Mechanism, reason: Reason) -> Callable[[np.ndarray, np.ndarray, np
 
 @remembered(16)
 def _decoupling(m: Mechanism) -> Compiled:
-    """G, whether it is regular, and the lengths of rows and directions in the metric of M."""
+    """The compiled G, whether it is regular, and the lengths of rows and directions in the metric of M."""
 
     def lengths(X: Callable[[Terms], ca.SX]) -> Callable[[Terms], ca.SX]:
         return lambda T: ca.sqrt(ca.sum1(solve_W(T.factor, X(T).T) ** 2)).T
@@ -127,17 +129,19 @@ def _decoupling(m: Mechanism) -> Compiled:
 
 
 def _rows(m: Mechanism) -> tuple[str, ...]:
+    """Names of the servo rows."""
     return row_names(symbols(m).kinematics, tuple(s.target for s in m.servos))
 
 
 def _directions(m: Mechanism) -> tuple[str, ...]:
+    """Names of the control directions."""
     T: Terms = symbols(m)
     counts = [servo_rows(symbols(m.with_(constraints=[s])).kinematics, T.B).Z.shape[0] for s in m.servos]
     return tuple(n for s, count in zip(m.servos, counts, strict=True) for n in direction_names(s, count))
 
 
 def _shares(names: tuple[str, ...], w: np.ndarray) -> dict[str, float]:
-    """A direction used twice counts once, with the share of both."""
+    """{name: share} from weights w (n,); a direction that is used twice gets the combined share of both."""
     shares = dict.fromkeys(names, 0.0)
     for name, part in zip(names, w, strict=True):
         shares[name] = float(np.hypot(shares[name], part))
@@ -145,4 +149,5 @@ def _shares(names: tuple[str, ...], w: np.ndarray) -> dict[str, float]:
 
 
 def _main(shares: dict[str, float]) -> str:
+    """The names with the main shares, in words."""
     return mainly(np.array(list(shares.values())), [repr(name) for name in shares], len(shares))

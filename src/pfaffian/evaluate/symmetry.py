@@ -1,14 +1,15 @@
-"""Which motions of a mechanism's joints change nothing: the symmetries of kinetic energy, potential, forces and constraints.
+"""Symmetries of a mechanism: motions of its joints that leave kinetic energy, potential, forces and constraints unchanged.
 
 A field Y(q) of velocities is a symmetry if its momentum Y^T p is conserved,
 
     d/dt (Y^T p) = Y^T p_dot + Y_dot^T p = 0    at all q and v,       A Y = 0,
 
-which is linear in Y. So candidates are laid down joint by joint, their effects are sampled at random states, and the largest
-algebra is a null space: all of [chhabra14 section 4.4] at once, AP1 and AP2, right actions on extremities, commuting joints.
-    left: x from the parent's side, q_j -> g q_j.   right: from the child's side, q_j -> q_j g.
-    world: the child and all it carries moved in the world, q_1..q_j -> g q_1..q_j, where joint j alone can do that; or all
-    that moves, where several joints do it together.
+which is linear in Y. So candidate motions are listed joint by joint, their effects are sampled at random states, and the
+largest algebra is a null space. This covers all cases of [chhabra14 section 4.4]: AP1 and AP2, right actions on extremities,
+commuting joints. A candidate moves its joint from one of three sides:
+    left: from the parent's side, q_j -> g q_j.   right: from the child's side, q_j -> q_j g.
+    world: the child and all that it carries move in the world, q_1..q_j -> g q_1..q_j, if joint j alone can do this; or the
+    whole machine, if several joints do it together.
 """
 
 from __future__ import annotations
@@ -38,17 +39,19 @@ from pfaffian.terms.reduction import adjoint_inverse, first_joint, group_of
 from pfaffian.terms.terms import Terms, symbols
 
 STATES = 24
-"""Random states at which a candidate must have no effect, and one more for each that its joint can do alone."""
+"""Number of random states at which effects are sampled; one more is added for each motion that a joint can do alone."""
 
 NOTHING = 1e-9
-"""Tolerance of no effect, relative to the size that forces have along that motion, see `force_sizes`."""
+"""Largest effect that counts as none, relative to the size of the forces along that motion (`force_sizes`)."""
 
 AXES = ("moving along x", "moving along y", "moving along z", "turning about x", "turning about y", "turning about z")
 
 
 class JointMotion(NamedTuple):
-    """joint: that moves.   side: left, right or world.   label: the motion in words.
-    twist: (6,) [v; w] of its algebra, in the joint's frame, or the world's.
+    """A motion of one joint, or of several together.
+
+    joint: name of the moving joint.   side: left, right or world.   label: the motion in words.
+    twist: (6,) [v; w] of the joint's algebra, in the joint's frame for left and right, in the world frame for world.
     """
 
     joint: str
@@ -61,12 +64,13 @@ class JointMotion(NamedTuple):
 class Symmetry:
     """The symmetries of a mechanism.
 
-    mechanism: its name.   joint: the first one, whose group acts on all that moves; names of several, by commas, if these do.
-    basis: (6, d) twists [v; w] of its symmetries, in the frame of the first joint on the world, or the world's if they are
-    several.   group: its name, "SE(2)" say.
-    further: each symmetry beyond these, as its parts (weight, JointMotion).
-    broken: (JointMotion, causes) of each motion of a joint from the parent's side that is no symmetry; causes: what breaks it.
-    driven: input -> motions of symmetries along which it does work: their momentum is not conserved while it acts.
+    mechanism: name of the mechanism.   joint: name of the first joint, whose group moves the whole machine; if several joints
+    carry the machine together, their names, separated by commas.
+    basis: (6, d) twists [v; w] of the symmetries of this joint, in its frame on the world; in the world frame for several
+    joints.   group: name of the group that they span, such as "SE(2)".
+    further: each other symmetry, as its parts (weight, JointMotion).
+    broken: (JointMotion, causes) for each motion of a joint from the parent's side that is not a symmetry, with the causes.
+    driven: input -> motions of symmetries along which it does work, so that their momenta change while it acts.
     """
 
     mechanism: str
@@ -86,18 +90,18 @@ class Symmetry:
 
     @property
     def carrier(self) -> str:
-        """The joint, or the joints, whose group acts on all that moves, in words."""
+        """The joint, or the joints, whose group moves the whole machine, in words."""
         names = self.joint.split(", ")
         return f"joint {self.joint!r}" if len(names) == 1 else f"joints {reprs.listed(names)} together"
 
     def lines(self) -> list[str]:
         """The text of `print`, line by line."""
-        moved = f"no motion of {self.carrier} leaves all as it is"
+        summary = f"no motion of {self.carrier} leaves all as it is"
         if self.basis.shape[1]:
-            moved = f"{self.carrier} can be moved by {self.group} and nothing changes"
-        out = [f"{self.mechanism}: {moved}"]
+            summary = f"{self.carrier} can be moved by {self.group} and nothing changes"
+        out = [f"{self.mechanism}: {summary}"]
         for parts in self.further:
-            out.append(f"  so can: {_words(parts)}")
+            out.append(f"  so can: {_motions_in_words(parts)}")
         for motion, causes in self.broken:
             out.append(f"  not by {motion.label}: {', '.join(causes)}")
         for name, motions in self.driven.items():
@@ -108,21 +112,21 @@ class Symmetry:
 def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
     """The largest group of motions that leave kinetic energy, potential, forces and constraints of a mechanism unchanged.
 
-    First the motions that carry all that moves: those of the first joint, or of several that stand on the world or are one
-    group in turn, such as a translation and a ball with nothing of mass between them. Then those of all joints, from either
-    side and in any combination: the spin of a top, one of two bodies that nothing connects. Each motion that is no symmetry
-    comes with what breaks it: a mass centre off its axis, unequal inertias, the direction of gravity, a spring, a damper, a
-    constraint. Inputs break nothing by themselves, and are listed with the symmetries that they drive. Decided at random
-    states, to 1e-9 of the inertia and the forces of what each motion moves, so that light parts are judged by themselves.
-    [chhabra14 theorem 3.3.3, section 4.4]
+    The first candidates are motions of the whole machine: those of the first joint, or of several joints that connect it to the
+    world or together form a group, such as a translation followed by a ball joint without a mass between them. Then come the
+    motions of all joints, from either side and in any combination, such as the spin of a top, or the motion of one of two
+    unconnected bodies. Each motion that is not a symmetry is listed with its causes: a mass centre off the axis, unequal
+    inertias, the direction of gravity, a spring, a damper, a constraint. Inputs break no symmetry, and are listed with the
+    symmetries that they drive. The decision is made at random states, with a tolerance of 1e-9 of the inertia and the forces
+    along each motion, so that light parts are judged on their scale. [chhabra14 theorem 3.3.3, section 4.4]
 
     Args:
         m: the mechanism.
-        parameters: {name: value} at which to decide; None for what holds whatever their values.
+        parameters: {name: value} at which to decide; None, the default, finds symmetries that hold for any values.
     Returns:
-        a Symmetry, which prints as a report: `group` (its name) and `basis` (6, d) of the first joint's symmetries, `further`
+        a Symmetry, which prints as a report: `group` (name) and `basis` (6, d) of the first joint's symmetries, `further`
         ones of other joints, `broken` motions with their causes, `driven` inputs.
-    Raises ModelError: m is no mechanism; it stands on the world by no joint, or by one that is no group.
+    Raises ModelError: m is not a mechanism; no joint connects it to the world, or one without a group of motions does.
 
     Example:
         >>> import pfaffian as pf
@@ -137,7 +141,7 @@ def symmetry(m: Mechanism, *, parameters: Any = None) -> Symmetry:
 
 
 class _Candidate(NamedTuple):
-    """Y: (nv, 1) at T.q.   left_over: (r, 1) the part of it that the joint cannot do."""
+    """A candidate motion.   Y: (nv, 1) its field at T.q.   left_over: (r, 1) part of the motion that the joint cannot do."""
 
     motion: JointMotion
     Y: ca.SX
@@ -145,8 +149,9 @@ class _Candidate(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """Effect of one cause on candidates.   rows: (samples, candidates).   size: (candidates,) the scale of the tolerance
-    NOTHING.
+    """Effect of one cause on candidates.
+
+    rows: (samples, candidates) the effects.   size: (candidates,) scale relative to which an effect is none below NOTHING.
     """
 
     rows: np.ndarray
@@ -158,28 +163,31 @@ class _Effect(NamedTuple):
 
 
 class _Samples(NamedTuple):
-    """q: the symbols of the fields.   tried: independent candidates.   effects: on them, by cause.
-    driving: (states, candidates, inputs) work of each input along each.
+    """Candidates of a mechanism with their sampled effects.
+
+    q: symbols of the fields.   candidates: independent candidates.   effects: effect on them, by cause.
+    driving: (states, candidates, inputs) work of each input along each candidate.
     """
 
     q: ca.SX
-    tried: list[_Candidate]
+    candidates: list[_Candidate]
     effects: dict[str, _Effect]
     driving: np.ndarray
 
 
 @remembered(64)
 def _samples(m: Mechanism, p: tuple[float, ...] | None) -> _Samples:
+    """The sampled candidates of a mechanism.   p: (np,) parameters; None for random ones at each sample."""
     T = symbols(m)
-    tried = _candidates(T, common_motion(m) or first_joint(m), p)
-    chosen, effects, driving = _sampled(T, tried, p)
-    return _Samples(T.q, [tried[i] for i in chosen], effects, driving)
+    candidates = _candidates(T, common_motion(m) or first_joint(m), p)
+    chosen, effects, driving = _sampled(T, candidates, p)
+    return _Samples(T.q, [candidates[i] for i in chosen], effects, driving)
 
 
 def conserved_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
-    """Y (nv, k): symmetries along which no input does work but those that stand still, so that their momenta Y^T M v are
-    conserved; none where servo forces act, or where no first joint is a group.
+    """Y (nv, k): symmetries along which only inputs that are zero do work, so that the momenta Y^T M v are conserved.
 
+    There are none if servo forces act, or if no joints carry the whole machine as a group.
     still: names of inputs that are zero.   p: (np,) parameters.
     """
     m = T.mechanism
@@ -187,18 +195,19 @@ def conserved_fields(T: Terms, still: Sequence[str], p: np.ndarray) -> ca.SX:
         x = _samples(m, tuple(p.tolist()))
     except ModelError:
         return ca.SX(m.nv, 0)
-    if m.servos or not x.tried:
+    if m.servos or not x.candidates:
         return ca.SX(m.nv, 0)
     pushing = [i for i, name in enumerate(m.u_names) if name not in still]
-    works = x.driving[:, :, pushing].transpose(0, 2, 1).reshape(-1, len(x.tried))
-    found = _null_space([*x.effects.values(), _Effect(works, np.ones(len(x.tried)))])
-    return ca.substitute(ca.horzcat(*[c.Y for c in x.tried]), x.q, T.q) @ ca.DM(found.T)
+    work = x.driving[:, :, pushing].transpose(0, 2, 1).reshape(-1, len(x.candidates))
+    symmetries = _null_space([*x.effects.values(), _Effect(work, np.ones(len(x.candidates)))])
+    return ca.substitute(ca.horzcat(*[c.Y for c in x.candidates]), x.q, T.q) @ ca.DM(symmetries.T)
 
 
 class Inner(NamedTuple):
-    """Symmetries that joints take part in from their child's side.
+    """Symmetries that contain motions of joints from the child's side.
 
-    Y: (nv, n) at `symbols(m).q`.   names: of the velocities along them, the first that turns.   labels: the motions in words.
+    Y: (nv, n) fields at `symbols(m).q`.   names: of the speeds along them, after the first velocity that is a rotation.
+    labels: the motions in words.
     """
 
     Y: ca.SX
@@ -208,67 +217,71 @@ class Inner(NamedTuple):
 
 @remembered(64)
 def inner_symmetries(m: Mechanism, joints: tuple[str, ...]) -> Inner:
-    """Those of these joints that are symmetries whatever the parameters are."""
-    q, tried, effects, _ = _samples(m, None)
-    inner = [i for i, c in enumerate(tried) if c.motion.joint in joints and c.motion.side == "right"]
-    found = [_turning(x, tried) for x in _null_space(list(effects.values())) if np.abs(x[inner]).max(initial=0.0) > 1e-6]
-    if not found:
+    """The inner symmetries of these joints that hold for any values of the parameters."""
+    q, candidates, effects, _ = _samples(m, None)
+    inner = [i for i, c in enumerate(candidates) if c.motion.joint in joints and c.motion.side == "right"]
+    symmetries = [
+        _turning(x, candidates) for x in _null_space(list(effects.values())) if np.abs(x[inner]).max(initial=0.0) > 1e-6
+    ]
+    if not symmetries:
         return Inner(ca.SX(m.nv, 0), (), ())
     names = []
-    for x in found:
-        used = [tried[i] for i in inner if abs(x[i]) > 1e-6]
+    for x in symmetries:
+        used = [candidates[i] for i in inner if abs(x[i]) > 1e-6]
         turning = [c for c in used if any(c.motion.twist[3:])] or used
         names.append(f"{m.v_names[ca.sparsify(turning[0].Y).row()[0]]} within")
-    labels = [_words((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in found]
-    Y = ca.horzcat(*[c.Y for c in tried]) @ ca.DM(np.array(found).T)
+    labels = [_motions_in_words((float(w), candidates[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in symmetries]
+    Y = ca.horzcat(*[c.Y for c in candidates]) @ ca.DM(np.array(symmetries).T)
     return Inner(ca.substitute(Y, q, symbols(m).q), tuple(names), tuple(labels))
 
 
-def _words(parts: Iterable[tuple[float, JointMotion]]) -> str:
+def _motions_in_words(parts: Iterable[tuple[float, JointMotion]]) -> str:
+    """A combination of motions in words, with weights other than 1."""
     return " and ".join(f"{w:+.3g} {x.label}".removeprefix("+1 ") for w, x in parts)
 
 
 @remembered(64)
 def _symmetry(m: Mechanism, p: tuple[float, ...] | None) -> Symmetry:
+    """The symmetries at parameters p (np,); if None, those that hold for any values."""
     common = common_motion(m)
     first, side = (common.name, "world") if common else (first_joint(m).name, "left")
-    _, tried, effects, works = _samples(m, p)
-    base = [i for i, c in enumerate(tried) if c.motion.joint == first and c.motion.side == side]
+    _, candidates, effects, work = _samples(m, p)
+    base = [i for i, c in enumerate(candidates) if c.motion.joint == first and c.motion.side == side]
     of_first = _null_space([_Effect(x.rows[:, base], x.size[base]) for x in effects.values()])
-    found = _null_space(list(effects.values()))
-    basis = np.array([tried[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
-    beyond = [x for x in found if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
-    beyond = [_turning(x, tried) for x in beyond]
-    further = tuple(tuple((float(w), tried[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in beyond)
-    members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in found]
+    symmetries = _null_space(list(effects.values()))
+    basis = np.array([candidates[i].motion.twist for i in base]).T.reshape(6, -1) @ of_first.T
+    others = [x for x in symmetries if np.abs(np.delete(x, base)).max(initial=0.0) > 1e-6]
+    others = [_turning(x, candidates) for x in others]
+    further = tuple(tuple((float(w), candidates[i].motion) for i, w in enumerate(x) if abs(w) > 1e-6) for x in others)
+    members = [np.flatnonzero(np.abs(x) > 1e-6).tolist() for x in symmetries]
     broken = tuple(
         (
             c.motion,
-            tuple(_worded(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
+            tuple(_cause_in_words(m, p, why, c.motion) for why, x in effects.items() if x.of(i)),
         )
-        for i, c in enumerate(tried)
+        for i, c in enumerate(candidates)
         if (c.motion.side == "left" or i in base) and not any(i in parts for parts in members)
     )
     driven = {}
     for u, name in enumerate(m.u_names):
         along = {
-            i for x, parts in zip(found, members, strict=True) if np.abs(works[:, :, u] @ x).max() > NOTHING for i in parts
+            i for x, parts in zip(symmetries, members, strict=True) if np.abs(work[:, :, u] @ x).max() > NOTHING for i in parts
         }
         if along:
-            driven[name] = tuple(tried[i].motion for i in sorted(along))
+            driven[name] = tuple(candidates[i].motion for i in sorted(along))
     return Symmetry(m.name, first, basis, name_of(basis), further, broken, driven)
 
 
-def _turning(x: np.ndarray, tried: list[_Candidate]) -> np.ndarray:
-    """A symmetry scaled so that its first turn has the weight 1."""
-    turns = [w for w, c in zip(x, tried, strict=True) if abs(w) > 1e-6 and any(c.motion.twist[3:])]
+def _turning(x: np.ndarray, candidates: list[_Candidate]) -> np.ndarray:
+    """A symmetry x (candidates,) scaled so that its first rotation has the weight 1."""
+    turns = [w for w, c in zip(x, candidates, strict=True) if abs(w) > 1e-6 and any(c.motion.twist[3:])]
     return x / turns[0] if turns else x
 
 
 def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | None) -> list[_Candidate]:
-    """carries: the joint, or the joints, that carry all that moves."""
+    """The candidate motions of a mechanism.   carries: the joint, or the joints, that carry the whole machine."""
     m, k = T.mechanism, T.kinematics
-    out = _of_all(T, carries) if isinstance(carries, CommonMotion) else []
+    out = _common_candidates(T, carries) if isinstance(carries, CommonMotion) else []
     for j in m.joints:
         group = group_of(j)
         if group is None or not j.nv:
@@ -284,8 +297,8 @@ def _candidates(T: Terms, carries: Joint | CommonMotion, p: tuple[float, ...] | 
     return out
 
 
-def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
-    """The motions that several joints do together."""
+def _common_candidates(T: Terms, common: CommonMotion) -> list[_Candidate]:
+    """The candidates that several joints do together."""
     out = []
     for twist, Y in zip(common.twists, ca.horzsplit(common.fields(T.kinematics)) if common.twists else [], strict=True):
         words = f"{_axis(twist)} of {reprs.listed(common.joints)} together"
@@ -294,7 +307,7 @@ def _of_all(T: Terms, common: CommonMotion) -> list[_Candidate]:
 
 
 def _in_world(T: Terms, j: Joint) -> list[_Candidate]:
-    """Those of the six motions in the world that the joint can do alone; `left_over` shows which."""
+    """The six motions in the world as candidates of a joint; their `left_over` vanishes if the joint can do them alone."""
     m, k = T.mechanism, T.kinematics
     (part,) = j.parts
     link = next(i for i, x in enumerate(k.tree.links) if x.joint.name == j.name)
@@ -311,7 +324,7 @@ def _in_world(T: Terms, j: Joint) -> list[_Candidate]:
 
 
 def _field(m: Mechanism, j: Joint, motion: JointMotion, y: ca.SX) -> _Candidate:
-    """y (k, 1) along the group, as entries of v: the speeds of a joint with a distribution span only a part."""
+    """A candidate from the velocity y (k, 1) of the joint's group; a distribution leaves only part of it, as speeds."""
     Y, left_over = ca.SX.zeros(m.nv, 1), ca.SX(0, 1)
     if j.distribution is not None:
         D = j.distribution
@@ -322,7 +335,7 @@ def _field(m: Mechanism, j: Joint, motion: JointMotion, y: ca.SX) -> _Candidate:
 
 
 def _axis(twist: tuple[float, ...]) -> str:
-    """About or along which axis, of a basis along axes; in numbers of another."""
+    """The axis of a twist in words: the name of an axis of the frame, or the components of another direction."""
     used = [i for i in range(6) if twist[i]]
     if len(used) > 1 and max(used) < 3:
         return f"moving along ({', '.join(f'{x:.3g}' for x in twist[:3])})"
@@ -332,19 +345,22 @@ def _axis(twist: tuple[float, ...]) -> str:
 
 
 def _label(twist: tuple[float, ...], joint: str, side: str) -> str:
+    """A motion of a joint in words."""
     return f"{_axis(twist)} of {joint!r}" + (" from the child's side" if side == "right" else "")
 
 
 def _sampled(
-    T: Terms, tried: list[_Candidate], p_given: tuple[float, ...] | None
+    T: Terms, candidates: list[_Candidate], p_given: tuple[float, ...] | None
 ) -> tuple[list[int], dict[str, _Effect], np.ndarray]:
-    """The independent candidates; the effect of each cause on them; and the work of inputs along them, (states, candidates,
-    inputs).
+    """Indices of the independent candidates, the effect of each cause on them, and the work of inputs along them (states,
+    candidates, inputs).
+
+    p_given: (np,) parameters; None for random ones at each sample.
     """
-    m, Y = T.mechanism, ca.horzcat(*[c.Y for c in tried])
+    m, Y = T.mechanism, ca.horzcat(*[c.Y for c in candidates])
     effects, sizes = changes(T, Y), force_sizes(T, Y)
-    height = max(c.left_over.numel() for c in tried)
-    over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in tried])
+    height = max(c.left_over.numel() for c in candidates)
+    over = ca.horzcat(*[ca.vertcat(c.left_over, ca.SX.zeros(height - c.left_over.numel(), 1)) for c in candidates])
     rows = ca.densify(T.A)
     f = ca.Function(
         "symmetry",
@@ -358,27 +374,28 @@ def _sampled(
         at = some_parameters(m, random) if p_given is None else np.array(p_given)
         if rows.numel():
             A = np.array(f(q, v, t, at)[6])
-            # Rows may depend on each other, and LAPACK's rounding of them is no row.
+            # Rows may depend on each other: the tolerance keeps LAPACK's rounding from counting as a further row.
             v -= np.linalg.pinv(A, rcond=1e-9) @ (A @ v)
         return [np.array(x) for x in f(q, v, t, at)]
 
-    found = [sample() for _ in range(STATES)]
+    samples = [sample() for _ in range(STATES)]
     # Each field moves one joint alone, unless the first ones move several together.
-    alone = tried[0].motion.joint in [j.name for j in m.joints]
-    chosen = _independent(np.hstack([x[4].T for x in found]), [c.motion.joint if alone else "all" for c in tried])
-    joint, free = _alone(np.vstack([x[3] for x in found])[:, chosen], [tried[i].motion.joint for i in chosen])
-    found += [sample() for _ in range(free)]
-    size = np.mean([x[1][chosen] for x in found], axis=0)
-    by_cause = {name: _Effect(np.array([x[0][chosen, i] for x in found]), size[:, i]) for i, name in enumerate(effects)}
+    alone = candidates[0].motion.joint in [j.name for j in m.joints]
+    chosen = _independent(np.hstack([x[4].T for x in samples]), [c.motion.joint if alone else "all" for c in candidates])
+    joint, free = _alone(np.vstack([x[3] for x in samples])[:, chosen], [candidates[i].motion.joint for i in chosen])
+    samples += [sample() for _ in range(free)]
+    size = np.mean([x[1][chosen] for x in samples], axis=0)
+    by_cause = {name: _Effect(np.array([x[0][chosen, i] for x in samples]), size[:, i]) for i, name in enumerate(effects)}
     unit = np.ones(len(chosen))
     if rows.numel():
-        by_cause["constraints"] = _Effect(np.vstack([x[2][:, chosen] for x in found]), unit)
-    return chosen, by_cause | {"joint": _Effect(joint, unit)}, np.array([x[5][chosen] for x in found])
+        by_cause["constraints"] = _Effect(np.vstack([x[2][:, chosen] for x in samples]), unit)
+    return chosen, by_cause | {"joint": _Effect(joint, unit)}, np.array([x[5][chosen] for x in samples])
 
 
 def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
-    """Rows (r, candidates) that are zero where each joint can do its motion alone, from the parts left over (samples,
-    candidates); and how many motions they leave.
+    """Rows (r, candidates) that vanish on combinations that each joint can do alone, and the number of these motions.
+
+    left_over: (samples, candidates).   joints: name of the joint of each candidate.
     """
     rows, free = [np.zeros((0, len(joints)))], 0
     for name in dict.fromkeys(joints):
@@ -391,7 +408,10 @@ def _alone(left_over: np.ndarray, joints: list[str]) -> tuple[np.ndarray, int]:
 
 
 def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
-    """The candidates that are no combination of those before them with the same name in `joints`."""
+    """Indices of the candidates that do not depend on earlier ones with the same name in `joints`.
+
+    fields: (candidates, samples) values of their fields Y.
+    """
     chosen: list[int] = []
     known = {name: np.zeros((0, fields.shape[1])) for name in joints}
     for i, (x, name) in enumerate(zip(fields, joints, strict=True)):
@@ -405,40 +425,41 @@ def _independent(fields: np.ndarray, joints: list[str]) -> list[int]:
 
 
 def _null_space(effects: Sequence[_Effect]) -> np.ndarray:
-    """(d, n) the combinations without any of these effects, reduced by rows, so that a symmetry of one candidate stands alone.
+    """(d, n) the combinations of candidates without any of these effects, in row-reduced form.
 
-    Cause by cause, with each remaining motion in units of the size of the effect along it: light parts are not lost beside
-    heavy ones.
+    The row reduction keeps a symmetry that consists of one candidate separate from others. The causes are treated one by one,
+    with each remaining motion scaled by the size of the effect along it, so that light parts count as much as heavy ones.
     """
-    found = np.eye(len(effects[0].size))
+    combinations = np.eye(len(effects[0].size))
     for x in effects:
-        if not len(found):
+        if not len(combinations):
             break
-        size = np.abs(found) @ x.size
+        size = np.abs(combinations) @ x.size
         size = np.where(size > 0, size, 1.0)
-        left = reduced(null_space(x.rows @ found.T / size, NOTHING)) / size
+        left = reduced(null_space(x.rows @ combinations.T / size, NOTHING)) / size
         pivots = np.take_along_axis(left, (left != 0).argmax(axis=1)[:, None], axis=1)
-        found = (left / pivots) @ found
-    return np.where(np.abs(found) < NOTHING, 0.0, found)
+        combinations = (left / pivots) @ combinations
+    return np.where(np.abs(combinations) < NOTHING, 0.0, combinations)
 
 
-def _worded(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: JointMotion) -> str:
+def _cause_in_words(m: Mechanism, p: tuple[float, ...] | None, cause: str, motion: JointMotion) -> str:
+    """The cause that breaks a motion, in words."""
     if cause == "weight":
         return f"gravity, {np.array2string(_numbers(m, p, m.gravity).ravel(), precision=4)} m/s^2"
     if cause == "joint":
         return "the joint cannot do it alone"
     if cause == "inertia":
-        return _inertia(m, p, motion)
+        return _inertia_in_words(m, p, motion)
     return cause
 
 
 def _numbers(m: Mechanism, p: tuple[float, ...] | None, x: ca.SX) -> np.ndarray:
-    """A model number at these parameters, defaults if None."""
+    """A number of the model at parameters p (np,), the defaults if None."""
     return np.array(ca.DM(ca.substitute(x, m.p_symbols, ca.DM(m.p_defaults if p is None else p))))
 
 
-def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: JointMotion) -> str:
-    """The reason, in words, why the inertia of what a joint carries depends on the position of the joint."""
+def _inertia_in_words(m: Mechanism, p: tuple[float, ...] | None, motion: JointMotion) -> str:
+    """Why the inertia of the bodies that a joint carries depends on the position of the joint, in words."""
     tree = symbols(m).kinematics.tree
     if motion.side == "world":
         return "the inertia of what it carries"
@@ -457,4 +478,4 @@ def _inertia(m: Mechanism, p: tuple[float, ...] | None, motion: JointMotion) -> 
     even = about * along + (np.trace(I) - about) / 2 * (np.eye(3) - along)
     if np.abs(I - even).max() < NOTHING * np.trace(I):
         return f"the inertia of {child!r} with other parameters"
-    return f"the inertia of {child!r} is not the same about all axes across"
+    return f"the inertia of {child!r} is not the same about all perpendicular axes"
