@@ -267,7 +267,7 @@ TESTS_OF = {
     "simulate/closed_loop.py": ["control/test_faults.py", "control/test_designed.py", "control/test_discrete.py"],
     "simulate/half_steps.py": ["simulate/test_accuracy.py", "simulate/test_balance.py"],
     "simulate/bursts.py": ["simulate/test_bursts.py", "simulate/test_accuracy.py"],
-    "simulate/looks.py": ["simulate/test_accuracy.py"],
+    "simulate/comparisons.py": ["simulate/test_accuracy.py"],
     "simulate/loop.py": ["simulate/test_accuracy.py", "simulate/test_resume.py", "simulate/test_lanes.py"],
     "simulate/roll.py": [
         "simulate/test_lanes.py",

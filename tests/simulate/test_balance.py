@@ -89,15 +89,15 @@ def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
     """At each look; the exact motion over the step does the work that inputs, dampers and moving constraints do."""
     monkeypatch.setattr("pfaffian.simulate.accuracy.MOST_COMPARISONS", 4)
     make, q, v, how, h = WORKED[case]
-    m, looks, seen = make(), [], Watch.look
+    m, looks, seen = make(), [], Watch.compare
 
     def look(self, k, x, ordinary):
         seen(self, k, x, ordinary)
-        looks.append((self.looks[0 if k == self.loop.when.first else -1], x.copy()))
+        looks.append((self.comparisons[0 if k == self.loop.when.first else -1], x.copy()))
 
-    monkeypatch.setattr(Watch, "look", look)
+    monkeypatch.setattr(Watch, "compare", look)
     r = run(m, q, v, duration=0.8, step=h, **how)
-    monkeypatch.setattr(Watch, "look", seen)
+    monkeypatch.setattr(Watch, "compare", seen)
     assert len(looks) == 4
     off, size = [], []
     for at, x in looks:
@@ -108,7 +108,7 @@ def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
         exact = run(m, *state, duration=h, step=h / 8, start=k * h, every=8, correct_start=False, **how_now)
         one = run(m, *state, duration=h, step=h, start=k * h, correct_start=False, **how_now)
         made = float(one.energy[-1] - exact.energy[-1])
-        off.append(abs(at.made[0, 0] - made))
+        off.append(abs(at.balance_errors[0, 0] - made))
         size.append(abs(made))
     assert max(off) < 0.3 * max(size) and max(size) > 1e-12, (off, size)
     assert 0.1 * np.mean(size) < float(r.energy_error) / round(0.8 / h) < 10 * max(size)

@@ -15,8 +15,8 @@ import numpy as np
 
 from pfaffian.evaluate.arrays import as_number
 from pfaffian.model.mechanism import Mechanism
+from pfaffian.simulate.comparisons import Comparison, summed
 from pfaffian.simulate.half_steps import HalfSteps
-from pfaffian.simulate.looks import Look, added
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.sizes import relative
 
@@ -61,7 +61,8 @@ class Watch:
     """The comparisons of a run's steps with half steps, and the error that follows from them.
 
     A step exceeds the bound if its error, times the number of steps of the run, does.
-    halves: compares steps of the run.   bound: bound on the accumulated error, see BOUND.   looks: the comparisons so far.
+    halves: compares steps of the run.   bound: bound on the accumulated error, see BOUND.
+    comparisons: the comparisons so far.
     exceeding_states: run -> (k, state x) of compared steps that exceed the bound.   largest: (runs, units) largest |v| so far.
     suspect: runs whose first step exceeds the bound.   silent: runs whose first step shows no error at all.
     begin: (runs, nx) first states.
@@ -69,7 +70,7 @@ class Watch:
 
     halves: HalfSteps
     bound: float
-    looks: list[Look] = field(default_factory=list)
+    comparisons: list[Comparison] = field(default_factory=list)
     exceeding_states: dict[int, list[tuple[int, np.ndarray]]] = field(default_factory=dict)
     largest: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     suspect: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
@@ -108,7 +109,7 @@ class Watch:
         """Number of steps from k to the next comparison, or to the end of the run."""
         return min((i for i in self.at if i > k), default=self.loop.when.end) - k
 
-    def look(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
+    def compare(self, k: int, x: np.ndarray, ordinary: np.ndarray) -> None:
         """Compare step k, from the states x (runs, nx) before it.
 
         ordinary: (runs,) whether a run takes this step, and not as the special first step of a singular start.
@@ -125,7 +126,7 @@ class Watch:
         if k > self.loop.when.first:
             return
         self.suspect = exceeding
-        self.silent = chosen[(self.looks[0].error[chosen] == 0).all(axis=1)]
+        self.silent = chosen[(self.comparisons[0].error[chosen] == 0).all(axis=1)]
         self._compare_early(exceeding)
 
     def _compare_early(self, runs: np.ndarray) -> None:
@@ -139,37 +140,39 @@ class Watch:
                 r = self.loop.beside(x, runs, first=at, steps=end - at)
                 x, at = r.x, end
                 self._compare_step(at, x[r.status == 0], runs[r.status == 0], len(self.begin))
-        self.looks.sort(key=lambda look: look.k)
+        self.comparisons.sort(key=lambda c: c.k)
 
-    def compared(self, k: int, x: np.ndarray, runs: np.ndarray) -> Look:
+    def compared(self, k: int, x: np.ndarray, runs: np.ndarray) -> Comparison:
         """Compare step k of some runs from their states x, without adding the result to the comparisons of the run."""
         self._compare_step(k, x, runs, len(self.begin))
-        return self.looks.pop()
+        return self.comparisons.pop()
 
     def _compare_step(self, k: int, x: np.ndarray, runs: np.ndarray, count: int) -> np.ndarray:
-        """Compare step k of some of the `count` runs from their states x, and store the result in `looks`.
+        """Compare step k of some of the `count` runs from their states x, and store the result in `comparisons`.
 
         Returns the runs whose step exceeds the bound.
         """
         n, energy, momenta = len(self.halves.sizes.units), self.halves.energy, self.halves.momenta
         width = energy.stop - energy.start + (len(momenta.pushed) if momenta else 0)
         table = np.full((count, 1 + 3 * n + width), np.nan)
-        look = Look(k, table[:, : n + 1], table[:, n + 1 : 2 * n + 1], table[:, 2 * n + 1 : 3 * n + 1], table[:, 3 * n + 1 :],
-                     np.zeros(count, dtype=bool))  # fmt: skip
-        self.looks.append(look)
+        error, largest, change, balance = np.hsplit(table, [n + 1, 2 * n + 1, 3 * n + 1])
+        comparison = Comparison(k, error, largest, change, balance, np.zeros(count, dtype=bool))
+        self.comparisons.append(comparison)
         exceeding, with_momenta = [runs[:0]], self.momenta_count(runs)
         for begin in range(0, len(runs), BLOCK):
             at = slice(begin, begin + BLOCK)
-            exceeding.append(self._compare_block(look, table, x[at], runs[at], max(0, with_momenta - begin)))
+            exceeding.append(self._compare_block(comparison, table, x[at], runs[at], max(0, with_momenta - begin)))
         return np.concatenate(exceeding)
 
-    def _compare_block(self, look: Look, table: np.ndarray, x: np.ndarray, runs: np.ndarray, count: int) -> np.ndarray:
-        """Compare one block of runs and write the numbers into `table`, to which the arrays of `look` refer.
+    def _compare_block(
+        self, comparison: Comparison, table: np.ndarray, x: np.ndarray, runs: np.ndarray, count: int
+    ) -> np.ndarray:
+        """Compare one block of runs and write the numbers into `table`, to which the arrays of `comparison` refer.
 
         count: number of runs, the first of the block, whose momenta are compared too. Returns the runs whose step exceeds the
         bound.
         """
-        k, when, sizes = look.k, self.loop.when, self.halves.sizes
+        k, when, sizes = comparison.k, self.loop.when, self.halves.sizes
         error, top, change, energy, whole, half = self.halves.compare(k, x, runs)
         numbers = np.concatenate([error, top, change, energy], axis=1)
         table[runs, : numbers.shape[1]] = numbers
@@ -183,17 +186,17 @@ class Watch:
             large = np.flatnonzero(when.steps * relative(error, reach) > min(self.bound, BOUND))
             if large.size:
                 error[large] = self.halves.lasting(k + 1, error[large], whole.state[large], half.state[large], runs[large])
-                look.error[runs[large]] = error[large]
+                comparison.error[runs[large]] = error[large]
         exceeding = np.flatnonzero(when.steps * relative(error, reach) > self.bound)
         if exceeding.size:
-            rough = self._rough(k, x[exceeding], runs[exceeding], error[exceeding], top[exceeding])
-            look.rough[runs[exceeding]] = rough
+            jumps = self._jumps(k, x[exceeding], runs[exceeding], error[exceeding], top[exceeding])
+            comparison.jumps[runs[exceeding]] = jumps
             room = MOST_STORED - sum(at == k for states in self.exceeding_states.values() for at, _ in states)
-            for i in exceeding[~rough][: max(0, room)].tolist():
+            for i in exceeding[~jumps][: max(0, room)].tolist():
                 self.exceeding_states.setdefault(int(runs[i]), []).append((k, x[i].copy()))
         return runs[exceeding]
 
-    def _rough(self, k: int, x: np.ndarray, runs: np.ndarray, error: np.ndarray, top: np.ndarray) -> np.ndarray:
+    def _jumps(self, k: int, x: np.ndarray, runs: np.ndarray, error: np.ndarray, top: np.ndarray) -> np.ndarray:
         """(len(runs),) whether something jumps within step k.
 
         With half steps, 2^-order of the error of a smooth step remains; where something jumps, all of it may remain.
@@ -209,21 +212,21 @@ class Watch:
     def at_start(self) -> tuple[np.ndarray, np.ndarray]:
         """(runs, 1 + units) accumulated error, estimated from the steps at and shortly after the start, and (runs, units)
         speeds that the run may reach."""
-        self.largest = np.fmax.reduce(np.array([look.largest for look in self.looks]), axis=0)
+        self.largest = np.fmax.reduce(np.array([c.largest for c in self.comparisons]), axis=0)
         runs = len(self.largest)
-        total = added(self.looks, [look.error for look in self.looks], np.full(runs, -1), self.loop.when.end)
-        return total, self.halves.sizes.levelled(self.largest + self.loop.when.steps * self.looks[0].change)
+        total = summed(self.comparisons, [c.error for c in self.comparisons], np.full(runs, -1), self.loop.when.end)
+        return total, self.halves.sizes.levelled(self.largest + self.loop.when.steps * self.comparisons[0].change)
 
     def gathered(self, v: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Accumulated errors of each run, estimated from the comparisons; None if no step was compared.
 
         Returns (runs,) the error that BOUND limits, and (runs, 1 + momenta) upper estimates of the errors of the energy [J]
-        and of momenta, see Look.
+        and of momenta, see Comparison.
         v: (times, runs, nv) recorded, or (times, runs, 0).   stopped: (runs,) the step at which a run stopped, -1 if none.
         """
-        if not self.looks:
+        if not self.comparisons:
             return None
-        speeds = [look.largest for look in self.looks]
+        speeds = [c.largest for c in self.comparisons]
         if v.size:
             nq = self.mechanism.nq
             x = np.zeros((v.shape[1], nq + v.shape[2] + 1))
@@ -241,12 +244,12 @@ class Watch:
 
     def _totals(self, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(runs,) accumulated error and (runs, 1 + momenta) errors of energy and momenta, from the comparisons so far."""
-        error, balance_errors = np.empty(len(stopped)), np.empty_like(self.looks[0].made)
+        error, balance_errors = np.empty(len(stopped)), np.empty_like(self.comparisons[0].balance_errors)
         for begin in range(0, len(stopped), BLOCK):
             at = slice(begin, begin + BLOCK)
-            looks = [look.of(at) for look in self.looks]
-            numbers = [np.concatenate([look.error, np.abs(look.made)], axis=1) for look in looks]
-            total = added(looks, numbers, stopped[at], self.loop.when.end)
-            errors = looks[0].error.shape[1]
+            comparisons = [c.of(at) for c in self.comparisons]
+            numbers = [np.concatenate([c.error, np.abs(c.balance_errors)], axis=1) for c in comparisons]
+            total = summed(comparisons, numbers, stopped[at], self.loop.when.end)
+            errors = comparisons[0].error.shape[1]
             error[at], balance_errors[at] = relative(total[:, :errors], self.largest[at]), total[:, errors:]
         return error, balance_errors

@@ -54,7 +54,7 @@ def tell_start(watch: Watch) -> bool:
     error = relative(total, reach)
     if not (error > watch.bound).any():
         return False
-    run, first = int(np.nanargmax(error)), watch.looks[0]
+    run, first = int(np.nanargmax(error)), watch.comparisons[0]
     k, x = _exceeding_states(watch, run)[0]
     part = _fastest(watch, run, k, x)
     # Speeds that now increase reach about this value by the time at which the fastest part swings back.

@@ -121,7 +121,7 @@ def _momentum(watch: Watch, pushed: np.ndarray, x: np.ndarray, stopped: np.ndarr
     assert momenta is not None
     errors, relative_error = np.full((len(x), len(momenta.names)), np.nan), np.zeros(len(x))
     errors[:, momenta.pushed] = pushed
-    runs = np.flatnonzero((stopped < 0) & np.isfinite(watch.looks[0].error[:, 0]))
+    runs = np.flatnonzero((stopped < 0) & np.isfinite(watch.comparisons[0].error[:, 0]))
     runs = runs[: watch.momenta_count(runs)]
     if not momenta.conserved.any() or not runs.size:
         return errors, relative_error

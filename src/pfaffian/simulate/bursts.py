@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pfaffian.simulate.accuracy import Watch
-from pfaffian.simulate.looks import Look
+from pfaffian.simulate.comparisons import Comparison
 from pfaffian.simulate.sizes import relative
 from pfaffian.simulate.system import enter
 
@@ -101,8 +101,8 @@ def _error_per_difference(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v
     """(n, 1 + units + energy) error of a step per unit of difference; nan for runs whose comparisons are sufficient."""
     n, width = len(speeds.runs), 1 + len(watch.halves.sizes.units) + watch.halves.energy.stop - watch.halves.energy.start
     largest, errors = np.full(n, NOISE), np.full((n, width), np.nan)
-    for look in watch.looks:
-        _update_largest(speeds.at(look.k), look, speeds.runs, largest, errors)
+    for comparison in watch.comparisons:
+        _update_largest(speeds.at(comparison.k), comparison, speeds.runs, largest, errors)
     burst, peak = speeds.size.max(axis=0) > BURST * largest, speeds.size.argmax(axis=0)
     if not watch.loop.simulation.system.other_state:
         burst &= MOST_ERROR * speeds.total > watch.bound
@@ -113,7 +113,7 @@ def _error_per_difference(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v
     return errors / largest[:, None]
 
 
-def _compared(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray, i: int, runs: np.ndarray) -> Look:
+def _compared(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray, i: int, runs: np.ndarray) -> Comparison:
     """Compare, for some runs, the step in the middle of difference i."""
     when, step, at = watch.loop.when, int(speeds.steps[i]), speeds.records[i]
     t = when.start + step * when.step
@@ -121,11 +121,13 @@ def _compared(watch: Watch, speeds: RecordedSpeeds, q: np.ndarray, v: np.ndarray
     return watch.compared(step, x, runs)
 
 
-def _update_largest(size: np.ndarray, look: Look, runs: np.ndarray, largest: np.ndarray, errors: np.ndarray) -> None:
+def _update_largest(
+    size: np.ndarray, comparison: Comparison, runs: np.ndarray, largest: np.ndarray, errors: np.ndarray
+) -> None:
     """Store, in place, the errors of a comparison for runs whose difference there, `size` (n,), is larger than any before,
     unless something jumps within the step.   largest: (n,) differences.   errors: (n, 1 + units + energy)."""
-    found = np.concatenate([look.error[runs], np.abs(look.made[runs])], axis=1)[:, : errors.shape[1]]
-    larger = (size > largest) & np.isfinite(found[:, 0]) & ~look.rough[runs]
+    found = np.concatenate([comparison.error[runs], np.abs(comparison.balance_errors[runs])], axis=1)[:, : errors.shape[1]]
+    larger = (size > largest) & np.isfinite(found[:, 0]) & ~comparison.jumps[runs]
     largest[larger], errors[larger] = size[larger], found[larger]
 
 

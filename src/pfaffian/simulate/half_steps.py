@@ -44,8 +44,8 @@ class StepEnd(NamedTuple):
 class Comparison(NamedTuple):
     """A step of some runs, compared with two half steps.
 
-    error, largest, change: as in Look.   energy: (runs, 1 or 0) error of the energy [J].   whole, half: the states after the
-    step, and after the half steps.
+    error, largest, change: as in Comparison.   energy: (runs, 1 or 0) error of the energy [J].
+    whole, half: the states after the step, and after the half steps.
     """
 
     error: np.ndarray
@@ -98,7 +98,7 @@ class HalfSteps:
         return StepEnd(state, r.records[-1, :, self.energy], r.x)
 
     def difference(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """(runs, 1 + units) error of the states a, given the states b that half steps reach; see Look."""
+        """(runs, 1 + units) error of the states a, given the states b that half steps reach; see Comparison."""
         return self._error(*self.sizes.of(np.array([a - b, b])))
 
     def _error(self, apart: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -100,7 +100,7 @@ class _Runs:
             first = self.done == 0
             if first and self.python:
                 self.watch.begin = self.x.copy()  # with the law's first inputs; x changes in place
-            self.watch.look(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
+            self.watch.compare(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
             self.warned = (first and tell_start(self.watch)) or self.warned
         if self.done == 0:
             tell_stiff(self.watch, self.watch.begin, self.warned)

@@ -9,48 +9,49 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Look(NamedTuple):
+class Comparison(NamedTuple):
     """A comparison of step k with two half steps, for all runs; NaN for runs that are not compared.
 
     error: (runs, 1 + units) local errors of angles [rad], and of v for each unit.   largest: (runs, units) largest |v|.
-    change: (runs, units) |change of v| in the step.   made: (runs, 1 + momenta) errors of the energy [J] and of momenta.
-    rough: (runs,) whether a force or velocity jumps within the step.
+    change: (runs, units) |change of v| in the step.
+    balance_errors: (runs, 1 + momenta) errors of the energy [J] and of momenta.
+    jumps: (runs,) whether a force or velocity jumps within the step.
     """
 
     k: int
     error: np.ndarray
     largest: np.ndarray
     change: np.ndarray
-    made: np.ndarray
-    rough: np.ndarray
+    balance_errors: np.ndarray
+    jumps: np.ndarray
 
-    def of(self, at: slice) -> Look:
+    def of(self, at: slice) -> Comparison:
         """The comparison for the runs `at` alone."""
-        return Look(self.k, *[x[at] for x in self[1:]])
+        return Comparison(self.k, *[x[at] for x in self[1:]])
 
 
-def added(looks: Sequence[Look], numbers: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
+def summed(comparisons: Sequence[Comparison], numbers: list[np.ndarray], stopped: np.ndarray, end: int) -> np.ndarray:
     """(runs, n) sums over all steps of numbers that are known at the compared steps.
 
     Between two compared steps the numbers are assumed to grow or decay exponentially. A single step with a jump is left out,
     and so are several, unless they are most of the compared steps.
-    looks: the comparisons, in order.   numbers: (runs, n) at each of them.
+    comparisons: the comparisons, in order.   numbers: (runs, n) at each of them.
     stopped: (runs,) step at which each run stopped, negative if it did not.   end: the step at which the run ends.
     """
-    first = looks[0].k
+    first = comparisons[0].k
     ends = np.where(stopped < 0, end, stopped)
     if len(numbers) == 1:
-        return np.where(looks[0].rough, np.nan, ends - first)[:, None] * numbers[0]
-    rough = np.array([look.rough for look in looks])
+        return np.where(comparisons[0].jumps, np.nan, ends - first)[:, None] * numbers[0]
+    jumps = np.array([c.jumps for c in comparisons])
     values = np.array(numbers)
-    if rough.any():
-        count = rough.sum(axis=0)
-        values[rough & ((count < 2) | (2 * count <= len(rough)))] = np.nan
+    if jumps.any():
+        count = jumps.sum(axis=0)
+        values[jumps & ((count < 2) | (2 * count <= len(jumps)))] = np.nan
     for i in range(1, len(values)):
         values[i] = np.where(np.isnan(values[i]), values[i - 1], values[i])
     for i in reversed(range(len(values) - 1)):
         values[i] = np.where(np.isnan(values[i]), values[i + 1], values[i])
-    edges = np.array([*(look.k for look in looks), end])
+    edges = np.array([*(c.k for c in comparisons), end])
     steps = np.clip(ends, edges[:-1, None], edges[1:, None]) - edges[:-1, None]
     means = np.concatenate([_between(values[:-1], values[1:]), values[-1:]])
     return reduce(np.add, steps[:, :, None] * means)
