@@ -78,7 +78,7 @@ def turn_residual(R: ca.SX) -> ca.SX:
 
 
 def tilt_residual(R: ca.SX) -> ca.SX:
-    """(3, 1) 2 sin(angle / 2) along the axis of the smallest rotation that takes z to the z axis of R [rad]; no part along z."""
+    """(3, 1) 2 sin(angle / 2) along the axis of the smallest rotation from z to the z axis of R [rad]; no part along z."""
     half = (1 + R[2, 2]) / 2
     half_turn = half < HALF_TURN
     scale = ca.sqrt(ca.if_else(half_turn, 1, half))

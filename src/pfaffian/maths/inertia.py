@@ -120,7 +120,7 @@ def _symmetric(P: np.ndarray, tolerance: float) -> np.ndarray:
 
 
 def _spread(S: np.ndarray, h: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """(runs, 3) principal second moments about the centre of mass, in ascending order; S (runs, 3, 3), h (runs, 3), m (runs,)."""
+    """(runs, 3) principal second moments about the centre of mass, ascending; S (runs, 3, 3), h (runs, 3), m (runs,)."""
     about = np.where(m > 0, m, np.inf)[:, None, None]
     central = S - h[:, :, None] * h[:, None, :] / about
     return np.linalg.eigvalsh((central + central.transpose(0, 2, 1)) / 2)

@@ -201,7 +201,7 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
 
 
 class Gram(NamedTuple):
-    """Factor of A A^T.   of: L D L^T.   independent: for each row, in the order of elimination, 1 if it is kept, 0 if skipped."""
+    """Factor of A A^T.   of: L D L^T.   independent: for each row, as eliminated, 1 if it is kept, 0 if skipped."""
 
     of: SparseFactor
     independent: list[ca.SX]

@@ -1,4 +1,4 @@
-"""Orthonormal bases of subspaces that are the same on every machine; the basis from a factorisation would depend on rounding."""
+"""Orthonormal bases of subspaces, the same on every machine; those of a factorisation would depend on rounding."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Subgroup:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """For each velocity of the group, the index of the twist entry equal to it; other entries are zero except for a screw."""
+        """For each velocity of the group, the index of the equal twist entry; other entries are zero except for a screw."""
         return self.along + self.rotation.axes
 
     @property

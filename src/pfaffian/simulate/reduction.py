@@ -194,14 +194,14 @@ class _Reduction(NamedTuple):
         """Entries of v of several roots' base: those of the group, and those of its motions beside."""
         assert isinstance(self.base, CommonMotion)
         tree = symbols(self.m).kinematics.tree
-        return [*self.base.entries(tree), *self.base.entries_beside(tree)]
+        return [*self.base.entries(tree), *self.base.remaining_entries(tree)]
 
     @property
     def names(self) -> list[str]:
         """Of the momenta, in the order of v."""
         names = list(labels(self.m, self.along)[0])
         if isinstance(self.base, CommonMotion):
-            for i, name in zip(self.counted, (*self.base.names, *self.base.names_beside), strict=True):
+            for i, name in zip(self.counted, (*self.base.names, *self.base.remaining_names), strict=True):
                 names[i] = name
         return names
 
@@ -210,7 +210,7 @@ class _Reduction(NamedTuple):
         """Of the velocities that the momenta belong to."""
         units = list(labels(self.m, self.along)[1])
         if isinstance(self.base, CommonMotion):
-            for i, twist in zip(self.counted, (*self.base.twists, *self.base.beside), strict=True):
+            for i, twist in zip(self.counted, (*self.base.twists, *self.base.remaining), strict=True):
                 units[i] = "rad/s" if any(twist[3:]) else "m/s"
         return units
 
