@@ -277,7 +277,7 @@ WRONG = {
     "no pose": (lambda: pf.symbols(made(pose=lambda k: 1)).M, r"edge 'e': pose must give a Pose"),
     "no rotation": (
         lambda: pf.symbols(made(pose=lambda k: pf.Pose(2 * ca.SX.eye(3), ca.SX.zeros(3, 1)))).M,
-        "R is no rotation",
+        "R is not a rotation",
     ),
     "a pose that asks too much": (lambda: pf.symbols(made(pose=lambda k: k.pose("b"))).M, "edge 'e': pose"),
     "an edge too many": (
