@@ -137,7 +137,7 @@ def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
 def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
     """Forces and constraint rows (nv, n), with the size of each (1, n)."""
     m, k = T.mechanism, T.kinematics
-    across = frame.across(m.gravity) if frame else m.gravity
+    across = frame.remaining_gravity(m.gravity) if frame else m.gravity
     if not across.is_zero():
         everything = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
         yield weight(k, across), everything

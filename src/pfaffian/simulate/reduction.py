@@ -67,7 +67,6 @@ from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport,
 from pfaffian.terms.reduction import (
     Translation,
     about_mass_centre,
-    carried,
     first_joint,
     in_first_joint,
     indices,
@@ -78,6 +77,7 @@ from pfaffian.terms.reduction import (
     to_space,
     translation,
     translation_of_all,
+    transport_along,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -403,7 +403,7 @@ def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     if frame is None:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.along(pushed)
-    forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.felt(r.m.gravity, push))))
+    forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.effective_gravity(r.m.gravity, push))))
     conserved, shared = r.at(r.conserved), r.at(r.shared)
     forces[conserved, 0] = r.by_lift(T, pushed)[conserved, 0]
     forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
@@ -417,10 +417,10 @@ def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
     """(ny, 1) part of the momenta's rate that the motion itself causes."""
     X, frame = r.lift(T), r.frame(T.kinematics)
     if X is not None and frame is None:
-        return carried(T, X)
+        return transport_along(T, X)
     seen = _inside(r, T.q, x[r.m.nq :, 0], T.t)
     there = r.terms(T.q, seen.v, T.t) if frame else T
-    return transport(there, seen.h) if X is None else carried(there, X)
+    return transport(there, seen.h) if X is None else transport_along(there, X)
 
 
 # -- signals and checks of a reduced run ---------------------------------------------------------------------------------
