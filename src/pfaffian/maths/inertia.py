@@ -13,8 +13,7 @@ PHYSICAL = 1e-9  # relative tolerance for the rounding of inertias given with so
 
 
 def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """(m, h, I) from a mass, a centre of mass (3,) [m] and a rotational inertia ABOUT THAT CENTRE (3, 3), all in the body
-    frame.
+    """(m, h, I) from a mass, a centre of mass (3,) [m] and an inertia (3, 3) ABOUT THAT CENTRE, all in the body frame.
 
     h = m com, I = I_com + m (com.com 1 - com com^T).
     """

@@ -354,8 +354,9 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
-    """A^-1 B for a symmetric positive definite A (n, n); reads only its upper triangle, with half the work of
-    `solve_definite`.
+    """A^-1 B for a symmetric positive definite A (n, n); reads only its upper triangle.
+
+    It takes half the work of `solve_definite`.
 
     B: (n, k).
 
@@ -369,9 +370,7 @@ def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
-    """A^-1 B by Gaussian elimination without pivoting.   whole: (remainder of A, of which only a part need be valid) -> all of
-    it.
-    """
+    """A^-1 B by Gaussian elimination without pivoting.   whole: completes the remainder of A from its computed part."""
     n = A.shape[0]
     U, X = ca.densify(A), ca.densify(B)
     pivots = []

@@ -191,9 +191,9 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
         for c in support:
             weight[c] -= size[b]
         for i in touching:
-            more = (support if waiting[i] & unshared else support - unshared) - waiting[i]
-            waiting[i] = waiting[i] | more
-            for c in more:
+            fill_in = (support if waiting[i] & unshared else support - unshared) - waiting[i]
+            waiting[i] = waiting[i] | fill_in
+            for c in fill_in:
                 weight[c] += size[i]
         for i in touching:  # no other block has columns whose weight has changed
             cost[i] = sum(weight[c] for c in waiting[i])

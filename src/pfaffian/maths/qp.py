@@ -79,8 +79,8 @@ class Tolerances(NamedTuple):
 
 DOUBLE = (1e-14, 1e-10, 1e-11, 1e-9, 1e-11, 1e-12, 1e3, 1e10, 1e-15)
 SINGLE = (5e-6, 1e-4, 1e-4, 2e-3, 3e-4, 1e-4, 10.0, 1e3, 1e-6)
-"""Tolerances in doubles, which round by 1e-16, and in floats, which round by 6e-8: an exported law may run in either
-(`in_floats`).
+"""Tolerances in doubles, which round by 1e-16, and in floats, which round by 6e-8: an exported law may run in
+either, see `in_floats`.
 """
 
 SLIGHT = 1e-3
@@ -321,8 +321,8 @@ def _split(s: _State, v: ca.SX) -> _Split:
     r = _product(s.B, v)
     w = v - _product(N.T, r)
     # Subtract once more the part along N that rounding has left in w.
-    more = _product(s.B, w)
-    r, w = r + more, w - _product(N.T, more)
+    correction = _product(s.B, w)
+    r, w = r + correction, w - _product(N.T, correction)
     return _Split(r, 1 + _total(ca.fabs(r)), w, _total(w * w))
 
 
@@ -346,9 +346,7 @@ class _Move(NamedTuple):
 
 
 def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], tol: Tolerances) -> _Move:
-    """The move to the chosen row, or to where a multiplier falls to zero.   free: for each place of an active row, whether it
-    is free.
-    """
+    """The move to the chosen row, or to where a multiplier falls to zero.   free: whether each place for a row is free."""
     depends = ca.logic_or(split.left <= (tol.parallel * split.size) ** 2, ca.logic_not(_any(free)))
     # If the row depends on active ones, compare limits to decide whether it restricts more: z has accumulated rounding.
     counts = _total(split.r * s.N[:, s.z.numel()]) > chosen.d
@@ -488,7 +486,7 @@ def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> t
     # Rounding of a long step misses the rows: take one more step from its end.
     z = F.L.T @ u
     further = [d - _total(q * z) for q, d in zip(Q, D, strict=True)]
-    more = _solve_transposed(F, _sum([q * part for q, part in zip(Q, further, strict=True)]))
+    correction = _solve_transposed(F, _sum([q * part for q, part in zip(Q, further, strict=True)]))
     # As in `linear.smallest`: the step is the sum of its parts along the rows of Q, so these parts give the multipliers. The
     # last step counts too: if the whole step is tiny, it is most of it.
     for j in reversed(range(k)):
@@ -496,7 +494,7 @@ def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> t
         for i in range(j + 1, k):
             part = part + parts[i][j] * y[i]
         y[j] = -part * scale[j]
-    return u + more, move + more, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
+    return u + correction, move + correction, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
 class _Factor(NamedTuple):
@@ -626,13 +624,13 @@ def _errors(
     """
     finite = ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)
-    pushed, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
+    residual, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
     size = ca.fabs(S) @ (ca.fabs(W) @ ca.fabs(u))
     slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
     size = ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
     over = (S @ (W @ u) - l) / size
     left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
-    doubt = pushed / ca.fmax(terms, NOTHING)
+    doubt = residual / ca.fmax(terms, NOTHING)
     certain = ca.logic_and(doubt <= tol.certain, tol.further * doubt * ca.dot(size, y) <= -ca.dot(l, y))
     return left, ca.fmax(_most(_where(finite, over)), 0), certain
 

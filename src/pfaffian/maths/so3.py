@@ -398,8 +398,7 @@ def quat_of(R: Matrix) -> Matrix:
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """Unit quaternions with w >= 0 of an array of numeric rotation matrices; for a single or symbolic one see
-    `matrix_to_quat`.
+    """Unit quaternions with w >= 0 of an array of numeric rotation matrices; `matrix_to_quat` takes a symbolic one.
 
     R (..., 3, 3) -> (..., 4).
 

@@ -188,8 +188,9 @@ class Subgroup:
         return ca.diagcat(self.rotation.matrix(turn)[along, along], self.rotation.rate(turn))
 
     def chart(self, R: Matrix, p: Matrix) -> Matrix:
-        """Coordinates q (nq, 1) of a pose of the group; angles are within pi, except that of a screw, which p gives with full
-        turns.
+        """Coordinates q (nq, 1) of a pose of the group.
+
+        Angles are within pi, except that of a screw, which follows from p and includes full turns.
         """
         w = ca.vertcat(0, 0, matrix(p, 3)[2] / self.pitch) if self._unwinds else so3.log(R)
         turn = self.rotation.of_vector(w[[i - 3 for i in self.rotation.axes], 0])
@@ -270,10 +271,9 @@ class Subgroup:
         return self._within(se3.dexp_left, s)
 
     def dexp_right_inv(self, s: Matrix) -> Matrix:
-        """(k, k) inverse of `dexp_right`, s_dot = dexp_right_inv(s) v, for rotations of less than a full turn. [chhabra14
-        (2.1.5)]
+        """(k, k) inverse of `dexp_right`, s_dot = dexp_right_inv(s) v, for rotations of less than a full turn.
 
-        With a distribution v = B speeds, the screw speeds are s_dot = dexp_right_inv(s) B speeds.
+        [chhabra14 (2.1.5)] With a distribution v = B speeds, the screw speeds are s_dot = dexp_right_inv(s) B speeds.
         """
         return self._within(se3.dexp_right_inv, s)
 
@@ -292,9 +292,7 @@ class Subgroup:
         return ca.vertcat(p[list(self.along), 0], self.rotation.of_vector(matrix(s, self.nv)[len(self.along) :, 0]))
 
     def chart_to_screw(self, q: Matrix) -> Matrix:
-        """Screw parameters s (k, 1) of coordinates q (nq, 1); if the motions do not commute, by `log`, with rotations within
-        pi.
-        """
+        """Screw parameters s (k, 1) of coordinates q (nq, 1); if motions do not commute, by `log`, with rotations within pi."""
         return matrix(q, self.nq) if self.commutes else self.log(*self.motion(q))
 
     def screw_rate(self, s: Matrix) -> Matrix:
@@ -338,8 +336,8 @@ def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
     Example:
         >>> import numpy as np
         >>> from pfaffian.maths import subgroups
-        >>> subgroups.is_subgroup(np.eye(6)[:, 3:]), subgroups.is_subgroup(np.eye(6)[:, 3:5])  # turns about three axes, and
-        two (True, False)
+        >>> subgroups.is_subgroup(np.eye(6)[:, 3:]), subgroups.is_subgroup(np.eye(6)[:, 3:5])  # about three axes, and two
+        (True, False)
     """
     B = np.array(ca.DM(basis).full())
     Q, sizes, _ = np.linalg.svd(B, full_matrices=False)

@@ -3,7 +3,8 @@
 The motion V of a link is that of the previous link, transformed to it, plus a drift and the motion S x of its joint. F is the
 wrench that a link receives from its joint, and f is the force along the joint:
 
-    V_i = X_i V + drift_i + S_i x_i,    F_i = I_i V_i + bias_i + sum of X_j^T F_j it carries,    f_i = S_i^T F_i + armature x_i.
+    V_i = X_i V + drift_i + S_i x_i,    f_i = S_i^T F_i + armature x_i,
+    F_i = I_i V_i + bias_i + sum of X_j^T F_j over the links j that follow link i.
 
 With accelerations for V, and the velocity terms in drift and bias, this is forward dynamics. With twists for V, and neither
 drift nor bias, F are momenta and f = p, so the same sweeps solve p = M v for v. All links beyond a joint act on the previous
@@ -113,9 +114,7 @@ def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
 
 
 class Solved(NamedTuple):
-    """Result of `solve_tree`.   x: (ns, 1) along the joints.   F: for each link the wrench from its joint, in the link's
-    frame.
-    """
+    """Result of `solve_tree`.   x: (ns, 1) along the joints.   F: wrench of each joint on its link, in the link's frame."""
 
     x: ca.SX
     F: list[SpatialForce]

@@ -159,7 +159,8 @@ def deviation(k: Kinematics, f: ca.SX, v_dot: ca.SX) -> Deviation:
     """First-order expansion of f(q, v, v_dot, t) in the deviation eps from a trajectory, q = q_bar + K(q_bar) eps.
 
     F2 = df/dv_dot, F1 = df/dv + F2 B, F0 = d_i f + df/dv B + F2 (B(v_dot) + B_dot), with B(v) of `velocity_of_deviation` and
-    B_dot its rate at constant v, all at q, v, v_dot of the trajectory. At rest, B and B_dot vanish. [konz25 (2.22)-(2.25)]
+    B_dot its rate at constant v, all at q, v, v_dot of the trajectory. [konz25 (2.22)-(2.25)]
+    Where v = v_dot = 0, B and B_dot vanish.
 
     f: (n, 1) of k.q, k.v, k.t and v_dot.   v_dot: (nv, 1) symbols.
     """

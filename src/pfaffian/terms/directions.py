@@ -59,7 +59,7 @@ class Directions(NamedTuple):
     length: float
 
 
-class Left(NamedTuple):
+class SmoothDirections(NamedTuple):
     """Directions as expressions.   X: (nv, ny).   inside: (n, 1) positive where the directions are smooth functions of q."""
 
     X: ca.SX
@@ -80,7 +80,7 @@ def left_by(T: Terms, what: tuple[int, ...] | Directions) -> ca.SX:
     return horizontal_lift(T, what) if what else ca.SX.eye(T.mechanism.nv)
 
 
-def directions(T: Terms, of: Directions) -> Left:
+def directions(T: Terms, of: Directions) -> SmoothDirections:
     """X(q) of these directions, and where it is smooth."""
     m, inside, V = T.mechanism, [], from_body(T.kinematics, of)
     A, size = scaled_rows(T, of), ca.SX(scales(m, of))
@@ -98,7 +98,7 @@ def directions(T: Terms, of: Directions) -> Left:
             for i, column in zip(part.lifts, ca.horzsplit(moved), strict=True):
                 columns[i][at, 0] = -column
     N = ca.horzcat(ca.SX(m.nv, 0), *[columns[i] / size * size[i] for i in of.y])
-    return Left(ca.sparsify(V @ N), ca.vertcat(ca.SX(0, 1), *inside))
+    return SmoothDirections(ca.sparsify(V @ N), ca.vertcat(ca.SX(0, 1), *inside))
 
 
 def _perpendicular(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
@@ -115,9 +115,7 @@ def _perpendicular(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def reflected(u: ca.SX, place: int, sign: int) -> tuple[ca.SX, list[ca.SX]]:
-    """(n, n - 1) orthonormal columns perpendicular to a unit row u (1, n), and expressions that are positive where they are
-    smooth.
-    """
+    """(n, n - 1) orthonormal columns perpendicular to a unit row u (1, n), and expressions that are positive if smooth."""
     n = u.numel()
     if n == 2:
         return sign * ca.vertcat(-u[1], u[0]), []

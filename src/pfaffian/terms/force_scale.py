@@ -1,5 +1,4 @@
-"""Sizes of forces along a motion, from the bodies that this motion moves: a force below the rounding of its size counts as
-zero.
+"""Sizes of forces along a motion, from the bodies that it moves: a force below the rounding of its size counts as zero.
 
 Forces on a gram that a hull of tons carries are compared with the inertia of the gram, since the momentum of the hull and the
 forces on the hull are no measure for them.
@@ -18,9 +17,7 @@ from pfaffian.terms.momentum import link_momenta, momenta
 from pfaffian.terms.terms import Terms
 
 ROUNDING = 1e-4
-"""Fraction of cancelling terms, and of the inertia at unit rates, that is added to a size: a billionth of it is their
-rounding.
-"""
+"""Fraction of cancelling terms, and of the inertia at unit rates, added to a size: a billionth of it is their rounding."""
 
 
 class _Carried(NamedTuple):

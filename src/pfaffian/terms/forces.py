@@ -51,15 +51,15 @@ def potential_energy(k: Kinematics) -> ca.SX:
 def input_matrix(k: Kinematics) -> ca.SX:
     """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    motors, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
+    motors, thrusters = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
-            pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
+            thrusters[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
         else:
             gears = a.gears if isinstance(a, Transmission) else a.gear
             for n, (joint, component) in enumerate(a.ends):
                 motors[m.v_slices[joint].start + component, i] += gears[n]
-    B = k.joint_rates_along_v(motors) + pushed
+    B = k.joint_rates_along_v(motors) + thrusters
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 

@@ -47,9 +47,7 @@ def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
 
 
 def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
-    """Whether x is the same at opposite velocities. Derivatives cannot decide this: that of an absolute value's sign is zero
-    too.
-    """
+    """Whether x is the same at opposite velocities. Derivatives cannot tell: the second one of an absolute value is zero."""
     f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [x])
     v = np.random.default_rng(7).normal(size=k.mechanism.nv)
     for q, p in places(k.mechanism):
@@ -64,8 +62,8 @@ def added_inertia(k: Kinematics) -> Inertia | None:
     energies, s = k.mechanism.kinetic_energies, at_new_symbols(k)
     if not energies:
         return None
-    each = [hamel(s, one_number(s, e.function, f"force {e.name!r}"), f"force {e.name!r}") for e in energies]
-    M, c, energy = (sum(parts[1:], parts[0]) for parts in zip(*each, strict=True))
+    inertias = [hamel(s, one_number(s, e.function, f"force {e.name!r}"), f"force {e.name!r}") for e in energies]
+    M, c, energy = (sum(parts[1:], parts[0]) for parts in zip(*inertias, strict=True))
     return Inertia(*placed([so3.symmetric(M), c, energy], s, k))
 
 

@@ -92,9 +92,7 @@ def bias_force(k: Kinematics) -> ca.SX:
 
 
 def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> SpatialForce:
-    """Inertia force, sum m (a + Phi x), and moment, sum m x cross (a + Phi x), of a link whose points x accelerate by a + Phi
-    x.
-    """
+    """Inertia force, sum m (a + Phi x), and moment, sum m x cross (a + Phi x), of a link; a + Phi x accelerates its point x."""
     S = link.S
     turned = Phi @ S
     n = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])

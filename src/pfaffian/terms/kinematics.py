@@ -203,8 +203,8 @@ class Kinematics:
 
     def share_link(self, body: str, other: str) -> bool:
         """Whether one link carries both bodies."""
-        (end, _), (there, _) = self._place(body), self._place(other)
-        return bool(set(self.tree.path(end)) & set(self.tree.path(there)))
+        (end, _), (other_end, _) = self._place(body), self._place(other)
+        return bool(set(self.tree.path(end)) & set(self.tree.path(other_end)))
 
     @cached_property
     def kinematic_matrix(self) -> ca.SX:
@@ -311,8 +311,7 @@ class Kinematics:
         return R @ (bias.a + bias.Phi @ x), R @ bias.alpha
 
     def velocity_product(self, i: int, with_spin: bool = True) -> tuple[ca.SX, ca.SX]:
-        """Velocity-dependent part (a, alpha) of the acceleration of link i relative to the previous link, in the axes of link
-        i.
+        """Velocity-dependent part (a, alpha) of link i's acceleration relative to the previous link, in the axes of link i.
 
         with_spin: whether it contains the centripetal acceleration of its origin, the spin of the parent times X.p.
         """
@@ -325,8 +324,9 @@ class Kinematics:
         return a + X.R.T @ (self.spin[link.parent] @ X.p) if with_spin else a, ca.cross(w, phi)
 
     def world_columns(self, link: int, x: ca.SX, links: list[int] | None = None) -> ca.SX:
-        """(6, nv) Jacobian, in world axes, of the point of a link that is now at x (3, 1); of `links` of its path only, if
-        given.
+        """(6, nv) Jacobian, in world axes, of the point of a link that is now at x (3, 1).
+
+        links: those of its path that count, all if not given.
         """
         J = ca.SX(6, self.tree.ns)
         for i in self.tree.path(link) if links is None else links:

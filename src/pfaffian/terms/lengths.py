@@ -172,7 +172,7 @@ def row_units(m: Mechanism, counts: tuple[int, ...], grows: tuple[bool, ...]) ->
 
 
 def growing(m: Mechanism, rows: Rows) -> tuple[bool, ...]:
-    """For each row whether parameters scale its length with that of the machine.   rows: at symbols."""
+    """For each row whether its length scales with the machine's when parameters change.   rows: at symbols."""
     squared, found = squared_lengths(m, rows.A), list[bool]()
     for c, count in zip(m.ideal, rows.counts, strict=True):
         if isinstance(c, Closure):

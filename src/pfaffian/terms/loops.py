@@ -1,4 +1,4 @@
-"""The loops of a mechanism, which treat joints of the tree and joints that closures represent alike.
+"""The loops of a mechanism; joints of the tree and joints that closures represent are treated alike.
 
 Around a loop l the motions of its joints add up to zero: sum_j s_lj X_lj B_j q_dot_j = 0. B_j are the freedoms of joint j,
 s_lj is 1 or -1, the direction in which the loop passes through it, and X_lj transforms a twist from the joint's point to that
@@ -43,8 +43,8 @@ class LoopJoint(NamedTuple):
     """A joint of a loop, in the tree or represented by a closure.
 
     point: (3, 1) in the world [m].   B: (6, k) its freedoms as twists of that point.
-    ways: loop -> 1 or -1, the direction in which the loop passes through it.   parts: its links in the tree, none for a
-    closure.
+    ways: loop -> 1 or -1, the direction in which the loop passes through it.
+    parts: its links in the tree, none for a closure.
     """
 
     point: ca.SX
@@ -127,8 +127,8 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     c_ends, d_ends = ({_place(m, body)[0] for body in (x.body_a, x.body_b)} for x in (c, d))
     if c.kind != d.kind or c_ends != d_ends or c.active is not None or d.active is not None:
         return False
-    seen = [ca.vertcat(_condition(m, x), x.number) for x in (c, d)]
-    f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in seen])
+    data = [ca.vertcat(_condition(m, x), x.number) for x in (c, d)]
+    f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in data])
     for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
         x, y = (np.array(held) for held in f(p))
         if x.shape != y.shape or np.abs(x - y).max() > SAME * max(1.0, np.abs(x).max()):
@@ -143,14 +143,14 @@ def _condition(m: Mechanism, c: Closure) -> ca.SX:
         link, X = _place(m, body)
         X = X @ placement
         if group is None:
-            seen = ca.vertcat(X.p, ca.vec(X.R)) if c.kind != "distance" else X.p
+            data = ca.vertcat(X.p, ca.vec(X.R)) if c.kind != "distance" else X.p
         else:
             S = se3.Ad(X.R, X.p) @ (group.with_pitch(c.number) if group.screws else group).S
-            seen = ca.vec(S @ ca.solve(ca.densify(S.T @ S), ca.densify(S.T))) if S.shape[1] else ca.SX(36, 1)
-        ends.append((link, seen))
+            data = ca.vec(S @ ca.solve(ca.densify(S.T @ S), ca.densify(S.T))) if S.shape[1] else ca.SX(36, 1)
+        ends.append((link, data))
     both_ways = group is not None or c.kind in ("distance", "universal")
     ordered = sorted(ends, key=lambda end: end[0]) if both_ways else ends
-    return ca.vertcat(*[x for link, seen in ordered for x in (ca.SX(link), seen)])
+    return ca.vertcat(*[x for link, data in ordered for x in (ca.SX(link), data)])
 
 
 # -- the joints -----------------------------------------------------------------------------------------------------

@@ -34,9 +34,7 @@ def momenta(T: Terms) -> ca.SX:
 
 
 class Moving(NamedTuple):
-    """Result of `moving`.   v: (nv, 1) velocities.   h: for each link the momentum of all that it carries, as in
-    `link_momenta`.
-    """
+    """Result of `moving`.   v: (nv, 1) velocities.   h: momenta of the links, as in `link_momenta`."""
 
     v: ca.SX
     h: list[SpatialForce]
@@ -57,10 +55,9 @@ def moving(T: Terms, p: ca.SX) -> Moving:
 
 
 def link_momenta(k: Kinematics) -> list[SpatialForce]:
-    """For each link the momentum [N s] of all that it carries, itself included, and the angular momentum about its origin [N m
-    s].
+    """For each link the momentum [N s], and the angular momentum about its origin [N m s], of all that it carries.
 
-    Both are in the axes of the link.
+    They include the link itself and are in its axes.
     """
     out = []
     for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
@@ -123,8 +120,8 @@ def changes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
     """
     p = ca.SX.sym("p", T.mechanism.nv)
     turning = ca.substitute(rate(T.kinematics, Y.T @ p), p, momenta(T))
-    pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
-    return {"inertia": Y.T @ transport(T) + turning} | {name: Y.T @ F for name, F in pushed.items()}
+    forces = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
+    return {"inertia": Y.T @ transport(T) + turning} | {name: Y.T @ F for name, F in forces.items()}
 
 
 def _pull(g: ca.SX, x: Moments) -> SpatialForce:

@@ -1,8 +1,8 @@
 """Charts of coadjoint orbits: the body momenta mu_b = Ad_chi^T mu of one spatial momentum mu. [chhabra14 (3.3.42)]
 
 A group element is h chi, with h in the isotropy group of mu, which leaves mu unchanged, and chi in a section that intersects
-each coset of that group once. After a motion a of the group that aligns the axis of mu with an axis of the frame, chi is one
-of:
+each coset of that group once. After a motion a of the group that aligns the axis of mu with an axis of the frame,
+chi is one of:
 
     a free joint with a linear momentum      turns about y and x at (x, y, 0); h a turn about z and a slide along it
     a free joint without, a spherical joint  turns about y and x; h all the rest

@@ -100,9 +100,7 @@ def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
 
 
 def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:
-    """A name for each row of the constraints (the ideal ones if not given): that of the constraint, with a component or
-    number.
-    """
+    """A name for each row of the constraints (the ideal ones if not given): the constraint's, with a component or number."""
     names: list[str] = []
     for c in k.mechanism.ideal if constraints is None else constraints:
         if isinstance(c, Closure):
@@ -226,9 +224,9 @@ def closure_rows(k: Kinematics, c: Closure) -> Rows:
     linear = ab - aa - ca.cross(alpha_a, r) - 2 * ca.cross(wa, vb - va) + ca.cross(wa, ca.cross(wa, r))
     angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
     drift = ca.vertcat(Ga.R.T @ linear, Ga.R.T @ angular)
-    seen = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
-    L, phi = c.holds.residual(*seen)
-    turning = rate(c.holds, *seen, J @ k.v)
+    relative = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
+    L, phi = c.holds.residual(*relative)
+    turning = rate(c.holds, *relative, J @ k.v)
     drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
     A = ca.mtimes(L, J)
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))

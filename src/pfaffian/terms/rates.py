@@ -95,8 +95,8 @@ def _now(m: Mechanism) -> Mechanism:
     """The mechanism with the functions of edges and coordinates traced now."""
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _returned_pose(m, j, q, p) for j in m.joints if j.pose}
-    gave = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
-    joints = [replace(j, pose=TracedFunction(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
+    digests = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
+    joints = [replace(j, pose=TracedFunction(j.pose, digests[j.name])) if j.pose else j for j in m.joints]
     return replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
 
 
@@ -157,9 +157,7 @@ def coordinates_of(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
 
 
 def rate_rows(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
-    """Matrix (n, nv) that gives the n velocities of a joint or of coordinates from v0; one row for a joint that follows
-    others.
-    """
+    """Matrix (n, nv) that gives the n velocities of an owner from v0; one row of ratios for a joint that follows others."""
     if isinstance(owner, Joint) and owner.mimic:
         return owner.mimic.ratios.T @ ca.vertcat(*[rate_rows(m, m.joint(n)) for n in owner.mimic.joints])
     return ca.SX.eye(m.nv)[m.v_slices[owner.name], :]
@@ -230,9 +228,7 @@ def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Random configurations q (nq,) with phi = 0, each with parameters p (np,): the defaults or, if `varied`, values near
-    them.
-    """
+    """Random configurations q (nq,) with phi = 0, each with parameters p (np,): defaults or, if `varied`, values near them."""
     return _places(moving(m), varied)
 
 

@@ -235,9 +235,7 @@ def translation_of_all(k: Kinematics, common: CommonMotion) -> Translation | Non
 
 
 def about_mass_centre(T: Terms, joint: Joint, frame: Translation) -> ca.SX:
-    """(k, 1) momentum of the bodies along a first joint's translations, and angular momentum about the mass centre, from q and
-    v.
-    """
+    """(k, 1) momentum of the bodies along a first joint's translations, and angular momentum about the mass centre."""
     return _centred(T.kinematics, joint, frame, link_momenta(T.kinematics)[_link(T.kinematics, joint)])
 
 

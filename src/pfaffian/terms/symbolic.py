@@ -358,9 +358,7 @@ class SymbolicKinematics:
         return self._converted(se3.homogeneous(X.R, X.p))
 
     def _closed(self, x: Any, t: ca.SX, values: list[SymPy], factor: int) -> SymPy:
-        """An entire function x of a factor's parameters t in closed form, at `values`: derived for t > 0, valid for either
-        sign.
-        """
+        """An entire function x of a factor's parameters t in closed form at `values`: derived for t > 0, valid for all t."""
         sp = need_sympy()
         rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(values))]
         found = converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
@@ -406,11 +404,11 @@ def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
     E = exponentials(m)
     numbers = {j.name: str(i + 1) for i, j in enumerate(m.joints)}
     count = Counter(f.joint.name for f in E.factors)
-    seen, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
+    used, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
     for f in E.factors:
         name, k = f.joint.name, f.subgroup.nv
-        labels.append(numbers[name] + ("abc"[seen[name]] if count[name] > 1 else ""))
-        seen[name] += 1
+        labels.append(numbers[name] + ("abc"[used[name]] if count[name] > 1 else ""))
+        used[name] += 1
         if not f.joint.mimic:
             symbol_names = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
             s += [sp.Symbol(n, real=True) for n in symbol_names]

@@ -315,14 +315,14 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
     length, units = (np.array(x) for x in numbers(p))
     long = float(length.item()) or 1.0
-    each = np.where(slides(m), long, 1.0)
-    seen = [T.A, T.M, T.rows.phi, T.kinematics.kinematic_matrix]
-    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in seen])
+    unit_speeds = np.where(slides(m), long, 1.0)
+    outputs = [T.A, T.M, T.rows.phi, T.kinematics.kinematic_matrix]
+    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in outputs])
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        A, M, phi, K = values(terms, q, each * v, 0, p)
-        return A * each / units, M * np.outer(each, each), phi / units, K * each
+        A, M, phi, K = values(terms, q, unit_speeds * v, 0, p)
+        return A * unit_speeds / units, M * np.outer(unit_speeds, unit_speeds), phi / units, K * unit_speeds
 
     def sample(q: np.ndarray) -> RowSample:
         A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
@@ -345,8 +345,10 @@ def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.nda
         indices = slice(first, first + count)
         if isinstance(c, Closure):
             pure = np.array([row in PURE for row in c.holds.rows])
-            for alike in (pure, ~pure):
-                found[indices][alike] = np.maximum(found[indices][alike], FLAT**2 * known[indices][alike].max(initial=0.0))
+            for same_unit in (pure, ~pure):
+                found[indices][same_unit] = np.maximum(
+                    found[indices][same_unit], FLAT**2 * known[indices][same_unit].max(initial=0.0)
+                )
         first += count
     return found
 

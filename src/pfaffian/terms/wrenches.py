@@ -154,7 +154,7 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
 def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
     """Wrenches of a closure on its two bodies."""
     Ga, Gb = k.pose(c.body_a) @ c.placement_a, k.pose(c.body_b) @ c.placement_b
-    seen = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
-    L = turn(Ga.R, c.holds.residual(*seen).L.T)  # at the origin of B, in the axes of A, then of the world
+    relative = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
+    L = turn(Ga.R, c.holds.residual(*relative).L.T)  # at the origin of B, in the axes of A, then of the world
     ends = ((c.body_a, -1), (c.body_b, 1))
     return [BodyRows(body, move(sign * L, Gb.p - k.position(body))) for body, sign in ends if body != WORLD]
