@@ -1,6 +1,6 @@
 """Kinds of loop closures: for each the rows L of the relative twist that it constrains to zero, and the residual phi.
 
-The pose of frame B seen from frame A is (R, r), its twist along the axes of A is V = [v; w] with r_dot = v, R_dot = hat(w) R.
+The pose of frame B relative to frame A is (R, r), its twist in the axes of A is V = [v; w] with r_dot = v, R_dot = hat(w) R.
 A kind defines L(R, r) and phi(R, r): it enforces L V = 0, and d phi / dt = L V wherever phi = 0. If the motions that it
 permits form a group, L is constant: the rows that vanish on the basis S of the group's algebra. The residual of a rotation
 does not vanish at half a turn.
@@ -141,6 +141,6 @@ def rate(kind: ClosureKind, R: ca.SX, r: ca.SX, number: ca.SX, V: ca.SX) -> ca.S
 
 @cache
 def _varies_with_pose(kind: ClosureKind) -> bool:
-    """Whether the rows L of a closure depend on the pose of B seen from A."""
+    """Whether the rows L of a closure depend on the pose of B relative to A."""
     S, s = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3)
     return ca.depends_on(kind.residual(S, s, ca.SX.sym("number")).L, ca.veccat(S, s))

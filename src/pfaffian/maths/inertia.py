@@ -45,7 +45,7 @@ def pseudo_to_moments(P: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Moments in frame A of a body given in frame B, with (R, p) the pose of B in A.
+    """Transform moments from frame B to frame A, (R, p) being the pose of B in A.
 
     h_A = R h + m p,   I_A = R I R^T + p.(R h + h_A) 1 - (h_A p^T + p (R h)^T).
     """

@@ -24,8 +24,8 @@ from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, put
 from pfaffian.maths.so3 import symmetric
 
 SURE = 0.01
-"""A row may come next if its remaining squared length is at least this fraction of the largest one. Rows keep their order as
-long as this is safe, so that among rows that contradict each other the same ones are kept in every metric.
+"""A row may come next if its squared remainder, relative to its length, is at least this fraction of the largest one. Rows keep
+their order as long as this is safe, so that among rows that contradict each other the same ones are kept in every metric.
 """
 
 
@@ -149,9 +149,10 @@ def orthogonalise(
     where the row is shorter than that. A dropped row and its right-hand side become zero. Q^T Q is the orthogonal projector
     onto the row space and X = Q^T D the smallest solution.
 
-    Rows that may depend on each other belong in one group. The next row of a group is the first one whose remainder is nearly
-    as long as the longest. In a fixed order, a row whose remainder almost vanishes at some instant would be kept before others
-    that still have the same direction at full length, and its direction would be determined by rounding errors.
+    Rows that may depend on each other belong in one group. The next row of a group is the first one whose remainder,
+    relative to its length, is not much shorter than the longest. In a fixed order, a row whose remainder almost vanishes at
+    some instant would be kept before others that still have the same direction at full length, and its direction would be
+    determined by rounding errors.
 
     Args:
         A: (m, n), any rank.

@@ -17,7 +17,7 @@ FACTORS = (0x3A8B5E5, 0x2545F4B)
 """Odd words by which the network multiplies."""
 
 TURNS = (0x278DDE7, 0x2ED9EBB)
-"""Increments of the key from round to round: the fractions of the golden ratio and of sqrt 3."""
+"""Increments of the key from round to round, from the fractional parts of the golden ratio and of sqrt(3)."""
 
 ROUNDS = 14
 """Number of rounds. From 12 on, flipping any bit of counter or key flips each bit of the words in half of all cases."""

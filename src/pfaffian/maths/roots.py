@@ -9,7 +9,7 @@ import casadi as ca
 from pfaffian.maths.reflection import NOTHING
 
 SWEEPS = 8
-"""Number of sweeps of cyclic Jacobi rotations: convergence is quadratic, and 8 reach rounding for the sizes of mechanisms."""
+"""Number of sweeps of cyclic Jacobi rotations: convergence is quadratic, and 8 reach rounding for matrices of mechanisms."""
 
 HALVINGS = 54
 """Number of bisections after which the interval is as small as rounding."""
@@ -18,7 +18,7 @@ TINY = 1e-30
 
 
 class SquareRoot(NamedTuple):
-    """S (n, n) symmetric with S S = M, its inverse, and its derivative for a given derivative of M."""
+    """Symmetric S (n, n) with S S = M, its inverse, and its derivative for a given derivative of M."""
 
     S: ca.SX
     inverse: ca.SX

@@ -19,7 +19,7 @@ from pfaffian.terms.rates import rate_rows
 
 
 def applied_force(k: Kinematics) -> ca.SX:
-    """f (nv, 1): joint springs and dampers, and every force of the mechanism that is not an input [N, N m]."""
+    """f (nv, 1): force of joint springs and dampers, and of every force of the mechanism that is not an input [N, N m]."""
     f = joint_forces(k)
     for force in k.mechanism.forces:
         f += _FORCE[type(force)](k, force)
@@ -37,7 +37,7 @@ def named_forces(k: Kinematics) -> dict[str, ca.SX]:
 
 
 def potential_energy(k: Kinematics) -> ca.SX:
-    """V [J] of weight, springs and potentials."""
+    """Potential energy V [J] of weight, springs and potentials."""
     V = gravity_energy(k, k.mechanism.gravity)
     for j in _sprung(k):
         e, _ = j.displacement(k.joint(j.name))
@@ -49,7 +49,7 @@ def potential_energy(k: Kinematics) -> ca.SX:
 
 
 def input_matrix(k: Kinematics) -> ca.SX:
-    """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
+    """B (nv, nu): generalised forces of unit inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
     motors, thrusters = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
@@ -228,7 +228,7 @@ _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
     Dissipation: dissipation_force,
     KineticEnergy: lambda k, _: ca.SX(k.mechanism.nv, 1),  # its force is part of M v_dot + c
 }
-"""Kind of force -> its (nv, 1) [N, N m]."""
+"""Kind of force -> the function that returns its generalised force (nv, 1) [N, N m]."""
 
 _ENERGY: dict[type, Callable[[Kinematics, Any], ca.SX]] = {Spring: spring_energy, Potential: potential_value}
-"""Kind of force -> its potential energy [J], if it has one."""
+"""Kind of force with a potential energy -> the function that returns it [J]."""

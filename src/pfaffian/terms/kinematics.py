@@ -39,7 +39,7 @@ FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
 
 class Acceleration(NamedTuple):
-    """Acceleration of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
+    """Acceleration of a link in its axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
 
     Phi: (3, 3) hat(alpha) + w w^T - |w|^2 1, so that the point at x has the acceleration a + Phi x.
     """
@@ -170,7 +170,7 @@ class Kinematics:
         return X.R.T @ (acceleration.a + acceleration.Phi @ (X.R @ vector(point, 3, "point") + X.p))
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
-        """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""
+        """(6, nv) Jacobian J, twist = J v, of a frame at `point` (3,) of the body with the body's axes."""
         G = self.pose(body)
         x = G.R @ vector(point, 3, "point") + G.p
         J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if check_frame(frame) == "WORLD" else x)
@@ -202,7 +202,7 @@ class Kinematics:
         return Y.inverse() @ G, J if self.rates.plain else ca.SX(J @ self.maps[1])
 
     def share_link(self, body: str, other: str) -> bool:
-        """Whether one link carries both bodies."""
+        """Whether a moving link carries both bodies, directly or through other links."""
         (end, _), (other_end, _) = self._place(body), self._place(other)
         return bool(set(self.tree.path(end)) & set(self.tree.path(other_end)))
 

@@ -195,7 +195,7 @@ def unknown_lengths(m: Mechanism, rows: Rows) -> tuple[int, ...]:
 
 
 def _ends(m: Mechanism, c: Closure) -> tuple[tuple[int, ca.SX], tuple[int, ca.SX]]:
-    """(link, point of it) of both frames of a closure."""
+    """(link, point in its frame) for both ends of a closure."""
     place = tree(m).place
     (a, at_a), (b, at_b) = place[c.body_a], place[c.body_b]
     return (a, (at_a @ c.placement_a).p), (b, (at_b @ c.placement_b).p)

@@ -27,6 +27,7 @@ from pfaffian.terms.reduction import blocks, group_of, indices, on_algebra, othe
 from pfaffian.terms.terms import Terms
 
 NO_MOMENTUM = 1e-12
+"""A linear momentum below this fraction of the largest entry of mu counts as zero."""
 
 
 class Orbit(NamedTuple):

@@ -278,7 +278,7 @@ def _in_place(at: BodyLayout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | Non
 
 
 def tree(m: Mechanism) -> Tree:
-    """The links of a mechanism."""
+    """The tree of links of a mechanism, for its joints and coordinates as written."""
     return rates_as_written(m).tree
 
 
