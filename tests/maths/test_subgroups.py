@@ -282,7 +282,7 @@ def test_a_linear_momentum_along_the_axis_leaves_all():
 
 
 def test_twists_that_make_no_group_have_no_name():
-    with pytest.raises(ModelError, match="no algebra"):
+    with pytest.raises(ModelError, match="do not form an algebra"):
         name_of(np.eye(6)[:, [3, 4]])
 
 

@@ -273,7 +273,7 @@ WRONG = {
         "force 'V' uses symbols.*parameters"),
     "potential: nothing": (lambda: pushed(pf.forces.potential("V", lambda k: None)), "force 'V'.*return"),
     "dissipation: a list": (lambda: pf.forces.dissipation("R", [1, 2]), "force 'R': R must be a function"),
-    "dissipation: two": (lambda: pushed(pf.forces.dissipation("R", lambda k: k.v)), "force 'R': one number is needed"),
+    "dissipation: two": (lambda: pushed(pf.forces.dissipation("R", lambda k: k.v)), "'R': its function must return one"),
     "kinetic energy: a number": (lambda: pf.forces.kinetic_energy("T", 2.0), "force 'T': T must be a function"),
     "kinetic energy: not quadratic": (
         lambda: pushed(pf.forces.kinetic_energy("T", lambda k: ca.fabs(k.v[0]))), "force 'T': T must be quadratic in v"),
@@ -281,9 +281,9 @@ WRONG = {
         lambda: pushed(pf.forces.dissipation("R", lambda k: ca.sumsqr(k.twist("tipp")))), "force 'R'.*did you mean 'tip'"),
     "generalised force: a number": (lambda: pf.forces.generalised_force("f", 3), "force 'f': f must be a function"),
     "generalised force: size": (
-        lambda: pushed(pf.forces.generalised_force("f", lambda k: 1.0)), "'f': 2 numbers are needed.* got 1"),
+        lambda: pushed(pf.forces.generalised_force("f", lambda k: 1.0)), "'f': its function must return 2 numbers.* got 1"),
     "generalised force: of a joint": (
-        lambda: pushed(pf.forces.generalised_force("f", lambda k: k.v, joint="A")), "'f': one number is needed.* got 2"),
+        lambda: pushed(pf.forces.generalised_force("f", lambda k: k.v, joint="A")), "function must return one number.* got 2"),
     "generalised force: no such joint": (
         lambda: arm(forces=[pf.forces.generalised_force("f", lambda k: 1, joint="AA")]),
         "'f': there is no joint 'AA'; did you mean"),
