@@ -53,7 +53,11 @@ class ArticulatedJoint(NamedTuple):
 def check_plain(k: Kinematics, formulation: str) -> None:
     """Raise ModelError if v are not the rates of the links, or if the kinetic energy is not that of the links alone."""
     if not k.rates.plain or k.mechanism.kinetic_energies:
-        has = "velocities other than the rates of its joints" if not k.rates.plain else "a kinetic energy besides its bodies'"
+        has = (
+            "velocities other than the rates of its joints"
+            if not k.rates.plain
+            else "a kinetic energy besides that of its bodies"
+        )
         raise ModelError(
             f"mechanism {k.mechanism.name!r} has {has}, which the formulation {formulation!r} does not support; use 'gauss'"
         )
