@@ -69,19 +69,19 @@ def _free_rotation(R: ca.SX) -> ca.SX:
 
 def turn_residual(R: ca.SX) -> ca.SX:
     """(3, 1) 2 sin(angle / 2) along the axis of R [rad]: its length is 2 at half a turn, and it is zero only at R = 1."""
-    half = (1 + ca.trace(R)) / 4  # cos^2 (angle / 2)
+    cos_squared = (1 + ca.trace(R)) / 4  # of half the angle
     skew = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]) / 2
     # At half a turn the signs of the axis's entries are arbitrary: any direction away from half a turn will do.
     axis = ca.sqrt(ca.fmax(ca.diag(R) + 1, 0) / 2)
-    half_turn = half < HALF_TURN
-    return ca.if_else(half_turn, 2 * axis, skew / ca.sqrt(ca.if_else(half_turn, 1, half)))
+    half_turn = cos_squared < HALF_TURN
+    return ca.if_else(half_turn, 2 * axis, skew / ca.sqrt(ca.if_else(half_turn, 1, cos_squared)))
 
 
 def tilt_residual(R: ca.SX) -> ca.SX:
     """(3, 1) 2 sin(angle / 2) along the axis of the smallest rotation from z to the z axis of R [rad]; no part along z."""
-    half = (1 + R[2, 2]) / 2
-    half_turn = half < HALF_TURN
-    scale = ca.sqrt(ca.if_else(half_turn, 1, half))
+    cos_squared = (1 + R[2, 2]) / 2
+    half_turn = cos_squared < HALF_TURN
+    scale = ca.sqrt(ca.if_else(half_turn, 1, cos_squared))
     return ca.vertcat(ca.if_else(half_turn, 2, -R[1, 2] / scale), ca.if_else(half_turn, 0, R[0, 2] / scale), 0)
 
 

@@ -57,8 +57,8 @@ class Tolerances(NamedTuple):
         no solution, however rounding affected the turns.
     certain: largest entry of W^T y, relative to its terms, at which rows may count as a contradiction.
     further: rows with only nearly W^T y = 0, such as two that are opposite up to a small angle, do meet somewhere. They count
-        as a contradiction only if any u that satisfies them is this many times farther away than they are from the origin and
-        from u.
+        as a contradiction only if any u that satisfies them is this many times farther away than the rows are from the origin
+        and from u.
 
     distant: largest distance of u0 from the origin, relative to the limits' distances, at which the turns start at u0 itself.
         Up to there the rounding error of rows, in doubles 1e-16 of that distance, still shows which rows are active, and

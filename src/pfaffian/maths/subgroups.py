@@ -6,7 +6,7 @@ Body twists are [v; w] = S v with a constant S (6, k), whatever the pose; a join
 group, with Ad_g S.
 
     q: chart of the group, `motion` returns the pose.      v: body-fixed velocity, q_dot = K(q) v.
-    s: screw parameters, pose = exp(hat(S s)): the constant twist that takes unit time.    [chhabra14 (2.1.3)]
+    s: screw parameters, pose = exp(hat(S s)): the constant twist that reaches it in unit time.    [chhabra14 (2.1.3)]
 
 Example:
     >>> from pfaffian.maths.subgroups import SUBGROUPS
@@ -53,35 +53,43 @@ class Rotation(NamedTuple):
 
 
 def _eye(q: Matrix) -> Matrix:
+    """R of a group without rotations."""
     return ca.DM.eye(3)
 
 
 def _same(s: Matrix) -> Matrix:
+    """Coordinates that are the entries of the rotation vector."""
     return s
 
 
 def _no_rate(q: Matrix) -> Matrix:
+    """K of a group without rotations."""
     return ca.DM(0, 0)
 
 
 def _turn_z(q: Matrix) -> Matrix:
+    """R of a rotation about z by the angle q."""
     s, c = ca.sin(q), ca.cos(q)
     return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 def _unit_rate(q: Matrix) -> Matrix:
+    """K of an angle, whose rate is its velocity."""
     return ca.DM.ones(1, 1)
 
 
 def _no_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """Empty e and E of a group without rotations."""
     return q, ca.DM(0, 0)
 
 
 def _angle_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """e and E of an angle: the difference from rest."""
     return q - rest, ca.DM.ones(1, 1)
 
 
 def _quaternion_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """e and E of an orientation: twice the vector part of the quaternion from rest."""
     r = so3.quat_mul(so3.quat_conj(rest), q)
     return 2 * r[:3], 2 * so3.quat_rate(r)[:3, :]
 
