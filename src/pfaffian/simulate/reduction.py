@@ -49,7 +49,7 @@ from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
@@ -575,7 +575,7 @@ def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
 
 def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
     """(nv, 1) the user's field. Raises ModelError: it is not a column of that size."""
-    what, x = f"along {name!r}", ask_column(f, f"along {name!r}", k)
+    what, x = f"along {name!r}", call_for_column(f, f"along {name!r}", k)
     if x.numel() != k.mechanism.nv:
         raise ModelError(f"{what}: a field of {k.mechanism.nv} velocities is needed, in the order of v_names, got {x.numel()}")
     return x

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.terms.inertia import gravity_energy
@@ -213,7 +213,7 @@ def one_number(k: Kinematics, function: Callable[[Any], Any], what: str) -> ca.S
 
 def _returned(k: Kinematics, function: Callable[[Any], Any], what: str, count: int) -> ca.SX:
     """function(k) as a column (count, 1). Raises ModelError: the function fails, or returns another count of numbers."""
-    x = ask_column(function, what, k)
+    x = call_for_column(function, what, k)
     if x.numel() != count:
         numbers = "one number" if count == 1 else f"{count} numbers"
         raise ModelError(f"{what}: its function must return {numbers}, got {x.numel()}")

@@ -17,7 +17,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix, vector
 from pfaffian.model.pose import IDENTITY, Pose
@@ -406,7 +406,7 @@ def _traced_choice(m: Mechanism, q: ca.SX) -> ca.SX:
     assert m.velocities is not None
     what = "velocities: T"
     k = Kinematics(replace(m, velocities=None), q, ca.SX.sym("v", m.nv), ca.SX.sym("t"))
-    T = in_symbols(matrix(ask_value(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
+    T = in_symbols(matrix(call_for_value(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
     if T.shape != (m.nv, m.nv):
         raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
     if ca.depends_on(T, ca.vertcat(k.v, k.t)):

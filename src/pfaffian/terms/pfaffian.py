@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.closures import rate
-from pfaffian.model.caller import ask_column, ask_rows, ask_value, in_symbols
+from pfaffian.model.caller import call_for_column, call_for_rows, call_for_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
@@ -82,7 +82,7 @@ def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
     """(count, nv) Z of one servo constraint. Raises ModelError: the function of its directions returns another shape."""
     if callable(s.directions):
         what = f"servo constraint {s.name!r}: directions"
-        Z = in_symbols(matrix(ask_value(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+        Z = in_symbols(matrix(call_for_value(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
         if Z.shape[1] != k.mechanism.nv:
             raise ModelError(f"{what}: rows (count, {k.mechanism.nv}) are needed, got {Z.shape[0]} x {Z.shape[1]}")
         return Z
@@ -134,7 +134,7 @@ def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) ->
 
 def condition(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
     """(1, 1) condition by which a constraint is active. Raises ModelError: it fails, or is not a single number."""
-    found = ask_column(active, f"constraint {name!r}: active_while", k)
+    found = call_for_column(active, f"constraint {name!r}: active_while", k)
     if found.numel() != 1:
         raise ModelError(f"constraint {name!r}: active_while: one condition is needed, got {found.numel()}; use ca.logic_and")
     return found
@@ -173,7 +173,7 @@ def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
 
 def acceleration_rows(k: Kinematics, c: AccelerationConstraint) -> Rows:
     """Rows Z v_dot = z as they are given. k is at symbols. [konz25 (3.124)]"""
-    Z, z = ask_rows(c.rows, f"constraint {c.name!r}", k)
+    Z, z = call_for_rows(c.rows, f"constraint {c.name!r}", k)
     for i in range(z.numel()):
         if Z[i, :].nnz() == 0:
             raise ModelError(
@@ -198,7 +198,7 @@ def _numbered(i: int, x: ca.SX) -> str:
 
 def _column(function: Callable[[Kinematics], ca.SX], name: str, k: Kinematics) -> ca.SX:
     """(n, 1) residual from a constraint's function. Raises ModelError: it fails, is empty, or returns a comparison."""
-    x = ask_column(function, f"constraint {name!r}", k)
+    x = call_for_column(function, f"constraint {name!r}", k)
     if x.numel() == 0:
         raise ModelError(f"constraint {name!r} gives no rows")
     if any(x[i].is_op(kind) for i in range(x.numel()) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):

@@ -19,7 +19,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.kernel.remember import once_for
 from pfaffian.kernel.remember import remembered as memoised
-from pfaffian.model.caller import ask_rows, ask_value, in_symbols
+from pfaffian.model.caller import call_for_rows, call_for_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Constraint, Holonomic, Servo
 from pfaffian.model.force import Dissipation, Force, Potential
 from pfaffian.model.mechanism import Mechanism
@@ -119,7 +119,7 @@ def _constraint(c: Constraint, k: Kinematics) -> Any:
     if isinstance(c, Closure):
         return c
     if isinstance(c, AccelerationConstraint):
-        Z, z = ask_rows(c.rows, what, k)
+        Z, z = call_for_rows(c.rows, what, k)
         return replace(c, rows=TracedFunction(c.rows, graph(_symbols(k), [Z, z])))
     if isinstance(c, Holonomic):
         return replace(c, phi=_traced_function(c.phi, what, k, Apart(k, displaced=True)))
@@ -149,7 +149,7 @@ def _traced_function(f: Any, what: str, k: Kinematics, apart: Apart | None = Non
 def _of_bodies(f: Callable[..., Any], what: str, apart: Apart) -> str:
     """Digest of the bodies on which a function acts: functions with equal graphs may act on different bodies."""
     with suppress(ModelError):
-        value = column(ask_value(f, what, apart), what)
+        value = column(call_for_value(f, what, apart), what)
         return repr(list(apart.twists)) + graph([*_symbols(apart), *apart.twists.values()], [value])
     return ""
 
@@ -164,6 +164,6 @@ def of_function(f: Callable[[Kinematics], Any], what: str, k: Kinematics) -> str
 
     what: its owner, for messages.   Raises ModelError: the function fails.
     """
-    value = ask_value(f, what, k)
+    value = call_for_value(f, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
     return graph(_symbols(k), [in_symbols(matrix(value, what), what, _symbols(k))])

@@ -15,7 +15,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
@@ -187,7 +187,7 @@ def _returned_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
     """What the pose function of an edge returns. Raises ModelError: it fails, or does not return a Pose."""
     what = f"edge {j.name!r}: pose"
     assert j.pose is not None
-    G = ask_value(j.pose, what, Configuration(m, q))
+    G = call_for_value(j.pose, what, Configuration(m, q))
     if not isinstance(G, Pose):
         raise ModelError(f"{what} must give a Pose(R, p), got {brief(G)}")
     R, x = in_symbols(G.R, f"{what}: R", (q, p)), in_symbols(G.p, f"{what}: p", (q, p))

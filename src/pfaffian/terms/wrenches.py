@@ -13,7 +13,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
 from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
 from pfaffian.model.number import column
@@ -100,7 +100,7 @@ def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _Ends:
 def _gradient_ends(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _Ends:
     """Wrenches on all bodies: minus the derivatives of the function of a force along the bodies' motions."""
     what = f"force {force.name!r}"
-    value = column(ask_value(force.function, what, apart), what)
+    value = column(call_for_value(force.function, what, apart), what)
     return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
 
 
@@ -143,7 +143,7 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
     else:
         apart = Apart(k, displaced=isinstance(c, Holonomic))
         what, f = f"constraint {c.name!r}", c.phi if isinstance(c, Holonomic) else c.eta
-        rate = column(ask_value(f, what, apart), what)
+        rate = column(call_for_value(f, what, apart), what)
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
     if c.active is None:
         return found
