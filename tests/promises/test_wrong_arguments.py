@@ -142,8 +142,8 @@ WRONG = {
     "qp: W turned": (lambda: pf.control.solve_qp([[1, 0], [0, 1]], [0, 0], [[1], [0]], [1]), r"W must be \(1, 2\)"),
     "qp: H not symmetric": (lambda: pf.control.solve_qp([[1, 1], [0, 1]], [0, 0], [[1, 0]], [1]), "H must be symmetric"),
     "qp: no rows": (lambda: pf.control.solve_qp([[1]], [0], np.empty((0, 1)), []), "at least one input and one row"),
-    "qp: text": (lambda: pf.control.solve_qp([[1]], ["a"], [[1]], [1]), "u0.*no array of real numbers"),
-    "qp: ragged": (lambda: pf.control.solve_qp([[1]], [0], [[1], [1, 2]], [1, 2]), "W.*no array of real numbers"),
+    "qp: text": (lambda: pf.control.solve_qp([[1]], ["a"], [[1]], [1]), "u0.*not an array of real numbers"),
+    "qp: ragged": (lambda: pf.control.solve_qp([[1]], [0], [[1], [1, 2]], [1, 2]), "W.*not an array of real numbers"),
     "qp: runs that differ": (
         lambda: pf.control.solve_qp([[1]], np.zeros((3, 1)), [[1]], np.ones((2, 1))), "numbers of runs differ"),
     "qp: a number for limits": (lambda: pf.control.solve_qp([[1]], [0], [[1]], 1), "l has shape"),

@@ -8,11 +8,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.errors import ModelError, brief, listed
+from pfaffian.errors import ModelError, listed
 from pfaffian.evaluate.arrays import common_runs
+from pfaffian.kernel.call.memory import in_double
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
+from pfaffian.model.number import real_array
 
 WORDS = {
     qp.SOLVED: "solved",
@@ -129,17 +131,11 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
 
 
 def _array(value: Any, name: str, axes: int) -> np.ndarray:
-    """The value as an array (runs, ...) or (1, ...) of float64, which may contain nan and inf."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "fiu":
-            raise TypeError
-    except (TypeError, ValueError):
-        raise ModelError(f"solve_qp: {name}: {brief(value)} is no array of real numbers") from None
+    """Argument `name` as an array (runs, ...) or (1, ...) of float64, nan and inf included."""
+    array = in_double(real_array(value, f"solve_qp: {name}"), name)
     if array.ndim not in (axes, axes + 1):
         raise ModelError(f"solve_qp: {name} has shape {array.shape}: {axes} axes are needed, or one more of runs before them")
-    numbers = array.astype(np.float64)
-    return numbers if array.ndim > axes else numbers[None]
+    return array if array.ndim > axes else array[None]
 
 
 @remembered(64)

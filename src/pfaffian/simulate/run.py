@@ -176,13 +176,8 @@ def run(
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
         end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
     when = following(end, times(end.start if end else start, duration, step, every, u_step))
-    check_options(backend, 1)
-    one_of(hold, HOLDS, "hold")
-    flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
-    for name, value in flags.items():
-        as_flag(value, name)
-    seeds = check_seeds(seed)
-    bound = as_bound(error_bound)
+    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    seeds, bound = check_seeds(seed), as_bound(error_bound)
     changing = as_switches(m, switches)
     due = compiled_instants(law, changing, when.step)
     with progress_line(m.name, progress):
@@ -219,6 +214,14 @@ def run(
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
     record_undecided(result, m, begun, when.start, backend)
     return result.labelled(squeeze and count == 1)
+
+
+def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
+    """Raises ModelError: an unknown backend, an unknown kind of hold, or a flag that is not True or False."""
+    check_options(backend, 1)
+    one_of(hold, HOLDS, "hold")
+    for name, value in flags.items():
+        as_flag(value, name)
 
 
 def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: PythonLaw | None, seed: Any) -> Draft:
