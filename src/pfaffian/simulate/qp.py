@@ -35,17 +35,17 @@ class NearestInput(NamedTuple):
     multipliers: (..., m) y >= 0 with H (u - u0) + W^T y = 0; for an infeasible problem W^T y = 0 with l^T y < 0, which no u
         can satisfy, or a single row whose limit is -inf.
     status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number.
-    turns: (...) number of iterations of the method.
+    iterations: (...) number of iterations of the method.
     """
 
     u: np.ndarray
     active: np.ndarray
     multipliers: np.ndarray
     status: np.ndarray
-    turns: np.ndarray
+    iterations: np.ndarray
 
     @property
-    def words(self) -> str | list[str]:
+    def message(self) -> str | list[str]:
         """The message for each problem's status, with the rows that contradict each other."""
         if self.status.ndim == 0:
             return _words(int(self.status), self.active)
@@ -92,8 +92,8 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
         multipliers: (..., m) y >= 0; for an infeasible problem W^T y = 0 with l^T y < 0, which no u can satisfy, or a single
             row whose limit is -inf.
         status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number;
-            `words` is the status as a message. No error is raised because of the values of numbers.
-        turns: (...) number of iterations of the method.
+            `message` is the status as a message. No error is raised because of the values of numbers.
+        iterations: (...) number of iterations of the method.
     Raises ModelError: the shapes do not fit together; an argument is not an array of real numbers; H is not symmetric.
 
     Example:
@@ -101,7 +101,7 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
 
         >>> import pfaffian as pf
         >>> nearest = pf.control.solve_qp([[1, 0], [0, 1]], [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
-        >>> nearest.u.round(9), nearest.words
+        >>> nearest.u.round(9), nearest.message
         (array([2., 3.]), 'solved')
     """
     given = {name: _array(x, name, axes) for name, x, axes in (("H", H, 2), ("u0", u0, 1), ("W", W, 2), ("l", l, 1))}
