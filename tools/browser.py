@@ -211,7 +211,7 @@ def shot(name: str, at: float, file: Path) -> list[str]:
     import pfaffian as pf
     from pfaffian.viewer import zoo
 
-    found = zoo.animal(name)
+    found = zoo.machine(name)
     result = zoo.motion(found, zoo.start(found.m, found.settings))
     shown = pf.view(found.m, result, block=False)
     try:

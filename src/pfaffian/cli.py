@@ -475,13 +475,13 @@ def _zoo(chosen: argparse.Namespace) -> int:
 
     if chosen.name is None:
         header = ("machine", "bodies", "degrees of freedom", "its number")
-        rows = [(n, len(zoo.animal(n).m.bodies), zoo.mobility(n), zoo.what(n)) for n in zoo.machines()]
+        rows = [(n, len(zoo.machine(n).m.bodies), zoo.mobility(n), zoo.description(n)) for n in zoo.machines()]
         print(table(rows, header))
         robots = ", ".join(sorted(set(examples()) - set(zoo.machines())))
         print(f"{plural(len(rows), 'machine')}, and of example-robot-data {robots}")
         print("pfaffian zoo NAME shows one, pfaffian run NAME runs it, pf.read('zoo:NAME') reads it")
         return DONE
-    found = zoo.animal(chosen.name)
+    found = zoo.machine(chosen.name)
     _check_pictures(chosen.view, chosen.animate)
     from pfaffian.output.folder import place, prepare
     from pfaffian.viewer.study import report

@@ -196,7 +196,9 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_covers() -> None:
         inside = np.all([s > 0 for s in sides], axis=0) | np.all([s < 0 for s in sides], axis=0)
         share = inside.reshape(60, render.SUPERSAMPLING, 60, render.SUPERSAMPLING).mean(axis=(1, 3))
         seen = shot(lone([[(p[0], 0, p[1]) for p in corners]], [(0, 0, 0, 1)]))[:, :, 0]
-        np.testing.assert_allclose(seen, BACKGROUND[0] * (1 - share), atol=0.51 + BACKGROUND[0] / render.SUPERSAMPLING**2 * 0.01)
+        np.testing.assert_allclose(
+            seen, BACKGROUND[0] * (1 - share), atol=0.51 + BACKGROUND[0] / render.SUPERSAMPLING**2 * 0.01
+        )
 
 
 def test_the_nearest_is_seen_where_triangles_pass_through_each_other() -> None:

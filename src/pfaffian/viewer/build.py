@@ -64,7 +64,7 @@ def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Movi
 
 
 def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """Parts for the shapes of bodies; a mesh that cannot be read becomes the box of its body's inertia, and a warning says so."""
+    """Parts for the shapes of bodies; a mesh that cannot be read becomes the box of its body's inertia, with a warning."""
     missing: dict[str, str] = {}
     for i, b in enumerate(k.m.bodies):
         roles = {s.role for s in b.shapes}

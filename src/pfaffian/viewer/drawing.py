@@ -117,7 +117,7 @@ def finish(figure: Any) -> Any:
             if ax.get_title():
                 put_title(ax, ax.get_title())
         legends.add(entries)
-        say_cut(ax)
+        note_cut(ax)
     figure.draw_without_rendering()
     wider, higher = dict[int, float](), dict[int, float]()
     for ax in figure.axes:
@@ -190,7 +190,7 @@ def cut_off(ax: Any) -> list[str]:
     return [side for side in ("below", "above", "left", "right") if side in sides]
 
 
-def say_cut(ax: Any) -> None:
+def note_cut(ax: Any) -> None:
     """Note above the axes on which sides they cut a line off."""
     sides = cut_off(ax)
     words = f"cut off {' and '.join(sides)}"

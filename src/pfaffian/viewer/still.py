@@ -72,7 +72,9 @@ def frozen(motion: Scene, i: int, opacity: float) -> tuple[tuple[ScenePart, ...]
     """The moving parts of a scene as they are at record i, fixed to the world and made fainter by `opacity`."""
     parts = tuple(
         p._replace(
-            body=-1, solid=p.solid.moved(motion.rotations[i, p.body], motion.positions[i, p.body]), colour=faint(p.colour, opacity)
+            body=-1,
+            solid=p.solid.moved(motion.rotations[i, p.body], motion.positions[i, p.body]),
+            colour=faint(p.colour, opacity),
         )
         for p in motion.parts
         if p.body >= 0
