@@ -31,7 +31,8 @@ _SIMPLE = re.compile(r"[A-Za-z]\d*|[A-Za-z]_[A-Za-z0-9]+|(?:" + "|".join((
 
 LETTERS = {
     "M": "mass matrix", "c": "Coriolis, centrifugal and gravity force", "f": "applied forces other than inputs",
-    "B": "input matrix", "A": "constraint rows", "b": "A v_dot", "V": "potential energy", "T": "kinetic energy",
+    "B": "input matrix", "A": "constraint rows", "b": "right-hand side of A v_dot = b",
+    "V": "potential energy", "T": "kinetic energy",
 }  # fmt: skip
 """Letter of a term -> its meaning."""
 

@@ -59,8 +59,8 @@ def kinematics_latex(m: Mechanism) -> str:
         m: the mechanism, an open chain.
     Returns:
         the text of the document.
-    Raises ModelError: the chain is closed (the message says by what), or has an edge, or coordinates outside of joints; SymPy is
-    not installed.
+    Raises ModelError: the chain is closed (the message says by what), has an edge, or has coordinates outside of joints; SymPy
+    is not installed.
 
     Example:
         >>> import pfaffian as pf
