@@ -1,7 +1,7 @@
 """The numbers of the zoo: for each machine in this folder its degrees of freedom, and one number that the library computes.
 
-MOBILITY has the degrees of freedom. The function with a machine's name takes the mechanism and the start of its run, and returns
-(value, expected value, tolerance). Its docstring first says what the number is, and then where the expected value comes from.
+MOBILITY has the degrees of freedom. The function with a machine's name takes the mechanism and the start of its run, and
+returns (value, expected value, tolerance). Its docstring first says what the number is, and then where the expected value comes from.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def _car_at_rest(p: Mapping[str, float]) -> float:
 
 
 def bennett(m: pf.Mechanism, s: Any) -> Number:
-    """Product of the tangents of half of two neighbouring angles. Bennett: sin((beta + alpha) / 2) / sin((beta - alpha) / 2)."""
+    """Product of the tangents of half of neighbouring angles. Bennett: sin((beta + alpha) / 2) / sin((beta - alpha) / 2)."""
     alpha, b, a = s.p["alpha"], s.p["b"], s.p["a"]
     beta = asin(b / a * sin(alpha))
     product = tan(s.q["hinge 1"] / 2) * tan(s.q["hinge 2"] / 2)
@@ -283,7 +283,7 @@ def stewart(m: pf.Mechanism, s: Any) -> Number:
 
 
 def bicycle(m: pf.Mechanism, s: Any) -> Number:
-    """Rate at which the bicycle falls at rest, the fastest [1/s]. 5.53094371765393 in table 2 of Meijaard and others (2007)."""
+    """Fastest rate at which the bicycle falls at rest [1/s]. 5.53094371765393 in table 2 of Meijaard and others (2007)."""
     rates = pf.linearise(m, parameters=s.p).eigenvalues.real
     return float(rates.max()), 5.53094371765393, 1e-6
 
@@ -362,7 +362,7 @@ def wheel_set(m: pf.Mechanism, s: Any) -> Number:
 
 
 def tippe_top(m: pf.Mechanism, s: Any) -> Number:
-    """Momentum along the line from mass centre to contact after 0.2 s [kg m^3/s]. Jellett's constant, C w (r cos - e)."""
+    """Spin along the line from mass centre to contact, times its length, after 0.2 s [kg m^3/s]. Jellett: C w (r cos - e)."""
 
     def jellett(k: pf.Kinematics) -> ca.SX:
         V, n = k.twist("top", "LOCAL"), k.rotation("top").T @ ca.DM([0, 0, 1])
