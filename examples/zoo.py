@@ -1,7 +1,7 @@
 """The numbers of the zoo: for each machine in this folder its degrees of freedom, and one number that the library computes.
 
 MOBILITY has the degrees of freedom. The function with a machine's name takes the mechanism and the start of its run, and
-returns (value, expected value, tolerance). Its docstring first says what the number is, and then where the expected value comes from.
+returns (value, expected value, tolerance). Its docstring says what the number is, and then where the expected value comes from.
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    """pfaffian run"""
+    """The command `pfaffian run`: run a file, write its result, print a summary."""
     m, settings = _read(chosen)
     settings = _overridden(chosen, settings)
     given = _keywords_of_run(settings)
@@ -288,7 +288,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _sweep(chosen: argparse.Namespace) -> int:
-    """pfaffian sweep"""
+    """The command `pfaffian sweep`: run the sweep of a file into a store, or explain what it takes."""
     import pfaffian as pf
     from pfaffian.output.folder import prepare
 
@@ -410,7 +410,7 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
 
 
 def _info(chosen: argparse.Namespace) -> int:
-    """pfaffian info"""
+    """The command `pfaffian info`: describe a mechanism, or print its equations, kinematics or symmetries."""
     m, settings = _read(chosen)
     if chosen.equations:
         from pfaffian.viewer.equations import equations
@@ -440,7 +440,7 @@ def _info(chosen: argparse.Namespace) -> int:
 
 
 def _study(chosen: argparse.Namespace) -> int:
-    """pfaffian study"""
+    """The command `pfaffian study`: list the studies, or run one and check its claims."""
     from pfaffian.viewer.study import as_json, folder, report, run_study, studies
 
     if chosen.name is None:
@@ -475,7 +475,7 @@ def _study(chosen: argparse.Namespace) -> int:
 
 
 def _zoo(chosen: argparse.Namespace) -> int:
-    """pfaffian zoo"""
+    """The command `pfaffian zoo`: list the machines, or draw one and check its number."""
     from pfaffian.formats.shelf import examples
     from pfaffian.viewer import zoo
 
@@ -560,7 +560,7 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
 
 
 def _export(chosen: argparse.Namespace) -> int:
-    """pfaffian export"""
+    """The command `pfaffian export`: write a control law as C99 and print its costs."""
     import pfaffian as pf
     from pfaffian.formats.run_settings import RunSettings
     from pfaffian.viewer.laws import find
@@ -594,7 +594,7 @@ def _costs(exported: Any) -> list[tuple[str, str]]:
 
 
 def _doctor(chosen: argparse.Namespace) -> int:
-    """pfaffian doctor"""
+    """The command `pfaffian doctor`: check this computer and print a report."""
     from pfaffian.viewer.doctor import examine
 
     report, good = examine()

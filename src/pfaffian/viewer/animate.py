@@ -24,7 +24,7 @@ from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import LAYERS, Scene, states_of, thinned, together
+from pfaffian.viewer.scene import LAYERS, Scene, states_of, thinned, combined
 
 RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
 """Suffix -> largest number of frames per second of the film."""
@@ -116,7 +116,7 @@ def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, b
         return scene(m, thinned(states_of(m, result, parameters), rate), reactions)
     finite = [i for i in range(result.sizes["run"]) if np.isfinite(result["q"].isel(run=i).values).all(axis=1).any()]
     runs = [states_of(m, result.isel(run=i), parameters) for i in finite or [0]]
-    return together([scene(m, thinned(states, rate), reactions) for states in runs], beside)
+    return combined([scene(m, thinned(states, rate), reactions) for states in runs], beside)
 
 
 def suffix_of(file: Any) -> str:

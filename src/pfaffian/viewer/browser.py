@@ -62,8 +62,8 @@ def view(
             constraints allow.
         beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
         reactions: whether to compute the reactions of joints and closures, which add a layer; False by default.
-        rerun: with a result, a function of {parameter: value} that returns the result of a new run, which the view
-            shows when a slider changes a parameter; None, the default: such a slider only changes the machine at rest.
+        rerun: with a result, a function of {parameter: value} that returns the result of a new run, which the view shows when a
+            slider changes a parameter; None, the default: such a slider only changes the machine at rest.
         block: whether to wait until Ctrl-C. None, the default: it waits in a script, which would end otherwise, and not in a
             notebook or at a prompt.
     Returns:
@@ -84,7 +84,7 @@ def view(
     if result is not None:
         as_result(result)
         if q is not None:
-            raise ModelError("view: q is for a machine without a result, which has its own")
+            raise ModelError("view: q is only for a machine without a result; a result has its own q")
     if rerun is not None and (result is None or not callable(rerun)):
         raise ModelError("view: rerun is a function of {parameter: value} that returns a result, and needs a result too")
     viser = need_viser()
@@ -232,7 +232,7 @@ class View:
     # -- the scene
 
     def _pose(self, q: np.ndarray, p: np.ndarray) -> None:
-        """Draw the machine at a configuration; a changed parameter makes its parts anew."""
+        """Draw the machine at a configuration; if a parameter changed, make its parts anew."""
         changed = not np.array_equal(p, self.p)
         self.q, self.p = q, p
         if changed or len(self.drawn.bodies) != len(self.m.bodies):

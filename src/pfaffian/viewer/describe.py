@@ -26,7 +26,7 @@ EQUATION = {
     Holonomic: "phi(q, t) = 0",
     Nonholonomic: "eta(q, v, t) = 0",
     AccelerationConstraint: "Z v_dot = z",
-    Servo: "held by chosen forces",
+    Servo: "maintained by chosen forces",
 }
 """Kind of constraint -> its equation."""
 

@@ -108,8 +108,8 @@ def map_of(
         x, y: the axes: (name of a coordinate, values (n,)), or for a goal (function of Kinematics that returns one number,
             values (n,)); such a function is lambda k: k.position("tool")[0].
         quantity: "regularity" of the constraints, "rank" of their rows, "manipulability" of a point of `body`, or a function of
-            Terms that returns one number. Manipulability is the product of the largest singular values of the
-            point's Jacobian along unit velocities that the constraints leave, as many as are nonzero somewhere on the map.
+            Terms that returns one number. Manipulability is the product of the largest singular values of the point's Jacobian
+            along unit velocities that the constraints leave, as many of them as are nonzero somewhere on the map.
         body, point: for manipulability, a body and a point in its frame [m]; its origin by default.
         q: where the search starts, (nq,) or {name: number}; neutral by default. The search for each configuration starts at
             that of a neighbour on the map, so that the map stays on the branch nearest to q as far as that branch reaches.

@@ -42,7 +42,7 @@ def machine(m: Mechanism) -> str:
 
 
 def result(ds: xr.Dataset) -> str:
-    """A Dataset as HTML; for the result of a run, below its main facts and a figure of coordinates and energy."""
+    """A Dataset as HTML; for the result of a run, its main facts and a figure of coordinates and energy come first."""
     table = ds._repr_html_()
     if not {"time", "status"} <= set(ds.variables) or "meaning" not in ds["status"].attrs:
         return table
@@ -111,7 +111,7 @@ def _drawn(m: Mechanism) -> str:
 
 
 def _bent(m: Mechanism) -> np.ndarray:
-    """The neutral configuration (nq,) with angles turned alternately by +-BEND: a stretched arm would hide its links."""
+    """The neutral configuration (nq,) with angles turned by BEND to both sides in turn: a stretched arm would hide its links."""
     q = m.neutral().copy()
     angles = [i for i, unit in enumerate(m.q_units) if unit == "rad"]
     q[angles] += BEND * (-1.0) ** np.arange(len(angles))

@@ -1,4 +1,4 @@
-"""A scene as one HTML file that plays anywhere: it contains the player's script and the data, and loads nothing."""
+"""A scene as one HTML file that plays anywhere: the player's script and the data are in it, and it loads nothing."""
 
 from __future__ import annotations
 

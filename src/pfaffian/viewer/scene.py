@@ -189,7 +189,7 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> State
 
 
 def state_of(m: Mechanism, q: Any = None, parameters: Any = None) -> States:
-    """The states of a machine at rest at one configuration; None: the neutral one."""
+    """One configuration as States, without velocities; None: the neutral one."""
     at = configurations(m, q)[:1]
     return States(np.zeros(1), at, None, None, parameter_values(m, parameters)[0])
 
@@ -209,7 +209,7 @@ def body_colour(k: PlacedMechanism, b: Body) -> Colour:
     return (*[0.25 * 0.8 + 0.75 * int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1.0)
 
 
-def together(scenes: Iterable[Scene], beside: bool) -> Scene:
+def combined(scenes: Iterable[Scene], beside: bool) -> Scene:
     """One scene of several runs of a machine: side by side, or the first run with the others as ghosts."""
     runs = list(scenes)
     last = max(runs, key=lambda s: s.time[-1])

@@ -107,7 +107,8 @@ def plot_sweep(
     if not valued.any():
         raise ModelError(f"plot_sweep: no run that finished has a value of {by!r}; {heading}")
     lost = values[~valued & (status != NOT_COMPUTED), :-1]
-    lost[:, [name not in found["axis"].values.tolist() for name in names]] = np.nan  # numbers of a stopped run, up to its stop
+    # Numbers of a stopped run cover only the time up to its stop, so they are not drawn.
+    lost[:, [name not in found["axis"].values.tolist() for name in names]] = np.nan
     lost = lost if kind == "parallel" else lost[np.isfinite(lost).all(axis=1)]
     picked = Picked(
         values[valued, :-1],
