@@ -11,7 +11,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.viewer.build import placed, scene
 from pfaffian.viewer.camera import VIEW, framing
-from pfaffian.viewer.scene import Scene, state_of, states_of, thinned, combined
+from pfaffian.viewer.scene import Scene, combined, state_of, states_of, thinned
 from pfaffian.viewer.sketch import attached, inertia_box
 
 HINGE = {"kind": "revolute", "axis": (0, -1, 0)}

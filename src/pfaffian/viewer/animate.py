@@ -24,7 +24,7 @@ from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import LAYERS, Scene, states_of, thinned, combined
+from pfaffian.viewer.scene import LAYERS, Scene, combined, states_of, thinned
 
 RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
 """Suffix -> largest number of frames per second of the film."""

@@ -111,7 +111,7 @@ def _drawn(m: Mechanism) -> str:
 
 
 def _bent(m: Mechanism) -> np.ndarray:
-    """The neutral configuration (nq,) with angles turned by BEND to both sides in turn: a stretched arm would hide its links."""
+    """The neutral configuration (nq,) with angles turned to both sides in turn: a stretched arm would hide its links."""
     q = m.neutral().copy()
     angles = [i for i, unit in enumerate(m.q_units) if unit == "rad"]
     q[angles] += BEND * (-1.0) ** np.arange(len(angles))
