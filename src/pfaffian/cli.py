@@ -252,21 +252,21 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
     if not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
     named = ("formulation", "integrator", "saturate", "state")
-    words = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
-    return replace(settings, duration=duration, step=step, record_every=steps, **words)
+    replaced = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
+    return replace(settings, duration=duration, step=step, record_every=steps, **replaced)
 
 
 def _run(chosen: argparse.Namespace) -> int:
     """The command `pfaffian run`: run a file, write its result, print a summary."""
     m, settings = _read(chosen)
     settings = _overridden(chosen, settings)
-    given = _keywords_of_run(settings)
+    arguments = _keywords_of_run(settings)
     _check_pictures(chosen.view, chosen.animate)
     from pfaffian.output.folder import prepare
 
     out = prepare(chosen.out)
     started = time.perf_counter()
-    result = _result(chosen, _system(m, settings.state), given)
+    result = _result(chosen, _system(m, settings.state), arguments)
     seconds = time.perf_counter() - started
     files = _write(chosen, result, out)
     if chosen.animate is not None:
@@ -301,17 +301,17 @@ def _sweep(chosen: argparse.Namespace) -> int:
         space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)
     keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
     place = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
-    given: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_keywords_of_run(settings)}
+    arguments: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_keywords_of_run(settings)}
     system = _system(m, settings.state)
     if chosen.explain:
-        print(pf.sweeps.explain(system, space, **given))
+        print(pf.sweeps.explain(system, space, **arguments))
         return DONE
     prepare(place.parent)
     started = time.perf_counter()
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
     with _cluster(chosen.scheduler) as client:
         threads = None if chosen.threads is None else _count(chosen.threads, "--threads")
-        dataset = pf.sweep(system, space, client=client, shard=chosen.shard, threads=threads, progress=bar, **given)
+        dataset = pf.sweep(system, space, client=client, shard=chosen.shard, threads=threads, progress=bar, **arguments)
     left = int((dataset["block_digest"].values == 0).sum())
     rest = f"{plural(left, 'block')} left to other parts" if left else "complete"
     print(f"{plural(dataset.sizes['run'], 'run')} in {text(place)}, {rest}; {time.perf_counter() - started:.1f} s")
@@ -363,11 +363,11 @@ def _scheme(settings: RunSettings) -> Scheme:
     """The Scheme of the run; its formulation is checked before anything is computed."""
     import pfaffian as pf
 
-    given = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
+    options = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
     known = ("auto", *pf.FORMULATIONS)
-    if given.get("formulation", "auto") not in known:
-        raise ModelError(f"formulation {text(given['formulation'], 40)!r} is unknown; one of {', '.join(known)}")
-    return pf.Scheme(**given, saturate=settings.saturate)
+    if options.get("formulation", "auto") not in known:
+        raise ModelError(f"formulation {text(options['formulation'], 40)!r} is unknown; one of {', '.join(known)}")
+    return pf.Scheme(**options, saturate=settings.saturate)
 
 
 def _system(m: Mechanism, state: str) -> Mechanism | System:
@@ -380,14 +380,14 @@ def _system(m: Mechanism, state: str) -> Mechanism | System:
     return pf.reduce(m) if state == "reduced" else pf.reduction.hamiltonian(m) if state == "hamiltonian" else m
 
 
-def _result(chosen: argparse.Namespace, system: Any, given: dict[str, Any]) -> Any:
+def _result(chosen: argparse.Namespace, system: Any, arguments: dict[str, Any]) -> Any:
     """Run the system; the attributes of the result name the file that it came from, with its digest."""
     import hashlib
 
     import pfaffian as pf
 
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
-    result = pf.run(system, **given, progress=bar)
+    result = pf.run(system, **arguments, progress=bar)
     digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()
     result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest}
     return result
@@ -521,10 +521,10 @@ def _view_study(outcome: Any, name: str) -> None:
     from pfaffian.viewer.browser import view
     from pfaffian.viewer.study import datasets, folder, load
 
-    known = dict(datasets(outcome.result))
-    if name not in known:
-        raise ModelError(f"--view: study {outcome.name!r} has no result {text(name, 60)!r}; {nearest(name, list(known))}")
-    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), known[name], block=True)
+    results = dict(datasets(outcome.result))
+    if name not in results:
+        raise ModelError(f"--view: study {outcome.name!r} has no result {text(name, 60)!r}; {nearest(name, list(results))}")
+    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), results[name], block=True)
 
 
 def _animate_study(outcome: Any, out: Path) -> list[Path]:
@@ -570,9 +570,9 @@ def _export(chosen: argparse.Namespace) -> int:
     if settings != RunSettings(parameters=settings.parameters):
         raise ModelError("--set: export takes values of parameters alone; the state and inputs are arguments of each call")
     times = {k: _time(getattr(chosen, k), f"--{k}", 0.0) for k in ("period", "tick") if getattr(chosen, k) is not None}
-    words: dict[str, Any] = {"name": chosen.name or named.name, "precision": chosen.precision, "tunable": chosen.tunable}
-    given = {"parameters": settings.parameters, "saturate": chosen.saturate, **words, **times}
-    exported = pf.export(named.law, named.mechanism, chosen.out, **given)
+    options: dict[str, Any] = {"name": chosen.name or named.name, "precision": chosen.precision, "tunable": chosen.tunable}
+    arguments = {"parameters": settings.parameters, "saturate": chosen.saturate, **options, **times}
+    exported = pf.export(named.law, named.mechanism, chosen.out, **arguments)
     print(table(_costs(exported)))
     for path in exported.files:
         print(f"wrote {text(path)}")

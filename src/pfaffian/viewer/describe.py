@@ -231,15 +231,15 @@ def _rank_columns(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, s
 
 def _verdict(ranks: list[Rank], names: tuple[str, ...]) -> str:
     """Conclusions from all ranks, and the reason if the start does not meet the constraints."""
-    known = [r.independent for r in ranks if r.independent is not None]
+    independent = [r.independent for r in ranks if r.independent is not None]
     words = f"\n  start: {text(ranks[0].reason)}" if ranks[0].independent is None else ""
-    if not known:
+    if not independent:
         return words
-    always = [n for n, k in zip(names, np.any(known, axis=0), strict=True) if not k]
+    always = [n for n, k in zip(names, np.any(independent, axis=0), strict=True) if not k]
     if always:
         words += f"\n  redundant in every state tried: {text(', '.join(always))}"
     start = ranks[0].independent
-    if start is not None and start.sum() < max(k.sum() for k in known):
+    if start is not None and start.sum() < max(k.sum() for k in independent):
         words += "\n  the start is singular: other configurations have a higher rank"
     return words
 

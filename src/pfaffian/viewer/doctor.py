@@ -89,19 +89,19 @@ def check(name: str, backend: str, lanes: int) -> Check:
     x = ca.SX.sym("x", 3)
     a, b, c = ca.vertsplit(x)
     f = ca.Function("doctor", [x], [ca.vertcat(ca.sin(a) * ca.sqrt(b), c / b - a, ca.exp(a) + ca.atan2(b, c))])
-    given = np.random.default_rng(1).uniform(0.5, 2.0, (11, 3))
-    expected = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in given]
+    points = np.random.default_rng(1).uniform(0.5, 2.0, (11, 3))
+    expected = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in points]
     try:
         program = kernel.compile(f, backend=backend, lanes=lanes)  # type: ignore[arg-type]
-        found = program(given)[0]
-        exact = kernel.evaluate(program.program, [given])[0]
+        computed = program(points)[0]
+        exact = kernel.evaluate(program.program, [points])[0]
     except MiscompiledError as error:
         return Check(name, "FAIL", str(error))
     except BuildError as error:
         return Check(name, "NONE", str(error))
-    if not np.allclose(found, expected, rtol=1e-14, atol=1e-15):
-        return Check(name, "FAIL", f"wrong by {np.abs(found - expected).max():.2g}")
-    if not np.array_equal(found, exact):
+    if not np.allclose(computed, expected, rtol=1e-14, atol=1e-15):
+        return Check(name, "FAIL", f"wrong by {np.abs(computed - expected).max():.2g}")
+    if not np.array_equal(computed, exact):
         return Check(name, "FAIL", "last bits differ from NumPy")
     return Check(name, "PASS")
 

@@ -193,8 +193,8 @@ def cut_off(ax: Any) -> list[str]:
 def note_cut(ax: Any) -> None:
     """Note above the axes on which sides they cut a line off."""
     sides = cut_off(ax)
-    words = f"cut off {' and '.join(sides)}"
+    note = f"cut off {' and '.join(sides)}"
     if sides and ax.get_title():
-        put_title(ax, f"{ax.get_title()}; {words}")
+        put_title(ax, f"{ax.get_title()}; {note}")
     elif sides:
-        put_title(ax, words, loc="right", fontsize=7, color=NOTE)
+        put_title(ax, note, loc="right", fontsize=7, color=NOTE)

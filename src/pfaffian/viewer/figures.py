@@ -125,8 +125,8 @@ def heading(result: xr.Dataset) -> str:
         scheme = ", ".join(label(result.attrs[k]) for k in ("formulation", "integrator") if k in result.attrs)
         step = f", step {result.attrs['step']:.4g} s" if isinstance(result.attrs.get("step"), (int, float)) else ""
         return f"{name}: {_cause(ends[0])}" + (f"  ({scheme}{step})" if scheme else "")
-    good = sum(c == FINISHED for c in ends)
-    return f"{name}: {plural(len(ends), 'run')}, {good} finished; medians, bands from 5 % to 95 %"
+    finished = sum(c == FINISHED for c in ends)
+    return f"{name}: {plural(len(ends), 'run')}, {finished} finished; medians, bands from 5 % to 95 %"
 
 
 def _comparable(batch: xr.Dataset) -> xr.Dataset:
@@ -285,15 +285,15 @@ def mark_stop(ax: Any, runs: xr.Dataset, batch: xr.Dataset) -> None:
 
 def _note_stop(ax: Any, runs: xr.Dataset, batch: xr.Dataset) -> None:
     """Title the first axes with the first stop and its cause, and in a batch with the number of runs drawn."""
-    stop, words = _first_stop(runs), []
+    stop, notes = _first_stop(runs), []
     if len(runs["run"]) > 1:
-        words.append(f"drawn: {len(batch['run'])} of {plural(len(runs['run']), 'run')}")
+        notes.append(f"drawn: {len(batch['run'])} of {plural(len(runs['run']), 'run')}")
     if stop is not None:
         first = int(np.nanargmin(runs["stopped"].values))
         which = f"run {first} stopped first" if len(runs["run"]) > 1 else "stopped"
-        words.append(f"{which} at t = {stop:.4g} s: {_cause(causes(runs)[first])}")
-    if words:
-        put_title(ax, label("; ".join(words), 120), loc="left", color=STOP if stop is not None else "#000000")
+        notes.append(f"{which} at t = {stop:.4g} s: {_cause(causes(runs)[first])}")
+    if notes:
+        put_title(ax, label("; ".join(notes), 120), loc="left", color=STOP if stop is not None else "#000000")
 
 
 def _first_stop(runs: xr.Dataset) -> float | None:

@@ -54,11 +54,11 @@ def result(ds: xr.Dataset) -> str:
 def _facts(ds: xr.Dataset) -> Iterator[tuple[str, str]]:
     """The main facts of a result: (title, text)."""
     ends = causes(ds)
-    good = sum(x == FINISHED for x in ends)
+    finished = sum(x == FINISHED for x in ends)
     time = np.atleast_1d(ds["time"].values)
     yield "mechanism", text(ds.attrs.get("mechanism", "?"), LONGEST)
-    yield "ended", ends[0] if len(ends) == 1 else f"{good} of {plural(len(ends), 'run')} finished"
-    if len(ends) > 1 and good < len(ends):
+    yield "ended", ends[0] if len(ends) == 1 else f"{finished} of {plural(len(ends), 'run')} finished"
+    if len(ends) > 1 and finished < len(ends):
         yield "first not finished", next(x for x in ends if x != FINISHED)
     yield "time", f"{time[0]:.6g} to {time[-1]:.6g} s, {plural(len(time), 'record')}"
     for name, words in (("violation", "violation"), ("step_error", "step error"), ("limit_excess", "beyond limits")):

@@ -181,11 +181,11 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> State
     if parameters is None and "parameters" in result:
         parameters = result["parameters"]
     q = result["q"].values
-    good = np.isfinite(q).all(axis=1)
-    if not good.any():
+    finite = np.isfinite(q).all(axis=1)
+    if not finite.any():
         raise RunError("the run has no state to show")
-    signals = [result[k].values[good] if k in result and result[k].dims[0] == "time" else None for k in ("v", "u")]
-    return States(result["time"].values[good], q[good], signals[0], signals[1], parameter_values(m, parameters)[0])
+    signals = [result[k].values[finite] if k in result and result[k].dims[0] == "time" else None for k in ("v", "u")]
+    return States(result["time"].values[finite], q[finite], signals[0], signals[1], parameter_values(m, parameters)[0])
 
 
 def state_of(m: Mechanism, q: Any = None, parameters: Any = None) -> States:

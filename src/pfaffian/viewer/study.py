@@ -186,10 +186,10 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
 
 def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
     """Import a study by name. Raises ModelError: there is no such study, or it lacks one of the functions `parts`."""
-    known = _files(place)
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
-        raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(known))}")
-    path = known[name]
+    files = _files(place)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in files:
+        raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(files))}")
+    path = files[name]
     module_name = f"studies.{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
@@ -242,9 +242,9 @@ def report(claims: Iterable[Claim]) -> str:
         ("pass" if c.holds else "FAIL", c.name, f"{c.value:.8g}", _expectation(c), f"{c.tolerance:.3g}", c.source)
         for c in claims
     ]
-    good = sum(c.holds for c in claims)
+    passed = sum(c.holds for c in claims)
     words = table(rows, ("", "claim", "value", "expected", "tolerance", "source"))
-    return f"{words}\n{good} of {plural(len(claims), 'claim')} hold"
+    return f"{words}\n{passed} of {plural(len(claims), 'claim')} hold"
 
 
 def _expectation(c: Claim) -> str:
