@@ -1,7 +1,7 @@
-"""The numbers of the zoo: for each machine of this folder its degrees of freedom, and one number that comes out of it.
+"""The numbers of the zoo: for each machine in this folder its degrees of freedom, and one number that the library computes.
 
-MOBILITY has the degrees of freedom. The function of a machine's name takes the mechanism and the start of its run, and returns
-(what comes out, what it has to be, tolerance). Its docstring says what the number is, and then where the expected one is from.
+MOBILITY has the degrees of freedom. The function with a machine's name takes the mechanism and the start of its run, and
+returns (value, expected value, tolerance). Its docstring says what the number is, and then where the expected value comes from.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ Number = tuple[float, float, float]
 
 
 def acceleration(m: pf.Mechanism, s: Any, name: str) -> float:
+    """Rate of the velocity of that name at the start."""
     found = pf.forward_dynamics(m, s.q, s.v, s.u, parameters=s.p)
     return float(found.v_dot[m.v_names.index(name)])
 
 
 def point(m: pf.Mechanism, s: Any, body: str, x: Sequence[float]) -> np.ndarray:
-    """(3,) a point of a body in the world."""
+    """World coordinates (3,) of a point of a body [m]."""
     pose = pf.forward_kinematics(m, s.q, parameters=s.p)[body]
     return pose.position + pose.rotation @ np.array(x)
 
 
 def meeting(p: Sequence[float], r: float, q: Sequence[float], t: float, side: int) -> np.ndarray:
-    """(2,) where circles of radius r around p and t around q meet, to the left (1) or right (-1) of the way from p to q."""
+    """The point (2,) where circles of radius r around p and t around q meet, left (1) or right (-1) of the line from p to q."""
     (x, z), d = np.subtract(q, p), float(np.linalg.norm(np.subtract(q, p)))
     along = (d**2 + r**2 - t**2) / (2 * d)
     across = side * sqrt(r**2 - along**2)
@@ -50,7 +51,7 @@ def meeting(p: Sequence[float], r: float, q: Sequence[float], t: float, side: in
 
 
 def rates(M: np.ndarray, A: np.ndarray, f: np.ndarray) -> np.ndarray:
-    """Accelerations from rest: f in the null space of the rows A."""
+    """Accelerations from rest under the forces f, in the null space of the rows A."""
     N = np.linalg.svd(A)[2][np.linalg.matrix_rank(A) :].T
     return N @ np.linalg.solve(N.T @ M @ N, N.T @ f)
 
@@ -59,7 +60,7 @@ def rates(M: np.ndarray, A: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 
 def four_bar(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the rocker [rad]. Circles around both pivots' pins that meet."""
+    """Angle of the rocker [rad]. Intersection of circles around the pin of the crank and the pivot of the rocker."""
     pin = meeting((0, s.p["a"]), s.p["b"], (s.p["g"], 0), s.p["c"], 1)
     return s.q["rocker"], atan2(pin[1], pin[0] - s.p["g"]), 1e-9
 
@@ -71,7 +72,7 @@ def slider_crank(m: pf.Mechanism, s: Any) -> Number:
 
 
 def five_bar(m: pf.Mechanism, s: Any) -> Number:
-    """Height of the tip [m]. Circles around the elbows that meet."""
+    """Height of the tip [m]. Intersection of circles around the elbows."""
     half, l = s.p["base"] / 2, s.p["crank"]
     left, right = s.q["left crank"], s.q["right crank"]
     elbows = (-half + l * cos(left), l * sin(left)), (half + l * cos(right), l * sin(right))
@@ -80,23 +81,23 @@ def five_bar(m: pf.Mechanism, s: Any) -> Number:
 
 
 def three_rrr(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of each crank with the plate in the middle [rad]. Circles around a crank's foot and a corner that meet."""
+    """Angle of each crank with the plate in the middle [rad]. Intersection of circles around a crank's foot and a corner."""
     elbow = meeting((s.p["base"], 0), s.p["crank"], (s.p["plate"], 0), s.p["rod"], -1)
     return s.q["crank 1"], atan2(elbow[1], elbow[0] - s.p["base"]), 1e-9
 
 
 def jansen_leg(m: pf.Mechanism, s: Any) -> Number:
-    """Depth of its foot below the crank [m]. Circles of his lengths that meet, apart from the library."""
+    """Height of the foot above the crank [m]. Intersections of circles with Jansen's lengths, without the library."""
     return point(m, s, "ghi", (-7.746594007, 48.383781183, 0))[1], -91.756932926, 1e-7
 
 
 def andrews(m: pf.Mechanism, s: Any) -> Number:
-    """First acceleration of beta [rad/s^2]. The IVP test set prints 14222.4439199541."""
+    """Initial acceleration of beta [rad/s^2]. The IVP test set prints 14222.4439199541."""
     return acceleration(m, s, "beta"), 14222.4439199541, 1e-5
 
 
 def watt(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the right arm [rad]. Circles around the ends of both arms that meet."""
+    """Angle of the right arm [rad]. Intersection of circles around the end of the left arm and the pivot of the right."""
     a = s.p["arm"]
     pin = meeting((a * cos(s.q["A"]), a * sin(s.q["A"])), s.p["link"], (2 * a, -s.p["link"]), a, -1)
     return s.q["D"], np.pi + atan2(-pin[1] - s.p["link"], 2 * a - pin[0]), 1e-9
@@ -126,7 +127,7 @@ def governor(m: pf.Mechanism, s: Any) -> Number:
 
 
 def engine(m: pf.Mechanism, s: Any) -> Number:
-    """Sum of the heights of its pistons, less six rods [m]. r cos + sqrt(l^2 - r^2 sin^2) of the six cranks."""
+    """Sum of the heights of the pistons, less six rods [m]. r cos + sqrt(l^2 - r^2 sin^2) of the six cranks."""
     angles = s.q["crankshaft"] + 2 * np.pi / 3 * np.array([0, 1, -1, -1, 1, 0])
     r, l = s.p["r"], s.p["l"]
     expected = float(np.sum(r * np.cos(angles) + np.sqrt(l**2 - (r * np.sin(angles)) ** 2) - l))
@@ -147,7 +148,7 @@ def gripper(m: pf.Mechanism, s: Any) -> Number:
 
 
 def exoskeleton_leg(m: pf.Mechanism, s: Any) -> Number:
-    """Torque of the hip motor that holds the leg [N m]. Differences of its energy between two states near this one."""
+    """Torque of the hip motor that holds the leg [N m]. Difference of the energy between two states near this one."""
     still = {name: 0.0 for name in s.v}
     motors = ["hip motor", "knee motor", "ankle"]
     held = pf.inverse_dynamics(m, s.q, still, still, parameters=s.p, actuated=motors).u[0]
@@ -159,7 +160,7 @@ def exoskeleton_leg(m: pf.Mechanism, s: Any) -> Number:
 
 
 def walker(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the knees [rad]. The law of cosines in thigh, shank and the way from hip to foot."""
+    """Angle of the knees [rad]. The law of cosines for thigh, shank and the line from hip to foot."""
     a, b, far = s.p["thigh"], s.p["shank"], hypot(s.q["trunk.y"], s.p["stride"] / 2)
     return s.q["left knee"], -np.arccos((far**2 - a**2 - b**2) / (2 * a * b)), 1e-9
 
@@ -171,20 +172,21 @@ def crane(m: pf.Mechanism, s: Any) -> Number:
 
 
 def suspension(m: pf.Mechanism, s: Any) -> Number:
-    """Way of the wheel inwards [m]. Equal parallel arms: arm (1 - cos)."""
+    """Displacement of the wheel inwards [m]. Equal parallel arms: arm (1 - cos)."""
     return s.p["arm"] - point(m, s, "upright", (0, 0, 0))[1], s.p["arm"] * (1 - cos(s.q["lower"])), 1e-9
 
 
 def quarter_car(m: pf.Mechanism, s: Any) -> Number:
-    """Height at which the car comes to rest, from where nothing is loaded [m]. Newton in the plane, `_car_at_rest`."""
+    """Height of the car at rest relative to that without load [m]. Newton's method in the plane, `_car_at_rest`."""
     found = pf.equilibrium(m, parameters=s.p).named["ride"]
     return float(found), _car_at_rest(s.p), 1e-6
 
 
 def _car_at_rest(p: Mapping[str, float]) -> float:
-    """By the slopes of the energy of car, arms and upright in the plane (y, z), with multipliers for the upper ball.
+    """Height of the car at rest [m], where the gradient of the energy of car, arms and upright in the plane (y, z) is zero.
 
-    Seen from the front no force turns the wheel about the line between its balls, so the tie rod carries nothing.
+    Multipliers keep the upper ball joint closed. No force in this plane turns the wheel about the line between its ball joints,
+    so the tie rod carries no load.
     """
     low, arm, tall, seat = p["wheel"] - p["tall"] / 2, p["arm"], p["tall"], p["seat"]
 
@@ -225,7 +227,7 @@ def bennett(m: pf.Mechanism, s: Any) -> Number:
 
 
 def goldberg(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the third hinge [rad]. SciPy's least_squares on the product of its matrices, apart from the library."""
+    """Angle of the third hinge [rad]. SciPy's least_squares on the product of the links' matrices, without the library."""
     return s.q["hinge 3"], -0.1495048, 1e-6
 
 
@@ -236,7 +238,7 @@ def bricard(m: pf.Mechanism, s: Any) -> Number:
 
 
 def schatz(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the third hinge [rad]. SciPy's least_squares on the product of its matrices, apart from the library."""
+    """Angle of the third hinge [rad]. SciPy's least_squares on the product of the links' matrices, without the library."""
     return s.q["hinge 3"], 4.89718861 - 2 * np.pi, 1e-6
 
 
@@ -281,7 +283,7 @@ def stewart(m: pf.Mechanism, s: Any) -> Number:
 
 
 def bicycle(m: pf.Mechanism, s: Any) -> Number:
-    """Fastest rate at which it falls at rest [1/s]. 5.53094371765393 of table 2 in Meijaard and others (2007)."""
+    """Fastest rate at which the bicycle falls at rest [1/s]. 5.53094371765393 in table 2 of Meijaard and others (2007)."""
     rates = pf.linearise(m, parameters=s.p).eigenvalues.real
     return float(rates.max()), 5.53094371765393, 1e-6
 
@@ -294,14 +296,14 @@ def sleigh(m: pf.Mechanism, s: Any) -> Number:
 
 
 def snakeboard(m: pf.Mechanism, s: Any) -> Number:
-    """Acceleration forward as the rotor is pushed [m/s^2]. -t torque / (m + I t^2), t = tan(angle) / half."""
+    """Forward acceleration while the rotor is driven [m/s^2]. -t torque / (m + I t^2), t = tan(angle) / half."""
     t = tan(s.q["front"]) / s.p["half"]
     turning = 0.3 + 2 * 0.1 * s.p["half"] ** 2
     return acceleration(m, s, "floor.vx"), -t * s.u["swing"] / (8.2 + turning * t**2), 1e-9
 
 
 def roller_racer(m: pf.Mechanism, s: Any) -> Number:
-    """Acceleration forward [m/s^2]. Matrix of masses and rows of both axles by hand, in NumPy."""
+    """Forward acceleration [m/s^2]. Mass matrix and rows of both axles by hand, in NumPy."""
     a, b, x = s.p["long"], s.p["short"], s.q["steer"]
     c, d, k = 0.1, 0.05, cos(x)
     J = np.array([[1, 0, d * sin(x), d * sin(x)], [0, 1, a - d * k, -d * k]])
@@ -314,7 +316,7 @@ def roller_racer(m: pf.Mechanism, s: Any) -> Number:
 
 
 def rattleback(m: pf.Mechanism, s: Any) -> Number:
-    """Faster frequency of rocking [rad/s]. Masses and curvatures of both directions as two matrices, in NumPy."""
+    """Faster frequency of rocking [rad/s]. Mass and stiffness matrices of both directions, from the curvatures, in NumPy."""
     a, b, c, h = (s.p[n] for n in "abch")
     M = np.array([[0.0002, -0.00002], [-0.00002, 0.0016]]) + h**2 * np.eye(2)
     K = G * np.diag([b**2 / c - h, a**2 / c - h])
@@ -330,13 +332,13 @@ def chaplygin_sphere(m: pf.Mechanism, s: Any) -> Number:
 
 
 def coin(m: pf.Mechanism, s: Any) -> Number:
-    """Rate of its energy [W]. Zero: it rolls without slip, and nothing drives it."""
+    """Rate of the energy [W]. Zero: the coin rolls without slip, and nothing drives it."""
     r = pf.run(m, s.q, s.v, duration=0.05, parameters=s.p, every=50, record=("energy",), backend="interpreter", error_bound=1.0)
     return float(r.energy[-1] - r.energy[0]) / 0.05, 0.0, 1e-9
 
 
 def segway(m: pf.Mechanism, s: Any) -> Number:
-    """Angular acceleration of its fall [rad/s^2]. Two equations of a pendulum on wheels, solved by hand."""
+    """Angular acceleration of the fall [rad/s^2]. Two equations of a pendulum on wheels, solved by hand."""
     r, l, q = s.p["r"], s.p["l"], s.q["lean"]
     torque = s.u["left motor"] + s.u["right motor"]
     M = np.array([[48 + 2 * 0.06 / r**2, 40 * l * cos(q)], [40 * l * cos(q), 3 + 40 * l**2]])
@@ -345,7 +347,7 @@ def segway(m: pf.Mechanism, s: Any) -> Number:
 
 
 def rover_with_trailer(m: pf.Mechanism, s: Any) -> Number:
-    """Rate of the angle between rover and trailer [rad/s]. By the directions in which its three axles may move."""
+    """Rate of the angle between rover and trailer over the speed [rad/m]. From the directions in which the axles can move."""
     turn, q = tan(s.q["steer"]) / s.p["wheelbase"], s.q["hitch"]
     return s.v["hitch"] / s.v["floor.vx"], -(sin(q) + turn * s.p["hitch"] * cos(q)) / s.p["trailer"] - turn, 1e-9
 
@@ -360,7 +362,7 @@ def wheel_set(m: pf.Mechanism, s: Any) -> Number:
 
 
 def tippe_top(m: pf.Mechanism, s: Any) -> Number:
-    """Its momentum about the way from mass centre to contact after 0.2 s [kg m^3/s]. Jellett's constant, C w (r cos + e)."""
+    """Spin along the line from mass centre to contact, times its length, after 0.2 s [kg m^3/s]. Jellett: C w (r cos - e)."""
 
     def jellett(k: pf.Kinematics) -> ca.SX:
         V, n = k.twist("top", "LOCAL"), k.rotation("top").T @ ca.DM([0, 0, 1])
@@ -378,7 +380,7 @@ def gyroscope(m: pf.Mechanism, s: Any) -> Number:
 
 
 def windmill(m: pf.Mechanism, s: Any) -> Number:
-    """Moment in the shaft's bearing beside that without yaw [N m]. J times the rates of rotor and yaw."""
+    """Moment in the shaft's bearing, less that without yaw [N m]. J times the rates of rotor and yaw."""
     moments = [pf.reaction_wrench(m, "shaft", s.q, v, parameters=s.p).wrench[4] for v in (s.v, {**s.v, "yaw": 0.0})]
     return float(moments[0] - moments[1]), s.p["J"] * s.v["shaft"] * s.v["yaw"], 1e-7
 
@@ -392,7 +394,7 @@ def quadcopter(m: pf.Mechanism, s: Any) -> Number:
 
 
 def hexarotor(m: pf.Mechanism, s: Any) -> Number:
-    """Least thrust of each rotor that holds it [N]. m g / (6 cos 20)."""
+    """Thrust of each rotor that holds the machine [N]. m g / (6 cos 20)."""
     still = {name: 0.0 for name in s.v}
     return (
         float(pf.inverse_dynamics(m, s.q, still, still, parameters=s.p).u.max()),

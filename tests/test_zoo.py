@@ -21,13 +21,13 @@ ROBOTS = {"baxter_bar", "panda_welded"}
 """Machines whose bodies are in example-robot-data."""
 
 
-animal = cache(zoo.animal)
+machine = cache(zoo.machine)
 """Each file is read once."""
 
 
 @pytest.mark.parametrize("name", zoo.machines())
 def test_a_machine_has_its_degrees_of_freedom_and_its_number(name: str) -> None:
-    found = animal(name)
+    found = machine(name)
     at = zoo.start(found.m, found.settings)
     rank = pf.forward_dynamics(found.m, at.q, at.v, at.u, parameters=at.p).rank
     assert found.m.nv - int(rank) == zoo.mobility(name)
@@ -42,16 +42,16 @@ def test_the_zoo_is_all_examples_that_need_no_other_package() -> None:
 
 
 def test_the_lines_before_a_file_and_its_docstring_say_what_it_is() -> None:
-    assert animal("bennett").title.startswith("Bennett's linkage: four skew hinges")
-    assert zoo.what("sarrus") == "Height of the plate [m]"
-    claim = zoo.claim(animal("sarrus"), zoo.start(*animal("sarrus")[2:]))
+    assert machine("bennett").title.startswith("Bennett's linkage: four skew hinges")
+    assert zoo.description("sarrus") == "Height of the plate [m]"
+    claim = zoo.claim(machine("sarrus"), zoo.start(*machine("sarrus")[2:]))
     assert claim.name == "Height of the plate [m]" and claim.source == "2 link sin(angle)"
 
 
 @pytest.mark.parametrize("name", zoo.machines())
 def test_a_machine_is_equal_when_written_and_read_again(name: str, tmp_path: Path) -> None:
     """In YAML; the others refuse parameters, and say what keeps them."""
-    m, settings = animal(name).m, animal(name).settings
+    m, settings = machine(name).m, machine(name).settings
     assert pf.read(pf.write(m, tmp_path / "again.yaml", settings)[0]) == (m, settings)
     if name == "stewart":
         for suffix in ("urdf", "xml"):
@@ -64,7 +64,7 @@ def test_a_machine_is_equal_when_written_and_read_again(name: str, tmp_path: Pat
 @pytest.mark.parametrize("path", ["zoo:bennett", "bennett", "bennett.yaml", "examples/bennett.yaml"])
 def test_a_machine_is_read_by_its_name(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert pf.read(path)[0] == animal("bennett").m
+    assert pf.read(path)[0] == machine("bennett").m
 
 
 def test_a_file_goes_before_a_machine_of_its_name_but_not_with_the_prefix(
@@ -85,7 +85,7 @@ def test_a_name_that_is_none_is_refused(path: str, tmp_path: Path, monkeypatch: 
 
 
 def test_the_command_lists_the_zoo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pfaffian.viewer.zoo.animal", animal)
+    monkeypatch.setattr("pfaffian.viewer.zoo.machine", machine)
     assert main(["zoo"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in examples()) and "Height of the plate [m]" in said

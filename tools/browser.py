@@ -146,7 +146,7 @@ def look_at_page(file: Path, out: Path) -> list[str]:
         page.evaluate("state.time = first + 0.37 * (last - first); draw()")
         middle = page.picture(out / "page-middle.png")
         wrong += [] if change(start, middle) > 0.001 else ["scrubbing changes nothing"]
-        for layer in page.evaluate("state.shown"):
+        for layer in page.evaluate("state.visible"):
             with _bare(layer, lambda name: page.evaluate(f"document.getElementById('layer-{name}').click()")):
                 before = page.picture()
                 page.evaluate(f"document.getElementById('layer-{layer}').click()")
@@ -211,7 +211,7 @@ def shot(name: str, at: float, file: Path) -> list[str]:
     import pfaffian as pf
     from pfaffian.viewer import zoo
 
-    found = zoo.animal(name)
+    found = zoo.machine(name)
     result = zoo.motion(found, zoo.start(found.m, found.settings))
     shown = pf.view(found.m, result, block=False)
     try:

@@ -152,7 +152,7 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
 
     parts = []
     for name in zoo.machines():
-        found, source = zoo.animal(name), example(name).read_text(encoding="utf-8")
+        found, source = zoo.machine(name), example(name).read_text(encoding="utf-8")
         words = f"## {found.m.name}\n\n{found.title}\n\n`zoo:{name}`: {plural(zoo.mobility(name), 'degree')} of freedom."
         if run:
             at = zoo.start(found.m, found.settings)

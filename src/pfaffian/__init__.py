@@ -93,7 +93,7 @@ _import = lazy.importer(globals(), _HOMES, _ROOMS)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: `import pfaffian` stays quick."""
+    """Import a public name when it is first used, so that `import pfaffian` is quick."""
     return import_module("importlib.metadata").version("pfaffian") if name == "__version__" else _import(name)
 
 
@@ -101,7 +101,7 @@ __dir__ = lazy.lister({}, [*_HOMES, *_ROOMS])
 
 
 def _show_in_notebooks() -> None:
-    """In a notebook, show machines and results with a picture; what that takes is imported when one is shown."""
+    """Make notebooks display machines and results with a picture; the code for it is imported when it is first needed."""
     notebook = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     html = notebook.display_formatter.formatters["text/html"] if notebook is not None else None
     if html is not None:

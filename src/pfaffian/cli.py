@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 DONE, STOPPED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 EXPLAIN = {"q": "coordinate", "v": "velocity", "u": "input"}
+"""Prefix of a name in --set -> what the name is."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports what is wrong in one line, with control characters escaped."""
+    """An argument parser that reports an error in one line, with control characters escaped."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_INPUT, f"{self.prog}: {text(message)}; see {self.prog} --help\n")
@@ -81,30 +82,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
 
-    def command(name: str, what: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
-        made.set_defaults(command=what)
-        return made
+    def command(name: str, function: Callable[[argparse.Namespace], int], help: str) -> argparse.ArgumentParser:
+        subparser = commands.add_parser(name, help=help, description=f"{help[0].upper()}{help[1:]}.", allow_abbrev=False)
+        subparser.set_defaults(command=function)
+        return subparser
 
     _run_arguments(command("run", _run, "run a .urdf or .yaml file; write a NetCDF result and a figure"))
-    _sweep_arguments(command("sweep", _sweep, "run the sweep of a .yaml file into a store; called again, go on"))
+    _sweep_arguments(command("sweep", _sweep, "run the sweep of a .yaml file into a store; called again, resume it"))
     info = command("info", _info, "describe a file: bodies, joints, constraints, rank, degrees of freedom")
     _file_arguments(info)
-    words = "print the kinematics of an open chain, or with --equations those, for LaTeX (needs sympy)"
+    words = "print the kinematics of an open chain, or with --equations the equations of motion, as LaTeX (needs sympy)"
     info.add_argument("--latex", action="store_true", help=words)
     info.add_argument("--equations", action="store_true", help="print the equations of motion in letters (needs sympy)")
     info.add_argument("--symmetry", action="store_true", help="list the symmetries, and what breaks the others")
     study = command("study", _study, "run a study and check its claims; without a name, list the studies")
     study.add_argument("name", nargs="?", metavar="NAME", help="a study, e.g. slider-crank")
     study.add_argument("--out", type=Path, metavar="DIR", help="folder for figures and results (default: out/NAME)")
-    study.add_argument("--json", type=Path, metavar="FILE", help="write the claims here as JSON")
-    study.add_argument("--view", metavar="RESULT", help="then show this result of its mechanism in a browser (needs viser)")
-    words = "write each result that is a motion of its mechanism as a page that plays in a browser, beside the figures"
+    study.add_argument("--json", type=Path, metavar="FILE", help="write the claims into this file as JSON")
+    study.add_argument("--view", metavar="RESULT", help="then show this result in a browser (needs viser)")
+    words = "write each result that is a motion of the study's mechanism as a page that plays in a browser, next to the figures"
     study.add_argument("--animate", action="store_true", help=words)
     _zoo_arguments(
         command("zoo", _zoo, "list the machines that came with this package; with a name, show one and check its number")
     )
-    _export_arguments(command("export", _export, "write a law or an estimator as C99 for a machine's own processor"))
+    _export_arguments(command("export", _export, "write a control law or an estimator as C99 for an embedded processor"))
     command("doctor", _doctor, "check this machine: versions, compiler, and the numbers of each backend")
     return parser
 
@@ -112,11 +113,15 @@ def _parser() -> argparse.ArgumentParser:
 def _sweep_arguments(parser: argparse.ArgumentParser) -> None:
     _file_arguments(parser)
     add = parser.add_argument
-    add("--store", type=Path, metavar="DIR", help="folder of the results (default: out/NAME.zarr)")
-    add("--shard", metavar="I/N", help="compute the part I of N alone, for batch systems that start N of these")
-    add("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler whose workers compute, such as tcp://head:8786")
-    add("--threads", metavar="K", help="blocks at a time on this machine (default: one for each core)")
-    add("--explain", action="store_true", help="say runs, bytes and seconds, and compute nothing that is kept")
+    add("--store", type=Path, metavar="DIR", help="folder for the results (default: out/NAME.zarr)")
+    add("--shard", metavar="I/N", help="compute only part I of N, for batch systems that start N such jobs")
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a Dask scheduler whose workers compute the runs, e.g. tcp://head:8786",
+    )
+    add("--threads", metavar="K", help="number of blocks at a time on this machine (default: one for each core)")
+    add("--explain", action="store_true", help="print how many runs, bytes and seconds the sweep takes, and store no results")
     add("--progress", action=argparse.BooleanOptionalAction, help="show a progress bar (default: on a terminal)")
 
 
@@ -157,7 +162,7 @@ def _file_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         type=Path,
         metavar="FILE",
-        help="a file of URDF, MJCF, SDF, USD or YAML, or a machine of the zoo, such as four_bar",
+        help="a URDF, MJCF, SDF, USD or YAML file, or a machine of the zoo, such as four_bar",
     )
     add("--base", choices=("fixed", "free"), help="URDF only: weld the root link to the world, or let it float")
     add("--mimic", choices=("free", "follow"), help="URDF only: let mimic joints move freely, or follow")
@@ -183,21 +188,21 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _read(chosen: argparse.Namespace) -> tuple[Mechanism, RunSettings]:
-    """The file's mechanism and settings, with those of the command line in their place."""
+    """The file's mechanism and its run settings, the latter with the values of --set."""
     import pfaffian as pf
     from pfaffian.formats.shelf import model_file
 
     chosen.file = model_file(chosen.file)
     options = {k: getattr(chosen, k) for k in ("base", "mimic") if getattr(chosen, k) is not None}
     if options and chosen.file.suffix.lower() in (".yaml", ".yml"):
-        raise ModelError("--base and --mimic are for URDF files; a .yaml file says so: urdf: {file: ..., base: free}")
+        raise ModelError("--base and --mimic are for URDF files; in a .yaml file write urdf: {file: ..., base: free}")
     m, settings = pf.read(chosen.file, **options)
     m = replace(m, name=text(m.name, 200))  # a progress bar prints it
     return m, _with_settings(m, settings, chosen.settings)
 
 
 def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> RunSettings:
-    """The settings with each NAME=VALUE in the field to which its name belongs."""
+    """The settings with each NAME=VALUE of --set in the field to which its name belongs."""
     from pfaffian.formats.number import number
 
     known = {"parameters": m.p_names, "q": m.q_names, "v": m.v_names, "u": m.u_names}
@@ -205,28 +210,28 @@ def _with_settings(m: Mechanism, settings: RunSettings, given: list[str]) -> Run
         name, equals, value = setting.rpartition("=")
         if not equals:
             raise ModelError(f"--set {text(setting, 60)!r}: NAME=VALUE is needed, such as --set mass=2.5")
-        where, name_there = "parameters", name
+        field, entry = "parameters", name
         if name not in known["parameters"] and name[:2] in ("q:", "v:", "u:"):
-            where, name_there = name[0], name[2:]
-        if name_there not in known[where]:
-            what = EXPLAIN.get(where, "parameter")
-            raise ModelError(f"--set: there is no {what} {text(name_there, 60)!r}; {_hint(name_there, known, where)}")
-        values = {**getattr(settings, where), name_there: number(value, f"--set {text(name, 60)}")}
-        changed: dict[str, Any] = {where: values}
-        if where == "q":  # what is kept is no guess any more
-            changed["guess"] = {n: x for n, x in settings.guess.items() if n != name_there}
+            field, entry = name[0], name[2:]
+        if entry not in known[field]:
+            what = EXPLAIN.get(field, "parameter")
+            raise ModelError(f"--set: there is no {what} {text(entry, 60)!r}; {_hint(entry, known, field)}")
+        values = {**getattr(settings, field), entry: number(value, f"--set {text(name, 60)}")}
+        changed: dict[str, Any] = {field: values}
+        if field == "q":  # a coordinate that --set fixes is no longer a guess
+            changed["guess"] = {n: x for n, x in settings.guess.items() if n != entry}
         settings = replace(settings, **changed)
     return settings
 
 
-def _hint(name: str, known: dict[str, Any], where: str) -> str:
-    """Where else the name is known, or the nearest name."""
+def _hint(name: str, known: dict[str, Any], field: str) -> str:
+    """Advice for an unknown name: the prefix with which it is known, or the nearest known name."""
     elsewhere = [f"{k}:{name} (the {what})" for k, what in EXPLAIN.items() if name in known[k]]
-    return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[where])
+    return f"write {' or '.join(elsewhere)}" if elsewhere else nearest(name, known[field])
 
 
 def _time(word: str | None, what: str, otherwise: float) -> float:
-    """A time from the command line, above zero."""
+    """A time above zero from the command line [s], `otherwise` if there is none."""
     from pfaffian.formats.number import number
 
     if word is None:
@@ -238,7 +243,7 @@ def _time(word: str | None, what: str, otherwise: float) -> float:
 
 
 def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSettings:
-    """The settings with times, formulation, integrator and saturation from the command line where it gives them."""
+    """The settings with times, formulation, integrator, state and saturation from the command line where it gives them."""
     from pfaffian.formats.run_settings import MAX_STEPS
 
     duration, step = (_time(getattr(chosen, k), f"--{k}", getattr(settings, k)) for k in ("duration", "step"))
@@ -247,22 +252,22 @@ def _overridden(chosen: argparse.Namespace, settings: RunSettings) -> RunSetting
     if not step <= duration <= MAX_STEPS * step:
         raise ModelError(f"{duration:g} s in steps of {step:g} s is not between 1 and {MAX_STEPS:g} steps")
     named = ("formulation", "integrator", "saturate", "state")
-    words = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
-    return replace(settings, duration=duration, step=step, record_every=steps, **words)
+    replaced = {k: getattr(chosen, k) for k in named if getattr(chosen, k) is not None}
+    return replace(settings, duration=duration, step=step, record_every=steps, **replaced)
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    """pfaffian run"""
+    """The command `pfaffian run`: run a file, write its result, print a summary."""
     m, settings = _read(chosen)
     settings = _overridden(chosen, settings)
-    given = _of_run(settings)
+    arguments = _keywords_of_run(settings)
     _check_pictures(chosen.view, chosen.animate)
     from pfaffian.output.folder import prepare
 
     out = prepare(chosen.out)
-    begun = time.perf_counter()
-    result = _result(chosen, _system(m, settings.state), given)
-    seconds = time.perf_counter() - begun
+    started = time.perf_counter()
+    result = _result(chosen, _system(m, settings.state), arguments)
+    seconds = time.perf_counter() - started
     files = _write(chosen, result, out)
     if chosen.animate is not None:
         from pfaffian.viewer.animate import animate
@@ -283,45 +288,45 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _sweep(chosen: argparse.Namespace) -> int:
-    """pfaffian sweep"""
+    """The command `pfaffian sweep`: run the sweep of a file into a store, or explain what it takes."""
     import pfaffian as pf
     from pfaffian.output.folder import prepare
 
     m, settings = _read(chosen)
     if settings.sweep is None:
-        raise ModelError(f"{text(chosen.file.name)}: there is no section `sweep:` with axes or samples, and keep")
+        raise ModelError(f"{text(chosen.file.name)}: there is no section `sweep:`; it needs axes or samples, and keep")
     s = settings.sweep
     space: dict[str, Any] = {label: (dim, list(x)) for label, (dim, x) in s.listed.items()}
     if s.ranges:
         space |= pf.sweeps.samples(s.ranges, s.count, method=s.method, seed=s.seed)
     keep = {n: x if x is True else getattr(pf.statistics, x[0])(x[1], *x[2]) for n, x in s.keep.items()}
     place = chosen.store or Path("out") / f"{stem(chosen.file.stem)}.zarr"
-    given: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_of_run(settings)}
+    arguments: dict[str, Any] = {"store": place, "keep": keep, "block": s.block, **_keywords_of_run(settings)}
     system = _system(m, settings.state)
     if chosen.explain:
-        print(pf.sweeps.explain(system, space, **given))
+        print(pf.sweeps.explain(system, space, **arguments))
         return DONE
     prepare(place.parent)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
     with _cluster(chosen.scheduler) as client:
         threads = None if chosen.threads is None else _count(chosen.threads, "--threads")
-        found = pf.sweep(system, space, client=client, shard=chosen.shard, threads=threads, progress=bar, **given)
-    left = int((found["block_digest"].values == 0).sum())
+        dataset = pf.sweep(system, space, client=client, shard=chosen.shard, threads=threads, progress=bar, **arguments)
+    left = int((dataset["block_digest"].values == 0).sum())
     rest = f"{plural(left, 'block')} left to other parts" if left else "complete"
-    print(f"{plural(found.sizes['run'], 'run')} in {text(place)}, {rest}; {time.perf_counter() - begun:.1f} s")
+    print(f"{plural(dataset.sizes['run'], 'run')} in {text(place)}, {rest}; {time.perf_counter() - started:.1f} s")
     return DONE
 
 
-def _of_run(settings: RunSettings) -> dict[str, Any]:
-    """The arguments of `run` that a file gives, by name."""
+def _keywords_of_run(settings: RunSettings) -> dict[str, Any]:
+    """The keyword arguments of `pf.run` in the settings of a file."""
     times = {"duration": settings.duration, "step": settings.step, "every": settings.record_every}
     values = {"q": settings.q, "guess": settings.guess, "v": settings.v, "u": settings.u, "parameters": settings.parameters}
     return times | {k: dict(x) for k, x in values.items() if x} | {"scheme": _scheme(settings)}
 
 
 def _cluster(address: str | None) -> Any:
-    """A client of a Dask scheduler, closed afterwards; None without an address."""
+    """A context with a client of the Dask scheduler at this address; with None if there is no address."""
     from contextlib import nullcontext
 
     if address is None:
@@ -334,14 +339,14 @@ def _cluster(address: str | None) -> Any:
 
 
 def _count(word: str, what: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number from 1 on, from the command line."""
     if not (word.isascii() and word.isdigit() and 1 <= len(word) <= 9 and int(word) >= 1):
         raise ModelError(f"{what}: a whole number from 1 on is needed, got {text(word, 40)!r}")
     return int(word)
 
 
 def _check_pictures(view: Any, animation: Path | None) -> None:
-    """Raise ModelError for a package or suffix that is missing, before a long run instead of after it."""
+    """Raise ModelError for a missing package or an unknown suffix before a long run rather than after it."""
     if view:
         from pfaffian.viewer.browser import need_viser
 
@@ -355,18 +360,18 @@ def _check_pictures(view: Any, animation: Path | None) -> None:
 
 
 def _scheme(settings: RunSettings) -> Scheme:
-    """Formulation and integrator, checked before anything is made."""
+    """The Scheme of the run; its formulation is checked before anything is computed."""
     import pfaffian as pf
 
-    given = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
+    options = {k: getattr(settings, k) for k in ("formulation", "integrator") if getattr(settings, k) is not None}
     known = ("auto", *pf.FORMULATIONS)
-    if given.get("formulation", "auto") not in known:
-        raise ModelError(f"formulation {text(given['formulation'], 40)!r} is unknown; one of {', '.join(known)}")
-    return pf.Scheme(**given, saturate=settings.saturate)
+    if options.get("formulation", "auto") not in known:
+        raise ModelError(f"formulation {text(options['formulation'], 40)!r} is unknown; one of {', '.join(known)}")
+    return pf.Scheme(**options, saturate=settings.saturate)
 
 
 def _system(m: Mechanism, state: str) -> Mechanism | System:
-    """The machine in the state that a run integrates."""
+    """The mechanism, or the System with the state that the run integrates."""
     import pfaffian as pf
     from pfaffian.formats.run_settings import STATES
 
@@ -375,20 +380,21 @@ def _system(m: Mechanism, state: str) -> Mechanism | System:
     return pf.reduce(m) if state == "reduced" else pf.reduction.hamiltonian(m) if state == "hamiltonian" else m
 
 
-def _result(chosen: argparse.Namespace, system: Any, given: dict[str, Any]) -> Any:
-    """The run, with the file and settings that it came from."""
+def _result(chosen: argparse.Namespace, system: Any, arguments: dict[str, Any]) -> Any:
+    """Run the system; the attributes of the result name the file that it came from, with its digest."""
     import hashlib
 
     import pfaffian as pf
 
     bar = chosen.progress if chosen.progress is not None else sys.stderr.isatty()
-    result = pf.run(system, **given, progress=bar)
+    result = pf.run(system, **arguments, progress=bar)
     digest = hashlib.sha256(chosen.file.read_bytes()).hexdigest()
     result.attrs |= {"file": text(chosen.file.name), "file_sha256": digest}
     return result
 
 
 def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
+    """Write the result as NetCDF, and its figure; return their paths."""
     from pfaffian.simulate.netcdf import write_netcdf
 
     name = stem(chosen.file.stem)
@@ -404,13 +410,13 @@ def _write(chosen: argparse.Namespace, result: Any, out: Path) -> list[Path]:
 
 
 def _info(chosen: argparse.Namespace) -> int:
-    """pfaffian info"""
+    """The command `pfaffian info`: describe a mechanism, or print its equations, kinematics or symmetries."""
     m, settings = _read(chosen)
     if chosen.equations:
         from pfaffian.viewer.equations import equations
 
-        made = equations(m)
-        print(made.latex() if chosen.latex else lines(made))
+        written = equations(m)
+        print(written.latex() if chosen.latex else lines(written))
         return DONE
     if chosen.latex:
         from pfaffian.viewer.latex import kinematics_latex
@@ -434,7 +440,7 @@ def _info(chosen: argparse.Namespace) -> int:
 
 
 def _study(chosen: argparse.Namespace) -> int:
-    """pfaffian study"""
+    """The command `pfaffian study`: list the studies, or run one and check its claims."""
     from pfaffian.viewer.study import as_json, folder, report, run_study, studies
 
     if chosen.name is None:
@@ -449,10 +455,10 @@ def _study(chosen: argparse.Namespace) -> int:
         if chosen.json:
             prepare(chosen.json.parent)
     _check_pictures(chosen.view, None)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     outcome = run_study(chosen.name)
     print(report(outcome.claims))
-    print(f"{time.perf_counter() - begun:.1f} s")
+    print(f"{time.perf_counter() - started:.1f} s")
     for path in _write_study(outcome, out):
         print(f"wrote {text(path)}")
     if chosen.json:
@@ -469,59 +475,60 @@ def _study(chosen: argparse.Namespace) -> int:
 
 
 def _zoo(chosen: argparse.Namespace) -> int:
-    """pfaffian zoo"""
+    """The command `pfaffian zoo`: list the machines, or draw one and check its number."""
     from pfaffian.formats.shelf import examples
     from pfaffian.viewer import zoo
 
     if chosen.name is None:
-        header = ("machine", "bodies", "degrees of freedom", "its number")
-        rows = [(n, len(zoo.animal(n).m.bodies), zoo.mobility(n), zoo.what(n)) for n in zoo.machines()]
+        header = ("machine", "bodies", "degrees of freedom", "checked number")
+        rows = [(n, len(zoo.machine(n).m.bodies), zoo.mobility(n), zoo.description(n)) for n in zoo.machines()]
         print(table(rows, header))
         robots = ", ".join(sorted(set(examples()) - set(zoo.machines())))
-        print(f"{plural(len(rows), 'machine')}, and of example-robot-data {robots}")
+        print(f"{plural(len(rows), 'machine')}, and with example-robot-data {robots}")
         print("pfaffian zoo NAME shows one, pfaffian run NAME runs it, pf.read('zoo:NAME') reads it")
         return DONE
-    found = zoo.animal(chosen.name)
+    machine = zoo.machine(chosen.name)
     _check_pictures(chosen.view, chosen.animate)
     from pfaffian.output.folder import place, prepare
     from pfaffian.viewer.study import report
 
-    out, at = prepare(chosen.out), zoo.start(found.m, found.settings)
-    claim = zoo.claim(found, at)
+    out, at = prepare(chosen.out), zoo.start(machine.m, machine.settings)
+    claim = zoo.claim(machine, at)
     print(
-        f"{text(found.m.name)}: {plural(len(found.m.bodies), 'body')}, {plural(zoo.mobility(found.name), 'degree')} of freedom"
+        f"{text(machine.m.name)}: {plural(len(machine.m.bodies), 'body')}, "
+        f"{plural(zoo.mobility(machine.name), 'degree')} of freedom"
     )
-    print(text(found.title))
+    print(text(machine.title))
     print(report([claim]))
-    result = zoo.motion(found, at)
+    result = zoo.motion(machine, at)
     from pfaffian.viewer.still import still
 
-    print(f"wrote {text(place(out / f'{found.name}.png', still(found.m, result)))}")
+    print(f"wrote {text(place(out / f'{machine.name}.png', still(machine.m, result)))}")
     if chosen.animate is not None:
         from pfaffian.viewer.animate import animate
 
-        animate(found.m, result, chosen.animate, progress=sys.stderr.isatty())
+        animate(machine.m, result, chosen.animate, progress=sys.stderr.isatty())
         print(f"wrote {text(chosen.animate)}")
     if chosen.view:
         from pfaffian.viewer.browser import view
 
-        view(found.m, result, block=True)
+        view(machine.m, result, block=True)
     return DONE if claim.holds else STOPPED
 
 
 def _view_study(outcome: Any, name: str) -> None:
-    """Show the result with that name, which is the name of its file."""
+    """Show a result of a study in a browser.   name: of the result, which is also that of its file."""
     from pfaffian.viewer.browser import view
     from pfaffian.viewer.study import datasets, folder, load
 
-    known = dict(datasets(outcome.result))
-    if name not in known:
-        raise ModelError(f"--view: study {outcome.name!r} has no result {text(name, 60)!r}; {nearest(name, list(known))}")
-    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), known[name], block=True)
+    results = dict(datasets(outcome.result))
+    if name not in results:
+        raise ModelError(f"--view: study {outcome.name!r} has no result {text(name, 60)!r}; {nearest(name, list(results))}")
+    view(load(outcome.name, folder(), ("mechanism",)).mechanism(), results[name], block=True)
 
 
 def _animate_study(outcome: Any, out: Path) -> list[Path]:
-    """A page for each result that is a motion of the study's mechanism. Raises ModelError: there is none."""
+    """Write a page for each result that is a motion of the study's mechanism. Raises ModelError: there is none."""
     from pfaffian.viewer.animate import animate
     from pfaffian.viewer.study import datasets, folder, load
 
@@ -537,6 +544,7 @@ def _animate_study(outcome: Any, out: Path) -> list[Path]:
 
 
 def _write_study(outcome: Any, out: Path) -> list[Path]:
+    """Write the results of a study as NetCDF, and its figures; return their paths."""
     from pfaffian.output.folder import unused
     from pfaffian.simulate.netcdf import write_netcdf
     from pfaffian.viewer.drawing import save
@@ -552,38 +560,41 @@ def _write_study(outcome: Any, out: Path) -> list[Path]:
 
 
 def _export(chosen: argparse.Namespace) -> int:
-    """pfaffian export"""
+    """The command `pfaffian export`: write a control law as C99 and print its costs."""
     import pfaffian as pf
     from pfaffian.formats.run_settings import RunSettings
     from pfaffian.viewer.laws import find
 
-    found = find(chosen.law)
-    settings = _with_settings(found.mechanism, RunSettings(), chosen.settings)
+    named = find(chosen.law)
+    settings = _with_settings(named.mechanism, RunSettings(), chosen.settings)
     if settings != RunSettings(parameters=settings.parameters):
         raise ModelError("--set: export takes values of parameters alone; the state and inputs are arguments of each call")
     times = {k: _time(getattr(chosen, k), f"--{k}", 0.0) for k in ("period", "tick") if getattr(chosen, k) is not None}
-    words: dict[str, Any] = {"name": chosen.name or found.name, "precision": chosen.precision, "tunable": chosen.tunable}
-    given = {"parameters": settings.parameters, "saturate": chosen.saturate, **words, **times}
-    made = pf.export(found.law, found.mechanism, chosen.out, **given)
-    print(table(_costs(made)))
-    for path in made.files:
+    options: dict[str, Any] = {"name": chosen.name or named.name, "precision": chosen.precision, "tunable": chosen.tunable}
+    arguments = {"parameters": settings.parameters, "saturate": chosen.saturate, **options, **times}
+    exported = pf.export(named.law, named.mechanism, chosen.out, **arguments)
+    print(table(_costs(exported)))
+    for path in exported.files:
         print(f"wrote {text(path)}")
     return DONE
 
 
-def _costs(made: Any) -> list[tuple[str, str]]:
-    stack = f"{made.stack} bytes at most, if each value has a place of its own"
-    rows = [("operations", f"{made.operations} a call at most"), ("stack", stack), ("state", f"{made.state} bytes")]
-    rows.append(("work", f"{made.work} bytes, which the caller lends to a call"))
-    if made.measured_stack is not None:
-        rows.insert(2, ("", f"{made.measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
-    if made.error:
-        rows.append(("in floats", f"{made.error:.1e} of the largest number off the doubles, over the recorded calls"))
+def _costs(exported: Any) -> list[tuple[str, str]]:
+    """What a call of the exported code costs: operations, stack, state, work memory, error of floats."""
+    stack = f"{exported.stack} bytes at most, if each value has a place of its own"
+    rows = [("operations", f"{exported.operations} a call at most"), ("stack", stack), ("state", f"{exported.state} bytes")]
+    rows.append(("work", f"{exported.work} bytes, which the caller provides for each call"))
+    if exported.measured_stack is not None:
+        rows.insert(2, ("", f"{exported.measured_stack} bytes along the deepest calls, as the compiler reports with -O2"))
+    if exported.error:
+        rows.append(
+            ("in floats", f"differ from doubles by {exported.error:.1e} of the largest number, over the recorded calls")
+        )
     return rows
 
 
 def _doctor(chosen: argparse.Namespace) -> int:
-    """pfaffian doctor"""
+    """The command `pfaffian doctor`: check this computer and print a report."""
     from pfaffian.viewer.doctor import examine
 
     report, good = examine()

@@ -107,7 +107,7 @@ def test_what_needs_scipy_says_so(bare):
 def test_pictures_animations_and_numbers_of_the_zoo_need_neither(bare, ran, tmp_path):
     m, r = ran
     assert still(m, r).startswith(b"\x89PNG") and len(pf.animate(m, r, tmp_path / "crane.html").data) > 10_000
-    found = zoo.animal("quarter_car")
+    found = zoo.machine("quarter_car")
     assert zoo.claim(found, zoo.start(found.m, found.settings)).holds
 
 

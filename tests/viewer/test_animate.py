@@ -186,7 +186,7 @@ def shot(batch: Batch, size: tuple[int, int] = (60, 60), camera: Camera = FRONT)
 def test_a_triangle_covers_the_pixels_whose_middle_it_covers() -> None:
     """Beside a test of every sub-pixel against the three edges, at random triangles."""
     random = np.random.default_rng(3)
-    fine = 60 * render.FINER
+    fine = 60 * render.SUPERSAMPLING
     at = (np.arange(fine) + 0.5) / fine - 0.5
     x, z = np.meshgrid(VIEW * at, -VIEW * at)
     for _ in range(20):
@@ -194,9 +194,11 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_covers() -> None:
         a, b, c = corners
         sides = [(q[0] - p[0]) * (z - p[1]) - (q[1] - p[1]) * (x - p[0]) for p, q in ((a, b), (b, c), (c, a))]
         inside = np.all([s > 0 for s in sides], axis=0) | np.all([s < 0 for s in sides], axis=0)
-        share = inside.reshape(60, render.FINER, 60, render.FINER).mean(axis=(1, 3))
+        share = inside.reshape(60, render.SUPERSAMPLING, 60, render.SUPERSAMPLING).mean(axis=(1, 3))
         seen = shot(lone([[(p[0], 0, p[1]) for p in corners]], [(0, 0, 0, 1)]))[:, :, 0]
-        np.testing.assert_allclose(seen, BACKGROUND[0] * (1 - share), atol=0.51 + BACKGROUND[0] / render.FINER**2 * 0.01)
+        np.testing.assert_allclose(
+            seen, BACKGROUND[0] * (1 - share), atol=0.51 + BACKGROUND[0] / render.SUPERSAMPLING**2 * 0.01
+        )
 
 
 def test_the_nearest_is_seen_where_triangles_pass_through_each_other() -> None:

@@ -285,7 +285,7 @@ def test_it_says_what_it_needs(shown, pendulum, monkeypatch) -> None:
         (result, {"result": pendulum}, "a Mechanism is needed"),
         (pendulum, {"result": pendulum}, "not the result of a run"),
         (other, {"result": result}, "the result is of another mechanism"),
-        (pendulum, {"result": result, "q": [0]}, "q is for a machine without a result"),
+        (pendulum, {"result": result, "q": [0]}, "q is only for a machine without a result"),
         (pendulum, {"beside": 1}, "beside must be True or False"),
     ):
         with pytest.raises(pf.ModelError, match=words):

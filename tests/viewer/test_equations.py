@@ -100,7 +100,7 @@ def test_what_cannot_be_read_is_refused(monkeypatch):
     m = arm("revolute").with_(forces=[jump])
     with pytest.raises(ModelError, match="of 'arm': the expression contains a condition"):
         pf.equations(m)
-    monkeypatch.setattr(module, "MANY", 10)
+    monkeypatch.setattr(module, "MAX_OPERATIONS", 10)
     with pytest.raises(ModelError, match=r"equations: M of 'arm' has \d+ operations, too many to be read \(up to 10\)"):
         pf.equations(arm("revolute"))
 

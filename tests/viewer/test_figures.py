@@ -382,8 +382,8 @@ def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> No
     right.set_title("all there, cut off above")
     assert "nothing is cut off above" in complaints(figure)[-1]
     right.set_title("")
-    drawing.say_cut(right)
-    drawing.say_cut(left)
+    drawing.note_cut(right)
+    drawing.note_cut(left)
     assert left.get_title(loc="right") == "cut off below" and right.get_title(loc="right") == ""
 
 

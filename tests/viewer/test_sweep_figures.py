@@ -78,7 +78,7 @@ def test_a_cloud_of_points(monkeypatch):
     figure = pf.plot_sweep(study(), "far.a", "z", "far.b", kind="scatter")
     points = figure.axes[0].collections[0]
     assert len(points.get_offsets()) == 11, "every third run, but for one that stopped"
-    assert figure.axes[0].get_ylabel() == "far.b [m]" and "one in 3 looked at" in figure.get_suptitle()
+    assert figure.axes[0].get_ylabel() == "far.b [m]" and "one in 3 read" in figure.get_suptitle()
     assert pf.plot_sweep(study(), "far.a", title="mine").get_suptitle() == "mine"
     lost = pf.plot_sweep(study(), "far.a", kind="scatter").axes[0].collections[1]
     np.testing.assert_allclose(lost.get_offsets(), [[0.0, 6.0]])

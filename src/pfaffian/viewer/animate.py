@@ -1,4 +1,4 @@
-"""The motion of a run as a film, as a GIF or as a page that plays in a browser: without a window or a graphics card."""
+"""The motion of a run as a film, a GIF or a page that plays in a browser, made without a window or a graphics card."""
 
 from __future__ import annotations
 
@@ -24,17 +24,20 @@ from pfaffian.viewer.build import scene
 from pfaffian.viewer.camera import Camera, following, framing
 from pfaffian.viewer.page import page
 from pfaffian.viewer.render import backdrop, batched, frame
-from pfaffian.viewer.scene import LAYERS, Scene, states_of, thinned, together
+from pfaffian.viewer.scene import LAYERS, Scene, combined, states_of, thinned
 
 RATE = {".mp4": 30.0, ".gif": 20.0, ".html": 60.0}
-"""Suffix -> the most frames for each second of the film."""
+"""Suffix -> largest number of frames per second of the film."""
 
-LONGEST = 3600
-"""Frames that a film may have."""
+MAX_FRAMES = 3600
+"""Largest number of frames in a film."""
 
 
 class Animation(NamedTuple):
-    """A file that `animate` wrote; a notebook shows it.   file: its path, None if it is in memory alone.   data: its bytes."""
+    """An animation made by `animate`; a notebook displays it.
+
+    file: path of the file, None if the animation is only in memory.   suffix: .mp4, .gif or .html.   data: bytes of the file.
+    """
 
     file: Path | None
     suffix: str
@@ -57,29 +60,29 @@ def animate(
     size: tuple[int, int] = (720, 540), show: Iterable[str] = (), hide: Iterable[str] = (), follow: str | None = None,
     beside: bool = False, progress: bool = False,
 ) -> Animation:  # fmt: skip
-    """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it plays, turns and stops.
+    """Write the motion of a run as a film (.mp4, .gif), or as a page (.html) in which it can be played, turned and paused.
 
-    Nothing but this file is made; no window, graphics card or network is needed. The page is one file that works anywhere.
+    Only this file is written; no window, graphics card or network is needed. The page is a single file that works anywhere.
 
     Args:
         m: the mechanism that ran.
-        result: Dataset of a run with q recorded; of a batch, whose runs are drawn together.
+        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn in one picture.
         file: path that ends in .mp4 (needs imageio-ffmpeg), .gif (needs pillow) or .html; None, the default, for a page in
-            memory alone, which a notebook shows.
+            memory only, which a notebook displays.
         parameters: {name: value} of the run; None, the default: those in the result, or the defaults.
-        speed: seconds of motion in one of the film, 1 by default; the page has a choice of its own.
+        speed: seconds of motion per second of the film, 1 by default; in the page, the viewer chooses the speed.
         size: width and height of the film in pixels, even numbers; (720, 540) by default.
-        show: layers beyond those that are shown anyway: collision, joints, reactions, trails, frames. Reactions are computed
-            only if they are named here.
-        hide: layers that are not shown: shapes, joints, closures, springs, rotors, forces, floor.
-        follow: name of a body that stays in the middle; None, the default, for a camera that stands still with all in sight.
-        beside: whether the runs of a batch stand beside each other; False, the default, draws all but the first as ghosts.
+        show: layers to add to those that are visible by default: collision, joints, reactions, trails, frames. Reactions are
+            computed only if they are named here.
+        hide: layers to leave out: shapes, joints, closures, springs, rotors, forces, floor.
+        follow: name of a body that stays in the middle; None, the default, for a fixed camera with everything in view.
+        beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
         progress: show a progress bar; False by default.
     Returns:
-        Animation: `file`, and `data`, its bytes; a notebook shows it.
-    Raises ModelError: another suffix, a package that is missing, a layer or body that there is not, the result of another
-    mechanism, a film of too many frames. RunError: no state to show, a file that cannot be written.
-    Warns ModelWarning: meshes that cannot be drawn, and why; the box of the body's inertia is drawn instead.
+        Animation with `file`, its path, and `data`, its bytes; a notebook displays it.
+    Raises ModelError: the suffix, a layer or the body to follow is unknown; a package is missing; the result is of another
+    mechanism; the film would have too many frames. RunError: the result has no finite state; the file cannot be written.
+    Warns ModelWarning: a mesh cannot be read, with the reason; the box of the body's inertia is drawn instead.
 
     Example:
         >>> import pfaffian as pf
@@ -93,31 +96,31 @@ def animate(
     suffix = suffix_of(file)
     visible, hidden = _layers(show, "show"), _layers(hide, "hide")
     rate = RATE[suffix] / _above_zero(speed, "speed")
-    made = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible)
-    made = made._replace(layers={k: (v or k in visible) and k not in hidden for k, v in made.layers.items()})
-    if follow is not None and follow not in made.bodies:
-        raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(made.bodies))}")
+    motion = drawn_runs(m, result, parameters, rate, beside, "reactions" in visible)
+    motion = motion._replace(layers={k: (v or k in visible) and k not in hidden for k, v in motion.layers.items()})
+    if follow is not None and follow not in motion.bodies:
+        raise ModelError(f"follow: there is no body {brief(follow)}; {nearest(follow, list(motion.bodies))}")
     if suffix == ".html":
-        data = page(made).encode("utf-8")
+        data = page(motion).encode("utf-8")
     else:
         width, height = _pixels(size)
         films = {".mp4": _mp4, ".gif": _gif}
-        data = films[suffix](list(_frames(made, rate, (width, height), follow, progress)), RATE[suffix])
+        data = films[suffix](list(_frames(motion, rate, (width, height), follow, progress)), RATE[suffix])
     return Animation(None if file is None else place(as_path(file), data), suffix, data)
 
 
 def drawn_runs(m: Mechanism, result: xr.Dataset, parameters: Any, rate: float, beside: bool, reactions: bool) -> Scene:
-    """The scene of one run, or of all runs of a batch that have a state."""
+    """The scene of one run, or of all runs of a batch that have a finite state.   rate: most records per second of motion."""
     recorded(as_result(result), "q")
     if "run" not in result["q"].dims:
         return scene(m, thinned(states_of(m, result, parameters), rate), reactions)
-    good = [i for i in range(result.sizes["run"]) if np.isfinite(result["q"].isel(run=i).values).all(axis=1).any()]
-    runs = [states_of(m, result.isel(run=i), parameters) for i in good or [0]]
-    return together([scene(m, thinned(states, rate), reactions) for states in runs], beside)
+    finite = [i for i in range(result.sizes["run"]) if np.isfinite(result["q"].isel(run=i).values).all(axis=1).any()]
+    runs = [states_of(m, result.isel(run=i), parameters) for i in finite or [0]]
+    return combined([scene(m, thinned(states, rate), reactions) for states in runs], beside)
 
 
 def suffix_of(file: Any) -> str:
-    """The suffix of the file, once what it needs is there. Raises ModelError: an unknown one, or a package is missing."""
+    """The suffix of a file; .html for None. Raises ModelError: it is unknown, or the package that it needs is missing."""
     if file is None:
         return ".html"
     suffix = as_path(file).suffix.lower()
@@ -129,21 +132,22 @@ def suffix_of(file: Any) -> str:
 
 
 def need_ffmpeg() -> Any:
-    """The package imageio-ffmpeg. Raises ModelError: it is not installed, and how to install it."""
+    """Import imageio-ffmpeg. Raises ModelError: it is not installed, with the command that installs it."""
     return optional("imageio_ffmpeg", "imageio-ffmpeg", "an .mp4 needs", "write .html")
 
 
 def need_pillow() -> Any:
-    """The package pillow. Raises ModelError: it is not installed, and how to install it."""
+    """Import pillow. Raises ModelError: it is not installed, with the command that installs it."""
     return optional("PIL.Image", "pillow", "a .gif needs", "write .html")
 
 
 def _layers(names: Iterable[str], what: str) -> frozenset[str]:
-    given = frozenset((names,) if isinstance(names, str) else names)
-    for name in given:
+    """The layers with these names, one or several. Raises ModelError: there is no such layer."""
+    layers = frozenset((names,) if isinstance(names, str) else names)
+    for name in layers:
         if name not in LAYERS:
             raise ModelError(f"{what}: there is no layer {brief(name)}; {nearest(name, list(LAYERS))}")
-    return given
+    return layers
 
 
 def _above_zero(value: Any, what: str) -> float:
@@ -163,27 +167,30 @@ def _pixels(size: Any) -> tuple[int, int]:
     return width, height
 
 
-def _frames(made: Scene, rate: float, size: tuple[int, int], follow: str | None, progress: bool) -> Iterator[np.ndarray]:
-    """(height, width, 3) uint8 pictures, `rate` for each second of motion."""
+def _frames(motion: Scene, rate: float, size: tuple[int, int], follow: str | None, progress: bool) -> Iterator[np.ndarray]:
+    """The pictures of a film, (height, width, 3) uint8, `rate` of them per second of motion."""
     from tqdm import tqdm
 
-    layers = frozenset(k for k, v in made.layers.items() if v)
-    count = int((made.time[-1] - made.time[0]) * rate) + 1
-    if count > LONGEST:
-        raise ModelError(f"the film would have {count} pictures, more than {LONGEST}: a larger speed, or a part of the result")
-    at = np.searchsorted(made.time, made.time[0] + np.arange(count) / rate - 1e-9).clip(0, len(made.time) - 1)
-    camera, batch = framing(made, size[0] / size[1]), batched(made, layers)
-    behind = backdrop(made, layers, camera, size)
+    layers = frozenset(k for k, v in motion.layers.items() if v)
+    count = int((motion.time[-1] - motion.time[0]) * rate) + 1
+    if count > MAX_FRAMES:
+        raise ModelError(
+            f"the film would have {count} pictures, more than {MAX_FRAMES}: give a larger speed or a part of the result"
+        )
+    at = np.searchsorted(motion.time, motion.time[0] + np.arange(count) / rate - 1e-9).clip(0, len(motion.time) - 1)
+    camera, batch = framing(motion, size[0] / size[1]), batched(motion, layers)
+    behind = backdrop(motion, layers, camera, size)
     for i in tqdm(at, desc="drawing", disable=not progress, leave=False):
         if follow is not None:
-            camera = _beside(made, camera, follow, int(i))
-            behind = backdrop(made, layers, camera, size)
-        yield frame(made, batch, layers, camera, behind, int(i))
+            camera = _followed(motion, camera, follow, int(i))
+            behind = backdrop(motion, layers, camera, size)
+        yield frame(motion, batch, layers, camera, behind, int(i))
 
 
-def _beside(made: Scene, camera: Camera, follow: str, i: int) -> Camera:
-    body = made.bodies.index(follow)
-    return following(camera, made.placed(body, made.centres[body][None])[i, 0])
+def _followed(motion: Scene, camera: Camera, follow: str, i: int) -> Camera:
+    """The camera with the mass centre of the body `follow` in the middle at record i."""
+    body = motion.bodies.index(follow)
+    return following(camera, motion.placed(body, motion.centres[body][None])[i, 0])
 
 
 def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
@@ -202,13 +209,13 @@ def _mp4(pictures: list[np.ndarray], rate: float) -> bytes:
 
 
 def _gif(pictures: list[np.ndarray], rate: float) -> bytes:
-    """One palette for all pictures, from a few of them."""
+    """The pictures as a GIF, with one palette, made from the first, the middle and the last."""
     Image = need_pillow()
-    few = np.concatenate([pictures[i] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
-    palette = Image.fromarray(few).quantize(255, dither=0)
-    every = [Image.fromarray(p).quantize(palette=palette, dither=0) for p in pictures]
-    made = BytesIO()
-    every[0].save(
-        made, format="GIF", save_all=True, append_images=every[1:], duration=round(1000 / rate), loop=0, optimize=False
+    sample = np.concatenate([pictures[i] for i in sorted({0, len(pictures) // 2, len(pictures) - 1})])
+    palette = Image.fromarray(sample).quantize(255, dither=0)
+    images = [Image.fromarray(p).quantize(palette=palette, dither=0) for p in pictures]
+    stream = BytesIO()
+    images[0].save(
+        stream, format="GIF", save_all=True, append_images=images[1:], duration=round(1000 / rate), loop=0, optimize=False
     )
-    return made.getvalue()
+    return stream.getvalue()

@@ -1,4 +1,4 @@
-"""A machine or its motion in 3D in a browser, to look at from all sides and to move by its joints. Needs viser."""
+"""A 3D view of a machine or its motion in a browser, seen from any side and moved by its joints. Needs viser."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from pfaffian.viewer.solids import towards
 FRAMES_PER_SECOND = 30
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 ASPECT = 1.0
-"""Width over height of what the panel leaves of a window: taken as narrow, so that nothing is cut off."""
+"""Width over height of the part of a window beside the panel; a low estimate, so that nothing is cut off."""
 STILL = "still camera"
 Rerun = Callable[[dict[str, float]], xr.Dataset]
-"""From {parameter: value} to the result of a run."""
+"""A function from {parameter: value} to the result of a run."""
 
-ANYWHERE = 20
-"""Coordinates and parameters for which there are sliders; machines with more have them for the first."""
+MAX_SLIDERS = 20
+"""Largest number of sliders: a machine with more coordinates and parameters has them for the first ones."""
 
 
 def need_viser() -> Any:
-    """The package viser. Raises ModelError: it is not installed, and how to install it."""
+    """Import viser. Raises ModelError: it is not installed, with the command that installs it."""
     return optional("viser", "viser", "3D in a browser needs")
 
 
@@ -49,27 +49,28 @@ def view(
     """Show a mechanism, or the motion of a run, in 3D in a browser on this machine. Needs viser.
 
     The panel beside the picture plays the motion at any speed, follows a body, and switches shapes, joint axes, closures,
-    springs, rotors, forces, trails, names and the floor. It moves the machine by its joints and parameters too: loops close by
-    `assemble`, and what they cannot reach is reported. A click on a part says its name. Only this machine is served.
+    springs, rotors, forces, trails, names and the floor on and off. It also moves the machine by its joints and parameters:
+    `assemble` closes the loops, and the panel reports what is out of reach. A click on a part displays its name. The view is
+    served to this computer only.
 
     Args:
         m: the mechanism.
-        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn together; None, the default, shows the
-            machine at rest.
+        result: Dataset of a run with q recorded, or of a batch, whose runs are drawn in one picture; None, the default, shows
+            the machine at rest.
         parameters: {name: value} of the run; None: those in the result, or the defaults.
         q: without a result, the configuration as `assemble` takes it: {coordinate: number}, the rest as near to neutral as the
             constraints allow.
-        beside: whether the runs of a batch stand beside each other; False, the default, draws all but the first as ghosts.
-        reactions: whether to compute the reactions of joints and closures, another layer; False by default.
-        rerun: with a result, a function of {parameter: value} that returns the result of a new run, which the sliders of the
-            parameters then show; None, the default: they show the machine alone.
-        block: whether to wait until Ctrl-C. None, the default: not in a notebook or at a prompt, where the view goes on while
-            it is used, but in a script, which would end.
+        beside: whether to draw the runs of a batch side by side; False, the default, draws all but the first as ghosts.
+        reactions: whether to compute the reactions of joints and closures, which add a layer; False by default.
+        rerun: with a result, a function of {parameter: value} that returns the result of a new run, which the view shows when a
+            slider changes a parameter; None, the default: such a slider only changes the machine at rest.
+        block: whether to wait until Ctrl-C. None, the default: it waits in a script, which would end otherwise, and not in a
+            notebook or at a prompt.
     Returns:
-        View: `url`, `play(on)`, `seek(time)`, `pose(name, value)`, `stop()`; a notebook shows it.
-    Raises ModelError: viser is not installed; q beside a result, rerun without one; the result of another mechanism. RunError:
-    no state to show.
-    Warns ModelWarning: meshes that cannot be drawn, and why.
+        View: `url`, `play(on)`, `seek(time)`, `pose(name, value)`, `stop()`; a notebook displays it.
+    Raises ModelError: viser is not installed; q is given with a result, or rerun without one; the result is of another
+    mechanism. RunError: the result has no finite state.
+    Warns ModelWarning: a mesh cannot be read, with the reason.
 
     Example:
         >>> import pfaffian as pf
@@ -83,42 +84,44 @@ def view(
     if result is not None:
         as_result(result)
         if q is not None:
-            raise ModelError("view: q is for a machine without a result, which has its own")
+            raise ModelError("view: q is only for a machine without a result; a result has its own q")
     if rerun is not None and (result is None or not callable(rerun)):
-        raise ModelError("view: rerun is a function of {parameter: value} that returns a result, beside a result")
+        raise ModelError("view: rerun is a function of {parameter: value} that returns a result, and needs a result too")
     viser = need_viser()
     if parameters is None and result is not None and "parameters" in result:
         parameters = result["parameters"]
     p = parameter_values(m, parameters)[0]
     if result is None:
-        at, why = _start(m, q, p)
-        drawn = scene(m, state_of(m, at, p), reactions)
+        start, message = _start(m, q, p)
+        picture = scene(m, state_of(m, start, p), reactions)
     else:
-        drawn, why = drawn_runs(m, result, parameters, FRAMES_PER_SECOND, beside, reactions), ""
-        at = np.asarray(result["q"].values).reshape(-1, m.nq)[0]
-    window = View(m, drawn, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), at, p)
+        picture, message = drawn_runs(m, result, parameters, FRAMES_PER_SECOND, beside, reactions), ""
+        start = np.asarray(result["q"].values).reshape(-1, m.nq)[0]
+    window = View(m, picture, viser.ViserServer(host="127.0.0.1", label="pfaffian", verbose=False), start, p)
     if rerun is not None:
-        window.rerun = lambda p: _again(m, rerun, p, beside, reactions)
-    if why:
-        window.say(why)
-    waits = not _interactive() if block is None else as_flag(block, "block")
-    print(f"showing {text(m.name, 60)!r} at {window.url}" + ("; Ctrl-C ends it" if waits else ""))
-    if waits:
+        window.rerun = lambda p: _scene_of_rerun(m, rerun, p, beside, reactions)
+    if message:
+        window.say(message)
+    wait = not _interactive() if block is None else as_flag(block, "block")
+    print(f"showing {text(m.name, 60)!r} at {window.url}" + ("; Ctrl-C ends it" if wait else ""))
+    if wait:
         window.wait()
     return window
 
 
-def _again(m: Mechanism, rerun: Rerun, p: np.ndarray, beside: bool, reactions: bool) -> Scene:
+def _scene_of_rerun(m: Mechanism, rerun: Rerun, p: np.ndarray, beside: bool, reactions: bool) -> Scene:
+    """The scene of a new run at the parameters p (np,)."""
     result = rerun(dict(zip(m.p_names, p.tolist(), strict=True)))
     return drawn_runs(m, result, p, FRAMES_PER_SECOND, beside, reactions)
 
 
 def _interactive() -> bool:
+    """Whether this is a notebook or a prompt, not a script."""
     return hasattr(sys, "ps1") or "ipykernel" in sys.modules
 
 
 def _start(m: Mechanism, q: Any, p: np.ndarray) -> tuple[np.ndarray, str]:
-    """The configuration to begin with, on the constraints where these can be met, and a message on them."""
+    """The first configuration, on the constraints if these can be met, and a message if not."""
     try:
         return assemble(m, q, parameters=p).q, ""
     except RunError as error:
@@ -130,7 +133,7 @@ def _start(m: Mechanism, q: Any, p: np.ndarray) -> tuple[np.ndarray, str]:
 class View:
     """A scene in a browser; made by `view`.
 
-    url, port: where it is served.   switches: layer -> its checkbox.   sliders: coordinate or parameter -> its slider.
+    url, port: address at which it is served.   switches: layer -> checkbox.   sliders: coordinate or parameter -> slider.
     """
 
     def __init__(self, m: Mechanism, drawn: Scene, server: Any, q: np.ndarray, p: np.ndarray) -> None:
@@ -159,7 +162,7 @@ class View:
     def _repr_html_(self) -> str:
         return f'<iframe src="{self.url}" width="100%" height="560" style="border:0"></iframe>'
 
-    # -- what others call
+    # -- public methods
 
     def play(self, on: bool = True) -> None:
         """Play the motion, or pause it."""
@@ -173,7 +176,7 @@ class View:
             self.draw()
 
     def pose(self, name: str, value: float) -> None:
-        """Move a coordinate or set a parameter; loops close as near as possible, else the panel says what is out of reach."""
+        """Set a coordinate or a parameter; loops close as near as possible, or the panel reports what is out of reach."""
         with self._lock:
             self.playing.value = False
             q, p, hold = self.q.copy(), self.p.copy(), list[str]()
@@ -195,7 +198,7 @@ class View:
             self._pose(q, p)
 
     def _run_again(self, p: np.ndarray) -> None:
-        """Take the motion at other parameters; a run that is refused is reported, and the motion stays."""
+        """Show the motion of a new run at other parameters; if it cannot run, the panel says why, and the old motion stays."""
         assert self.rerun is not None
         try:
             drawn = self.rerun(p)
@@ -215,7 +218,7 @@ class View:
         self.server.stop()
 
     def wait(self) -> None:
-        """Until Ctrl-C."""
+        """Wait until Ctrl-C, or until the view is stopped."""
         try:
             while not self._over.is_set():
                 time.sleep(0.2)
@@ -223,13 +226,13 @@ class View:
             self.stop()
 
     def say(self, words: str) -> None:
-        """A line in the panel."""
+        """Show a message in the panel."""
         self.message.content = text(words, 300).replace("<", "&lt;")
 
     # -- the scene
 
     def _pose(self, q: np.ndarray, p: np.ndarray) -> None:
-        """Draw the machine at a configuration; its parts are made anew where a parameter changed."""
+        """Draw the machine at a configuration; if a parameter changed, make its parts anew."""
         changed = not np.array_equal(p, self.p)
         self.q, self.p = q, p
         if changed or len(self.drawn.bodies) != len(self.m.bodies):
@@ -244,16 +247,16 @@ class View:
         self.draw()
 
     def _show(self, drawn: Scene) -> None:
-        """Take another scene; what does not change stays."""
+        """Show another scene; if its parts are the same, they stay in the browser."""
         same = drawn.parts is self.drawn.parts
         self.drawn = drawn
         if not same:
             self._build()
 
     def _build(self) -> None:
-        """Put every part under the frame of its body. Names in the tree of the browser are fixed words and numbers."""
+        """Add all parts, each under the frame of its body. Names in the browser's scene tree are fixed words and numbers."""
         drawn, api = self.drawn, self.server.scene
-        for handle in [h for every in self.layers.values() for h in every] + [*self.names.values(), *self.places.values()]:
+        for handle in [h for handles in self.layers.values() for h in handles] + [*self.names.values(), *self.places.values()]:
             handle.remove()
         self.layers = {name: [] for name in drawn.layers}
         frames = [api.add_frame(f"/body{i}", show_axes=False) for i in range(len(drawn.bodies))]
@@ -284,6 +287,7 @@ class View:
         self._strokes: dict[str, Any] = {}
 
     def _on(self, layer: str) -> bool:
+        """Whether a layer is visible."""
         return bool(self.switches[layer].value) if layer in self.switches else self.drawn.layers.get(layer, False)
 
     def draw(self) -> None:
@@ -295,19 +299,19 @@ class View:
             for body, frame in self.places.items():
                 frame.position, frame.wxyz = drawn.positions[i, body], turned[body]
             for layer in drawn.layers:
-                mine = [x for x in drawn.moving if x.layer == layer]
-                self._stroke(layer, "lines", [x for x in mine if x.kind != "arrow"], i)
-                self._stroke(layer, "arrows", [x for x in mine if x.kind == "arrow"], i)
+                moving = [x for x in drawn.moving if x.layer == layer]
+                self._stroke(layer, "lines", [x for x in moving if x.kind != "arrow"], i)
+                self._stroke(layer, "arrows", [x for x in moving if x.kind == "arrow"], i)
             self._follow(i)
 
-    def _stroke(self, layer: str, kind: str, every: list[Moving], i: int) -> None:
-        """Lines or arrows of a layer, as one thing of the browser."""
-        if not every:
+    def _stroke(self, layer: str, kind: str, strokes: list[Moving], i: int) -> None:
+        """Draw the lines or arrows of a layer as one object of the browser."""
+        if not strokes:
             return
-        made = [_segments(x, i) for x in every]
-        points = np.concatenate(made).astype(np.float32)
-        colour = tuple(int(255 * x) for x in every[0].colour[:3])
-        name, radius = f"/{layer}-{kind}", every[0].radius
+        segments = [_segments(x, i) for x in strokes]
+        points = np.concatenate(segments).astype(np.float32)
+        colour = tuple(int(255 * x) for x in strokes[0].colour[:3])
+        name, radius = f"/{layer}-{kind}", strokes[0].radius
         if name in self._strokes:
             self._strokes[name].points = points
         elif kind == "arrows":
@@ -315,7 +319,7 @@ class View:
             self._strokes[name] = self.server.scene.add_arrows(name, points, colour, **sizes, visible=self._on(layer))
             self.layers[layer].append(self._strokes[name])
         else:
-            thick = 2 * radius / (5 if every[0].kind == "spring" else 1)
+            thick = 2 * radius / (5 if strokes[0].kind == "spring" else 1)
             self._strokes[name] = self.server.scene.add_line_segments(
                 name, points, colour, thickness=thick, visible=self._on(layer)
             )
@@ -324,12 +328,14 @@ class View:
     # -- the camera
 
     def _camera(self) -> None:
+        """Place the initial camera so that the whole motion is in view."""
         camera, first = framing(self.drawn, ASPECT), self.server.initial_camera
         self.server.scene.set_up_direction(tuple(camera.up))
         first.position, first.look_at, first.up = tuple(camera.eye), tuple(camera.target), tuple(camera.up)
         first.fov = 2 * float(np.arctan(VIEW / 2))
 
     def _follow(self, i: int) -> None:
+        """Move all cameras with the body to follow, if there is one, to record i."""
         if self.follow.value == STILL or self.follow.value not in self.drawn.bodies:
             self._seen = None
             return
@@ -344,12 +350,13 @@ class View:
     # -- the panel
 
     def _panel(self) -> None:
+        """Make the panel: player, camera, message, switches of the layers, sliders."""
         gui, run = self.server.gui, self.run
         gui.configure_theme(control_layout="collapsible", show_logo=False, show_share_button=False)
         start, end = float(run.time[0]), float(max(run.time[-1], run.time[0] + 1e-3))
-        moves = len(run.time) > 1
-        with gui.add_folder("play", visible=moves):
-            self.playing = gui.add_checkbox("play", moves)
+        in_motion = len(run.time) > 1
+        with gui.add_folder("play", visible=in_motion):
+            self.playing = gui.add_checkbox("play", in_motion)
             self.clock = gui.add_slider("time [s]", start, end, step=(end - start) / 1000, initial_value=start)
             self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
         self.follow = gui.add_dropdown("follow", (STILL, *run.bodies), initial_value=STILL)
@@ -361,37 +368,38 @@ class View:
                 self.switches[layer].on_update(lambda _, layer=layer: self._switch(layer))
             self.switches["names"] = gui.add_checkbox("names", False)
             self.switches["names"].on_update(lambda _: self._switch("names"))
-        with gui.add_folder("move", expand_by_default=not moves):
-            for name, low, high, now in [*self._coordinates(), *self._parameters()][:ANYWHERE]:
+        with gui.add_folder("move", expand_by_default=not in_motion):
+            for name, low, high, now in [*self._coordinates(), *self._parameters()][:MAX_SLIDERS]:
                 at = float(np.clip(now, low, high))
                 slider = gui.add_slider(text(name, 60), low, high, step=(high - low) / 1000, initial_value=at)
                 slider.on_update(lambda event, name=name: self._moved(event, name))
                 self.sliders[name] = slider
 
     def _coordinates(self) -> list[tuple[str, float, float, float]]:
-        """Name, lowest, highest and present value of each coordinate that is no part of a quaternion."""
-        found = []
+        """Name, lowest, highest and present value of each coordinate in rad or m, so of none of a quaternion."""
+        ranges = []
         for i, (name, unit) in enumerate(zip(self.m.q_names, self.m.q_units, strict=True)):
             reach = {"rad": np.pi, "m": 2 * self.drawn.size}.get(unit)
             if reach is not None:
                 now, (low, high) = float(self.q[i]), self.m.q_limits[i].tolist()
-                found.append((name, max(low, min(-reach, now)), min(high, max(reach, now)), now))
-        return [(name, low, high, now) for name, low, high, now in found if high > low]
+                ranges.append((name, max(low, min(-reach, now)), min(high, max(reach, now)), now))
+        return [(name, low, high, now) for name, low, high, now in ranges if high > low]
 
     def _parameters(self) -> list[tuple[str, float, float, float]]:
-        """The same of each parameter: from a fifth to three times its value, from -1 to 1 where that is zero."""
-        found = []
+        """Name, lowest, highest and present value of each parameter: 0.2 to 3 times its value, or -1 to 1 if that is zero."""
+        ranges = []
         for name, now in zip(self.m.p_names, self.p.tolist(), strict=True):
             low, high = sorted((0.2 * now, 3 * now)) if now else (-1.0, 1.0)
-            found.append((name, low, high, now))
-        return found
+            ranges.append((name, low, high, now))
+        return ranges
 
     def _switch(self, layer: str) -> None:
+        """Show or hide a layer, or the names, as its checkbox says."""
         for handle in self.names.values() if layer == "names" else self.layers.get(layer, []):
             handle.visible = self._on(layer)
 
     def _scrubbed(self, event: Any) -> None:
-        if event.client is not None:  # not what this program sets itself
+        if event.client is not None:  # None: this program moved the slider, not a user
             self.playing.value = False
             self.seek(self.clock.value)
 
@@ -400,6 +408,7 @@ class View:
             self.pose(name, self.sliders[name].value)
 
     def _play(self) -> None:
+        """Advance the time while the motion plays; runs in a thread until the view is stopped."""
         before = time.monotonic()
         while not self._over.wait(1 / FRAMES_PER_SECOND):
             now = time.monotonic()
@@ -411,7 +420,7 @@ class View:
 
 
 def _segments(x: Moving, i: int) -> np.ndarray:
-    """(k, 2, 3) pieces of a line, or the ends of an arrow."""
+    """The segments (k, 2, 3) of a line at record i, or the ends (1, 2, 3) of an arrow [m]."""
     if x.kind == "arrow":
         return x.ends[i][None]
     path = (

@@ -1,4 +1,4 @@
-"""From a mechanism and its states to a scene."""
+"""Make the scene of a mechanism from its states."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from pfaffian.viewer.solids import MAKERS, Solid, read_mesh
 
 
 def placed(m: Mechanism, states: States) -> PlacedMechanism:
-    """The poses of all bodies at each state, and the size of the machine at the first."""
-    found = forward_kinematics(m, states.q, parameters=states.p)
+    """The mechanism with the poses of all bodies at each state, and the machine's size at the first."""
+    poses = forward_kinematics(m, states.q, parameters=states.p)
     n, names = len(states.q), [b.name for b in m.bodies]
-    R = np.stack([found[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
-    x = np.stack([found[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
+    R = np.stack([poses[b].rotation for b in names], axis=1) if names else np.zeros((n, 0, 3, 3))
+    x = np.stack([poses[b].position for b in names], axis=1) if names else np.zeros((n, 0, 3))
     k = PlacedMechanism(m, states, {b: i for i, b in enumerate(names)}, R, x)
     return k._replace(size=_size(k))
 
 
 def _size(k: PlacedMechanism) -> float:
-    """Largest extent at the start of the points that bodies are joined at, or else of the bodies themselves [m]."""
+    """Size of the machine at the start [m]: the extent of its joints, or of its largest body if that is greater."""
     points = [k.point(b.name, x)[0] for b in k.m.bodies for x in attached(k, b)]
     extent = float(np.ptp(np.array(points), axis=0).max()) if points else 0.0
     widest = max([2 * radius_of_gyration(k, b) for b in k.m.bodies] + [0.0])
@@ -35,36 +35,36 @@ def _size(k: PlacedMechanism) -> float:
 
 
 def scene(m: Mechanism, states: States, reactions: bool = False) -> Scene:
-    """Everything that there is to draw of a mechanism in motion. reactions: whether to compute those of joints and closures."""
+    """The scene of a mechanism in motion.   reactions: whether it has arrows for the reactions of joints and closures."""
     k = placed(m, states)
     makers = (shapes(k), sketches(k), fittings.joints(k), fittings.closures(k), fittings.rotors(k))
-    parts = tuple(part for made in makers for part in made)
+    parts = tuple(part for maker in makers for part in maker)
     moving = stretching(k, reactions)
     g = k.value(m.gravity).ravel()
     up = 0.0 - g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
     centres = np.array([k.value(b.com).ravel() for b in m.bodies]).reshape(-1, 3)
-    made = Scene(
+    groundless = Scene(
         m.name, states.time, tuple(k.bodies), k.x, k.R, centres, parts, moving, k.size, up, None,
         _layers(k, parts, moving, bool(g.any())),
     )  # fmt: skip
-    return made._replace(floor=fittings.floor(k, made) if g.any() else None)
+    return groundless._replace(floor=fittings.floor(k, groundless) if g.any() else None)
 
 
 def stretching(k: PlacedMechanism, reactions: bool = False) -> tuple[Moving, ...]:
-    """Springs, rods, arrows and trails."""
+    """The moving parts of a scene: springs, rods, arrows and trails."""
     wrenches = fittings.reactions(k) if reactions else []
     return (*fittings.stretched(k), *fittings.forces(k), *wrenches, *fittings.trails(k))
 
 
 def _layers(k: PlacedMechanism, parts: tuple[ScenePart, ...], moving: tuple[Moving, ...], floor: bool) -> dict[str, bool]:
-    """Layers of a scene; joint axes are hidden at first where bodies have shapes of their own."""
+    """Layer of the scene -> whether it is visible at first; joint axes are not if a body has a shape."""
     used = {p.layer for p in parts} | {x.layer for x in moving} | {"frames"} | ({"floor"} if floor else set())
-    plain = not any(b.shapes for b in k.m.bodies)
-    return {name: shown and (plain or name != "joints") for name, shown in LAYERS.items() if name in used}
+    shapeless = not any(b.shapes for b in k.m.bodies)
+    return {name: visible and (shapeless or name != "joints") for name, visible in LAYERS.items() if name in used}
 
 
 def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """The shapes of bodies. A mesh that cannot be drawn is warned of once and drawn as the box of its body's inertia."""
+    """Parts for the shapes of bodies; a mesh that cannot be read becomes the box of its body's inertia, with a warning."""
     missing: dict[str, str] = {}
     for i, b in enumerate(k.m.bodies):
         roles = {s.role for s in b.shapes}
@@ -83,17 +83,18 @@ def shapes(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 
 def solids_of(k: PlacedMechanism, s: Shape) -> tuple[Solid, ...]:
-    """The solids of a shape in the frame of its body. Raises ModelError: a mesh cannot be read."""
+    """The solids of a shape in the frame of its body. Raises ModelError: its mesh cannot be read."""
     size = k.value(s.size).ravel()
     if s.kind != "mesh":
-        found: tuple[Solid, ...] = (MAKERS[s.kind](size),)
+        solids: tuple[Solid, ...] = (MAKERS[s.kind](size),)
     elif s.file is None:
         raise ModelError(f"{s.label} is not found; read the robot with meshes=[folder]")
     else:
-        found = tuple(_scaled(x, size) for x in read_mesh(s.file))
-    return tuple(x.moved(*k.pose(s.placement)) for x in found)
+        solids = tuple(_scaled(x, size) for x in read_mesh(s.file))
+    return tuple(x.moved(*k.pose(s.placement)) for x in solids)
 
 
 def _scaled(solid: Solid, scale: np.ndarray) -> Solid:
+    """The solid scaled by a factor for each axis."""
     faces = solid.faces[:, ::-1] if np.prod(scale) < 0 else solid.faces  # a mirror turns the triangles inside out
     return solid._replace(vertices=solid.vertices * scale, faces=faces)

@@ -1,4 +1,4 @@
-"""A matplotlib Figure that shows itself in a notebook, in the library's style."""
+"""A matplotlib Figure that a notebook displays in the library's style."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Figure: Any = matplotlib("figure").Figure
 
 
 class Chart(Figure):
-    """What is returned as the last value of a notebook's cell is shown, whether or not pyplot was ever imported."""
+    """A figure that a notebook displays if it is the last value of a cell, whether or not pyplot was ever imported."""
 
     def _repr_png_(self) -> bytes:
         return png(self, 100)

@@ -1,4 +1,4 @@
-"""Lines over time: those of many that move most, medians and bands of a batch, thinned without losing a peak."""
+"""Lines over time: the most variable of many entries, medians and bands of a batch, thinned without losing a peak."""
 
 from __future__ import annotations
 
@@ -12,51 +12,52 @@ from pfaffian.output.plain import label
 from pfaffian.viewer.drawing import COLOURS, DASHES, GREY, NOTE, legend_above
 
 MAX_LINES = 10
-"""Labelled lines in a panel, those that move most; the others are grey."""
+"""Largest number of labelled lines in a panel, those that vary most; the others are grey."""
 
 MAX_POINTS = 3000
-"""Longer lines are drawn by the least and the greatest sample of each interval, so that no peak is lost."""
+"""A line with more points is reduced to the smallest and largest sample of each interval, so that no peak is lost."""
 
 STILL = 1e-9
-"""A signal that changes by less over a whole run does not move."""
+"""A signal that varies by less than this counts as constant."""
 
 CONSTANT = 1e-11
-"""A relative change below this is rounding, which an axis would magnify."""
+"""A relative change below this is rounding, which the axis must not magnify."""
 
 ALONE = "total"
-"""Name of a curve that is what its axis says, and needs no legend."""
+"""Name of a curve that is alone on its axes and needs no legend."""
 
 APART = 2e-3
-"""Part of a panel's range by which curves differ visibly: about the width of a line."""
+"""Smallest visible difference of curves, as a fraction of the panel's range: about the width of a line."""
 
-MOST_JOINED, SHORT = 3, 18
-"""Names of coinciding curves that a legend gives, and the characters of each."""
+MAX_JOINED, NAME_LENGTH = 3, 18
+"""Largest number of coinciding curves that a legend names, and of characters in each name."""
 
-MOST_WAYS = 100
-"""Runs of a batch of which a phase plot shows the curves."""
+MAX_PHASE_RUNS = 100
+"""Largest number of runs of a batch in a phase plot."""
 
 BAND = (0.05, 0.95)
 """Quantiles at the edges of a batch's band."""
 
 
 def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
-    """values: (runs, time, n). At most MAX_LINES labelled lines, with bands if there are several runs. Curves that coincide to
-    the eye are one line, and the legend names them all.
+    """Draw values (runs, time, n): at most MAX_LINES labelled lines, with bands if there are several runs.
+
+    Curves that the eye cannot tell apart are one line, and the legend names them all.
     """
-    labelled = _most_moving(values)
+    labelled = _most_variable(values)
     handles, others = list[Any](), list[Any]()
     for i in (i for i in range(len(names)) if i not in labelled):
         others += ax.plot(*thinned(time, median(values[:, :, i])), color=GREY, linewidth=0.8)
-    alike = _coinciding(values, labelled)
+    groups = _coinciding(values, labelled)
     for rank, i in enumerate(labelled):
-        if i not in alike:
+        if i not in groups:
             continue
-        look = _look(i if len(names) <= len(COLOURS) * len(DASHES) else rank)
+        style = _line_style(i if len(names) <= len(COLOURS) * len(DASHES) else rank)
         if len(values) > 1:
             low, high = quantiles(values[:, :, i])
-            ax.fill_between(time, low, high, color=look["color"], alpha=0.15, linewidth=0)
-        handles += ax.plot(*thinned(time, median(values[:, :, i])), **look)
-    labels = [_joined([names[k] for k in group]) for group in alike.values()]
+            ax.fill_between(time, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        handles += ax.plot(*thinned(time, median(values[:, :, i])), **style)
+    labels = [_joined([names[k] for k in group]) for group in groups.values()]
     if len(labelled) < len(names):
         handles.append(others[0])
         labels.append(f"{len(names) - len(labelled)} that {'move less' if labelled else 'stay'}")
@@ -65,24 +66,24 @@ def lines(ax: Any, time: np.ndarray, values: np.ndarray, names: Sequence[str]) -
         legend_above(ax, handles, labels)
 
 
-def ways(ax: Any, x: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
-    """values: (runs, time, n) over x: (runs, time), one curve for each run; a ring where it starts, a dot where it ends."""
-    labelled, handles = _most_moving(values) or [0], list[Any]()
+def phase_curves(ax: Any, x: np.ndarray, values: np.ndarray, names: Sequence[str]) -> None:
+    """Draw values (runs, time, n) over x (runs, time): one curve per run, with a ring at its start and a dot at its end."""
+    labelled, handles = _most_variable(values) or [0], list[Any]()
     for i in labelled:
-        look = _look(i)
-        for run in range(min(len(values), MOST_WAYS)):
-            good = np.isfinite(x[run]) & np.isfinite(values[run, :, i])
-            a, b = x[run][good], values[run, good, i]
-            drawn = ax.plot(a, b, **look, linewidth=1.2 if len(values) == 1 else 0.7)
-            handles += drawn if run == 0 else []
-            for k, face in ((0, "white"), (-1, look["color"])) if len(a) else ():
-                ax.plot(a[k], b[k], "o", markersize=4, color=look["color"], markerfacecolor=face)
+        style = _line_style(i)
+        for run in range(min(len(values), MAX_PHASE_RUNS)):
+            finite = np.isfinite(x[run]) & np.isfinite(values[run, :, i])
+            a, b = x[run][finite], values[run, finite, i]
+            curve = ax.plot(a, b, **style, linewidth=1.2 if len(values) == 1 else 0.7)
+            handles += curve if run == 0 else []
+            for k, face in ((0, "white"), (-1, style["color"])) if len(a) else ():
+                ax.plot(a[k], b[k], "o", markersize=4, color=style["color"], markerfacecolor=face)
     if len(names) > 1:
         legend_above(ax, handles, [label(names[i]) for i in labelled])
 
 
 def _coinciding(values: np.ndarray, entries: Sequence[int]) -> dict[int, list[int]]:
-    """First entry of each group of curves that nobody could tell apart -> all of the group."""
+    """First entry of each group of curves that the eye cannot tell apart -> all entries of the group."""
     finite = values[:, :, entries][np.isfinite(values[:, :, entries])]
     width = APART * np.ptp(finite) if finite.size else 0.0
     groups: dict[int, list[int]] = {}
@@ -98,20 +99,20 @@ def _coinciding(values: np.ndarray, entries: Sequence[int]) -> dict[int, list[in
 
 
 def _joined(names: Sequence[str]) -> str:
-    """The legend's text of curves that coincide."""
+    """The text in the legend for curves that coincide."""
     if len(names) == 1:
         return label(names[0])
-    more = [f"{len(names) - MOST_JOINED} more"] if len(names) > MOST_JOINED else []
-    return " = ".join([label(names[0], SHORT), *[label(n, SHORT).strip() for n in names[1:MOST_JOINED]], *more])
+    more = [f"{len(names) - MAX_JOINED} more"] if len(names) > MAX_JOINED else []
+    return " = ".join([label(names[0], NAME_LENGTH), *[label(n, NAME_LENGTH).strip() for n in names[1:MAX_JOINED]], *more])
 
 
-def _look(i: int) -> dict[str, str]:
+def _line_style(i: int) -> dict[str, str]:
     """Colour and dashes of entry i, the same in every panel."""
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
 
 
-def _most_moving(values: np.ndarray) -> list[int]:
-    """The entries that move most, in increasing order; none where there are many and none moves."""
+def _most_variable(values: np.ndarray) -> list[int]:
+    """The entries that vary most, in increasing order; none if there are more than MAX_LINES and all are constant."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         spread = np.nan_to_num(np.nanmax(values, axis=(0, 1)) - np.nanmin(values, axis=(0, 1)))
@@ -121,7 +122,7 @@ def _most_moving(values: np.ndarray) -> list[int]:
 
 
 def median(values: np.ndarray) -> np.ndarray:
-    """(time,) over the runs that have a number there."""
+    """Median (time,) over the runs that have a number at each time."""
     if len(values) == 1:
         return values[0]
     with warnings.catch_warnings():
@@ -130,13 +131,14 @@ def median(values: np.ndarray) -> np.ndarray:
 
 
 def quantiles(values: np.ndarray) -> np.ndarray:
+    """Quantiles (2, time) at the edges of the band, over the runs that have a number at each time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.nanquantile(values, BAND, axis=0)
 
 
 def thinned(time: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A long line reduced to the least and the greatest sample of each interval, in order of time."""
+    """A long line reduced to the smallest and the largest sample of each interval, in order of time."""
     if len(time) <= MAX_POINTS:
         return time, y
     size = -(-len(time) // (MAX_POINTS // 2))
@@ -157,7 +159,7 @@ def _argmax(y: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _focus(ax: Any, values: np.ndarray) -> None:
-    """Cut off the end of a diverging run where it would flatten all before it; centre the axis on flat lines."""
+    """Set the range of the axis: without the end of a diverging run, which would flatten the rest; centred on flat lines."""
     finite = np.abs(values[np.isfinite(values)])
     if not finite.size:
         ax.text(0.5, 0.5, "no finite value", transform=ax.transAxes, ha="center", va="center", color=NOTE)

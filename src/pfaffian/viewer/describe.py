@@ -1,4 +1,4 @@
-"""Description of a mechanism in columns: bodies, joints, inputs, parameters, constraints, rank, degrees of freedom."""
+"""Describe a mechanism in tables: bodies, joints, inputs, parameters, constraints, rank, degrees of freedom."""
 
 from __future__ import annotations
 
@@ -26,17 +26,22 @@ EQUATION = {
     Holonomic: "phi(q, t) = 0",
     Nonholonomic: "eta(q, v, t) = 0",
     AccelerationConstraint: "Z v_dot = z",
-    Servo: "held by chosen forces",
+    Servo: "maintained by chosen forces",
 }
 """Kind of constraint -> its equation."""
 
 SAMPLES = 4
+"""Number of random configurations at which the rank is computed."""
+
 DEEPEST = 24
-"""Levels of the tree up to which names are indented; deeper ones stay at that column."""
+"""Largest indentation of a name in the tree, for bodies at this level and deeper."""
 
 
 class Rank(NamedTuple):
-    """independent: (rows,) whether each row is independent of those before it; None where no state closes."""
+    """The rank of the rows at one state.   where: name of the state.   reason: why no state near it meets the constraints.
+
+    independent: (rows,) whether each row is independent of those before it; None if there is no such state.
+    """
 
     where: str
     independent: np.ndarray | None
@@ -44,7 +49,7 @@ class Rank(NamedTuple):
 
 
 def describe(m: Mechanism, settings: RunSettings) -> str:
-    """The whole description, at the run's parameters. The interpreter finds the ranks, so nothing is compiled."""
+    """The whole description, at the parameters of the run. The interpreter computes the ranks, so nothing is compiled."""
     p = settings.arrays(m)[3]
     parts = [
         _head(m, p),
@@ -60,10 +65,11 @@ def describe(m: Mechanism, settings: RunSettings) -> str:
 
 
 def _head(m: Mechanism, p: np.ndarray) -> str:
+    """The number of parts of each kind, the dimensions, the total mass and gravity."""
     g = ", ".join(f"{x:.6g}" for x in m.value(m.gravity, p).ravel())
     mass = sum(m.value(b.mass, p).item() for b in m.bodies)
     parts = {"body": m.bodies, "joint": m.joints, "constraint": m.constraints, "force": m.forces}
-    others = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} of their own" if m.coordinates else ""
+    others = f", {plural(sum(c.nq for c in m.coordinates), 'coordinate')} outside of joints" if m.coordinates else ""
     counts = ", ".join(plural(len(items), word) for word, items in parts.items() if items)
     return (
         f"{text(m.name, 60)}: {counts}{others}\n"
@@ -73,6 +79,7 @@ def _head(m: Mechanism, p: np.ndarray) -> str:
 
 
 def _tree(m: Mechanism, p: np.ndarray) -> str:
+    """Table of the bodies with their joints, each body indented below its parent."""
     rows = [(" " * min(depth, DEEPEST) + j.child, j.name, j.kind.name, _units(j), *_limits(j), _mass(m, j.child, p))
             for depth, j in _depth_first(m)]  # fmt: skip
     header = ("body", "by joint", "kind", "q", "from", "to", "effort", "mass [kg]")
@@ -80,7 +87,7 @@ def _tree(m: Mechanism, p: np.ndarray) -> str:
 
 
 def _coordinates(m: Mechanism) -> str:
-    """Coordinates and velocities that belong to no joint."""
+    """Tables of the coordinates and velocities that belong to no joint."""
     rows = [(c.name, ", ".join(f"{n} [{u}]" for n, u in zip(c.q_names, c.q_units, strict=True)),
              ", ".join(f"{n} [{u}]" for n, u in zip(c.v_names, c.v_units, strict=True)), "phi(q) = 0" if c.phi else "free")
             for c in m.coordinates]  # fmt: skip
@@ -92,6 +99,7 @@ def _coordinates(m: Mechanism) -> str:
 
 
 def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
+    """All joints depth first, each with its level in the tree, 0 on the world."""
     children: dict[str, list[Joint]] = {}
     for j in m.joints:
         children.setdefault(j.parent, []).append(j)
@@ -103,7 +111,7 @@ def _depth_first(m: Mechanism) -> Iterator[tuple[int, Joint]]:
 
 
 def _units(j: Joint) -> str:
-    """A joint's coordinates grouped by unit; also its speeds where these are not their rates, or the joints that it follows."""
+    """A joint's coordinates grouped by unit, with its speeds if these are not their rates; or the joints that it follows."""
     if j.mimic:
         return f"follows {reprs.listed(j.mimic.joints)}"
     if j.distribution is not None:
@@ -121,6 +129,7 @@ def _grouped(j: Joint) -> str:
 
 
 def _limits(j: Joint) -> tuple[str, str, str]:
+    """Lower and upper limits of the coordinates, and the limit of the effort."""
     if not j.nv:
         return "", "", ""
     ends = (UNLIMITED,) if set(j.limits) == {UNLIMITED} else j.limits
@@ -155,20 +164,22 @@ def _forces(m: Mechanism) -> str:
 
 
 def _constraints(m: Mechanism, settings: RunSettings) -> str:
+    """Tables of the constraints and of the rank of their rows."""
     if not m.constraints:
         return f"constraints: none; {plural(m.nv, 'degree')} of freedom"
     names = row_names(symbols(m).kinematics)
     ranks = _ranks(m, settings)
     rows = [(c.name, *_kind(c), " ".join(n for n in _rows_of(c.name, names)) or c.name) for c in m.constraints]
-    found = [(r.where, *_found(m, r, names)) for r in ranks]
+    rank_rows = [(r.where, *_rank_columns(m, r, names)) for r in ranks]
     return (
         f"constraints: {plural(len(names), 'row')}\n" + table(rows, ("name", "kind", "between", "rows"))
-        + "\n\nrank of the rows\n" + table(found, ("where", "rank", "dof", "redundant rows (given those before them)"))
+        + "\n\nrank of the rows\n" + table(rank_rows, ("where", "rank", "dof", "redundant rows (given those before them)"))
         + _verdict(ranks, names)
     )  # fmt: skip
 
 
 def _kind(c: Any) -> tuple[str, str]:
+    """Kind or equation of a constraint, and the two bodies of a closure."""
     if isinstance(c, Closure):
         return c.kind, f"{text(c.body_a)} - {text(c.body_b)}"
     return EQUATION[type(c)], ""
@@ -180,14 +191,14 @@ def _rows_of(name: str, names: tuple[str, ...]) -> list[str]:
 
 
 def _ranks(m: Mechanism, settings: RunSettings) -> list[Rank]:
-    """Ranks at the start and at random configurations, these all moved onto the constraints at once."""
+    """Ranks at the start and at random configurations, which are put onto the constraints in one batch."""
     independent = compile_terms(m, {"independent": lambda T: weighted_rows(T, T.rows.eta).independent}, lanes=1)
     q, _, _, p = settings.arrays(m)
     random = np.random.default_rng(0)
-    elsewhere = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
-    start = _ranks_at(independent, m, q[None], p, dict(settings.v), tuple(settings.q))
-    found = start + _ranks_at(independent, m, elsewhere, p)
-    return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(found)]
+    random_q = np.array([random_configuration(m, random) for _ in range(SAMPLES)])
+    at_start = _ranks_at(independent, m, q[None], p, dict(settings.v), tuple(settings.q))
+    ranks = at_start + _ranks_at(independent, m, random_q, p)
+    return [r._replace(where=f"random {i}" if i else "start") for i, r in enumerate(ranks)]
 
 
 def _ranks_at(
@@ -198,17 +209,18 @@ def _ranks_at(
     v: dict[str, float] | None = None,
     hold: tuple[str, ...] = (),
 ) -> list[Rank]:
-    """Ranks at each q (runs, nq) moved onto the constraints, with the rates v and the coordinates `hold` fixed."""
+    """Ranks at each q (runs, nq) after it is put onto the constraints, with the rates v and the coordinates `hold` fixed."""
     try:
         a = assemble(m, q, v, parameters=p, hold=hold, backend="numpy")
     except RunError as error:
         return [Rank("", None, str(error))] * len(q)
-    at = [np.where(np.isfinite(x), x, 1.0) for x in (a.q, a.v)]  # nan where a run does not close
+    at = [np.where(np.isfinite(x), x, 1.0) for x in (a.q, a.v)]  # nan where the constraints cannot be met
     rows = independent(*at, parameters=p)["independent"].reshape(len(q), -1) > 0
     return [Rank("", row if np.isfinite(x).all() else None) for row, x in zip(rows, a.q, strict=True)]
 
 
-def _found(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str]:
+def _rank_columns(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str]:
+    """Rank, degrees of freedom and redundant rows at a state, as text."""
     if r.independent is None:
         return "-", "-", "no state near it closes"
     rank = int(r.independent.sum())
@@ -218,21 +230,22 @@ def _found(m: Mechanism, r: Rank, names: tuple[str, ...]) -> tuple[str, str, str
 
 
 def _verdict(ranks: list[Rank], names: tuple[str, ...]) -> str:
-    """What all ranks together imply, and the reason if the start does not close."""
-    known = [r.independent for r in ranks if r.independent is not None]
+    """Conclusions from all ranks, and the reason if the start does not meet the constraints."""
+    independent = [r.independent for r in ranks if r.independent is not None]
     words = f"\n  start: {text(ranks[0].reason)}" if ranks[0].independent is None else ""
-    if not known:
+    if not independent:
         return words
-    always = [n for n, k in zip(names, np.any(known, axis=0), strict=True) if not k]
+    always = [n for n, k in zip(names, np.any(independent, axis=0), strict=True) if not k]
     if always:
         words += f"\n  redundant in every state tried: {text(', '.join(always))}"
     start = ranks[0].independent
-    if start is not None and start.sum() < max(k.sum() for k in known):
+    if start is not None and start.sum() < max(k.sum() for k in independent):
         words += "\n  the start is singular: other configurations have a higher rank"
     return words
 
 
 def _unphysical_bodies(m: Mechanism, p: np.ndarray) -> str:
+    """Table of the bodies whose inertia no real body has, with the reasons; empty if there are none."""
     wrong = unphysical(m, p)
     if not wrong:
         return ""

@@ -1,4 +1,4 @@
-"""What of pfaffian's requirements this machine has, and whether each backend computes the right numbers."""
+"""Which packages and tools for pfaffian this computer has, and whether each backend computes the right numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BACKENDS = (
 
 
 class Check(NamedTuple):
-    """verdict: PASS, FAIL (wrong numbers) or NONE (the backend is not available)."""
+    """The check of one backend.   verdict: PASS, FAIL (wrong numbers) or NONE (the backend is not available)."""
 
     backend: str
     verdict: str
@@ -54,7 +54,7 @@ class Check(NamedTuple):
 
 
 def examine() -> tuple[str, bool]:
-    """The report, and True unless a backend gave wrong numbers."""
+    """The report of `pfaffian doctor`, and True unless a backend gave wrong numbers."""
     machine = kernel.diagnose()
     checks = [check(*b) for b in BACKENDS]
     parts: list[tuple[str, list[tuple[str, ...]]]] = [
@@ -76,37 +76,38 @@ def examine() -> tuple[str, bool]:
 
 
 def _pairs(rows: list[tuple[str, ...]]) -> str:
-    """Text in two or three columns, the last not padded."""
+    """Rows of two or three entries as text in columns, the last one not padded."""
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]) - 1)]
     whole = [[*(c.ljust(w) for c, w in zip(r, widths, strict=False)), text(r[-1], 400)] for r in rows]
     return "\n".join(("  " + "  ".join(line)).rstrip() for line in whole)
 
 
 def check(name: str, backend: str, lanes: int) -> Check:
-    """Compile three formulas for a backend and compare them, in eleven runs at once, with Python's own mathematics."""
+    """Compile three formulas for a backend, evaluate them at eleven points at once, and compare with Python's `math`."""
     import casadi as ca
 
     x = ca.SX.sym("x", 3)
     a, b, c = ca.vertsplit(x)
     f = ca.Function("doctor", [x], [ca.vertcat(ca.sin(a) * ca.sqrt(b), c / b - a, ca.exp(a) + ca.atan2(b, c))])
-    given = np.random.default_rng(1).uniform(0.5, 2.0, (11, 3))
-    expected = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in given]
+    points = np.random.default_rng(1).uniform(0.5, 2.0, (11, 3))
+    expected = [[math.sin(a) * math.sqrt(b), c / b - a, math.exp(a) + math.atan2(b, c)] for a, b, c in points]
     try:
         program = kernel.compile(f, backend=backend, lanes=lanes)  # type: ignore[arg-type]
-        found = program(given)[0]
-        exact = kernel.evaluate(program.program, [given])[0]
+        computed = program(points)[0]
+        exact = kernel.evaluate(program.program, [points])[0]
     except MiscompiledError as error:
         return Check(name, "FAIL", str(error))
     except BuildError as error:
         return Check(name, "NONE", str(error))
-    if not np.allclose(found, expected, rtol=1e-14, atol=1e-15):
-        return Check(name, "FAIL", f"wrong by {np.abs(found - expected).max():.2g}")
-    if not np.array_equal(found, exact):
-        return Check(name, "FAIL", "not the bits of NumPy")
+    if not np.allclose(computed, expected, rtol=1e-14, atol=1e-15):
+        return Check(name, "FAIL", f"wrong by {np.abs(computed - expected).max():.2g}")
+    if not np.array_equal(computed, exact):
+        return Check(name, "FAIL", "last bits differ from NumPy")
     return Check(name, "PASS")
 
 
 def _version(package: str) -> str:
+    """Version of a package, "installed" where it has none, and "" if it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -121,6 +122,7 @@ def _features() -> str:
 
 
 def _store(place: Path) -> Iterator[tuple[str, ...]]:
+    """Folder, contents and permissions of the store of compiled programs."""
     yield "folder", str(place)
     try:
         sizes = [f.stat().st_size for f in place.iterdir() if f.is_file()]
@@ -134,9 +136,10 @@ def _store(place: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _advice(checks: list[Check]) -> str:
+    """What the checks of the backends mean, and the way out."""
     verdicts = {c.verdict for c in checks}
     if "FAIL" in verdicts:
         return "a backend gives wrong numbers: do not trust its results; try another compiler with PFAFFIAN_CC"
     if "NONE" in verdicts:
-        return f"runs go some 100 times slower by NumPy: install gcc or clang, or {install('ziglang')}"
+        return f"runs in NumPy are about 100 times slower: install gcc or clang, or {install('ziglang')}"
     return "all is well"

@@ -1,4 +1,4 @@
-"""How every figure looks: colours, legends beside or above the axes, notes where axes cut lines off; files written whole."""
+"""The common style of all figures: colours, legends, notes where axes cut lines off; and writing them as PNG."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ GREY = "#BBBBBB"
 NOTE = "#777777"
 
 BEYOND = 0.02
-"""Fraction of an axis by which a line must leave it to count as cut off."""
+"""A line counts as cut off if it leaves an axis by more than this fraction of the axis."""
 
 LEGEND_SIZE = 7.5
-"""Points of a legend's font."""
+"""Font size of legends [points]."""
 
 LETTER = 0.6
-"""Width of a letter of a legend, in the size of its font, on the wide side."""
+"""Width of a letter in a legend, as a fraction of the font size; rather too large than too small."""
 
 MARGINS = 60.0
-"""Points beside axes that ticks and titles take."""
+"""Width that ticks and titles take beside the axes [points]."""
 _STYLE = {
     "font.size": 8.5,
     "axes.titlesize": 8.5,
@@ -49,12 +49,12 @@ _STYLE = {
 
 
 def matplotlib(module: str) -> Any:
-    """A module of matplotlib, which draws all figures. Raises ModelError: it is not installed."""
+    """Import a module of matplotlib, which draws all figures. Raises ModelError: matplotlib is not installed."""
     return optional(f"matplotlib.{module}", "matplotlib", "figures need")
 
 
 def has_matplotlib(what: str) -> bool:
-    """Whether figures can be drawn; if not, a ModelWarning says so of `what`."""
+    """Whether figures can be drawn; if not, warn with a ModelWarning that names `what`."""
     try:
         matplotlib("figure")
     except ModelError as error:
@@ -64,10 +64,10 @@ def has_matplotlib(what: str) -> bool:
 
 
 def blank_figure(width: float, height: float) -> Any:
-    """An empty figure of matplotlib for a study, whose axes and texts keep clear of each other.
+    """Return an empty matplotlib figure for a study, laid out so that axes and texts do not overlap.
 
     Args:
-        width, height: of the figure [inch]; legends beside it come on top.
+        width, height: of the figure [inch], without the legends that are added beside the axes later.
     Returns:
         matplotlib Figure, with constrained layout.
     Raises ModelError: matplotlib is not installed.
@@ -83,7 +83,7 @@ def blank_figure(width: float, height: float) -> Any:
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The library's style in place of the user's matplotlibrc, never with TeX."""
+    """A context in which figures have the library's style instead of the user's matplotlibrc, and never use TeX."""
     with matplotlib("style").context(["default", _STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
@@ -100,8 +100,8 @@ def save(figure: Any, path: Path) -> Path:
 def finish(figure: Any) -> Any:
     """Put legends beside the axes of a figure, or above axes that stand side by side, and note where axes cut a line off.
 
-    Legends are of the artists that have data. Entries of a legend of the figure itself are not given again, nor are those of
-    earlier axes with the same entries. The figure grows by its legends, so that axes keep their size.
+    A legend lists only artists that have data. It leaves out entries that a legend of the whole figure lists, and axes with
+    the same entries as earlier ones get no legend. The figure grows by the size of its legends, so that the axes keep theirs.
     """
     legends = set[tuple[Any, ...]]()
     common = {text.get_text() for shared in figure.legends for text in shared.get_texts()}
@@ -110,14 +110,14 @@ def finish(figure: Any) -> Any:
         filled = [(h, n) for h, n in zip(handles, names, strict=True) if has_data(h) and n not in common]
         if ax.get_legend() is not None:
             ax.get_legend().remove()
-        entries = tuple((n, _look(h)) for h, n in filled)
+        entries = tuple((n, _appearance(h)) for h, n in filled)
         if entries not in legends:
             draw = legend_above if _side_by_side(ax) else legend
             draw(ax, [h for h, _ in filled], [n for _, n in filled])
             if ax.get_title():
                 put_title(ax, ax.get_title())
         legends.add(entries)
-        say_cut(ax)
+        note_cut(ax)
     figure.draw_without_rendering()
     wider, higher = dict[int, float](), dict[int, float]()
     for ax in figure.axes:
@@ -132,11 +132,12 @@ def finish(figure: Any) -> Any:
 
 
 def _side_by_side(ax: Any) -> bool:
-    """Whether axes stand beside others, so that a legend at their side would come between them."""
+    """Whether other axes stand beside these, so that a legend at the side would come between them."""
     return ax.get_subplotspec() is not None and ax.get_gridspec().ncols > 1
 
 
-def _look(artist: Any) -> tuple[Any, ...]:
+def _appearance(artist: Any) -> tuple[Any, ...]:
+    """Colour, line style and marker of an artist, as far as it has them."""
     return tuple(str(getattr(artist, f"get_{of}")()) for of in ("color", "linestyle", "marker") if hasattr(artist, f"get_{of}"))
 
 
@@ -155,7 +156,7 @@ def legend(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Draw a legend above the axes, in as many columns as fit: it takes no width from the axes, nor from those below."""
+    """Draw a legend above the axes, in as many columns as fit, so that all axes keep their width."""
     if not names:
         return
     size = LEGEND_SIZE
@@ -169,13 +170,13 @@ def legend_above(ax: Any, handles: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def put_title(ax: Any, words: str, **how: Any) -> None:
-    """Title the axes, above a legend that is above them."""
+    """Set the title of the axes, above their legend if that stands above them."""
     ax.set_title(words, pad=getattr(ax, "titlepad_above", 3.0), **how)
 
 
 def cut_off(ax: Any) -> list[str]:
     """The sides on which a line leaves the axes: below, above, left, right."""
-    found = set[str]()
+    sides = set[str]()
     ax.get_xlim(), ax.get_ylim()  # matplotlib computes the limits when they are read
     for line in ax.lines:
         if line.get_transform() != ax.transData:  # from axhline or axvline
@@ -184,16 +185,16 @@ def cut_off(ax: Any) -> list[str]:
             data = np.asarray(line.get_xydata(), dtype=float)
             points = ax.transAxes.inverted().transform(ax.transData.transform(data[np.isfinite(data).all(axis=1)]))
         for axis, (low, high) in enumerate((("left", "right"), ("below", "above"))):
-            found |= {low} if (points[:, axis] < -BEYOND).any() else set()
-            found |= {high} if (points[:, axis] > 1 + BEYOND).any() else set()
-    return [side for side in ("below", "above", "left", "right") if side in found]
+            sides |= {low} if (points[:, axis] < -BEYOND).any() else set()
+            sides |= {high} if (points[:, axis] > 1 + BEYOND).any() else set()
+    return [side for side in ("below", "above", "left", "right") if side in sides]
 
 
-def say_cut(ax: Any) -> None:
+def note_cut(ax: Any) -> None:
     """Note above the axes on which sides they cut a line off."""
     sides = cut_off(ax)
-    words = f"cut off {' and '.join(sides)}"
+    note = f"cut off {' and '.join(sides)}"
     if sides and ax.get_title():
-        put_title(ax, f"{ax.get_title()}; {words}")
+        put_title(ax, f"{ax.get_title()}; {note}")
     elif sides:
-        put_title(ax, words, loc="right", fontsize=7, color=NOTE)
+        put_title(ax, note, loc="right", fontsize=7, color=NOTE)

@@ -1,4 +1,4 @@
-"""A result as one figure: motion, energy, constraints, reactions."""
+"""The overview of a result in one figure: motion, energy, constraints, reactions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pfaffian.errors import ModelError, plural
 from pfaffian.output.plain import label
 from pfaffian.simulate.result import FINISHED, as_result, causes, recorded
 from pfaffian.viewer.curves import ALONE, lines, median, quantiles, thinned
-from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, put_title, say_cut, style
+from pfaffian.viewer.drawing import COLOURS, GREY, legend_above, note_cut, put_title, style
 
 ROUNDING = 1e-16
-"""Smaller constraint violations are drawn as this: a logarithmic axis has no zero."""
+"""Smaller constraint violations are drawn at this value, since a logarithmic axis has no zero."""
 
 QUANTITIES = {
     "q": ("coordinate", "q_unit", {"rad": "angle", "m": "position", "1": "quaternion"}),
@@ -23,7 +23,7 @@ QUANTITIES = {
     "reaction": ("velocity", "force_unit", {"N m": "reaction moment", "N": "reaction force"}),
     "u": ("input", "u_unit", {"N m": "input moment", "N": "input force"}),
 }
-"""Signal -> its dimension, the coordinate that holds its units, and the axis title for each unit."""
+"""Signal -> its dimension, the name of the coordinate with its units, and the axis title for each unit."""
 
 ROWS = {
     "multiplier": ("row", {"N m": "multiplier, moment", "N": "multiplier, force"}),
@@ -44,10 +44,10 @@ UNITS = {
 """Text in place of the unit where the name of a row does not determine it."""
 
 NEAR_SINGULAR = 0.1
-"""Regularity below which it is drawn."""
+"""The regularity has a panel only if it falls below this."""
 
-NO_FORCE = 1e-9
-"""Part of the largest reaction or multiplier below which others are rounding."""
+NEGLIGIBLE_FORCE = 1e-9
+"""Reactions and multipliers below this fraction of the largest one are rounding."""
 
 STOP = "#AA0000"
 
@@ -67,10 +67,10 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
     """Draw the standard figure of a run, or of a batch of runs: motion, energy, constraints and reactions over time.
 
     Panels, as far as their signals were recorded: coordinates and velocities by unit, energy, its change, constraint
-    violation, rank, regularity where it comes near to zero, reactions and multipliers that are not zero throughout, servo and
+    violation, rank, regularity if it comes near zero, reactions and multipliers that are not zero throughout, servo and
     task errors, and inputs that vary. Curves that coincide are one line, named "a = b". The figure of a run that stopped ends
-    there. A batch is drawn as medians, with bands from the 5 % to the 95 % quantile, of the runs that finished; if none did,
-    of the longer-lived half, up to the first stop among them.
+    where it stopped. A batch is drawn as medians, with bands from the 5 % to the 95 % quantile, of the runs that finished; if
+    none did, of the half that ran longest, up to the first stop among them.
 
     Args:
         result: Dataset of a run over time, or of a batch.
@@ -94,8 +94,8 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
         raise ModelError("a figure needs a result over time, not one instant of it: choose by .isel(time=slice(...))")
     from pfaffian.viewer.chart import Chart
 
-    every = result if "run" in result.dims else result.expand_dims("run")
-    batch = _together(every)
+    runs = result if "run" in result.dims else result.expand_dims("run")
+    batch = _comparable(runs)
     panels = list(_panels(batch))
     count = (len(panels) + 1) // 2
     with style():
@@ -105,9 +105,9 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
         for panel, ax in zip(panels, axes.flat, strict=False):
             panel.draw(ax)
             ax.set_ylabel(f"{panel.title}\n[{label(panel.unit)}]")
-            mark_stop(ax, every, batch)
-            say_cut(ax)
-        _say_stop(axes[0, 0], every, batch)
+            mark_stop(ax, runs, batch)
+            note_cut(ax)
+        _note_stop(axes[0, 0], runs, batch)
         if len(panels) % 2:
             axes[-1, 1].remove()
             axes[-2 if count > 1 else -1, 1].tick_params(labelbottom=True)
@@ -118,19 +118,19 @@ def overview(result: xr.Dataset, title: str | None = None) -> Any:
 
 
 def heading(result: xr.Dataset) -> str:
-    """The mechanism, how its runs ended, and by what scheme."""
+    """Title of the figure of a result: the mechanism, how its runs ended, and their scheme."""
     name = label(result.attrs.get("mechanism", "mechanism"), 50)
     ends = causes(result)
     if len(ends) == 1:
         scheme = ", ".join(label(result.attrs[k]) for k in ("formulation", "integrator") if k in result.attrs)
         step = f", step {result.attrs['step']:.4g} s" if isinstance(result.attrs.get("step"), (int, float)) else ""
         return f"{name}: {_cause(ends[0])}" + (f"  ({scheme}{step})" if scheme else "")
-    good = sum(c == FINISHED for c in ends)
-    return f"{name}: {plural(len(ends), 'run')}, {good} finished; medians, bands from 5 % to 95 %"
+    finished = sum(c == FINISHED for c in ends)
+    return f"{name}: {plural(len(ends), 'run')}, {finished} finished; medians, bands from 5 % to 95 %"
 
 
-def _together(batch: xr.Dataset) -> xr.Dataset:
-    """The comparable runs, over the time in which none of them stops, so that no median jumps."""
+def _comparable(batch: xr.Dataset) -> xr.Dataset:
+    """The runs whose medians are drawn, over a time in which none of them stops, so that no median jumps."""
     if "stopped" not in batch:
         return batch
     stopped, time = batch["stopped"].values, batch["time"].values
@@ -145,6 +145,7 @@ def _together(batch: xr.Dataset) -> xr.Dataset:
 
 
 def _panels(batch: xr.Dataset) -> Iterator[Panel]:
+    """The panels of the overview, as far as their signals were recorded."""
     for name in ("q", "v"):
         if name in batch:
             yield from _vector(batch, name)
@@ -158,7 +159,7 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
         values = _values(batch, "regularity")[:, :, None]
         yield Panel("regularity", "1", lambda ax: lines(ax, batch["time"].values, values, [ALONE]))
     forces = [np.nanmax(np.abs(_values(batch, n)), initial=0.0) for n in ("reaction", "multiplier") if n in batch]
-    least = NO_FORCE * max(forces, default=0.0)
+    least = NEGLIGIBLE_FORCE * max(forces, default=0.0)
     if "reaction" in batch:
         yield from _vector(batch, "reaction", least)
     for name in ROWS:
@@ -169,6 +170,7 @@ def _panels(batch: xr.Dataset) -> Iterator[Panel]:
 
 
 def _energy(batch: xr.Dataset) -> Iterator[Panel]:
+    """Panels of the energy with its parts, and of its change since the start."""
     time, energy = batch["time"].values, _values(batch, "energy")
     parts = {"total": energy}
     if "kinetic_energy" in batch:
@@ -179,14 +181,14 @@ def _energy(batch: xr.Dataset) -> Iterator[Panel]:
 
 
 def _values(batch: xr.Dataset, name: str) -> np.ndarray:
-    """(runs, time, ...), nan where a value is not finite."""
+    """Values (runs, time, ...) of a signal, nan where they are not finite."""
     array = batch[name]
     values = array.transpose("run", "time", ...).values.astype(float)
     return np.where(np.isfinite(values), values, np.nan)
 
 
 def _vector(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel]:
-    """One panel for each unit among the entries of a signal, of those that exceed the least."""
+    """One panel for each unit among the entries of a signal, if one of them exceeds `least`."""
     dim, unit_of, titles = QUANTITIES[name]
     names = [str(n) for n in batch[dim].values]
     units = [str(u) for u in batch[unit_of].values] if unit_of in batch.coords else ["?"] * len(names)
@@ -194,7 +196,7 @@ def _vector(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel
 
 
 def _rows(batch: xr.Dataset, name: str, least: float = -1.0) -> Iterator[Panel]:
-    """One panel for each unit among the rows of a signal, as far as names determine it, of those that exceed the least."""
+    """One panel for each unit among the rows of a signal, as far as row names determine it, if one exceeds `least`."""
     dim, titles = ROWS[name]
     values = _values(batch, name)
     values = values if values.ndim == 3 else values[:, :, None]
@@ -212,7 +214,7 @@ def _by_unit(
     otherwise: str,
     least: float = -1.0,
 ) -> Iterator[Panel]:
-    """One panel for each unit among the entries of values (runs, time, n), if one of them exceeds the least.
+    """One panel for each unit among the entries of values (runs, time, n), if one of them exceeds `least`.
 
     titles: unit -> title.   otherwise: the title for any other unit.
     """
@@ -229,11 +231,12 @@ def _by_unit(
 
 
 def force_unit_of_row(row: str) -> str:
-    """Unit of the multiplier of a closure's row, known from the row's name; the units of a caller's row are not known."""
+    """Unit of the multiplier of a row: from the name of a closure's row; not known for a row that a user wrote."""
     return {".v": "N", ".w": "N m"}.get(row[-3:-1], UNITS["multiplier"]) if row[-1:] in "xyz" else UNITS["multiplier"]
 
 
 def _violation(ax: Any, batch: xr.Dataset) -> None:
+    """Draw the violation of constraints on positions and velocities, on a logarithmic axis."""
     time = batch["time"].values
     handles, names = list[Any](), list[str]()
     for name, kind in (("violation", "position"), ("velocity_violation", "velocity")):
@@ -252,7 +255,7 @@ def _violation(ax: Any, batch: xr.Dataset) -> None:
 
 
 def _rank(ax: Any, batch: xr.Dataset) -> None:
-    """Rank over time, and the number of rows."""
+    """Draw the rank over time, and the number of rows."""
     from matplotlib.ticker import MaxNLocator
 
     time, values = batch["time"].values, _values(batch, "rank")
@@ -269,35 +272,36 @@ def _rank(ax: Any, batch: xr.Dataset) -> None:
     legend_above(ax, handles, names)
 
 
-def mark_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
-    """Mark where the run stopped, in a batch the first that did; end the axis where the lines end."""
+def mark_stop(ax: Any, runs: xr.Dataset, batch: xr.Dataset) -> None:
+    """Mark the time at which the run stopped, in a batch the first to stop; end the axis where the lines end."""
     start, end = float(batch["time"][0]), float(batch["time"][-1])
-    stop = _first_stop(every)
+    stop = _first_stop(runs)
     if stop is not None:
         ax.axvline(stop, color=STOP, linestyle=":", linewidth=1)
-        end = max(end, stop) if len(every["run"]) == 1 else end
+        end = max(end, stop) if len(runs["run"]) == 1 else end
     room = 0.03 * ((end - start) or 1.0)
     ax.set_xlim(start - room, end + room)
 
 
-def _say_stop(ax: Any, every: xr.Dataset, batch: xr.Dataset) -> None:
-    """Title the first axes with what stopped the first run, and how many of the runs are drawn."""
-    stop, words = _first_stop(every), []
-    if len(every["run"]) > 1:
-        words.append(f"drawn: {len(batch['run'])} of {plural(len(every['run']), 'run')}")
+def _note_stop(ax: Any, runs: xr.Dataset, batch: xr.Dataset) -> None:
+    """Title the first axes with the first stop and its cause, and in a batch with the number of runs drawn."""
+    stop, notes = _first_stop(runs), []
+    if len(runs["run"]) > 1:
+        notes.append(f"drawn: {len(batch['run'])} of {plural(len(runs['run']), 'run')}")
     if stop is not None:
-        first = int(np.nanargmin(every["stopped"].values))
-        which = f"run {first} stopped first" if len(every["run"]) > 1 else "stopped"
-        words.append(f"{which} at t = {stop:.4g} s: {_cause(causes(every)[first])}")
-    if words:
-        put_title(ax, label("; ".join(words), 120), loc="left", color=STOP if stop is not None else "#000000")
+        first = int(np.nanargmin(runs["stopped"].values))
+        which = f"run {first} stopped first" if len(runs["run"]) > 1 else "stopped"
+        notes.append(f"{which} at t = {stop:.4g} s: {_cause(causes(runs)[first])}")
+    if notes:
+        put_title(ax, label("; ".join(notes), 120), loc="left", color=STOP if stop is not None else "#000000")
 
 
-def _first_stop(every: xr.Dataset) -> float | None:
-    stops = every["stopped"].values if "stopped" in every else np.array([np.nan])
+def _first_stop(runs: xr.Dataset) -> float | None:
+    """Time at which the first run stopped [s]; None if all finished."""
+    stops = runs["stopped"].values if "stopped" in runs else np.array([np.nan])
     return float(np.nanmin(stops)) if np.isfinite(stops).any() else None
 
 
 def _cause(message: str) -> str:
-    """The cause without the advice."""
+    """The cause in a message about a stop, without time and advice."""
     return message.split(":")[0].split(" (at t")[0]

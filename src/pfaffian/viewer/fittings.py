@@ -1,4 +1,4 @@
-"""What belongs to no single body: joints, closures, springs, rotors, forces, reactions, trails and the floor."""
+"""The parts of a scene other than bodies: joints, closures, springs, rotors, forces, reactions, trails and the floor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REACTION: Colour = (0.80, 0.10, 0.20, 1.0)
 TRAIL: Colour = (0.80, 0.47, 0.65, 1.0)
 
 ARROW = 0.3
-"""Length of the longest arrow of its kind, as a fraction of the machine's size."""
+"""Length of the longest arrow of a layer, as a fraction of the machine's size."""
 
 _AXIAL = ("revolute", "helical", "cylindrical")
 _SLIDING = ("prismatic",)
@@ -35,7 +35,7 @@ _FLAT = ("planar", "planar-translation", "planar-helical", "schoenflies", "point
 
 
 def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """The axis of each joint that has one, a ball where it turns every way; none for fixed and free ones."""
+    """The axis of each joint that has one, a ball for a joint that turns about all axes; nothing for fixed and free joints."""
     for j in k.m.joints:
         if j.pose is None and j.kind.name not in ("fixed", "free", "edge"):
             for solid in _hinge(j.kind.name, 0.022 * k.size):
@@ -43,7 +43,7 @@ def joints(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 
 def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """Each closure as what it is: a pin, a ball, a plate, a line, a block for a weld. Rods between balls are `stretched`."""
+    """A part for each closure, by its kind: pin, ball, plate, line, block for a weld; `stretched` makes those of a distance."""
     for c in _closures(k):
         if c.kind != "distance":
             for solid in _hinge(c.kind, 0.026 * k.size):
@@ -51,12 +51,13 @@ def closures(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 
 def _closures(k: PlacedMechanism) -> list[Closure]:
+    """All closures of the mechanism, those of servo constraints too."""
     targets = [c.target if isinstance(c, Servo) else c for c in k.m.constraints]
     return [c for c in targets if isinstance(c, Closure)]
 
 
 def _hinge(kind: str, r: float) -> list[Solid]:
-    """In the frame of the joint, whose z is its axis."""
+    """Solids for a kind of joint or closure, in its frame, whose z is its axis.   r: radius of a pin [m]."""
     if kind in _AXIAL:
         return [cylinder(r, 4 * r)]
     if kind in _SLIDING:
@@ -73,7 +74,7 @@ def _hinge(kind: str, r: float) -> list[Solid]:
 
 
 def stretched(k: PlacedMechanism) -> Iterator[Moving]:
-    """Springs, and the rods of closures that hold a distance."""
+    """Springs, and rods for the closures that keep a distance."""
     for f in k.m.forces:
         if isinstance(f, Spring):
             ends = [k.point(f.body_a, k.value(f.point_a)), k.point(f.body_b, k.value(f.point_b))]
@@ -85,40 +86,41 @@ def stretched(k: PlacedMechanism) -> Iterator[Moving]:
 
 
 def _blades(k: PlacedMechanism) -> list[tuple[Any, np.ndarray, np.ndarray]]:
-    """Thrusters and propellers, each with its point and axis in its body."""
-    found: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
-    found += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
-    return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in found]
+    """Thrusters and propellers, each with its point and axis in the frame of its body."""
+    blades: list[tuple[Any, Any]] = [(a, a.axis) for a in k.m.actuators if isinstance(a, Thruster)]
+    blades += [(f, f.value.axis) for f in k.m.forces if isinstance(f, Wrench) and isinstance(f.value, Propeller)]
+    return [(f, k.value(f.point).ravel(), k.value(axis).ravel()) for f, axis in blades]
 
 
 def rotors(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """A disk across the axis of each thruster and propeller, as wide as they stand apart."""
+    """A disk normal to the axis of each thruster and propeller, sized by the smallest distance between them."""
     blades = _blades(k)
-    at = [k.point(f.body, x)[0] for f, x, _ in blades]
-    apart = [float(np.linalg.norm(x - y)) for i, x in enumerate(at) for y in at[:i]]
-    near = min([d for d in apart if d > 1e-9 * k.size] or [0.3 * k.size])
+    points = [k.point(f.body, x)[0] for f, x, _ in blades]
+    distances = [float(np.linalg.norm(x - y)) for i, x in enumerate(points) for y in points[:i]]
+    spacing = min([d for d in distances if d > 1e-9 * k.size] or [0.3 * k.size])
     for f, x, axis in blades:
-        disk = cylinder(0.42 * near, 0.03 * near, 36).moved(towards(axis), x)
+        disk = cylinder(0.42 * spacing, 0.03 * spacing, 36).moved(towards(axis), x)
         yield ScenePart(f.name, k.number_of(f.body), disk, ROTOR, "rotors")
 
 
 def forces(k: PlacedMechanism) -> Iterator[Moving]:
-    """Arrows of thrusts and of wrenches on bodies, as far as inputs and velocities were recorded."""
-    found = [(f.name, at, F) for f, at, F in (*_thrusts(k), *_wrenches(k))]
-    yield from _arrows(k, found, FORCE, "forces")
+    """Arrows for thrusts and for the forces of wrenches, as far as inputs and velocities were recorded."""
+    located = [(f.name, at, F) for f, at, F in (*_thrusts(k), *_wrenches(k))]
+    yield from _arrows(k, located, FORCE, "forces")
 
 
 def _arrows(
-    k: PlacedMechanism, found: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
+    k: PlacedMechanism, located: list[tuple[str, np.ndarray, np.ndarray]], colour: Colour, layer: str
 ) -> Iterator[Moving]:
-    """name, point (n, 3), force (n, 3) [N] -> arrows, the longest as long as every kind's longest."""
-    most = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in found] + [0.0])
-    for name, at, F in found if most > 0 else ():
-        ends = np.stack([at, at + F * (ARROW * k.size / most)], axis=1)
+    """Arrows from (name, point (n, 3) [m], force (n, 3) [N]), scaled so that the longest is ARROW times the machine's size."""
+    largest = max([float(np.linalg.norm(F, axis=1).max()) for _, _, F in located] + [0.0])
+    for name, at, F in located if largest > 0 else ():
+        ends = np.stack([at, at + F * (ARROW * k.size / largest)], axis=1)
         yield Moving(name, "arrow", ends, colour, layer, 0.009 * k.size)
 
 
 def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    """Each thruster with its point (n, 3) [m] and its force (n, 3) [N] in the world."""
     u = k.states.u
     for a in k.m.actuators if u is not None else ():
         if isinstance(a, Thruster) and u is not None:
@@ -127,13 +129,14 @@ def _thrusts(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]
 
 
 def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+    """Each wrench with its point (n, 3) [m] and its force (n, 3) [N] in the world."""
     q, v, u = k.states.q, k.states.v, k.states.u
     wrenches = [f for f in k.m.forces if isinstance(f, Wrench)]
     if not wrenches or v is None:
         return
-    known = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
-    # The forces at one time: those that vary with time alone are drawn as at the start.
-    values = compile_terms(k.m, known).matrices(q, v, parameters=k.states.p, t=float(k.states.time[0])) if known else {}
+    terms = {str(i): lambda T, f=f: wrench_value(T.kinematics, f)[:3] for i, f in enumerate(wrenches) if f.value is not None}
+    # Every state is evaluated at the first time, so a force that depends on t keeps its value at the start.
+    values = compile_terms(k.m, terms).matrices(q, v, parameters=k.states.p, t=float(k.states.time[0])) if terms else {}
     for i, f in enumerate(wrenches):
         if f.value is None and u is None:
             continue
@@ -144,20 +147,20 @@ def _wrenches(k: PlacedMechanism) -> Iterator[tuple[Any, np.ndarray, np.ndarray]
 
 
 def reactions(k: PlacedMechanism) -> Iterator[Moving]:
-    """Arrows of the forces that joints and closures exert on their child (body_b)."""
+    """Arrows for the forces that joints exert on their child and closures on body_b."""
     q, v = k.states.q, k.states.v
     if v is None:
         return
     targets = [(j.name, j.child, j.child_placement) for j in k.m.joints if j.kind.name != "free"]
     targets += [(c.name, c.body_b, c.placement_b) for c in k.m.constraints if isinstance(c, Closure)]
     names, t = [name for name, _, _ in targets], float(k.states.time[0])
-    found: Any = reaction_wrench(k.m, names, q, v, k.states.u, parameters=k.states.p, frame="LOCAL_WORLD_ALIGNED", t=t)
-    arrows = [(name, k.point(b, k.pose(X)[1]), found[name].wrench.reshape(-1, 6)[:, :3]) for name, b, X in targets]
+    wrenches: Any = reaction_wrench(k.m, names, q, v, k.states.u, parameters=k.states.p, frame="LOCAL_WORLD_ALIGNED", t=t)
+    arrows = [(name, k.point(b, k.pose(X)[1]), wrenches[name].wrench.reshape(-1, 6)[:, :3]) for name, b, X in targets]
     yield from _arrows(k, arrows, REACTION, "reactions")
 
 
 def trails(k: PlacedMechanism) -> Iterator[Moving]:
-    """The way of the mass centre, or else the origin, of each body at the end of a branch."""
+    """The path of the mass centre of each body at the end of a branch."""
     parents = {j.parent for j in k.m.joints}
     for b in k.m.bodies if len(k.states.time) > 1 else ():
         if b.name not in parents:
@@ -165,19 +168,20 @@ def trails(k: PlacedMechanism) -> Iterator[Moving]:
             yield Moving(b.name, "trail", at[:, None], TRAIL, "trails", 0.006 * k.size)
 
 
-def floor(k: PlacedMechanism, made: Scene) -> Floor:
-    """The plane of the world that something rolls on; else a grid just below the motion, across gravity."""
+def floor(k: PlacedMechanism, scene: Scene) -> Floor:
+    """The plane of the world on which something rolls; otherwise a plane normal to gravity, just below the motion."""
     for plane in _planes(k):
         if plane.on == WORLD:
             return Floor(k.value(plane.through).ravel(), k.value(plane.axes)[:, 2], True)
-    low, high = made.bounds
+    low, high = scene.bounds
     corners = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
     middle = (low + high) / 2
-    below = min((corners - middle) @ made.up)
-    return Floor(middle + (below - 0.002 * k.size) * made.up, made.up, False)
+    below = min((corners - middle) @ scene.up)
+    return Floor(middle + (below - 0.002 * k.size) * scene.up, scene.up, False)
 
 
 def _planes(k: PlacedMechanism) -> Iterator[Plane]:
+    """The planes on which ellipsoids, disks and balls roll and blades slide."""
     for c in k.m.constraints:
         if isinstance(c, Nonholonomic) and isinstance(c.eta, EllipsoidSlip):
             yield c.eta.ellipsoid.plane
@@ -186,7 +190,7 @@ def _planes(k: PlacedMechanism) -> Iterator[Plane]:
 
 
 def coil(a: np.ndarray, b: np.ndarray, radius: float, turns: int = 8, points: int = 65) -> np.ndarray:
-    """(points, 3) a spring between two points: straight ends, turns between."""
+    """Points (points, 3) along a coil spring from a to b [m]: straight ends, and turns between them."""
     along = b - a
     part = np.linspace(0, 1, points)
     X = towards(along)

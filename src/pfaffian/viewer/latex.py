@@ -1,6 +1,6 @@
 """The kinematics of an open chain as LaTeX: graph, home, twists, products of exponentials, Jacobians. [chhabra14 ch. 2]
 
-Names come from files: they stand in tables only, escaped. Formulas contain only symbols made here.
+Names, which come from files, stand only in tables, escaped. Formulas contain only symbols made here.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ DIGITS = 6
 """Significant digits of a printed number."""
 
 EXPLICIT = 500
-"""A matrix of at most so many operations is written out; longer ones stay products."""
+"""A matrix of at most this many operations is written out; a longer one stays a product."""
 
-LONGEST = 60
-"""Characters of a name, at most."""
+NAME_LENGTH = 60
+"""Largest number of characters of a name."""
 
-WIDE = 200
+LINE_LENGTH = 200
 """Characters of LaTeX after which a sum continues on a new line."""
 
 _ESCAPED = str.maketrans(
@@ -33,7 +33,7 @@ _ESCAPED = str.maketrans(
     | {c: rf"\text{name}{{}}" for c, name in {"'": "quotesingle", "`": "asciigrave"}.items()}
     | {c: f"{{{c}}}" for c in "-<>,"}
 )
-"""Character -> its form in typewriter; those that form ligatures stand in braces."""
+"""Character -> its LaTeX in typewriter; characters that could form ligatures are in braces."""
 
 HEAD = r"""\documentclass[a4paper]{article}
 \usepackage{amsmath,graphicx,longtable,textcomp}
@@ -45,21 +45,22 @@ HEAD = r"""\documentclass[a4paper]{article}
   \ifdim\wd\formula>\linewidth\resizebox{\linewidth}{!}{\usebox{\formula}}\else\usebox{\formula}\fi}
 \begin{document}
 """
-"""Formulas that are too wide are scaled down."""
+"""Beginning of the document; its macro `fit` scales down formulas that are too wide."""
 
 
 def kinematics_latex(m: Mechanism) -> str:
     r"""Write the kinematics of an open chain as a LaTeX document, for pdflatex; its parts can be cut out. Needs SymPy.
 
-    It holds the graph matrix GM and the path matrix Ph, poses at home, joint twists tau and their exponentials, then for each
-    extremity its pose as a product of exponentials and its Jacobian, written out where that is short. Numbers are rounded to
+    It contains the graph matrix GM, the path matrix Ph, poses at home, joint twists tau and their exponentials; then for each
+    extremity its pose as a product of exponentials and its Jacobian, written out where they are short. Numbers are rounded to
     six digits; parameters stay symbols. [chhabra14 ch. 2]
 
     Args:
         m: the mechanism, an open chain.
     Returns:
         the text of the document.
-    Raises ModelError: a closed chain, and what closes it; an edge or coordinates that no joint has; SymPy is not installed.
+    Raises ModelError: the chain is closed (the message says by what), has an edge, or has coordinates outside of joints; SymPy
+    is not installed.
 
     Example:
         >>> import pfaffian as pf
@@ -76,12 +77,12 @@ def kinematics_latex(m: Mechanism) -> str:
 
 def escaped(name: object) -> str:
     """A name from a file, in typewriter: TeX's special characters escaped, characters beyond ASCII as their codes."""
-    plain = text(name, LONGEST).encode("ascii", "backslashreplace").decode("ascii")
+    plain = text(name, NAME_LENGTH).encode("ascii", "backslashreplace").decode("ascii")
     return rf"\texttt{{{plain.translate(_ESCAPED)}}}"
 
 
 def printed(x: SymPy, k: SymbolicKinematics) -> str:
-    """An expression or a matrix, numbers rounded."""
+    """LaTeX of an expression or a matrix in the symbols of a chain, with numbers rounded."""
     names = {s: _index(s.name) for s in (*k.s, *k.p, *k.norms)}
     return written(rounded(x), names)
 
@@ -92,12 +93,12 @@ def written(x: SymPy, names: Mapping[SymPy, str]) -> str:
 
 
 def rounded(x: SymPy) -> SymPy:
-    """An expression or a matrix with decimals in place of fractions that are some, rounded to DIGITS."""
+    """An expression or a matrix with numbers as decimals of DIGITS digits; halves and fractions that no decimal equals stay."""
     sp = need_sympy()
 
     def decimal(number: Any) -> Any:
-        plain = number.is_Float or (number.q != 2 and not set(sp.factorint(number.q)) - {2, 5} and number.q != 1)
-        return sp.Float(number, DIGITS) if plain else number
+        finite = number.is_Float or (number.q != 2 and not set(sp.factorint(number.q)) - {2, 5} and number.q != 1)
+        return sp.Float(number, DIGITS) if finite else number
 
     return x.xreplace({number: decimal(number) for number in x.atoms(sp.Float) | x.atoms(sp.Rational)})
 
@@ -110,26 +111,26 @@ def _index(name: str) -> str:
 
 def _display(formulas: Iterable[str], beside: int = 1) -> str:
     """Displayed formulas, `beside` of them on each line."""
-    every = list(formulas)
-    lines = [r",\quad ".join(every[i : i + beside]) for i in range(0, len(every), beside)]
+    all_formulas = list(formulas)
+    lines = [r",\quad ".join(all_formulas[i : i + beside]) for i in range(0, len(all_formulas), beside)]
     return "\n".join(rf"\[\fit{{{line}}}\]" for line in lines)
 
 
 def _columns(letters: Iterable[str], M: SymPy, k: SymbolicKinematics) -> str:
-    """A wide matrix column by column, long sums broken over several lines."""
+    """LaTeX of a wide matrix, column by column, with long sums broken over several lines."""
     columns = [r" \\ ".join(broken(e, k) for e in M[:, i]) for i in range(M.shape[1])]
     return _display(rf"{x} = \begin{{pmatrix}}{c}\end{{pmatrix}}" for x, c in zip(letters, columns, strict=True))
 
 
 def broken(e: SymPy, k: SymbolicKinematics) -> str:
-    """One entry; the terms of a long sum on lines of about WIDE characters."""
+    """LaTeX of one entry, a long sum broken into lines of about LINE_LENGTH characters."""
     words = printed(e, k)
-    if len(words) <= WIDE:
+    if len(words) <= LINE_LENGTH:
         return words
     lines = [""]
     for term in flat(e).as_ordered_terms():
         word = printed(term, k)
-        if len(lines[-1]) > WIDE:
+        if len(lines[-1]) > LINE_LENGTH:
             lines.append("")
         lines[-1] += word if word.startswith("-") or lines == [""] else f" + {word}"
     return r"\begin{aligned}" + r" \\ ".join(f"&{line}" for line in lines) + r"\end{aligned}"
@@ -146,13 +147,14 @@ def _title(m: Mechanism) -> str:
     return "\n".join(
         [
             rf"\section*{{Kinematics of {escaped(m.name)}}}",
-            r"Twists are $(v, \omega)$, linear part first, as the world sees them; lengths in m, angles in rad.",
+            r"Twists are $(v, \omega)$, linear part first, in the world frame; lengths in m, angles in rad.",
             rf"Numbers are rounded to {DIGITS} digits.",
         ]
     )
 
 
 def _bodies(k: SymbolicKinematics) -> Iterator[str]:
+    """The section on bodies and joints, with the graph and path matrices."""
     m, g = k.expressions.mechanism, k.graph
     number = {b: str(i) for i, b in enumerate(g.bodies)}
     rows = [
@@ -167,11 +169,12 @@ def _bodies(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _whole(M: np.ndarray) -> str:
-    """A matrix of whole numbers."""
+    """LaTeX of a matrix of integers."""
     return r"\begin{pmatrix}" + r" \\ ".join(" & ".join(map(str, row)) for row in M.tolist()) + r"\end{pmatrix}"
 
 
 def _parameters(k: SymbolicKinematics) -> Iterator[str]:
+    """The section on screw parameters, joints that follow others, and parameters of the machine."""
     E, m = k.expressions, k.expressions.mechanism
     rows = [(f"${_index(s.name)}$", escaped(n), u) for s, n, u in zip(k.s, E.s_names, E.s_units, strict=True)]
     yield r"\subsection*{Screw parameters}" + "\nAll are zero at home."
@@ -187,6 +190,7 @@ def _parameters(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _home(k: SymbolicKinematics) -> Iterator[str]:
+    """The section on home: poses of the bodies and twists of the joints."""
     yield r"\subsection*{Home}"
     yield "Poses of the bodies, and twists of the joints that move."
     yield _display((rf"H_{{{i}}} = {printed(k.home(b), k)}" for i, b in enumerate(k.graph.bodies) if b != WORLD), 2)
@@ -194,6 +198,7 @@ def _home(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _factors(k: SymbolicKinematics) -> Iterator[str]:
+    """The section on the exponential of each joint."""
     yield r"\subsection*{Exponentials}"
     turning = [i for i in range(len(k.labels)) if k.norm(i) is not None]
     if turning:
@@ -212,13 +217,13 @@ def _factors(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _forward(k: SymbolicKinematics) -> Iterator[str]:
-    """The section on poses: for each body at an end its product of exponentials, and the matrix where it is short."""
+    """The section on poses: for each extremity its product of exponentials, and the matrix if that is short."""
     yield r"\subsection*{Forward kinematics}"
     for body in k.graph.extremities:
-        way, i = _way(k, body), k.graph.bodies.index(body)
-        product = "".join(rf"e^{{\hat\tau_{{{k.labels[j]}}} s_{{{k.labels[j]}}}}}\," for j in way)
+        path, i = _path(k, body), k.graph.bodies.index(body)
+        product = "".join(rf"e^{{\hat\tau_{{{k.labels[j]}}} s_{{{k.labels[j]}}}}}\," for j in path)
         formula = rf"H_{{{i}}}(s) = {product}H_{{{i}}}"
-        X = k.pose(body) if _opens(k, way) else None
+        X = k.pose(body) if _opens(k, path) else None
         if X is None or _operations(X) > EXPLICIT:
             yield _display([formula])
         else:
@@ -227,6 +232,7 @@ def _forward(k: SymbolicKinematics) -> Iterator[str]:
 
 
 def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
+    """The section on Jacobians: for each extremity the columns, written out if they are short."""
     yield r"\subsection*{Jacobians}"
     yield (
         r"The twist of a body is $(v, \omega) = J \dot s$ with blocks" + "\n"
@@ -236,13 +242,13 @@ def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
     )
     bodies: dict[tuple[int, ...], list[str]] = {}
     for body in k.graph.extremities:
-        bodies.setdefault(tuple(_way(k, body)), []).append(body)
-    for way, moved in bodies.items():
-        columns = [c for c in range(len(k.s)) if any(not k.expressions.factors[i].ratios[:, c].is_zero() for i in way)]
+        bodies.setdefault(tuple(_path(k, body)), []).append(body)
+    for path, moved in bodies.items():
+        columns = [c for c in range(len(k.s)) if any(not k.expressions.factors[i].ratios[:, c].is_zero() for i in path)]
         if columns:
             names = [_index(k.s[c].name) for c in columns]
             on = ", ".join(f"$B_{{{k.graph.bodies.index(b)}}}$" for b in moved)
-            J = k.jacobian(moved[0])[:, columns] if _opens(k, way) else None
+            J = k.jacobian(moved[0])[:, columns] if _opens(k, path) else None
             short = J is not None and _operations(J) <= EXPLICIT
             end = ":" if short else "; written out they are long."
             yield rf"Columns of {on}, by {', '.join(f'${n}$' for n in names)}{end}"
@@ -254,19 +260,20 @@ def _jacobians(k: SymbolicKinematics) -> Iterator[str]:
         yield _display([rf"\Sigma_{{{i}}} = {printed(k.speeds(name), k)}" for i, name in rolling])
 
 
-def _opens(k: SymbolicKinematics, way: Sequence[int]) -> bool:
-    """Whether the pose at the end of a path may be short: no joint on it turns about a changing axis, and no frame is long."""
-    return bool(way) and all(k.norm(i) is None for i in way) and all(_operations(k.frames(i)[1]) <= EXPLICIT for i in way)
+def _opens(k: SymbolicKinematics, path: Sequence[int]) -> bool:
+    """Whether the pose at the end of a path can be short: no joint on it turns about a changing axis, and no frame is long."""
+    return bool(path) and all(k.norm(i) is None for i in path) and all(_operations(k.frames(i)[1]) <= EXPLICIT for i in path)
 
 
 def _operations(x: SymPy) -> int:
+    """Number of operations of a matrix."""
     return sum(e.count_ops() for e in x)
 
 
-def _way(k: SymbolicKinematics, body: str) -> list[int]:
+def _path(k: SymbolicKinematics, body: str) -> list[int]:
     """Indices of the factors on the path from the world to a body."""
-    factor, way = k.expressions.place(body)[0], list[int]()
+    factor, path = k.expressions.place(body)[0], list[int]()
     while factor >= 0:
-        way.append(factor)
+        path.append(factor)
         factor = k.expressions.factors[factor].before
-    return way[::-1]
+    return path[::-1]

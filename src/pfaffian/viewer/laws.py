@@ -1,4 +1,4 @@
-"""The law that a word of the command line names: that of a study, or of a Python file of the caller's."""
+"""Find a control law named on the command line: that of a study, or of a Python file of the user."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from pfaffian.viewer.study import folder, load, studies
 PARTS = ("mechanism", "law")
 
 
-class Found(NamedTuple):
-    """name: that of the study or file, made an identifier."""
+class NamedLaw(NamedTuple):
+    """A control law with its mechanism.   name: of the study or file, as an identifier of C."""
 
     law: Control
     mechanism: Mechanism
     name: str
 
 
-def find(given: str) -> Found:
-    """The law and the mechanism that law() and mechanism() of a study, by its name, or of a file NAME.py return.
+def find(given: str) -> NamedLaw:
+    """The law and the mechanism from the functions law() and mechanism() of a study NAME or of a file NAME.py.
 
-    Raises ModelError: there is no such study or file; it lacks one of these functions, or one fails.
+    Raises ModelError: there is no such study or file; it lacks one of these functions, or one of them fails.
     """
     path = Path(given)
     if path.suffix != ".py":
@@ -38,7 +38,7 @@ def find(given: str) -> Found:
                 f"export: {text(given, 60)!r} names no law: give a study, or a Python file NAME.py with functions mechanism() "
                 "and law(); a .yaml or .urdf file holds none"
             )
-        return Found(*_law_and_mechanism(load(given, folder(), PARTS), f"study {given!r}"), _identifier(given))
+        return NamedLaw(*_law_and_mechanism(load(given, folder(), PARTS), f"study {given!r}"), _identifier(given))
     if not path.is_file():
         raise ModelError(f"there is no file {text(given, 200)!r}; the studies are {', '.join(studies())}")
     what = f"file {text(path.name, 60)!r}"
@@ -51,15 +51,16 @@ def find(given: str) -> Found:
     for part in PARTS:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"{what} has no function {part}()")
-    return Found(*_law_and_mechanism(module, what), _identifier(path.stem))
+    return NamedLaw(*_law_and_mechanism(module, what), _identifier(path.stem))
 
 
 def _law_and_mechanism(module: Any, what: str) -> tuple[Control, Mechanism]:
+    """Call law() and mechanism() of a module.   what: name of the module for error messages."""
     mechanism, law = (call_user(getattr(module, part), f"{what}: {part}()") for part in PARTS)
     return law, mechanism
 
 
 def _identifier(stem: str) -> str:
-    """The stem as an identifier of C."""
+    """The stem of a file name as an identifier of C, of at most 40 characters."""
     word = re.sub("[^a-z0-9_]+", "_", stem.lower()).strip("_")[:40]
     return word if word[:1].isalpha() else f"law_{word}"[:40]

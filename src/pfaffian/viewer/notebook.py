@@ -1,5 +1,7 @@
-"""Machines and results as HTML with a picture and the main facts, for notebooks. Text from files is escaped, and stands in no
-picture of a machine."""
+"""Machines and results as HTML for notebooks, with a picture and the main facts.
+
+Text from files is escaped, and pictures of machines contain none.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,16 @@ from pfaffian.viewer.scene import state_of
 from pfaffian.viewer.still import drawn, png
 
 MOST_BODIES = 30
-"""Bodies of a machine up to which it is drawn: more take longer than one waits for a table."""
+"""A machine with more bodies is not drawn: that would take longer than one waits for a table."""
 
 MOST_SOLVED = 8
-"""Velocities of a machine up to which its loops are closed for the picture."""
+"""The loops of a machine with more velocities are not closed for its picture."""
 
 SIZE = 360, 270
-"""Pixels of a picture of a machine."""
+"""Width and height of the picture of a machine [pixels]."""
 
 BEND = 0.6
-"""Angle of each joint [rad]."""
+"""Angle by which each joint is turned from neutral in the picture [rad]."""
 
 
 def machine(m: Mechanism) -> str:
@@ -40,22 +42,23 @@ def machine(m: Mechanism) -> str:
 
 
 def result(ds: xr.Dataset) -> str:
-    """A Dataset as HTML; if it is a result of a run, after the main facts and a figure of coordinates and energy."""
-    usual = ds._repr_html_()
+    """A Dataset as HTML; for the result of a run, its main facts and a figure of coordinates and energy come first."""
+    table = ds._repr_html_()
     if not {"time", "status"} <= set(ds.variables) or "meaning" not in ds["status"].attrs:
-        return usual
+        return table
     rows = "".join(f"<tr><th>{escape(text(a))}</th><td>{escape(text(b, 200))}</td></tr>" for a, b in _facts(ds))
-    beside = f'<div style="display:flex;flex-wrap:wrap;gap:1em"><table>{rows}</table><div>{_figure(ds)}</div></div>'
-    return f"{beside}<details><summary>Dataset</summary>{usual}</details>"
+    summary = f'<div style="display:flex;flex-wrap:wrap;gap:1em"><table>{rows}</table><div>{_figure(ds)}</div></div>'
+    return f"{summary}<details><summary>Dataset</summary>{table}</details>"
 
 
 def _facts(ds: xr.Dataset) -> Iterator[tuple[str, str]]:
+    """The main facts of a result: (title, text)."""
     ends = causes(ds)
-    good = sum(x == FINISHED for x in ends)
+    finished = sum(x == FINISHED for x in ends)
     time = np.atleast_1d(ds["time"].values)
     yield "mechanism", text(ds.attrs.get("mechanism", "?"), LONGEST)
-    yield "ended", ends[0] if len(ends) == 1 else f"{good} of {plural(len(ends), 'run')} finished"
-    if len(ends) > 1 and good < len(ends):
+    yield "ended", ends[0] if len(ends) == 1 else f"{finished} of {plural(len(ends), 'run')} finished"
+    if len(ends) > 1 and finished < len(ends):
         yield "first not finished", next(x for x in ends if x != FINISHED)
     yield "time", f"{time[0]:.6g} to {time[-1]:.6g} s, {plural(len(time), 'record')}"
     for name, words in (("violation", "violation"), ("step_error", "step error"), ("limit_excess", "beyond limits")):
@@ -68,7 +71,7 @@ def _facts(ds: xr.Dataset) -> Iterator[tuple[str, str]]:
 
 
 def _figure(ds: xr.Dataset) -> str:
-    """Coordinates and energy as far as they were recorded, as an image."""
+    """A figure of coordinates and energy, as far as they were recorded, as an image in HTML."""
     from pfaffian.viewer import chart
     from pfaffian.viewer.plots import plot
 
@@ -82,11 +85,12 @@ def _figure(ds: xr.Dataset) -> str:
 
 
 def _image(kind: str, data: bytes, what: str) -> str:
+    """An image in HTML.   what: its description."""
     return f'<img alt="{what}" src="data:image/{kind};base64,{b64encode(data).decode("ascii")}"/>'
 
 
 def _drawn(m: Mechanism) -> str:
-    """A mechanism as an image, its joints bent a little, and loops closed from there."""
+    """A picture of a mechanism in HTML, with its joints bent a little and its loops closed from there."""
     if len(m.bodies) > MOST_BODIES:
         return ""
     bent, note = _bent(m), ""
@@ -100,14 +104,14 @@ def _drawn(m: Mechanism) -> str:
         q, note = bent, "loops open: no state closes near this one"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # of meshes that are missing: boxes stand for them
+            warnings.simplefilter("ignore", ModelWarning)  # about missing meshes, which are drawn as boxes
             return _image("png", png(drawn(scene(m, state_of(m, q)), SIZE)), "the machine") + escape(note)
     except PfaffianError as error:
         return f"no picture: {escape(text(error, 200))}"
 
 
 def _bent(m: Mechanism) -> np.ndarray:
-    """(nq,) the neutral configuration with angles to and fro: a stretched arm shows nothing of its links."""
+    """The neutral configuration (nq,) with angles turned to both sides in turn: a stretched arm would hide its links."""
     q = m.neutral().copy()
     angles = [i for i, unit in enumerate(m.q_units) if unit == "rad"]
     q[angles] += BEND * (-1.0) ** np.arange(len(angles))

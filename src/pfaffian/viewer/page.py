@@ -1,4 +1,4 @@
-"""A scene as one HTML file that plays anywhere: the player's script and the data, nothing from a network."""
+"""A scene as one HTML file that plays anywhere: the player's script and the data are in it, and it loads nothing."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from pfaffian.viewer.camera import framing
 from pfaffian.viewer.scene import Moving, Scene, ScenePart, floor_square
 from pfaffian.viewer.solids import Solid
 
-SMALLEST = 65535
-"""Steps along the longest side of a mesh to which its vertices are rounded."""
+LARGEST_UINT16 = 65535
+"""Vertices are rounded to this number of steps along the longest side of a mesh, to be stored as 16-bit integers."""
 
 
 def page(scene: Scene) -> str:
-    """The text of the file. Names are data in it: none can become markup or script."""
+    """The text of the HTML file. Names are only data in it, so none can become markup or script."""
     template = files("pfaffian.viewer").joinpath("player.html").read_text(encoding="utf-8")
     # The parser of HTML looks for </script> even inside JSON.
-    words = json.dumps(_data(scene), separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        words = words.replace(sign, f"\\u{ord(sign):04x}")
-    return template.replace("@DATA@", words)
+    data = json.dumps(_data(scene), separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        data = data.replace(character, f"\\u{ord(character):04x}")
+    return template.replace("@DATA@", data)
 
 
 def _data(scene: Scene) -> dict[str, Any]:
     camera = framing(scene)
-    known: dict[bytes, int] = {}
+    indices: dict[bytes, int] = {}
     geometries: list[dict[str, Any]] = []
-    parts = [_part(p, known, geometries) for p in scene.parts]
+    parts = [_part(p, indices, geometries) for p in scene.parts]
     return {
         "name": text(scene.name, 200),
         "time": _base64(scene.time, "<f4"),
@@ -50,20 +50,20 @@ def _data(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _part(p: ScenePart, known: dict[bytes, int], geometries: list[dict[str, Any]]) -> dict[str, Any]:
-    """One part; what several parts have in common is stored once."""
+def _part(p: ScenePart, indices: dict[bytes, int], geometries: list[dict[str, Any]]) -> dict[str, Any]:
+    """One part as data; a solid that several parts share is stored in `geometries` once.   indices: of solids stored so far."""
     key = p.solid.vertices.tobytes() + p.solid.faces.tobytes()
-    if key not in known:
-        known[key] = len(geometries)
+    if key not in indices:
+        indices[key] = len(geometries)
         geometries.append(_geometry(p.solid))
     colour = [round(x, 4) for x in p.colour]
-    return {"name": text(p.name, 100), "geometry": known[key], "body": p.body, "colour": colour, "layer": p.layer}
+    return {"name": text(p.name, 100), "geometry": indices[key], "body": p.body, "colour": colour, "layer": p.layer}
 
 
 def _geometry(solid: Solid) -> dict[str, Any]:
     low = solid.vertices.min(axis=0)
-    step = float(np.ptp(solid.vertices, axis=0).max()) / SMALLEST or 1.0
-    wide = len(solid.vertices) > SMALLEST
+    step = float(np.ptp(solid.vertices, axis=0).max()) / LARGEST_UINT16 or 1.0
+    wide = len(solid.vertices) > LARGEST_UINT16
     return {
         "vertices": _base64(np.rint((solid.vertices - low) / step), "<u2"),
         "low": low.tolist(),

@@ -1,4 +1,4 @@
-"""Chosen signals of a result over time, or over one of them."""
+"""Plots of chosen signals of a result, over time or over another signal."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import xarray as xr
 from pfaffian.errors import ModelError, brief, nearest, plural
 from pfaffian.output.plain import label
 from pfaffian.simulate.result import as_result
-from pfaffian.viewer.curves import ALONE, MOST_WAYS, lines, ways
-from pfaffian.viewer.drawing import say_cut, style
+from pfaffian.viewer.curves import ALONE, MAX_PHASE_RUNS, lines, phase_curves
+from pfaffian.viewer.drawing import note_cut, style
 from pfaffian.viewer.figures import QUANTITIES, ROWS, UNITS, force_unit_of_row, heading, mark_stop
 
 VAGUE = ("per ", "unit of")
-"""How the unit of a signal begins whose entries have several, or the caller's own."""
+"""Beginnings of the unit of a signal whose entries differ in unit, or whose unit only its author knows."""
 
 
 class Entries(NamedTuple):
-    """Some entries of one signal, all in one unit.   values: (runs, time, n)."""
+    """Entries of one signal that have the same unit.   title: of the axis.   values: (runs, time, n)."""
 
     title: str
     unit: str
@@ -34,19 +34,19 @@ class Entries(NamedTuple):
 
 
 def plot(result: xr.Dataset, *what: str, over: str | None = None, title: str | None = None) -> Any:
-    """Draw chosen signals of a result, with names and units: over time, or over one of them as a phase plot.
+    """Draw chosen signals of a result, with names and units: over time, or over one entry as a phase plot.
 
-    Each signal has a panel for each unit among its entries. A batch is drawn as medians with bands from the 5 % to the 95 %
-    quantile over time, and as one curve for each run in a phase plot.
+    Each signal has one panel for each unit among its entries. Over time, a batch is drawn as medians with bands from the 5 % to
+    the 95 % quantile; in a phase plot, as one curve for each run.
 
     Args:
         result: Dataset of a run over time, or of a batch.
-        what: names of signals, "q" or "energy"; or of one entry, signal and name with a dot between, "q.hinge".
-        over: an entry for the horizontal axis, "q.hinge"; None: time.
+        what: names of signals, such as "q" or "energy", or of single entries, such as "q.hinge".
+        over: an entry for the horizontal axis, such as "q.hinge"; None: time.
         title: text above the figure; None: the mechanism and how the run ended.
     Returns:
         matplotlib Figure; a notebook shows it, and its `savefig` writes it to a file.
-    Raises ModelError: no result over time, nothing to draw, no such signal or entry.
+    Raises ModelError: the result has no time axis; no signal is named; there is no such signal or entry.
 
     Example:
         >>> import pfaffian as pf
@@ -75,35 +75,35 @@ def plot(result: xr.Dataset, *what: str, over: str | None = None, title: str | N
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for panel, ax in zip(panels, axes, strict=True):
             if across:
-                ways(ax, across.values[:, :, 0], panel.values, panel.names)
+                phase_curves(ax, across.values[:, :, 0], panel.values, panel.names)
             else:
                 lines(ax, batch["time"].values, panel.values, panel.names if len(panel.names) > 1 else [ALONE])
                 mark_stop(ax, batch, batch)
             ax.set_ylabel(panel.axis)
-            say_cut(ax)
+            note_cut(ax)
         axes[-1].set_xlabel(across.axis if across else "time [s]")
         figure.suptitle(label(title or (_phase_heading(batch) if across else heading(result)), 110), fontsize=10)
     return figure
 
 
 def _phase_heading(batch: xr.Dataset) -> str:
-    """The mechanism, and what the marks mean."""
+    """Title of a phase plot: the mechanism, how many runs are drawn, and the marks of start and end."""
     count = len(batch["run"])
-    drawn = f"{min(count, MOST_WAYS)} of {plural(count, 'run')}, " if count > MOST_WAYS else ""
+    drawn = f"{min(count, MAX_PHASE_RUNS)} of {plural(count, 'run')}, " if count > MAX_PHASE_RUNS else ""
     return f"{label(batch.attrs.get('mechanism', 'mechanism'), 50)}: {drawn}from ring to dot"
 
 
 def one_entry(batch: xr.Dataset, name: Any) -> Entries:
-    """The one entry of that name. Raises ModelError: there is none, or there are several."""
-    found = entries_of(batch, name)
-    if len(found) != 1 or len(found[0].names) != 1:
-        known = [f"{name}.{n}" for part in found for n in part.names]
+    """The only entry with a name. Raises ModelError: there is none, or there are several."""
+    entries = entries_of(batch, name)
+    if len(entries) != 1 or len(entries[0].names) != 1:
+        known = [f"{name}.{n}" for part in entries for n in part.names]
         raise ModelError(f"over: {brief(name)} has several entries; take one: {nearest('', known)}")
-    return found[0]
+    return entries[0]
 
 
 def entries_of(batch: xr.Dataset, name: Any) -> list[Entries]:
-    """The entries of a signal, or the one entry that is named, apart by unit. Raises ModelError: there is none."""
+    """The entries of a signal, or one named entry, grouped by unit. Raises ModelError: there is no such signal or entry."""
     signals = [str(n) for n, x in batch.data_vars.items() if {"run", "time"} <= set(x.dims) and x.ndim <= 3]
     signal = next((n for n in sorted(signals, key=len, reverse=True) if name == n or str(name).startswith(f"{n}.")), None)
     if not isinstance(name, str) or signal is None:
@@ -128,7 +128,7 @@ def entries_of(batch: xr.Dataset, name: Any) -> list[Entries]:
 
 
 def _units(batch: xr.Dataset, signal: str, names: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The unit of each entry, empty where it is the caller's own, and the title of each unit."""
+    """The unit of each entry, empty where only the author of the signal knows it, and the axis title for each unit."""
     if signal in QUANTITIES and QUANTITIES[signal][1] in batch.coords:
         _, unit_of, titles = QUANTITIES[signal]
         return [str(u) for u in batch[unit_of].values], titles

@@ -1,4 +1,4 @@
-"""Frames of a scene as pixels, by NumPy alone: triangles in spans of pixels, the nearest of which is seen."""
+"""Frames of a scene as pixels, drawn with NumPy alone: each triangle as rows of pixels, with a depth for each pixel."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pfaffian.viewer.solids import cone, rod, towards
 
 BACKGROUND = (250, 250, 252)
 LIGHT = np.array([0.35, 0.45, 0.82])
-"""Direction to the light, in the axes of the camera."""
+"""Direction towards the light, in the axes of the camera."""
 
 AMBIENT = 0.42
-FINER = 2
-"""Rows and columns of pixels that are drawn for one of the picture, which is their mean."""
+SUPERSAMPLING = 2
+"""Each pixel of the picture is the mean of this many rows and columns of drawn pixels."""
 
 GRID, LINE = 12, (0.80, 0.81, 0.84, 1.0)
 NEAREST = 1e-3
-"""What is nearer to the eye than this fraction of its distance to the target is not drawn."""
+"""Triangles nearer to the eye than this fraction of the distance from the eye to the target are not drawn."""
 
 
 class Triangles(NamedTuple):
-    """corners: (n, 3, 3) [m] in the world.   colours: (n, 4)."""
+    """Coloured triangles.   corners: (n, 3, 3) in the world [m].   colours: (n, 4)."""
 
     corners: np.ndarray
     colours: np.ndarray
 
 
 class Batch(NamedTuple):
-    """The solids of a scene in one array. vertices: (n, 3) in their bodies.   body: (n,) index of the body, the last for the
-    world.   faces: (m, 3).   colours: (m, 4)."""
+    """The solids of a scene in one array.   vertices: (n, 3) in the body frames [m].   body: (n,) index of each vertex's body;
+    that of the world comes after the last body.   faces: (m, 3) indices of vertices.   colours: (m, 4)."""
 
     vertices: np.ndarray
     body: np.ndarray
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
 
 
 def batched(scene: Scene, layers: frozenset[str]) -> Batch:
-    """The parts of the shown layers."""
+    """The solids of the given layers, with one array for all vertices and one for all faces."""
     parts = [p for p in scene.parts if p.layer in layers]
     counts = np.array([len(p.solid.vertices) for p in parts], dtype=int)
     starts = np.concatenate([[0], np.cumsum(counts)])
@@ -57,35 +57,36 @@ def batched(scene: Scene, layers: frozenset[str]) -> Batch:
 
 
 def triangles(scene: Scene, batch: Batch, layers: frozenset[str], i: int) -> Triangles:
-    """All triangles at record i."""
+    """All triangles of the scene at record i, in the world."""
     R = np.concatenate([scene.rotations[i], np.eye(3)[None]])
     x = np.concatenate([scene.positions[i], np.zeros((1, 3))])
     vertices = np.einsum("nij,nj->ni", R[batch.body], batch.vertices) + x[batch.body]
-    found = [Triangles(vertices[batch.faces], batch.colours)]
+    groups = [Triangles(vertices[batch.faces], batch.colours)]
     for solid, colour in _moving(scene, layers, i):
         corners = solid[0][solid[1]]
-        found.append(Triangles(corners, np.broadcast_to(colour, (len(corners), 4))))
-    return Triangles(*[np.concatenate(x) for x in zip(*found, strict=True)])
+        groups.append(Triangles(corners, np.broadcast_to(colour, (len(corners), 4))))
+    return Triangles(*[np.concatenate(x) for x in zip(*groups, strict=True)])
 
 
 def _moving(scene: Scene, layers: frozenset[str], i: int) -> list[tuple[tuple[np.ndarray, np.ndarray], tuple[float, ...]]]:
-    """(vertices, faces) and colour of rods, springs, arrows, trails and frames at record i."""
-    found = []
+    """(vertices, faces) and colour of each rod, spring, arrow, trail and frame at record i."""
+    solids = []
     for x in scene.moving:
         if x.layer not in layers:
             continue
         ends = x.ends[: i + 1, 0] if x.kind == "trail" else x.ends[i]
         for solid in _solids(x.kind, ends, x.radius):
-            found.append((solid, x.colour))
+            solids.append((solid, x.colour))
     if "frames" in layers:
         length = 0.12 * scene.size
         for R, p in zip(scene.rotations[i], scene.positions[i], strict=True):
             for axis, colour in enumerate(((0.8, 0.1, 0.1, 1.0), (0.1, 0.6, 0.1, 1.0), (0.1, 0.2, 0.9, 1.0))):
-                found.append((rod(p, p + length * R[:, axis], 0.05 * length, 6)[:2], colour))
-    return found
+                solids.append((rod(p, p + length * R[:, axis], 0.05 * length, 6)[:2], colour))
+    return solids
 
 
 def _solids(kind: str, ends: np.ndarray, radius: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(vertices, faces) of the solids that draw one rod, spring, arrow or trail."""
     if kind == "rod":
         return [rod(ends[0], ends[1], radius)[:2]]
     if kind == "arrow":
@@ -119,7 +120,8 @@ def tube(path: np.ndarray, radius: float, around: int = 5) -> tuple[np.ndarray, 
 
 
 class Canvas(NamedTuple):
-    """image: (pixels, 3) uint8.   depth: (pixels,) 1 / distance of what is drawn, 0 where nothing is.   size: in pixels."""
+    """The pixels drawn so far.   image: (pixels, 3) uint8.   depth: (pixels,) 1 / distance [1/m] of the surface drawn in each
+    pixel, 0 where there is none.   size: (width, height) in pixels."""
 
     image: np.ndarray
     depth: np.ndarray
@@ -127,31 +129,31 @@ class Canvas(NamedTuple):
 
 
 def backdrop(scene: Scene, layers: frozenset[str], camera: Camera, size: tuple[int, int]) -> Canvas:
-    """What does not move: the background, and the grid of the floor."""
-    width, height = size[0] * FINER, size[1] * FINER
+    """A canvas with all that does not move: the background and the grid of the floor."""
+    width, height = size[0] * SUPERSAMPLING, size[1] * SUPERSAMPLING
     image = np.empty((height * width, 3), dtype=np.uint8)
     image[:] = BACKGROUND
-    made = Canvas(image, np.zeros(height * width, dtype=np.float32), (width, height))
+    canvas = Canvas(image, np.zeros(height * width, dtype=np.float32), (width, height))
     if "floor" in layers and scene.floor is not None:
-        _draw(_floor(scene, scene.floor), camera, made, shaded=False)
-    return made
+        _draw(_floor(scene, scene.floor), camera, canvas, shaded=False)
+    return canvas
 
 
 def frame(scene: Scene, batch: Batch, layers: frozenset[str], camera: Camera, behind: Canvas, i: int) -> np.ndarray:
-    """(height, width, 3) uint8: the scene at record i, before what does not move."""
+    """Pixels (height, width, 3) uint8 of the scene at record i, drawn over the canvas `behind`."""
     canvas = behind._replace(image=behind.image.copy(), depth=behind.depth.copy())
     _draw(triangles(scene, batch, layers, i), camera, canvas)
     width, height = canvas.size
-    fine = canvas.image.reshape(height // FINER, FINER, width // FINER, FINER, 3)
-    total = np.full(fine[:, 0, :, 0].shape, FINER**2 // 2, dtype=np.uint16)
-    for row in range(FINER):
-        for column in range(FINER):
+    fine = canvas.image.reshape(height // SUPERSAMPLING, SUPERSAMPLING, width // SUPERSAMPLING, SUPERSAMPLING, 3)
+    total = np.full(fine[:, 0, :, 0].shape, SUPERSAMPLING**2 // 2, dtype=np.uint16)
+    for row in range(SUPERSAMPLING):
+        for column in range(SUPERSAMPLING):
             total += fine[:, row, :, column]
-    return (total // FINER**2).astype(np.uint8)
+    return (total // SUPERSAMPLING**2).astype(np.uint8)
 
 
 def _floor(scene: Scene, floor: Floor) -> Triangles:
-    """A grid of lines in the plane of the floor, thin quads each."""
+    """The grid of the floor: lines in its plane, each a thin rectangle."""
     middle, half = floor_square(scene)
     X = towards(floor.normal)
     at, thin = np.linspace(-half, half, GRID + 1), 0.0022 * half
@@ -168,40 +170,41 @@ def _draw(t: Triangles, camera: Camera, canvas: Canvas, shaded: bool = True) -> 
     """Draw triangles on the canvas, the transparent ones last."""
     image, depth, size = canvas
     axes = camera.axes.astype(np.float32)
-    seen = (t.corners - camera.eye).astype(np.float32) @ axes.T
-    reach = float(np.linalg.norm(camera.eye - camera.target))
-    good = (seen[:, :, 2] < -NEAREST * reach).all(axis=1)
-    seen, colours = seen[good], t.colours[good]
-    if not len(seen):
+    corners = (t.corners - camera.eye).astype(np.float32) @ axes.T
+    distance = float(np.linalg.norm(camera.eye - camera.target))
+    in_front = (corners[:, :, 2] < -NEAREST * distance).all(axis=1)
+    corners, colours = corners[in_front], t.colours[in_front]
+    if not len(corners):
         return
-    normal = np.cross(seen[:, 1] - seen[:, 0], seen[:, 2] - seen[:, 0])
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-30)
-    front = np.einsum("ij,ij->i", normal, seen[:, 0]) < 0
+    front = np.einsum("ij,ij->i", normal, corners[:, 0]) < 0
     facing = np.where(front[:, None], normal, -normal)
     light = AMBIENT + (1 - AMBIENT) * np.clip(facing @ (LIGHT / np.linalg.norm(LIGHT)), 0, 1) if shaded else 1.0
     drawn = (255 * colours[:, :3] * np.reshape(light, (-1, 1))).astype(np.uint8)
     scale = size[1] / VIEW
-    inverse = -1 / seen[:, :, 2]
-    x = size[0] / 2 + scale * seen[:, :, 0] * inverse
-    y = size[1] / 2 - scale * seen[:, :, 1] * inverse
+    inverse = -1 / corners[:, :, 2]
+    x = size[0] / 2 + scale * corners[:, :, 0] * inverse
+    y = size[1] / 2 - scale * corners[:, :, 1] * inverse
     opaque = colours[:, 3] > 0.99
-    for chosen in (opaque, ~opaque):
-        if chosen.any():
-            pixel, z, which = _fragments(x[chosen], y[chosen], inverse[chosen], size)
+    for group in (opaque, ~opaque):
+        if group.any():
+            pixel, z, which = _fragments(x[group], y[group], inverse[group], size)
             near = np.flatnonzero(z > depth[pixel])
             near = near[_ascending(z[near])]
-            pixel, z, colour = pixel[near], z[near], drawn[chosen][which[near]]
-            if chosen is opaque:
+            pixel, z, colour = pixel[near], z[near], drawn[group][which[near]]
+            if group is opaque:
                 image[pixel], depth[pixel] = colour, z  # the nearest is written last
             else:
-                share = colours[chosen][which[near], 3:].astype(np.float32)
-                image[pixel] = (share * colour + (1 - share) * image[pixel]).astype(np.uint8)
+                opacity = colours[group][which[near], 3:].astype(np.float32)
+                image[pixel] = (opacity * colour + (1 - opacity) * image[pixel]).astype(np.uint8)
 
 
 def _ascending(z: np.ndarray) -> np.ndarray:
-    """The order of float32 numbers above zero, equal ones as they come: their bits are whole numbers in the same order.
+    """Indices that sort positive float32 numbers, equal ones in their given order.
 
-    NumPy sorts one array of whole numbers several times as fast as it finds the stable order of others.
+    The bits of such numbers, read as integers, have the same order. NumPy sorts an array of integers, with the index in the low
+    bits, several times as fast as it computes a stable argsort.
     """
     keys = z.view(np.uint32).astype(np.uint64) << np.uint64(32) | np.arange(len(z), dtype=np.uint64)
     keys.sort()
@@ -209,7 +212,7 @@ def _ascending(z: np.ndarray) -> np.ndarray:
 
 
 def _fragments(x: np.ndarray, y: np.ndarray, z: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pixels whose middle a triangle covers: index of the pixel, 1 / distance there, index of the triangle."""
+    """Pixels whose centre a triangle covers: index of the pixel, 1 / distance there, index of the triangle."""
     width, height = size
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.int32)
     last = np.clip(np.ceil(y.max(axis=1) - 0.5), 0, height).astype(np.int32)
@@ -235,7 +238,7 @@ def _fragments(x: np.ndarray, y: np.ndarray, z: np.ndarray, size: tuple[int, int
 
 
 def _slopes(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of 1 / distance along the rows and columns of pixels: linear there."""
+    """Changes of 1 / distance per pixel along x and y; over a triangle in the picture it is linear."""
     x1, x2 = x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]
     y1, y2 = y[:, 1] - y[:, 0], y[:, 2] - y[:, 0]
     z1, z2 = z[:, 1] - z[:, 0], z[:, 2] - z[:, 0]
@@ -245,7 +248,7 @@ def _slopes(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _ranges(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Index of the range and each number in it, for ranges start <= n < stop."""
+    """For ranges start <= n < stop: each number n of all ranges, after the index of its range."""
     count = np.maximum(stop - start, 0)
     which = np.repeat(np.arange(len(count), dtype=np.int32), count)
     within = np.arange(len(which), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count).astype(np.int32)

@@ -1,6 +1,6 @@
-"""What a picture of a motion contains, whatever draws it: solids on bodies, rods, springs and arrows between points, trails.
+"""The contents of a picture of a motion, whichever program draws it: solids on bodies, rods, springs, arrows and trails.
 
-A Scene is made once of a mechanism and its states (`build`); the renderer, the page and the browser all draw it.
+`build` makes a Scene once from a mechanism and its states; the renderer, the HTML page and the browser all draw it.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ LAYERS = {
     "frames": False,
     "floor": True,
 }
-"""Layer of a scene -> whether it is shown until it is switched."""
+"""Layer of a scene -> whether it is visible until the user switches it."""
 
 Colour = tuple[float, ...]
 
 
 POSES = 200
-"""Records that decide how much space a motion needs."""
+"""Largest number of records from which the bounds of a motion are computed."""
 
 
 class States(NamedTuple):
-    """time: (n,) [s].   q: (n, nq).   v: (n, nv) and u: (n, nu), or None where they were not recorded.   p: (np,)."""
+    """The states of one run.   time: (n,) [s].   q: (n, nq).   v: (n, nv), u: (n, nu), None if not recorded.   p: (np,)."""
 
     time: np.ndarray
     q: np.ndarray
@@ -64,8 +64,8 @@ class ScenePart(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """What stretches and turns.   kind: rod, spring, arrow: ends (n, 2, 3) [m]; trail: ends (n, 1, 3), its point at each time.
-    radius: [m]."""
+    """A part whose end points move.   kind: rod, spring or arrow, with ends (n, 2, 3) [m]; or trail, with ends (n, 1, 3), its
+    point at each time [m].   radius: [m]."""
 
     name: str
     kind: str
@@ -76,7 +76,8 @@ class Moving(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """A plane of the world.   point: (3,).   normal: (3,).   real: whether something rolls on it; else it is a grid below."""
+    """A plane of the world.   point: (3,).   normal: (3,).   real: whether something rolls on it; if not, it
+    is only a grid below the motion."""
 
     point: np.ndarray
     normal: np.ndarray
@@ -84,10 +85,12 @@ class Floor(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """time: (n,) [s].   bodies: names.   positions: (n, bodies, 3) [m], rotations: (n, bodies, 3, 3).
-    centres: (bodies, 3) mass centres in the bodies.   size: of the machine [m].   up: (3,).
-    floor: None where gravity has no direction.
-    layers: those that have something to draw -> whether they are shown at first.
+    """Everything that a picture of a motion contains.
+
+    time: (n,) [s].   bodies: names.   positions: (n, bodies, 3) [m], rotations: (n, bodies, 3, 3).
+    centres: (bodies, 3) mass centres in the body frames [m].   size: of the machine [m].   up: (3,) unit vector.
+    floor: None where there is no gravity.
+    layers: each layer with something to draw -> whether it is visible at first.
     """
 
     name: str
@@ -105,22 +108,22 @@ class Scene(NamedTuple):
 
     @property
     def points(self) -> np.ndarray:
-        """(k, 3) points around all that moves, at no more than POSES of its records."""
+        """(k, 3) points that bound the machine throughout its motion [m], from at most POSES records."""
         at = np.unique(np.linspace(0, len(self.time) - 1, min(POSES, len(self.time))).astype(int))
-        found = [x.ends[at].reshape(-1, 3) for x in self.moving if x.layer != "reactions"]
+        clouds = [x.ends[at].reshape(-1, 3) for x in self.moving if x.layer != "reactions"]
         for part in (x for x in self.parts if x.layer in ("shapes", "closures", "rotors")):
             corners = _corners(part.solid)
-            found.append(corners if part.body < 0 else self.placed(part.body, corners)[at].reshape(-1, 3))
-        return np.concatenate([*found, self.positions[at].reshape(-1, 3)])
+            clouds.append(corners if part.body < 0 else self.placed(part.body, corners)[at].reshape(-1, 3))
+        return np.concatenate([*clouds, self.positions[at].reshape(-1, 3)])
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """(3,) lowest and highest coordinates of these points."""
+        """(3,) lowest and (3,) highest coordinates of the points that bound the motion [m]."""
         points = self.points
         return points.min(axis=0), points.max(axis=0)
 
     def placed(self, body: int, points: np.ndarray) -> np.ndarray:
-        """(n, k, 3) points (k, 3) of a body in the world."""
+        """World coordinates (n, k, 3) of points (k, 3) of a body [m]."""
         return points @ self.rotations[:, body].swapaxes(1, 2) + self.positions[:, body, None]
 
 
@@ -130,9 +133,9 @@ def _corners(solid: Solid) -> np.ndarray:
 
 
 class PlacedMechanism(NamedTuple):
-    """A mechanism at the parameters p and the states of a motion: what the makers of parts ask.
+    """A mechanism with the pose of each body at each state of a motion; the functions that make parts read it.
 
-    bodies: name -> index.   R: (n, bodies, 3, 3).   x: (n, bodies, 3).   size: [m].
+    bodies: name -> index.   R: (n, bodies, 3, 3).   x: (n, bodies, 3) [m].   size: of the machine [m].
     """
 
     m: Mechanism
@@ -143,28 +146,33 @@ class PlacedMechanism(NamedTuple):
     size: float = 1.0
 
     def value(self, number: ca.SX) -> np.ndarray:
+        """The value of an expression of the parameters."""
         return self.m.value(number, self.states.p)
 
     def pose(self, X: Pose) -> tuple[np.ndarray, np.ndarray]:
-        """(3, 3) rotation and (3,) position as numbers."""
+        """Rotation (3, 3) and position (3,) of a pose, as numbers."""
         return self.value(X.R), self.value(X.p).ravel()
 
     def number_of(self, body: str) -> int:
+        """Index of a body; -1 for the world."""
         return self.bodies.get(body, -1)
 
     def point(self, body: str, x: Any) -> np.ndarray:
-        """(n, 3) a point (3,) of a body, or the world, in the world."""
+        """World coordinates (n, 3) of a point (3,) of a body or of the world [m]."""
         i, x = self.number_of(body), np.asarray(x, dtype=float).ravel()
         return np.broadcast_to(x, (len(self.x), 3)) if i < 0 else self.R[:, i] @ x + self.x[:, i]
 
     def turn(self, body: str) -> np.ndarray:
-        """(n, 3, 3) rotation of a body, or the world."""
+        """Rotation (n, 3, 3) of a body; identities for the world."""
         i = self.number_of(body)
         return np.broadcast_to(np.eye(3), (len(self.x), 3, 3)) if i < 0 else self.R[:, i]
 
 
 def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> States:
-    """The records of one run, up to where it stopped. Raises ModelError: a batch, another mechanism. RunError: no state."""
+    """The recorded states of one run, up to where it stopped.
+
+    Raises ModelError: the result is a batch, or of another mechanism. RunError: the result has no finite state.
+    """
     recorded(as_result(result), "q")
     if result["q"].dims != ("time", "coordinate"):
         raise ModelError(f"one run with its times is needed, this result has {result['q'].dims}; choose one by .isel(run=...)")
@@ -173,21 +181,21 @@ def states_of(m: Mechanism, result: xr.Dataset, parameters: Any = None) -> State
     if parameters is None and "parameters" in result:
         parameters = result["parameters"]
     q = result["q"].values
-    good = np.isfinite(q).all(axis=1)
-    if not good.any():
+    finite = np.isfinite(q).all(axis=1)
+    if not finite.any():
         raise RunError("the run has no state to show")
-    signals = [result[k].values[good] if k in result and result[k].dims[0] == "time" else None for k in ("v", "u")]
-    return States(result["time"].values[good], q[good], signals[0], signals[1], parameter_values(m, parameters)[0])
+    signals = [result[k].values[finite] if k in result and result[k].dims[0] == "time" else None for k in ("v", "u")]
+    return States(result["time"].values[finite], q[finite], signals[0], signals[1], parameter_values(m, parameters)[0])
 
 
 def state_of(m: Mechanism, q: Any = None, parameters: Any = None) -> States:
-    """One configuration, neutral where nothing is given."""
+    """One configuration as States, without velocities; None: the neutral one."""
     at = configurations(m, q)[:1]
     return States(np.zeros(1), at, None, None, parameter_values(m, parameters)[0])
 
 
 def thinned(states: States, rate: float) -> States:
-    """The states at most so many times a second, evenly in time; the first and the last are kept."""
+    """At most `rate` states per second, evenly spaced in time, with the first and the last among them."""
     time = states.time
     count = int(np.clip(np.ceil((time[-1] - time[0]) * rate) + 1, 1, len(time)))
     at = np.unique(np.searchsorted(time, np.linspace(time[0], time[-1], count) - 1e-9).clip(0, len(time) - 1))
@@ -196,20 +204,20 @@ def thinned(states: States, rate: float) -> States:
 
 
 def body_colour(k: PlacedMechanism, b: Body) -> Colour:
-    """One colour of the palette for each body, softened."""
-    mine = COLOURS[k.bodies[b.name] % (len(COLOURS) - 1)]
-    return (*[0.25 * 0.8 + 0.75 * int(mine[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1.0)
+    """The colour of a body: one of the palette, by the index of the body, softened."""
+    code = COLOURS[k.bodies[b.name] % (len(COLOURS) - 1)]
+    return (*[0.25 * 0.8 + 0.75 * int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1.0)
 
 
-def together(scenes: Iterable[Scene], beside: bool) -> Scene:
-    """Runs of one machine in one scene: beside each other, or the first with the others as ghosts."""
-    every = list(scenes)
-    last = max(every, key=lambda s: s.time[-1])
-    if len(every) == 1:
+def combined(scenes: Iterable[Scene], beside: bool) -> Scene:
+    """One scene of several runs of a machine: side by side, or the first run with the others as ghosts."""
+    runs = list(scenes)
+    last = max(runs, key=lambda s: s.time[-1])
+    if len(runs) == 1:
         return last
-    width = max(float(np.ptp(np.array(s.bounds), axis=0).max()) for s in every)
+    width = max(float(np.ptp(np.array(s.bounds), axis=0).max()) for s in runs)
     parts, moving, positions, rotations = list[ScenePart](), list[Moving](), [], []
-    for i, s in enumerate(every):
+    for i, s in enumerate(runs):
         at = np.searchsorted(s.time, last.time - 1e-9).clip(0, len(s.time) - 1)
         shift = np.array([0.0, 1.15 * width * i, 0.0]) if beside else np.zeros(3)
         opacity = 1.0 if beside or i == 0 else 0.25
@@ -221,15 +229,15 @@ def together(scenes: Iterable[Scene], beside: bool) -> Scene:
         moving += [x._replace(ends=x.ends[at] + shift, colour=faint(x.colour, opacity)) for x in s.moving]
         positions.append(s.positions[at] + shift)
         rotations.append(s.rotations[at])
-    names = tuple(f"{b} (run {i})" for i, s in enumerate(every) for b in s.bodies)
+    names = tuple(f"{b} (run {i})" for i, s in enumerate(runs) for b in s.bodies)
     return last._replace(
         bodies=names, positions=np.concatenate(positions, axis=1), rotations=np.concatenate(rotations, axis=1),
-        centres=np.concatenate([s.centres for s in every]), parts=tuple(parts), moving=tuple(moving),
+        centres=np.concatenate([s.centres for s in runs]), parts=tuple(parts), moving=tuple(moving),
     )  # fmt: skip
 
 
 def floor_square(scene: Scene) -> tuple[np.ndarray, float]:
-    """(3,) middle and half the side of the square of the floor that is drawn: all below the motion."""
+    """The square of floor that is drawn below the whole motion: its centre (3,) and half the length of its side [m]."""
     assert scene.floor is not None
     low, high = scene.bounds
     n, middle = scene.floor.normal / np.linalg.norm(scene.floor.normal), (low + high) / 2
@@ -237,4 +245,5 @@ def floor_square(scene: Scene) -> tuple[np.ndarray, float]:
 
 
 def faint(colour: Colour, opacity: float) -> Colour:
+    """The colour with its opacity multiplied by `opacity`."""
     return (*colour[:3], colour[3] * opacity)

@@ -1,4 +1,4 @@
-"""A body without a shape, from its joints and inertia: rods between the points where it is joined, else a solid."""
+"""Pictures of bodies without shapes: rods between the points where a body is joined, or a solid of its inertia."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ THICKNESS = 0.016
 """Radius of rods, as a fraction of the machine's size."""
 
 NEAR = 1e-6
-"""Points closer than this fraction of the largest distance are one."""
+"""Points closer together than this fraction of the machine's size count as one."""
 
 SLENDER = 0.5, 2.0
-"""A body from whose joint a slender rod leads, if its largest moment of inertia is so many times that of the rod."""
+"""A body is drawn as a slender rod from its joint if its largest moment of inertia over that of the rod is between these."""
 
 BALL = 0.4
-"""Largest radius of a ball at the mass centre, as a fraction of the way there from the joint: it hides no joint."""
+"""Largest radius of a ball at the mass centre, as a fraction of its distance from the joint, which it must not hide."""
 
 HUB_DOFS = 3
-"""A joint with more freedom than this leads nowhere in particular: the rods of its body start at the mass centre."""
+"""The rods of a body whose joint has more degrees of freedom than this start at its mass centre, not at the joint."""
 
 
 def sketches(k: PlacedMechanism) -> Iterator[ScenePart]:
-    """The parts of all bodies that have no shape, nor are fixed to one that has."""
+    """Parts for all bodies that have no shapes and are not fixed to a body that has."""
     round_ = dict(_round(k))
     for i, b in enumerate(k.m.bodies):
         if not _shaped(k, b.name):
@@ -42,34 +42,34 @@ def sketches(k: PlacedMechanism) -> Iterator[ScenePart]:
 
 
 def _shaped(k: PlacedMechanism, body: str) -> bool:
-    """Whether a body, or one that it is fixed to, has shapes: parts of a robot that its file shows nothing of are inside."""
+    """Whether a body, or one to which it is fixed, has shapes: the file of a robot gives no shapes to hidden parts."""
     if body in k.bodies and k.m.body(body).shapes:
         return True
-    lead = next((j for j in k.m.joints if j.child == body), None)
-    return lead is not None and lead.kind.name == "fixed" and lead.mimic is None and _shaped(k, lead.parent)
+    joint = next((j for j in k.m.joints if j.child == body), None)
+    return joint is not None and joint.kind.name == "fixed" and joint.mimic is None and _shaped(k, joint.parent)
 
 
 def attached(k: PlacedMechanism, b: Body) -> list[np.ndarray]:
-    """(3,) points of a body that joints, closures, springs, bushings, thrusters and propellers take hold of, in its frame; that
-    of the joint that leads to it first."""
-    m, found = k.m, list[np.ndarray]()
+    """Points (3,) of a body, in its frame, at which joints, closures, springs, bushings, thrusters and propellers act on it;
+    the point of the joint to its parent comes first."""
+    m, points = k.m, list[np.ndarray]()
     for j in m.joints:
         if j.child == b.name and j.nv <= HUB_DOFS:
-            found.append(k.pose(j.child_placement)[1])
+            points.append(k.pose(j.child_placement)[1])
     for j in m.joints:
         if j.parent == b.name and j.pose is None:
-            found.append(k.pose(j.placement)[1])
+            points.append(k.pose(j.placement)[1])
     for c in m.constraints:
         if isinstance(c, Closure):
             ends = ((c.body_a, c.placement_a), (c.body_b, c.placement_b))
-            found += [k.pose(X)[1] for body, X in ends if body == b.name]
+            points += [k.pose(X)[1] for body, X in ends if body == b.name]
     for f in (*m.forces, *m.actuators):
-        found += [k.value(x).ravel() for body, x in _ends(f) if body == b.name]
-    return found
+        points += [k.value(x).ravel() for body, x in _ends(f) if body == b.name]
+    return points
 
 
 def _ends(f: object) -> tuple[tuple[str, Any], ...]:
-    """Bodies of which a force or actuator takes hold, each with the point in its frame; a bushing sits where body b rests."""
+    """Bodies on which a force or actuator acts, each with the point in its frame; a bushing is where body b is at rest."""
     if isinstance(f, Spring):
         return (f.body_a, f.point_a), (f.body_b, f.point_b)
     if isinstance(f, Potential) and isinstance(f.function, PoseSpring) and WORLD not in f.function.bodies:
@@ -80,28 +80,28 @@ def _ends(f: object) -> tuple[tuple[str, Any], ...]:
 
 
 def _rods(k: PlacedMechanism, b: Body) -> Iterator[Solid]:
-    """From the joint that leads to the body, or its mass centre, to the other points; the inertia where these are few."""
+    """Rods from the joint to the parent, or the mass centre, to the other points; a solid of the inertia if these are few."""
     points, com = attached(k, b), k.value(b.com).ravel()
-    led = any(j.child == b.name and j.nv <= HUB_DOFS for j in k.m.joints)
-    hub = points.pop(0) if led else com
-    radius, done = THICKNESS * k.size, [hub]
+    jointed = any(j.child == b.name and j.nv <= HUB_DOFS for j in k.m.joints)
+    hub = points.pop(0) if jointed else com
+    radius, ends = THICKNESS * k.size, [hub]
     for x in points:
-        if min(np.linalg.norm(x - y) for y in done) > NEAR * k.size:
-            done.append(x)
+        if min(np.linalg.norm(x - y) for y in ends) > NEAR * k.size:
+            ends.append(x)
             yield rod(hub, x, radius)
-    way, most = float(np.linalg.norm(com - hub)), np.inf
-    if len(done) == 1 and way > radius and k.value(b.mass).any():
-        if led and SLENDER[0] < 3 * radius_of_inertia(k, b) ** 2 / way**2 < SLENDER[1]:
+    distance, largest = float(np.linalg.norm(com - hub)), np.inf
+    if len(ends) == 1 and distance > radius and k.value(b.mass).any():
+        if jointed and SLENDER[0] < 3 * radius_of_inertia(k, b) ** 2 / distance**2 < SLENDER[1]:
             yield rod(hub, 2 * com - hub, radius)
             return
         yield rod(hub, com, radius)
-        most = BALL * way
-    if len(done) < (2 if led else 3) and (k.value(b.mass).any() or k.value(b.inertia).any()):
-        yield from inertia_solid(k, b, most)
+        largest = BALL * distance
+    if len(ends) < (2 if jointed else 3) and (k.value(b.mass).any() or k.value(b.inertia).any()):
+        yield from inertia_solid(k, b, largest)
 
 
 def _round(k: PlacedMechanism) -> Iterator[tuple[str, list[Solid]]]:
-    """The wheels and balls that roll."""
+    """Names of the bodies that roll, with the wheels or balls that they are."""
     for c in k.m.constraints:
         if isinstance(c, Nonholonomic) and isinstance(c.eta, DiskSlip):
             d: Disk = c.eta.disk
@@ -112,18 +112,18 @@ def _round(k: PlacedMechanism) -> Iterator[tuple[str, list[Solid]]]:
 
 
 def radius_of_gyration(k: PlacedMechanism, b: Body) -> float:
-    """[m]; zero for a body without mass or inertia."""
+    """Root mean square distance of a body's mass from its mass centre [m]; zero without mass or inertia."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     return float(np.sqrt(max(np.trace(I), 0.0) / 2 / m)) if m > 0 else 0.0
 
 
 def radius_of_inertia(k: PlacedMechanism, b: Body) -> float:
-    """[m] at which the body's mass has its largest moment of inertia."""
+    """Distance at which the body's mass, as a point, has the body's largest moment of inertia [m]."""
     return float(np.sqrt(max(np.linalg.eigvalsh(k.value(b.inertia))[-1], 0.0) / k.value(b.mass).item()))
 
 
 def inertia_box(k: PlacedMechanism, b: Body) -> tuple[Solid, ...]:
-    """The box of even density that has the body's mass and inertia; none thinner than a rod."""
+    """The box of uniform density that has the body's mass and inertia; no edge is shorter than a rod is thick."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     moments, axes = np.linalg.eigh((I + I.T) / 2)
     squares = 6 * (moments.sum() / 2 - moments) * 2 / m if m > 0 else np.zeros(3)
@@ -132,11 +132,11 @@ def inertia_box(k: PlacedMechanism, b: Body) -> tuple[Solid, ...]:
     return (box(edges).moved(axes, k.value(b.com)),)
 
 
-def inertia_solid(k: PlacedMechanism, b: Body, most: float = np.inf) -> tuple[Solid, ...]:
-    """A ball for equal moments of inertia, or none, of a radius of at most `most`; else the box of the inertia."""
+def inertia_solid(k: PlacedMechanism, b: Body, largest: float = np.inf) -> tuple[Solid, ...]:
+    """A ball of at most the radius `largest` if all moments of inertia are equal or zero; else the box of the inertia."""
     m, I = k.value(b.mass).item(), k.value(b.inertia)
     moments = np.linalg.eigvalsh((I + I.T) / 2)
     if np.ptp(moments) > 1e-3 * abs(moments).max():
         return inertia_box(k, b)
     radius = np.sqrt(2.5 * max(moments.mean(), 0.0) / m) if m > 0 else 0.0
-    return (sphere(max(min(float(radius), most), 2.2 * THICKNESS * k.size)).moved(np.eye(3), k.value(b.com)),)
+    return (sphere(max(min(float(radius), largest), 2.2 * THICKNESS * k.size)).moved(np.eye(3), k.value(b.com)),)

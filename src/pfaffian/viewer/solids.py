@@ -16,34 +16,36 @@ from pfaffian.formats.mesh_file import MESHES
 from pfaffian.formats.xml import parse_xml
 
 AROUND = 32
-"""Sides of round solids."""
+"""Number of sides with which round solids are drawn."""
 
 FACES = 3000
-"""Triangles of one mesh; finer ones lose the detail that no picture shows."""
+"""Largest number of triangles of a mesh; finer meshes lose detail that no picture shows."""
 
 _DECLARATION = re.compile(rb"^(\xef\xbb\xbf)?\s*<\?xml[^>]*\?>")
 
 
 class Solid(NamedTuple):
-    """vertices: (n, 3) [m].   faces: (m, 3) indices, anticlockwise from outside.   colour: (4,) of its own, or None."""
+    """A surface of triangles.   vertices: (n, 3) [m].   faces: (m, 3) indices of vertices, anticlockwise seen from outside.
+    colour: (4,) from the mesh file, or None."""
 
     vertices: np.ndarray
     faces: np.ndarray
     colour: tuple[float, ...] | None = None
 
     def moved(self, R: np.ndarray, p: np.ndarray) -> Solid:
+        """The solid rotated by R, then displaced by p."""
         return self._replace(vertices=self.vertices @ np.asarray(R).T + np.ravel(p))
 
 
 def box(size: Any) -> Solid:
-    """Centred at the origin.   size: (3,) edges [m]."""
+    """A box centred at the origin.   size: (3,) lengths of its edges [m]."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
     quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
     return Solid(corners * np.asarray(size, dtype=float), np.concatenate([quads[:, :3], quads[:, [0, 2, 3]]]))
 
 
 def turned(profile: Any, around: int = AROUND) -> Solid:
-    """A profile (n, 2) of radius and height turned about z, closed where its first and last radius are zero."""
+    """The solid of revolution about z of a profile (n, 2) of radii and heights; closed if its end radii are zero."""
     r, z = np.asarray(profile, dtype=float).T
     angle = 2 * np.pi * np.arange(around) / around
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -88,11 +90,11 @@ MAKERS = {
     "capsule": lambda x: capsule(*x),
     "cone": lambda x: cone(*x),
 }
-"""Kind of shape -> the solid of its size."""
+"""Kind of shape -> function that makes the solid from its size."""
 
 
 def rod(a: np.ndarray, b: np.ndarray, radius: float, around: int = 12) -> Solid:
-    """A cylinder from a point to another."""
+    """A cylinder from a point a to a point b [m]."""
     along = np.asarray(b, dtype=float) - a
     length = float(np.linalg.norm(along))
     solid = cylinder(radius, length, around)
@@ -100,7 +102,7 @@ def rod(a: np.ndarray, b: np.ndarray, radius: float, around: int = 12) -> Solid:
 
 
 def towards(direction: Any) -> np.ndarray:
-    """(3, 3) a rotation that takes z to that direction; the identity where it is zero."""
+    """A rotation (3, 3) that takes z to the direction; the identity if that is zero."""
     z = np.asarray(direction, dtype=float).ravel()
     length = np.linalg.norm(z)
     if length == 0:
@@ -112,7 +114,7 @@ def towards(direction: Any) -> np.ndarray:
 
 
 def read_mesh(file: str) -> tuple[Solid, ...]:
-    """The solids of a mesh, one for each of its colours. Raises ModelError: it cannot be read, and why."""
+    """The solids of a mesh file, one for each of its geometries. Raises ModelError: the file cannot be read, and why."""
     path = Path(file)
     if path.suffix.lower() not in MESHES:
         raise ModelError(f"{path.name}: meshes are files that end in {', '.join(MESHES)}")
@@ -136,14 +138,14 @@ def _read(path: Path, _: int) -> tuple[Solid, ...]:
     try:
         # Without a resolver no other file is opened, such as materials and textures.
         scene = trimesh.load_scene(BytesIO(data), file_type=kind, resolver=None)
-        found = [g for g in scene.dump() if isinstance(g, trimesh.Trimesh) and len(g.faces)]
+        geometries = [g for g in scene.dump() if isinstance(g, trimesh.Trimesh) and len(g.faces)]
     except Exception as error:  # trimesh raises whatever its readers raise
         hint = f"; run {install('pycollada')}" if kind == "dae" and not _installed("collada") else ""
         raise ModelError(f"{path.name}: {type(error).__name__}: {error}{hint}"[:300]) from None
-    if not found:
-        raise ModelError(f"{path.name}: there is no triangle in it")
-    total = sum(len(g.faces) for g in found)
-    return tuple(_solid(g, max(int(FACES * len(g.faces) / total), 60), kind) for g in found)
+    if not geometries:
+        raise ModelError(f"{path.name}: the mesh has no triangles")
+    total = sum(len(g.faces) for g in geometries)
+    return tuple(_solid(g, max(int(FACES * len(g.faces) / total), 60), kind) for g in geometries)
 
 
 def _installed(module: str) -> bool:
@@ -153,19 +155,19 @@ def _installed(module: str) -> bool:
 
 
 def need_trimesh() -> Any:
-    """The package trimesh. Raises ModelError: it is not installed, and how to install it."""
+    """Import the package trimesh. Raises ModelError: it is not installed, with the command that installs it."""
     return optional("trimesh", "trimesh", "meshes need")
 
 
 def _solid(g: Any, faces: int, kind: str) -> Solid:
-    found = simplified(Solid(np.asarray(g.vertices, dtype=float), np.asarray(g.faces)), faces)
+    solid = simplified(Solid(np.asarray(g.vertices, dtype=float), np.asarray(g.faces)), faces)
     material = getattr(g.visual, "material", None)
     colour = getattr(material, "main_color", None) if kind in ("dae", "glb", "obj") else None
-    return found if colour is None else found._replace(colour=tuple(float(x) / 255 for x in np.asarray(colour).ravel()[:4]))
+    return solid if colour is None else solid._replace(colour=tuple(float(x) / 255 for x in np.asarray(colour).ravel()[:4]))
 
 
 def simplified(solid: Solid, faces: int) -> Solid:
-    """At most so many triangles: vertices within one cell of a grid become one, at their mean."""
+    """The solid with at most `faces` triangles: the vertices within a cell of a grid become one, at their mean."""
     merged = clustered(solid, 4096)
     for cells in (128, 96, 64, 48, 36, 27, 20, 15, 11, 8, 6, 4, 3, 2):
         if len(merged.faces) <= faces:
@@ -175,7 +177,7 @@ def simplified(solid: Solid, faces: int) -> Solid:
 
 
 def clustered(solid: Solid, cells: int) -> Solid:
-    """The solid with its vertices moved together in cells, so many along its longest side."""
+    """The solid with the vertices in each cell of a grid merged; the grid has `cells` cells along the longest side."""
     low, extent = solid.vertices.min(axis=0), np.ptp(solid.vertices, axis=0).max()
     if not extent > 0:
         return Solid(solid.vertices[:1], np.zeros((0, 3), dtype=int))

@@ -1,7 +1,7 @@
-"""Studies: a figure or table of a paper as a module that runs, and claims that are checked.
+"""Studies: modules that reproduce a figure or table of a paper and check claims about it.
 
-A study is `NAME.py` in a folder `studies`: a docstring, mechanism(), run() -> Dataset or dict of Datasets,
-figures(result) -> {name: Figure}, claims(result) -> claims; and law() if `pfaffian export` shall write its law in C.
+A study is a file `NAME.py` in a folder `studies` with a docstring and functions mechanism(), run() -> Dataset or dict of
+Datasets, figures(result) -> {name: Figure}, claims(result) -> claims; and law() if `pfaffian export` is to write its law in C.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from pfaffian.output.plain import stem, table, text
 RELATIONS = ("within", "at most", "at least")
 PARTS = ("run", "claims")
 PACKAGES = ("matplotlib", "scipy")
-"""What the extra `studies` installs."""
+"""Packages that the extra `studies` installs."""
 
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _STEM = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 
 
 class Claim(NamedTuple):
-    """One number that a study found, and what its source says that it has to be.
+    """One number that a study computes, with the value that its source gives.
 
-    A study returns its claims from claims(result); `holds` tells whether a claim is satisfied.
+    The function claims(result) of a study returns its claims; `holds` is whether a claim is satisfied.
 
     Args:
-        name: what is claimed, with the unit.
-        value: the number that the study found.
+        name: the quantity, with its unit.
+        value: the number that the study computed.
         expected: the number that the source gives.
-        tolerance: how far value may be from it, in the same unit; default 0.
+        tolerance: the largest allowed difference from expected, in the same unit; default 0.
         source: paper and equation, figure or table; default empty.
         relation: "within": |value - expected| <= tolerance, the default; "at most": value <= expected + tolerance;
             "at least": value >= expected - tolerance.
@@ -62,7 +62,7 @@ class Claim(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the value satisfies the claim; one that is not finite never does."""
+        """Whether the value satisfies the claim; a number that is not finite never does."""
         value, expected, tolerance = _numbers(self)
         if not all(map(math.isfinite, (value, expected, tolerance))):
             return False
@@ -74,7 +74,7 @@ class Claim(NamedTuple):
 
 
 def _numbers(claim: Claim) -> list[float]:
-    """Value, expected and tolerance. Raises ModelError: one is not a number; the relation is unknown."""
+    """Value, expected and tolerance of a claim. Raises ModelError: one is not a number; the relation is unknown."""
     if claim.relation not in RELATIONS:
         raise ModelError(
             f"claim {brief(claim.name)}: relation {brief(claim.relation)} is unknown; one of {', '.join(RELATIONS)}"
@@ -86,7 +86,7 @@ def _numbers(claim: Claim) -> list[float]:
 
 
 class Outcome(NamedTuple):
-    """What a study returned.   result: from its run().   claims: checked.   figures: {name: matplotlib Figure}."""
+    """The outcome of a study.   result: of its run().   claims: checked ones.   figures: {name: matplotlib Figure}."""
 
     name: str
     result: Any
@@ -95,23 +95,24 @@ class Outcome(NamedTuple):
 
     @property
     def holds(self) -> bool:
+        """Whether there are claims and all of them hold."""
         return bool(self.claims) and all(c.holds for c in self.claims)
 
 
 def folder() -> Path:
-    """./studies, or else the studies that came with this package. Raises ModelError: there are none."""
+    """The folder ./studies, or if there is none, the studies that came with this package. Raises ModelError: there are none."""
     local = Path.cwd() / "studies"
     return local if local.is_dir() else shelf("studies")
 
 
 def studies(place: Path | None = None) -> dict[str, str]:
-    """Names of the studies in a folder, and what each is about; nothing is imported.
+    """List the studies in a folder with the subject of each; none of them is imported.
 
     Args:
-        place: the folder; None: ./studies, or else the studies that came with this package.
+        place: the folder; None: ./studies, or if there is none, the studies that came with this package.
     Returns:
-        {name: first line of the docstring}; a name is that of the file, with dashes.
-    Raises ModelError: there is no such folder; this copy of the package came without its studies.
+        {name: first line of the docstring}; the name is that of the file, with dashes.
+    Raises ModelError: the folder does not exist; this copy of the package came without its studies.
 
     Example:
         >>> import pathlib, tempfile
@@ -132,6 +133,7 @@ def _files(place: Path) -> dict[str, Path]:
 
 
 def _existing(place: Any) -> Path:
+    """The folder as a path. Raises ModelError: it does not exist."""
     folder = as_path(place, "the folder of studies")
     if not folder.is_dir():
         raise ModelError(f"there is no folder {text(folder)!r}")
@@ -139,6 +141,7 @@ def _existing(place: Any) -> Path:
 
 
 def _first_line(path: Path) -> str:
+    """First line of the docstring of a file, or why it cannot be read."""
     try:
         words = ast.get_docstring(ast.parse(path.read_bytes())) or ""
     except (SyntaxError, ValueError, OSError) as error:
@@ -149,19 +152,19 @@ def _first_line(path: Path) -> str:
 def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Outcome:
     r"""Run a study and check its claims.
 
-    A study is a file with a docstring and functions run() -> result, claims(result) -> claims, and where it draws
+    A study is a file with a docstring and functions run() -> result, claims(result) -> claims, and if it draws figures,
     figures(result) -> {name: Figure}.
 
     Args:
-        name: that of the file, with dashes.
-        place: the folder of studies; None: ./studies, or else the studies that came with this package.
+        name: name of the file, with dashes.
+        place: the folder of studies; None: ./studies, or if there is none, the studies that came with this package.
         draw: whether to make its figures; default True. Without matplotlib there are none, and a ModelWarning says so.
     Returns:
-        (name, result, claims, figures): what run() returned, a tuple of Claim, {name: matplotlib Figure}; `holds` tells whether
-        there are claims and all of them hold.
-    Raises ModelError: an unknown name (with the nearest known one), a study without its functions or with a package that is
-    not installed, a claim of something else than numbers, of an unknown relation, or whose expected number or tolerance is
-    not finite.
+        Outcome (name, result, claims, figures): the result of run(), a tuple of Claim, {name: matplotlib Figure}; `holds` is
+        whether there are claims and all of them hold.
+    Raises ModelError: there is no study of that name (the message has the nearest one); the study lacks a function, or a
+    package that it needs is not installed; a claim has an entry that is not a number, an unknown relation, or an expected
+    number or tolerance that is not finite.
 
     Example:
         >>> import pathlib, tempfile
@@ -182,17 +185,17 @@ def run_study(name: str, place: Path | None = None, *, draw: bool = True) -> Out
 
 
 def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
-    """Import the study of that name. Raises ModelError: an unknown name, or a study that lacks one of the functions `parts`."""
-    known = _files(place)
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in known:
-        raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(known))}")
-    path = known[name]
+    """Import a study by name. Raises ModelError: there is no such study, or it lacks one of the functions `parts`."""
+    files = _files(place)
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name not in files:
+        raise ModelError(f"there is no study {text(name, 60)!r}; {nearest(name, list(files))}")
+    path = files[name]
     module_name = f"studies.{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise ModelError(f"study {name!r} cannot be imported")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses look themselves up there
+    sys.modules[module_name] = module  # dataclasses look up their module there
     try:
         spec.loader.exec_module(module)
     except ModuleNotFoundError as error:
@@ -207,6 +210,7 @@ def load(name: str, place: Path, parts: Iterable[str] = PARTS) -> ModuleType:
 
 
 def _figures(name: str, study: ModuleType, result: Any) -> Mapping[str, Any]:
+    """The finished figures of a study, none if it draws none or matplotlib is missing."""
     if not hasattr(study, "figures"):
         return {}
     from pfaffian.viewer.drawing import finish, has_matplotlib, style
@@ -218,14 +222,14 @@ def _figures(name: str, study: ModuleType, result: Any) -> Mapping[str, Any]:
 
 
 def _claim(given: Any) -> Claim:
-    """A checked Claim, from a Claim or a tuple in its order."""
+    """A checked Claim from a Claim, or from a tuple of its fields."""
     try:
         claim = Claim(*given)
     except TypeError:
         raise ModelError(f"a claim is (name, value, expected, tolerance, source), got {text(brief(given))}") from None
     numbers = _numbers(claim)
     if not (math.isfinite(numbers[1]) and math.isfinite(numbers[2]) and numbers[2] >= 0):
-        raise ModelError(f"claim {claim.name!r}: expected and tolerance must be finite, tolerance not below zero")
+        raise ModelError(f"claim {claim.name!r}: expected and tolerance must be finite, and tolerance not below zero")
     return claim._replace(value=numbers[0], expected=numbers[1], tolerance=numbers[2])
 
 
@@ -233,14 +237,14 @@ def report(claims: Iterable[Claim]) -> str:
     """The claims as a table, and how many of them hold."""
     claims = list(claims)
     if not claims:
-        return "the study claims nothing: that proves nothing"
+        return "the study makes no claims, so it proves nothing"
     rows = [
         ("pass" if c.holds else "FAIL", c.name, f"{c.value:.8g}", _expectation(c), f"{c.tolerance:.3g}", c.source)
         for c in claims
     ]
-    good = sum(c.holds for c in claims)
+    passed = sum(c.holds for c in claims)
     words = table(rows, ("", "claim", "value", "expected", "tolerance", "source"))
-    return f"{words}\n{good} of {plural(len(claims), 'claim')} hold"
+    return f"{words}\n{passed} of {plural(len(claims), 'claim')} hold"
 
 
 def _expectation(c: Claim) -> str:
@@ -248,7 +252,7 @@ def _expectation(c: Claim) -> str:
 
 
 def as_json(outcome: Outcome, versions: Mapping[str, str]) -> str:
-    """The claims as JSON; values that are not finite become text, since JSON has no nan."""
+    """The claims of a study as JSON; values that are not finite become text, since JSON has no nan."""
     claims = []
     for c in outcome.claims:
         value = c.value if math.isfinite(c.value) else str(c.value)
@@ -258,7 +262,7 @@ def as_json(outcome: Outcome, versions: Mapping[str, str]) -> str:
 
 
 def datasets(result: Any) -> Iterator[tuple[str, Any]]:
-    """The Datasets of a result, each with a safe file name."""
+    """The Datasets in the result of a study, each with a name that is safe for a file."""
     import xarray as xr
 
     from pfaffian.output.folder import unused

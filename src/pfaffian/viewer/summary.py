@@ -15,12 +15,13 @@ from pfaffian.simulate.result import causes
 
 
 def summary(m: Mechanism, result: xr.Dataset, seconds: float, files: list[Path]) -> str:
-    """What ran, how it ended, and what to look at first.   seconds: wall time of the run.   files: written by it."""
+    """What ran, how it ended, and the numbers to check first.   seconds: wall time of the run.   files: those that it wrote."""
     facts = table([(f"{what}:", value) for what, value in _facts(m, result, seconds)], indent=0)
     return facts + "".join(f"\nwrote {text(path)}" for path in files)
 
 
 def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
+    """The lines of the summary: (title, text)."""
     yield "mechanism", text(m.name, LONGEST)
     yield "size", f"nq {m.nq}, nv {m.nv}, nu {m.nu}, {plural(len(m.bodies), 'body')}"
     yield "constraints", _constraints(m, result)
@@ -40,6 +41,7 @@ def _facts(m: Mechanism, result: xr.Dataset, seconds: float) -> Iterator[tuple[s
 
 
 def _constraints(m: Mechanism, result: xr.Dataset) -> str:
+    """Number of constraint rows, their rank and the degrees of freedom, with the changes of rank during the run."""
     if not result.sizes.get("row"):
         return f"none; {plural(m.nv, 'degree')} of freedom"
     rank = result["rank"].values if "rank" in result else np.empty(0)
@@ -54,6 +56,7 @@ def _constraints(m: Mechanism, result: xr.Dataset) -> str:
 
 
 def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
+    """The lines on duration, steps, scheme and wall time."""
     a, time = result.attrs, result["time"].values
     steps = round(a["duration"] / a["step"])
     scheme = f"{a['formulation']}, {a['integrator']}, {a.get('kernel_backend', '?')} backend"
@@ -63,7 +66,7 @@ def _course(result: xr.Dataset, seconds: float) -> Iterator[tuple[str, str]]:
 
 def _energy(result: xr.Dataset) -> str:
     if "energy" not in result:
-        return "not recorded; record=['energy'] does"
+        return "not recorded; record=['energy'] records it"
     energy = result["energy"].values
     energy = energy[np.isfinite(energy)]
     if not energy.size:

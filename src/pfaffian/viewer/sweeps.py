@@ -1,7 +1,7 @@
-"""Sweeps in a figure: all axes beside each other, a map of cells, or a cloud of points.
+"""Figures of sweeps: parallel axes, a heat map of cells, or a scatter of points.
 
-Runs without a value are grey, and the title says how many did not finish. Numbers that fill their range only on a logarithmic
-scale are drawn on one.
+Runs without a value are grey, and the title says how many did not finish. Numbers that crowd at the low end of a linear scale
+are drawn on a logarithmic one.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from pfaffian.viewer.drawing import GREY, NOTE, matplotlib, style
 Kind = Literal["parallel", "heat", "scatter"]
 
 MOST_READ = 2**22
-"""Runs that a figure looks at; of more it takes every so many."""
+"""Largest number of runs that a figure reads; of more, it reads only every n-th."""
 
 NOT_COMPUTED = -1
 """The status of a run that is not in the store."""
 
 MOST_DRAWN = {"parallel": 1000, "scatter": 20_000}
-"""Lines and points that a figure draws."""
+"""Kind of figure -> largest number of lines or points that it draws."""
 
 
 WIDE, NARROW, HIGH = 8.0, 6.4, 4.6
-"""Inches of a figure of parallel axes, of the others, and their height."""
+"""Width of a figure with parallel axes, width of the other figures, and height of all [inch]."""
 
 AXIS_WIDTH = 1.05
-"""Inches that each of many parallel axes takes at least, and"""
+"""Smallest width for each of many parallel axes [inch]."""
 
-LETTERS = 15
-"""letters of its name on a line."""
+LINE_LENGTH = 15
+"""Letters on each line of the name of a parallel axis."""
 
-FEW = 8
-"""Values that are each written at an axis."""
+MAX_TICKS = 8
+"""If an axis has at most this many values, each is labelled."""
 
-APART = 0.06
-"""Of an axis, between values that are each written."""
+TICK_DISTANCE = 0.06
+"""Smallest distance between values that are each labelled, as a fraction of the axis."""
 
 COLOURS = "viridis"
-"""From dark to bright, so that the smallest values stand out."""
+"""Name of the colour map, from dark to bright, so that the smallest values stand out."""
 
 
 class Picked(NamedTuple):
-    """Some runs.   values: (runs, axes).   colour: (runs,).   lost: (others, axes) of runs that have no value.
+    """The numbers of a figure.   values: (runs, axes).   colour: (runs,).   lost: (others, axes) of the runs without a value.
 
-    names: of the axes, with units.   bar: the same of the colour.
+    names: of the axes, with units.   bar: name of the number that sets the colour, with its unit.
     """
 
     values: np.ndarray
@@ -71,20 +71,20 @@ def plot_sweep(
     cells: int = 40,
     title: str | None = None,
 ) -> Any:
-    """Draw the runs of a sweep, coloured by one number of each.
+    """Draw the runs of a sweep, each coloured by one of its numbers.
 
     Args:
         found: Dataset of a sweep, finished or not; runs without a value are grey, and the title says how many did not finish.
-        by: the number that colours, "NAME" or "NAME.ENTRY" of what was kept.
-        axes: labels of axes of the space, or other numbers; none: all axes of the space and `by`, of which "heat" and "scatter"
-            take the first two.
-        kind: "parallel" (default), one line a run across parallel axes; "heat", the mean of `by` in cells of two axes;
-            "scatter", one point a run. The smallest values of `by` are dark, and in front.
-        cells: along each side of a heat map, 40 by default; an axis with fewer values has a cell for each.
+        by: the number that sets the colour: "NAME" or "NAME.ENTRY" of an entry of `keep`.
+        axes: labels of axes of the space, or names of other numbers. None given: all axes of the space, and `by`; "heat" and
+            "scatter" take the first two.
+        kind: "parallel" (default), one line per run across parallel axes; "heat", the mean of `by` in cells of two axes;
+            "scatter", one point per run. The smallest values of `by` are dark, and in front.
+        cells: number of cells along each side of a heat map, 40 by default; an axis with fewer values has a cell for each.
         title: text above the figure; None: the mechanism and the number of runs.
     Returns:
         matplotlib Figure.
-    Raises ModelError: no such number or axis; nothing to draw.
+    Raises ModelError: there is no such number or axis; no run that finished has a value.
 
     Example:
         >>> import tempfile
@@ -97,21 +97,22 @@ def plot_sweep(
         ['q:x [m]', '']
     """
     one_of(kind, get_args(Kind), "plot_sweep: kind")
-    every, bins = -(-found.sizes["run"] // MOST_READ), as_whole(cells, "cells", 1000)
+    stride, bins = -(-found.sizes["run"] // MOST_READ), as_whole(cells, "cells", 1000)
     column(found, by)
     names = _axes(found, by, axes, kind)
-    values = np.column_stack([column(found, name)[::every].values for name in [*names, by]]).astype(float)
-    status = found["status"][::every].values
-    good = (status == 0) & np.isfinite(values).all(axis=1)
-    heading = _heading(found, every, good, status, kind)
-    if not good.any():
+    values = np.column_stack([column(found, name)[::stride].values for name in [*names, by]]).astype(float)
+    status = found["status"][::stride].values
+    valued = (status == 0) & np.isfinite(values).all(axis=1)
+    heading = _heading(found, stride, valued, status, kind)
+    if not valued.any():
         raise ModelError(f"plot_sweep: no run that finished has a value of {by!r}; {heading}")
-    lost = values[~good & (status != NOT_COMPUTED), :-1]
-    lost[:, [name not in found["axis"].values.tolist() for name in names]] = np.nan  # what a stopped run counted until then
+    lost = values[~valued & (status != NOT_COMPUTED), :-1]
+    # Numbers of a stopped run cover only the time up to its stop, so they are not drawn.
+    lost[:, [name not in found["axis"].values.tolist() for name in names]] = np.nan
     lost = lost if kind == "parallel" else lost[np.isfinite(lost).all(axis=1)]
     picked = Picked(
-        values[good, :-1],
-        values[good, -1],
+        values[valued, :-1],
+        values[valued, -1],
         lost,
         [_with_unit(found, name) for name in names],
         _with_unit(found, by),
@@ -132,9 +133,9 @@ def plot_sweep(
 
 
 class Picture(NamedTuple):
-    """What was drawn.   colours: for the bar.   values: that it shows.   bar: its label.
+    """What was drawn, for the colour bar and the legend.   colours: the mappable of the bar.   values: those that it colours.
 
-    lost: what runs without a value look like, if there are any.
+    bar: its label.   lost: the artist of the runs without a value, None if there are none.
     """
 
     colours: Any
@@ -144,7 +145,7 @@ class Picture(NamedTuple):
 
 
 def _bar(figure: Any, picture: Picture) -> None:
-    """The scale of the colours, with an arrow where it is cut."""
+    """Add the colour bar, with an arrow at an end that values exceed."""
     norm, values = picture.colours.norm, picture.values
     ends = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
     cut = ends[bool(values.min() < norm.vmin), bool(values.max() > norm.vmax)]
@@ -154,7 +155,7 @@ def _bar(figure: Any, picture: Picture) -> None:
 
 
 def _few_decades(axis: Any, low: float, high: float) -> None:
-    """Plain numbers along a logarithmic scale that is too short for powers of ten alone."""
+    """Label a logarithmic scale with plain numbers if it is too short for powers of ten alone."""
     if high < 1000 * low:
         ticker = matplotlib("ticker")
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
@@ -163,7 +164,7 @@ def _few_decades(axis: Any, low: float, high: float) -> None:
 
 
 def _axes(found: xr.Dataset, by: str, axes: Sequence[str], kind: str) -> list[str]:
-    """What the axes show. Raises ModelError: too many or too few are named."""
+    """Names of the numbers along the axes. Raises ModelError: too many or too few are named."""
     space = [str(n) for n in found["axis"].values]
     names = list(axes) or space
     if kind == "parallel":
@@ -177,13 +178,14 @@ def _axes(found: xr.Dataset, by: str, axes: Sequence[str], kind: str) -> list[st
     return names[:2]
 
 
-def _heading(found: xr.Dataset, every: int, good: np.ndarray, status: np.ndarray, kind: str) -> str:
-    count = int(good.sum())
+def _heading(found: xr.Dataset, stride: int, valued: np.ndarray, status: np.ndarray, kind: str) -> str:
+    """Title of the figure: the mechanism, and how many runs there are, finished and are drawn."""
+    count = int(valued.sum())
     words = [plural(found.sizes["run"], "run")]
-    words += [f"one in {every} looked at"] if every > 1 else []
+    words += [f"one in {stride} read"] if stride > 1 else []
     for how, which in {
         "did not finish": status > 0,
-        "without a value": (status == 0) & ~good,
+        "without a value": (status == 0) & ~valued,
         "not computed yet": status == NOT_COMPUTED,
     }.items():
         words += [f"{which.sum()} {how}"] if which.any() else []
@@ -193,12 +195,13 @@ def _heading(found: xr.Dataset, every: int, good: np.ndarray, status: np.ndarray
 
 
 def _with_unit(found: xr.Dataset, name: str) -> str:
+    """The name of an axis or a number, with its unit where it is known."""
     unit = _unit(found, name)
     return f"{name} [{unit}]" if unit not in ("", "1") and not unit.startswith("per ") else name
 
 
 def _unit(found: xr.Dataset, name: str) -> str:
-    """The unit of an axis of the space or of a number that was kept; "" or "per ..." where it is not known."""
+    """The unit of an axis of the space or of a number of the sweep; "" or "per ..." where it is not known."""
     axes = [str(n) for n in found["axis"].values]
     if name in axes:
         return str(found["axis_unit"].values[axes.index(name)]) if "axis_unit" in found.coords else ""
@@ -211,13 +214,13 @@ def _unit(found: xr.Dataset, name: str) -> str:
 
 
 def _logarithmic(x: np.ndarray) -> bool:
-    """Whether numbers crowd at the low end of their range, and spread over more than a decade."""
+    """Whether numbers crowd at the low end of their range, and span more than a factor of 20."""
     low, high = x.min(), x.max()
     return bool(low > 0 and high > 20 * low and np.median(x) - low < 0.2 * (high - low))
 
 
 def _norm(colour: np.ndarray) -> Any:
-    """The scale of colours; a linear one leaves out the ends that a few values make, as the arrows of the bar say."""
+    """The scale of the colours; a linear one leaves out a few extreme values, which the arrows of the bar indicate."""
     colors, (low, high) = matplotlib("colors"), (colour.min(), colour.max())
     if _logarithmic(colour):
         return colors.LogNorm(low, high)
@@ -225,35 +228,38 @@ def _norm(colour: np.ndarray) -> Any:
     return colors.Normalize(*(middle if high - low > 3 * np.ptp(middle) > 0 else (low, high)))
 
 
-def _some(colour: np.ndarray, kind: str) -> np.ndarray:
-    """The runs that are drawn, evenly from the largest value to the smallest, which comes last and so in front."""
+def _runs_to_draw(colour: np.ndarray, kind: str) -> np.ndarray:
+    """Indices of the runs to draw, evenly from the largest value to the smallest, which is drawn last and so in front."""
     order = np.argsort(-colour, kind="stable")
     return _evenly(order, MOST_DRAWN[kind])
 
 
 def _evenly(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most `most` of the rows, evenly spaced."""
     return rows[np.round(np.linspace(0, len(rows) - 1, min(len(rows), most))).astype(int)]
 
 
 def _parallel(ax: Any, picked: Picked, norm: Any, _: int) -> Picture:
-    of_lines = matplotlib("collections").LineCollection
-    x, some, others = (
+    LineCollection = matplotlib("collections").LineCollection
+    x, chosen, others = (
         np.arange(len(picked.names)),
-        _some(picked.colour, "parallel"),
+        _runs_to_draw(picked.colour, "parallel"),
         _evenly(picked.lost, MOST_DRAWN["parallel"]),
     )
-    every = [column[np.isfinite(column)] for column in np.vstack([picked.values, picked.lost]).T]
-    low, high, logs = ([of(column) for column in every] for of in (np.min, np.max, _logarithmic))
+    columns = [column[np.isfinite(column)] for column in np.vstack([picked.values, picked.lost]).T]
+    low, high, logs = ([of(column) for column in columns] for of in (np.min, np.max, _logarithmic))
 
     def lines(values: np.ndarray, **how: Any) -> Any:
-        share = np.column_stack([_share(*column) for column in zip(values.T, low, high, logs, strict=True)])
-        return ax.add_collection(of_lines([np.column_stack([x, y]) for y in share], linewidths=0.8, **how))
+        heights = np.column_stack([_place(*column) for column in zip(values.T, low, high, logs, strict=True)])
+        return ax.add_collection(LineCollection([np.column_stack([x, y]) for y in heights], linewidths=0.8, **how))
 
-    drawn = lines(picked.values[some], cmap=COLOURS, norm=norm, alpha=0.75)
-    drawn.set_array(picked.colour[some])
+    drawn = lines(picked.values[chosen], cmap=COLOURS, norm=norm, alpha=0.75)
+    drawn.set_array(picked.colour[chosen])
     lost = lines(others, colors=GREY, zorder=drawn.get_zorder() - 0.5) if len(others) else None
     ax.vlines(x, 0, 1, color=NOTE, linewidth=1.0, zorder=3)
-    titles = [fill(label(name, 60), LETTERS) + ("\n(log)" if log else "") for name, log in zip(picked.names, logs, strict=True)]
+    titles = [
+        fill(label(name, 60), LINE_LENGTH) + ("\n(log)" if log else "") for name, log in zip(picked.names, logs, strict=True)
+    ]
     ax.set_xticks(x, [f"{a:.4g}\n{name}" for a, name in zip(low, titles, strict=True)])
     for at, b in zip(x, high, strict=True):
         ax.text(at, 1.02, f"{b:.4g}", ha="center", va="bottom")
@@ -264,67 +270,67 @@ def _parallel(ax: Any, picked: Picked, norm: Any, _: int) -> Picture:
     return Picture(matplotlib("cm").ScalarMappable(norm, COLOURS), picked.colour, picked.bar, lost)
 
 
-def _share(x: np.ndarray, low: float, high: float, log: bool) -> np.ndarray:
-    """Where values are between the ends of their axis, in the middle if these are one."""
+def _place(x: np.ndarray, low: float, high: float, log: bool) -> np.ndarray:
+    """Places of values along an axis, 0 at `low` and 1 at `high`; 0.5 if these are equal."""
     if not high > low:
         return np.where(np.isnan(x), np.nan, 0.5)
     return np.log(x / low) / np.log(high / low) if log else (x - low) / (high - low)
 
 
 def _heat(ax: Any, picked: Picked, norm: Any, bins: int) -> Picture:
-    every = np.vstack([picked.values, picked.lost])
-    edges = [_edges(x, bins) for x in every.T]
+    all_values = np.vstack([picked.values, picked.lost])
+    edges = [_edges(x, bins) for x in all_values.T]
     x, y = picked.values.T
     count, *_ = np.histogram2d(x, y, bins=edges)
     total, *_ = np.histogram2d(x, y, bins=edges, weights=picked.colour)
-    none, *_ = np.histogram2d(picked.lost[:, 0], picked.lost[:, 1], bins=edges)
+    without, *_ = np.histogram2d(picked.lost[:, 0], picked.lost[:, 1], bins=edges)
     mean = np.ma.masked_invalid(np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0))
     norm = _norm(mean.compressed())
-    drawn = ax.pcolormesh(*edges, mean.T, cmap=COLOURS, norm=norm)
-    grey = np.ma.masked_where((count > 0) | (none == 0), none).T
+    mesh = ax.pcolormesh(*edges, mean.T, cmap=COLOURS, norm=norm)
+    grey = np.ma.masked_where((count > 0) | (without == 0), without).T
     if grey.count():
         ax.pcolormesh(*edges, grey, cmap=matplotlib("colors").ListedColormap([GREY]))
-    _scales(ax, picked.names, every)
+    _scales(ax, picked.names, all_values)
     ax.grid(False)
     patch = matplotlib("patches").Patch(color=GREY) if grey.count() else None
-    return Picture(drawn, mean.compressed(), f"mean of {picked.bar}" if count.max() > 1 else picked.bar, patch)
+    return Picture(mesh, mean.compressed(), f"mean of {picked.bar}" if count.max() > 1 else picked.bar, patch)
 
 
 def _scales(ax: Any, names: Sequence[str], values: np.ndarray) -> None:
-    """Labels of both axes, logarithmic ones, and each of few values written."""
+    """Label both axes, make them logarithmic where that suits the values, and label each value where there are few."""
     for axis, name, x in zip((ax.xaxis, ax.yaxis), names, values.T, strict=True):
         axis.set_label_text(label(name, 60))
-        log, known = _logarithmic(x), np.unique(x)
+        log, distinct = _logarithmic(x), np.unique(x)
         if log:
             axis._set_axes_scale("log")
-            _few_decades(axis, known[0], known[-1])
-        place = _share(known, known[0], known[-1], log)
-        if len(known) <= FEW and (np.diff(place) > APART).all():
-            axis.set_ticks(known, [f"{v:.4g}" for v in known])
+            _few_decades(axis, distinct[0], distinct[-1])
+        places = _place(distinct, distinct[0], distinct[-1], log)
+        if len(distinct) <= MAX_TICKS and (np.diff(places) > TICK_DISTANCE).all():
+            axis.set_ticks(distinct, [f"{v:.4g}" for v in distinct])
             axis.set_ticks([], minor=True)
 
 
 def _edges(x: np.ndarray, bins: int) -> np.ndarray:
-    """Of the cells of an axis: one about each value if these are few."""
+    """Edges of the cells along an axis: one cell around each value if there are at most `bins` values."""
     if _logarithmic(x):
         return 10 ** _linear_edges(np.log10(x), bins)
     return _linear_edges(x, bins)
 
 
 def _linear_edges(x: np.ndarray, bins: int) -> np.ndarray:
-    known = np.unique(x)
-    if len(known) > bins:
-        return np.linspace(known[0], known[-1], bins + 1)
-    middle = (known[1:] + known[:-1]) / 2
-    first, last = (middle[:1], middle[-1:]) if len(middle) else (known + 0.5, known - 0.5)
-    return np.concatenate([2 * known[:1] - first, middle, 2 * known[-1:] - last])
+    distinct = np.unique(x)
+    if len(distinct) > bins:
+        return np.linspace(distinct[0], distinct[-1], bins + 1)
+    middle = (distinct[1:] + distinct[:-1]) / 2
+    first, last = (middle[:1], middle[-1:]) if len(middle) else (distinct + 0.5, distinct - 0.5)
+    return np.concatenate([2 * distinct[:1] - first, middle, 2 * distinct[-1:] - last])
 
 
 def _scatter(ax: Any, picked: Picked, norm: Any, _: int) -> Picture:
-    some, others = _some(picked.colour, "scatter"), _evenly(picked.lost, MOST_DRAWN["scatter"])
-    size = float(np.clip(8000 / len(some), 8, 24))
+    chosen, others = _runs_to_draw(picked.colour, "scatter"), _evenly(picked.lost, MOST_DRAWN["scatter"])
+    size = float(np.clip(8000 / len(chosen), 8, 24))
     ax.set_axisbelow(True)
-    drawn = ax.scatter(*picked.values[some].T, c=picked.colour[some], s=size, cmap=COLOURS, norm=norm, linewidths=0)
+    points = ax.scatter(*picked.values[chosen].T, c=picked.colour[chosen], s=size, cmap=COLOURS, norm=norm, linewidths=0)
     lost = ax.scatter(*others.T, c=GREY, s=size, marker="x", linewidths=0.8, zorder=0.9) if len(others) else None
     _scales(ax, picked.names, np.vstack([picked.values, picked.lost]))
-    return Picture(drawn, picked.colour, picked.bar, lost)
+    return Picture(points, picked.colour, picked.bar, lost)

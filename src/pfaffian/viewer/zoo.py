@@ -1,7 +1,7 @@
 """The zoo: the machines that come with the package, each with its degrees of freedom and a number that the tests check.
 
-A machine is `NAME.yaml` in the folder `examples`; its number is the function NAME of `zoo.py` there, whose docstring says what
-the number is. MOBILITY in the same file has the degrees of freedom.
+A machine is `NAME.yaml` in the folder `examples`. The function NAME of `zoo.py` in that folder computes its number, and the
+docstring of the function describes it; MOBILITY in the same file has the degrees of freedom.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from pfaffian.simulate.step import Scheme
 from pfaffian.viewer.study import Claim
 
 ANY_ERROR = 1.0
-"""Error of the steps at which a run to be drawn warns."""
+"""Step error above which a run that is only drawn warns; a picture needs no more accuracy."""
 
 
 class Start(NamedTuple):
-    """Where a machine of the zoo starts, its loops closed.   q, v, u, p: {name: value} of all coordinates, velocities, inputs
+    """The start of a machine of the zoo, on its constraints.   q, v, u, p: {name: value} of all coordinates, velocities, inputs
     and parameters."""
 
     q: Mapping[str, float]
@@ -40,8 +40,8 @@ class Start(NamedTuple):
     p: Mapping[str, float]
 
 
-class Animal(NamedTuple):
-    """A machine of the zoo.   title: the first lines of its file.   m, settings: what the file says."""
+class ZooMachine(NamedTuple):
+    """A machine of the zoo.   title: the comment at the head of its file.   m, settings: the file's mechanism and run."""
 
     name: str
     title: str
@@ -51,61 +51,62 @@ class Animal(NamedTuple):
 
 def machines() -> tuple[str, ...]:
     """Names of the machines that have a number; the others need files of another package."""
-    return tuple(name for name in examples() if hasattr(_checked(), name))
+    return tuple(name for name in examples() if hasattr(_numbers(), name))
 
 
-def animal(name: str) -> Animal:
-    """The machine of that name. Raises ModelError: there is none."""
+def machine(name: str) -> ZooMachine:
+    """Read a machine of the zoo by its name. Raises ModelError: there is none of that name."""
     file = example(name)
-    words = []
+    title = []
     for line in file.read_text(encoding="utf-8").split("\n"):
         if not line.startswith("#"):
             break
-        words.append(line.removeprefix("#").strip())
-    return Animal(file.stem, " ".join(words), *read(f"{ZOO}{file.stem}"))
+        title.append(line.removeprefix("#").strip())
+    return ZooMachine(file.stem, " ".join(title), *read(f"{ZOO}{file.stem}"))
 
 
 def start(m: Mechanism, settings: RunSettings, backend: Any = "interpreter") -> Start:
-    """The start of its run, on its constraints."""
+    """The start of a machine's run, put onto the constraints."""
     _, _, u, p = settings.arrays(m)
-    given = start_from_guess(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
-    begun = start_state(given, {}, {}, correct=True)
+    guess = start_from_guess(m, dict(settings.q), dict(settings.guess), dict(settings.v), p, 0.0, backend)
+    state = start_state(guess, {}, {}, correct=True)
     names = (m.q_names, m.v_names, m.u_names, m.p_names)
-    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (begun.q[0], begun.v[0], u, p), strict=True)])
+    return Start(*[dict(zip(n, x.tolist(), strict=True)) for n, x in zip(names, (state.q[0], state.v[0], u, p), strict=True)])
 
 
 def mobility(name: str) -> int:
-    """Its degrees of freedom, as its number's file says."""
-    return int(_checked().MOBILITY[name])
+    """Degrees of freedom of a machine, from MOBILITY in `examples/zoo.py`."""
+    return int(_numbers().MOBILITY[name])
 
 
-def what(name: str) -> str:
-    """What its number is: the first sentence of the number's docstring."""
-    return (inspect.getdoc(getattr(_checked(), name)) or "").split("\n")[0].split(". ")[0].rstrip(".")
+def description(name: str) -> str:
+    """Description of a machine's number: the first sentence of its function's docstring."""
+    return (inspect.getdoc(getattr(_numbers(), name)) or "").split("\n")[0].split(". ")[0].rstrip(".")
 
 
-def claim(found: Animal, at: Start) -> Claim:
-    """Its number beside what it has to be."""
-    if not hasattr(_checked(), found.name):
-        raise ModelError(f"{found.name!r} has no number to check")
-    function = getattr(_checked(), found.name)
-    value, expected, tolerance = function(found.m, at)
+def claim(machine: ZooMachine, at: Start) -> Claim:
+    """The claim of a machine: its number at a start, and the expected value."""
+    if not hasattr(_numbers(), machine.name):
+        raise ModelError(f"{machine.name!r} has no number to check")
+    function = getattr(_numbers(), machine.name)
+    value, expected, tolerance = function(machine.m, at)
     source = " ".join((inspect.getdoc(function) or "").split()).partition(". ")[2].rstrip(".")
-    return Claim(what(found.name), float(value), float(expected), float(tolerance), source)
+    return Claim(description(machine.name), float(value), float(expected), float(tolerance), source)
 
 
-def motion(found: Animal, at: Start) -> xr.Dataset:
-    """Its run, as its file describes it."""
-    s = found.settings
-    words: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
+def motion(machine: ZooMachine, at: Start) -> xr.Dataset:
+    """Run a machine from a start, as its file describes."""
+    s = machine.settings
+    chosen: dict[str, Any] = {k: getattr(s, k) for k in ("formulation", "integrator") if getattr(s, k) is not None}
     times: dict[str, Any] = {"duration": s.duration, "step": s.step, "every": s.record_every}
-    scheme, recorded = Scheme(**words, saturate=s.saturate), ("q", "v", "u") if found.m.nu else ("q", "v")
-    given: dict[str, Any] = {"u": at.u, "parameters": at.p, "record": recorded}
-    return run(found.m, at.q, at.v, **given, **times, scheme=scheme, error_bound=ANY_ERROR)
+    scheme, recorded = Scheme(**chosen, saturate=s.saturate), ("q", "v", "u") if machine.m.nu else ("q", "v")
+    values: dict[str, Any] = {"u": at.u, "parameters": at.p, "record": recorded}
+    return run(machine.m, at.q, at.v, **values, **times, scheme=scheme, error_bound=ANY_ERROR)
 
 
 @cache
-def _checked() -> ModuleType:
+def _numbers() -> ModuleType:
+    """The module `examples/zoo.py`, whose functions compute the numbers of the machines."""
     spec = importlib.util.spec_from_file_location("pfaffian_zoo", shelf("examples") / "zoo.py")
     if spec is None or spec.loader is None:
         raise ModelError("the numbers of the zoo cannot be imported")
