@@ -1,4 +1,4 @@
-"""What a joint takes, what it refuses in which words, and that all of it reaches the digest."""
+"""Arguments of joints, the messages for wrong ones, and that every argument is part of the digest."""
 
 import copy
 import pickle
@@ -104,20 +104,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("make, words", REFUSED.values(), ids=REFUSED)
-def test_refused_with_the_reason(make, words):
+def test_wrong_joints_are_refused_with_the_reason(make, words):
     with pytest.raises(ModelError, match=words):
         make()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_units_and_limits_are_as_many_as_there_are(kind):
+def test_names_units_and_limits_match_the_dimensions(kind):
     j = joint(kind, **({"pitch": 0.1} if KINDS[kind].screws else {}))
     assert len(set(j.q_names)) == len(j.q_units) == len(j.limits) == j.nq
     assert len(set(j.v_names)) == len(j.v_units) == j.nv
     assert pickle.loads(pickle.dumps(j)) == j == copy.copy(j) and hash(pickle.loads(pickle.dumps(j))) == hash(j)
 
 
-def test_limits_of_each_coordinate_are_told():
+def test_every_coordinate_has_limits_and_a_warning():
     m = machine(joint(limits=[(-1, 1), (-INF, 0.5), (-2, 2)]))
     assert m.q_limits.tolist() == [[-1, 1], [-INF, 0.5], [-2, 2]]
     with pytest.warns(pf.RunWarning, match=r"'j.y' is outside at the start, by up to 0.5 m|'j.y'"):
@@ -125,7 +125,7 @@ def test_limits_of_each_coordinate_are_told():
     assert two(mimic=pf.mimic({"one": 1})).q_limits.tolist() == [[-INF, INF]]
 
 
-def test_all_that_shapes_the_equations_is_in_the_digest():
+def test_every_argument_that_affects_the_equations_is_in_the_digest():
     first = joint("revolute", "one")
 
     def followed(**given):
@@ -146,7 +146,7 @@ def test_all_that_shapes_the_equations_is_in_the_digest():
     assert digest(machine(joint(stiffness=1))) == digest(machine(joint(stiffness=np.eye(3))))
 
 
-def test_what_a_follower_has_is_asked_like_any_other():
+def test_coordinate_and_rate_of_a_follower():
     m = two(mimic=pf.mimic({"one": -2.0}, 0.5))
     seen = {"q": lambda T: T.kinematics.joint("two"), "v": lambda T: T.kinematics.joint_rate("two")}
     got = pf.compile_terms(m, seen, backend="numpy", lanes=1)([0.1], [3.0])
@@ -154,14 +154,14 @@ def test_what_a_follower_has_is_asked_like_any_other():
     assert isinstance(m.joint("two").parts[0].S, ca.SX) and m.neutral().tolist() == [0]
 
 
-def test_said_in_words():
+def test_repr():
     assert repr(joint(distribution=["vx", "wz"])) == "<Joint 'j': planar, 'world' to 'a', speeds vx, wz>"
     assert repr(two(mimic=pf.mimic({"one": 1})).joints[1]) == "<Joint 'two': revolute, 'world' to 'b', follows one>"
     assert repr(pf.mimic({"one": 1, "two": -0.5}, 0.1)) == "<Mimic: 1 'one' + -0.5 'two', offset 0.1>"
     assert repr(pf.locked(joint("revolute"), 0.3)) == "<Joint 'j': fixed, 'world' to 'a'>"
 
 
-def test_described_by_what_moves_them():
+def test_describe_names_leaders_and_speeds():
     text = describe(two(mimic=pf.mimic({"one": 1})), RunSettings()) + describe(WHEELED, RunSettings())
     assert "revolute  follows one" in text and "x y [m], angle [rad] by vx, wz" in text
 
@@ -178,15 +178,15 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("meant", "word"), [(kind, word) for kind, words in WORDS.items() for word in words])
-def test_words_of_other_libraries_are_understood(meant, word):
+def test_kinds_of_other_libraries_get_a_suggestion(meant, word):
     with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
         pf.joint("j", word, "world", "a")
-    if meant != "free" and word != "weld":  # the one is no closure, the other is its name there
+    if meant != "free" and word != "weld":  # there is no free closure, and "weld" is a kind of closure
         with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
             pf.closure("c", word, "world", "a")
 
 
-def test_bodies_are_described_below_those_that_they_hang_on():
+def test_bodies_are_described_below_their_parents():
     names = [f"link{i}" for i in range(30)]
     bodies = [pf.body(n, 1.0) for n in (*names, "other")]
     joints = [pf.joint(f"to {b}", "prismatic", a, b) for a, b in pairwise(("world", *names))]
