@@ -1,4 +1,4 @@
-"""Wrong files: each is refused in words that name the element."""
+"""Wrong files with loops, sidecars and constraints: each is refused with a message that names the element."""
 
 import pytest
 
@@ -192,6 +192,6 @@ def test_sidecars(tmp_path, text, words):
 @pytest.mark.parametrize(("text", "words"), YAMLS.values(), ids=YAMLS)
 def test_yaml(text, words):
     key = text.split(":")[0]
-    kept = "\n".join(line for line in PLAIN.splitlines() if not line.startswith(f"{key}:"))
+    others = "\n".join(line for line in PLAIN.splitlines() if not line.startswith(f"{key}:"))
     with pytest.raises(ModelError, match=words):
-        parse_yaml(f"{kept}\n{text}\n")
+        parse_yaml(f"{others}\n{text}\n")

@@ -1,4 +1,4 @@
-"""What a YAML model file means, and what is refused with which words."""
+"""The meaning of YAML model files, and the messages about files that are refused."""
 
 import math
 import pickle
@@ -84,7 +84,7 @@ FORCES = """
 """
 
 
-def test_forces_are_those_of_their_functions():
+def test_forces_agree_with_their_python_functions():
     m, _ = parse_yaml(PENDULUM + "forces:" + FORCES)
     l, w = m.parameters
     known = [
@@ -177,8 +177,8 @@ def test_forces_as_expressions():
     assert repr(m.forces[2].function) == "<Written: -0.1*abs(pivot')*pivot'>"
 
 
-def test_the_quadcopter_holds_its_parcel():
-    """Four equal thrusts as large as both weights: the mass centre moves with the wind's push, and not at all without."""
+def test_the_quadcopter_hovers_with_its_parcel():
+    """Four equal thrusts carry both weights, so the wind alone accelerates the mass centre."""
     m, settings = read(Path(__file__).parents[2] / "examples" / "quadcopter.yaml")
     q, v, u, _ = settings.arrays(m)
     still = pf.forward_dynamics(m, q, v, u, parameters={"wind": 0.0}).v_dot
@@ -223,12 +223,12 @@ def test_expressions(text):
 
 
 @pytest.mark.parametrize("text", NO_EXPRESSIONS)
-def test_what_is_no_expression(text):
+def test_invalid_expressions_are_refused(text):
     with pytest.raises(ModelError, match=r"line 2: bodies\.b\.com\[0\]: "):
         value_of(text)
 
 
-def test_parameters_stay_symbols():
+def test_parameters_remain_symbols():
     m, _ = parse_yaml(PENDULUM)
     assert ca.depends_on(m.body("rod").inertia, m.p_symbols)
 
@@ -363,7 +363,7 @@ def test_bad_files_are_refused_with_the_reason(text, words):
     assert len(str(caught.value)) < 1000
 
 
-def test_no_is_a_name_here():
+def test_no_and_on_are_valid_names():
     m, _ = parse_yaml(PENDULUM.replace("rod", "no").replace("name: pendulum", "name: on"))
     assert (m.name, m.bodies[0].name) == ("on", "no")
 
@@ -380,13 +380,13 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
-def test_bombs_end_soon(text):
+def test_bombs_are_refused_quickly(text):
     assert calls_to_refuse(parse_yaml, text, ModelError) < 1000 + CALLS_A_CHARACTER * len(text)
 
 
 @pytest.fixture
 def house(tmp_path):
-    """folder/ with a robot below it, and another robot outside, also behind a link."""
+    """A folder with a robot below it, and a link to another robot outside."""
     folder = tmp_path / "folder"
     (folder / "robots").mkdir(parents=True)
     (folder / "robots" / "r.urdf").write_text(URDF)
@@ -414,7 +414,7 @@ def test_additions_to_a_robot(house):
 
 
 @pytest.mark.parametrize("truth", ["true", "false"])
-def test_yes_and_no(house, truth):
+def test_true_and_false(house, truth):
     _, settings = read_yaml(
         model(house, f"{{file: robots/r.urdf, base: free, strict: {truth}}}", f"run: {{saturate: {truth}}}")
     )
@@ -517,8 +517,8 @@ def test_joints_refused(old, new, words):
         parse_yaml(KINDS_OF_JOINT.replace(old, new))
 
 
-def test_settings_of_a_run_leave_the_mechanism_as_it_was():
-    """Other parameters of one run are not the defaults of the next, of this mechanism or of an equal one."""
+def test_settings_of_a_run_do_not_change_the_mechanism():
+    """Parameters of one run do not become the defaults of this mechanism or of an equal one."""
     path = Path(__file__).parents[2] / "examples" / "four_bar.yaml"
     m, settings = pf.read(path)
     changed = replace(settings, parameters={"a": 0.45}, q={"crank": 1.0}, u={"motor": 3.0})

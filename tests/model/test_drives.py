@@ -72,7 +72,7 @@ def test_a_load_on_a_cable_falls_freely_until_it_is_taut():
 
 
 def test_two_drones_carry_a_load_by_cables():
-    """Each drone lifts its weight and half of the load, and all hover with taut cables. A drone nearer to it has a slack cable."""
+    """Each drone lifts its weight and half of the load, and they hover with taut cables; one nearer to it has a slack cable."""
     apart, high, k = 0.6, 0.8, 2e4
     bodies = [pf.body("load", 1.0, inertia=0.01), *(pf.body(n, 0.5, inertia=0.005) for n in ("left", "right"))]
     joints = [pf.joint(n, "free", "world", n) for n in ("load", "left", "right")]
