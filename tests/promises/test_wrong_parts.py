@@ -1,4 +1,4 @@
-"""Wrong parts of machines: each is refused in words that name the element, what was given, and what would do."""
+"""Wrong parts of machines: each is refused with a message that names the element, the value and the way out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RING, SPINS = [0.0, 1.6, 3.1, 4.7], [1, -1, 1, -1]
 
 
 def made(*forces: Any, bodies: Any = BODIES, joints: Any = JOINTS, **parts: Any) -> pf.Mechanism:
-    """An arm with a hand, and these parts; a tuple is the parts of one."""
+    """An arm with a hand and the given forces and parts; a tuple contains the parts of one force."""
     flat = [part for f in forces for part in (f if isinstance(f, tuple) else (f,))]
     return pf.mechanism("arm", bodies, joints, forces=flat, **parts)
 
@@ -303,8 +303,8 @@ def test_a_wrong_part_is_named(case: str) -> None:
         make()
 
 
-def test_what_is_right_is_taken() -> None:
-    """The same parts with the numbers that their makers give above: not each of them is refused whatever it is given."""
+def test_valid_parts_are_accepted() -> None:
+    """The functions above give valid parts by default, so the refusals are due to the wrong values."""
     right = [touch(), rubber(), end(-1.0, 1.0), teeth(), band(), rope(), mount(), blade()]
     assert len(made(*right).forces) == 14
     for make in (pid, lag, second, voltage, rotors, singular):
