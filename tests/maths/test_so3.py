@@ -161,10 +161,10 @@ def test_quaternions_of_many_rotations_agree_with_scipy():
     turns = Rotation.from_rotvec(vectors)
     found = so3.quaternions(turns.as_matrix().reshape(8, -1, 3, 3))
     assert found.shape == (8, 35, 4) and (found[..., 3] >= 0).all()
-    wanted = turns.as_quat(canonical=True).reshape(found.shape)
-    sign = np.where(np.sum(found * wanted, axis=-1, keepdims=True) < 0, -1.0, 1.0)
-    np.testing.assert_allclose(sign * found, wanted, atol=1e-15 * 4)
-    assert (sign[np.abs(wanted[..., 3:]) > 1e-15] == 1).all(), "the opposite sign is allowed only for half turns"
+    expected = turns.as_quat(canonical=True).reshape(found.shape)
+    sign = np.where(np.sum(found * expected, axis=-1, keepdims=True) < 0, -1.0, 1.0)
+    np.testing.assert_allclose(sign * found, expected, atol=1e-15 * 4)
+    assert (sign[np.abs(expected[..., 3:]) > 1e-15] == 1).all(), "the opposite sign is allowed only for half turns"
     assert so3.quaternions(np.zeros((5, 0, 3, 3))).shape == (5, 0, 4)
 
 
