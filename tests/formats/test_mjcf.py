@@ -471,7 +471,7 @@ def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch)
 
 ONE = body("a", HINGE)
 WRONG = {
-    "no mjcf": ("<robot/>", "the root element of an MJCF file is <mujoco>"),
+    "another format": ("<robot/>", "the root element of an MJCF file is <mujoco>"),
     "an include": ("<mujocoinclude/>", "the root element of an MJCF file is <mujoco>"),
     "not closed": ("<mujoco><worldbody>", "not well-formed XML"),
     "entities": ('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>', "document types and entities are refused"),
@@ -489,26 +489,26 @@ WRONG = {
     ),
     "a negative mass": (mjcf(ONE.replace('"1.3"', '"-1"')), "<body> 'a'"),
     "an impossible inertia": (mjcf(ONE.replace("0.05 0.06 0.04", "0.05 0.9 0.04")), "must satisfy A + B >= C"),
-    "a free joint within": (mjcf(body("a", HINGE, body("b1", FREE))), "free joint can only be used on top level"),
+    "a nested free joint": (mjcf(body("a", HINGE, body("b1", FREE))), "free joint can only be used on top level"),
     "two orientations": (
         mjcf(ONE.replace('quat="0.8 0 0.6 0"', 'quat="1 0 0 0" euler="1 0 0"')),
         "multiple orientation specifiers",
     ),
     "limits swapped": (mjcf(ONE.replace('ref="0.3"', 'limited="true" range="2 1"')), "<joint> 'h'"),
     "unknown class": (mjcf(ONE.replace('ref="0.3"', 'class="c"')), "unknown default class"),
-    "connect of nothing": (
+    "connect to an unknown body": (
         mjcf(ONE, '<equality><connect body1="a" body2="z" anchor="0 0 0"/></equality>'),
         "<connect>: unknown element 'z'",
     ),
     "connect without anchor": (mjcf(ONE, '<equality><connect body1="a"/></equality>'), "<connect>"),
-    "coupling of nothing": (mjcf(ONE, '<equality><joint joint1="z"/></equality>'), "unknown element 'z'"),
+    "coupling of an unknown joint": (mjcf(ONE, '<equality><joint joint1="z"/></equality>'), "unknown element 'z'"),
     "coupling of a ball": (
         mjcf(ONE + body("c", BALL), '<equality><joint joint1="h" joint2="b"/></equality>'),
         "only HINGE and SLIDE",
     ),
-    "tendon on nothing": (mjcf(ONE, '<tendon><fixed><joint joint="z" coef="1"/></fixed></tendon>'), "z"),
+    "tendon on unknown joint": (mjcf(ONE, '<tendon><fixed><joint joint="z" coef="1"/></fixed></tendon>'), "z"),
     "an empty tendon": (mjcf(ONE, '<tendon><fixed name="t"/></tendon>'), "<fixed> 't'"),
-    "motor on nothing": (mjcf(ONE, '<actuator><motor joint="z"/></actuator>'), "<motor>: unknown transmission target 'z'"),
+    "motor on no joint": (mjcf(ONE, '<actuator><motor joint="z"/></actuator>'), "<motor>: unknown transmission target 'z'"),
     "motor without a joint": (mjcf(ONE, '<actuator><motor name="u"/></actuator>'), "<motor> 'u'"),
     "a keyframe of another size": (
         mjcf(ONE, '<keyframe><key qpos="1 2 3"/></keyframe>'),
@@ -528,11 +528,11 @@ WRONG = {
         mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'),
         "more than 10000 copies",
     ),
-    "copies in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
+    "a count in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
     "nothing moves": (mjcf('<body name="a"/>'), "no joint moves; give a body a <joint> or a <freejoint>"),
     "an include without a folder": (mjcf('<include file="a.xml"/>'), "'a.xml' cannot be found: the text has no folder"),
     "an include without a file": (mjcf("<include/>"), "needs the attribute 'file'"),
-    "depth": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
+    "too deep": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
 }
 
 

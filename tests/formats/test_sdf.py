@@ -406,7 +406,7 @@ def test_shapes_and_masses():
 A = link("a")
 HINGED = joint("j", "revolute", "world", "a")
 WRONG = {
-    "no sdf": ("<robot/>", "the root element of an SDF file is <sdf>"),
+    "another format": ("<robot/>", "the root element of an SDF file is <sdf>"),
     "no version": ("<sdf><model name='m'/></sdf>", "version '' is none"),
     "an odd version": ('<sdf version="1.x"><model name="m"/></sdf>', "version '1.x' is none"),
     "no model": ('<sdf version="1.9"/>', "there is no <model>"),
@@ -426,9 +426,9 @@ WRONG = {
         sdf(A, joint("j", "fixed", "world", "__model__", "")).replace('name="m"', 'name="m" canonical_link="b"'),
         "there is no link",
     ),
-    "two links of a name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
+    "two links of one name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
     "a joint named as a link": (sdf(A, joint("a", "revolute", "world", "a")), "a <link> of this name"),
-    "two joints of a name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
+    "two joints of one name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
     "no name": (sdf("<link/>"), "needs the attribute 'name'"),
     "a reserved name": (sdf(link("__root__")), "the name '__root__' is reserved"),
     "a link called world": (sdf(link("world")), "the name 'world' is reserved"),
@@ -460,7 +460,7 @@ WRONG = {
         sdf(A, joint("j", "screw", "world", "a", "<screw_thread_pitch>0</screw_thread_pitch>")),
         "pitch of a screw",
     ),
-    "mimic of nothing": (
+    "mimic of an unknown joint": (
         sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>')),
         "it mimics 'k', which is not a joint",
     ),
@@ -472,7 +472,7 @@ WRONG = {
         sdf(A, link("b"), joint("j", "gearbox", "a", "b", "<axis/><axis2/>")),
         "<gearbox_reference_body> is missing",
     ),
-    "gearbox on nothing": (
+    "gearbox on an unknown body": (
         sdf(
             A,
             link("b"),
@@ -481,20 +481,20 @@ WRONG = {
         ),
         "no revolute joint connects 'c' and 'a'",
     ),
-    "skew axes that close": (
+    "skew axes of a closure": (
         sdf(*BAR, joint("4", "universal", "world", "c", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>")),
         "right angles",
     ),
     "a pose of five numbers": (sdf(link("a", "<pose>0 0 0 0 0</pose>")), "6 numbers with spaces"),
     "a quaternion of zeros": (sdf(link("a", '<pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose>')), "not all zero"),
-    "a pose in nothing": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
+    "a pose in an unknown frame": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
     "a circle of frames": (
         sdf(A, '<frame name="f"><pose relative_to="g"/></frame>', '<frame name="g"><pose relative_to="f"/></frame>'),
         "relative to itself",
     ),
     "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
     "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
-    "not a truth": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
+    "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are refused"),
     "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
     "a gravity of two": (

@@ -130,8 +130,8 @@ BAD = {
     "empty": ("", r"line 1: not well-formed XML: no element found"),
     "other root": ("<machine/>", r"the root element of a URDF file is <robot>"),
     "no link": ("<robot/>", r"there is no <link>"),
-    "two links of a name": (robot(link("a"), link("a")), r"line 3: <link> 'a': a link of this name is on line 2"),
-    "two joints of a name": (
+    "two links of one name": (robot(link("a"), link("a")), r"line 3: <link> 'a': a link of this name is on line 2"),
+    "two joints of one name": (
         robot(*ARM, link("c"), joint("j", "b", "c")),
         r"line 6: .*a joint of this name is on line 4",
     ),
@@ -165,10 +165,10 @@ BAD = {
     ),
     "no name": ("<robot><link/></robot>", r"needs the attribute 'name'"),
     "nothing moves": (robot(link("a")), r"no joint moves; read it with base='free'"),
-    "nothing has mass": (robot(link("a", ""), link("b", ""), joint("j", "a", "b")), r"no joint moves"),
+    "no link has mass": (robot(link("a", ""), link("b", ""), joint("j", "a", "b")), r"no joint moves"),
     "negative mass": (robot(link("a", MASS.replace('"2"', '"-2"'))), r"line 2: .*link 'a': the mass -2.0 is negative"),
     "no inertia": (robot(link("a", '<inertial><mass value="1"/></inertial>')), r"<inertia> is missing in 'a'"),
-    "mimics nobody": (
+    "mimics an unknown joint": (
         robot(*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="x"/>')),
         r"mimics 'x', which is not a joint",
     ),

@@ -205,13 +205,13 @@ def test_a_stage_may_not_open_files_elsewhere(tmp_path):
 
 
 WRONG = {
-    "itself": ("RevoluteJoint", ["rel physics:body0 = </a>"], "joins a body to itself"),
+    "one body twice": ("RevoluteJoint", ["rel physics:body0 = </a>"], "joins a body to itself"),
     "missing": ("RevoluteJoint", ["rel physics:body0 = </b>"], "'/b', which is not there"),
     "many": ("RevoluteJoint", ["rel physics:body0 = [</a>, </c>]"], "names 2 bodies"),
     "limits": ("RevoluteJoint", ["float physics:lowerLimit = 9", "float physics:upperLimit = 1"], "lower limit 9.0 is above"),
     "no length": ("DistanceJoint", ["float physics:maxDistance = 1"], "a rod of one length is read"),
-    "turned": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "has no direction"),
-    "mimics nobody": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "is no joint"),
+    "zero quaternion": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "has no direction"),
+    "mimics an unknown joint": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "is no joint"),
     "another type": (
         "RevoluteJoint",
         ["float physics:axis = 1"],

@@ -235,9 +235,9 @@ STOP = "potential, V: {law: stop-energy, range: {law: range, joint: h, component
 WRONG_LAWS = {
     "unknown": (STOP.replace("stop-energy", "stop"), "'stop' is unknown; did you mean 'stop-loss'? there are contact-energy, "),
     "no name": (STOP.replace("law: stop-energy, ", ""), "the key 'law' is missing"),
-    "no law by itself": ("potential, V: {law: press, stiffness: 1, exponent: 1, damping: 0}", "'press' is unknown; "),
-    "not here": (STOP.replace("law: range", "law: teeth"), "'teeth' is unknown; there are range"),
-    "no law at all": (STOP.replace(PRESS, "press: 1"), "line 1: forces.f.V.press: press is needed here"),
+    "an inner law alone": ("potential, V: {law: press, stiffness: 1, exponent: 1, damping: 0}", "'press' is unknown; "),
+    "a law of another kind": (STOP.replace("law: range", "law: teeth"), "'teeth' is unknown; there are range"),
+    "a number for a law": (STOP.replace(PRESS, "press: 1"), "line 1: forces.f.V.press: press is needed here"),
     "a missing key": (STOP.replace("component: 0, ", ""), "the key 'component' is missing"),
     "another key": (STOP.replace("low", "lo"), "the key 'lo' is unknown; "),
     "half a component": (STOP.replace("component: 0", "component: 0.5"), "a whole number from 0 to 999999 is needed"),
@@ -247,14 +247,14 @@ WRONG_LAWS = {
         "potential, V: {law: belt, driven: h, by: k, radii: [1, 2], weight: 1, rates: true}",
         "force 'f': there is no joint 'k'",
     ),
-    "a form": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
+    "ragged rows": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
     "a mesh": (
         "potential, V: {law: contact-energy, surfaces: {law: surfaces, body_a: a, body_b: world, "
         "shape_a: {kind: mesh, file: a.stl, size: 1, role: visual}, shape_b: {}}, " + PRESS + "}",
         "the key 'file' is unknown",
     ),
     "radii": ("potential, V: {law: belt, driven: h, by: h, radii: [1], weight: 1, rates: false}", "a list of 2 is needed"),
-    "a truth": ("potential, V: {law: belt, driven: h, by: h, radii: [1, 2], weight: 1, rates: 1}", "there are true, false"),
+    "a boolean": ("potential, V: {law: belt, driven: h, by: h, radii: [1, 2], weight: 1, rates: 1}", "there are true, false"),
     "a wind": ("drag, body: a, area: 1, wind: {law: press}", "'press' is unknown"),
 }
 

@@ -268,7 +268,7 @@ BAD = {
         "line 7: joints.pivot: joint 'pivot': there is no body 'rot'",
     ),
     "world": ("bodies: {world: {mass: 1}}", "line 1: bodies.world: 'world' is the fixed frame"),
-    "no body can": (
+    "unphysical inertia": (
         "bodies: {a: {mass: 1, inertia: [1, 1, 3]}}\njoints: {j: {kind: free, parent: world, child: a}}",
         "line 1: bodies.a: ",
     ),
@@ -289,40 +289,40 @@ BAD = {
     "run duration": (PENDULUM + "run: {duration: -1}", "a time above zero"),
     "run steps": (PENDULUM + "run: {duration: 1e300, step: 1e-300}", "is not between 1 and"),
     "run parameter": (PENDULUM + "run: {parameters: {k: 1}}", "the key 'k' is unknown"),
-    "force of no kind": (PENDULUM + "forces: {f: {kind: dragg, body: rod}}", "forces.f.kind: 'dragg' is unknown; did you mean"),
-    "force without its number": (
+    "unknown force": (PENDULUM + "forces: {f: {kind: dragg, body: rod}}", "forces.f.kind: 'dragg' is unknown; did you mean"),
+    "force without an argument": (
         PENDULUM + "forces: {f: {kind: drag, body: rod}}",
         "line 10: forces.f: the key 'area' is missing",
     ),
-    "force of another's key": (
+    "force with a key of another kind": (
         PENDULUM + "forces: {f: {kind: drag, body: rod, area: 1, load: 2}}",
         "forces.f.load: .*'load' is unkn",
     ),
-    "force below zero": (
+    "force with a negative area": (
         PENDULUM + "forces: {f: {kind: drag, body: rod, area: -m}}",
         "line 10: forces.f: .*area -2 is below zero",
     ),
-    "rotor of no joint": (
+    "rotor of an unknown joint": (
         PENDULUM + "forces: {f: {kind: rotor, body: rod, joint: pivott, thrust: 1}}",
         "line 10: forces.f: force 'f': there is no joint 'pivott'; did you mean 'pivot'",
     ),
-    "expression of no name": (
+    "expression with an unknown name": (
         PENDULUM + "forces: {f: {kind: potential, V: 2*cos(pivott)}}",
         r"line 10: forces.f: force 'f': its expression: .*no parameter 'pivott'; known are l, m, pivot, pivot', t, pi",
     ),
-    "expression of no function": (PENDULUM + "forces: {f: {kind: potential, V: 2*cosine(pivot)}}", "no parameter 'cosine'"),
-    "expression without its brackets": (PENDULUM + "forces: {f: {kind: potential, V: cos pivot}}", "no parameter 'cos'"),
-    "expression of code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
-    "expression of a name of two": (
+    "unknown function": (PENDULUM + "forces: {f: {kind: potential, V: 2*cosine(pivot)}}", "no parameter 'cosine'"),
+    "expression without brackets": (PENDULUM + "forces: {f: {kind: potential, V: cos pivot}}", "no parameter 'cos'"),
+    "expression with code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
+    "expression with an ambiguous name": (
         PENDULUM.replace("l: 1.5", "l: 1.5, pivot: 2") + "forces: {f: {kind: potential, V: pivot}}",
         "forces.f: force 'f': 'pivot' names two of a parameter, a coordinate and the time t",
     ),
-    "expression in a joint named as the time": (
+    "expression with a joint named like the time": (
         PENDULUM.replace("pivot", "t") + "forces: {f: {kind: potential, V: 2*t}}",
         "forces.f: force 'f': 't' names two of a parameter, a coordinate and the time t",
     ),
     "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
-    "spring of no spring": (
+    "spring with an indefinite stiffness": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, -2]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -2",
     ),
@@ -331,16 +331,16 @@ BAD = {
         " stiffness: {diagonal: [1, 2, 3, 4, 5]}}}",
         "forces.f.stiffness.diagonal: a list of 6 is needed",
     ),
-    "bushing that pushes away": (
+    "bushing with negative stiffness": (
         PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rod, damping: {weight: 1},"
         " stiffness: {diagonal: [1, 2, 3, 4, 5, -6]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -6",
     ),
-    "bushing to no body": (
+    "bushing to an unknown body": (
         PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rot, damping: {weight: 1}, stiffness: {weight: 1}}}",
         "line 10: forces.f: force 'f spring': there is no body 'rot'",
     ),
-    "spring to no body": (
+    "spring to an unknown body": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rot, stiffness: {weight: 1}}}",
         "line 10: forces.f: force 'f': there is no body 'rot'",
     ),

@@ -62,7 +62,7 @@ def test_integers_and_lists_are_accepted(k):
     assert np.array_equal(k([1, 2, 3], [4, 5])[0], k(np.array([1.0, 2, 3]), np.array([4.0, 5]))[0])
 
 
-def test_out_is_written_and_nothing_beside_it(k):
+def test_only_out_is_written(k):
     random = np.random.default_rng(0)
     a, b = random.normal(size=(11, 3)), random.normal(size=(11, 2))
     field = np.full((13, 7), 7.0)

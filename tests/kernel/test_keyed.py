@@ -179,7 +179,7 @@ def test_only_another_key_builds_again(place):
         kernel.compile_rollout(Build(), key="model")
 
 
-def test_a_changed_library_compiles_anew(place, monkeypatch):
+def test_a_changed_library_compiles_again(place, monkeypatch):
     get(Build())
     monkeypatch.setattr(keyed, "sources", lambda: "changed")
     build = Build(8.0)

@@ -141,7 +141,7 @@ def test_blocks_that_stop_do_not_affect_the_others(rollouts, hold):
     assert np.array_equal(alone.records[:, 0], r.records[:, 60], equal_nan=True)
 
 
-def test_status_numbers_the_fault_and_the_last_good_state_stays(rollouts):
+def test_a_fault_sets_the_status_and_keeps_the_last_good_state(rollouts):
     x0 = np.array([[0.0, 0.0], [0.0, 4.5], [-31.0, 0.0], [0.0, 3.0]])
     u, p = np.array([[2.0]]), np.array([0.0])
     for rollout in rollouts:

@@ -75,7 +75,7 @@ kernel.compile(ca.Function("f", [x], [ca.sin(x) * 7]), backend="c")
 
 
 @pytest.mark.parametrize("script", [SCRIPT, LONG], ids=["one unit", "several units"])
-def test_interrupt_leaves_nothing(place, tmp_path, monkeypatch, script):
+def test_an_interrupt_leaves_no_process_and_no_file(place, tmp_path, monkeypatch, script):
     """Ctrl-C while compilers and their child processes hang: the program ends and leaves no process and no file."""
     fake = tmp_path / "cc"
     answers = 'case " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac'
@@ -103,7 +103,7 @@ def is_running(pid):
         return False
 
 
-def test_a_suspended_builder_blocks_nobody(place, monkeypatch):
+def test_a_suspended_builder_blocks_no_other_process(place, monkeypatch):
     """The lock only avoids duplicate work: after a while, other processes build the object themselves."""
     monkeypatch.setattr(store, "PATIENCE", 0.2)
     kernel.compile(small(17), backend="c")
@@ -161,7 +161,7 @@ def test_a_store_that_others_can_write_is_not_used(refused):
     refused.chmod(0o770)
 
 
-def test_a_store_of_someone_else_is_not_used(refused, monkeypatch):
+def test_a_store_of_another_user_is_not_used(refused, monkeypatch):
     number = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: number + 1)
     monkeypatch.setattr(store, "_requested", lambda: refused)

@@ -26,7 +26,7 @@ SHAPES = [(5, 3, 2), (5, 5, 4), (4, 6, 2), (12, 9, 6), (3, 3, 3), (6, 2, 1)]
 
 @pytest.mark.parametrize("passes", (1, 2))
 @pytest.mark.parametrize(("m", "n", "rank"), SHAPES)
-def test_rows_best_first(m: int, n: int, rank: int, passes: int) -> None:
+def test_elimination_of_dependent_rows(m: int, n: int, rank: int, passes: int) -> None:
     random = np.random.default_rng(m + n)
     A = dependent(random, m, n, rank)
     x = random.normal(size=(n, 2))
@@ -60,7 +60,7 @@ def test_the_first_of_equal_rows_counts_and_groups_keep_their_order() -> None:
     assert numbers(later.independent)[:, 0].tolist() == [0.0, 1.0, 1.0]
 
 
-def test_rows_of_different_columns_do_not_mix() -> None:
+def test_elimination_does_not_mix_blocks_without_shared_columns() -> None:
     """Elimination creates no new entries between the blocks of a chain of loops."""
     A = np.zeros((6, 6))
     A[:3, :3], A[3:, 3:] = dependent(np.random.default_rng(1), 3, 3, 2), dependent(np.random.default_rng(2), 3, 3, 2)

@@ -192,16 +192,16 @@ REFUSED = {
     "text": (lambda: rotations.critical_rotations("P"), "P: 'P' is no array of real numbers"),
     "another shape": (lambda: rotations.special_polar(np.eye(4)), r"M: a \(3, 3\) matrix of numbers is needed"),
     "nan": (lambda: rotations.special_polar(E * np.nan), "M is not finite"),
-    "c of a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
+    "two numbers for a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
     "one direction": (
         lambda: rotations.wahba([[0, 0, 1]], [[0, 0, 1]]), "are a circle, not a point: turning about .*0, 0, -?1.* two dir"),
     "along one line": (
         lambda: rotations.wahba([[0, 0, 1], [0, 0, 2]], [[0, 1, 0], [0, -1, 0]]), "are a (sphere|circle), not a point"),
     "no weight": (lambda: rotations.wahba(E, E, [0, 0, 0]), "are all rotations, not a point: turning about .* with a weight"),
     "a weight below zero": (lambda: rotations.wahba(E, E, [1, 1, -1]), "weights: 3 numbers, none below zero"),
-    "directions of two counts": (lambda: rotations.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
+    "different numbers of directions": (lambda: rotations.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
     "nearest to zero": (lambda: rotations.nearest_rotation(0 * E), "nearest rotations are all rotations, not a point"),
-    "a metric that is none": (lambda: rotations.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
+    "an indefinite metric": (lambda: rotations.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
     "a skew metric": (lambda: rotations.nearest_rotation(E, np.triu(np.ones((3, 3)))), "metric: the matrix is not symmetric"),
 }  # fmt: skip
 

@@ -62,26 +62,26 @@ def test_names_and_units_match_the_dimensions(g):
 
 
 @every
-def test_algebra_is_closed_under_the_bracket_and_so_is_its_conjugate(g):
+def test_the_algebra_and_its_conjugates_are_closed_under_the_bracket(g):
     R, p = se3.exp(np.array([0.3, -1, 0.2, 0.5, 0.9, -0.4]))
     assert is_subgroup(g.S)
     assert is_subgroup(ca.mtimes(se3.Ad(R, p), g.S))
 
 
 @pytest.mark.parametrize("axes", [(3, 4), (0, 5), (0, 1, 3), (2, 3, 4, 5), (0, 1, 2, 3, 4)])
-def test_other_spans_are_no_groups(axes):
+def test_other_spans_do_not_form_a_group(axes):
     """A universal joint, a skate, and other combinations of axes that do not form a group."""
     assert not is_subgroup(np.eye(6)[:, axes])
 
 
-def test_no_five_directions_are_a_group():
+def test_no_five_directions_form_a_group():
     """Whichever direction is omitted, the other five do not form a group. [chhabra14 table 2.1]"""
     for n in [*np.eye(6), *np.random.default_rng(0).normal(size=(40, 6))]:
         assert not is_subgroup(np.linalg.svd(n[None])[2][1:].T)
 
 
 @every
-def test_poses_are_of_the_group(g):
+def test_products_and_inverses_are_in_the_group(g):
     """Products and inverses are in the group: their coordinates reproduce their poses."""
     a, b = g.motion(configuration(g)), g.motion(full(g.screw_to_chart(screws(g)[2])))
     for found in (se3.compose(*a, *b), se3.inverse(*a)):
@@ -100,7 +100,7 @@ def test_poses_move_along_the_algebra(g):
 
 
 @every
-def test_exp_is_that_of_the_twist(g):
+def test_exp_agrees_with_that_of_se3(g):
     for s in screws(g):
         close(pose(g.exp(s)), pose(se3.exp(full(g.S @ ca.DM(s)))), ALGEBRA, "pose")
         close(pose(g.motion(g.screw_to_chart(s))), pose(g.exp(s)), ALGEBRA, "chart of the pose", 1 + np.linalg.norm(s))
@@ -192,7 +192,7 @@ def test_log_refuses_poses_outside_the_group():
 
 
 @every
-def test_displacement_from_a_rest(g):
+def test_displacement_from_rest(g):
     """It is zero at rest, its rate is E v, and both quaternions of an orientation give the same length."""
     q, v, rest = ca.SX.sym("q", g.nq), ca.SX.sym("v", g.nv), configuration(g)
     e, E = g.displacement(q, rest)

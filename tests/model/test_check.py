@@ -84,13 +84,13 @@ WRONG = {
         lambda: pf.compile_terms(made(constraints=[pf.servo(pf.holonomic("c", lambda k: k.q[:2]), ["m"])],
                                       actuators=[pf.actuator("m", "turn")]), {"Z": lambda T: T.servo.Z}),
         r"'c' has 2 rows but 1 directions; give one force per row"),
-    "two of one name": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
+    "a name used twice": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
     "no name": (lambda: made(actuators=[pf.actuator("", "turn")]), r"actuators: '' is not a name"),
     "too long a name": (lambda: made(actuators=[pf.actuator("x" * 129, "turn")]), r"is not a name; use 1 to 128"),
     "nothing moves": (
         lambda: pf.mechanism("m", BODIES[:1], [pf.joint("j", "fixed", "world", "arm")]), r"'m' has no joint that moves"),
     "no such body": (lambda: made(joints=[JOINTS[0], pf.joint("j", "revolute", "arm", "leg")]), r"'j': there is no body 'leg'"),
-    "the world as child": (
+    "world as a child": (
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "arm", "world")]), r"'j': the world cannot be a child"),
     "two joints to a body": (
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "world", "hand")]), r"'j': body 'hand' has a joint already"),
@@ -99,7 +99,7 @@ WRONG = {
     "no mass": (
         lambda: made(bodies=[BODIES[0], pf.body("hand")]), r"joint 'ball' moves no mass at all; give 'hand' a mass"),
     "mass below zero": (lambda: made(bodies=[pf.body("arm", -1.0), BODIES[1]]), r"body 'arm': the mass is negative"),
-    "infinite at the defaults": (
+    "not finite at the defaults": (
         lambda: made(bodies=[pf.body("arm", 1.0, (1 / ZERO, 0, 0)), BODIES[1]], parameters=[ZERO]),
         r"body 'arm': com is not finite at the parameters' default values"),
 }  # fmt: skip

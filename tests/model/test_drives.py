@@ -128,28 +128,28 @@ def wrong_belt(**given):
 
 
 WRONG = {
-    "a gear on itself": (lambda: forces.gear("g", "a", "a", ratio=1.0, stiffness=1.0), "both ends are on 'a'"),
-    "a gear on objects": (lambda: forces.gear("g", 1, "a", ratio=1.0, stiffness=1.0), "a joint is given by its name"),
-    "a gear of no stiffness": (lambda: wrong_gear(stiffness=0.0), "force 'g': stiffness 0 must be above zero"),
-    "less than no play": (lambda: wrong_gear(backlash=-0.1), "force 'g': backlash"),
-    "a ratio of words": (lambda: wrong_gear(ratio="two"), "force 'g': ratio"),
-    "a gear that drives": (lambda: wrong_gear(damping=-1.0), "force 'g': damping"),
+    "a gear between one joint": (lambda: forces.gear("g", "a", "a", ratio=1.0, stiffness=1.0), "both ends are on 'a'"),
+    "a gear on a number": (lambda: forces.gear("g", 1, "a", ratio=1.0, stiffness=1.0), "a joint is given by its name"),
+    "a gear without stiffness": (lambda: wrong_gear(stiffness=0.0), "force 'g': stiffness 0 must be above zero"),
+    "negative play": (lambda: wrong_gear(backlash=-0.1), "force 'g': backlash"),
+    "a ratio in words": (lambda: wrong_gear(ratio="two"), "force 'g': ratio"),
+    "a gear with negative damping": (lambda: wrong_gear(damping=-1.0), "force 'g': damping"),
     "an unknown wheel": (lambda: pf.forward_dynamics(drive(*forces.belt("b", "x", "y", radii=(1, 1), stiffness=1)), {}), "'x'"),
-    "a free wheel": (lambda: pf.forward_dynamics(pf.mechanism("m", [pf.body(n, 1.0, inertia=1.0) for n in "ab"], [
+    "a free joint": (lambda: pf.forward_dynamics(pf.mechanism("m", [pf.body(n, 1.0, inertia=1.0) for n in "ab"], [
         pf.joint("a", "free", "world", "a"), pf.joint("b", "revolute", "world", "b")],
         forces=[*forces.gear("g", "a", "b", ratio=1.0, stiffness=1.0)]), {}), "joint 'a' has 7 coordinates"),
     "no length": (lambda: wrong_cable(length=0.0), "force 'c': length 0 must be above zero"),
-    "a cable on itself": (lambda: wrong_cable(b="world"), "both ends are on 'world'"),
-    "a cable to nowhere": (lambda: drive(*wrong_cable(b="hook")), "there is no body 'hook'"),
-    "a point of two": (lambda: wrong_cable(point_a=(0, 0)), "force 'c': point_a"),
+    "a cable from world to world": (lambda: wrong_cable(b="world"), "both ends are on 'world'"),
+    "a cable to an unknown body": (lambda: drive(*wrong_cable(b="hook")), "there is no body 'hook'"),
+    "a point of two numbers": (lambda: wrong_cable(point_a=(0, 0)), "force 'c': point_a"),
     "one radius": (lambda: wrong_belt(radii=0.1), "radii must be two"),
-    "a radius of none": (lambda: wrong_belt(radii=(0.1, 0.0)), "force 'b': radii 0 must be above zero"),
-    "a belt that drives": (lambda: wrong_belt(damping=-1.0), "force 'b': damping"),
-    "a gust of less": (lambda: forces.gust(intensity=-1.0), "intensity must not be below zero"),
-    "a gust of no length": (lambda: forces.gust(intensity=1.0, length=0.0), "gust: length must be above zero, got 0.0"),
-    "a gust of two": (lambda: forces.gust(intensity=(1.0, 2.0)), "gust: intensity: one number or three"),
-    "a gust of words": (lambda: forces.gust(intensity="strong"), "gust: intensity: one number or three"),
-    "a seed of words": (lambda: forces.gust(intensity=1.0, seed="a"), "seed must be a whole number"),
+    "a zero radius": (lambda: wrong_belt(radii=(0.1, 0.0)), "force 'b': radii 0 must be above zero"),
+    "a belt with negative damping": (lambda: wrong_belt(damping=-1.0), "force 'b': damping"),
+    "a gust of negative intensity": (lambda: forces.gust(intensity=-1.0), "intensity must not be below zero"),
+    "a gust of zero length": (lambda: forces.gust(intensity=1.0, length=0.0), "gust: length must be above zero, got 0.0"),
+    "a gust of two intensities": (lambda: forces.gust(intensity=(1.0, 2.0)), "gust: intensity: one number or three"),
+    "an intensity in words": (lambda: forces.gust(intensity="strong"), "gust: intensity: one number or three"),
+    "a seed in words": (lambda: forces.gust(intensity=1.0, seed="a"), "seed must be a whole number"),
 }  # fmt: skip
 
 

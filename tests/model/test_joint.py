@@ -44,62 +44,62 @@ REFUSED = {
     "connect of MuJoCo": (
         lambda: pf.closure("c", "connect", "world", "b"), r"mean 'spherical'\? \(pf.coincide makes it from two points\)"),
     "a rod": (lambda: pf.closure("c", "rod", "world", "b"), r"did you mean 'distance'\?"),
-    "edges are no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
+    "edge is no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
     "no pitch": (lambda: joint("helical"), r"joint 'j': a helical joint needs its pitch=... \[m/rad\]"),
-    "pitch for nothing": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),
+    "pitch of a planar joint": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),
     "too few stiffnesses": (lambda: joint(stiffness=[1, 2]), r"stiffness: one number, 3 or a symmetric \(3, 3\) is needed"),
     "skew damping": (lambda: joint(damping=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), r"damping: the matrix must be symmetric"),
     "skew stiffness of parameters": (
         lambda: joint(stiffness=[[1, OFF, 0], [0, 1, 0], [0, 0, 1]]), r"stiffness: the matrix must be symmetric"),
-    "a matrix of armature": (lambda: joint(armature=np.eye(3)), r"armature: 3 numbers are needed, got 3 x 3"),
-    "spring of nothing": (lambda: joint("fixed", stiffness=1.0), r"joint 'j': stiffness: a fixed joint takes none"),
+    "armature as a matrix": (lambda: joint(armature=np.eye(3)), r"armature: 3 numbers are needed, got 3 x 3"),
+    "spring of a fixed joint": (lambda: joint("fixed", stiffness=1.0), r"joint 'j': stiffness: a fixed joint takes none"),
     "coupled orientation": (
         lambda: joint("free", stiffness=np.eye(6) + np.eye(6, k=3) + np.eye(6, k=-3)),
         r"cannot couple translations to an orientation"),
-    "rest of another size": (lambda: joint(rest=0.1), r"rest: a sequence of 3 numbers is needed"),
-    "rest without direction": (lambda: joint("spherical", rest=(0, 0, 0, 0)), r"rest: the quaternion must be numbers, not all"),
-    "one pair for three": (lambda: joint(limits=(-1, 1)), r"limits: a pair \(low, high\) for each of x, y, angle is needed"),
+    "rest of one number": (lambda: joint(rest=0.1), r"rest: a sequence of 3 numbers is needed"),
+    "rest of zeros": (lambda: joint("spherical", rest=(0, 0, 0, 0)), r"rest: the quaternion must be numbers, not all"),
+    "too few limits": (lambda: joint(limits=(-1, 1)), r"limits: a pair \(low, high\) for each of x, y, angle is needed"),
     "limits of a quaternion": (lambda: joint("free", limits=[(-1, 1)] * 7), r"a free joint takes no limits"),
-    "wrong way round": (lambda: joint(limits=[(0, 1), (1, 0), (0, 1)]), r"limits of y \(1.0, 0.0\) are the wrong way round"),
+    "reversed limits": (lambda: joint(limits=[(0, 1), (1, 0), (0, 1)]), r"limits of y \(1.0, 0.0\) are the wrong way round"),
     "no such velocity": (lambda: joint(distribution=["vx", "wy"]), r"a planar joint has no velocity 'wy'"),
-    "all velocities": (lambda: joint(distribution=np.eye(3)), r"\(3, 1 to 2\) is needed, got \(3, 3\)"),
-    "wrong rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combines the 3 velocities vx, vy, wz"),
-    "distribution of one": (lambda: joint("revolute", distribution=[[1]]), r"a revolute joint takes no distribution"),
-    "distribution of two": (lambda: joint("universal", distribution=["about_x"]), r"a universal joint takes no distribution"),
+    "a distribution of all velocities": (lambda: joint(distribution=np.eye(3)), r"\(3, 1 to 2\) is needed, got \(3, 3\)"),
+    "a distribution with two rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combines the 3 velocities vx, vy, wz"),
+    "revolute distribution": (lambda: joint("revolute", distribution=[[1]]), r"a revolute joint takes no distribution"),
+    "universal, speeds": (lambda: joint("universal", distribution=["about_x"]), r"a universal joint takes no distribution"),
     "dependent columns": (
         lambda: machine(joint(distribution=[[1, 2], [0, 0], [1, 2]])), r"'j': distribution: the columns depend on each other"),
     "dependent by default": (
         lambda: machine(joint(distribution=[[1, 1], [0, 0], [0, OFF]]), parameters=[OFF]), r"the columns depend on each other"),
-    "speeds of nothing": (lambda: joint(speeds=["a"]), r"speeds are the names of a distribution's velocities"),
+    "speeds without a distribution": (lambda: joint(speeds=["a"]), r"speeds are the names of a distribution's velocities"),
     "one speed twice": (lambda: joint(distribution=["vx", "wz"], speeds=["a", "a"]), r"speeds: 2 different names are needed"),
     "too many speeds": (lambda: joint(distribution=["vx"], speeds=["a", "b"]), r"speeds: 1 different names are needed"),
-    "mimic by hand": (lambda: joint("revolute", mimic={"one": 2}), r"mimic=\{'one': 2\}; make it by mimic"),
-    "mimic of no dict": (lambda: pf.mimic("one"), r"mimic: a dict of joint name -> ratio is needed, got 'one'"),
-    "mimic of no number": (lambda: pf.mimic({"one": "2"}), r"mimic: ratio of 'one': '2' is not a number"),
-    "mimic of several": (lambda: joint("planar", mimic=pf.mimic({"one": 1})), r"a planar joint cannot follow others"),
+    "mimic as a dict": (lambda: joint("revolute", mimic={"one": 2}), r"mimic=\{'one': 2\}; make it by mimic"),
+    "mimic by a name": (lambda: pf.mimic("one"), r"mimic: a dict of joint name -> ratio is needed, got 'one'"),
+    "mimic with a ratio in text": (lambda: pf.mimic({"one": "2"}), r"mimic: ratio of 'one': '2' is not a number"),
+    "mimic of a planar joint": (lambda: joint("planar", mimic=pf.mimic({"one": 1})), r"a planar joint cannot follow others"),
     "limits of a follower": (
         lambda: joint("revolute", mimic=pf.mimic({"one": 1}), limits=(0, 1)), r"it follows others and has no limits or effort"),
-    "follows nobody": (lambda: two(mimic=pf.mimic({"on": 1})), r"joint 'two' follows 'on', which is not a joint; .*'one'"),
+    "follows unknown": (lambda: two(mimic=pf.mimic({"on": 1})), r"joint 'two' follows 'on', which is not a joint; .*'one'"),
     "follows itself": (lambda: two(mimic=pf.mimic({"two": 1})), r"joints follow each other in a circle: two; let one of them"),
     "follows in a circle": (
         lambda: machine(joint("revolute", "one", mimic=pf.mimic({"two": 1})), pf.joint("free", "free", "world", "c"),
                         pf.joint("two", "revolute", "world", "b", mimic=pf.mimic({"one": 1}))),
         r"in a circle: one, two; let one of them move freely"),
-    "follows a plate": (
+    "follows a planar joint": (
         lambda: machine(joint("planar", "one"), pf.joint("two", "revolute", "world", "b", mimic=pf.mimic({"one": 1}))),
         r"'two' follows 'one', which has 3 coordinates; one is needed"),
-    "a ratio of nobody": (
+    "a ratio with an unlisted parameter": (
         lambda: two(mimic=pf.mimic({"one": OFF})), r"joint 'two': mimic uses a Parameter that is not among the mechanism's"),
-    "an offset of nobody": (
+    "an offset with an unlisted parameter": (
         lambda: two(mimic=pf.mimic({"one": 1}, OFF)), r"joint 'two': mimic uses a Parameter that is not among the mechanism's"),
     "a motor on a follower": (
         lambda: two(mimic=pf.mimic({"one": 1})).with_(actuators=[pf.actuator("motor", "two")]),
         r"actuator 'motor': joint 'two' follows one; drive that, with gear times the ratio"),
     "locked follower": (lambda: pf.locked(joint("revolute", mimic=pf.mimic({"one": 1}))), r"lock the joints that it follows"),
-    "locked name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
-    "locked nowhere": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
+    "locked by a name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
+    "locked at too few numbers": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
     "linearised": (lambda: pf.linearise(WHEELED), r"'j' has a distribution, which linearise cannot take: .* by nonholonomic"),
-    "brackets": (lambda: pf.calculus.commutation_coefficients(WHEELED), r"'j' has a distribution"),
+    "commutation coefficients": (lambda: pf.calculus.commutation_coefficients(WHEELED), r"'j' has a distribution"),
 }  # fmt: skip
 
 

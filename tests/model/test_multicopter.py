@@ -202,8 +202,8 @@ def test_numbers_may_be_parameters():
 WRONG = {
     "no arms": ({"azimuths": [], "spins": []}, "an azimuth and a spin are needed for each arm"),
     "a spin too many": ({"spins": [1, -1, 1, -1, 1]}, "an azimuth and a spin are needed for each arm"),
-    "a spin of two": ({"spins": [1, -1, 1, -2]}, "spins must be 1"),
-    "drag of one": ({"drag": (1,)}, "drag: 2 numbers"),
+    "a spin of -2": ({"spins": [1, -1, 1, -2]}, "spins must be 1"),
+    "drag of one number": ({"drag": (1,)}, "drag: 2 numbers"),
     "heights of three": ({"height": (1, 2, 3)}, "height: 4 numbers"),
     "leans of three": ({"leans": (0.1, 0.2, 0.3)}, "an angle is needed for each of 4 arms"),
     "leans of arms that tilt": ({"leans": (0.1,) * 4, "tilt": (0.4, 1e-3)}, "leans are for arms that do not tilt"),

@@ -92,16 +92,16 @@ def wrong(**given):
 
 WRONG = {
     "no radius": (lambda: wrong(radius=0.0), "radius"),
-    "a load that pulls": (lambda: wrong(load=-1.0), "force 't': load"),
-    "a load of words": (lambda: wrong(load="heavy"), "force 't': load"),
-    "a load of two": (lambda: pf.forward_dynamics(wheel(load=lambda k: [1, 2]), {}), "must return one number, got 2"),
-    "ice that pushes": (lambda: wrong(friction=-0.1), "force 't': friction"),
+    "a negative load": (lambda: wrong(load=-1.0), "force 't': load"),
+    "a load in words": (lambda: wrong(load="heavy"), "force 't': load"),
+    "a load of two numbers": (lambda: pf.forward_dynamics(wheel(load=lambda k: [1, 2]), {}), "must return one number, got 2"),
+    "negative friction": (lambda: wrong(friction=-0.1), "force 't': friction"),
     "no stiffness": (lambda: wrong(stiffness=0.0), "force 't': stiffness 0 must be above zero"),
     "no shape": (lambda: wrong(shape=0.0), "force 't': shape 0 must be above zero"),
     "a curvature beyond 1": (lambda: wrong(curvature=1.5), "curvature must be at most 1, got 1.5"),
     "no speed": (lambda: wrong(speed=0.0), "force 't': speed 0 must be above zero"),
     "no axis": (lambda: wrong(axis=(0, 0, 0)), "axis"),
-    "a road of objects": (lambda: wrong(on=3), "on must be the name of a body"),
+    "a road given by a number": (lambda: wrong(on=3), "on must be the name of a body"),
 }  # fmt: skip
 
 
