@@ -306,7 +306,7 @@ def meshed(inertial, head='<compiler meshdir="meshes"/>'):
     return mjcf(f'<body name="a">{inside}</body>', MESHED, head)
 
 
-def test_meshes_matter_for_inertia_only(tmp_path):
+def test_meshes_are_needed_only_for_inertia(tmp_path):
     (tmp_path / "meshes").mkdir()
     missing, _, messages = quiet(meshed(SMALL), folder=tmp_path)
     assert missing.body("a").shapes[0].file is None and "lose the inertia" not in messages

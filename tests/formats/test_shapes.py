@@ -24,16 +24,16 @@ def robot(*shapes: str, before: str = "") -> str:
     return f'<robot name="r">{before}<link name="base"/><link name="rod">{MASS}{"".join(shapes)}</link>{hinge}</robot>'
 
 
-def seen(geometry: str, tag: str = "visual", more: str = "") -> str:
+def shape_element(geometry: str, tag: str = "visual", more: str = "") -> str:
     return f"<{tag}><geometry>{geometry}</geometry>{more}</{tag}>"
 
 
 def test_urdf_solids_with_their_poses_and_colours() -> None:
     blue = '<material name="sky"><color rgba="0 0 2 0.5"/></material>'
     text = robot(
-        seen('<box size="1 2 3"/>', more='<origin xyz="0 0 1" rpy="0 0 1.5"/><material name="sky"/>'),
-        seen('<cylinder radius="0.1" length="2"/>', more='<material name="own"><color rgba="1 0 0 1"/></material>'),
-        seen('<sphere radius="0.5"/>', "collision"),
+        shape_element('<box size="1 2 3"/>', more='<origin xyz="0 0 1" rpy="0 0 1.5"/><material name="sky"/>'),
+        shape_element('<cylinder radius="0.1" length="2"/>', more='<material name="own"><color rgba="1 0 0 1"/></material>'),
+        shape_element('<sphere radius="0.5"/>', "collision"),
         before=blue,
     )
     box, cylinder, ball = pf.formats.parse_urdf(text).body("rod").shapes
@@ -51,13 +51,13 @@ BAD = (
 
 def test_shapes_that_cannot_be_read_are_left_out_once_or_refused() -> None:
     """A robot with invalid shapes is read, since its motion does not depend on them."""
-    text = robot(*[seen(g) for g in BAD], seen('<sphere radius="1"/>'))
+    text = robot(*[shape_element(g) for g in BAD], shape_element('<sphere radius="1"/>'))
     with pytest.warns(pf.ModelWarning, match=f"left out: URDF line 1.*and {len(BAD) - 1} more") as caught:
         assert len(pf.formats.parse_urdf(text).body("rod").shapes) == 1
     assert len(caught) == 1
     for g in BAD:
         with pytest.raises(pf.ModelError, match="URDF line 1"):
-            pf.formats.parse_urdf(robot(seen(g)), strict=True)
+            pf.formats.parse_urdf(robot(shape_element(g)), strict=True)
 
 
 @pytest.fixture
@@ -109,12 +109,12 @@ def test_a_folder_is_a_package_by_its_manifest_only(package: Path) -> None:
 
 def test_meshes_are_found_and_missing_ones_give_one_warning_when_drawn(package: Path) -> None:
     file = package / "urdf" / "arm.urdf"
-    file.write_text(robot(seen('<mesh filename="package://arm/meshes/a.stl" scale="2 2 2"/>')))
+    file.write_text(robot(shape_element('<mesh filename="package://arm/meshes/a.stl" scale="2 2 2"/>')))
     shape = pf.formats.read_urdf(file).body("rod").shapes[0]
     assert (
         shape.file and np.array(ca.DM(shape.size)).ravel().tolist() == [2, 2, 2] and shape.label == "package://arm/meshes/a.stl"
     )
-    file.write_text(robot(*[seen(f'<mesh filename="package://lost/{i}.stl"/>') for i in range(3)]))
+    file.write_text(robot(*[shape_element(f'<mesh filename="package://lost/{i}.stl"/>') for i in range(3)]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         m = pf.formats.read_urdf(file)
