@@ -109,7 +109,7 @@ def objects(place):
 
 @pytest.mark.parametrize("options", [{}, {"lanes": 1}, {"strict": False}])
 def test_changed_numbers_compile_nothing(place, options):
-    """A function that differs in a number alone reuses the object of the same skeleton, with its new number, under any key."""
+    """A function that differs in a number alone reuses the object of the same skeleton, with any key or none."""
     get(Build(), **options)
     once = objects(place)
     for factor, key in ((8.0, "heavier"), (-0.25, None), (8.0, "heavier"), (7.0, "model"), (1e-300, "tiny")):

@@ -103,7 +103,7 @@ def test_compiled_code_takes_over_between_two_calls(monkeypatch, at_once):
 
 
 def test_compiled_code_takes_over_between_single_calls(monkeypatch, at_once):
-    monkeypatch.setattr(obtain, "WORTH", 1.5)  # in calls: reached during the second one
+    monkeypatch.setattr(obtain, "WORTH", 1.5)  # between one and two calls, since a call runs each step once
     k = kernel.compile(small(), lanes=1)
     results = []
     for _ in range(3):

@@ -21,7 +21,7 @@ def hat(w):
 
 
 def directions(phi, theta):
-    """The matrices H1 to H4 (3, n) of propeller directions for azimuths phi and tilt angles theta."""
+    """The direction vectors H1 to H4 of each arm, as columns (3, n), for azimuths phi and tilt angles theta."""
     c, s, ct, st, o = np.cos(phi), np.sin(phi), np.cos(theta), np.sin(theta), 0 * np.asarray(theta)
     return [np.array(h) for h in ([c, s, o], [c * st, s * st, o], [s * st, -c * st, ct], [s * ct, -c * ct, -st])]
 

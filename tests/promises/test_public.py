@@ -199,7 +199,7 @@ def test_the_glossary_has_a_noun_of_every_public_name():
     for name in [*ROOMS, *PUBLIC]:
         parts = [t.lower() for t in re.findall(r"[a-z]+|[A-Z][a-z]+|[A-Z]+", name.split(".")[-1])]
         known = {t for t in parts} | {re.sub(end, one, t) for t in parts for end, one in singular}
-        assert known & words, f"{name}: docs/glossary.md has no word of it"
+        assert known & words, f"{name}: docs/glossary.md has no noun of this name"
 
 
 def test_help_of_the_formulations_explains_each():

@@ -37,7 +37,7 @@ def test_the_wheel_has_every_file(wheel):
     assert expected <= set(zipfile.ZipFile(wheel).namelist())
 
 
-def test_the_metadata_contain_the_readme_without_relative_links(wheel):
+def test_the_metadata_contains_the_readme_without_relative_links(wheel):
     files = zipfile.ZipFile(wheel)
     metadata = files.read(next(n for n in files.namelist() if n.endswith("/METADATA"))).decode()
     assert "Description-Content-Type: text/markdown" in metadata.split("\n\n")[0]

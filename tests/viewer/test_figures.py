@@ -143,7 +143,7 @@ def edges(band) -> tuple[np.ndarray, np.ndarray]:
 def test_a_band_goes_from_the_5_percent_to_the_95_percent_quantile() -> None:
     """Bands of coordinates, violations and rank, with their medians. With 41 runs, both quantiles are values of a run."""
     result, runs, random = fake(2, 30, runs=41), np.arange(41.0), np.random.default_rng(3)
-    order = random.permutation(41)  # no run is at its rank in the order
+    order = random.permutation(41)  # the runs are not in the order of their values
     result["q"].values[:] = (runs[order] ** 2)[:, None, None] * np.linspace(1, 2, 30)[:, None] + [0.0, 7.0]
     result["violation"].values[:] = 10 ** -(3 + runs[order] / 10)[:, None]
     result["rank"].values[:] = runs[order][:, None]
