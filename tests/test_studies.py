@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pfaffian.viewer.study import report, run_study, studies
-from tests.viewer.look import complaints
+from tests.viewer.figure_faults import complaints
 
 PLACE = Path(__file__).parents[1] / "studies"
 

@@ -91,7 +91,7 @@ TESTS_OF = {
     "dynamics/motion.py": [
         "oracles/test_formulations.py",
         "oracles/test_dependent_rows.py",
-        "model/test_left_out.py",
+        "model/test_default_arguments.py",
         "simulate/test_scales.py",
     ],
     "dynamics/multipliers.py": ["identities/test_multipliers.py", "oracles/test_formulations.py"],
@@ -359,7 +359,7 @@ TESTS_OF = {
     "simulate/switches.py": ["simulate/test_switches.py"],
     "simulate/system.py": ["simulate/test_states.py", "simulate/test_keys.py", "simulate/test_reduction.py"],
     "simulate/tangent.py": ["simulate/test_stiff_states.py"],
-    "simulate/undecided.py": ["oracles/test_dependent_rows.py", "model/test_left_out.py"],
+    "simulate/undecided.py": ["oracles/test_dependent_rows.py", "model/test_default_arguments.py"],
     "simulate/variables.py": ["simulate/test_spinning.py", "simulate/test_states.py"],
     "simulate/zero_dynamics.py": ["control/test_zero_dynamics.py"],
     "terms": ["identities", "oracles/test_formulations.py", "oracles/test_pinocchio_joints.py", "simulate/test_signals.py"],

@@ -1,4 +1,4 @@
-"""One door for all files: kinds are told by what a file contains."""
+"""`pf.read` reads files of every format and recognises the format from their contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEFORE = "\ufeff<?xml version='1.0'?>\n<!-- <robot> <mujoco> <sdf> " + "long " *
 
 @pytest.mark.parametrize("suffix", [".xml", ".urdf", ".sdf", "", ".txt"])
 @pytest.mark.parametrize("kind", TEXTS)
-def test_the_root_element_tells_the_format(tmp_path, kind, suffix):
+def test_the_root_element_decides_the_format(tmp_path, kind, suffix):
     file = tmp_path / f"r{suffix}"
     file.write_text(TEXTS[kind], encoding="utf-8")
     with warnings.catch_warnings():
@@ -32,7 +32,7 @@ def test_the_root_element_tells_the_format(tmp_path, kind, suffix):
     assert m.q_names == ("j",) and isinstance(settings, RunSettings)
 
 
-def test_what_comes_before_the_root_element_does_not_count(tmp_path):
+def test_text_before_the_root_element_is_ignored(tmp_path):
     file = tmp_path / "r.yaml"
     file.write_text(BEFORE.replace("\ufeff<?xml version='1.0'?>\n", "") + URDF, encoding="utf-8")
     assert pf.read(file)[0].q_names == ("j",)
@@ -57,7 +57,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_files_are_named(tmp_path, name):
+def test_other_files_are_refused_with_their_kind(tmp_path, name):
     text, message = OTHERS[name]
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(ModelError) as error:
@@ -65,7 +65,7 @@ def test_other_files_are_named(tmp_path, name):
     assert message in str(error.value)
 
 
-def test_options_are_those_of_the_format(tmp_path):
+def test_only_options_of_the_format_are_accepted(tmp_path):
     for kind, option, message in (
         ("MJCF", "base", "MJCF has no option 'base'; there are keyframe, friction"),
         ("SDF", "keyframe", "SDF has no option 'keyframe'; there are base"),

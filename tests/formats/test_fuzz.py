@@ -1,4 +1,4 @@
-"""Damaged and random files: a Mechanism or a ModelError, nothing else."""
+"""Damaged and random files give a Mechanism or a ModelError, and nothing else."""
 
 import warnings
 from pathlib import Path

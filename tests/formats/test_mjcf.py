@@ -1,4 +1,4 @@
-"""What an MJCF file means: against MuJoCo itself on random states, and what is refused or left out with which words."""
+"""The meaning of MJCF files, compared with MuJoCo at random states, and the messages about what is refused or left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def body(name, joints, inside="", place='pos="0.1 0.2 0.3" quat="0.8 0 0.6 0"'):
 
 
 def quiet(text, **options):
-    """The mechanism and settings of a text, and what was said about it."""
+    """The mechanism and the settings of an MJCF text, and its warnings joined into one text."""
     with warnings.catch_warnings(record=True, action="always") as caught:
         m, settings = pf.formats.parse_mjcf(text, **options)
     return m, settings, "; ".join(str(w.message) for w in caught)
@@ -100,7 +100,7 @@ DRIVEN = {
 
 
 def state_of(model, q, v):
-    """MuJoCo's qpos and qvel, and its rotation of each free joint."""
+    """MuJoCo's qpos and qvel at q and v, and the rotation of each free joint by the index of its velocity."""
     qpos, qvel, turns = np.array(q), np.array(v), {}
     for j in range(model.njnt):
         kind, at, rate = int(model.jnt_type[j]), model.jnt_qposadr[j], model.jnt_dofadr[j]
@@ -116,7 +116,7 @@ def state_of(model, q, v):
 
 
 def ours(a, qvel, turns):
-    """MuJoCo's accelerations along our velocities: of free joints along the body's axes."""
+    """MuJoCo's accelerations, converted to our velocities; those of free joints are along the body's axes."""
     a = np.array(a)
     for rate, R in turns.items():
         a[rate : rate + 3] = R.T @ a[rate : rate + 3] - np.cross(qvel[rate + 3 : rate + 6], R.T @ qvel[rate : rate + 3])
@@ -124,7 +124,7 @@ def ours(a, qvel, turns):
 
 
 def check_against_mujoco(text, seeds=(0, 1), **options):
-    """Accelerations of random states, without constraints, and the positions of all bodies."""
+    """Compare accelerations without constraints, and positions of all bodies, at random states."""
     m, model = read(text, **options), mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     parts = {"v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot, **{b.name: _place(b.name) for b in m.bodies}}
@@ -195,8 +195,8 @@ STRANDS = (
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_loops_are_those_of_mujoco_made_exact(name):
-    """J v = 0 has the same velocities, and the accelerations obey Gauss' principle with MuJoCo's M, J and forces."""
+def test_loops_agree_with_mujoco_but_are_exact(name):
+    """The loop allows the velocities J v = 0 of MuJoCo, and accelerations obey Gauss's principle with its M, J and forces."""
     text = mjcf(
         CHAIN.replace("</body>", '<site name="g" pos="0.1 0.2 0.1"/></body>', 1) + OTHER,
         f"{STRANDS}<equality>{LOOPS[name]}</equality>",
@@ -247,34 +247,34 @@ def test_limits_of_joints_and_inputs():
         '<general name="w" joint="h" gear="-2" gainprm="3" forcelimited="true" forcerange="-12 3"/>'
         '<position name="p" joint="h" kp="3" forcelimited="true" forcerange="-1 1" ctrllimited="true" ctrlrange="-1 1"/>'
     )
-    m, _, said = quiet(mjcf(body("a", joints), f"<actuator>{inputs}</actuator>"))
+    m, _, messages = quiet(mjcf(body("a", joints), f"<actuator>{inputs}</actuator>"))
     assert m.joint("h").limits == ((-1, 2),)
     assert m.u_limits.tolist() == [[-3, 4], [-1.5, 1], [-1, 1]]
-    assert "limits of the force of servos are left out: 'p'" in said
+    assert "limits of the force of servos are left out: 'p'" in messages
 
 
 def test_friction_is_smooth_or_left_out():
     text = mjcf(body("a", '<joint name="h" frictionloss="0.5"/>'))
-    m, _, said = quiet(text)
-    assert "dry friction (frictionloss) is smooth below 0.001 rad/s or m/s: 'h'" in said
+    m, _, messages = quiet(text)
+    assert "dry friction (frictionloss) is smooth below 0.001 rad/s or m/s: 'h'" in messages
     found = pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy", lanes=1)
     assert float(np.ravel(found([0.0], [1.0])["f"])[0] - np.ravel(found([0.0], [0.0])["f"])[0]) == pytest.approx(-0.5, rel=1e-5)
-    m, _, said = quiet(text, friction="none")
-    assert "dry friction (frictionloss) is left out: 'h'" in said and not m.forces
+    m, _, messages = quiet(text, friction="none")
+    assert "dry friction (frictionloss) is left out: 'h'" in messages and not m.forces
 
 
-def test_switches_of_the_file_hold():
+def test_flags_of_the_file_are_obeyed():
     flags = "".join(f'<option><flag {f}="disable"/></option>' for f in ("gravity", "spring", "damper", "equality", "actuation"))
     springs = '<joint name="h" axis="0 1 0" stiffness="3" damping="1"/>'
     m = read(mjcf(body("a", springs), '<equality><joint joint1="h"/></equality><actuator><motor joint="h"/></actuator>', flags))
     assert not m.constraints and not m.actuators and m.gravity.is_zero()
     assert m.joint("h").stiffness.is_zero() and m.joint("h").damping.is_zero()
     groups = '<actuator><motor name="u" joint="h" group="2"/><motor name="w" joint="h"/></actuator>'
-    m, _, said = quiet(mjcf(body("a", HINGE), groups, '<option actuatorgroupdisable="2"/>'))
-    assert m.u_names == ("w",) and "actuators that the file disables are left out: 'u'" in said
+    m, _, messages = quiet(mjcf(body("a", HINGE), groups, '<option actuatorgroupdisable="2"/>'))
+    assert m.u_names == ("w",) and "actuators that the file disables are left out: 'u'" in messages
 
 
-def test_shapes_are_kept_and_names_made():
+def test_shapes_are_read_and_missing_names_invented():
     geoms = (
         '<geom type="box" size="0.1 0.2 0.3" rgba="1 0 0 1" mass="0"/>'
         '<geom type="capsule" fromto="0 0 0 0 0 2" size="0.1" group="3" mass="0"/>'
@@ -282,7 +282,7 @@ def test_shapes_are_kept_and_names_made():
         '<geom type="ellipsoid" size="1 2 3" mass="0"/>'
     )
     text = mjcf(f'<body>{SMALL}<joint/>{geoms}</body><body name="fixed"/><geom type="plane" size="1 1 1"/>')
-    m, _, said = quiet(text)
+    m, _, messages = quiet(text)
     b = m.body("body 1")
     sizes = [(s.kind, s.role, np.ravel(m.value(s.size)).tolist()) for s in b.shapes]
     assert sizes == [
@@ -293,8 +293,8 @@ def test_shapes_are_kept_and_names_made():
     ]
     assert b.shapes[0].colour == (1, 0, 0, 1) and m.value(b.shapes[1].placement.p).ravel().tolist() == [0, 0, 1]
     assert [j.name for j in m.joints] == ["body 1 hinge", "fixed fixed"]
-    assert "shapes that are no box, sphere, cylinder, capsule or mesh are left out: 'body 1'" in said
-    assert "shapes of the world are left out" in said and "contact between shapes is left out" in said
+    assert "shapes that are no box, sphere, cylinder, capsule or mesh are left out: 'body 1'" in messages
+    assert "shapes of the world are left out" in messages and "contact between shapes is left out" in messages
 
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -306,21 +306,21 @@ def meshed(inertial, head='<compiler meshdir="meshes"/>'):
     return mjcf(f'<body name="a">{inside}</body>', MESHED, head)
 
 
-def test_meshes_matter_for_inertia_only(tmp_path):
+def test_meshes_are_needed_only_for_inertia(tmp_path):
     (tmp_path / "meshes").mkdir()
-    missing, _, said = quiet(meshed(SMALL), folder=tmp_path)
-    assert missing.body("a").shapes[0].file is None and "lose the inertia" not in said
+    missing, _, messages = quiet(meshed(SMALL), folder=tmp_path)
+    assert missing.body("a").shapes[0].file is None and "lose the inertia" not in messages
     with pytest.raises(ModelError) as error:
         quiet(meshed(""), folder=tmp_path)
     for part in ("MJCF line 3: <body> 'a'", "it moves and has no inertia without its mesh", "Lost: 'a (mesh meshes/t.obj)'"):
         assert part in str(error.value)
     partly = meshed('<geom size="0.1" mass="2"/>')
-    m, _, said = quiet(partly, folder=tmp_path)
+    m, _, messages = quiet(partly, folder=tmp_path)
     assert m.value(m.body("a").mass).item() == 2
-    assert "bodies that lose the inertia of meshes that are missing or cannot be read: 'a (mesh meshes/t.obj)'" in said
+    assert "bodies that lose the inertia of meshes that are missing or cannot be read: 'a (mesh meshes/t.obj)'" in messages
     path = tmp_path / "meshes" / "t.obj"
     path.write_text(TETRAHEDRON)
-    m, _, said = quiet(meshed(""), folder=tmp_path)
+    m, _, messages = quiet(meshed(""), folder=tmp_path)
     model = mujoco.MjSpec.from_string(meshed("", "").replace('file="t.obj"', f'file="{path}"')).compile()
     assert m.value(m.body("a").mass).item() == pytest.approx(model.body_mass[1]) == pytest.approx(1000 * 8 / 6)
     with_file = m.body("a").shapes[0], quiet(meshed(SMALL), folder=tmp_path)[0].body("a").shapes[0]
@@ -330,8 +330,8 @@ def test_meshes_matter_for_inertia_only(tmp_path):
         close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], MET, "direction of the mesh", 1.0)
 
 
-def test_a_mesh_is_found_again_where_the_compiler_moves_geometries():
-    """Static bodies may be fused with what carries them, and visual geometries discarded."""
+def test_a_mesh_is_read_even_if_the_compiler_moves_its_geometry():
+    """MuJoCo's compiler may fuse static bodies with their parents and discard visual geometries."""
     inner = f'<body name="in" pos="0 0 1">{SMALL}<geom type="mesh" mesh="t" contype="0" conaffinity="0"/></body>'
     text = mjcf(body("a", HINGE, inner + '<geom size="0.1"/>'), MESHED, '<compiler fusestatic="true" discardvisual="true"/>')
     m, _, _ = quiet(text.replace("<visual/>", ""))
@@ -342,11 +342,11 @@ def test_a_mesh_is_found_again_where_the_compiler_moves_geometries():
     ]
     pair = '<contact><pair geom1="g" geom2="f"/></contact>'
     off = 'contype="0" conaffinity="0"'
-    said = quiet(mjcf(body("a", HINGE, f'<geom name="g" size="1" {off}/><geom name="f" size="1" {off}/>'), pair))[2]
-    assert said == "MJCF: contact between shapes is left out"
+    messages = quiet(mjcf(body("a", HINGE, f'<geom name="g" size="1" {off}/><geom name="f" size="1" {off}/>'), pair))[2]
+    assert messages == "MJCF: contact between shapes is left out"
 
 
-def test_includes_are_read_below_the_folder_and_nowhere_else(tmp_path):
+def test_includes_are_read_only_below_the_folder(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "part.xml").write_text(f"<mujocoinclude>{body('a', HINGE)}</mujocoinclude>")
@@ -383,7 +383,7 @@ HAND = re.sub("<mujoco[^>]*>", '<mujoco model="hand">', HAND)
 
 
 def attaching(folder):
-    """A file that attaches a frame of another one twice, and a body of a third, which does so itself."""
+    """The path of a file that attaches a frame of a second file twice, and a body of a third, which attaches a model itself."""
     (folder / "parts").mkdir()
     (folder / "hand.xml").write_text(HAND)
     (folder / "parts" / "arm.xml").write_text(
@@ -403,7 +403,7 @@ def attaching(folder):
 
 
 def test_attached_models_move_as_in_mujoco(tmp_path):
-    """The compiler, which reads the files itself, as oracle."""
+    """Accelerations agree with those of MuJoCo, whose compiler reads the attached files itself."""
     path = attaching(tmp_path)
     model = mujoco.MjModel.from_xml_path(str(path))
     m = read(path.read_text(), folder=tmp_path)
@@ -416,7 +416,7 @@ def test_attached_models_move_as_in_mujoco(tmp_path):
     close(pf.forward_dynamics(m, q, v, u).v_dot, ours(data.qacc, data.qvel, turns), PEER, "accelerations")
 
 
-def test_attached_models_are_bounded_and_stay_in_their_folder(tmp_path):
+def test_attached_models_are_limited_in_size_and_to_their_folder(tmp_path):
     path = attaching(tmp_path)
     text, hand = path.read_text(), tmp_path / "hand.xml"
     for old, new, words in (
@@ -444,13 +444,13 @@ def test_attached_models_are_bounded_and_stay_in_their_folder(tmp_path):
 
 def test_soft_bodies_are_left_out_by_name():
     cloth = '<body name="z"><flexcomp name="cloth" type="grid" count="3 3 1" spacing="0.1 0.1 0.1" dim="2"/></body>'
-    m, _, said = quiet(mjcf(ONE + cloth, '<equality><flex flex="cloth"/></equality><keyframe><key qpos="1 2"/></keyframe>'))
-    assert m.q_names == ("h",) and "soft bodies (flex) are left out: 'cloth'" in said
-    assert "keyframes of soft bodies are left out" in said
+    m, _, messages = quiet(mjcf(ONE + cloth, '<equality><flex flex="cloth"/></equality><keyframe><key qpos="1 2"/></keyframe>'))
+    assert m.q_names == ("h",) and "soft bodies (flex) are left out: 'cloth'" in messages
+    assert "keyframes of soft bodies are left out" in messages
 
 
 def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch):
-    """The compiler itself would open any file; it gets a text without names of files."""
+    """MuJoCo's compiler would open any file, so it is given a text without file names."""
     outside = tmp_path / "t.obj"
     outside.write_text(TETRAHEDRON)
     home = tmp_path / "home"
@@ -463,15 +463,15 @@ def test_no_file_is_opened_that_the_reader_does_not_allow(tmp_path, monkeypatch)
         with pytest.raises(ModelError, match="has no inertia without its mesh"):
             quiet(text, folder=home)
     rest = '<asset><texture type="2d" file="x.png"/><hfield name="f" file="x.png" size="1 1 1 1"/><skin file="x.skn"/></asset>'
-    m, _, said = quiet(mjcf(body("a", HINGE, '<geom type="hfield" hfield="f"/>'), rest), folder=home)
-    assert (m.nv == 1 and "are left out: 'a'" not in said.split("contact")[0]) or m.body("a").shapes
+    m, _, messages = quiet(mjcf(body("a", HINGE, '<geom type="hfield" hfield="f"/>'), rest), folder=home)
+    assert (m.nv == 1 and "are left out: 'a'" not in messages.split("contact")[0]) or m.body("a").shapes
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- refusals ---------------------------------------------------------------------------------------------------------
 
 ONE = body("a", HINGE)
 WRONG = {
-    "no mjcf": ("<robot/>", "the root element of an MJCF file is <mujoco>"),
+    "another format": ("<robot/>", "the root element of an MJCF file is <mujoco>"),
     "an include": ("<mujocoinclude/>", "the root element of an MJCF file is <mujoco>"),
     "not closed": ("<mujoco><worldbody>", "not well-formed XML"),
     "entities": ('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>', "document types and entities are refused"),
@@ -489,26 +489,26 @@ WRONG = {
     ),
     "a negative mass": (mjcf(ONE.replace('"1.3"', '"-1"')), "<body> 'a'"),
     "an impossible inertia": (mjcf(ONE.replace("0.05 0.06 0.04", "0.05 0.9 0.04")), "must satisfy A + B >= C"),
-    "a free joint within": (mjcf(body("a", HINGE, body("b1", FREE))), "free joint can only be used on top level"),
+    "a nested free joint": (mjcf(body("a", HINGE, body("b1", FREE))), "free joint can only be used on top level"),
     "two orientations": (
         mjcf(ONE.replace('quat="0.8 0 0.6 0"', 'quat="1 0 0 0" euler="1 0 0"')),
         "multiple orientation specifiers",
     ),
     "limits swapped": (mjcf(ONE.replace('ref="0.3"', 'limited="true" range="2 1"')), "<joint> 'h'"),
     "unknown class": (mjcf(ONE.replace('ref="0.3"', 'class="c"')), "unknown default class"),
-    "connect of nothing": (
+    "connect to an unknown body": (
         mjcf(ONE, '<equality><connect body1="a" body2="z" anchor="0 0 0"/></equality>'),
         "<connect>: unknown element 'z'",
     ),
     "connect without anchor": (mjcf(ONE, '<equality><connect body1="a"/></equality>'), "<connect>"),
-    "coupling of nothing": (mjcf(ONE, '<equality><joint joint1="z"/></equality>'), "unknown element 'z'"),
+    "coupling of an unknown joint": (mjcf(ONE, '<equality><joint joint1="z"/></equality>'), "unknown element 'z'"),
     "coupling of a ball": (
         mjcf(ONE + body("c", BALL), '<equality><joint joint1="h" joint2="b"/></equality>'),
         "only HINGE and SLIDE",
     ),
-    "tendon on nothing": (mjcf(ONE, '<tendon><fixed><joint joint="z" coef="1"/></fixed></tendon>'), "z"),
+    "tendon on unknown joint": (mjcf(ONE, '<tendon><fixed><joint joint="z" coef="1"/></fixed></tendon>'), "z"),
     "an empty tendon": (mjcf(ONE, '<tendon><fixed name="t"/></tendon>'), "<fixed> 't'"),
-    "motor on nothing": (mjcf(ONE, '<actuator><motor joint="z"/></actuator>'), "<motor>: unknown transmission target 'z'"),
+    "motor on no joint": (mjcf(ONE, '<actuator><motor joint="z"/></actuator>'), "<motor>: unknown transmission target 'z'"),
     "motor without a joint": (mjcf(ONE, '<actuator><motor name="u"/></actuator>'), "<motor> 'u'"),
     "a keyframe of another size": (
         mjcf(ONE, '<keyframe><key qpos="1 2 3"/></keyframe>'),
@@ -528,11 +528,11 @@ WRONG = {
         mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'),
         "more than 10000 copies",
     ),
-    "copies in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
+    "a count in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
     "nothing moves": (mjcf('<body name="a"/>'), "no joint moves; give a body a <joint> or a <freejoint>"),
     "an include without a folder": (mjcf('<include file="a.xml"/>'), "'a.xml' cannot be found: the text has no folder"),
     "an include without a file": (mjcf("<include/>"), "needs the attribute 'file'"),
-    "depth": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
+    "too deep": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
 }
 
 
@@ -560,7 +560,7 @@ def test_wrong_options_are_refused(options, message):
     assert message in str(error.value)
 
 
-def test_what_cannot_be_said_is_named_once():
+def test_parts_that_are_left_out_are_named_in_one_warning():
     inside = '<geom name="g" type="cylinder" size="0.1 0.2"/><site name="p"/><site name="q" pos="1 0 0"/>'
     bodies = body("a", HINGE, inside) + body(
         "c", '<joint name="b" type="ball" limited="true" range="0 1" frictionloss="1"/>', "<geom size='1'/>"
@@ -596,7 +596,7 @@ def test_what_cannot_be_said_is_named_once():
         assert part in str(caught[0].message), part
 
 
-def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
+def test_without_mujoco_the_error_gives_the_install_command(monkeypatch):
     monkeypatch.setattr(mujoco, "__version__", "3.2.1")
     with pytest.raises(ModelError, match=r"from version 4 on, not 3\.2\.1: run `pip install --upgrade mujoco`"):
         pf.formats.parse_mjcf(mjcf(ONE))
@@ -605,8 +605,8 @@ def test_without_mujoco_the_error_says_how_to_install_it(monkeypatch):
         pf.formats.parse_mjcf(mjcf(ONE))
 
 
-def test_the_table_of_a_folder_tells_what_is_equal_what_differs_and_what_does_not_open(tmp_path):
-    """A closed chain with a servo, a motor behind a delay, which is left out, and a file without a joint."""
+def test_the_comparison_of_files_reports_equal_different_and_unreadable_ones(tmp_path):
+    """Three files: a closed chain with a servo, a motor with a delay, which is left out, and a body without a joint."""
     end = body("b1", '<joint name="j" axis="0 1 0"/>', body("c", '<joint name="k" axis="0 1 0"/>', place='pos="0.3 0 0"'))
     chain = body("a", '<joint name="h" axis="0 1 0" damping="0.1"/>', end, place='pos="0 0 1"')
     pin = '<equality><connect body1="c" anchor="0.2 0 0.1"/></equality>'

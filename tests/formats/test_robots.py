@@ -1,4 +1,4 @@
-"""Every robot of example-robot-data against Pinocchio's reading of the same file, and the example models."""
+"""Every robot of example-robot-data, compared with what Pinocchio reads from the same file; and the example models."""
 
 import warnings
 from importlib.metadata import PackageNotFoundError, distribution
@@ -26,13 +26,13 @@ except PackageNotFoundError:
 ROBOTS = sorted(Path(str(f.locate())) for f in _FILES if f.suffix == ".urdf")
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
 
-NOT_EXPANDED = {"ur3.urdf"}  # xacro source with no link in it; Pinocchio refuses it too
-NO_JOINT = {"quadrotor_base.urdf", "iris_simple.urdf"}  # one rigid body: moves only on a free base
-MASSLESS = {  # finger joints with no mass at all: Pinocchio reads them, its dynamics then divides by zero
+NOT_EXPANDED = {"ur3.urdf"}  # xacro source without a link, which Pinocchio refuses too
+NO_JOINT = {"quadrotor_base.urdf", "iris_simple.urdf"}  # one rigid body, which moves only on a free base
+MASSLESS = {  # number of finger joints that move no mass: Pinocchio reads them, but its dynamics divides by zero
     "romeo.urdf": 24,
     "romeo_laas_small.urdf": 2,
 }
-CLOSED = 1e-12  # promised by the example files
+CLOSED = 1e-12  # residual that the example files promise
 
 
 def quietly(path: Path, **options) -> Mechanism:
@@ -90,7 +90,7 @@ def closures(m: Mechanism, q: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples_start_closed(path):
-    """What is named stays where it is."""
+    """Coordinates that the file gives keep their values."""
     m, settings = read(path)
     at = zoo.start(m, settings).q
     assert {name: at[name] for name in settings.q} == settings.q
@@ -98,7 +98,7 @@ def test_examples_start_closed(path):
 
 
 def placed(robot: str, settings: RunSettings):
-    """Pinocchio's data at the start of the run."""
+    """A function from the name of a frame to its placement by Pinocchio, at the start of the run."""
     path = next(p for p in ROBOTS if p.name == robot)
     model = pin.buildModelFromUrdf(str(path))
     data, q = model.createData(), pin.neutral(model)
@@ -108,7 +108,7 @@ def placed(robot: str, settings: RunSettings):
     return lambda frame: data.oMf[model.getFrameId(frame)]
 
 
-def test_panda_is_welded_where_its_hand_is():
+def test_panda_is_welded_at_the_pose_of_its_hand():
     m, settings = read(next(p for p in EXAMPLES if p.stem == "panda_welded"))
     hand, weld = placed("panda.urdf", settings)("panda_hand"), m.constraints[-1]
     assert np.abs(m.value(weld.placement_a.R) - hand.rotation).max() < CLOSED
@@ -132,8 +132,8 @@ CASSIE = {
 
 
 @pytest.mark.parametrize("name", CASSIE)
-def test_all_cassies_open_and_close_their_loops(name):
-    """Four loops, or six and ten gearboxes; they close where the file places the links, whatever its rounding."""
+def test_every_cassie_opens_with_closed_loops(name):
+    """Four loops, or six loops and ten gearboxes. They are closed at the poses of the file, in spite of rounded numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         m, settings = pf.read(pf.formats.installed("example-robot-data", f"robots/{name}.sdf"))

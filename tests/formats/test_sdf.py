@@ -1,4 +1,4 @@
-"""What an SDF file means: against MuJoCo and the twin in MJCF, and what is refused or left out with which words."""
+"""The meaning of SDF files, compared with MuJoCo and MJCF, and the messages about what is refused or left out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(text, **options):
 
 
 def twin(model):
-    """A compiled MJCF model as SDF: links where they are at qpos0, hinges, slides, balls, connects and welds."""
+    """A compiled MJCF model as SDF text: links at their poses of qpos0, hinges, slides, balls, connects and welds."""
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     parts = []
@@ -90,7 +90,7 @@ ENDS = (
 SLIDE = '<joint name="s" type="slide" axis="1 0.2 0" pos="0.1 0 0" damping="0.3"/>'
 
 
-def test_a_model_moves_as_its_twin_in_mjcf():
+def test_a_model_moves_like_the_same_model_in_mjcf():
     free = ENDS.replace('"d"', '"e"').format("<freejoint name='root_joint'/>")
     text = mjcf(free + SPRUNG.replace("</body>", body("tip", "") + "</body>", 1) + ENDS.format(SLIDE))
     model = mujoco.MjModel.from_xml_string(text)
@@ -106,7 +106,7 @@ def test_a_model_moves_as_its_twin_in_mjcf():
     assert settings.guess["root_joint.x"] == 0.5
 
 
-def test_a_loop_moves_alike_from_both_formats():
+def test_a_loop_moves_alike_in_sdf_and_mjcf():
     arm = body(
         "a", '<joint name="h" axis="0 1 0" stiffness="3" springref="0.4"/>', body("c", '<joint name="h2" axis="0 1 0"/>')
     )
@@ -166,17 +166,17 @@ def place(m, settings, body):
         ((link("b", '<pose rotation_format="quat_xyzw">1 2 3 0 0 0 2</pose>'),), (1, 2, 3)),
     ],
 )
-def test_frames_lead_to_where_links_are(parts, expected):
+def test_frames_determine_the_positions_of_links(parts, expected):
     m, settings, _ = read(sdf(*parts))
     close(place(m, settings, m.bodies[-1].name), expected, MET, "place", 1.0)
 
 
-def test_old_files_may_call_a_joint_as_a_link():
+def test_in_old_files_a_joint_may_have_the_name_of_a_link():
     m, settings, _ = read(sdf(link("a", ROD), joint("a", "revolute", "world", "a", ROD), version="1.6"))
     close(place(m, settings, "a"), (0.3, 0.1, 0.2), MET, "place", 1.0)
 
 
-def test_a_joint_may_name_frames_of_links_as_its_ends():
+def test_ends_of_a_joint_may_be_frames_of_links():
     m, _, _ = read(sdf(link("a"), link("b"), '<frame name="f" attached_to="a"/>', joint("j", "revolute", "f", "b")))
     assert (m.joint("j").parent, m.joint("j").child) == ("a", "b")
 
@@ -243,7 +243,7 @@ def test_every_type_of_joint():
     assert np.ravel(m.value(m.joint("to universal axis2").placement.R)[:, 2]) == pytest.approx([1, 0, 0])
 
 
-def test_the_old_pitch_of_a_screw_has_the_other_sign():
+def test_the_old_pitch_of_a_screw_has_the_opposite_sign():
     m, _, _ = read(sdf(link("b"), joint("j", "screw", "world", "b", "<thread_pitch>-100</thread_pitch>")))
     assert float(m.joint("j").pitch) == pytest.approx(0.01)
 
@@ -253,16 +253,16 @@ def test_limits_effort_and_dynamics():
     dynamics = "<dynamics><damping>0.5</damping><friction>0.7</friction>"
     dynamics += "<spring_stiffness>3</spring_stiffness><spring_reference>0.2</spring_reference></dynamics>"
     text = sdf(link("b"), joint("j", "revolute", "world", "b", f"<axis><xyz>0 1 0</xyz>{limit}{dynamics}</axis>"))
-    m, _, said = read(text)
+    m, _, messages = read(text)
     j = m.joint("j")
     numbers = (m.value(x).item() for x in (j.damping, j.stiffness, j.rest))
     assert (j.limits, j.effort, tuple(numbers), m.u_limits.tolist()) == (((-1, 2),), 5, (0.5, 3, 0.2), [[-5, 5]])
-    assert "dry friction is smooth below 0.001 rad/s or m/s: 'j'" in said and len(m.forces) == 1
-    rubbed = float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.2], [1.0])["f"])
-    m, _, said = read(text, friction="none")
-    assert "dry friction is left out: 'j'" in said and not m.forces
+    assert "dry friction is smooth below 0.001 rad/s or m/s: 'j'" in messages and len(m.forces) == 1
+    with_friction = float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.2], [1.0])["f"])
+    m, _, messages = read(text, friction="none")
+    assert "dry friction is left out: 'j'" in messages and not m.forces
     free = float(pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")([0.2], [1.0])["f"])
-    assert rubbed - free == pytest.approx(-0.7, abs=1e-5)
+    assert with_friction - free == pytest.approx(-0.7, abs=1e-5)
     for none in ("1e16", "inf", "-1"):
         m, _, _ = read(
             text.replace("<effort>5", f"<effort>{none}").replace("<upper>2", "<upper>1e16").replace("<lower>-1", "<lower>-inf")
@@ -283,7 +283,7 @@ def test_mimic_joints_follow():
 
 @pytest.mark.parametrize("ends", [("frame", "in"), ("in", "frame")])
 def test_a_gearbox_couples_two_angles(ends):
-    """theta_2 = -ratio theta_1, the angles from the reference body about the gearbox's axes, whichever end of a joint it is."""
+    """theta_2 = -ratio theta_1; both angles are relative to the reference body, which may be either end of a joint."""
     gear = (
         "<gearbox_reference_body>frame</gearbox_reference_body><gearbox_ratio>0.25</gearbox_ratio>"
         "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>"
@@ -329,8 +329,8 @@ def test_a_second_parent_closes_a_loop(kind, inside, closure):
     assert found.residual < 1e-12 and not found.q.any()
 
 
-def test_a_link_that_only_carries_hangs_on_what_it_would_carry():
-    """The tree goes from child to parent, and the coordinate stays the angle of the child about the axis."""
+def test_a_link_that_is_only_a_parent_becomes_a_child():
+    """The tree traverses the joint from child to parent, but the coordinate remains the angle of the child about the axis."""
     text = sdf(
         link("a"),
         link("b", "<pose>1 0 0 0 0 0.4</pose>"),
@@ -355,7 +355,7 @@ def test_a_link_that_only_carries_hangs_on_what_it_would_carry():
     close(turned.rotation, straight.rotation, MET, "orientation", 1.0)
 
 
-def test_base_says_whether_a_model_floats():
+def test_base_decides_whether_a_model_floats():
     for base, kind in (("file", "free"), ("free", "free"), ("fixed", "fixed")):
         m, _, _ = read(sdf(link("a", ROD), link("b"), joint("j", "revolute", "a", "b")), base=base)
         assert m.joint("root_joint").kind.name == kind
@@ -378,7 +378,7 @@ def test_world_gravity_step_and_models():
 
 
 @pytest.mark.parametrize("step", ["0", "-0.001", "1"])
-def test_a_step_that_is_none_is_refused_with_its_line(step):
+def test_an_invalid_step_is_refused_with_its_line(step):
     text = f'<sdf version="1.9"><world name="w">\n<physics><max_step_size>{step}</max_step_size></physics>'
     with pytest.raises(ModelError, match=r"line 2.*max_step_size .* is no time step"):
         read(f"{text}<model name='n'><link name='x'/></model></world></sdf>")
@@ -392,21 +392,21 @@ def test_shapes_and_masses():
         "<visual name='w'><geometry><mesh><uri>model://r/x.stl</uri><scale>2 2 2</scale></mesh></geometry></visual>"
         "<visual name='u'><geometry><plane/></geometry></visual>"
     )
-    m, _, said = read(sdf(link("a", "", MASS + shapes), link("b", "", ""), joint("j", "revolute", "a", "b")))
+    m, _, messages = read(sdf(link("a", "", MASS + shapes), link("b", "", ""), joint("j", "revolute", "a", "b")))
     found = m.body("a").shapes
     assert [(s.kind, s.role) for s in found] == [("box", "visual"), ("mesh", "visual"), ("capsule", "collision")]
     assert found[0].colour == (1, 0, 0, 1) and found[1].file is None and found[1].label == "model://r/x.stl"
-    assert "or cannot be read, are left out: 'a'" in said and "contact between shapes is left out" in said
-    assert "links without <inertial> have mass 1 kg and inertia 1 kg m^2, as SDF says: 'b'" in said
+    assert "or cannot be read, are left out: 'a'" in messages and "contact between shapes is left out" in messages
+    assert "links without <inertial> have mass 1 kg and inertia 1 kg m^2, as SDF says: 'b'" in messages
     assert m.value(m.body("b").mass).item() == 1 and m.value(m.body("b").inertia) == pytest.approx(np.eye(3))
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- refusals ---------------------------------------------------------------------------------------------------------
 
 A = link("a")
 HINGED = joint("j", "revolute", "world", "a")
 WRONG = {
-    "no sdf": ("<robot/>", "the root element of an SDF file is <sdf>"),
+    "another format": ("<robot/>", "the root element of an SDF file is <sdf>"),
     "no version": ("<sdf><model name='m'/></sdf>", "version '' is none"),
     "an odd version": ('<sdf version="1.x"><model name="m"/></sdf>', "version '1.x' is none"),
     "no model": ('<sdf version="1.9"/>', "there is no <model>"),
@@ -426,9 +426,9 @@ WRONG = {
         sdf(A, joint("j", "fixed", "world", "__model__", "")).replace('name="m"', 'name="m" canonical_link="b"'),
         "there is no link",
     ),
-    "two links of a name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
+    "two links of one name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
     "a joint named as a link": (sdf(A, joint("a", "revolute", "world", "a")), "a <link> of this name"),
-    "two joints of a name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
+    "two joints of one name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
     "no name": (sdf("<link/>"), "needs the attribute 'name'"),
     "a reserved name": (sdf(link("__root__")), "the name '__root__' is reserved"),
     "a link called world": (sdf(link("world")), "the name 'world' is reserved"),
@@ -460,7 +460,7 @@ WRONG = {
         sdf(A, joint("j", "screw", "world", "a", "<screw_thread_pitch>0</screw_thread_pitch>")),
         "pitch of a screw",
     ),
-    "mimic of nothing": (
+    "mimic of an unknown joint": (
         sdf(A, joint("j", "revolute", "world", "a", '<axis><mimic joint="k"/></axis>')),
         "it mimics 'k', which is not a joint",
     ),
@@ -472,7 +472,7 @@ WRONG = {
         sdf(A, link("b"), joint("j", "gearbox", "a", "b", "<axis/><axis2/>")),
         "<gearbox_reference_body> is missing",
     ),
-    "gearbox on nothing": (
+    "gearbox on an unknown body": (
         sdf(
             A,
             link("b"),
@@ -481,20 +481,20 @@ WRONG = {
         ),
         "no revolute joint connects 'c' and 'a'",
     ),
-    "skew axes that close": (
+    "skew axes of a closure": (
         sdf(*BAR, joint("4", "universal", "world", "c", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>")),
         "right angles",
     ),
     "a pose of five numbers": (sdf(link("a", "<pose>0 0 0 0 0</pose>")), "6 numbers with spaces"),
     "a quaternion of zeros": (sdf(link("a", '<pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose>')), "not all zero"),
-    "a pose in nothing": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
+    "a pose in an unknown frame": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
     "a circle of frames": (
         sdf(A, '<frame name="f"><pose relative_to="g"/></frame>', '<frame name="g"><pose relative_to="f"/></frame>'),
         "relative to itself",
     ),
     "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
     "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
-    "not a truth": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
+    "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
     "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are refused"),
     "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
     "a gravity of two": (
@@ -529,7 +529,7 @@ def test_wrong_options_are_refused(options, message):
     assert message in str(error.value)
 
 
-def test_what_cannot_be_said_is_named_once():
+def test_parts_that_are_left_out_are_named_in_one_warning():
     loop = joint(
         "4",
         "revolute",
@@ -539,21 +539,21 @@ def test_what_cannot_be_said_is_named_once():
     )
     ball = joint("5", "ball", "c", "d", "<axis><dynamics><damping>1</damping></dynamics></axis>")
     text = sdf(*BAR, loop, link("d"), ball, "<plugin name='p' filename='x.so'/>")
-    _, _, said = read(text)
+    _, _, messages = read(text)
     for part in (
         "SDF: plugins are left out: 'p'",
         "axes of ball joints, with their dampers, are left out: '5'",
         "springs, dampers and friction of joints that close loops are left out: '4'",
         "limits and <mimic> of joints that close loops are left out: '4'",
     ):
-        assert part in said
+        assert part in messages
     with pytest.warns(ModelWarning) as caught:
         pf.formats.parse_sdf(text)
     assert len(caught) == 1
 
 
 def test_initial_positions_of_axes_are_the_start():
-    """Of hinges, one from child to parent, a universal joint, a slider; not of what follows another joint or closes a loop."""
+    """They are read for hinges, sliders and universal joints, but not for joints that follow others or close loops."""
 
     def turned(x, more=""):
         return f"<xyz>0 1 0</xyz><initial_position>{x}</initial_position>{more}"

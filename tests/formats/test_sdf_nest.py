@@ -1,4 +1,4 @@
-"""Nested and included models of SDF: beside the same machine in one flat model, whose poses NumPy multiplies."""
+"""Nested and included models of SDF, compared with the same machine in one flat model whose poses NumPy computes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.tolerance import MET, PEER, close
 
 
 def X(text):
-    """(4, 4) of six numbers, roll about x, then pitch about y, then yaw about z."""
+    """The (4, 4) matrix of a pose of six numbers: position, then roll about x, pitch about y and yaw about z."""
     *p, r, b, y = map(float, text.split())
     turns = []
     for angle, axis in ((r, 0), (b, 1), (y, 2)):
@@ -30,7 +30,7 @@ def X(text):
 
 
 def numbers(M):
-    """The six numbers of a (4, 4), as the text of a <pose>."""
+    """The six numbers of a (4, 4) pose matrix, as the text of a <pose>."""
     R = M[:3, :3]
     turn = math.atan2(R[2, 1], R[2, 2]), math.asin(-R[2, 0]), math.atan2(R[1, 0], R[0, 0])
     return " ".join(repr(float(x)) for x in (*M[:3, 3], *turn))
@@ -49,7 +49,7 @@ FOLLOWER = "<axis><xyz>0 0 1</xyz><mimic joint='bend'><multiplier>-2</multiplier
 
 
 def hand(name="hand", at="", **words):
-    """A palm with a finger that bends, a thumb that follows it, and a mark on the palm."""
+    """A model of a palm with a finger that bends, a thumb that follows it, and a frame `mark` on the palm."""
     given = "".join(f' {k}="{v}"' for k, v in words.items())
     bend = joint("bend", "revolute", "palm", "tip", pose(JOINT) + FINGER)
     return (
@@ -61,7 +61,7 @@ def hand(name="hand", at="", **words):
 
 
 def flat(frame, names="arm::hand::{}", extra=()):
-    """The links and joints of a hand whose frame is `frame` in the model, written by hand."""
+    """Links and joints of a hand with the pose `frame` in the model, written without nesting."""
     n, tip = names.format, frame @ X(PALM) @ X(TIP)
     towards = (tip @ X(JOINT))[:3, :3].T @ frame[:3, :3] @ [0, 1, 0]
     return (
@@ -76,7 +76,7 @@ def flat(frame, names="arm::hand::{}", extra=()):
 
 
 def alike(one, other, **options):
-    """Names, places at the start and accelerations of two texts or files."""
+    """Compare names, poses and accelerations of the machines in two texts."""
     (m, settings, _), (twin, *_) = (read(x, base="fixed", **options) for x in (one, other))
     assert (m.q_names, m.v_names, [b.name for b in m.bodies]) == (twin.q_names, twin.v_names, [b.name for b in twin.bodies])
     q, v = np.linspace(0.2, 0.9, m.nq), np.linspace(-1, 2, m.nv)
@@ -94,8 +94,8 @@ SHOULDER = joint("shoulder", "revolute", "world", "arm::upper", "<axis><xyz>0 1 
 WRIST = joint("wrist", "revolute", "arm::upper", "arm::hand", "<pose>0.1 0 0 0 0 0</pose><axis><xyz>1 0 0</xyz></axis>")
 
 
-def test_a_nested_model_is_as_if_it_were_written_out():
-    """Two levels; a joint that ends in the frame of a nested model ends in its canonical link."""
+def test_a_nested_model_is_equal_to_a_flat_one():
+    """Two levels of nesting. A joint to the frame of a nested model is a joint to its canonical link."""
     arm = f'<model name="arm">{pose(ARM)}{link("upper", pose(TIP))}{hand(canonical_link="tip")}</model>'
     wrist = WRIST.replace("arm::hand<", "arm::hand::tip<").replace(
         "<pose>0.1 0 0 0 0 0</pose>", pose(numbers(np.linalg.inv(X(PALM) @ X(TIP)) @ X("0.1 0 0 0 0 0")))
@@ -108,8 +108,8 @@ def test_a_nested_model_is_as_if_it_were_written_out():
 
 
 @pytest.mark.parametrize("relative", ["", "arm::upper", "arm", "arm::__model__"])
-def test_the_frame_that_is_placed_and_what_it_is_placed_in(relative):
-    """placement_frame: the pose is that of the frame, not of the model's own."""
+def test_placement_frame_and_relative_to(relative):
+    """With placement_frame, the pose of a model is that of this frame and not that of the model frame."""
     arm = f'<model name="arm">{pose(ARM)}{link("upper", pose(TIP))}</model>'
     base = {"": np.eye(4), "arm::upper": X(ARM) @ X(TIP)}.get(relative, X(ARM))
     here = base @ X(HAND) @ np.linalg.inv(X(PALM) @ X(MARK))
@@ -126,7 +126,7 @@ CONFIG = "<model><name>hand</name><sdf version='1.4'>old.sdf</sdf><sdf version='
 
 @pytest.fixture
 def shelf(tmp_path):
-    """A folder with a model in a folder of its own, that again includes a file."""
+    """A folder with a model `hand` in a subfolder, with its model.config, and a file of SDF 1.4."""
     (tmp_path / "hand").mkdir()
     (tmp_path / "hand" / "hand.sdf").write_text(f'<sdf version="1.9">{hand(at=pose("9 9 9 0 0 0"))}</sdf>')
     (tmp_path / "hand" / "model.config").write_text(CONFIG)
@@ -153,7 +153,7 @@ def test_an_included_model_gets_its_name_and_place(shelf, uri):
 
 
 def test_one_file_may_be_included_twice_and_merged(shelf):
-    """What is merged keeps its names; the other two have theirs; the placement frame may be said where it is included."""
+    """A merged model keeps its names; the other copy has a prefix. An <include> may give the placement frame."""
     marked = f"{pose(HAND)}<placement_frame>mark</placement_frame>"
     text = sdf(link("upper"), include("hand", pose(HAND), merge="true"), include("hand", f"<name>b</name>{marked}"),
                joint("a", "fixed", "upper", "palm", ""), joint("c", "fixed", "palm", "b::palm", ""))  # fmt: skip
@@ -164,7 +164,7 @@ def test_one_file_may_be_included_twice_and_merged(shelf):
 
 
 def test_an_included_file_keeps_the_rules_of_its_version(shelf):
-    """Before SDF 1.5 an axis is in the frame of the model, here turned by 0.5 rad."""
+    """Before SDF 1.5 an axis was expressed in the frame of the model, which is rotated by 0.5 rad here."""
     m, settings, _ = read(sdf(include("case.sdf", pose("0 0 0 0 0 0.5"))), folder=shelf, base="fixed")
     q = settings.arrays(m)[0]
     moved = pf.forward_kinematics(m, q + 1)["case::lid"].position - pf.forward_kinematics(m, q)["case::lid"].position
@@ -186,7 +186,7 @@ def test_a_world_of_one_included_model_is_that_model(shelf):
         pf.read(shelf / "world.sdf")
 
 
-# -- what is refused --------------------------------------------------------------------------------------------------
+# -- refusals ---------------------------------------------------------------------------------------------------------
 
 DEEP = "".join(f'<model name="m{i}">' for i in range(20)) + link("a") + "</model>" * 20
 WRONG = {
@@ -220,7 +220,7 @@ def test_wrong_includes_are_refused_with_the_reason(shelf, parts, words):
         read(sdf(parts, joint("j", "revolute", "world", "hand::palm")), folder=shelf)
 
 
-def test_included_models_are_bounded_together(shelf, monkeypatch):
+def test_included_models_are_limited_in_total_size(shelf, monkeypatch):
     monkeypatch.setattr(sdf_nest, "MAX_ELEMENTS", 100)
     one, two = (include("hand", f"<name>{n}</name>") for n in "ab")
     assert read(sdf(one, link("base")), folder=shelf)
@@ -228,7 +228,7 @@ def test_included_models_are_bounded_together(shelf, monkeypatch):
         read(sdf(one, two), folder=shelf)
 
 
-def test_an_included_file_may_not_lie_outside_by_a_link(shelf, tmp_path_factory):
+def test_an_included_file_must_not_be_outside_by_a_link(shelf, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "model.sdf").write_text(sdf(link("a")))
     (shelf / "linked").symlink_to(outside)

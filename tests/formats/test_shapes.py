@@ -1,4 +1,4 @@
-"""Shapes in URDF and YAML files, and where the meshes that they name may lie."""
+"""Shapes in URDF and YAML files, and the folders in which their meshes are searched."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def robot(*shapes: str, before: str = "") -> str:
     return f'<robot name="r">{before}<link name="base"/><link name="rod">{MASS}{"".join(shapes)}</link>{hinge}</robot>'
 
 
-def seen(geometry: str, tag: str = "visual", more: str = "") -> str:
+def shape_element(geometry: str, tag: str = "visual", more: str = "") -> str:
     return f"<{tag}><geometry>{geometry}</geometry>{more}</{tag}>"
 
 
 def test_urdf_solids_with_their_poses_and_colours() -> None:
     blue = '<material name="sky"><color rgba="0 0 2 0.5"/></material>'
     text = robot(
-        seen('<box size="1 2 3"/>', more='<origin xyz="0 0 1" rpy="0 0 1.5"/><material name="sky"/>'),
-        seen('<cylinder radius="0.1" length="2"/>', more='<material name="own"><color rgba="1 0 0 1"/></material>'),
-        seen('<sphere radius="0.5"/>', "collision"),
+        shape_element('<box size="1 2 3"/>', more='<origin xyz="0 0 1" rpy="0 0 1.5"/><material name="sky"/>'),
+        shape_element('<cylinder radius="0.1" length="2"/>', more='<material name="own"><color rgba="1 0 0 1"/></material>'),
+        shape_element('<sphere radius="0.5"/>', "collision"),
         before=blue,
     )
     box, cylinder, ball = pf.formats.parse_urdf(text).body("rod").shapes
@@ -50,19 +50,19 @@ BAD = (
 
 
 def test_shapes_that_cannot_be_read_are_left_out_once_or_refused() -> None:
-    """No motion depends on them, so a robot with a bad one is read."""
-    text = robot(*[seen(g) for g in BAD], seen('<sphere radius="1"/>'))
+    """A robot with invalid shapes is read, since its motion does not depend on them."""
+    text = robot(*[shape_element(g) for g in BAD], shape_element('<sphere radius="1"/>'))
     with pytest.warns(pf.ModelWarning, match=f"left out: URDF line 1.*and {len(BAD) - 1} more") as caught:
         assert len(pf.formats.parse_urdf(text).body("rod").shapes) == 1
     assert len(caught) == 1
     for g in BAD:
         with pytest.raises(pf.ModelError, match="URDF line 1"):
-            pf.formats.parse_urdf(robot(seen(g)), strict=True)
+            pf.formats.parse_urdf(robot(shape_element(g)), strict=True)
 
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package with a mesh, a secret beside it, and a URDF folder within."""
+    """A package with a mesh and a URDF folder, and a secret file next to the package."""
     here = tmp_path / "ws" / "arm"
     for folder in ("urdf", "meshes"):
         (here / folder).mkdir(parents=True)
@@ -75,7 +75,7 @@ def package(tmp_path: Path) -> Path:
     return here
 
 
-def test_meshes_are_found_in_their_package_and_beside_the_file(package: Path) -> None:
+def test_meshes_are_found_in_their_package_and_next_to_the_file(package: Path) -> None:
     where = places(package / "urdf", ())
     for name in ("package://arm/meshes/a.stl", "package:///arm/meshes/a.stl", "model://arm/meshes/a.stl"):
         assert where.find(name) == str((package / "meshes" / "a.stl").resolve())
@@ -94,7 +94,7 @@ OUTSIDE = (
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_no_name_leads_out_of_what_is_allowed(package: Path, name: str) -> None:
+def test_no_name_leads_out_of_the_allowed_folders(package: Path, name: str) -> None:
     assert places(package / "urdf", ()).find(name) is None
     absolute = str(package.parent / "secret.stl")
     assert places(package / "urdf", ()).find(absolute) is None
@@ -102,19 +102,19 @@ def test_no_name_leads_out_of_what_is_allowed(package: Path, name: str) -> None:
 
 
 def test_a_folder_is_a_package_by_its_manifest_only(package: Path) -> None:
-    """A folder of any name above the file, such as a home, is none."""
+    """Without a package.xml, a folder above the file with the name of the package is not searched."""
     (package / "package.xml").unlink()
     assert places(package / "urdf", ()).find("package://arm/meshes/a.stl") is None
 
 
-def test_a_robot_with_meshes_is_drawn_and_one_without_says_so_once(package: Path) -> None:
+def test_meshes_are_found_and_missing_ones_give_one_warning_when_drawn(package: Path) -> None:
     file = package / "urdf" / "arm.urdf"
-    file.write_text(robot(seen('<mesh filename="package://arm/meshes/a.stl" scale="2 2 2"/>')))
+    file.write_text(robot(shape_element('<mesh filename="package://arm/meshes/a.stl" scale="2 2 2"/>')))
     shape = pf.formats.read_urdf(file).body("rod").shapes[0]
     assert (
         shape.file and np.array(ca.DM(shape.size)).ravel().tolist() == [2, 2, 2] and shape.label == "package://arm/meshes/a.stl"
     )
-    file.write_text(robot(*[seen(f'<mesh filename="package://lost/{i}.stl"/>') for i in range(3)]))
+    file.write_text(robot(*[shape_element(f'<mesh filename="package://lost/{i}.stl"/>') for i in range(3)]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         m = pf.formats.read_urdf(file)
@@ -144,7 +144,7 @@ DAE = '<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.
         ("a.txt", b"private", "meshes are files that end in"),
     ],
 )
-def test_a_hostile_mesh_is_an_error_of_the_library(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+def test_a_hostile_mesh_gives_a_model_error(tmp_path: Path, name: str, data: bytes, words: str) -> None:
     pytest.importorskip("trimesh")
     (tmp_path / name).write_bytes(data)
     with pytest.raises(pf.ModelError, match=words):
@@ -166,7 +166,7 @@ def test_a_mesh_opens_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert opened == ["b.obj"]
 
 
-def test_yaml_says_the_same_as_python(package: Path) -> None:
+def test_shapes_in_yaml_are_equal_to_those_in_python(package: Path) -> None:
     text = """
     parameters: {l: 0.5}
     bodies:

@@ -1,4 +1,4 @@
-"""What a URDF file means, and what is refused with which words."""
+"""The meaning of URDF files, and the messages about files that are refused."""
 
 import math
 import os
@@ -67,7 +67,7 @@ def test_inertia_turns_with_its_origin():
     assert m.value(m.body("b").inertia) == pytest.approx(np.diag([2, 1, 2.5]), abs=1e-15)
 
 
-def test_file_order_is_kept_and_parents_come_first():
+def test_joints_keep_the_order_of_the_file_with_parents_first():
     links = "".join(link(n) for n in "dcba")
     m = parse_urdf(
         robot(links, joint("3", "c", "d"), joint("1", "a", "b"), joint("2", "b", "c"), joint("0", "a", "e"), link("e"))
@@ -95,7 +95,7 @@ def test_actuated_chooses_motors():
 MIMICS = (*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="j" multiplier="-2" offset="0.1"/>'))
 
 
-def test_mimic_joints_are_free_or_follow():
+def test_mimic_joints_move_freely_or_follow():
     with pytest.warns(ModelWarning, match="mimic joints move on their own: 'k'; mimic='follow' couples them"):
         assert parse_urdf(robot(*MIMICS)).nu == 2
     m = parse_urdf(robot(*MIMICS), mimic="follow")
@@ -104,8 +104,8 @@ def test_mimic_joints_are_free_or_follow():
     assert float(ca.Function("k", [t.q], [t.kinematics.joint("k")])(0.3)) == pytest.approx(-0.5, abs=1e-15)
 
 
-def test_a_mimic_joint_stands_where_what_it_follows_does():
-    """The file's joint "i" moves no mass and is locked; "k" and what follows it stand."""
+def test_a_mimic_joint_of_a_locked_joint_is_locked():
+    """The joint "i" moves no mass and is locked, so "k", which follows it, and "l", which follows "k", do not move either."""
     file = robot(*ARM, link("c"), link("d"), '<link name="e"/>', joint("i", "b", "e"),
                  joint("l", "c", "d", inside='<mimic joint="k" multiplier="3" offset="-0.2"/>'),
                  joint("k", "b", "c", inside='<mimic joint="i" offset="0.7"/>'))  # fmt: skip
@@ -130,8 +130,8 @@ BAD = {
     "empty": ("", r"line 1: not well-formed XML: no element found"),
     "other root": ("<machine/>", r"the root element of a URDF file is <robot>"),
     "no link": ("<robot/>", r"there is no <link>"),
-    "two links of a name": (robot(link("a"), link("a")), r"line 3: <link> 'a': a link of this name is on line 2"),
-    "two joints of a name": (
+    "two links of one name": (robot(link("a"), link("a")), r"line 3: <link> 'a': a link of this name is on line 2"),
+    "two joints of one name": (
         robot(*ARM, link("c"), joint("j", "b", "c")),
         r"line 6: .*a joint of this name is on line 4",
     ),
@@ -165,10 +165,10 @@ BAD = {
     ),
     "no name": ("<robot><link/></robot>", r"needs the attribute 'name'"),
     "nothing moves": (robot(link("a")), r"no joint moves; read it with base='free'"),
-    "nothing has mass": (robot(link("a", ""), link("b", ""), joint("j", "a", "b")), r"no joint moves"),
+    "no link has mass": (robot(link("a", ""), link("b", ""), joint("j", "a", "b")), r"no joint moves"),
     "negative mass": (robot(link("a", MASS.replace('"2"', '"-2"'))), r"line 2: .*link 'a': the mass -2.0 is negative"),
     "no inertia": (robot(link("a", '<inertial><mass value="1"/></inertial>')), r"<inertia> is missing in 'a'"),
-    "mimics nobody": (
+    "mimics an unknown joint": (
         robot(*ARM, link("c"), joint("k", "b", "c", inside='<mimic joint="x"/>')),
         r"mimics 'x', which is not a joint",
     ),
@@ -219,7 +219,7 @@ NO_NUMBERS = [
 
 
 @pytest.mark.parametrize("word", NO_NUMBERS)
-def test_what_is_no_number(word):
+def test_invalid_numbers_are_refused(word):
     with pytest.raises(ModelError, match=r"line 2: <mass>: value: .*(decimal number|too large)"):
         parse_urdf(robot(link("a", MASS.replace('"2"', f'"{word}"'))))
 
@@ -235,13 +235,13 @@ NAMES = ['"); system("', "</script><script>", "../../x", "${HOME}", "a\\nb", "%s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_are_only_names(name):
+def test_names_may_contain_any_printable_text(name):
     quoted = name.replace("<", "&lt;").replace('"', "&quot;")
     m = parse_urdf(robot(link("a"), link(quoted), joint(quoted, "a", quoted)))
     assert m.joints[1].name == name and m.bodies[1].name == name and m.q_names == (name,)
 
 
-def test_meshes_and_includes_touch_nothing(monkeypatch, tmp_path):
+def test_meshes_and_includes_open_no_file(monkeypatch, tmp_path):
     path = tmp_path / "r.urdf"
     mesh = '<visual><geometry><mesh filename="file:///etc/passwd"/></geometry></visual>'
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="file:///etc/passwd"/>'
@@ -255,7 +255,7 @@ def test_meshes_and_includes_touch_nothing(monkeypatch, tmp_path):
     assert set(opened) <= {str(path)}
 
 
-def test_files_that_are_no_files(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.urdf")
     (tmp_path / "latin.urdf").write_bytes("<robot name='é'/>".encode("latin-1"))
     cases = {"pipe.urdf": "not a regular file", ".": "not a regular file", "none.urdf": "No such file",
@@ -265,7 +265,7 @@ def test_files_that_are_no_files(tmp_path):
             read_urdf(tmp_path / name)
 
 
-def test_a_byte_order_mark_is_no_harm(tmp_path):
+def test_a_byte_order_mark_is_accepted(tmp_path):
     path = tmp_path / "r.urdf"
     path.write_bytes(b"\xef\xbb\xbf" + robot(*ARM).encode())
     assert read_urdf(path).nv == 1
@@ -282,11 +282,11 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
-def test_bombs_end_soon(text):
+def test_bombs_are_refused_quickly(text):
     assert calls_to_refuse(parse_urdf, text, ModelError) < 1000 + CALLS_A_CHARACTER * len(text)
 
 
-def test_a_fixed_joint_follows_nobody(recwarn):
+def test_mimic_of_a_fixed_joint_is_ignored(recwarn):
     text = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="c"/>
     <joint name="turn" type="continuous"><parent link="a"/><child link="b"/></joint>
@@ -297,7 +297,7 @@ def test_a_fixed_joint_follows_nobody(recwarn):
 
 
 def chain(count):
-    """A chain of so many links, all of its numbers different."""
+    """The text of a chain of `count` links, all with different numbers."""
     links = [link(f"l{i}") for i in range(count)]
     place = '<origin xyz="0 {i} 1" rpy="0.1 0 {i}"/><axis xyz="{i} 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/>'
     joints = [joint(f"j{i}", f"l{i - 1}", f"l{i}", inside=place.format(i=i)) for i in range(1, count)]
@@ -305,11 +305,11 @@ def chain(count):
 
 
 LINK = 2500
-"""Functions that reading a link may call: 2300; it was 3300 when every number was taken apart as an expression."""
+"""Most function calls for reading one link. It takes 2300, and took 3300 when every number was parsed as an expression."""
 
 
 def test_every_link_costs_the_same():
-    """Ten thousand links are read in the time of as many small files; what a link costs is counted, not timed."""
+    """The cost of reading grows in proportion to the number of links. Function calls are counted instead of time."""
     parse_urdf(chain(2))  # imports
     few, many = (calls(lambda n=n: parse_urdf(chain(n))) for n in (50, 150))
     assert many < 3.2 * few and (many - few) / 100 < LINK

@@ -1,4 +1,4 @@
-"""Loops in the dialects of URDF: every file here describes one four-bar, which moves as the one in Python does."""
+"""Loops in dialects of URDF: every file here describes the same four-bar, which must move like the one in Python."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from pfaffian.formats import parse_urdf, read_urdf
 from tests.tolerance import PEER, close
 
 RODS = {"crank": (0.2, 1.0), "coupler": (1.0, 2.0), "rocker": (0.7, 1.5)}
-"""Length [m] and mass [kg]; all lie along x at zero, where the loop is open."""
+"""Length [m] and mass [kg] of the rods. At zero coordinates all are along x, where the loop is open."""
 
 
 def link(name):
@@ -77,7 +77,7 @@ SIDECAR = "closed_loop: [[A, B]]\ntype: [{}]\nname_mot: [a]\n"
 
 
 def written(kind="revolute"):
-    """The same machine, without a file."""
+    """The four-bar, made in Python."""
     bodies = [pf.body(n, mass=m, com=(l / 2, 0, 0), inertia=m * l**2 / 9) for n, (l, m) in RODS.items()]
     ends = (("a", "world", "crank", 0), ("b", "crank", "coupler", 0.2), ("c", "world", "rocker", 0.5))
     joints = [pf.joint(n, "revolute", a, b, axis=(0, 1, 0), placement=(x, 0, 0)) for n, a, b, x in ends]
@@ -90,7 +90,7 @@ START = pf.assemble(written(), [0.8, -0.5, 0.9], [1.0, 0, 0], hold=["a"])
 
 
 def moves_alike(m):
-    """At a state of the loop, and under a torque of the crank."""
+    """Compare the accelerations at a state of the closed loop, with a torque on the crank."""
     ours = pf.forward_dynamics(written(), START.q, START.v, {"a": 0.3}).v_dot
     close(pf.forward_dynamics(m, START.q, START.v, {"a": 0.3}).v_dot, ours, PEER, "accelerations")
 
@@ -109,8 +109,8 @@ def test_hinges_of_every_dialect(name):
     moves_alike(m)
 
 
-def test_sdf_joints_in_urdf_stand_where_zero_has_them():
-    """The frame of <gazebo><joint> is given in the child; its place in the parent is where the tree has both at zero."""
+def test_sdf_joints_in_urdf_are_placed_by_the_zero_configuration():
+    """<gazebo><joint> gives the frame in the child; its placement in the parent follows from the tree at zero coordinates."""
     m = quietly(robot(sdf("<pose>0.7 0 0 0 0 0</pose><axis><xyz>0 1 0</xyz></axis>")))
     c = m.constraints[0]
     assert m.value(c.placement_a.p).ravel() == pytest.approx([1.0, 0, 0])
@@ -118,8 +118,8 @@ def test_sdf_joints_in_urdf_stand_where_zero_has_them():
     moves_alike(m)
 
 
-def test_a_joint_without_mass_that_closes_a_loop_is_its_closure():
-    """As frames are written: a hinge to a link without mass, and a weld of that to a frame of the other end."""
+def test_a_massless_joint_in_a_loop_becomes_the_closure():
+    """A hinge leads to a link without mass, which is welded to a frame of the other end."""
     ends = joint("d", "coupler", "tip", 1.0) + '<link name="tip"/>' + frame("A", "tip", 0.25) + frame("B", "rocker", 0.95)
     weld = '<loop name="w" type="fixed"><predecessor link="B link"/><successor link="A link"/></loop>'
     with pytest.warns(ModelWarning, match="carry nothing but the end of a loop, and are its closure: 'd'"):
@@ -131,15 +131,15 @@ def test_a_joint_without_mass_that_closes_a_loop_is_its_closure():
 
 
 @pytest.mark.parametrize("name", ["Isaac", "Drake"])
-def test_balls(name):
+def test_ball_closures(name):
     m = quietly(robot(POINTS[name]))
     assert [c.kind for c in m.constraints] == ["spherical"]
     moves_alike(m)
 
 
 @pytest.mark.parametrize(("word", "kind"), [("6d", "weld"), ("6D", "weld"), ("3d", "spherical"), ("3D", "spherical")])
-def test_frames_that_a_file_beside_it_lets_coincide(tmp_path, word, kind):
-    """Found by its name, unless it is refused; the motors are those that it names."""
+def test_a_sidecar_lets_frames_coincide(tmp_path, word, kind):
+    """The YAML file is found by its name unless loops=False, and it also names the motors."""
     (tmp_path / "robot.urdf").write_text(robot(POINTS["frames"]))
     (tmp_path / "robot.yaml").write_text(SIDECAR.format(word))
     with pytest.warns(ModelWarning, match=rf"loops are closed by constraints \(robot.yaml\): 'A B', {kind}"):
@@ -153,7 +153,7 @@ def test_frames_that_a_file_beside_it_lets_coincide(tmp_path, word, kind):
     assert not read_urdf(tmp_path / "robot.urdf").constraints
 
 
-def test_joints_that_a_file_beside_it_makes_of_another_kind(tmp_path):
+def test_a_sidecar_changes_the_kind_of_joints(tmp_path):
     side = "closed_loop: []\ntype: []\njoint_name: [a, b, c, x]\njoint_type: [SPHERICAL, FIXED, UJOINT_ZY, FIXED]\nmore: 1\n"
     (tmp_path / "robot.yaml").write_text(side)
     with pytest.warns(ModelWarning, match=r"left out: 'robot.yaml: more', 'robot.yaml: x'"):
@@ -166,7 +166,7 @@ def test_joints_that_a_file_beside_it_makes_of_another_kind(tmp_path):
 
 
 def test_hinges_by_point_and_axis(tmp_path):
-    """scikit-robot's file gives them in the root link, where all joints are at zero: as if the loop were closed there."""
+    """scikit-robot's file gives point and axis in the root link, with all joints at zero, as if the loop were closed there."""
     shut = robot().replace('"0.5 0 0"', '"0.5 0 0" rpy="0 0 0"')
     (tmp_path / "loop_closures.yaml").write_text(
         "closures: [{link_a: coupler, link_b: rocker, point: [1.2, 0, 0], axis: [0, 1, 0]}]\n"
@@ -180,7 +180,7 @@ def test_hinges_by_point_and_axis(tmp_path):
 
 
 def test_couplings_follow_exactly():
-    """ratio times the sum of the joints to one link is that to the other; the joint that is not independent follows."""
+    """ratio times the joint sum to one link equals the joint sum to the other; the joint that is not independent follows."""
     rotor = joint("r", "ground", "rocker", 0.5, 'independent="false"')
     parts = [p if 'name="c"' not in p else rotor for p in TREE]
     text = (
@@ -196,15 +196,15 @@ def test_couplings_follow_exactly():
     with pytest.warns(ModelWarning, match="motors are on the joints that the file calls independent"):
         m = parse_urdf(text)
     assert m.q_names == ("a", "b") and m.u_names == ("a", "b")
-    led = m.joint("r").mimic
-    assert dict(zip(led.joints, m.value(led.ratios).ravel(), strict=True)) == {"a": 6.0, "b": 6.0}
+    mimic = m.joint("r").mimic
+    assert dict(zip(mimic.joints, m.value(mimic.ratios).ravel(), strict=True)) == {"a": 6.0, "b": 6.0}
     back = parse_urdf(
         text.replace('independent="false"', "").replace(
             'name="b" type="continuous"', 'name="b" type="continuous" independent="false"'
         )
     )
-    led = back.joint("b").mimic
-    assert dict(zip(led.joints, back.value(led.ratios).ravel(), strict=True)) == pytest.approx({"a": -1.0, "r": 1 / 6})
+    mimic = back.joint("b").mimic
+    assert dict(zip(mimic.joints, back.value(mimic.ratios).ravel(), strict=True)) == pytest.approx({"a": -1.0, "r": 1 / 6})
 
 
 def test_drakes_joints_rotors_springs_and_bushings():
@@ -248,7 +248,7 @@ def test_drakes_joints_rotors_springs_and_bushings():
 
 
 def _moved(diagonal):
-    """A stiffness at the end of the rocker, its axes turned by 0.3 rad about z, as one about the rocker's own frame."""
+    """The stiffness in the rocker's frame of a bushing at its end, with axes turned by 0.3 rad about z."""
     c, s = np.cos(0.3), np.sin(0.3)
     R, p = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]), np.array([0.7, 0, 0])
     hat = np.array([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
@@ -264,7 +264,7 @@ def test_joints_of_drake(kind, nv):
     assert m.joint("k").nv == nv and m.value(m.joint("k").pitch).item() == pytest.approx(0.25 / np.pi if kind == "screw" else 0)
 
 
-def test_xacro_is_a_word_or_expanded(tmp_path):
+def test_xacro_is_expanded_only_on_request(tmp_path):
     pytest.importorskip("xacro")
     file = tmp_path / "bars.xacro"
     head = '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:property name="l" value="${0.1 + 0.4}"/>'

@@ -1,4 +1,4 @@
-"""USD stages, written by pxr itself: the machine that they describe moves as the same one written in Python."""
+"""USD stages written by pxr: the machine of a stage must move like the same machine made in Python."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ pytest.importorskip("pxr")
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 SINGLE = 2e-7
-"""Physics attributes of a stage are single precision; the machine in Python has the same numbers rounded to it."""
+"""Relative tolerance: physics attributes of a stage have single precision."""
 
 RODS = (("crank", 0.25, 1.0), ("coupler", 1.0, 2.0), ("rocker", 0.75, 1.5))
-"""Name, length [m] and mass [kg]: binary fractions, so that a stage in centimetres and grams has them exactly."""
+"""Name, length [m] and mass [kg]: binary fractions, which are exact also in a stage in centimetres and grams."""
 
 
 def stage(path, up="Z", metre=1.0, kilogram=1.0):
@@ -27,7 +27,7 @@ def stage(path, up="Z", metre=1.0, kilogram=1.0):
 
 
 def rod(s, name, at, length, mass, metre=1.0, kilogram=1.0, api=True):
-    """A rod along x of its frame."""
+    """The prim of a rod along x of its frame."""
     prim = UsdGeom.Xform.Define(s, f"/{name}")
     prim.AddTranslateOp().Set(Gf.Vec3d(*(x / metre for x in at)))
     UsdPhysics.RigidBodyAPI.Apply(prim.GetPrim())
@@ -52,7 +52,7 @@ def hinge(s, name, first, second, at=(0, 0, 0), its=(0, 0, 0), axis="Y", metre=1
 
 
 def four_bar(s, metre=1.0, kilogram=1.0, axis="Y", turned=()):
-    """All rods along x: closed at zero, with the ground pivot of the rocker 0.5 m from that of the crank."""
+    """Joints of a four-bar with all rods along x: closed at zero, with the ground pivots of crank and rocker 0.5 m apart."""
     at = 0.0
     for name, length, mass in RODS:
         rod(s, name, (at if name != "rocker" else 0.5, 0, 0), length, mass, metre, kilogram)
@@ -86,7 +86,7 @@ def accelerations(m, q, v):
 
 @pytest.mark.parametrize(("up", "metre", "kilogram"), [("Z", 1.0, 1.0), ("Y", 0.01, 0.001)])
 def test_a_loop_moves_as_in_python(tmp_path, up, metre, kilogram):
-    """With y up the stage's z axis is the library's -y: a hinge about -z of the stage is one about y."""
+    """With y up, the stage's z axis is the library's -y, so a hinge about -z of the stage is a hinge about y."""
     s = stage(tmp_path / "bars.usda", up, metre, kilogram)
     joints = four_bar(s, metre, kilogram, axis="Y" if up == "Z" else "Z", turned=("b", "d"))
     s.Save()
@@ -137,8 +137,8 @@ def test_drives_limits_mimics_and_armature(tmp_path):
     close(accelerations(m, q, v), accelerations(ours, q, v), SINGLE, "accelerations")
 
 
-def test_bodies_float_and_start_where_the_stage_has_them(tmp_path):
-    """A ball without a mass of its own weighs what its collider does; what hangs below it turns with it."""
+def test_bodies_float_and_start_at_their_pose_in_the_stage(tmp_path):
+    """A ball without a MassAPI gets the mass of its collider; shapes below its prim belong to it."""
     s = stage(tmp_path / "ball.usda")
     scene = UsdPhysics.Scene.Define(s, "/physics")
     scene.CreateGravityDirectionAttr(Gf.Vec3f(1, 0, 0))
@@ -169,8 +169,8 @@ def test_bodies_float_and_start_where_the_stage_has_them(tmp_path):
     assert pf.forward_kinematics(m, q)["bob"].position == pytest.approx([0.5, -0.25, 1.5])
 
 
-def test_solids_have_the_unit_and_the_scale_of_their_stage(tmp_path):
-    """In centimetres, stretched by 1, 2 and 3 along x, y and z, and what is round lies along y."""
+def test_solids_are_converted_from_unit_and_scale_of_the_stage(tmp_path):
+    """The stage is in centimetres; solids are scaled by 1, 2 and 3 along x, y and z, and axes of round ones are along y."""
     s = stage(tmp_path / "solids.usda", metre=0.01)
     ball = rod(s, "ball", (0, 0, 0), 0.5, 1.0, metre=0.01)
     UsdPhysics.ArticulationRootAPI.Apply(ball)
@@ -187,8 +187,8 @@ def test_solids_have_the_unit_and_the_scale_of_their_stage(tmp_path):
     m, _ = read_usd(tmp_path / "solids.usda")
     found = {shape.kind: m.value(shape.size).ravel().tolist() for shape in m.body("ball").shapes}
     for kind, size in found.items():
-        wanted = {"box": [0.1, 0.2, 0.3], "sphere": [0.12]}.get(kind, [0.12, 0.4])
-        assert size == pytest.approx(wanted), kind
+        expected = {"box": [0.1, 0.2, 0.3], "sphere": [0.12]}.get(kind, [0.12, 0.4])
+        assert size == pytest.approx(expected), kind
     assert set(found) == {"box", "sphere", "cylinder", "capsule", "cone"}
 
 
@@ -205,13 +205,13 @@ def test_a_stage_may_not_open_files_elsewhere(tmp_path):
 
 
 WRONG = {
-    "itself": ("RevoluteJoint", ["rel physics:body0 = </a>"], "joins a body to itself"),
+    "one body twice": ("RevoluteJoint", ["rel physics:body0 = </a>"], "joins a body to itself"),
     "missing": ("RevoluteJoint", ["rel physics:body0 = </b>"], "'/b', which is not there"),
     "many": ("RevoluteJoint", ["rel physics:body0 = [</a>, </c>]"], "names 2 bodies"),
     "limits": ("RevoluteJoint", ["float physics:lowerLimit = 9", "float physics:upperLimit = 1"], "lower limit 9.0 is above"),
     "no length": ("DistanceJoint", ["float physics:maxDistance = 1"], "a rod of one length is read"),
-    "turned": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "has no direction"),
-    "mimics nobody": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "is no joint"),
+    "zero quaternion": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "has no direction"),
+    "mimics an unknown joint": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "is no joint"),
     "another type": (
         "RevoluteJoint",
         ["float physics:axis = 1"],
@@ -240,7 +240,7 @@ def test_wrong_stages(tmp_path, kind, inside, words):
         read_usd(file)
 
 
-def test_a_stage_without_bodies_says_so(tmp_path):
+def test_a_stage_without_bodies_is_refused(tmp_path):
     file = tmp_path / "empty.usda"
     file.write_text('#usda 1.0\ndef PhysicsRevoluteJoint "j"\n{\n}\n')
     with pytest.raises(ModelError, match="there is no rigid body"):

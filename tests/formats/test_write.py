@@ -1,4 +1,4 @@
-"""What is written and read again is equal, or moves alike; what a kind of file cannot say is refused by name."""
+"""A written mechanism that is read again is equal or moves alike; parts that a format cannot express are refused by name."""
 
 import importlib
 import inspect
@@ -30,12 +30,12 @@ DRAW = np.random.default_rng(7)
 
 
 def again(m, folder, suffix=".yaml", settings=None):
-    """The mechanism and the settings of the last of the files that are written."""
+    """Write the mechanism and read the last of the written files; returns mechanism and settings."""
     return read(write(m, folder / f"machine{suffix}", settings)[-1])
 
 
 def every_joint():
-    """One joint of each kind, with what it can have, on bodies with shapes."""
+    """One joint of each kind with all properties that the kind can have, on bodies with shapes."""
     bodies, joints = [], []
     for kind in KINDS:
         given = {"pitch": 0.1 * L} if KINDS[kind].screws else {}
@@ -64,7 +64,7 @@ def every_joint():
 
 
 def every_constraint():
-    """Each kind of closure, contacts, expressions and a servo constraint, between two free bodies."""
+    """Every kind of closure, contacts and a servo constraint, between two free bodies."""
     ends = {"placement_a": random_pose(DRAW), "placement_b": random_pose(DRAW)}
     bodies = [random_body(DRAW, n) for n in "ab"]
     joints = [pf.joint(f"base {n}", "free", "world", n) for n in "ab"]
@@ -108,7 +108,7 @@ def every_force():
 
 
 def every_law():
-    """Forces, constraints and actuators that functions of the library's own make, and those of MJCF and SDF files."""
+    """Forces, constraints and actuators with laws of the library, including those of MJCF and SDF files."""
     round_ones = [pf.shape(kind, radius=L, length=0.2, density=K) for kind in ("cylinder", "cone")]
     bodies = [*[random_body(DRAW, n) for n in "abc"], pf.body("d", shape=round_ones)]
     joints = [pf.joint("base", "free", "world", "a")]
@@ -147,7 +147,7 @@ EVERYTHING = [every_joint, every_constraint, every_force, every_law]
 
 
 @pytest.mark.parametrize("made", EVERYTHING, ids=lambda f: f.__name__)
-def test_yaml_says_all_to_the_last_digit(tmp_path, made):
+def test_yaml_preserves_everything_to_the_last_digit(tmp_path, made):
     m = made()
     found, settings = again(m, tmp_path)
     assert found == m and settings == RunSettings()
@@ -156,7 +156,7 @@ def test_yaml_says_all_to_the_last_digit(tmp_path, made):
 
 
 def kinds_in(item):
-    """The classes of all data in an item, and the words that tell one of them from another."""
+    """The classes of all data in an item, and the names of their kinds."""
     if isinstance(item, (tuple, list)):
         return {x for entry in item for x in kinds_in(entry)}
     if not is_data(item):
@@ -166,11 +166,11 @@ def kinds_in(item):
 
 
 PYTHON = {"AccelerationConstraint", "Coordinates", "Velocities"}
-"""Data that holds a function of the caller's, which no file says."""
+"""Classes that contain a function of the user, which no file can express."""
 
 
-def test_every_kind_that_a_model_has_is_written():
-    """Of each class of data in the rooms of models and of files, and each word of their tables, one is among the machines."""
+def test_every_class_and_kind_of_a_model_is_written():
+    """The machines above contain every class of data in `model` and `formats`, and every kind in their tables."""
     rooms = [importlib.import_module(f"{room.__name__}.{found.name}")
              for room in (pf.model, pf.formats) for found in pkgutil.iter_modules(room.__path__)]  # fmt: skip
     classes = {c for room in rooms for c in vars(room).values() if inspect.isclass(c) and c.__module__ == room.__name__
@@ -197,7 +197,7 @@ run: {duration: 2, step: 0.002, integrator: rk4, saturate: true, q: {hinge: 0.25
 """
 
 
-def test_what_a_file_says_is_written_again(tmp_path):
+def test_a_yaml_file_is_written_as_it_was_read(tmp_path):
     m, settings = pf.formats.parse_yaml(WRITTEN)
     found, same = again(m, tmp_path, settings=settings)
     parts = zip(m.forces + m.constraints, found.forces + found.constraints, strict=True)
@@ -207,13 +207,13 @@ def test_what_a_file_says_is_written_again(tmp_path):
     close(pf.forward_dynamics(found, *state).v_dot, pf.forward_dynamics(m, *state).v_dot, PEER, "accelerations")
 
 
-def test_inertias_that_no_body_can_have_stay(tmp_path):
+def test_unphysical_inertias_are_preserved(tmp_path):
     rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
     m = pf.mechanism("lenient", [rod], [hinge], lenient=True)
     assert again(m, tmp_path)[0] == m
 
 
-def test_meshes_keep_their_name_and_place(tmp_path):
+def test_meshes_keep_their_file_and_scale(tmp_path):
     (tmp_path / "rod.stl").write_bytes(b"solid")
     rod = pf.body(
         "rod", 1.0, (1, 0, 0), 0.1, shape=pf.shape("mesh", file=tmp_path / "rod.stl", scale=(1, 2, 3), colour="#102030")
@@ -235,9 +235,9 @@ STOP = "potential, V: {law: stop-energy, range: {law: range, joint: h, component
 WRONG_LAWS = {
     "unknown": (STOP.replace("stop-energy", "stop"), "'stop' is unknown; did you mean 'stop-loss'? there are contact-energy, "),
     "no name": (STOP.replace("law: stop-energy, ", ""), "the key 'law' is missing"),
-    "no law by itself": ("potential, V: {law: press, stiffness: 1, exponent: 1, damping: 0}", "'press' is unknown; "),
-    "not here": (STOP.replace("law: range", "law: teeth"), "'teeth' is unknown; there are range"),
-    "no law at all": (STOP.replace(PRESS, "press: 1"), "line 1: forces.f.V.press: press is needed here"),
+    "an inner law alone": ("potential, V: {law: press, stiffness: 1, exponent: 1, damping: 0}", "'press' is unknown; "),
+    "a law of another kind": (STOP.replace("law: range", "law: teeth"), "'teeth' is unknown; there are range"),
+    "a number for a law": (STOP.replace(PRESS, "press: 1"), "line 1: forces.f.V.press: press is needed here"),
     "a missing key": (STOP.replace("component: 0, ", ""), "the key 'component' is missing"),
     "another key": (STOP.replace("low", "lo"), "the key 'lo' is unknown; "),
     "half a component": (STOP.replace("component: 0", "component: 0.5"), "a whole number from 0 to 999999 is needed"),
@@ -247,14 +247,14 @@ WRONG_LAWS = {
         "potential, V: {law: belt, driven: h, by: k, radii: [1, 2], weight: 1, rates: true}",
         "force 'f': there is no joint 'k'",
     ),
-    "a form": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
+    "ragged rows": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
     "a mesh": (
         "potential, V: {law: contact-energy, surfaces: {law: surfaces, body_a: a, body_b: world, "
         "shape_a: {kind: mesh, file: a.stl, size: 1, role: visual}, shape_b: {}}, " + PRESS + "}",
         "the key 'file' is unknown",
     ),
     "radii": ("potential, V: {law: belt, driven: h, by: h, radii: [1], weight: 1, rates: false}", "a list of 2 is needed"),
-    "a truth": ("potential, V: {law: belt, driven: h, by: h, radii: [1, 2], weight: 1, rates: 1}", "there are true, false"),
+    "a boolean": ("potential, V: {law: belt, driven: h, by: h, radii: [1, 2], weight: 1, rates: 1}", "there are true, false"),
     "a wind": ("drag, body: a, area: 1, wind: {law: press}", "'press' is unknown"),
 }
 
@@ -283,7 +283,7 @@ def test_wrong_transmissions_are_refused_by_name(gears, words):
     assert words in str(error.value)
 
 
-def test_what_an_mjcf_file_says_is_written_as_yaml(tmp_path):
+def test_an_mjcf_file_can_be_written_as_yaml(tmp_path):
     pytest.importorskip("mujoco")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
@@ -308,7 +308,7 @@ MACHINE = """<mujoco><worldbody><site name="o" pos="0 0 2"/>
 
 
 def tree(kinds=("revolute", "prismatic", "planar", "fixed"), plain=False):
-    """A chain of these joints on a free base, their frames turned in both bodies."""
+    """A chain of joints of these kinds on a free base, with random frames on both bodies unless `plain`."""
     bodies, joints, last = [random_body(DRAW, "hull")], [pf.joint("base", "free", "world", "hull")], "hull"
     for kind in kinds:
         given = {"damping": 0.3, "armature": 0.2} if kind in ("revolute", "prismatic") else {}
@@ -343,7 +343,7 @@ def alike(m, found):
     close(pf.forward_dynamics(found, q, v, u).v_dot, pf.forward_dynamics(m, q, v, u).v_dot, PEER, "accelerations")
 
 
-def test_urdf_and_what_lies_beside_it_move_alike(tmp_path):
+def test_urdf_with_its_sidecar_moves_alike(tmp_path):
     m = tree()
     with pytest.warns(ModelWarning, match="URDF does not say: the axis of joint 'revolute' beside the origin"):
         files = write(m, tmp_path / "tree.urdf")
@@ -352,7 +352,7 @@ def test_urdf_and_what_lies_beside_it_move_alike(tmp_path):
     alike(m, found)
     gear, cylinder = found.body("gear").shapes, m.body("gear").shapes
     assert [(s.kind, s.colour) for s in gear] == [(s.kind, s.colour) for s in cylinder]
-    assert pf.formats.read_urdf(files[0], loops=False).nv == m.nv + 1  # alone it has neither loop nor gear
+    assert pf.formats.read_urdf(files[0], loops=False).nv == m.nv + 1  # without its sidecar, it has neither loop nor gear
 
 
 def test_a_urdf_file_is_written_as_it_was_read(tmp_path):
@@ -372,7 +372,7 @@ def test_a_urdf_file_is_written_as_it_was_read(tmp_path):
 
 
 def qpos_of(model, m, q):
-    """MuJoCo's coordinates at q: quaternions have their scalar first."""
+    """MuJoCo's coordinates at q; its quaternions have the scalar first."""
     at = {model.joint(i).name: model.jnt_qposadr[i] for i in range(model.njnt)}
     x, places = model.qpos0.copy(), {"x": 0, "y": 1, "z": 2, "qw": 0, "qx": 1, "qy": 2, "qz": 3}
     for name, value in zip(m.q_names, q, strict=True):
@@ -386,8 +386,8 @@ CHAINS = (("revolute", "spherical", "cylindrical"), ("universal", "planar", "pri
 
 
 @pytest.mark.parametrize("kinds", CHAINS, ids="-".join)
-def test_mjcf_moves_in_mujoco_as_it_does_here(tmp_path, kinds):
-    """Without closures and gears, which MuJoCo makes soft: positions and accelerations of all bodies, at rest."""
+def test_mjcf_moves_in_mujoco_as_in_the_library(tmp_path, kinds):
+    """Positions and accelerations of all bodies at rest agree, without closures and gears, which MuJoCo makes soft."""
     mujoco = pytest.importorskip("mujoco")
     m = tree(("revolute", *[k for k in kinds if k != "revolute"])).with_(constraints=[])
     m = m.with_(joints=[j for j in m.joints if not j.mimic], bodies=[b for b in m.bodies if b.name != "gear"])
@@ -406,7 +406,7 @@ def test_mjcf_moves_in_mujoco_as_it_does_here(tmp_path, kinds):
         close(J @ data.qacc, ours, PEER, "accelerations")
 
 
-def test_mjcf_says_loops_and_gears_softly(tmp_path):
+def test_loops_and_gears_are_soft_in_mjcf(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     m = tree(("revolute", "spherical"), plain=True)
     with pytest.warns(ModelWarning, match=r"that constraint 'pin' holds exactly: MuJoCo's equality is soft"):
@@ -419,18 +419,18 @@ def test_mjcf_says_loops_and_gears_softly(tmp_path):
 
 
 @pytest.mark.parametrize("limits", [(-1.0, np.inf), (-np.inf, 2.0), (-1.0, 2.0)])
-def test_mjcf_says_which_limits_it_leaves_out(tmp_path, limits):
-    """A range has two ends."""
+def test_one_sided_limits_are_left_out_of_mjcf_with_a_warning(tmp_path, limits):
+    """MJCF's range needs both limits."""
     m = pf.mechanism("m", [pf.body("rod", 1.0)], [pf.joint("hinge", "revolute", "world", "rod", limits=limits)])
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         text = write(m, tmp_path / "m.xml")[0].read_text()
     whole = all(np.isfinite(limits))
     assert ("range=" in text) == whole
-    assert [str(w.message) for w in said] == ([] if whole else ["MJCF does not say: the one limit of joint 'hinge'"])
+    assert [str(w.message) for w in caught] == ([] if whole else ["MJCF does not say: the one limit of joint 'hinge'"])
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------------
+# -- refusals ----------------------------------------------------------------------------------------------------------------
 
 ROD = pf.body("rod", mass=1.0, com=(0, 0, -L), inertia=0.1)
 
@@ -564,13 +564,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("suffix", "made", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_a_file_cannot_say_is_refused_by_name(tmp_path, suffix, made, words):
+def test_parts_that_a_format_cannot_express_are_refused_by_name(tmp_path, suffix, made, words):
     with pytest.raises(ModelError, match=words):
         write(made(), tmp_path / f"machine{suffix}")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_of_another_robot_is_kept(tmp_path):
+def test_a_file_of_another_robot_is_not_overwritten(tmp_path):
     side = tmp_path / "machine.yaml"
     side.write_text("closed_loop: []")
     with pytest.raises(ModelError, match=r"'machine.yaml' is there and does not read 'machine.urdf'"):
@@ -587,7 +587,7 @@ def test_files_that_cannot_be_written(tmp_path):
         write(machine(), tmp_path / "machine.yaml", {"duration": 1})
 
 
-def test_inertias_that_no_body_can_have_are_not_written_for_mujoco(tmp_path):
+def test_unphysical_inertias_are_not_written_for_mujoco(tmp_path):
     rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
     with pytest.raises(pf.ModelError, match=r"body 'rod': .*MuJoCo opens no such file; correct it, or write YAML"):
         pf.write(pf.mechanism("pendulum", [rod], [hinge], lenient=True), tmp_path / "m.xml")

@@ -1,4 +1,4 @@
-"""Wrong files: each is refused in words that name the element."""
+"""Wrong files with loops, sidecars and constraints: each is refused with a message that names the element."""
 
 import pytest
 
@@ -52,13 +52,13 @@ LOOPS = {
     "axis": (f'<loop name="l" type="revolute">{pair()}<axis xyz="0 0 0"/></loop>', "the axis .* has no direction"),
     "two names": (f'<loop name="l" type="revolute">{pair()}</loop>' * 2, "a loop of this name is at .*; names must be unique"),
     "no pitch": (f'<loop name="l" type="screw">{pair()}</loop>', "constraint 'l': pitch is for"),
-    "coupling of nothing": (f'<coupling name="k">{pair()}<ratio value="0"/></coupling>', "the ratio is zero"),
+    "coupling with ratio zero": (f'<coupling name="k">{pair()}<ratio value="0"/></coupling>', "the ratio is zero"),
     "coupling without ratio": (f'<coupling name="k">{pair()}</coupling>', "<ratio> is missing in 'k'"),
-    "coupling of nobody": (
+    "coupling of an unknown link": (
         f'<coupling name="k">{pair("x")}<ratio value="1"/></coupling>',
         "<coupling> 'k': there is no link 'x'",
     ),
-    "coupling of one": (
+    "coupling without a tree joint": (
         f'<coupling name="k">{pair("g", "b")}<ratio value="1"/></coupling>',
         "no joint between its links is left",
     ),
@@ -76,7 +76,7 @@ LOOPS = {
         '<loop_joint name="l" type="spherical"><link1 link="a"/><link1 link="a"/><link2 link="b"/></loop_joint>',
         "two ends",
     ),
-    "end of nothing": (
+    "end without a link": (
         '<loop_joint name="l" type="spherical"><link1/><link2 link="b"/></loop_joint>',
         "<link1>: needs the attribute 'link'",
     ),
@@ -99,7 +99,7 @@ LOOPS = {
     ),
     "gazebo code": (gazebo("<axis><xyz>__import__ 0 1</xyz></axis>"), "'__import__' is not a decimal number"),
     "ball without point": (ball(("p_AP", "")), "<drake:ball_constraint_p_AP> is missing"),
-    "ball of nobody": (ball(("body_A", 'name="x"')), "there is no link 'x'"),
+    "ball on unknown link": (ball(("body_A", 'name="x"')), "there is no link 'x'"),
     "ball without value": (
         ball(("p_AP", "")).replace("</drake", "<drake:ball_constraint_p_AP/></drake", 1),
         "needs the attribute 'value'",
@@ -128,13 +128,13 @@ SIDECARS = {
     "three": ("closed_loop: [[a, b, c]]", r"closed_loop\[0\]: a list of 2 is needed"),
     "types": ("closed_loop: [[a, b]]\ntype: []", "type: a list of 1 is needed"),
     "kind": ("closed_loop: [[a, b]]\ntype: [7d]", "no closure is of type '7d'"),
-    "nobody": ("closed_loop: [[a, x]]", "there is no joint or link 'x'"),
+    "unknown joint": ("closed_loop: [[a, x]]", "there is no joint or link 'x'"),
     "itself": ("closed_loop: [[a, a]]", "it connects 'a' to itself"),
     "motor": ("closed_loop: []\nname_mot: [x]", "name_mot: there is no joint 'x'"),
-    "half": ("closed_loop: []\njoint_name: [a]", "joint_name and joint_type go together"),
+    "joint_name alone": ("closed_loop: []\njoint_name: [a]", "joint_name and joint_type go together"),
     "retyped": ("closed_loop: []\njoint_name: [a]\njoint_type: [UJOINT_XX]", "joint_type 'UJOINT_XX' is unknown"),
     "hinge": ("closures: [{link_a: a, link_b: b, point: [0, 0, 0]}]", "the key 'axis' is missing"),
-    "hinge of nobody": ("closures: [{link_a: x, link_b: b, point: [0, 0, 0], axis: [0, 0, 1]}]", "there is no link 'x'"),
+    "hinge on unknown link": ("closures: [{link_a: x, link_b: b, point: [0, 0, 0], axis: [0, 0, 1]}]", "there is no link 'x'"),
     "hinge axis": ("closures: [{link_a: a, link_b: b, point: [0, 0, 0], axis: [0, 0, 0]}]", "has no direction"),
     "alias": ("closed_loop: &a [[a, b]]\ntype: *a", "anchors and aliases are refused"),
     "tag": ("closed_loop: !!python/object/apply:os.system [x]", "tags such as"),
@@ -155,7 +155,7 @@ YAMLS = {
         "constraints: {c: {kind: holonomic, phi: elbow}}",
         "constraint 'c': .*there is no parameter 'elbow'",
     ),
-    "servo of nobody": (
+    "servo with unknown inputs": (
         "constraints: {c: {kind: weld, body_a: world, body_b: a, servo: {directions: [x, y, z, u, v, w]}}}",
         "'c'.*'x'",
     ),
@@ -164,7 +164,7 @@ YAMLS = {
         "stiffness -1 is below zero",
     ),
     "lenient": ("lenient: maybe", "lenient: 'maybe' is unknown; there are true, false"),
-    "half open": ("joints: {j: {kind: revolute, parent: world, child: a, limits: [1, -inf]}}", "the wrong way round"),
+    "upper limit -inf": ("joints: {j: {kind: revolute, parent: world, child: a, limits: [1, -inf]}}", "the wrong way round"),
     "pseudo": ("forces: {f: {kind: pose-damper, body_a: world, body_b: a, damping: [[1, 2], [3]]}}", "a list of 2 is needed"),
     "mesh": ("bodies: {a: {mass: 1, inertia: 1, shape: {kind: mesh, label: x, density: 3}}}", "the key 'density' is unknown"),
 }
@@ -192,6 +192,6 @@ def test_sidecars(tmp_path, text, words):
 @pytest.mark.parametrize(("text", "words"), YAMLS.values(), ids=YAMLS)
 def test_yaml(text, words):
     key = text.split(":")[0]
-    kept = "\n".join(line for line in PLAIN.splitlines() if not line.startswith(f"{key}:"))
+    others = "\n".join(line for line in PLAIN.splitlines() if not line.startswith(f"{key}:"))
     with pytest.raises(ModelError, match=words):
-        parse_yaml(f"{kept}\n{text}\n")
+        parse_yaml(f"{others}\n{text}\n")

@@ -1,4 +1,4 @@
-"""What a YAML model file means, and what is refused with which words."""
+"""The meaning of YAML model files, and the messages about files that are refused."""
 
 import math
 import pickle
@@ -84,7 +84,7 @@ FORCES = """
 """
 
 
-def test_forces_are_those_of_their_functions():
+def test_forces_agree_with_their_python_functions():
     m, _ = parse_yaml(PENDULUM + "forces:" + FORCES)
     l, w = m.parameters
     known = [
@@ -177,8 +177,8 @@ def test_forces_as_expressions():
     assert repr(m.forces[2].function) == "<Written: -0.1*abs(pivot')*pivot'>"
 
 
-def test_the_quadcopter_holds_its_parcel():
-    """Four equal thrusts as large as both weights: the mass centre moves with the wind's push, and not at all without."""
+def test_the_quadcopter_hovers_with_its_parcel():
+    """Four equal thrusts carry both weights, so the wind alone accelerates the mass centre."""
     m, settings = read(Path(__file__).parents[2] / "examples" / "quadcopter.yaml")
     q, v, u, _ = settings.arrays(m)
     still = pf.forward_dynamics(m, q, v, u, parameters={"wind": 0.0}).v_dot
@@ -223,12 +223,12 @@ def test_expressions(text):
 
 
 @pytest.mark.parametrize("text", NO_EXPRESSIONS)
-def test_what_is_no_expression(text):
+def test_invalid_expressions_are_refused(text):
     with pytest.raises(ModelError, match=r"line 2: bodies\.b\.com\[0\]: "):
         value_of(text)
 
 
-def test_parameters_stay_symbols():
+def test_parameters_remain_symbols():
     m, _ = parse_yaml(PENDULUM)
     assert ca.depends_on(m.body("rod").inertia, m.p_symbols)
 
@@ -268,7 +268,7 @@ BAD = {
         "line 7: joints.pivot: joint 'pivot': there is no body 'rot'",
     ),
     "world": ("bodies: {world: {mass: 1}}", "line 1: bodies.world: 'world' is the fixed frame"),
-    "no body can": (
+    "unphysical inertia": (
         "bodies: {a: {mass: 1, inertia: [1, 1, 3]}}\njoints: {j: {kind: free, parent: world, child: a}}",
         "line 1: bodies.a: ",
     ),
@@ -289,40 +289,40 @@ BAD = {
     "run duration": (PENDULUM + "run: {duration: -1}", "a time above zero"),
     "run steps": (PENDULUM + "run: {duration: 1e300, step: 1e-300}", "is not between 1 and"),
     "run parameter": (PENDULUM + "run: {parameters: {k: 1}}", "the key 'k' is unknown"),
-    "force of no kind": (PENDULUM + "forces: {f: {kind: dragg, body: rod}}", "forces.f.kind: 'dragg' is unknown; did you mean"),
-    "force without its number": (
+    "unknown force": (PENDULUM + "forces: {f: {kind: dragg, body: rod}}", "forces.f.kind: 'dragg' is unknown; did you mean"),
+    "force without an argument": (
         PENDULUM + "forces: {f: {kind: drag, body: rod}}",
         "line 10: forces.f: the key 'area' is missing",
     ),
-    "force of another's key": (
+    "force with a key of another kind": (
         PENDULUM + "forces: {f: {kind: drag, body: rod, area: 1, load: 2}}",
         "forces.f.load: .*'load' is unkn",
     ),
-    "force below zero": (
+    "force with a negative area": (
         PENDULUM + "forces: {f: {kind: drag, body: rod, area: -m}}",
         "line 10: forces.f: .*area -2 is below zero",
     ),
-    "rotor of no joint": (
+    "rotor of an unknown joint": (
         PENDULUM + "forces: {f: {kind: rotor, body: rod, joint: pivott, thrust: 1}}",
         "line 10: forces.f: force 'f': there is no joint 'pivott'; did you mean 'pivot'",
     ),
-    "expression of no name": (
+    "expression with an unknown name": (
         PENDULUM + "forces: {f: {kind: potential, V: 2*cos(pivott)}}",
         r"line 10: forces.f: force 'f': its expression: .*no parameter 'pivott'; known are l, m, pivot, pivot', t, pi",
     ),
-    "expression of no function": (PENDULUM + "forces: {f: {kind: potential, V: 2*cosine(pivot)}}", "no parameter 'cosine'"),
-    "expression without its brackets": (PENDULUM + "forces: {f: {kind: potential, V: cos pivot}}", "no parameter 'cos'"),
-    "expression of code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
-    "expression of a name of two": (
+    "unknown function": (PENDULUM + "forces: {f: {kind: potential, V: 2*cosine(pivot)}}", "no parameter 'cosine'"),
+    "expression without brackets": (PENDULUM + "forces: {f: {kind: potential, V: cos pivot}}", "no parameter 'cos'"),
+    "expression with code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
+    "expression with an ambiguous name": (
         PENDULUM.replace("l: 1.5", "l: 1.5, pivot: 2") + "forces: {f: {kind: potential, V: pivot}}",
         "forces.f: force 'f': 'pivot' names two of a parameter, a coordinate and the time t",
     ),
-    "expression in a joint named as the time": (
+    "expression with a joint named like the time": (
         PENDULUM.replace("pivot", "t") + "forces: {f: {kind: potential, V: 2*t}}",
         "forces.f: force 'f': 't' names two of a parameter, a coordinate and the time t",
     ),
     "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
-    "spring of no spring": (
+    "spring with an indefinite stiffness": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, -2]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -2",
     ),
@@ -331,16 +331,16 @@ BAD = {
         " stiffness: {diagonal: [1, 2, 3, 4, 5]}}}",
         "forces.f.stiffness.diagonal: a list of 6 is needed",
     ),
-    "bushing that pushes away": (
+    "bushing with negative stiffness": (
         PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rod, damping: {weight: 1},"
         " stiffness: {diagonal: [1, 2, 3, 4, 5, -6]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -6",
     ),
-    "bushing to no body": (
+    "bushing to an unknown body": (
         PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rot, damping: {weight: 1}, stiffness: {weight: 1}}}",
         "line 10: forces.f: force 'f spring': there is no body 'rot'",
     ),
-    "spring to no body": (
+    "spring to an unknown body": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rot, stiffness: {weight: 1}}}",
         "line 10: forces.f: force 'f': there is no body 'rot'",
     ),
@@ -363,7 +363,7 @@ def test_bad_files_are_refused_with_the_reason(text, words):
     assert len(str(caught.value)) < 1000
 
 
-def test_no_is_a_name_here():
+def test_no_and_on_are_valid_names():
     m, _ = parse_yaml(PENDULUM.replace("rod", "no").replace("name: pendulum", "name: on"))
     assert (m.name, m.bodies[0].name) == ("on", "no")
 
@@ -380,13 +380,13 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS)
-def test_bombs_end_soon(text):
+def test_bombs_are_refused_quickly(text):
     assert calls_to_refuse(parse_yaml, text, ModelError) < 1000 + CALLS_A_CHARACTER * len(text)
 
 
 @pytest.fixture
 def house(tmp_path):
-    """folder/ with a robot below it, and another robot outside, also behind a link."""
+    """A folder with a robot below it, and a link to another robot outside."""
     folder = tmp_path / "folder"
     (folder / "robots").mkdir(parents=True)
     (folder / "robots" / "r.urdf").write_text(URDF)
@@ -414,7 +414,7 @@ def test_additions_to_a_robot(house):
 
 
 @pytest.mark.parametrize("truth", ["true", "false"])
-def test_yes_and_no(house, truth):
+def test_true_and_false(house, truth):
     _, settings = read_yaml(
         model(house, f"{{file: robots/r.urdf, base: free, strict: {truth}}}", f"run: {{saturate: {truth}}}")
     )
@@ -517,8 +517,8 @@ def test_joints_refused(old, new, words):
         parse_yaml(KINDS_OF_JOINT.replace(old, new))
 
 
-def test_settings_of_a_run_leave_the_mechanism_as_it_was():
-    """Other parameters of one run are not the defaults of the next, of this mechanism or of an equal one."""
+def test_settings_of_a_run_do_not_change_the_mechanism():
+    """Parameters of one run do not become the defaults of this mechanism or of an equal one."""
     path = Path(__file__).parents[2] / "examples" / "four_bar.yaml"
     m, settings = pf.read(path)
     changed = replace(settings, parameters={"a": 0.45}, q={"crank": 1.0}, u={"motor": 3.0})

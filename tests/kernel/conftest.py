@@ -1,4 +1,4 @@
-"""A store of its own for the session, and Programs drawn at random over all operations."""
+"""A private kernel store for the test session, and random Programs over all operations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def private_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     os.environ["PFAFFIAN_CACHE"] = str(tmp_path_factory.mktemp("store"))
     for lanes in (8, 1):
         interpreter(lanes)
-    passes()  # what a test finds in a store of its own is what it put there
+    passes()  # built here, so that a test's private store contains only what the test puts there
     yield
     if before is None:
         del os.environ["PFAFFIAN_CACHE"]
@@ -29,7 +29,7 @@ def private_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def draw(seed: int, n: int = 80, callees: tuple[Program, ...] = ()) -> Program:
-    """n random steps on inputs of 3 and 2 numbers; every value is an output, so nothing is hidden."""
+    """A Program of n random steps on inputs of 3 and 2 numbers. Every value is an output, so that every error is visible."""
     random = np.random.default_rng(seed)
     constants = tuple(random.choice([0.0, -0.0, 1.0, -2.5, 1e-3, 1e300, 5e-324, 0.1], 3, replace=False))
     known, steps = 5 + len(constants), []
@@ -68,7 +68,7 @@ SPECIAL = [
 
 @pytest.fixture(scope="session")
 def awkward() -> Callable[[int, int], np.ndarray]:
-    """(batch, n) inputs: specials, every magnitude, and plain numbers."""
+    """A function that draws (batch, n) inputs: special values, numbers of every magnitude, and normal samples."""
 
     def make(batch: int, n: int) -> np.ndarray:
         random = np.random.default_rng(batch)

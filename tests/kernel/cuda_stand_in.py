@@ -1,4 +1,4 @@
-"""What is used of CuPy, on the processor: the text for a device is compiled as C, and its threads are called in turn."""
+"""The part of CuPy that the library uses, on the CPU: device text is compiled as C, and its threads run one after another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ void all_threads(const Rollout *r, int64_t count) {
 
 
 class Array:
-    """An array that NumPy does not take for one of its own."""
+    """A device array: a host array that NumPy does not recognise as one."""
 
     def __init__(self, host):
         self.host, self.shape, self.strides, self.ndim = host, host.shape, host.strides, host.ndim
@@ -46,14 +46,14 @@ class Array:
         return np.array(self.host, order=order)
 
 
-def cupy(place: Path) -> types.ModuleType:
-    """The module; what is compiled lies in the folder."""
+def cupy(folder: Path) -> types.ModuleType:
+    """A stand-in for the module `cupy` that compiles into the given folder."""
 
     class RawModule:
         def __init__(self, code, options):
             head = file_text("cuda.h")
             assert options == OPTIONS and code.startswith(head)
-            self.text = place / f"{len(list(place.glob('*.c')))}.c"  # what is loaded stays, so each has a name of its own
+            self.text = folder / f"{len(list(folder.glob('*.c')))}.c"  # loaded libraries stay loaded, so each gets a new name
             self.text.write_text(SHIM + code[len(head) :] + THREADS)
             compiler, library = find_compiler(), self.text.with_suffix(".so")
             assert compiler is not None

@@ -40,14 +40,14 @@ def test_random_programs(compiler, seed, random_program, awkward, monkeypatch):
         assert kernel.provenance["backend"] == backend
         for batch in (1, 2, 7, 8, 9, 63, 64, 65):
             inputs = awkward(batch, 3), awkward(batch, 2)
-            wanted = interpreted(*inputs)
+            expected = interpreted(*inputs)
             for threads in (1, 2):
-                assert equal(kernel(*inputs, threads=threads), wanted), (lanes, backend, batch, threads)
+                assert equal(kernel(*inputs, threads=threads), expected), (lanes, backend, batch, threads)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_an_object_does_not_tell_where_its_text_lay(compiler, monkeypatch, tmp_path):
-    """Or one that was lost would come back as another, and the store hold both."""
+def test_an_object_does_not_depend_on_its_source_folder(compiler, monkeypatch, tmp_path):
+    """Otherwise, rebuilding a lost object would give a different file, and the store would contain both."""
     monkeypatch.setenv("PFAFFIAN_CC", compiler)
     made = []
     for folder in (tmp_path / "here", tmp_path / "there"):
@@ -74,7 +74,7 @@ def test_position_in_the_batch_does_not_matter(random_program, awkward):
     assert equal(kernel(a[7], b[7]), [w[7] for w in whole])
 
 
-def test_contraction_is_a_choice_and_the_functions_stay_good():
+def test_contraction_is_optional_and_functions_stay_accurate():
     steps, known = [], 2
     for name, function in FUNCTIONS.items():
         steps.append(Step(name, (0, 1)[: function.arity], known))
@@ -96,15 +96,15 @@ def test_contraction_is_a_choice_and_the_functions_stay_good():
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the rounding mode")
-def test_rounding_mode_of_others_does_not_matter(random_program, awkward):
+def test_the_rounding_mode_of_the_caller_does_not_matter(random_program, awkward):
     upward, nearest, libm = 0x800, 0, ctypes.CDLL(None)
     kernel = from_program(random_program(8), backend="c")
     inputs = awkward(16, 3), awkward(16, 2)
-    wanted = kernel(*inputs)
+    expected = kernel(*inputs)
     try:
         libm.fesetround(upward)
         got = kernel(*inputs)
         assert libm.fegetround() == upward
     finally:
         libm.fesetround(nearest)
-    assert equal(got, wanted)
+    assert equal(got, expected)

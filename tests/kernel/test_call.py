@@ -31,11 +31,11 @@ def layouts(a):
 def test_any_strides(k, batch):
     random = np.random.default_rng(0)
     a, b = random.normal(size=(batch, 3)), random.normal(size=(batch, 2))
-    wanted = k(a, b)
-    assert [w.shape for w in wanted] == [(batch, 3), (batch, 1)]
-    assert wanted[0].strides[0] == 8
+    expected = k(a, b)
+    assert [w.shape for w in expected] == [(batch, 3), (batch, 1)]
+    assert expected[0].strides[0] == 8
     for u, v in zip(layouts(a), layouts(b), strict=True):
-        for got, w in zip(k(u, v), wanted, strict=True):
+        for got, w in zip(k(u, v), expected, strict=True):
             assert np.array_equal(got, w)
     assert np.array_equal(k(a, b[0])[0], k(a, np.broadcast_to(b[0], (batch, 2)))[0])
 
@@ -43,7 +43,7 @@ def test_any_strides(k, batch):
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 21])
 @pytest.mark.parametrize("batch", [8, 65, 133])
 def test_wide_arrays_in_both_orders(n, batch):
-    """Rows of eight and more go through the transpose, and neighbours of the output stay."""
+    """Rows of eight or more numbers use the transpose. Memory next to the output is not written."""
     y = ca.SX.sym("y", n)
     k = kernel.compile(ca.Function("f", [y], [y * 3, y[0]]), backend="c")
     a = np.random.default_rng(n).normal(size=(batch, n))
@@ -58,11 +58,11 @@ def test_wide_arrays_in_both_orders(n, batch):
             assert (field == 7.0).all()
 
 
-def test_integers_and_lists_are_numbers(k):
+def test_integers_and_lists_are_accepted(k):
     assert np.array_equal(k([1, 2, 3], [4, 5])[0], k(np.array([1.0, 2, 3]), np.array([4.0, 5]))[0])
 
 
-def test_out_is_written_and_nothing_beside_it(k):
+def test_only_out_is_written(k):
     random = np.random.default_rng(0)
     a, b = random.normal(size=(11, 3)), random.normal(size=(11, 2))
     field = np.full((13, 7), 7.0)
@@ -103,16 +103,16 @@ def test_no_runs_and_no_ports():
 def test_many_threads_may_call_one_kernel():
     k = kernel.compile(FUNCTION, backend="c")
     inputs = [(np.full((200, 3), float(i)), np.ones(2)) for i in range(1, 40)]
-    wanted = [k(*arrays)[0] for arrays in inputs]
+    expected = [k(*arrays)[0] for arrays in inputs]
     with ThreadPoolExecutor(8) as pool:
-        for got, w in zip(pool.map(lambda a: k(*a, threads=2)[0], inputs), wanted, strict=True):
+        for got, w in zip(pool.map(lambda a: k(*a, threads=2)[0], inputs), expected, strict=True):
             assert np.array_equal(got, w)
         singles = pool.map(lambda a: k(a[0][0], a[1])[0], inputs)
-        assert all(np.array_equal(s, w[0]) for s, w in zip(singles, wanted, strict=True))
+        assert all(np.array_equal(s, w[0]) for s, w in zip(singles, expected, strict=True))
 
 
 @pytest.mark.parametrize("on", [True, False])
-def test_the_garbage_collector_is_as_it_was_after_a_kernel_is_made(on):
+def test_compiling_restores_the_state_of_the_garbage_collector(on):
     before = gc.isenabled()
     try:
         gc.enable() if on else gc.disable()

@@ -1,4 +1,4 @@
-"""Objects that a binary wheel carries: found by what they were made of, tried before they run, never in the way."""
+"""Precompiled objects in a binary wheel: found by their source text and flags, tested before use, otherwise ignored."""
 
 import ctypes
 
@@ -52,7 +52,7 @@ def test_a_level_needs_all_its_features(architecture, features, expected, monkey
     assert carried.levels() == expected
 
 
-def test_a_carried_object_runs_without_a_compiler_and_lies_in_the_store(folder, compiler, tmp_path):
+def test_a_carried_object_runs_without_a_compiler_and_enters_the_store(folder, compiler, tmp_path):
     source = tmp_path / "kernel.c"
     source.write_text(TEXT)
     toolchain.compile_source(compiler, source, folder / carried.file_name(TEXT, "strict", carried.levels()[-1]), "strict")
@@ -64,7 +64,7 @@ def test_a_carried_object_runs_without_a_compiler_and_lies_in_the_store(folder, 
     library.ready(TEXT, "strict", Trial(lambda: pytest.fail("tried again"), 0, True), None)
 
 
-def test_one_that_computes_something_else_is_refused(folder, compiler, tmp_path):
+def test_an_object_with_wrong_results_is_refused(folder, compiler, tmp_path):
     source = tmp_path / "kernel.c"
     source.write_text(TEXT)
     toolchain.compile_source(compiler, source, folder / carried.file_name(TEXT, "strict", carried.levels()[-1]), "strict")
@@ -72,13 +72,13 @@ def test_one_that_computes_something_else_is_refused(folder, compiler, tmp_path)
         library.ready(TEXT, "strict", THRICE, None)
 
 
-def test_one_that_does_not_load_leaves_it_to_the_compiler(folder, compiler):
+def test_an_object_that_does_not_load_is_compiled_instead(folder, compiler):
     (folder / carried.file_name(TEXT, "strict", carried.levels()[-1])).write_bytes(b"no object")
     with pytest.raises(BuildError, match="does not run"):
         library.ready(TEXT, "strict", TWICE, None)
     assert library.ready(TEXT, "strict", TWICE, compiler).pfaffian_trial
 
 
-def test_without_either_the_error_names_the_way_out(folder):
+def test_without_object_and_compiler_the_error_names_the_way_out(folder):
     with pytest.raises(BuildError, match="no C compiler found: install gcc"):
         library.ready(TEXT, "strict", TWICE, None)

@@ -1,4 +1,4 @@
-"""The passes in C give what those in Python give, on Programs drawn at random and on what CasADi writes."""
+"""The passes in C give the same Programs as those in Python, for random Programs and for functions of CasADi."""
 
 import casadi as ca
 import numpy as np
@@ -44,7 +44,7 @@ def test_each_pass(seed, random_program):
 
 
 def chain(random) -> Program:
-    """Calls that mostly go on from the one before, with one of two further arguments."""
+    """A random chain of calls: most take the previous results in order, together with one of the two inputs."""
     inner = Program((3,), (), (Step("add", (0, 2), 3), Step("sub", (1, 2), 4)), ((3, 4),))
     steps, last, known = [], (0, 1), 2
     for _ in range(30):
@@ -64,7 +64,7 @@ def test_chains_of_calls(seed):
 
 
 def functions(seed: int) -> ca.Function:
-    """Random expressions of a sparse matrix, of selections and of a callee; enough of them to be read all at once."""
+    """Random expressions with a sparse matrix, selections and a callee; enough instructions for the serialised reading."""
     random = np.random.default_rng(seed)
     x, y = ca.SX.sym("x", ca.Sparsity.upper(4)), ca.SX.sym("y", 3)
     inner = ca.Function("inner", [y], [ca.sin(y) * y[0], ca.cos(y[1])], {"never_inline": True})
@@ -89,7 +89,7 @@ def functions(seed: int) -> ca.Function:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_casadi_wrote(seed, monkeypatch):
+def test_functions_of_casadi(seed, monkeypatch):
     f = functions(seed)
     program, in_c = trace(f), trace(f, passes())
     assert same_steps(program, in_c)
@@ -100,8 +100,8 @@ def test_what_casadi_wrote(seed, monkeypatch):
     assert same_steps(trace(f), program)
 
 
-def test_what_is_read_at_once_is_compared(monkeypatch):
-    """Numbers of a serialised function that are not its instructions are not taken for them."""
+def test_a_serialised_reading_that_does_not_match_is_rejected(monkeypatch):
+    """Serialised data of another function must not be used as the instructions of this one."""
     f, g = functions(1), functions(2)
     expected = trace(f)
 
@@ -117,7 +117,7 @@ def test_what_is_read_at_once_is_compared(monkeypatch):
 
 
 def test_numbers_that_become_equal():
-    """a b - b a, built twice: CasADi does not see that it is zero; nothing of it is left."""
+    """a b - b a from products built separately: CasADi does not recognise it as zero, but the passes remove it."""
     x = ca.SX.sym("x", 2)
     first, second = x[0] * x[1], x[1] * x[0]
     f = ca.Function("f", [x], [ca.sin(x[0]) * (first - second) + x[1], first + second, (x[0] + 0) * x[0]])

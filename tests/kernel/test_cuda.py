@@ -1,4 +1,4 @@
-"""The text for a device: compiled by NVRTC, and run on the processor to the bits of everything else."""
+"""Kernels for CUDA devices: NVRTC compiles their text, and on the CPU it gives the bits of the other backends."""
 
 import contextlib
 import re
@@ -38,7 +38,7 @@ def made(m, options):
 
 @pytest.mark.parametrize("name", CASES)
 def test_bits_of_the_processor(name, device):
-    """More runs than a block has threads; inputs changed on the way; back to the stepper and on from there."""
+    """More runs than a block has threads. The inputs change on the way, and the stepper continues after the device."""
     here, there = made(*CASES[name]), made(*CASES[name])
     d = pf.cuda.on_device(there)
     assert d.x.strides[0] == d.status.strides[0] * 2 == 8, "neighbouring threads read neighbouring numbers"
@@ -62,7 +62,7 @@ def test_bits_of_the_processor(name, device):
 
 
 def test_huge_angles_and_runs_that_stop(device):
-    """Angles that take all digits of pi, and one run that leaves all bounds."""
+    """Angles whose reduction needs all digits of 2/pi, and one run that diverges."""
     here, there = made(cart(), {}), made(cart(), {})
     q, v = np.zeros((RUNS, 2)), np.zeros((RUNS, 2))
     q[:, 1], v[5, 0] = 10.0 ** np.linspace(0, 22, RUNS), 9e11
@@ -78,7 +78,7 @@ def test_huge_angles_and_runs_that_stop(device):
     assert np.array_equal(here.save().stopped, there.save().stopped)
 
 
-def test_the_compiler_of_a_device_takes_it():
+def test_nvrtc_compiles_the_text():
     s = pf.stepper(cart(), runs=2, control=noisy())
     found = pf.cuda.compiled(pf.cuda.text(s), "sm_90")
     assert found.binary[:4] == b"\x7fELF" and found.architecture == "sm_90"
@@ -93,25 +93,25 @@ def test_the_compiler_of_a_device_takes_it():
 
 
 def warp(monkeypatch) -> list[str]:
-    """What is used of mujoco_warp and warp, on a device that records graphs; what was called."""
+    """Stand-ins for mujoco_warp and warp on a device that records graphs; returns the list of calls made to them."""
     called: list[str] = []
     array = types.SimpleNamespace(assign=lambda x: called.append(f"{x.shape} {x.dtype}"))
-    theirs = types.ModuleType("mujoco_warp")
-    theirs.put_model = lambda model: model
-    theirs.make_data = lambda model, nworld: types.SimpleNamespace(qpos=array, qvel=array)
-    theirs.step = lambda model, data: called.append("step")
+    mujoco_warp = types.ModuleType("mujoco_warp")
+    mujoco_warp.put_model = lambda model: model
+    mujoco_warp.make_data = lambda model, nworld: types.SimpleNamespace(qpos=array, qvel=array)
+    mujoco_warp.step = lambda model, data: called.append("step")
     module = types.ModuleType("warp")
     module.get_device = lambda: types.SimpleNamespace(is_cuda=True)
     module.ScopedCapture = lambda: contextlib.nullcontext(types.SimpleNamespace(graph="graph"))
     module.capture_launch = called.append
     module.synchronize = lambda: called.append("wait")
-    monkeypatch.setitem(sys.modules, "mujoco_warp", theirs)
+    monkeypatch.setitem(sys.modules, "mujoco_warp", mujoco_warp)
     monkeypatch.setitem(sys.modules, "warp", module)
     return called
 
 
 def test_the_check_on_a_device(device, capsys, monkeypatch):
-    """The script that is run where there is one: bits and rates, and those of mujoco_warp where that is installed."""
+    """The script tools/device.py: it compares bits and rates, and the rate of mujoco_warp where that is installed."""
     from tools import device as tool
 
     monkeypatch.setattr(sys, "argv", ["device", "40"])
@@ -130,8 +130,8 @@ def test_the_check_on_a_device(device, capsys, monkeypatch):
     monkeypatch.setattr(tool, "machines", lambda: {"UR5": of["UR5"]})
     monkeypatch.setattr(tool, "same_bits", lambda *machine: False)
     tool.main()
-    said = capsys.readouterr().out
-    assert "OTHER BITS" in said and "mujoco_warp" not in said
+    printed = capsys.readouterr().out
+    assert "OTHER BITS" in printed and "mujoco_warp" not in printed
 
 
 def test_refusals(monkeypatch, device):
@@ -150,7 +150,7 @@ def test_refusals(monkeypatch, device):
 
 
 def cupy_without_a_driver() -> types.ModuleType:
-    """As CuPy is without one: it can be imported, and its first call fails."""
+    """CuPy on a machine without a driver: the import succeeds, and the first call fails."""
 
     def fails():
         raise RuntimeError("cudaErrorInsufficientDriver")

@@ -1,4 +1,4 @@
-"""A library of functions in the form of CasADi: nonzeros, zeros that are not given, results that nobody wants, derivatives."""
+"""Libraries with CasADi's calling convention: nonzeros, omitted arguments, results that are not requested, derivatives."""
 
 import ctypes
 
@@ -12,7 +12,7 @@ from pfaffian.kernel.text.external import external_text
 
 
 def functions() -> tuple[ca.Function, ...]:
-    """A function of a column and an upper triangle, whose results have patterns too; and its Jacobian."""
+    """A function of a column and an upper triangular matrix with sparse results, and its Jacobian."""
     x, A = ca.SX.sym("x", 2), ca.SX.sym("A", ca.Sparsity.upper(2))
     y = ca.SX(3, 1)
     y[2] = ca.sin(x[0]) * A[0, 1]
@@ -28,39 +28,39 @@ def path():
 GIVEN = [0.3, -0.7], ca.DM(ca.Sparsity.upper(2), [2.0, 0.5, -1.5])
 
 
-def test_it_is_the_function_with_its_names_patterns_and_jacobian(path):
-    f, (own, jacobian) = ca.external("f", str(path)), functions()
-    for a, b in ((f, own), (f.jacobian(), jacobian)):
+def test_a_library_keeps_names_patterns_values_and_jacobian(path):
+    f, (original, jacobian) = ca.external("f", str(path)), functions()
+    for a, b in ((f, original), (f.jacobian(), jacobian)):
         assert a.name_in() == b.name_in() and a.name_out() == b.name_out() and a.is_a("External", False)
         for side, count in (("sparsity_in", a.n_in()), ("sparsity_out", a.n_out())):
             assert [getattr(a, side)(i) for i in range(count)] == [getattr(b, side)(i) for i in range(count)]
-    for a, b in zip(f(*GIVEN), own(*GIVEN), strict=True):
+    for a, b in zip(f(*GIVEN), original(*GIVEN), strict=True):
         np.testing.assert_allclose(np.array(a), np.array(b), rtol=1e-15)
-    outputs = own(*GIVEN)
+    outputs = original(*GIVEN)
     for a, b in zip(f.jacobian()(*GIVEN, *outputs), jacobian(*GIVEN, *outputs), strict=True):
         np.testing.assert_allclose(np.array(a), np.array(b), rtol=1e-15)
 
 
-def test_what_is_not_given_is_zero_and_what_is_not_wanted_is_left(path):
+def test_omitted_arguments_are_zero_and_results_not_requested_are_skipped(path):
     library = ctypes.CDLL(str(path))
     doubles, work = ctypes.c_double * 8, (ctypes.c_longlong * 4)()
     assert library.f_work(*[ctypes.byref(work, 8 * i) for i in range(4)]) == 0
     assert list(work[:3]) == [2, 2, 0]
     x, found, w = doubles(0.3, -0.7), doubles(*[9.0] * 8), (ctypes.c_double * work[3])()
     pointers = ctypes.c_void_p * 2
-    given, wanted = pointers(ctypes.addressof(x), None), pointers(None, ctypes.addressof(found))
-    assert library.f(given, wanted, None, w, 0) == 0
+    given, requested = pointers(ctypes.addressof(x), None), pointers(None, ctypes.addressof(found))
+    assert library.f(given, requested, None, w, 0) == 0
     assert found[:3] == [0.0, 0.0, 9.0]
 
 
-def test_a_known_key_makes_nothing_again(path):
+def test_a_known_key_builds_nothing_again(path):
     def never() -> tuple[ca.Function, ...]:
         raise AssertionError
 
     assert compile_external(never, "test external") == path
 
 
-def test_a_name_that_is_none_in_c_is_refused():
+def test_names_that_are_invalid_in_c_are_refused():
     x = ca.SX.sym("x")
     f = ca.Function("f", [x], [x])
     with pytest.raises(BuildError, match="'a b' is no name in C"):
@@ -68,7 +68,7 @@ def test_a_name_that_is_none_in_c_is_refused():
 
 
 class _Named:
-    """A function under a name that CasADi would not take."""
+    """A function with a name that CasADi itself would refuse."""
 
     def __init__(self, f: ca.Function, name: str) -> None:
         self.f, self.name = f, lambda: name

@@ -1,4 +1,4 @@
-"""What callees compute from parameters alone is computed once by their callers, to the same bits."""
+"""Hoisting: operations of a callee on parameters alone are computed once, by the caller, with the same bits."""
 
 import casadi as ca
 import numpy as np
@@ -15,7 +15,7 @@ LENGTH = ca.SX.sym("x", 2), ca.SX.sym("p", 3), ca.SX.sym("t")
 
 
 def stage(x, p, t):
-    """A derivative with 9 operations on the parameters alone, of which x.p[0] and 2 p[1] cost no more than to be handed on."""
+    """A derivative with 9 operations on the parameters alone. 2 p[1] is not hoisted: passing it on would cost as much."""
     long = ca.sqrt(p[0] ** 2 + p[1] ** 2 + 0.25) * ca.sin(p[2])
     return ca.vertcat(x[1] + p[0] * x[0], -long * x[0] + t / long + 2 * p[1])
 
@@ -31,7 +31,7 @@ def rollout(backend):
     return compile_rollout(step, observe, backend=backend)
 
 
-def test_a_step_computes_what_depends_on_parameters_once():
+def test_a_step_computes_operations_on_parameters_once():
     made = rollout("numpy")
     (function,) = made.step.callees
     assert function == made.observe.callees[0]
@@ -42,7 +42,7 @@ def test_a_step_computes_what_depends_on_parameters_once():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "interpreter", "c"])
-def test_a_run_is_that_of_the_equations(backend):
+def test_a_run_agrees_with_the_equations(backend):
     random = np.random.default_rng(3)
     x, p, h = random.normal(size=(20, 2)), random.uniform(0.5, 1.5, size=(20, 3)), 0.01
     got = rollout(backend)(x, np.zeros((1, 0)), p, Span(0.0, h, 50))
@@ -58,7 +58,7 @@ def test_a_run_is_that_of_the_equations(backend):
 
 
 def calling(function, arguments, parameters, n=5):
-    """A Program of n inputs, the last of them parameters, that calls the function with these arguments in turn."""
+    """A Program of n inputs, of which the last are parameters, that calls the function once for each tuple of arguments."""
     steps, outputs = [], []
     known = n + 1
     for args in arguments:
@@ -84,28 +84,28 @@ def test_hoisting_changes_no_bit(seed, how, random_program, awkward):
             assert np.array_equal(a, b, equal_nan=True)
     found = len(hoisted[0].steps) > len(step.steps)
     assert (hoisted[0].n_ops < step.n_ops) == found != (hoisted[0] == step) and hoisted[1].n_ops <= observe.n_ops
-    assert found or seed == 1  # whose draw has nothing dear that is used
+    assert found or seed == 1  # seed 1 draws no expensive operation that is used
     assert hoisted[0].callees == hoisted[1].callees
 
 
 ROOT = Program((2,), (), (Step("sqrt", (1,), 2), Step("mul", (0, 2), 3)), ((3, 1),))
-"""(x, p) -> x sqrt(p), p."""
+"""The Program (x, p) -> x sqrt(p), p."""
 
 
 @pytest.mark.parametrize("arguments", [[(0, 1), (0, 2)], [(0, 1), (0, 0)], [(1, 0)]], ids=["another", "a value", "swapped"])
-def test_what_is_not_the_same_parameter_at_every_call_stays(arguments):
+def test_no_hoisting_where_calls_differ_in_the_parameter(arguments):
     program = calling(ROOT, arguments, 2, n=3)
     assert hoist([program], [range(1, 3)]) == (program,)
 
 
-def test_what_is_not_the_same_parameter_in_every_program_stays():
+def test_no_hoisting_where_programs_differ_in_the_parameter():
     programs = [calling(ROOT, [(0, k)], 2, n=3) for k in (1, 2)]
     assert hoist(programs, [range(1, 3)] * 2) == tuple(programs)
     first, second = hoist([programs[0], calling(ROOT, [(1, 2)], 1, n=3)], [range(1, 3), range(2, 4)])
     assert first.callees == second.callees and [s.op for s in first.steps] == ["sqrt", "call"]
 
 
-def test_a_call_that_is_repeated_stays():
+def test_no_hoisting_from_a_repeated_call():
     step = Step("call", (0, 1), 2, 0, 3)
     program = Program((1, 1), (), (step,), ((2, 3),), (ROOT,)).check()
     assert hoist([program], [range(1, 2)]) == (program,)

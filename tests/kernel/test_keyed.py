@@ -1,4 +1,4 @@
-"""Kernels by key: traced only when the store does not have them, and never stale."""
+"""Kernels found by key: traced only when the store does not contain them, and never stale."""
 
 import json
 import os
@@ -21,7 +21,7 @@ X = np.linspace(0.1, 2.0, 30).reshape(10, 3)
 
 
 class Build:
-    """Gives a Function, and counts how often it is asked."""
+    """Builds a Function, and counts the calls."""
 
     def __init__(self, factor=7.0):
         self.factor, self.calls = factor, 0
@@ -76,8 +76,8 @@ def test_a_hit_does_not_build(place, backend):
     assert again.calls == 1
 
 
-def test_what_was_compiled_is_loaded_and_not_interpreted(place):
-    """The object itself is found by the key: nothing of the Program is read."""
+def test_a_compiled_kernel_is_loaded_and_not_interpreted(place):
+    """The key leads to the object directly; the stored Program is not read."""
     get(Build())
     for programs in place.glob("*.programs"):
         programs.unlink()
@@ -88,7 +88,7 @@ def test_what_was_compiled_is_loaded_and_not_interpreted(place):
 
 @pytest.mark.parametrize("backend", ["auto", "c"])
 def test_a_rollout_by_key(place, backend):
-    """Interpreted and compiled, with a sampler."""
+    """A rollout with a sampler, interpreted and compiled."""
 
     def run(r):
         span = kernel.Span(0.5, 0.25, 6, 2, last=True, sampling=((3, 1),))
@@ -108,20 +108,20 @@ def objects(place):
 
 
 @pytest.mark.parametrize("options", [{}, {"lanes": 1}, {"strict": False}])
-def test_numbers_alone_compile_nothing(place, options):
-    """The same structure with another number is found by its skeleton, with any key and without; its own number is used."""
+def test_changed_numbers_compile_nothing(place, options):
+    """A function that differs in a number alone reuses the object of the same skeleton, with any key or none."""
     get(Build(), **options)
     once = objects(place)
     for factor, key in ((8.0, "heavier"), (-0.25, None), (8.0, "heavier"), (7.0, "model"), (1e-300, "tiny")):
         found = get(Build(factor), key=key, **options)
-        wanted = kernel.compile(Build(factor), backend="numpy")
-        assert found.provenance["digest"] == wanted.provenance["digest"]
-        assert np.array_equal(values(found), values(wanted)), factor
-        assert np.array_equal(found(X[0])[0], wanted(X[0])[0])
+        expected = kernel.compile(Build(factor), backend="numpy")
+        assert found.provenance["digest"] == expected.provenance["digest"]
+        assert np.array_equal(values(found), values(expected)), factor
+        assert np.array_equal(found(X[0])[0], expected(X[0])[0])
     assert objects(place) == once
 
 
-def test_what_a_skeleton_found_is_found_by_its_key(place):
+def test_a_kernel_found_by_its_skeleton_is_found_by_its_key_next_time(place):
     get(Build())
     get(Build(8.0), key="heavier")
     for again in (Build(8.0), Build(8.0)):
@@ -131,33 +131,33 @@ def test_what_a_skeleton_found_is_found_by_its_key(place):
 
 @pytest.mark.parametrize("factor", [1.0, -1.0])
 def test_zero_and_one_are_structure(place, factor):
-    """CasADi leaves such products out, and the compiler may."""
+    """CasADi omits products with 0 and 1, and the compiler may omit them, so they belong to the skeleton."""
     get(Build())
     once = objects(place)
     assert np.array_equal(values(get(Build(factor), key="plain")), values(kernel.compile(Build(factor), backend="numpy")))
     assert objects(place) > once
 
 
-def test_numbers_of_a_loop_compile_nothing(place):
+def test_changed_numbers_of_a_rollout_compile_nothing(place):
     def run(r):
         return r(np.ones((5, 2)), np.zeros((1, 0)), np.zeros(0), kernel.Span(0.5, 0.25, 6, 2, last=True))
 
     kernel.compile_rollout(BuildRollout(), backend="c")
     once = objects(place)
-    found, wanted = (kernel.compile_rollout(BuildRollout(3.0), backend=backend) for backend in ("c", "numpy"))
-    for a, b in zip(run(found)[:4], run(wanted)[:4], strict=True):
+    found, expected = (kernel.compile_rollout(BuildRollout(3.0), backend=backend) for backend in ("c", "numpy"))
+    for a, b in zip(run(found)[:4], run(expected)[:4], strict=True):
         assert np.array_equal(a, b)
     assert objects(place) == once
 
 
-def test_kernels_of_one_text_at_once(place):
-    """Each has its own numbers, whichever is called first."""
+def test_kernels_that_share_one_text(place):
+    """Each kernel uses its own numbers, whichever is called first."""
     kernels = [get(Build(factor), key=None) for factor in (2.0, 3.0, 5.0)]
     for factor, k in [*zip((2.0, 3.0, 5.0), kernels, strict=True)] * 2:
         assert np.array_equal(values(k)[:, :3], factor * values(kernels[0])[:, :3] / 2)
 
 
-def test_a_skeleton_of_another_text_is_found_out(place, monkeypatch):
+def test_the_check_detects_a_skeleton_of_another_text(place, monkeypatch):
     get(Build())
     monkeypatch.setattr(remember, "CHECKING", True)
     get(Build(8.0), key=None)
@@ -167,19 +167,19 @@ def test_a_skeleton_of_another_text_is_found_out(place, monkeypatch):
         kernel.compile(lambda: ca.Function("g", [x := ca.SX.sym("x", 3)], [ca.cos(x) * 7]), backend="c")
 
 
-def test_what_makes_a_difference(place):
+def test_only_another_key_builds_again(place):
     get(Build())
     for options, calls in (({"lanes": 1}, 0), ({"strict": False}, 0), ({"backend": "auto"}, 0), ({"key": "another"}, 1)):
         build = Build()
         get(build, **options)
         assert build.calls == calls, options
-    # One for each of four keys and for each of three ways to compile.
+    # One alias for each of four keys, and one for each of three ways to compile.
     assert len(list(place.glob("*.alias"))) == 4 + 3 and len(list(place.glob("*.programs"))) == 2
-    with pytest.raises(ModelError):  # the same key for a rollout is another thing
+    with pytest.raises(ModelError):  # a rollout does not share keys with functions
         kernel.compile_rollout(Build(), key="model")
 
 
-def test_a_changed_library_compiles_anew(place, monkeypatch):
+def test_a_changed_library_compiles_again(place, monkeypatch):
     get(Build())
     monkeypatch.setattr(keyed, "sources", lambda: "changed")
     build = Build(8.0)
@@ -187,7 +187,7 @@ def test_a_changed_library_compiles_anew(place, monkeypatch):
     assert build.calls == 1 and len(list(place.glob("*.alias"))) == 2 + 2
 
 
-def test_the_digest_of_the_library_is_of_all_its_files(tmp_path, monkeypatch):
+def test_the_digest_of_the_library_covers_all_source_files(tmp_path, monkeypatch):
     (tmp_path / "kernel").mkdir()
     monkeypatch.setattr(keyed, "__file__", str(tmp_path / "kernel" / "keyed.py"))
     seen = set()
@@ -210,32 +210,32 @@ def test_another_compiler_does_not_share(place, monkeypatch):
 
 
 def note_of(place, key="model"):
-    """The note that points from the key to an object."""
+    """The alias file that leads from the key to an object."""
     plan = recipe(Build(), kernel_source, "c", 8, "strict")
     return place / f"{keyed._name(key, plan)}.alias"
 
 
 def damages(text):
-    said = json.loads(text)
+    entries = json.loads(text)
     yield from ("", "{", "[]", "null", "{}", text[:-20], text.replace('"doubles": ', '"doubles": 9'))
     for name, value in [("doubles", 1), ("shapes", []), ("object", "../x"), ("name", "0" * 64), ("check", 3)]:
-        yield json.dumps(said | {name: value})
+        yield json.dumps(entries | {name: value})
 
 
-def test_a_damaged_note_is_mended(place):
-    wanted = values(get(Build()))
+def test_a_damaged_alias_is_repaired(place):
+    expected = values(get(Build()))
     note = note_of(place)
     whole = note.read_text()
     for text in damages(whole):
         note.write_text(text)
         build = Build()
-        assert np.array_equal(values(get(build)), wanted)
+        assert np.array_equal(values(get(build)), expected)
         assert note.read_text() == whole, text
     note.write_bytes(b"\xff\xfe")
-    assert np.array_equal(values(get(Build())), wanted)
+    assert np.array_equal(values(get(Build())), expected)
 
 
-def test_a_note_of_another_key_does_not_count(place):
+def test_an_alias_of_another_key_is_ignored(place):
     get(Build())
     get(Build(9.0), key="another")
     note_of(place, "another").write_text(note_of(place).read_text())
@@ -244,7 +244,7 @@ def test_a_note_of_another_key_does_not_count(place):
 
 
 def test_damaged_programs_are_traced_again(place):
-    wanted = values(get(Build(), backend="interpreter"))
+    expected = values(get(Build(), backend="interpreter"))
     (note,) = place.glob("*.programs")
     get(Build(9.0), key="another", backend="interpreter")
     (another,) = set(place.glob("*.programs")) - {note}
@@ -253,20 +253,20 @@ def test_damaged_programs_are_traced_again(place):
     for damaged in (b"", b"\n", whole[:-1], flipped, whole[65:], b"0" * 64 + whole[64:], other):
         note.write_bytes(damaged)
         build = Build()
-        assert np.array_equal(values(get(build, backend="interpreter")), wanted)
+        assert np.array_equal(values(get(build, backend="interpreter")), expected)
         assert build.calls == 1 and note.read_bytes() == whole
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "flipped", "no sidecar"])
-def test_a_damaged_object_is_mended(place, damage):
-    wanted = values(get(Build()))
+def test_a_damaged_object_is_repaired(place, damage):
+    expected = values(get(Build()))
     (target,), (sidecar,) = place.glob("*.so"), place.glob("*.json")
     whole = target.read_bytes()
     (sidecar if damage == "no sidecar" else target).unlink()
     if damage in ("empty", "flipped"):
         target.write_bytes(b"" if damage == "empty" else whole[:-1] + bytes([whole[-1] ^ 1]))
     build = Build()
-    assert np.array_equal(values(get(build)), wanted) and target.read_bytes() == whole
+    assert np.array_equal(values(get(build)), expected) and target.read_bytes() == whole
     again = Build()
     get(again)
     assert again.calls == 0
@@ -286,12 +286,12 @@ assert abs(k(np.ones(3))[0] - 7 * np.sin(1)).max() < 1e-12
 def test_processes_at_once(place):
     children = [subprocess.Popen([sys.executable, "-c", SCRIPT]) for _ in range(4)]
     assert [c.wait(60) for c in children] == [0] * 4
-    counts = {"so": 3, "json": 3, "alias": 2, "programs": 1}  # of the objects two are the interpreter and the passes
+    counts = {"so": 3, "json": 3, "alias": 2, "programs": 1}  # two of the objects are the interpreter and the passes
     assert {kind: len(list(place.glob(f"*.{kind}"))) for kind in counts} == counts
     assert not list(place.glob("tmp*"))
 
 
-def test_the_interpreter_has_no_keys(place, monkeypatch):
+def test_numpy_kernels_are_not_stored_by_key(place, monkeypatch):
     for _ in range(2):
         build = Build()
         assert get(build, backend="numpy").provenance["backend"] == "numpy"
@@ -307,7 +307,7 @@ def test_the_interpreter_has_no_keys(place, monkeypatch):
     assert not list(place.glob("*.alias"))
 
 
-def test_a_key_used_for_two_functions_is_found_out(place):
+def test_a_key_used_for_two_functions_is_detected(place):
     get(Build(2.0))
     known = get(Build(3.0))
     with pytest.raises(BuildError, match="key"):
@@ -333,7 +333,7 @@ def test_wrong_functions(place):
         kernel.compile_rollout(Build()(), key="k")
 
 
-def test_strange_keys_are_only_names(place):
+def test_any_text_is_a_valid_key(place):
     for key in ("../../x", "a\x00b", "\ud800", "k" * 100000, "'; rm"):
         first, again = Build(), Build()
         get(first, key=key)
@@ -346,11 +346,11 @@ def test_a_plain_function_may_have_a_key(place):
     f = Build()()
     assert (
         np.array_equal(values(get(f)), values(get(f))) and len(list(place.glob("*.alias"))) == 2
-    )  # of the key and of the skeleton
+    )  # the aliases of the key and of the skeleton
     assert np.array_equal(values(kernel.compile(Build(), backend="c")), values(get(f)))
 
 
-def test_a_full_store_forgets(place, monkeypatch):
+def test_a_store_that_cannot_be_written_builds_again(place, monkeypatch):
     def full(path, text):
         raise OSError("disk full")
 

@@ -1,4 +1,4 @@
-"""Passes and parts change no bit."""
+"""Passes, and the division of a text into parts, change no bit."""
 
 import itertools
 
@@ -20,7 +20,7 @@ def same(a, b):
     return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
 
 
-def test_every_step_that_is_tried_leads_to_an_output():
+def test_every_step_of_the_trial_programs_leads_to_an_output():
     for program in tried():
         assert len(passes.prune(program).steps) == len(program.steps)
 
@@ -30,12 +30,12 @@ def test_every_order_of_passes(seed, random_program, awkward):
     program = random_program(seed, 120, (random_program(seed + 50, 15),))
     thin = Program(program.inputs, program.constants, program.steps, (program.outputs[0][::7],), program.callees)
     inputs = [awkward(16, 3), awkward(16, 2)]
-    wanted = evaluate(thin, inputs)
+    expected = evaluate(thin, inputs)
     for order in itertools.permutations((passes.merge, passes.prune, passes.pair)):
         shorter = thin
         for change in order:
             shorter = change(shorter).check()
-        assert same(evaluate(shorter, inputs), wanted)
+        assert same(evaluate(shorter, inputs), expected)
         assert len(shorter.steps) < len(thin.steps)
 
 
@@ -47,13 +47,13 @@ def test_parts(size, random_program, awkward, monkeypatch):
     assert same(from_program(program, backend="c")(*inputs), evaluate(program, inputs))
 
 
-def test_slots_are_used_again():
+def test_slots_are_reused():
     steps = tuple(Step("sq", (i,), i + 1) for i in range(500))
     assert stages.cut(Program((1,), (), steps, ((500,),)), 10).slots <= 2
 
 
 def test_a_call_between_stages(random_program, awkward):
-    """Arguments from inputs, constants, earlier stages and other calls; results that are outputs, or used late."""
+    """Arguments come from inputs, constants, earlier stages and other calls. Results are outputs or are used much later."""
     inner = Program((2,), (), (Step("add", (0, 1), 2), Step("mul", (0, 1), 3)), ((2, 3, 0),))
     steps = (
         Step("call", (0, 1), 3, 0), Step("call", (2, 5), 6, 0), Step("sq", (7,), 9), Step("call", (9, 9), 10, 0),
@@ -66,7 +66,7 @@ def test_a_call_between_stages(random_program, awkward):
     assert same(from_program(nothing, backend="c")(*inputs), evaluate(nothing, inputs))
 
 
-def test_places_of_arguments_are_used_again():
+def test_slots_of_arguments_are_reused():
     inner = Program((3,), (), (Step("add", (0, 1), 3),), ((3, 2),))
     steps = tuple(Step("call", (2 * i, 2 * i + 1, 0), 2 * i + 2, 0) for i in range(200))
     assert stages.cut(Program((2,), (), steps, ((401,),), (inner,)).check(), 10).slots <= 12
@@ -74,7 +74,7 @@ def test_places_of_arguments_are_used_again():
 
 @pytest.mark.parametrize("how", [passes.PYTHON, compiled()], ids=["Python", "C"])
 @pytest.mark.parametrize("op", [name for name, op in OPS.items() if op.arity == 2])
-def test_what_commutes_is_computed_once(op, how):
+def test_commuted_operations_are_computed_once(op, how):
     a, b = np.array([[1.5]]), np.array([[-2.0]])
     forth, back = (evaluate(Program((1, 1), (), (Step(op, args, 2),), ((2,),)), [a, b]) for args in ((0, 1), (1, 0)))
     both = Program((1, 1), (), (Step(op, (0, 1), 2), Step(op, (1, 0), 3)), ((2, 3),))
@@ -100,11 +100,11 @@ def test_check_refuses(steps):
 
 
 STEPPED = Program((3,), (1.0,), (Step("add", (0, 3), 4), Step("fmin", (4, 2), 5), Step("sub", (1, 5), 6)), ((5, 6),))
-"""(x, y, limit) -> x one nearer to the limit, y less that."""
+"""The Program (x, y, limit) -> min(x + 1, limit), y minus that."""
 
 
 def chain(*limits, callee=STEPPED, extra=()):
-    """x and y through one call for each limit, which is a number of the input after them."""
+    """Inputs x, y and more: one call after another updates x and y; each takes as limit the input with the given index."""
     steps, now = [], (0, 1)
     first = 2 + max(limits) - 1
     for i, limit in enumerate(limits):
@@ -118,15 +118,15 @@ def test_a_chain_of_calls_becomes_a_loop(awkward):
     rolled = passes.roll(straight).check()
     assert [s.times for s in rolled.steps] == [20] and rolled.n_ops == straight.n_ops
     inputs = [np.vstack([awkward(30, 3), np.arange(90.0).reshape(30, 3) % 7])]
-    wanted = evaluate(straight, inputs)
-    assert same(evaluate(rolled, inputs), wanted)
+    expected = evaluate(straight, inputs)
+    assert same(evaluate(rolled, inputs), expected)
     for lanes in (1, 8):
-        assert same(from_program(rolled, backend="c", lanes=lanes)(*inputs), wanted)
+        assert same(from_program(rolled, backend="c", lanes=lanes)(*inputs), expected)
 
 
-def test_what_is_no_chain_stays():
+def test_calls_that_form_no_chain_are_not_rolled():
     assert [s.times for s in passes.roll(chain(2, 2, 3, 3, 3)).steps] == [2, 3]
-    used_between = chain(2, 2, 2, extra=(4,))  # the second number of the first call
+    used_between = chain(2, 2, 2, extra=(4,))  # the second result of the first call
     assert [s.times for s in passes.roll(used_between).steps] == [1, 2]
     two = Program((3,), (), (Step("call", (0, 1, 2), 3, 0), Step("call", (3, 4, 2), 5, 1)), ((5, 6),), (STEPPED, DOUBLED))
     assert len(passes.roll(two.check()).steps) == 2
@@ -137,8 +137,8 @@ def test_what_is_no_chain_stays():
 DOUBLED = Program((3,), (), (Step("twice", (0,), 3),), ((3, 1),))
 
 
-def test_a_loop_ends_where_it_rests():
-    """A thousand million turns: each run stands still after a few of its own."""
+def test_a_loop_ends_when_nothing_changes():
+    """A loop of 10^9 turns must end early: in each run nothing changes any more after at most eleven turns."""
     steps = (Step("call", (0, 1, 2), 3, 0, 10**9),)
     rest = Program((3,), (1.0,), (Step("add", (0, 3), 4), Step("fmin", (4, 2), 5)), ((5, 1),))
     program = Program((3,), (), steps, ((3, 4),), (rest,)).check()
@@ -175,7 +175,7 @@ def test_a_loop_of_a_loop_between_other_calls(awkward):
     assert same(evaluate(program, inputs), [apart])
 
 
-def test_digests_tell_how_often():
+def test_digests_depend_on_the_number_of_turns():
     assert passes.roll(chain(2, 2)).digest() != passes.roll(chain(2, 2, 2)).digest()
     with pytest.raises(BuildError, match="repeated"):
         Program((1,), (), (Step("call", (0,), 1, 0, 2),), ((1, 2),), (Program((1,), (), (), ((0, 0),)),)).check()

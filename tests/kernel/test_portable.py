@@ -1,4 +1,4 @@
-"""Programs as C99 for one run give the interpreter's bits, in double and in single, with a root of their own too."""
+"""Programs printed as C99 give the interpreter's bits in double and single precision, also with square roots in integers."""
 
 import ctypes
 import re
@@ -20,14 +20,14 @@ from pfaffian.kernel.text.portable import PRECISIONS, portable_source
 STRICT = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 BUILDS = {
     "O2": ["-O2"],
-    "own root": ["-O0", "-DPLAIN_SQRT"],
+    "root": ["-O0", "-DPLAIN_SQRT"],
     "contracting": ["-O3", "-march=native", "-std=gnu11", "-ffp-contract=fast"],
 }
 KIND = {"double": np.float64, "single": np.float32}
 
 
 def written(program, precision, folder, change=("", ""), part_size=100):
-    """A file of C with a function for n calls."""
+    """Write the Program as a C file, with a function `run` that calls it n times, and return the path."""
     made, V = portable_source([program], precision, part_size), f"V{PRECISIONS[precision].suffix}"
     text = made.text.replace(*change) if change[0] else made.text
     assert change[0] in made.text
@@ -40,7 +40,7 @@ def written(program, precision, folder, change=("", ""), part_size=100):
 
 
 def compiled(program, precision, folder, flags, change=("", ""), part_size=100):
-    """(n, n_in) -> (n, n_out) by C."""
+    """Compile the Program; returns a function from (n, n_in) inputs to (n, n_out) outputs."""
     source = written(program, precision, folder, change, part_size)
     library = folder / f"{len(list(folder.glob('*.so')))}.so"
     subprocess.run(["gcc", *STRICT, *flags, "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
@@ -67,7 +67,7 @@ def interpreted(program, x):
 @pytest.mark.parametrize("build", BUILDS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_random_programs(precision, build, random_program, awkward, tmp_path):
-    for seed in (2, 3):  # none of which hands the sign of a NaN, that no one promises, to a copysign
+    for seed in (2, 3):  # in these, no copysign takes the sign of a NaN, which is unspecified
         program = random_program(seed, 300, (random_program(seed + 100, 12),))
         with np.errstate(all="ignore"):
             x = np.hstack([awkward(2000, 3), awkward(2001, 2)[:2000]]).astype(KIND[precision])
@@ -76,7 +76,7 @@ def test_random_programs(precision, build, random_program, awkward, tmp_path):
 
 
 def each():
-    """Every operation of two numbers."""
+    """A Program that applies every operation to two numbers."""
     steps, known = [], 2
     for name, op in OPS.items():
         steps.append(Step(name, (0, 1, 0)[: op.arity], known))
@@ -95,7 +95,7 @@ def test_every_operation(precision, awkward, tmp_path):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_roots_by_integers(precision, tmp_path):
-    """Also of numbers next to squares, and of the smallest."""
+    """Square roots in integer arithmetic are exact to the bit, also next to squares and for the smallest numbers."""
     kind, random = KIND[precision], np.random.default_rng(1)
     program = Program((1,), (), (Step("sqrt", (0,), 1),), ((1,),)).check()
     r = random.uniform(1, 4, 200_000).astype(kind)
@@ -104,15 +104,15 @@ def test_roots_by_integers(precision, tmp_path):
     word = np.dtype(f"u{near.itemsize}")
     any_bits = random.integers(0, np.iinfo(word).max, 400_000, word, endpoint=True).view(kind)
     x = np.concatenate([near, any_bits, np.arange(1000, dtype=word).view(kind)])[:, None]
-    found = compiled(program, precision, tmp_path, BUILDS["own root"])(x)
+    found = compiled(program, precision, tmp_path, BUILDS["root"])(x)
     with np.errstate(all="ignore"):
         assert not differ(found, np.sqrt(x)).any()
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op", ["sqrt", "fmod", "exp"])
-def test_clang_finds_nothing_that_is_not_used(op, precision, tmp_path, monkeypatch):
-    """By zig; where the processor has an instruction for roots, what its own root would need is left over."""
+def test_clang_warns_of_nothing_unused(op, precision, tmp_path, monkeypatch):
+    """Compiled by zig's clang. Processors with a square root instruction do not need the helpers of the integer root."""
     monkeypatch.setenv("ZIG_LOCAL_CACHE_DIR", str(tmp_path / "zig"))
     program = Program((2,), (), (Step(op, (0, 1)[: OPS[op].arity], 2),), ((2,),)).check()
     how = [*STRICT, "-Wno-unused-command-line-argument", "-S", str(written(program, precision, tmp_path)), "-o", "a.s"]
@@ -120,17 +120,17 @@ def test_clang_finds_nothing_that_is_not_used(op, precision, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("method, right", {0: True, 16: True, 32: True, -1: False, 1: False, 2: False}.items())
-def test_evaluation_is_in_the_type_that_is_written(method, right, tmp_path):
-    """Of processors with _Float16, gcc says 16 where extensions are on; 1 and 2 are wider than float, -1 is anything."""
+def test_evaluation_in_another_type_than_written_is_refused(method, right, tmp_path):
+    """FLT_EVAL_METHOD: gcc sets 16 on processors with _Float16 and extensions on; 1 and 2 are wider types, -1 is unknown."""
     text, source = portable_source([each()], "double").text, tmp_path / "a.c"
     included = "#include <float.h>\n"
     source.write_text(text.replace(included, f"{included}#undef FLT_EVAL_METHOD\n#define FLT_EVAL_METHOD {method}\n"))
-    said = subprocess.run(["gcc", "-std=gnu11", "-fsyntax-only", str(source)], capture_output=True, text=True)
-    assert (said.returncode == 0) is right and right is ("this needs IEEE arithmetic" not in said.stderr)
+    compilation = subprocess.run(["gcc", "-std=gnu11", "-fsyntax-only", str(source)], capture_output=True, text=True)
+    assert (compilation.returncode == 0) is right and right is ("this needs IEEE arithmetic" not in compilation.stderr)
 
 
 def test_huge_angles(tmp_path):
-    """The reduction without 128-bit integers is that of reduction.py."""
+    """The angle reduction without 128-bit integers agrees with that of reduction.py."""
     program = Program((1,), (), (Step("sincos", (0,), 1),), ((1, 2),)).check()
     x = np.random.default_rng(2).integers(0x4130 << 48, 0x7FF0 << 48, 20_000).view(np.float64)
     x = np.concatenate([x, -x, [float.fromhex("0x1.6ac5b262ca1ffp+849"), 2.0**20, 2.0**1023]])[:, None]
@@ -148,13 +148,13 @@ MUTATIONS = {
 
 
 @pytest.mark.parametrize("what", MUTATIONS)
-def test_a_wrong_bit_is_seen(what, awkward, tmp_path):
+def test_a_wrong_bit_is_detected(what, awkward, tmp_path):
     program, x = each(), awkward(4096, 2)
-    assert differ(compiled(program, "double", tmp_path, BUILDS["own root"], MUTATIONS[what])(x), interpreted(program, x)).any()
+    assert differ(compiled(program, "double", tmp_path, BUILDS["root"], MUTATIONS[what])(x), interpreted(program, x)).any()
 
 
-def test_a_rolled_call_is_a_loop_that_comes_to_rest(tmp_path):
-    """Heron's rule, forty times at most."""
+def test_a_rolled_call_is_printed_as_a_loop(tmp_path):
+    """Heron's method for square roots, with at most forty turns."""
     turn = Program((1, 1), (0.5,), (Step("div", (1, 0), 3), Step("add", (0, 3), 4), Step("mul", (4, 2), 5)), ((5,),)).check()
     calls, known = [], 3
     for _ in range(40):
@@ -167,7 +167,7 @@ def test_a_rolled_call_is_a_loop_that_comes_to_rest(tmp_path):
     assert not differ(compiled(program, "double", tmp_path, ["-O2"])(x), interpreted(program, x)).any()
 
 
-def test_what_is_not_used_is_not_written():
+def test_unused_functions_are_not_printed():
     program = Program((2,), (), (Step("add", (0, 1), 2),), ((2,),)).check()
     text = portable_source([program], "double").text
     assert not [name for name in (*FUNCTIONS, "SQRT", "FMOD", "SEL", "TWO_OVER_PI") if re.search(rf"\b(pf_)?{name}\(", text)]

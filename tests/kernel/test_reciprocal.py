@@ -1,4 +1,4 @@
-"""Shared denominators are divided by once; nothing else changes."""
+"""Quotients with one denominator share its reciprocal; nothing else changes."""
 
 import casadi as ca
 import numpy as np
@@ -14,7 +14,7 @@ def ops(program):
 
 
 def shared(n=5):
-    """x0 / y, ..., x(n-1) / y, 1 / y and x0 / x1 for inputs x, y."""
+    """The Program (x, y) -> x0 / y, ..., x(n-1) / y, 1 / y, x0 / x1."""
     steps = [Step("div", (i, n), n + 1 + i) for i in range(n)]
     steps += [Step("inv", (n,), 2 * n + 1), Step("div", (0, 1), 2 * n + 2)]
     return Program((n, 1), (), tuple(steps), (tuple(range(n + 1, 2 * n + 3)),)).check()
@@ -30,18 +30,18 @@ def test_values_within_two_ulp_of_plain_division():
             2.0 ** random.integers(-500, 500, (20000, count)))  # fmt: skip
 
     x, y = draw(5), draw(1)
-    (wanted,), (got,) = evaluate(plain, [x, y]), evaluate(once, [x, y])
-    error = np.abs(got - wanted) / np.spacing(np.abs(wanted))
+    (expected,), (got,) = evaluate(plain, [x, y]), evaluate(once, [x, y])
+    error = np.abs(got - expected) / np.spacing(np.abs(expected))
     assert 0 < error.max() <= 2
-    assert np.array_equal(got[:, 5:], wanted[:, 5:])
+    assert np.array_equal(got[:, 5:], expected[:, 5:])
 
 
 def test_powers_of_two_signs_and_division_by_zero_are_exact():
     x = np.array([[1.0, -3.0, 0.0, np.inf, np.nan]])
     for y in (2.0, -0.25, 0.0, -0.0, np.inf, np.nan):
-        (wanted,), (got,) = (evaluate(p, [x, np.array([[y]])]) for p in (shared(), share_reciprocals(shared())))
-        assert np.array_equal(got, wanted, equal_nan=True)
-        assert np.array_equal(np.signbit(got)[~np.isnan(got)], np.signbit(wanted)[~np.isnan(got)])
+        (expected,), (got,) = (evaluate(p, [x, np.array([[y]])]) for p in (shared(), share_reciprocals(shared())))
+        assert np.array_equal(got, expected, equal_nan=True)
+        assert np.array_equal(np.signbit(got)[~np.isnan(got)], np.signbit(expected)[~np.isnan(got)])
 
 
 def test_the_ends_of_the_range_are_as_documented():
@@ -60,7 +60,7 @@ def test_the_ends_of_the_range_are_as_documented():
         (Step("mul", (0, 1), 3), Step("div", (0, 3), 4), Step("div", (3, 0), 5), Step("add", (4, 5), 6)),
     ],
 )
-def test_denominators_that_stand_once_are_left_alone(steps):
+def test_denominators_used_once_are_left_alone(steps):
     program = Program((3,), (), steps, ((3,),)).check()
     assert share_reciprocals(program).digest() == program.digest()
 

@@ -1,4 +1,4 @@
-"""What the check of the caches computes anew, and how often."""
+"""The check of the caches: which results it computes again, and how often."""
 
 import pytest
 
@@ -6,8 +6,8 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel import remember
 
 
-def test_results_that_others_need_are_computed_once_for_each_check(monkeypatch):
-    """An outer result of twelve steps, each of which takes the one before it twice: 2^12 if every call was computed anew."""
+def test_nested_results_are_computed_once_in_each_check(monkeypatch):
+    """Twelve nested steps, each of which uses the previous one twice: computing every call again would take 2^12 calls."""
     made, base = [], [1]
 
     @remember.remembered(64)
@@ -22,13 +22,13 @@ def test_results_that_others_need_are_computed_once_for_each_check(monkeypatch):
     assert made == [*range(12, -1, -1)]
     made.clear()
     step(2), step(1)
-    assert made == [2, 1, 0, 1, 0], "a later check begins anew"
+    assert made == [2, 1, 0, 1, 0], "a later check computes all results again"
     base[0] = 3
     with pytest.raises(BuildError, match="its key leaves out something"):
         step(12)
 
 
-def test_what_belongs_to_an_object_is_made_once():
+def test_once_for_computes_once_for_each_object():
     class Owner:
         pass
 

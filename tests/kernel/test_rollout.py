@@ -1,4 +1,4 @@
-"""The time loop: equal to a plain loop, resumable to the bit, and one bad run harms no other."""
+"""The time loop agrees with a plain loop, resumes with the same bits, and keeps a failed run from affecting others."""
 
 import casadi as ca
 import numpy as np
@@ -53,23 +53,23 @@ def test_same_bits(rollouts, hold, batch):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("batch", [1, 19])
 def test_steps_in_place_have_the_bits_of_a_call(rollouts, batch, threads):
-    """From step 0 and from later ones, with the record of their end and without; what was observed changes nothing. A run
-    that stops has no records from then on."""
+    """Steps in place start at step 0 and later, with and without a record at their end. Observing changes nothing. A run that
+    stops has no records from then on."""
     x0, u, p = inputs(batch)
-    x0[4:7, 1] = 9.0  # too fast: these stop
+    x0[4:7, 1] = 9.0  # faster than the limit of the fault, so these stop
     span = kernel.Span(**TIMES, hold="linear", last=True)
     for rollout in rollouts:
-        held = Buffers(0 * x0, u, p, np.zeros(batch, np.int32), np.full(batch, -1))
-        moved, first = InPlace(rollout, span, held, threads), 0
-        assert np.isfinite(moved.observed(0, 1)).all()
-        held.x[...] = x0
+        buffers = Buffers(0 * x0, u, p, np.zeros(batch, np.int32), np.full(batch, -1))
+        in_place, first = InPlace(rollout, span, buffers, threads), 0
+        assert np.isfinite(in_place.observed(0, 1)).all()
+        buffers.x[...] = x0
         for steps in (1, 4, 2):
-            wanted = rollout(x0, u, p, span._replace(steps=first + steps, every=first + steps))
+            expected = rollout(x0, u, p, span._replace(steps=first + steps, every=first + steps))
             if steps != 4:
-                assert np.array_equal(moved.observed(first, steps), wanted.records[-1], equal_nan=True)
+                assert np.array_equal(in_place.observed(first, steps), expected.records[-1], equal_nan=True)
             else:
-                moved.advance(first, steps)
-            assert np.array_equal(held.x, wanted.x) and np.array_equal(held.status, wanted.status)
+                in_place.advance(first, steps)
+            assert np.array_equal(buffers.x, expected.x) and np.array_equal(buffers.status, expected.status)
             first += steps
 
 
@@ -108,7 +108,7 @@ def test_resumed_is_uninterrupted(rollouts, hold, cuts):
 
 
 @pytest.mark.parametrize("poison", [np.nan, np.inf, 1e200])
-def test_a_bad_run_stops_alone(rollouts, poison):
+def test_a_failed_run_stops_alone(rollouts, poison):
     x0, u, p = inputs(19)
     for rollout in rollouts:
         clean = rollout(x0, u, p, kernel.Span(**TIMES))
@@ -124,7 +124,7 @@ def test_a_bad_run_stops_alone(rollouts, poison):
 
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])
-def test_blocks_that_stop_leave_the_tile_without_a_trace(rollouts, hold):
+def test_blocks_that_stop_do_not_affect_the_others(rollouts, hold):
     x0, u, p = inputs(150)
     x0[:, 1] = np.random.default_rng(3).permutation(np.linspace(0.0, 3.99, 150))  # many stop, at many times
     x0[16:40, 1] = x0[80:88, 1] = 4.5  # whole blocks stop at once
@@ -141,7 +141,7 @@ def test_blocks_that_stop_leave_the_tile_without_a_trace(rollouts, hold):
     assert np.array_equal(alone.records[:, 0], r.records[:, 60], equal_nan=True)
 
 
-def test_faults_name_themselves_and_freeze_the_last_good_state(rollouts):
+def test_a_fault_sets_the_status_and_keeps_the_last_good_state(rollouts):
     x0 = np.array([[0.0, 0.0], [0.0, 4.5], [-31.0, 0.0], [0.0, 3.0]])
     u, p = np.array([[2.0]]), np.array([0.0])
     for rollout in rollouts:
@@ -151,8 +151,8 @@ def test_faults_name_themselves_and_freeze_the_last_good_state(rollouts):
         assert result.x[3, 1] == 4.25
         assert np.array_equal(result.x[1:3], x0[1:3])
         assert rollout(x0, u, p, kernel.Span(0, 0.125, 12, limit=3.5)).status.tolist() == [0, 2, 1, 1]
-        kept = rollout(x0, u, p, kernel.Span(0, 0.125, 2), status=[0, 0, 0, 9])
-        assert kept.status[3] == 9 and np.array_equal(kept.x[3], x0[3]) and np.isnan(kept.records[:, 3]).all()
+        continued = rollout(x0, u, p, kernel.Span(0, 0.125, 2), status=[0, 0, 0, 9])
+        assert continued.status[3] == 9 and np.array_equal(continued.x[3], x0[3]) and np.isnan(continued.records[:, 3]).all()
 
 
 def test_a_step_without_input_parameter_fault():

@@ -1,4 +1,4 @@
-"""Samplers: called at their own steps before the observation, with the same bits whatever the batch and the cuts."""
+"""Samplers: called at their periods, before the observation, with the same bits for every batch size and division in time."""
 
 import casadi as ca
 import numpy as np
@@ -13,11 +13,13 @@ WHEN = [(N, PHASE), (SLOW, 0)]
 SPAN = kernel.Span(0.5, 0.05, 40, 3, stride=5, last=True, sampling=WHEN)
 
 
-def held():
-    """x = [place; speed; held input; count; what the slow one saw]. The first sampler holds u - p place - slow, and counts."""
+def sampled():
+    """Step, observation and two samplers of a point mass; x = [position; speed; held input; count; value of the slow sampler].
+
+    The fast sampler sets the held input to u - p position - slow value, and counts its calls."""
     x, u0, u1, p = (ca.SX.sym(*name) for name in (("x", 5), ("u0", 1), ("u1", 1), ("p", 1)))
     t, h = ca.SX.sym("t"), ca.SX.sym("h")
-    moved = ca.vertcat(x[0] + h * x[1] + h**2 / 2 * x[2], x[1] + h * x[2])  # the others stay
+    moved = ca.vertcat(x[0] + h * x[1] + h**2 / 2 * x[2], x[1] + h * x[2])  # the other states stay constant in a step
     step = ca.Function("step", [x, u0, u1, p, t, h], [moved, x[1] > 6])
     observe = ca.Function("observe", [x, u0, p, t], [ca.vertcat(x, u0, t)])
     hold = ca.vertcat(x[:2], u0 - p * x[0] - x[4], x[3] + 1, x[4])
@@ -29,7 +31,7 @@ def held():
 @pytest.fixture(scope="module")
 def rollouts():
     settings = ({"backend": "c"}, {"backend": "c", "lanes": 1}, {"backend": "numpy"})
-    return [kernel.compile_rollout(*held(), **s) for s in settings]
+    return [kernel.compile_rollout(*sampled(), **s) for s in settings]
 
 
 def inputs(batch):
@@ -43,7 +45,7 @@ def equal(a, b):
 
 
 def test_against_a_loop_in_python(rollouts):
-    step, observe, samplers = held()
+    step, observe, samplers = sampled()
     (x0,), u, (p,) = inputs(1)
     result = rollouts[0](x0, u, p, SPAN)
     x, records = x0, []
@@ -65,18 +67,18 @@ def test_against_a_loop_in_python(rollouts):
 @pytest.mark.parametrize("batch", [1, 7, 8, 19, 150])
 def test_same_bits(rollouts, batch):
     x0, u, p = inputs(batch)
-    x0[: batch // 3, 1] = 5.5  # some stop on their way
+    x0[: batch // 3, 1] = 5.5  # some of these stop during the run
     results = [r(x0, u, p, SPAN, threads=n) for r in rollouts for n in (1, 2)]
     assert all(equal(results[0], r) for r in results[1:])
     one = rollouts[1](x0[-1], u[:, -1], p[-1], SPAN)
     assert np.array_equal(one.records[:, 0], results[0].records[:, -1], equal_nan=True)
 
 
-def test_compiling_pays_by_what_samplers_do_too(monkeypatch):
-    """Three blocks of 17 runs: a law of many operations beside a small machine decides when the compiler starts."""
+def test_operations_of_samplers_count_towards_compiling(monkeypatch):
+    """Three blocks for 17 runs. A control law may have many more operations than its machine, so they must count."""
     counted = []
     monkeypatch.setattr(tiers.Tiers, "take", lambda self, work: counted.append(work) or self.now)
-    r = kernel.compile_rollout(*held(), backend="interpreter")
+    r = kernel.compile_rollout(*sampled(), backend="interpreter")
     r(*inputs(17), SPAN)
     step, fast, slow = (program.n_ops for program in (r.step, *r.samplers))
     assert counted == [pytest.approx(3 * 40 * (step + fast / N + slow / SLOW))]
@@ -96,7 +98,7 @@ def test_resumed_is_uninterrupted(rollouts, cuts, last):
         assert equal(part._replace(records=whole.records), whole)
 
 
-def test_faults_of_samplers_follow_those_of_the_step(rollouts):
+def test_faults_of_samplers_are_numbered_after_those_of_the_step(rollouts):
     x0 = np.zeros((5, 5))
     x0[:, 0] = 0, 9.5, -9.5, 0, 0
     x0[:, 1] = 0, 0, 0, -30, 7
@@ -113,6 +115,6 @@ def test_refusals(rollouts):
     for sampling in ((), [(1, 0)], [(0, 0), (1, 0)], [(2, 2), (1, 0)], [(2, -1), (1, 0)]):
         with pytest.raises(ModelError):
             rollouts[0](*inputs(4), SPAN._replace(sampling=sampling))
-    step, observe, _ = held()
+    step, observe, _ = sampled()
     with pytest.raises(BuildError):
         kernel.compile_rollout(step, observe, [observe])

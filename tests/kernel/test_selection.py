@@ -1,4 +1,4 @@
-"""What CasADi writes as five operations is one selection, with the bits of what is selected."""
+"""`if_else`, which CasADi writes as five operations, becomes one selection with the bits of the selected value."""
 
 import casadi as ca
 import numpy as np
@@ -18,7 +18,7 @@ def ops(expression):
     return program, sorted(s.op for s in program.steps)
 
 
-def test_if_else_is_one_selection_whichever_way_it_is_added():
+def test_if_else_is_one_selection_in_either_order_of_the_sum():
     for expression in (ca.if_else(A < B, C, B), ca.if_else(ca.logic_not(A < B), B, C)):
         assert "select" in ops(expression)[1]
         assert "if_else_zero" not in ops(expression)[1]
@@ -32,18 +32,18 @@ def test_other_sums_of_selections_stay_sums():
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_the_bits_are_those_of_the_branch_taken(lanes):
+def test_the_bits_are_those_of_the_selected_branch(lanes):
     more = ca.logic_or(ca.logic_and(A < B, ca.logic_not(B <= C)), A == C)
     expressions = [ca.if_else(A < B, C, B), ca.if_else(more, A, C), ca.if_else(A, C, B), more + (A < B), ca.logic_not(A != B)]
     function = ca.Function("f", [A, B, C], expressions)
     program = optimise(trace(function))
     columns = [VALUES[:, i : i + 1] for i in range(3)]
-    wanted = evaluate(program, columns)
+    expected = evaluate(program, columns)
     a, b, c = VALUES.T
     both = ((a < b) & ~(b <= c)) | (a == c)
     by_hand = [np.where(a < b, c, b), np.where(both, a, c), np.where(a != 0, c, b), both * 1.0 + (a < b), a == b]
-    for x, y in zip(wanted, by_hand, strict=True):
+    for x, y in zip(expected, by_hand, strict=True):
         assert np.array_equal(x[:, 0].view(np.int64), y.astype(float).view(np.int64))
     got = compile(function, backend="c", lanes=lanes)(*columns)
-    for x, y in zip(got, wanted, strict=True):
+    for x, y in zip(got, expected, strict=True):
         assert np.array_equal(np.ascontiguousarray(x).view(np.int64), y.view(np.int64))

@@ -1,4 +1,4 @@
-"""Sharing one text changes no bit, computes nothing twice, and is left where it does not pay."""
+"""Sharing one text between step and observation changes no bit, computes nothing twice, and is skipped where it is useless."""
 
 import casadi as ca
 import numpy as np
@@ -16,31 +16,31 @@ def same(a, b):
     return all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
 
 
-def caller(function: Program, wanted: list[int], calls: int = 2) -> Program:
-    """Calls the function several times, each on what the one before gave, and gives the wanted values of each."""
+def caller(function: Program, chosen: list[int], calls: int = 2) -> Program:
+    """A Program that calls the function repeatedly, each time on results of the previous call, and outputs chosen values."""
     n, steps, outputs, args, known = function.n_in, [], [], tuple(range(function.n_in)), function.n_in
     for _ in range(calls):
         steps.append(Step("call", args, known, 0))
-        outputs += [known + k for k in wanted]
-        args = tuple(known + wanted[i % len(wanted)] for i in range(n))
+        outputs += [known + k for k in chosen]
+        args = tuple(known + chosen[i % len(chosen)] for i in range(n))
         known += function.n_out
     return Program(function.inputs, (), tuple(steps), (tuple(outputs),), (function,)).check()
 
 
-def function(random_program, seed: int, kept: int) -> Program:
-    """A random Program that calls another, every fifth value an output in two ports."""
+def function(random_program, seed: int, first: int) -> Program:
+    """A random Program that calls another. Every fifth value is an output: `first` of them in port 0, the rest in port 1."""
     whole = random_program(seed, 200, (random_program(seed + 50, 15),))
     chosen = list(range(0, max(whole.outputs[0]) + 1, 5))
     np.random.default_rng(seed).shuffle(chosen)
-    return Program(whole.inputs, whole.constants, whole.steps, (tuple(chosen[:kept]), tuple(chosen[kept:])), whole.callees)
+    return Program(whole.inputs, whole.constants, whole.steps, (tuple(chosen[:first]), tuple(chosen[first:])), whole.callees)
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("kept", [1, 7, 30])
-def test_share_changes_no_bit(seed, kept, random_program, awkward):
-    f = function(random_program, seed, kept)
-    rest = list(range(kept, f.n_out))
-    step, observe = caller(f, list(range(kept))), caller(f, rest + [0])
+@pytest.mark.parametrize("first", [1, 7, 30])
+def test_share_changes_no_bit(seed, first, random_program, awkward):
+    f = function(random_program, seed, first)
+    rest = list(range(first, f.n_out))
+    step, observe = caller(f, list(range(first))), caller(f, rest + [0])
     inputs = [awkward(16, 3), awkward(16, 2)]
     shared = [program.check() for program in share(step, observe)]
     for before, after in zip((step, observe), shared, strict=True):
@@ -58,7 +58,7 @@ def test_head_and_tail_hold_every_step_once(seed, random_program):
 
 
 def both(recorded):
-    """A step and an observation that call one function of (x, u, p, t); recorded(x, deep) is what only the latter asks for."""
+    """A step and an observation that call one function of (x, u, p, t); only the observation uses recorded(x, deep)."""
     x, u, p, t = (ca.SX.sym(n, k) for n, k in (("x", 2), ("u", 1), ("p", 1), ("t", 1)))
     deep = x
     for _ in range(20):
@@ -70,22 +70,22 @@ def both(recorded):
     return step, ca.Function("observe", [x, u, p, t], [f(x, u, p, t)[1]])
 
 
-def test_an_observation_goes_on_from_the_step():
+def test_an_observation_continues_from_values_of_the_step():
     rollout = compile_rollout(*both(lambda x, deep: ca.vertcat(x, ca.sumsqr(deep))), backend="numpy")
     head, tail = rollout.observe.callees
     assert rollout.step.callees == (head,)
     assert len(tail.steps) <= 4 < 60 <= len(head.steps)
 
 
-def test_a_small_observation_stays_alone():
+def test_a_small_observation_shares_nothing():
     rollout = compile_rollout(*both(lambda x, deep: ca.sumsqr(x)), backend="numpy")
     assert rollout.step.callees != rollout.observe.callees
     assert rollout.observe.n_ops <= 3
     assert len(rollout.step.callees[0].outputs[0]) == 2
 
 
-def test_a_step_does_not_store_much_for_an_observation():
-    """Every fifth value in between is asked for: at every call a step would store them, for an observation now and then."""
+def test_a_step_stores_few_values_for_an_observation():
+    """The observation uses many intermediate values. Sharing would make every step store them, but observations are rare."""
 
     def recorded(x, deep):
         found, seen = [], [deep[0]]
@@ -96,9 +96,9 @@ def test_a_step_does_not_store_much_for_an_observation():
 
     step, observe = both(recorded)
     rollout = compile_rollout(step, observe, backend="numpy")
-    (own,) = rollout.step.callees
-    assert own not in rollout.observe.callees and own.n_out == 2
-    assert rollout.observe.n_ops >= own.n_ops
+    (callee,) = rollout.step.callees
+    assert callee not in rollout.observe.callees and callee.n_out == 2
+    assert rollout.observe.n_ops >= callee.n_ops
 
 
 def test_shared_text_computes_what_two_texts_do():
@@ -117,7 +117,7 @@ def test_shared_text_computes_what_two_texts_do():
     assert np.array_equal(fast.records, np.array(records))
 
 
-def test_a_repeated_function_is_left_whole(random_program, awkward):
+def test_a_repeated_function_is_not_divided(random_program, awkward):
     turn = Program((3,), (), (Step("mul", (0, 2), 3), Step("add", (1, 0), 4)), ((3, 4),))
     step = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 9),), ((3,),), (turn,)).check()
     observe = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 5),), ((4, 3),), (turn,)).check()

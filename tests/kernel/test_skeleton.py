@@ -1,4 +1,4 @@
-"""Structure apart from numbers: the same Program after its constants are put in order, and one digest for all numbers."""
+"""Skeletons: sorting the constants leaves the Program equivalent, and the digest does not depend on the numbers."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def inputs_of(program):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_values_stay(seed, random_program):
+def test_sorting_constants_changes_no_value(seed, random_program):
     inner = random_program(seed + 50, 10)
     whole = random_program(seed, 60, (inner, random_program(seed + 70, 5, (inner,)))), random_program(seed + 9, 5, (inner,))
     ordered = in_order_of_use(whole)
@@ -32,8 +32,8 @@ def test_the_values_stay(seed, random_program):
     assert in_order_of_use(ordered) == ordered
 
 
-def test_the_order_is_that_of_use():
-    """Inputs 0 and 1, constants 2 to 5, of which one is not used and one is an output."""
+def test_constants_are_sorted_in_order_of_use():
+    """Inputs are 0 and 1, constants 2 to 5; one constant is not used, and one is an output."""
     steps = Step("mul", (1, 5), 6), Step("add", (6, 3), 7), Step("mul", (7, 5), 8)
     program = Program((2,), (2.5, 3.5, 4.5, 5.5), steps, ((8, 2), (0,))).check()
     (found,) = in_order_of_use([program])
@@ -53,7 +53,7 @@ def scaled(constants, inner=(2.5, 0.0)):
     return Program((1,), constants, steps, ((7,),), (callee,)).check()
 
 
-def test_numbers_are_no_part_of_a_skeleton():
+def test_a_skeleton_does_not_depend_on_numbers():
     one, other = scaled((1.5, 2.5, 1.0)), scaled((-7.0, 1e300, 1.0), (0.125, 0.0))
     assert skeleton([one]) == skeleton([other])
     assert numbers([one]).tolist() == [2.5, 1.5, 2.5] and numbers([other]).tolist() == [0.125, -7.0, 1e300]
@@ -70,12 +70,12 @@ def test_numbers_are_no_part_of_a_skeleton():
         replace(scaled((1.5, 2.5, 1.0)), inputs=(1, 0)),
     ],
 )
-def test_all_else_is(other):
-    """Zero and one with their signs, too: the text contains them."""
+def test_a_skeleton_depends_on_everything_else(other):
+    """Zero and one, with their signs, belong to the skeleton too, because the text contains them."""
     assert skeleton([other]) != skeleton([scaled((1.5, 2.5, 1.0))])
 
 
-def test_which_callees_are_one_is_structure():
+def test_a_skeleton_depends_on_which_callees_are_identical():
     callees = [scaled((1.5, 2.5, 1.0), (x, 0.0)).callees[0] for x in (2.5, 2.5, 3.5)]
     steps = Step("call", (0,), 1, 0), Step("call", (1,), 2, 1)
     alike, apart = (Program((1,), (), steps, ((2,),), (callees[0], callees[i])) for i in (1, 2))

@@ -1,4 +1,4 @@
-"""The store: many processes, kills, damage, pruning."""
+"""The store of compiled objects: many processes, kills, damage, pruning."""
 
 import errno
 import fcntl
@@ -75,11 +75,11 @@ kernel.compile(ca.Function("f", [x], [ca.sin(x) * 7]), backend="c")
 
 
 @pytest.mark.parametrize("script", [SCRIPT, LONG], ids=["one unit", "several units"])
-def test_interrupt_leaves_nothing(place, tmp_path, monkeypatch, script):
-    """Ctrl-C while compilers hang, with children of their own: heard, no process and no file is left."""
+def test_an_interrupt_leaves_no_process_and_no_file(place, tmp_path, monkeypatch, script):
+    """Ctrl-C while compilers and their child processes hang: the program ends and leaves no process and no file."""
     fake = tmp_path / "cc"
-    asked = 'case " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac'
-    fake.write_text(f"#!/bin/sh\n{asked}\ncd '{tmp_path}'; echo $$ > pid.$$; sleep 9999 & echo $! > pid.$!; wait")
+    answers = 'case " $* " in *" -E "*|*" --version "*) exec gcc "$@";; esac'
+    fake.write_text(f"#!/bin/sh\n{answers}\ncd '{tmp_path}'; echo $$ > pid.$$; sleep 9999 & echo $! > pid.$!; wait")
     fake.chmod(0o700)
     monkeypatch.setenv("PFAFFIAN_CC", str(fake))
     child = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stderr=subprocess.DEVNULL)
@@ -96,19 +96,19 @@ def test_interrupt_leaves_nothing(place, tmp_path, monkeypatch, script):
 
 
 def is_running(pid):
-    """A killed grandchild may wait for init to collect it."""
+    """Whether the process runs; a killed grandchild may remain as a zombie until init collects it."""
     try:
         return b") Z " not in Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return False
 
 
-def test_a_suspended_builder_blocks_nobody(place, monkeypatch):
-    """The lock only saves work: after a while others build for themselves."""
+def test_a_suspended_builder_blocks_no_other_process(place, monkeypatch):
+    """The lock only avoids duplicate work: after a while, other processes build the object themselves."""
     monkeypatch.setattr(store, "PATIENCE", 0.2)
     kernel.compile(small(17), backend="c")
     files = []
-    for number in range(256):  # whatever the key, somebody holds it
+    for number in range(256):  # another process holds the lock of every key
         files.append((store.directory() / f"{number:02x}.lock").open("w"))
         fcntl.flock(files[-1], fcntl.LOCK_EX)
     assert kernel.compile(small(18), backend="c").provenance["backend"] == "c"
@@ -116,18 +116,18 @@ def test_a_suspended_builder_blocks_nobody(place, monkeypatch):
         file.close()
 
 
-def test_damage_is_seen_and_mended(place):
+def test_damage_is_detected_and_repaired(place):
     f = small()
     first = kernel.compile(f, backend="c")(np.ones(3))[0]
     (target,), (sidecar,) = place.glob("*.so"), place.glob("*.json")
-    whole, said = target.read_bytes(), sidecar.read_text()
+    whole, sidecar_text = target.read_bytes(), sidecar.read_text()
     bad_objects = (b"", whole[:500], whole[:-1] + bytes([whole[-1] ^ 1]), b"garbage")
     bad_notes = ("", "[]", "{}", json.dumps({"sha256": 3}), json.dumps({"sha256": "../../x"}), "[" * 10**6, '{"a":' * 10**6)
     cases = [(target, whole, damage) for damage in bad_objects] + [
-        (sidecar, said.encode(), text.encode()) for text in bad_notes
+        (sidecar, sidecar_text.encode(), text.encode()) for text in bad_notes
     ]
     for path, good, damage in cases:
-        path.unlink()  # the library in use stays as it is
+        path.unlink()  # a new file, since the loaded library must not change
         private_files.write(path, b"")
         path.write_bytes(damage)
         assert store.get(place, sidecar.stem) is None
@@ -146,7 +146,7 @@ def test_a_shared_folder_stays_as_it_is(place):
 
 @pytest.fixture
 def refused(place):
-    """The store is not used, which is said once; nothing in it changes."""
+    """Check after the test that the store is not used, that one warning appears, and that nothing in it changes."""
     place.mkdir(parents=True)
     store._warn_once.cache_clear()
     yield place
@@ -161,13 +161,13 @@ def test_a_store_that_others_can_write_is_not_used(refused):
     refused.chmod(0o770)
 
 
-def test_a_store_of_someone_else_is_not_used(refused, monkeypatch):
+def test_a_store_of_another_user_is_not_used(refused, monkeypatch):
     number = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: number + 1)
     monkeypatch.setattr(store, "_requested", lambda: refused)
 
 
-def test_a_store_behind_the_link_of_another_is_not_used(refused, monkeypatch):
+def test_a_store_behind_the_link_of_another_user_is_not_used(refused, monkeypatch):
     refused.rmdir()
     refused.symlink_to(refused.parent)
     real = Path.lstat
@@ -175,8 +175,8 @@ def test_a_store_behind_the_link_of_another_is_not_used(refused, monkeypatch):
 
 
 @pytest.mark.parametrize("what", ["*.so", "*.json"])
-def test_objects_of_others_are_not_loaded(place, what):
-    """What was put there while others could write is built anew, whatever it says."""
+def test_objects_that_others_can_write_are_not_loaded(place, what):
+    """A file that other users could have written is built again, even if its digest is correct."""
     f = small(13)
     kernel.compile(f, backend="c")
     (path,) = place.glob(what)
@@ -195,7 +195,7 @@ def test_objects_of_others_are_not_loaded(place, what):
     assert store.get(place, found) and not path.is_symlink()
 
 
-def test_second_time_comes_from_the_store(place, monkeypatch):
+def test_the_second_compilation_comes_from_the_store(place, monkeypatch):
     kernel.compile(small(9), backend="c")
     monkeypatch.setattr("pfaffian.kernel.build.toolchain.compile_source", lambda *_: pytest.fail("compiled again"))
     assert kernel.compile(small(9), backend="c").provenance["backend"] == "c"
@@ -221,11 +221,11 @@ def test_orphans_and_old_entries_are_swept(place):
     assert entries(place) == ([], [])
 
 
-def test_on_a_full_disk_a_store_of_this_process_alone_serves(place, monkeypatch):
+def test_on_a_full_disk_a_private_store_of_the_process_is_used(place, monkeypatch):
     kernel.compile(small(), backend="c")
     before, x = entries(place), ca.SX.sym("x", 3)
     monkeypatch.setattr(store, "ROOM", 2**80)
-    kernel.compile(small(), backend="c")  # what is there is used, without a word
+    kernel.compile(small(), backend="c")  # an object that is already in the store is used without a warning
     with pytest.warns(RuntimeWarning, match=f"not kept: {place}: less than .* MB are left on its disk: make room. Or set"):
         found = kernel.compile(ca.Function("g", [x], [ca.cosh(x)]), backend="c")(np.zeros(3))[0]
     assert (found == 1).all() and entries(place) == before and not list(place.glob("tmp*"))
@@ -235,7 +235,7 @@ def full(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_disk_that_fills_while_building_is_named_and_nothing_is_left(place, monkeypatch):
+def test_a_disk_that_fills_while_building_gives_an_error_and_leaves_no_file(place, monkeypatch):
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(
         BuildError, match=f"cannot write into the cache {place}: No space left on device; make room, or set PFAFF"
@@ -244,8 +244,8 @@ def test_a_disk_that_fills_while_building_is_named_and_nothing_is_left(place, mo
     assert not list(place.glob("tmp*"))
 
 
-def test_a_compiler_that_fails_on_a_full_disk_leaves_nothing(place, monkeypatch):
-    """Its own words for it are not known; what was wrong with other programs stays there to be looked at."""
+def test_a_compiler_that_fails_on_a_full_disk_leaves_no_file(place, monkeypatch):
+    """Compilers differ in their messages for a full disk. After any other error, the sources stay for inspection."""
     private_files.make_folder(place)
     for full_now, left, words in ((False, 1, "the compiler's words"), (True, 0, "No space left on device")):
         with pytest.raises(BuildError, match=words), store.building(place):
@@ -258,13 +258,13 @@ def test_a_compiler_that_fails_on_a_full_disk_leaves_nothing(place, monkeypatch)
 
 @pytest.mark.parametrize("forbidden", [os.W_OK, os.X_OK])
 def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch, forbidden):
-    """Whoever runs this, even one to whom no mode of a folder forbids anything."""
+    """The check uses os.access, so that the test also works for root, whom no folder mode stops."""
     assert private_files.make_folder(tmp_path / "own") is None
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & forbidden)
     assert private_files.make_folder(tmp_path / "own") == "it cannot be written to"
 
 
-def test_a_note_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_written_leaves_no_temporary_file(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="No space left on device"):
         private_files.write(tmp_path / "note", b"words")

@@ -1,4 +1,4 @@
-"""The interpreter in C: at once, with the same bits; compiled code takes over where that pays, and nothing is left behind."""
+"""The interpreter in C starts at once, and compiled code with the same bits takes over where that pays, leaving no files."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ X = np.random.default_rng(3).normal(size=(20, 3))
 
 
 def same(a, b):
-    """Bit for bit, the sign of zero too; but any nan is any other: its sign is the processor's."""
+    """Equality of all bits, including the sign of zero. All NaNs are equal, since their sign depends on the processor."""
     return all(_same_bits(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True))
 
 
@@ -47,13 +47,13 @@ def loop():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Whatever pays is compiled before the next call, in this thread, and nothing was compiled before."""
+    """Compile in this thread, before the next call, wherever that pays; no kernel is found in the cache."""
     monkeypatch.setattr(keyed, "recall", lambda key, recipe: None)
     monkeypatch.setattr(tiers._BACKGROUND, "start", lambda work: work())
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_step_comes_after_what_it_needs(seed, random_program):
+def test_every_step_comes_after_its_arguments(seed, random_program):
     program = random_program(seed, 60, (random_program(seed + 50, 10),))
     groups, known = groups_of(program), set(range(program.first_result))
     assert sorted(i for group in groups for i in group) == list(range(len(program.steps)))
@@ -65,13 +65,13 @@ def test_every_step_comes_after_what_it_needs(seed, random_program):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_packed_programs_come_back(seed, random_program):
+def test_packed_programs_unpack_to_the_same(seed, random_program):
     inner = random_program(seed + 50, 10)
     programs = random_program(seed, 40, (inner,)), inner, random_program(seed + 9, 5)
     assert unpack(pack(programs)) == programs
 
 
-def test_registers_are_used_again():
+def test_registers_are_reused():
     steps = tuple(Step("add" if i % 2 else "mul", (i, i), i + 1) for i in range(200))
     program = Program((1,), (), steps, ((200,),)).check()
     assert encode(program).registers <= 4
@@ -80,7 +80,7 @@ def test_registers_are_used_again():
 
 
 def test_compiled_code_takes_over_between_two_calls(monkeypatch, at_once):
-    """As soon as the operations are as many as compiling is worth, and not before; a run has the same bits whenever that is."""
+    """Compiled code takes over once enough operations are done to pay for compiling. The bits do not depend on when."""
     with_c, only = (kernel.compile_rollout(*loop(), backend=b) for b in ("c", "interpreter"))
     given = dict(x0=np.array([[0.3, -0.1], [1.0, 0.2]]), u=np.zeros((1, 0)), p=np.zeros(0))
     all_of_it = kernel.Span(0.0, 0.01, 40, 3, last=True)
@@ -102,8 +102,8 @@ def test_compiled_code_takes_over_between_two_calls(monkeypatch, at_once):
         assert auto.provenance["backend"] == "c" and "flags" in auto.provenance
 
 
-def test_single_calls_change_over_too(monkeypatch, at_once):
-    monkeypatch.setattr(obtain, "WORTH", 1.5)  # more than a call and less than two, where each step is run once
+def test_compiled_code_takes_over_between_single_calls(monkeypatch, at_once):
+    monkeypatch.setattr(obtain, "WORTH", 1.5)  # between one and two calls, since a call runs each step once
     k = kernel.compile(small(), lanes=1)
     results = []
     for _ in range(3):
@@ -113,7 +113,7 @@ def test_single_calls_change_over_too(monkeypatch, at_once):
     assert same(results[0], results[4])
 
 
-def test_in_the_background(monkeypatch):
+def test_compiling_runs_in_the_background(monkeypatch):
     """The call that starts the compiler does not wait for it."""
     go_on = threading.Event()
     monkeypatch.setattr(obtain, "WORTH", 0.0)
@@ -126,7 +126,7 @@ def test_in_the_background(monkeypatch):
     assert same(k(X), evaluate(k.program, [X])) and k.provenance["backend"] == "c"
 
 
-def test_a_compiler_that_fails_later_is_said_once(monkeypatch, at_once):
+def test_a_compiler_that_fails_later_warns_once(monkeypatch, at_once):
     def fails(*_):
         raise BuildError("out of luck")
 
@@ -141,8 +141,8 @@ def test_a_compiler_that_fails_later_is_said_once(monkeypatch, at_once):
     assert k.provenance["backend"] == "interpreter"
 
 
-def test_what_a_run_used_is_in_its_result(monkeypatch, at_once):
-    """Three runs of the same machine: the first begins on the interpreter."""
+def test_a_result_names_the_tiers_of_its_run(monkeypatch, at_once):
+    """Of three runs of the same machine, only the first starts on the interpreter."""
     m = pf.mechanism("ball", [pf.body("ball", 1.0, inertia=0.1)], [pf.joint("free", "free", "world", "ball")])
     monkeypatch.setattr("pfaffian.simulate.roll.FIRST_LANE_STEPS", 10)
     monkeypatch.setattr(obtain, "WORTH", 30.0)
@@ -167,8 +167,8 @@ print(k.provenance["backend"], flush=True)
 """
 
 
-def test_a_program_that_ends_ends_its_compiler(tmp_path):
-    """Nothing waits for it, and no folder of it stays."""
+def test_the_compiler_ends_with_the_program(tmp_path):
+    """The program does not wait for its compiler and leaves no temporary folder."""
     environment = os.environ | {"PFAFFIAN_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", ENDS], env=environment, capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.returncode) == ("interpreter\n", 0), done.stderr
@@ -177,25 +177,25 @@ def test_a_program_that_ends_ends_its_compiler(tmp_path):
     assert not done.stderr
 
 
-def test_other_bits_are_not_mixed_in():
+def test_kernels_with_other_bits_are_never_interpreted():
     """Fused multiply-add gives other bits, so such a kernel is compiled before its first call."""
     assert kernel.compile(small(13.0), strict=False).provenance["backend"] == "c"
     with pytest.raises(BuildError, match="strict"):
         kernel.compile(small(13.0), strict=False, backend="interpreter")
 
 
-def noted(program, rows):
-    """Outcomes (decisions, runs) of each decision of the program in turn, by its operands."""
+def decisions_of(program, rows):
+    """Outcomes (decisions, runs) that the interpreter records, checked against the operands of each decision in turn."""
     interpreted = Interpreted(program)
     outputs, sides = interpreted.sides(rows)
-    taken = np.unpackbits(sides, axis=1, bitorder="little").astype(bool)[:, : rows.shape[1]]
+    decided = np.unpackbits(sides, axis=1, bitorder="little").astype(bool)[:, : rows.shape[1]]
     which, names = _comparisons(program)
-    assert len(which) == len(taken)
+    assert len(which) == len(decided)
     operands = interpreted.operands(rows, np.arange(len(which)))
     for i, name in enumerate(names[which]):
-        assert np.array_equal(taken[i], SIDE[name](*operands[i].T))
+        assert np.array_equal(decided[i], SIDE[name](*operands[i].T))
     assert same(outputs, np.vstack([x.T for x in evaluate(program, blocks(program, rows))]))
-    return taken
+    return decided
 
 
 def blocks(program, rows):
@@ -203,26 +203,26 @@ def blocks(program, rows):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_decisions_are_noted(seed, random_program):
-    """In a Program all of whose values are outputs, what a comparison gives is what was noted."""
+def test_decisions_are_recorded(seed, random_program):
+    """All values of this Program are outputs, so that the recorded decisions can be compared with their results."""
     program = random_program(seed, 120)
     rows = np.random.default_rng(seed).normal(size=(program.n_in, 24))
-    taken = noted(program, rows)
+    decided = decisions_of(program, rows)
     values = np.vstack([x.T for x in evaluate(program, blocks(program, rows))])
     place = {v: k for k, v in enumerate(v for output in program.outputs for v in output)}
     comparisons = [program.steps[i] for group in groups_of(program) for i in group if program.steps[i].op in DECIDING]
     assert len(comparisons) > 5
-    for side, step in zip(taken, comparisons, strict=True):
+    for side, step in zip(decided, comparisons, strict=True):
         if step.op in ("lt", "le"):
             assert np.array_equal(side, values[place[step.result]] != 0)
 
 
-def test_turns_that_nothing_changes_are_noted_as_the_last():
-    """Runs stand still after 0 to 10 turns; the same chain of calls, written out, decides the same."""
+def test_skipped_turns_of_a_loop_repeat_the_decisions_of_the_last():
+    """In these runs, nothing changes any more after 0 to 10 turns. The same chain of calls without a loop decides alike."""
     rest = Program((3,), (1.0,), (Step("add", (0, 3), 4), Step("fmin", (4, 2), 5)), ((5, 1, 2),))
     rolled = Program((3,), (), (Step("call", (0, 1, 2), 3, 0, 30),), ((3, 4),), (rest,)).check()
     steps = tuple(Step("call", tuple(range(3 * i, 3 * i + 3)), 3 * i + 3, 0) for i in range(30))
     plain = Program((3,), (), steps, ((90, 91),), (rest,)).check()
     rows = np.vstack([np.zeros(40), np.ones(40), np.arange(40) % 11 + 0.5])
-    a, b = noted(rolled, rows), noted(plain, rows)
+    a, b = decisions_of(rolled, rows), decisions_of(plain, rows)
     assert a.shape == (30, 40) and np.array_equal(a, b)

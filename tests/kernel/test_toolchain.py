@@ -1,4 +1,4 @@
-"""A missing, failing, hanging, lying or miscompiling compiler: one warning and the interpreter, or BuildError."""
+"""A missing, failing, hanging or miscompiling compiler: one warning and the interpreter, or a BuildError."""
 
 import stat
 import sys
@@ -24,7 +24,7 @@ def function(factor=1.0):
 
 @pytest.fixture
 def fresh(monkeypatch, tmp_path):
-    """An empty store, no memory of warnings."""
+    """An empty store, with no warning given yet."""
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "store"))
     monkeypatch.setattr(library, "_warned", set())
     toolchain._identify.cache_clear()
@@ -101,13 +101,13 @@ def test_unknown_choices():
             kernel.compile(function(), **change)
 
 
-def test_diagnose_says_it_works():
+def test_diagnose_reports_a_working_compiler():
     assert kernel.diagnose()["kernel"].startswith("compiles")
-    assert sys.executable  # the trial of an object runs in it
+    assert sys.executable  # the trial of an object runs in this interpreter
 
 
 def test_children_without_waitid(monkeypatch):
-    """Systems that cannot look at a process without collecting it."""
+    """Systems without os.waitid, which cannot examine a process without collecting it."""
     monkeypatch.delattr("os.waitid")
     assert processes.run([["cat"]], PATIENCE, feed=b"said") == [b"said"]
     with pytest.raises(BuildError, match="status 3"):
@@ -116,10 +116,10 @@ def test_children_without_waitid(monkeypatch):
         processes.run([["sleep", "60"]], 0.2)
 
 
-def test_what_a_child_leaves_behind_ends_with_it():
-    """Its own children hold its pipes open; they are not waited for."""
-    (said,) = processes.run([["sh", "-c", "sleep 9999 & echo $!"]], PATIENCE)
-    status = Path(f"/proc/{int(said)}/cmdline")  # empty for one that is dead and not collected yet
+def test_processes_started_by_a_child_end_with_it():
+    """Grandchildren keep the child's pipes open, but nothing waits for them."""
+    (output,) = processes.run([["sh", "-c", "sleep 9999 & echo $!"]], PATIENCE)
+    status = Path(f"/proc/{int(output)}/cmdline")  # empty for a process that is dead but not collected yet
     deadline = time.monotonic() + PATIENCE
     while status.exists() and status.read_bytes() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""casadi.Function -> Program: values, calls, structure, and what is refused."""
+"""From casadi.Function to Program: values, calls, structure and refusals."""
 
 import casadi as ca
 import numpy as np
@@ -40,15 +40,15 @@ def test_calls_nest_and_are_printed_once():
     k = kernel.compile(f, backend="c")
     batch = np.random.default_rng(0).normal(size=(11, 3))
     for row, *results in zip(batch, *k(batch), strict=True):
-        for got, wanted in zip(results, f(row), strict=True):
-            np.testing.assert_allclose(got, np.array(wanted).ravel(), rtol=1e-12)
+        for got, expected in zip(results, f(row), strict=True):
+            np.testing.assert_allclose(got, np.array(expected).ravel(), rtol=1e-12)
     assert k.source.count("pf_sin(v") == 3  # once in the text of inner, for three components
     assert kernel.trace(f).digest() == kernel.trace(nested()).digest()
 
 
 @pytest.mark.parametrize("how", [PYTHON, compiled()], ids=["Python", "C"])
-def test_nothing_is_computed_from_what_is_zero_once_equal_expressions_are_one(how):
-    """CasADi writes each sine as an expression of its own, so that there is no zero in what it wrote."""
+def test_zeros_that_appear_by_merging_equal_expressions_are_propagated(how):
+    """CasADi writes each sine as a separate expression, so the traced function contains no constant zero."""
     a, b = x[0], x[1]
     zero, another = (ca.sin(ca.cos(a * b)) - ca.sin(ca.cos(a * b)) for _ in range(2))
     of_zero = [zero, zero * b, b * zero, zero / b, -zero, zero**2, 2 * zero, zero + another, zero - another, zero * another]
@@ -103,7 +103,7 @@ def test_port_names_never_reach_the_source(name):
     assert kernel.compile(f, backend="numpy").source == plain.source
 
 
-def test_nan_of_the_branch_not_taken_does_not_leak():
+def test_a_nan_in_the_other_branch_does_not_leak():
     f = ca.Function("f", [x], [ca.if_else(x[0] > 0, ca.sqrt(x[0]), x[1])])
     for lanes in (8, 1):
         assert kernel.compile(f, backend="c", lanes=lanes)(np.array([-1.0, 3.0, 0.0]))[0].tolist() == [3.0]

@@ -1,4 +1,4 @@
-"""Elementary functions within 2 ulp of mpmath over the whole range, and as IEEE wants them at the special points."""
+"""Elementary functions are within 2 ulp of mpmath over the whole range and follow IEEE 754 at special points."""
 
 import math
 
@@ -43,19 +43,19 @@ def test_ulp(name):
     exact = {"pow": mp.power}.get(name) or getattr(mp, name)
     with mp.workprec(2300 if name in ("sin", "cos", "tan") else 400):
         for value, *args in zip(got, *DOMAINS[name], strict=True):
-            wanted = exact(*map(mp.mpf, args))
-            near = float(wanted)
+            expected = exact(*map(mp.mpf, args))
+            near = float(expected)
             if math.isinf(near) or near == 0:
                 assert value == near, args
             else:
-                assert abs(mp.mpf(float(value)) - wanted) <= 2 * math.ulp(near), (args, near, value)
+                assert abs(mp.mpf(float(value)) - expected) <= 2 * math.ulp(near), (args, near, value)
 
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 3.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324]
 
 
 def c_library(name, *args):
-    """What C's annex F gives, through NumPy, whose special cases are the C library's."""
+    """Values that annex F of the C standard prescribes, from NumPy, which inherits the special cases of the C library."""
     twin = {"pow": "power", "atan2": "arctan2"}.get(name, name.replace("asin", "arcsin").replace("acos", "arccos"))
     twin = "arctan" if name == "atan" else "arctanh" if name == "atanh" else twin
     with np.errstate(all="ignore"):
@@ -67,7 +67,7 @@ def test_special_points(name):
     args = [np.array(POINTS)] if OPS[name].arity == 1 else [a.ravel() for a in np.meshgrid(POINTS, POINTS)]
     with np.errstate(all="ignore"):
         got = OPS[name].numpy(*args)
-    wanted = c_library(name, *args)
-    np.testing.assert_allclose(got, wanted, rtol=1e-15, atol=0)
-    number = ~np.isnan(wanted)
-    assert np.array_equal(np.signbit(got)[number], np.signbit(wanted)[number])
+    expected = c_library(name, *args)
+    np.testing.assert_allclose(got, expected, rtol=1e-15, atol=0)
+    number = ~np.isnan(expected)
+    assert np.array_equal(np.signbit(got)[number], np.signbit(expected)[number])

@@ -1,8 +1,8 @@
-"""Nearest points within limits, random and degenerate by design, and what makes an answer right, without a second solver.
+"""Random and degenerate problems of the nearest input within limits, and their optimality conditions as a check.
 
     python -m tests.maths.qp_problems 1000000
 
-solves so many and prints how often each family ends how, the most turns, and the largest errors.
+solves about this many problems and prints the outcomes of each family, the most turns, and the largest errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SIZES = ((3, 6), (4, 8), (6, 12), (7, 14), (6, 24))
 
 
 class Problems(NamedTuple):
-    """H: (runs, n, n).   u0: (runs, n).   W: (runs, m, n).   l: (runs, m)."""
+    """Minimise (u - u0)^T H (u - u0) / 2, W u <= l.   H: (runs, n, n).   u0: (runs, n).   W: (runs, m, n).   l: (runs, m)."""
 
     H: np.ndarray
     u0: np.ndarray
@@ -28,14 +28,14 @@ class Problems(NamedTuple):
 
 
 def metric(r: np.random.Generator, runs: int, n: int, condition: float) -> np.ndarray:
-    """Random axes, eigenvalues over a range of up to `condition`."""
+    """Random metrics (runs, n, n) with a condition number of at most `condition`."""
     Q = np.linalg.qr(r.normal(size=(runs, n, n)))[0]
     eigenvalues = condition ** r.uniform(-0.5, 0.5, (runs, n))
     return np.einsum("bij,bj,bkj->bik", Q, eigenvalues, Q)
 
 
 def plain(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Rows at random around the origin; u0 inside or outside."""
+    """Random rows around the origin, with u0 inside or outside."""
     return Problems(
         metric(r, runs, n, 100.0),
         r.normal(size=(runs, n)) * 10.0 ** r.uniform(-1, 1, (runs, 1)),
@@ -45,7 +45,7 @@ def plain(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def box(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Limits on each motor, further ones at random."""
+    """Limits on each input, and further random rows."""
     p = plain(r, runs, n, m)
     p.W[:, : 2 * n] = np.vstack([np.eye(n), -np.eye(n)])
     return p
@@ -57,7 +57,7 @@ def inside(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def doubled(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Half of the rows repeat the other half, at another scale."""
+    """Half of the rows repeat the other half with another scale."""
     p, half = plain(r, runs, n, m), m // 2
     scale = np.where(r.random((runs, half)) < 0.5, 1.0, 10.0 ** r.uniform(-3, 3, (runs, half)))
     p.W[:, half : 2 * half] = p.W[:, :half] * scale[:, :, None]
@@ -66,14 +66,14 @@ def doubled(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def vertex(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Most rows meet in one point, up to what rounding leaves of that."""
+    """Most rows meet in one point up to rounding."""
     p = plain(r, runs, n, m)
     at = r.normal(size=(runs, n))
     return p._replace(l=np.einsum("bmn,bn->bm", p.W, at) + r.uniform(0, 1, (runs, m)) * (r.random((runs, m)) < 0.2))
 
 
 def cone(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """All rows meet in the origin, exactly."""
+    """All rows meet exactly in the origin."""
     p = plain(r, runs, n, m)
     return p._replace(l=np.zeros((runs, m)))
 
@@ -89,7 +89,7 @@ def grid(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def equalities(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """n - 1 pairs of rows hold one another to an equation."""
+    """n - 1 pairs of opposite rows, which make equations."""
     p, k = plain(r, runs, n, m), n - 1
     p.W[:, k : 2 * k] = -p.W[:, :k]
     p.l[:, k : 2 * k] = -p.l[:, :k]
@@ -98,7 +98,7 @@ def equalities(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def narrow(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Two rows leave a gap of 1e-9 to 1e-3 between them, or miss one another by as much."""
+    """Two opposite rows leave a gap of 1e-9 to 1e-3 between them, or contradict each other by as much."""
     p = plain(r, runs, n, m)
     p.W[:, 1] = -p.W[:, 0]
     p.l[:, 1] = -p.l[:, 0] + 10.0 ** r.uniform(-9, -3, runs) * r.choice([-1.0, 1.0], runs)
@@ -106,7 +106,7 @@ def narrow(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def contradicting(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """y^T W = 0 with l^T y < 0 for some y >= 0."""
+    """Infeasible rows: W^T y = 0 and l^T y < 0 for some y >= 0."""
     p = plain(r, runs, n, m)
     k = min(m, n + 1)
     y = r.uniform(0.1, 1, (runs, k))
@@ -116,7 +116,7 @@ def contradicting(r: np.random.Generator, runs: int, n: int, m: int) -> Problems
 
 
 def odd_rows(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Zero rows, infinite limits, and now and then a row that nothing meets."""
+    """Zero rows, infinite limits, and occasionally a row that no u satisfies."""
     p = plain(r, runs, n, m)
     p.W[r.random((runs, m)) < 0.2] = 0
     p.l[r.random((runs, m)) < 0.2] = np.inf
@@ -126,14 +126,14 @@ def odd_rows(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
 
 
 def badly_scaled(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """H over a range of 1e6, rows over one of 1e6 in length."""
+    """H with a condition number of up to 1e6, and rows whose lengths differ by up to 1e6."""
     p = plain(r, runs, n, m)
     scale = 10.0 ** r.uniform(-3, 3, (runs, m))
     return p._replace(H=metric(r, runs, n, 1e6), W=p.W * scale[:, :, None], l=p.l * scale)
 
 
 def nearly_parallel(r: np.random.Generator, runs: int, n: int, m: int) -> Problems:
-    """Half of the rows are the other half turned by 1e-6 to 1e-2."""
+    """Half of the rows are the other half, turned by 1e-6 to 1e-2 rad."""
     p, half = plain(r, runs, n, m), m // 2
     turned = r.normal(size=(runs, half, n)) * 10.0 ** r.uniform(-6, -2, (runs, half, 1))
     p.W[:, half : 2 * half] = p.W[:, :half] + turned
@@ -150,16 +150,16 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int, int, int], Problems]] = 
 
 
 class Errors(NamedTuple):
-    """(runs,) each, relative to the terms: H (u - u0) + W^T y = 0, W u <= l, y (W u - l) = 0; y < 0."""
+    """Errors (runs,) relative to the terms of H (u - u0) + W^T y = 0, of W u <= l, of y (W u - l) = 0, and of y >= 0."""
 
     stationary: np.ndarray
-    met: np.ndarray
+    feasible: np.ndarray
     complementary: np.ndarray
     sign: np.ndarray
 
 
 def conditions(p: Problems, u: np.ndarray, y: np.ndarray) -> Errors:
-    """What is left of the optimality conditions at u (runs, n), y (runs, m)."""
+    """Errors of the optimality conditions at the inputs u (runs, n) and multipliers y (runs, m)."""
     finite = np.isfinite(p.l)
     move = u - p.u0
     terms = np.einsum("bij,bj->bi", np.abs(p.H), np.abs(p.u0) + np.abs(move)) + np.einsum("bmn,bm->bn", np.abs(p.W), np.abs(y))
@@ -178,37 +178,37 @@ def conditions(p: Problems, u: np.ndarray, y: np.ndarray) -> Errors:
 
 
 def contradiction(p: Problems, y: np.ndarray) -> np.ndarray:
-    """(runs,) |W^T y| relative to its terms, inf where y is no certificate of infeasibility: y < 0 or l^T y >= 0."""
+    """(runs,) |W^T y| relative to its terms; inf where y proves no infeasibility, because y < 0 or l^T y >= 0."""
     alone = (p.l == -np.inf) & (y > 0)
     of = np.where(alone[:, :, None], 0, p.W)
     left = np.abs(np.einsum("bmn,bm->bn", of, y)).max(axis=1)
     terms = np.einsum("bmn,bm->bn", np.abs(of), np.abs(y)).max(axis=1) + 1e-300
     limit = np.where(np.isfinite(p.l), p.l, np.where(p.l > 0, 1e300, -1e300))
-    says = np.einsum("bm,bm->b", np.where(y != 0, limit, 0), y)
-    return np.where((y >= 0).all(axis=1) & (says < 0), left / terms, np.inf)
+    gain = np.einsum("bm,bm->b", np.where(y != 0, limit, 0), y)
+    return np.where((y >= 0).all(axis=1) & (gain < 0), left / terms, np.inf)
 
 
-class Kept(NamedTuple):
-    """What a kept solver says of each problem.   u: (runs, n), nan where it found none.   solved: (runs,)."""
+class Reference(NamedTuple):
+    """Answers of the solver DAQP.   u: (runs, n), nan where it found none.   solved: (runs,)."""
 
     u: np.ndarray
     solved: np.ndarray
 
 
-def by_daqp(p: Problems) -> Kept:
+def by_daqp(p: Problems) -> Reference:
     import daqp
 
-    limit = np.clip(p.l, -1e30, 1e30)  # its infinity
+    limit = np.clip(p.l, -1e30, 1e30)  # infinity for DAQP
     runs, m = p.l.shape
     below, kinds = np.full(m, -1e30), np.zeros(m, dtype=np.intc)
     linear = -np.einsum("bij,bj->bi", p.H, p.u0)
     found = [daqp.solve(p.H[i], linear[i], p.W[i], limit[i], below, kinds) for i in range(runs)]
     solved = np.array([f[2] == 1 for f in found])
-    return Kept(np.where(solved[:, None], np.array([f[0] for f in found]), np.nan), solved)
+    return Reference(np.where(solved[:, None], np.array([f[0] for f in found]), np.nan), solved)
 
 
 def exact(H: np.ndarray, u0: np.ndarray, W: np.ndarray, l: np.ndarray) -> np.ndarray | None:
-    """u (n,) of one problem in rational numbers, or None where no u meets the rows: each set of active rows in turn."""
+    """u (n,) of one problem in rational numbers, or None if no u satisfies the rows. Tries every set of active rows."""
     H, W = ([[Fraction(x) for x in row] for row in A.tolist()] for A in (H, W))
     u0, l = ([Fraction(x) for x in b.tolist()] for b in (u0, l))
     n, m = len(u0), len(l)
@@ -225,7 +225,7 @@ def exact(H: np.ndarray, u0: np.ndarray, W: np.ndarray, l: np.ndarray) -> np.nda
 
 
 def _eliminated(rows: list[list[Fraction]]) -> list[Fraction] | None:
-    """x of A x = b from the rows [A b], or None where A is singular."""
+    """Solution x of A x = b, given the rows [A b], or None if A is singular."""
     for c in range(len(rows)):
         pivot = next((r for r in range(c, len(rows)) if rows[r][c]), None)
         if pivot is None:
@@ -243,7 +243,7 @@ def main(count: int) -> None:
 
     each = max(1, count // len(FAMILIES) // len(SIZES))
     print(f"{each * len(SIZES)} problems of each family, sizes {SIZES}")
-    print("family           solved infeasible else | turns | stationary met complementary W^T y | daqp: not there, not here, u")
+    print("family           solved infeasible else | turns | stationary feasible complementary W^T y | daqp: missed, alone, u")
     for k, (name, draw) in enumerate(FAMILIES.items()):
         status, turns, errors, apart = np.zeros(6, dtype=int), 0, np.zeros(4), np.zeros(3)
         for size, (n, m) in enumerate(SIZES):
@@ -255,9 +255,9 @@ def main(count: int) -> None:
             e = conditions(Problems(*[x[good] for x in p]), r.u[good], r.multipliers[good])
             left = contradiction(Problems(*[x[bad] for x in p]), r.multipliers[bad])
             errors = np.maximum(errors, [x.max(initial=0) for x in (*e[:3], left)])
-            kept = by_daqp(p)
-            off = np.abs(kept.u - r.u)[good & kept.solved].max(axis=1) / (1 + np.abs(p.u0[good & kept.solved]).max(axis=1))
-            apart += (good & ~kept.solved).sum(), (~good & kept.solved).sum(), 0
+            daqp_ = by_daqp(p)
+            off = np.abs(daqp_.u - r.u)[good & daqp_.solved].max(axis=1) / (1 + np.abs(p.u0[good & daqp_.solved]).max(axis=1))
+            apart += (good & ~daqp_.solved).sum(), (~good & daqp_.solved).sum(), 0
             apart[2] = max(apart[2], off.max(initial=0))
         counts = f"{name:16} {status[0]:6} {status[1]:10} {status[2:].sum():4} | {turns:5}"
         errors_, apart_ = (" ".join(f"{x:.1e}" for x in y) for y in (errors, apart[2:]))

@@ -1,4 +1,4 @@
-"""Rows that depend on each other, against NumPy's singular values: the best first, whatever their order."""
+"""Elimination of dependent rows, most independent first, compared with NumPy's singular values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES = [(5, 3, 2), (5, 5, 4), (4, 6, 2), (12, 9, 6), (3, 3, 3), (6, 2, 1)]
 
 @pytest.mark.parametrize("passes", (1, 2))
 @pytest.mark.parametrize(("m", "n", "rank"), SHAPES)
-def test_rows_best_first(m: int, n: int, rank: int, passes: int) -> None:
+def test_elimination_of_dependent_rows(m: int, n: int, rank: int, passes: int) -> None:
     random = np.random.default_rng(m + n)
     A = dependent(random, m, n, rank)
     x = random.normal(size=(n, 2))
@@ -42,8 +42,8 @@ def test_rows_best_first(m: int, n: int, rank: int, passes: int) -> None:
     close(off @ A, np.zeros((m, n)), 1e3 * ALGEBRA, "combinations of rows that vanish")
 
 
-def test_a_row_that_almost_vanishes_is_the_last_to_be_asked() -> None:
-    """The first row is short, and its direction an error off the plane of the others: in order it is taken as it is."""
+def test_a_row_that_almost_vanishes_is_eliminated_last() -> None:
+    """The first row is short and slightly out of the plane of the others. In written order it would count as independent."""
     A = np.array([[1e-3, 1e-3, 2e-8], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]])
     size = ca.SX(np.sum(A**2, axis=1))
     good, bad = (orthogonalise(ca.SX(A), ca.SX(4, 0), TOLERANCE, size, groups=groups) for groups in ([range(4)], None))
@@ -53,15 +53,15 @@ def test_a_row_that_almost_vanishes_is_the_last_to_be_asked() -> None:
     assert numbers(good.independent).T.tolist() == [[0.0, 1.0, 1.0, 0.0]]
 
 
-def test_equal_rows_keep_the_first_and_groups_their_turn() -> None:
+def test_the_first_of_equal_rows_counts_and_groups_keep_their_order() -> None:
     A = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [3.0, 0.0, 1.0]])
     assert numbers(orthogonalise(ca.SX(A), ca.SX(3, 0), TOLERANCE, groups=[range(3)]).independent)[:2, 0].tolist() == [1.0, 0.0]
     later = orthogonalise(ca.SX(A), ca.SX(A @ np.ones((3, 1))), TOLERANCE, groups=[[1], [0, 2]])
     assert numbers(later.independent)[:, 0].tolist() == [0.0, 1.0, 1.0]
 
 
-def test_rows_of_different_columns_do_not_mix() -> None:
-    """Blocks of a chain of loops stay as sparse as they are."""
+def test_elimination_does_not_mix_blocks_without_shared_columns() -> None:
+    """Elimination creates no new entries between the blocks of a chain of loops."""
     A = np.zeros((6, 6))
     A[:3, :3], A[3:, 3:] = dependent(np.random.default_rng(1), 3, 3, 2), dependent(np.random.default_rng(2), 3, 3, 2)
     rows = orthogonalise(ca.sparsify(ca.SX(A)), ca.SX(6, 0), TOLERANCE, groups=[range(3), range(3, 6)])
@@ -82,7 +82,7 @@ def test_semidefinite_systems_best_pivot_first(m: int, n: int, rank: int) -> Non
 
 
 def test_blocks_along_a_chain_of_loops() -> None:
-    """Forty loops of two shared columns each and rows that are written twice: eliminated by A A^T, block by block."""
+    """Forty loops, each with two columns shared with the next and one dependent row, eliminated by A A^T block by block."""
     random, loops = np.random.default_rng(7), 40
     A, blocks = np.zeros((3 * loops, 2 * loops + 2)), []
     for i in range(loops):
@@ -95,34 +95,34 @@ def test_blocks_along_a_chain_of_loops() -> None:
 
 
 @pytest.mark.parametrize(("left", "size", "rank"), [(2e-3, 1, 2), (8e-4, 1, 1), (8e-4, 9, 1), (2e-3, 0.1, 1), (1, 0, 0)])
-def test_what_is_left_of_a_row_counts_from_the_tolerance_on(left: float, size: float, rank: int) -> None:
-    """Beside what the row is, or typically is where that is longer."""
+def test_a_row_is_independent_if_its_remainder_exceeds_the_tolerance(left: float, size: float, rank: int) -> None:
+    """The remainder is relative to the row's length, or to its typical length if that is larger."""
     A, sizes = 10 * ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
     assert float(ca.DM(orthogonalise(A, ca.SX(2, 0), 1e-3, sizes).rank)) == rank
     assert numbers(solve_semidefinite(A @ A.T, ca.SX(2, 1), 1e-3, sizes).independent).sum() == rank
 
 
 @pytest.mark.parametrize(("left", "size", "rank"), [(1e-4, 1, 2), (1e-5, 1, 1), (1e-4, 0.01, 1), (2.5e-5, 9, 1), (1, 0, 0)])
-def test_what_is_left_of_a_row_counts_from_3e_5_of_its_length_on(left: float, size: float, rank: int) -> None:
+def test_by_gram_a_row_is_independent_if_its_remainder_exceeds_3e_5_of_its_length(left: float, size: float, rank: int) -> None:
     A, sizes = 10 * ca.SX(ca.DM([[1, 0], [1, left]])), ca.SX(ca.DM([size, size]))
     assert float(ca.DM(minimum_norm_by_gram(A, TOLERANCE, sizes).rank)) == rank
 
 
 def test_overlaps_are_blocks_of_the_pseudo_inverse() -> None:
-    """Of the rows that are kept, in whatever order they were eliminated; a row that is dropped overlaps nothing."""
+    """Blocks of (A A^T)^-1 for independent rows, in any order of elimination; those of dropped rows are zero."""
     A = np.random.default_rng(8).normal(size=(7, 9)) * (np.abs(np.subtract.outer(range(7), range(9)) + 1) < 2)
     A[6] = A[5]
     found = minimum_norm_by_gram(ca.sparsify(ca.SX(ca.DM(A))), TOLERANCE, ca.SX.ones(7, 1))
-    kept = numbers(found.independent).ravel()
-    assert kept[:5].all() and kept.sum() == 6 == float(ca.DM(found.rank))
-    at = np.flatnonzero(kept)
+    independent = numbers(found.independent).ravel()
+    assert independent[:5].all() and independent.sum() == 6 == float(ca.DM(found.rank))
+    at = np.flatnonzero(independent)
     whole = np.zeros((7, 7))
     whole[np.ix_(at, at)] = np.linalg.inv(A[at] @ A[at].T)
     for block, x in zip([[2, 0, 5], [6], [1, 3]], found.overlaps([[2, 0, 5], [6], [1, 3]]), strict=True):
         close(numbers(x), whole[np.ix_(block, block)], 1e6 * ALGEBRA, f"rows {block}")
 
 
-def test_a_damped_solution_is_the_smallest_where_little_is_off() -> None:
+def test_a_damped_solution_is_the_smallest_for_small_residuals() -> None:
     A = dependent(np.random.default_rng(3), 5, 4, 2)
     b = A @ np.random.default_rng(4).normal(size=(4, 1))
     for size, allowed in ((1e-3, 1e-6), (1e-6, 1e-8)):
@@ -135,8 +135,8 @@ def test_a_damped_solution_is_the_smallest_where_little_is_off() -> None:
 def test_null_space_of_any_rows() -> None:
     Q, _ = np.linalg.qr(np.random.default_rng(5).normal(size=(6, 6)))
     for rank in range(7):
-        N, kept = null_space(ca.SX(Q[:rank]), TOLERANCE)
-        assert numbers(kept).sum() == 6 - rank
+        N, nonzero = null_space(ca.SX(Q[:rank]), TOLERANCE)
+        assert numbers(nonzero).sum() == 6 - rank
         close(numbers(N.T @ N), np.eye(6) - Q[:rank].T @ Q[:rank], 1e2 * ALGEBRA, "projector onto the null space", scale=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Spatial inertia against point masses, the adjoint, and the edges of what a body can be."""
+"""Spatial inertia compared with point masses and with the adjoint, and the limits of physical inertias."""
 
 import casadi as ca
 import numpy as np
@@ -26,7 +26,7 @@ def near(a, b, tolerance, scale=1.0):
 
 
 def cloud(masses):
-    """Mass, centre of mass and rotational inertia about it of point masses (m, x, y, z); and their size."""
+    """Mass, mass centre and inertia about it of point masses (m, x, y, z); the masses; their positions."""
     masses = np.array(masses)
     m, x = masses[:, 0], masses[:, 1:]
     com = m @ x / m.sum()
@@ -86,7 +86,7 @@ def test_transform_of_any_symmetric_matrix_is_the_congruence(entries, xi):
     near(inertia.transform(M, R, p), Ad_inv.T @ M @ Ad_inv, ALGEBRA, 4 * (4 + np.abs(xi).max()) ** 2)
 
 
-def test_traces_as_it_computes():
+def test_symbols_give_the_same_as_numbers():
     body = (2.0, (0.1, -0.2, 0.3), np.diag([1.0, 2.0, 2.5]))
     m, c, I = ca.SX.sym("m"), ca.SX.sym("c", 3), ca.SX.sym("I", 3, 3)
     R, p = se3.exp((0.3, 1, -2, 0.4, 0.5, -0.6))
@@ -118,12 +118,12 @@ def pseudo_of(mass, com, principal):
         ((-1, -1, -1), "negative"),
     ],
 )
-def test_bodies_that_can_and_cannot_be(principal, reason, scale, far):
+def test_physical_and_unphysical_inertias(principal, reason, scale, far):
     found = inertia.is_physical(pseudo_of(scale, (far, -far, 0.5), scale * np.array(principal)))
     assert found is None if reason is None else reason in found
 
 
-def test_masses_that_cannot_be():
+def test_unphysical_masses_and_moments():
     assert inertia.is_physical(np.zeros((4, 4))) is None
     assert inertia.is_physical(pseudo_of(0, (0, 0, 0), (1, 1, 1))) is None  # a rotor without mass
     assert "negative" in inertia.is_physical(pseudo_of(-1, (0, 0, 0), (1, 1, 1)))

@@ -1,4 +1,4 @@
-"""Linear algebra that traces, against NumPy."""
+"""Linear algebra on CasADi expressions, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def test_handedness_is_the_determinant(n: int) -> None:
         close(float(ca.DM(handedness(ca.SX(Q)))), np.linalg.det(Q), ALGEBRA, "determinant of an orthogonal matrix")
 
 
-def test_handedness_of_rows_that_change_places() -> None:
+def test_handedness_of_permutations() -> None:
     swap = ca.SX(ca.DM([[0, 1, 0], [1, 0, 0], [0, 0, 1]]))
     assert float(ca.DM(handedness(swap))) == -1
     assert float(ca.DM(handedness(swap[[1, 0, 2], :]))) == 1
 
 
 @pytest.mark.parametrize("n", range(1, 8))
-def test_symmetric_systems_by_half_of_them(n: int) -> None:
-    """Of the matrix the upper half is read; entries of very different size, as those of masses and inertias are."""
+def test_symmetric_systems_read_the_upper_half(n: int) -> None:
+    """Only the upper half of the matrix is given. Its entries differ as much as masses and inertias do."""
     random = np.random.default_rng(n)
     for spread in (1.0, 1e4):
         sizes, R = spread ** random.uniform(-0.5, 0.5, n), random.normal(size=(n, n))

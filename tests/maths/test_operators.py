@@ -1,4 +1,4 @@
-"""The direct operators give CasADi's expressions, and its errors."""
+"""The direct operators give the same expressions and the same errors as CasADi's."""
 
 import operator
 
@@ -32,7 +32,7 @@ def test_same_errors(op):
             call(X, X.T)
 
 
-def test_two_expressions_go_the_direct_way_and_others_do_not(monkeypatch):
+def test_only_two_expressions_of_sx_use_the_direct_operators(monkeypatch):
     seen = []
     monkeypatch.setattr(ca.SX, "binary", lambda code, x, y: seen.append(code))
     for name, code in operators.OPERATORS.items():

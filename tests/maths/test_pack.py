@@ -1,4 +1,4 @@
-"""What is packed into a column comes back from it, entry by entry, structure and zeros kept."""
+"""Packing a structure of expressions into a column and unpacking it preserves entries, structure and zeros."""
 
 import casadi as ca
 import numpy as np
@@ -8,7 +8,7 @@ from pfaffian.maths.minimum_norm import minimum_norm, minimum_norm_by_gram
 from pfaffian.maths.pack import pack, placeholders, unpack
 
 
-def test_a_structure_comes_back():
+def test_unpacking_restores_the_structure():
     x = (ca.SX(ca.DM([[1, 0], [2, 3]])), {"a": ca.SX(4), 7: [ca.SX(0, 1), (1, None, "word")]}, ca.SX(2, 2))
     numbers = pack(x)
     assert numbers.numel() == 4 + 1
@@ -27,13 +27,13 @@ def test_a_factorisation_solves_from_its_numbers():
         made = factor(A, 1e-5, ca.SX.ones(3, 1))
         numbers = ca.SX.sym("n", pack(made).numel())
         direct = ca.Function("direct", [A, B], [made.solve(B)])
-        told = ca.Function("told", [numbers, B], [unpack(made, numbers).solve(B)])
+        from_numbers = ca.Function("told", [numbers, B], [unpack(made, numbers).solve(B)])
         a, b = random.normal(size=(3, 6)), random.normal(size=(3, 2))
         known = ca.Function("pack", [A], [pack(made)])(a)
-        assert np.array_equal(np.array(direct(a, b)), np.array(told(known, b)))
+        assert np.array_equal(np.array(direct(a, b)), np.array(from_numbers(known, b)))
 
 
-def test_placeholders_are_symbols_where_nothing_is_known():
+def test_placeholders_are_symbols_except_for_constants():
     x = ca.SX.sym("x")
     made = ca.vertsplit(placeholders((2 * x, {"a": ca.SX([1, 0])}, x), "n"))
     assert [s.is_symbolic() for s in made] == [True, False, False, True]
@@ -41,7 +41,7 @@ def test_placeholders_are_symbols_where_nothing_is_known():
     assert placeholders(None, "n").shape == (0, 1)
 
 
-def test_named_tuples_stay_what_they_are():
+def test_named_tuples_keep_their_type():
     rows = orthogonalise(ca.SX.sym("A", 2, 3), ca.SX.sym("B", 2, 1), 1e-5)
     back = unpack(rows, pack(rows))
     assert type(back) is type(rows) and back._fields == rows._fields

@@ -1,4 +1,4 @@
-"""The operators of 3 x 3 and 4 x 4 pseudo-matrices against their definitions. [konz25 2.5, 3.3]"""
+"""Operators of 3 x 3 and 4 x 4 pseudo-matrices, compared with their definitions. [konz25 2.5, 3.3]"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def number(x) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_of_rotations(seed):
+def test_operators_of_3_x_3_matrices(seed):
     random = np.random.default_rng(seed)
     a, b, c = random.normal(size=(3, 3))
     M = random.normal(size=(3, 3))
@@ -28,7 +28,7 @@ def test_of_rotations(seed):
     close(a @ vee2(M).ravel(), np.trace(M @ hat(a).T), ALGEBRA, "vee2 by the trace", 10)
     close(b @ Vee(M) @ a, np.trace(hat(a) @ M @ hat(b).T), ALGEBRA, "Vee by the trace", 10)
     close(Wed(Vee(M)), M, ALGEBRA, "Wed undoes Vee", 10)
-    close(Vee(Wed(M)), M, ALGEBRA, "and the other way", 10)
+    close(Vee(Wed(M)), M, ALGEBRA, "Vee undoes Wed", 10)
     close(hat(a) @ b, vee2(np.outer(b, a)).ravel(), ALGEBRA, "a x b", 10)
     close(hat(a) @ hat(b), np.outer(b, a) - b @ a * np.eye(3), ALGEBRA, "two hats", 10)
     close(hat(a) @ hat(b), -Vee(np.outer(b, a)), ALGEBRA, "two hats by Vee", 10)
@@ -38,7 +38,7 @@ def test_of_rotations(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_of_poses(seed):
+def test_operators_of_4_x_4_matrices(seed):
     random = np.random.default_rng(seed)
     x, y = random.normal(size=(2, 6))
     M = random.normal(size=(4, 4))
@@ -62,8 +62,8 @@ def test_of_poses(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_of_weights_at_points(seed):
-    """Second moments of weights at points, and the 6 x 6 matrix that is theirs in twists. [konz25 (3.91)]"""
+def test_second_moments_of_weights_at_points(seed):
+    """Second moments of weights at points, and the corresponding 6 x 6 matrix for twists. [konz25 (3.91)]"""
     random = np.random.default_rng(seed)
     weights, points = random.uniform(0.1, 1, 5), random.normal(size=(5, 3))
     X = np.c_[points, np.ones(5)]

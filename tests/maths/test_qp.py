@@ -1,4 +1,4 @@
-"""Nearest points within limits: right by their own conditions, for whatever rows; the same as a kept solver's."""
+"""The nearest input within limits satisfies its optimality conditions for any rows, and agrees with the solver DAQP."""
 
 import casadi as ca
 import numpy as np
@@ -21,28 +21,28 @@ from tests.tolerance import EPS
 EACH = 160  # of 13 families in 5 sizes: 10,400 problems
 
 OPTIMAL = 1e-13
-"""Conditions of a problem whose active rows are not close to dependent, relative to their terms."""
+"""Largest relative error of the optimality conditions if the active rows are not close to dependent."""
 
 MEETING = 1e-9
-"""More than n rows through one point, n of them at random and so now and then close to dependent: ACCURATE of the solver."""
+"""The same if more than n random rows meet in one point, so that active rows may be almost dependent: the solver's ACCURATE."""
 
 FEASIBLE = {"plain", "box", "inside", "doubled", "vertex", "cone", "badly_scaled", "nearly_parallel"}
-"""Families with a point that meets every row."""
+"""Families whose rows some u satisfies."""
 
 
 def solve(*problem, **options):
     return pf.control.solve_qp(*problem, **{"backend": "numpy"} | options)
 
 
-def right(p: Problems, r: NearestInput, tolerance: float) -> None:
-    """Each problem is solved or shown to have no solution, by numbers that do not depend on how they were found."""
+def check(p: Problems, r: NearestInput, tolerance: float) -> None:
+    """Each problem is solved or proved infeasible; both are checked from the answer alone."""
     assert np.isin(r.status, (0, 1)).all(), r.message
     good = r.status == 0
     for name, left in conditions(Problems(*[x[good] for x in p]), r.u[good], r.multipliers[good])._asdict().items():
         assert left.max(initial=0) <= tolerance, name
     assert (r.multipliers[good] * ~r.active[good] == 0).all() and r.active.sum(axis=1)[good].max(initial=0) <= p.u0.shape[1]
-    shown = contradiction(Problems(*[x[~good] for x in p]), r.multipliers[~good])
-    assert shown.max(initial=0) <= 1e-12
+    infeasible = contradiction(Problems(*[x[~good] for x in p]), r.multipliers[~good])
+    assert infeasible.max(initial=0) <= 1e-12
     assert np.array_equal(r.active[~good], r.multipliers[~good] > 0) and np.isnan(r.u[~good]).all()
 
 
@@ -52,7 +52,7 @@ def test_every_kind_of_problem(family, size):
     n, m = size
     p = FAMILIES[family](np.random.default_rng([n, m, *map(ord, family)]), EACH, n, m)
     r = solve(*p)
-    right(p, r, MEETING if family in ("vertex", "cone") else OPTIMAL)
+    check(p, r, MEETING if family in ("vertex", "cone") else OPTIMAL)
     assert r.iterations.max() <= qp.most_turns(n, m) / 2 + 2
     if family in FEASIBLE:
         assert (r.status == 0).all()
@@ -64,12 +64,12 @@ def test_every_kind_of_problem(family, size):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("family", ["plain", "box", "inside", "doubled", "grid", "equalities", "odd_rows", "nearly_parallel"])
-def test_a_kept_solver_finds_the_same(family, size):
+def test_daqp_gives_the_same_answers(family, size):
     pytest.importorskip("daqp")
     p = FAMILIES[family](np.random.default_rng([1, *size]), 40, *size)
-    r, kept = solve(*p), by_daqp(p)
-    assert np.array_equal(r.status == 0, kept.solved)
-    assert np.abs(r.u - kept.u)[kept.solved].max(initial=0) <= 1e-7 * (1 + np.abs(p.u0).max())
+    r, reference = solve(*p), by_daqp(p)
+    assert np.array_equal(r.status == 0, reference.solved)
+    assert np.abs(r.u - reference.u)[reference.solved].max(initial=0) <= 1e-7 * (1 + np.abs(p.u0).max())
 
 
 SMALL = st.integers(-3, 3).map(float)
@@ -82,20 +82,20 @@ def problems(draw):
     H = A @ A.T + np.diag(10.0 ** draw(arrays(float, n, elements=st.integers(-3, 3))))
     u0 = draw(arrays(float, n, elements=st.floats(-5, 5)))
     W = draw(arrays(float, (m, n), elements=st.one_of(SMALL, st.floats(-2, 2, width=16))))
-    # Where u0 is 1e20 times beyond all limits an answer may be inaccurate: numbers of 16 bits end at 6e-8.
+    # Floats of 16 bits end at 6e-8. With smaller ones, u0 could be 1e20 times beyond all limits and an answer inaccurate.
     l = draw(arrays(float, m, elements=st.one_of(SMALL, st.floats(-3, 3, width=16), st.sampled_from([np.inf, -np.inf]))))
     return Problems(*[x[None] for x in (H, u0, W, l)])
 
 
 @settings(max_examples=150, deadline=None)
 @given(problems())
-def test_conditions_of_whatever_problem(p):
+def test_conditions_of_any_problem(p):
     r = solve(*p)
-    right(p, r, 1e-9)
+    check(p, r, 1e-9)
     assert solve(p.H, p.u0, p.W, np.full(p.l.shape, np.inf)).u == pytest.approx(p.u0, abs=0)
 
 
-def test_a_box_of_independent_inputs_cuts_each():
+def test_a_box_of_independent_inputs_clips_each():
     u0 = np.random.default_rng(0).normal(size=(200, 4)) * 2
     r = solve(np.diag([1.0, 4.0, 0.1, 9.0]), u0, np.vstack([np.eye(4), -np.eye(4)]), np.ones(8))
     assert np.abs(r.u - np.clip(u0, -1, 1)).max() <= 4 * EPS * np.abs(u0).max()
@@ -105,7 +105,7 @@ def test_a_box_of_independent_inputs_cuts_each():
 
 
 @pytest.mark.parametrize("family", ["plain", "vertex", "equalities"])
-def test_how_rows_are_written_changes_nothing(family):
+def test_order_scale_and_repetition_of_rows_change_nothing(family):
     p = FAMILIES[family](np.random.default_rng(5), 60, 4, 9)
     r = solve(*p)
     good = r.status == 0
@@ -121,7 +121,7 @@ def test_how_rows_are_written_changes_nothing(family):
         assert np.abs(other.u - r.u)[good].max() <= 1e-9
 
 
-def test_rows_that_say_nothing_and_rows_that_nothing_meets():
+def test_rows_that_always_hold_and_rows_that_never_hold():
     def one(W, l, H=((1.0,),), u0=(2.0,)):
         r = solve(H, u0, W, l)
         return r.message, r.u.tolist(), r.active.tolist()
@@ -141,7 +141,7 @@ def test_rows_that_say_nothing_and_rows_that_nothing_meets():
     assert solve([[1, 2], [2, 4]], [3, 3], [[1, 0]], [1]).message == "H is not positive definite"
 
 
-def test_a_fault_leaves_the_others_of_a_batch_alone():
+def test_a_fault_does_not_affect_other_problems_of_a_batch():
     p = FAMILIES["plain"](np.random.default_rng(0), 30, 3, 6)
     whole = solve(*p)
     p.u0[4], p.l[9, 2], p.W[11, 1, 1] = np.nan, np.nan, np.inf
@@ -160,34 +160,34 @@ def flat(p):
     return [x.swapaxes(1, -1).reshape(len(x), -1) for x in p]
 
 
-def test_the_compiled_text_has_the_interpreters_bits():
+def test_compiled_code_has_the_bits_of_the_interpreter():
     p = Problems(
         *[np.concatenate(x) for x in zip(*[f(np.random.default_rng(3), 9, 3, 7) for f in FAMILIES.values()], strict=True)]
     )
     p.u0[5] = np.nan
     x = symbols(3, 7)
     interpreted = compile(ca.Function("f", x, [ca.densify(y) for y in qp.nearest(*x)]), backend="numpy")
-    wanted = interpreted(*flat(p))
+    expected = interpreted(*flat(p))
     for lanes in (1, 8):
         found = from_program(interpreted.program, backend="c", lanes=lanes)(*flat(p))
-        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, wanted, strict=True))
+        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, expected, strict=True))
     assert len(interpreted.program.steps) < 3000 and [len(c.steps) < 1000 for c in interpreted.program.callees] == [True]
 
 
-def test_too_few_turns_are_a_fault_of_their_own(monkeypatch):
+def test_too_few_turns_have_a_separate_status(monkeypatch):
     p = FAMILIES["box"](np.random.default_rng(0), 50, 3, 6)
-    wanted = solve(*p)
+    expected = solve(*p)
     monkeypatch.setattr(qp, "most_turns", lambda n, m: 3)
     x = symbols(3, 6)
     r = qp.nearest(*x)
     u, status = compile(ca.Function("f", x, [r.u, r.status]), backend="numpy")(*flat(p))
-    late = wanted.iterations > 3
+    late = expected.iterations > 3
     assert late.any() and (status[late] == qp.TOO_MANY_TURNS).all() and (status[~late] == qp.SOLVED).all()
-    assert np.array_equal(u[~late], wanted.u[~late])
+    assert np.array_equal(u[~late], expected.u[~late])
 
 
-def test_lost_digits_are_a_fault_of_their_own():
-    """H of a condition of 1e15: what it answers does not meet the conditions."""
+def test_lost_digits_have_a_separate_status():
+    """H has a condition number of 1e15, so that some answers do not satisfy the optimality conditions."""
     r = np.random.default_rng(2)
     Q = np.linalg.qr(r.normal(size=(40, 4, 4)))[0]
     H = np.einsum("bij,j,bkj->bik", Q, [1, 1e-5, 1e-10, 1e-15], Q)
@@ -200,7 +200,7 @@ MAGNITUDES = (-20, -12, -6, 6, 12, 20)
 
 @pytest.mark.parametrize("family", ["plain", "box", "equalities", "cone"])
 def test_units_do_not_matter(family):
-    """Of the metric, of each row, and of all inputs, over forty orders of magnitude."""
+    """Scale factors of the metric, of each row and of all inputs, over forty orders of magnitude."""
     p = FAMILIES[family](np.random.default_rng(11), 20, 3, 6)
     r = solve(*p)
     mixed = 10.0 ** np.random.default_rng(12).uniform(-20, 20, p.l.shape)
@@ -219,25 +219,25 @@ def test_units_do_not_matter(family):
 
 @pytest.mark.parametrize("family", ["plain", "box"])
 @pytest.mark.parametrize("power", [4, 6, 8, 10, 12, 14, 16, 20])
-def test_inputs_asked_for_far_beyond_their_limits(family, power):
-    """Against rational numbers. The limits' digits are beyond those of u0 from 1e16 on."""
+def test_requested_inputs_far_beyond_their_limits(family, power):
+    """Compared with rational arithmetic. From 1e16 on, limits are smaller than the last digit of u0."""
     n, m = (3, 5) if family == "plain" else (3, 6)
     p = FAMILIES[family](np.random.default_rng([3, power]), 8, n, m)
     p = p._replace(H=(p.H + p.H.swapaxes(1, 2)) / 2, u0=p.u0 * 10.0**power)
     r = solve(*p)
     assert (r.status == qp.SOLVED).all(), r.message
     for i in range(len(p.u0)):
-        wanted = exact(*[x[i] for x in p])
-        assert np.abs(r.u[i] - wanted).max() <= 1e-8 * np.abs(wanted).max()
+        expected = exact(*[x[i] for x in p])
+        assert np.abs(r.u[i] - expected).max() <= 1e-8 * np.abs(expected).max()
         assert (p.W[i] @ r.u[i] - p.l[i] <= 1e-9 * (np.abs(p.l[i]) + np.abs(p.W[i]) @ np.abs(r.u[i]))).all()
 
 
 @pytest.mark.parametrize(("family", "power"), [("plain", 16), ("box", 16), ("doubled", 16), ("nearly_parallel", 9)])
-def test_many_rows_far_from_what_is_asked(family, power):
+def test_many_rows_far_from_the_requested_input(family, power):
     p = FAMILIES[family](np.random.default_rng(13), 100, 6, 24)
     p = p._replace(u0=p.u0 * 10.0**power)
     r = solve(*p)
-    right(p, r, 1e-9)
+    check(p, r, 1e-9)
     assert (r.status == qp.SOLVED).all()
     terms = np.abs(p.l) + np.einsum("bmn,bn->bm", np.abs(p.W), np.abs(r.u))
     assert (np.einsum("bmn,bn->bm", p.W, r.u) - p.l <= 1e-9 * terms).all()
@@ -246,9 +246,9 @@ def test_many_rows_far_from_what_is_asked(family, power):
 @pytest.mark.parametrize("family", ["plain", "box", "contradicting"])
 @pytest.mark.parametrize("turned", [False, True], ids=["along inputs", "turned"])
 @pytest.mark.parametrize("power", [8, 12, 16, 20, 24])
-def test_a_metric_of_any_condition_is_solved_or_said_to_be_too_much(family, turned, power):
-    """What is called solved is, what is called infeasible has no solution; where each input has a limit of its own and the
-    metric is along the inputs, no condition is too much."""
+def test_a_metric_of_any_condition_is_solved_or_reported_as_inaccurate(family, turned, power):
+    """The statuses "solved" and "infeasible" are always check. If each input has separate limits and the metric is diagonal,
+    every condition number is solved."""
     n, m = (3, 6) if family == "box" else (3, 5)
     random = np.random.default_rng([4, power])
     p = FAMILIES[family](random, 10, n, m)
@@ -259,21 +259,21 @@ def test_a_metric_of_any_condition_is_solved_or_said_to_be_too_much(family, turn
     r = solve(*p)
     assert (family, turned) != ("box", False) or (r.status == qp.SOLVED).all()
     for i in np.flatnonzero(r.status <= qp.INFEASIBLE):
-        wanted = exact(*[x[i] for x in p])
-        assert (wanted is None) == (r.status[i] == qp.INFEASIBLE)
-        assert wanted is None or np.abs(r.u[i] - wanted).max() <= 1e-8 * np.abs(wanted).max()
+        expected = exact(*[x[i] for x in p])
+        assert (expected is None) == (r.status[i] == qp.INFEASIBLE)
+        assert expected is None or np.abs(r.u[i] - expected).max() <= 1e-8 * np.abs(expected).max()
 
 
-def test_rows_that_differ_in_what_moves_least_are_no_contradiction():
-    """Opposite along the light input, and both met by the heavy one."""
+def test_rows_that_differ_along_a_heavy_input_do_not_contradict():
+    """The rows are opposite along the light input, and the heavy input satisfies both."""
     for heavy in (1e16, 1e20, 1e24, 1e28):
         r = solve(np.diag([1.0, heavy]), [0, 0], [[1, 1], [-1, 1]], [-1.0, -1.0])
         assert r.status in (qp.SOLVED, qp.INACCURATE), "no contradiction: u = (0, -1)"
         assert r.status != qp.SOLVED or np.allclose(r.u, [0, -1], atol=1e-8)
 
 
-def test_a_row_met_at_the_origin_is_judged_by_what_is_around_it():
-    """u2 = 0 to rounding, of an answer of size one: no loss of digits, though the row has no terms of its own."""
+def test_a_row_at_the_origin_is_judged_by_the_size_of_the_answer():
+    """At u = (0, 0, 1) the terms of row 0 are rounding errors. They are small compared with u, so no digits are lost."""
     W = [[-1, 1, 0], [-1, -1, 1], [0, -1, 1], [1, -1, -1], [-1, 1, 1]]
     r = solve(np.eye(3), [0, 0, 0], W, [0, 1, 1, -1, 2])
     assert r.message == "solved" and np.allclose(r.u, [0, 0, 1], atol=1e-15)
@@ -282,7 +282,7 @@ def test_a_row_met_at_the_origin_is_judged_by_what_is_around_it():
 
 
 def test_two_problems_in_one_kernel():
-    """Of other sizes, and of one size with zeros in other places."""
+    """The problems have different sizes, or the same size with zeros in other places."""
     H, u0, W, l = symbols(2, 3)
     box = ca.SX(ca.DM([[1, 0], [0, 1], [-1, 0]]))
     other = ca.SX(ca.DM([[1, 0], [0, 1], [0, -1]]))
@@ -296,7 +296,7 @@ def test_two_problems_in_one_kernel():
         assert np.allclose(u, solve(p.H, p.u0, w, p.l[:, : w.shape[-2]]).u, rtol=0, atol=1e-13)
 
 
-def test_derivatives_are_of_the_active_rows():
+def test_derivatives_are_those_on_the_active_rows():
     x = symbols(3, 6)
     u = qp.nearest(*x).u
     f = ca.Function("f", x, [u, ca.jacobian(u, x[1]), ca.jacobian(u, x[3])])
@@ -313,7 +313,7 @@ def test_derivatives_are_of_the_active_rows():
 
 
 def test_rows_that_almost_contradict_each_other():
-    """They meet far away, or not at all: 1e-7 is an angle, not rounding."""
+    """Almost opposite rows meet far away or not at all. An angle of 1e-7 counts, one of 1e-13 is rounding."""
     far = solve(np.eye(2), [0, 0], [[1, 0], [-1, 1e-7]], [1, -2])
     assert far.message == "solved" and np.allclose(far.u, [1, -1e7], rtol=1e-8)
     rounded = solve(np.eye(2), [0, 0], [[1, 0], [-1, 1e-13]], [1, -2])
@@ -324,8 +324,8 @@ def test_rows_that_almost_contradict_each_other():
 
 
 @pytest.mark.parametrize("miss", [1e-8, 1e-9, 1e-10, 1e-11])
-def test_rows_that_miss_each_other_are_not_solved_whatever_the_metric(miss):
-    """Along the light input, below what the heavy one leaves of the turns' digits. The limits alone tell."""
+def test_contradicting_rows_are_not_solved_for_any_metric(miss):
+    """The rows miss each other along the light input, by less than the rounding errors that the heavy input causes in z."""
     for heavy in (1.0, 1e8, 1e12, 1e16):
         r = solve(np.diag([heavy, 1.0]), [1, 1], [[0, 1], [0, -1]], [0.5, -0.5 - 2 * miss])
         assert r.status in (qp.INFEASIBLE, qp.INACCURATE), (heavy, r.message)
@@ -334,8 +334,8 @@ def test_rows_that_miss_each_other_are_not_solved_whatever_the_metric(miss):
 
 @pytest.mark.parametrize("miss", [2.0**-k for k in (20, 26, 30, 33, 36)])
 @pytest.mark.parametrize("n", [2, 3, 6])
-def test_whole_rows_that_miss_one_point_are_infeasible(n, miss):
-    """W^T y = 0 and l^T y = -miss exactly, W and y whole numbers, limits up to 100: down to 1e-12 of their terms."""
+def test_integer_rows_that_miss_one_point_are_infeasible(n, miss):
+    """W^T y = 0 and l^T y = -miss exactly, with integers W and y and limits up to 100. The miss is down to 1e-12 of these."""
     r, runs = np.random.default_rng([n, 5]), 200
     W, y = r.integers(-3, 4, (runs, n, n)).astype(float), r.integers(1, 4, (runs, n)).astype(float)
     W = np.concatenate([W, -np.einsum("bk,bkn->bn", y, W)[:, None]], axis=1)
@@ -347,8 +347,8 @@ def test_whole_rows_that_miss_one_point_are_infeasible(n, miss):
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_rows_that_are_all_but_opposite_and_meet_are_no_contradiction(n):
-    """Turned by 1e-14 to 1e-7 they meet up to a thousand times as far away as they are: found there, or said to be too much."""
+def test_almost_opposite_rows_that_meet_do_not_contradict(n):
+    """Rows turned by 1e-14 to 1e-7 meet at up to a thousand times their distance. Solutions within 100 must not be missed."""
     r, runs, m = np.random.default_rng(n), 150, 4
     p = FAMILIES["plain"](r, runs, n, m)
     turn = 10.0 ** r.uniform(-14, -7, runs)
@@ -357,22 +357,22 @@ def test_rows_that_are_all_but_opposite_and_meet_are_no_contradiction(n):
     limit[:, 1] = -limit[:, 0] - turn * 10.0 ** r.uniform(-2, 2.5, runs)
     p = p._replace(H=(p.H + p.H.swapaxes(1, 2)) / 2, l=limit)
     found = solve(*p)
-    shown = np.flatnonzero(found.status == qp.INFEASIBLE)
-    assert len(shown) and (found.status == qp.SOLVED).any()
-    for i in shown:
+    infeasible = np.flatnonzero(found.status == qp.INFEASIBLE)
+    assert len(infeasible) and (found.status == qp.SOLVED).any()
+    for i in infeasible:
         there = exact(*[x[i] for x in p])
         assert there is None or np.abs(there).max() > 100, (i, turn[i], there)
 
 
-def test_what_rounding_leaves_is_no_contradiction():
-    """Two rows that hold each other to an equation, met after detours: about one run in 40,000 comes by with its z off."""
+def test_rounding_errors_are_no_contradiction():
+    """Pairs of opposite rows make equations. In about one run of 40,000, rounding leaves an inaccurate z on the way."""
     p = FAMILIES["equalities"](np.random.default_rng([1, 6]), 40_000, 6, 12)
-    right(p, solve(*p), OPTIMAL)
+    check(p, solve(*p), OPTIMAL)
 
 
 @pytest.mark.parametrize("kind, over", [(np.float64, 1e-13), (np.float64, 1e-9), (np.float64, 1e-6), (np.float32, 3e-5)])
-def test_a_request_a_little_beyond_its_limits_is_solved(kind, over):
-    """The way back is then of the size of what rounding leaves of it: multipliers belong to the whole of it."""
+def test_inputs_slightly_beyond_their_limits_are_solved(kind, over):
+    """The correction is then as small as its rounding errors, and the multipliers must belong to the whole correction."""
     n, m, runs = 3, 6, 200
     r = np.random.default_rng(17)
     u0, W = r.normal(size=(runs, n, 1)), r.normal(size=(runs, m, n))

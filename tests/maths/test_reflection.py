@@ -1,4 +1,4 @@
-"""Rows that meet in few columns: solutions, rank and coefficients by reflections, and how many operations they take."""
+"""Elimination by reflections for rows that share few columns: solutions, rank, coefficients and number of operations."""
 
 import casadi as ca
 import numpy as np
@@ -15,11 +15,11 @@ from studies import parallel_robots, stewart_platform
 
 TOLERANCE = 1e-5
 ROUNDING = 1e-13
-"""Of solutions of some dozen well-conditioned rows."""
+"""Relative rounding error of solutions of a dozen well-conditioned rows."""
 
 
 def legs(random: np.random.Generator, count: int, rows: int = 3, joints: int = 3, shared: int = 6) -> np.ndarray:
-    """Rows of legs with joints of their own, which meet at a platform."""
+    """Rows of legs: each leg has separate joint columns, and all share the columns of the platform."""
     A = np.zeros((count * rows, shared + count * joints))
     A[:, :shared] = random.normal(size=(count * rows, shared))
     for i in range(count):
@@ -35,24 +35,24 @@ def reflected(A: np.ndarray):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_solutions_are_the_smallest(seed):
+def test_solutions_have_the_smallest_norm(seed):
     random = np.random.default_rng(seed)
     A = legs(random, 4)
     B = random.normal(size=(len(A), 2))
     found = ca.DM(smallest(reflected(A), ca.SX(ca.DM(B)))).full()
-    wanted = np.linalg.pinv(A) @ B
-    assert np.abs(found - wanted).max() <= ROUNDING * np.linalg.cond(A) * np.abs(wanted).max()
+    expected = np.linalg.pinv(A) @ B
+    assert np.abs(found - expected).max() <= ROUNDING * np.linalg.cond(A) * np.abs(expected).max()
 
 
-def test_coefficients_are_those_of_gram_and_schmidt():
+def test_coefficients_are_lower_triangular_and_reproduce_the_gram_matrix():
     A = legs(np.random.default_rng(5), 3)
     C = ca.DM(reflected(A).coefficients).full()
     assert np.abs(C @ C.T - A @ A.T).max() <= ROUNDING * np.abs(A @ A.T).max()
     assert np.abs(np.triu(C, 1)).max() == 0
 
 
-def test_a_leg_without_a_part_of_its_own_is_held_by_what_it_shares():
-    """A leg whose own columns vanish at an instant, structure or not, has nothing to be turned to."""
+def test_a_leg_whose_joint_columns_vanish_uses_its_shared_columns():
+    """Rows whose joint columns vanish, exactly or to 1e-200, have no direction to be reflected onto."""
     A = legs(np.random.default_rng(6), 3)
     A[3:6, 9:12] = 1e-200
     A[7, 12:15] = 0
@@ -67,20 +67,20 @@ def test_dependent_rows_are_dropped_as_without_reflections():
     random = np.random.default_rng(7)
     A = legs(random, 4)
     A[5] = 2 * A[3] - A[4]
-    A[9:12, 15:18] = 0  # the last leg alone moves none of its joints: three more rows on the platform
+    A[9:12, 15:18] = 0  # the last leg moves no joint, so that its rows constrain the platform alone
     plain = orthogonalise(ca.sparsify(ca.SX(ca.DM(A))), ca.SX(12, 0), TOLERANCE, passes=1)
     rows = reflected(A)
     assert np.array_equal(ca.DM(rows.independent).full(), ca.DM(plain.independent).full()) and float(rows.rank) == 11
     assert np.abs(ca.DM(rows.left - plain.left).full()).max() <= ROUNDING
     B = A @ random.normal(size=(18, 1))
     found = ca.DM(smallest(rows, ca.SX(ca.DM(B)))).full()
-    wanted = np.linalg.pinv(A, rcond=1e-12) @ B
-    assert np.abs(found - wanted).max() <= 1e3 * ROUNDING * np.abs(wanted).max()
+    expected = np.linalg.pinv(A, rcond=1e-12) @ B
+    assert np.abs(found - expected).max() <= 1e3 * ROUNDING * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("condition", [1e2, 1e4])
-def test_short_remainders_cost_no_more_digits_than_their_length(condition):
-    """Rows of one leg that almost depend on each other: the backward error stays that of rounding."""
+def test_almost_dependent_rows_keep_a_backward_error_of_rounding(condition):
+    """Two rows of one leg almost depend on each other; the backward error stays at rounding level."""
     random = np.random.default_rng(8)
     A = legs(random, 3)
     A[4] = A[3] + random.normal(size=15) * (A[3] != 0) / condition
@@ -90,7 +90,7 @@ def test_short_remainders_cost_no_more_digits_than_their_length(condition):
     assert np.abs(found - np.linalg.pinv(A) @ B).max() <= ROUNDING * np.linalg.cond(A) * np.abs(found).max() * 10
 
 
-def test_which_columns_belong_to_a_row():
+def test_reflected_columns_are_those_that_few_other_rows_touch():
     platform, leg = {0, 1}, {2, 3}
     other = platform | {4, 5}
     assert reflected_columns(platform | leg, [platform | leg, other, other]) == leg
@@ -115,7 +115,7 @@ MOST = {
     "five-bar": (parallel_robots.five_bar, 350),
     "ladder": (lambda: ladder(16), 4_450),
 }
-"""Machines, and the operations that their accelerations take at most; Gram and Schmidt took 14272, 2984, 348, 4672."""
+"""Machines with the most operations allowed for their accelerations. Gram-Schmidt took 14272, 2984, 348 and 4672."""
 
 
 @pytest.mark.parametrize("name", MOST)

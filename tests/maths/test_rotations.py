@@ -1,4 +1,4 @@
-"""-tr(P R) on rotations: its critical points by differentiation, special polar decomposition, Wahba. [konz25 2.4]"""
+"""Critical points of -tr(P R) on rotations, checked by differentiation; special polar decomposition; Wahba. [konz25 2.4]"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ONE, X, Y, Z = at(1, 1, 1), at(1, -1, -1), at(-1, 1, -1), at(-1, -1, 1)
 SADDLES = circle(lambda c, s: [[-c, s, 0], [s, c, 0], [0, 0, -1]])
 HIGH = circle(lambda c, s: [[-1, 0, 0], [0, c, s], [0, s, -c]])
 LOW = circle(lambda c, s: [[1, 0, 0], [0, c, -s], [0, s, c]])
-# (l1, l2, l3) -> (kind, shape, a point of it in the frames of the singular vectors, value, eigenvalues)
+# (l1, l2, l3) -> (kind, shape, one of its points in the frames of the singular vectors, value, eigenvalues)
 TABLE = {
     (1, 2, 2.5): [
         ("minimum", "a point", ONE, -2.75, (1, 2, 2.5)),
@@ -62,7 +62,7 @@ TABLE = {
         ("saddle", "a point", Y, 1.25, (-2, -1, 0.5)),
         ("maximum", "a point", Z, 2.25, (-2.5, -1.5, -0.5)),
     ],
-    (1, 2, 4): [  # of a negative determinant
+    (1, 2, 4): [  # P with a negative determinant
         ("minimum", "a point", ONE, -3.5, (1, 2, 4)),
         ("saddle", "a point", X, -1.5, (-1, 1, 3)),
         ("saddle", "a point", Y, 0.5, (-2, -1, 2)),
@@ -93,7 +93,7 @@ TABLE = {
 @pytest.mark.parametrize("l", TABLE)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_critical_points(l, seed):
-    """Every row of the table of [konz25 2.4] and of the cases that it leaves to the reader."""
+    """Every row of the table of [konz25 2.4], and the cases that it leaves to the reader."""
     random = np.random.default_rng(seed)
     S = np.diag(sum(l) / 2 - np.array(l, dtype=float))
     left, right = random_rotation(random), random_rotation(random)
@@ -118,7 +118,7 @@ def test_critical_points(l, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_v_is_a_quadratic_form_in_the_quaternion(seed):
-    """So there are no other critical points than its eigenvectors."""
+    """V = q^T S q in the quaternion q, so its eigenvectors are the only critical points."""
     random = np.random.default_rng(seed)
     P, q = random.normal(size=(3, 3)), random.normal(size=4)
     q /= np.linalg.norm(q)
@@ -152,7 +152,7 @@ def test_special_polar_decomposition(seed, rank):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_wahba(seed):
-    """Against Kabsch by the singular vectors and, without noise, the rotation that was there; rotations near it cost more."""
+    """Compared with Kabsch's method and, without noise, with the true rotation. Rotations nearby have a higher cost."""
     random = np.random.default_rng(seed)
     n, true = 2 + seed, random_rotation(random)
     v, w = random.normal(size=(n, 3)), random.uniform(0.5, 2, n)
@@ -183,8 +183,8 @@ def test_the_nearest_rotation(seed):
     distance = lambda R: np.trace((R - Q).T @ K @ (R - Q))  # noqa: E731
     others = [number(so3.exp(x)) @ R for x in random.normal(size=(50, 3)) * random.uniform(0.01, 3, (50, 1))]
     assert min(map(distance, others)) > distance(R)
-    close(rotations.nearest_rotation(Q), rotations.special_polar(Q).R, ALGEBRA, "of M = R Wed(K)")
-    close(rotations.nearest_rotation(5 * R), R, 1e-14, "of a rotation, scaled")
+    close(rotations.nearest_rotation(Q), rotations.special_polar(Q).R, ALGEBRA, "R of M = R Wed(K)")
+    close(rotations.nearest_rotation(5 * R), R, 1e-14, "rotation nearest to a scaled rotation")
 
 
 E = np.eye(3)
@@ -192,22 +192,22 @@ REFUSED = {
     "text": (lambda: rotations.critical_rotations("P"), "P: 'P' is not an array of real numbers"),
     "another shape": (lambda: rotations.special_polar(np.eye(4)), r"M: a \(3, 3\) matrix of numbers is needed"),
     "nan": (lambda: rotations.special_polar(E * np.nan), "M is not finite"),
-    "c of a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
+    "two numbers for a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),
     "one direction": (
         lambda: rotations.wahba([[0, 0, 1]], [[0, 0, 1]]), "are a circle, not a point: turning about .*0, 0, -?1.* two dir"),
     "along one line": (
         lambda: rotations.wahba([[0, 0, 1], [0, 0, 2]], [[0, 1, 0], [0, -1, 0]]), "are a (sphere|circle), not a point"),
     "no weight": (lambda: rotations.wahba(E, E, [0, 0, 0]), "are all rotations, not a point: turning about .* with a weight"),
     "a weight below zero": (lambda: rotations.wahba(E, E, [1, 1, -1]), "weights: 3 numbers, none below zero"),
-    "directions of two counts": (lambda: rotations.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
+    "different numbers of directions": (lambda: rotations.wahba(E, E[:2]), r"u and v of one shape \(n, 3\)"),
     "nearest to zero": (lambda: rotations.nearest_rotation(0 * E), "nearest rotations are all rotations, not a point"),
-    "a metric that is none": (lambda: rotations.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
+    "an indefinite metric": (lambda: rotations.nearest_rotation(E, np.diag([1, 1, -0.5])), "its lowest eigenvalue is -0.5"),
     "a skew metric": (lambda: rotations.nearest_rotation(E, np.triu(np.ones((3, 3)))), "metric: the matrix is not symmetric"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_they_refuse(what):
-    ask, said = REFUSED[what]
-    with pytest.raises(pf.ModelError, match=said):
-        ask()
+def test_refusals(what):
+    call, message = REFUSED[what]
+    with pytest.raises(pf.ModelError, match=message):
+        call()

@@ -1,4 +1,4 @@
-"""Poses and twists against their axioms, SciPy and CasADi's derivatives, at every scale of angle."""
+"""Poses and twists, compared with their axioms, SciPy and CasADi's derivatives at every scale of angle."""
 
 import math
 
@@ -15,10 +15,10 @@ from pfaffian.maths import se3, so3
 
 EPS = np.finfo(float).eps
 ALGEBRA = 16 * EPS  # products of a few 6 x 6 matrices, times their size
-EXPONENTIAL = 128 * EPS  # scipy's expm squares its matrix some five times
+EXPONENTIAL = 128 * EPS  # scipy's expm squares its matrix about five times
 LOGARITHM = 1e-11  # scipy's logm takes repeated square roots
-DERIVATIVE = 128 * EPS  # one quotient differentiated at NEAR
-BOUNDARY = 1e-3  # distance kept from 2 pi, where the inverse differentials are singular like 1/distance^2
+DERIVATIVE = 128 * EPS  # one quotient, differentiated at so3.NEAR, where the series ends
+BOUNDARY = 1e-3  # distance from 2 pi, where the inverse differentials are singular like 1/distance^2
 
 SCALES = [0.0, 1e-300, 1e-8, 1e-4, 0.3, 1.0 - 1e-9, 1.0 + 1e-9, 2.0, math.pi - 1e-7, math.pi]
 _draw = np.random.default_rng(2).normal
@@ -57,7 +57,7 @@ def near(a, b, tolerance, scale=1.0):
 
 
 def both(f, xi):
-    """The value of f from numbers, after checking that its trace agrees."""
+    """The value of f for numbers, after a check that the traced function agrees."""
     value = f(xi).full()
     near(ONE_MATRIX[f](xi), value, ALGEBRA, size(value))
     return value
@@ -81,7 +81,7 @@ def size(*values):
 
 
 def phi(X):
-    """The integral of expm(s X) over s in [0, 1], from an exponential twice as large."""
+    """The integral of expm(s X) over s in [0, 1], from the exponential of a matrix of twice the size."""
     n = len(X)
     return expm(np.block([[X, np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
 
@@ -153,13 +153,13 @@ def test_bracket(a, b, c):
 
 
 def test_structure_constants():
-    """Translations E1, E2, E3 and turns E4, E5, E6: the brackets that are not zero, as they are listed. [chhabra14 2.4]"""
+    """Nonzero brackets of the translations E1, E2, E3 and rotations E4, E5, E6, as listed in [chhabra14 2.4]."""
     listed = {(4, 5): 6, (5, 6): 4, (6, 4): 5, (4, 2): 3, (4, 3): -2, (5, 3): 1, (5, 1): -3, (6, 1): 2, (6, 2): -1}
     E = np.eye(6)
     for i in range(1, 7):
         for k in range(1, 7):
-            said = listed.get((i, k)) or -listed.get((k, i), 0)
-            near(se3.ad(E[i - 1]) @ E[k - 1], np.sign(said) * E[abs(said) - 1], 0)
+            index = listed.get((i, k)) or -listed.get((k, i), 0)
+            near(se3.ad(E[i - 1]) @ E[k - 1], np.sign(index) * E[abs(index) - 1], 0)
 
 
 @derandomized

@@ -11,7 +11,7 @@ from pfaffian.maths.selected_inverse import entries, factor
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_next_pivot_has_the_fewest_neighbours(seed: int) -> None:
-    """Of those that need not wait for others, the first of several alike; and the inverse is that of NumPy."""
+    """Candidates are the pivots that wait for no others; of equal ones the first is chosen. The inverse agrees with NumPy."""
     random, m = np.random.default_rng(seed), 12
     G = np.where(random.random((m, m)) < 0.15, random.normal(size=(m, m)), 0.0)
     G = G + G.T + 10 * np.eye(m)

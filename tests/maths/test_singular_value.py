@@ -1,4 +1,4 @@
-"""The smallest singular value, beside NumPy's."""
+"""The smallest singular value, compared with NumPy's."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def of(*matrices: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 6), (2, 2), (3, 8), (6, 6), (15, 17)])
-def test_of_random_matrices(shape):
-    """Of full rank, short of it by one and by all but one, and of any scale: to rounding of the largest."""
+def test_random_matrices(shape):
+    """Matrices of any scale, of full rank, rank deficient by one, and of rank one; errors relative to the largest value."""
     random, k = np.random.default_rng(7), shape[0]
     given = [random.normal(size=shape) * 10.0**p for p in (0, 0, 0, -6, 5)]
     for rank in {max(k - 1, 0), min(k - 1, 1)}:
@@ -27,15 +27,15 @@ def test_of_random_matrices(shape):
     assert max(off) < 3e-15, off
 
 
-def test_of_matrices_whose_pivots_vanish():
-    """Entries that halving meets exactly, in any order, with nothing between them; and no number stays none."""
+def test_matrices_whose_pivots_vanish():
+    """Diagonal matrices whose values bisection hits exactly, in any order, also repeated. A NaN gives NaN."""
     given = [np.diag(x) for x in ((1, 0.5, 0.25), (0.25, 0.5, 1), (1, 0.5, 0.1), (0.5, 0, 1), (1.0, 1, 1), (0.0, 0, 0))]
     given.append(np.triu(np.ones((3, 3))) - np.diag((0, 1, 0)))
     assert np.abs(of(*given) - [np.linalg.svd(x)[1][-1] for x in given]).max() < 1e-15
     assert np.isnan(of(np.full((3, 3), np.nan)))
 
 
-def test_it_is_short():
-    """Jacobi's rotations took 220,000 operations here, and its compiler most of a minute."""
+def test_it_takes_few_operations():
+    """Jacobi rotations took 220,000 operations for this matrix, and most of a minute to compile."""
     G = ca.SX.sym("G", 15, 17)
     assert ca.Function("f", [G], [smallest_singular_value(G)]).n_instructions() < 25_000

@@ -1,4 +1,4 @@
-"""Smallest solutions after one pass of Gram-Schmidt are as good as after two, whatever the condition."""
+"""Solutions of smallest norm are as accurate after one pass of Gram-Schmidt as after two, for any condition number."""
 
 import casadi as ca
 import numpy as np
@@ -8,7 +8,7 @@ from pfaffian.maths.linear import orthogonalise, smallest
 from pfaffian.maths.minimum_norm import minimum_norm
 
 BACKWARD = 50 * np.finfo(float).eps
-"""Relative to |X| cond(A): backward stability of rows as short of independence as RANK_TOLERANCE allows."""
+"""Error relative to |X| cond(A) of a backward stable solution, for rows as close to dependent as RANK_TOLERANCE allows."""
 
 
 def rows_of(condition: float, seed: int, m: int = 5, n: int = 9) -> np.ndarray:
@@ -21,20 +21,20 @@ def rows_of(condition: float, seed: int, m: int = 5, n: int = 9) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(5))
 def test_one_pass_is_as_accurate_as_lapack(condition, seed):
     A = rows_of(condition, seed)
-    wanted = np.random.default_rng(seed + 9).normal(size=(5, 2))
-    X = A.T @ wanted  # in the row space: the smallest solution for its own right-hand side
+    expected = np.random.default_rng(seed + 9).normal(size=(5, 2))
+    X = A.T @ expected  # in the row space, so that X is the smallest solution for the right-hand side A X
     rows = orthogonalise(ca.SX(ca.DM(A)), ca.SX(5, 0), 1e-5, passes=1)
     found = np.array(ca.DM(smallest(rows, ca.SX(ca.DM(A @ X)))))
     assert np.abs(found - X).max() <= BACKWARD * condition * np.abs(X).max()
     assert float(rows.rank) == 5
 
 
-def test_the_plain_product_is_not():
-    """Why each row adds only what the later ones have left to it: Q^T D counts twice what the rows overlap."""
+def test_the_plain_product_is_less_accurate():
+    """Q^T D counts overlaps of rows twice after one pass, so each row must add only what the later rows leave."""
     worst = {"plain": 0.0, "in turn": 0.0}
     for seed in range(20):
         A = rows_of(3e4, seed)
-        X = np.linalg.qr(A.T)[0] @ np.random.default_rng(seed).normal(size=(5, 1))  # along short rows as along long ones
+        X = np.linalg.qr(A.T)[0] @ np.random.default_rng(seed).normal(size=(5, 1))  # equal parts along short and long rows
         B = ca.SX(ca.DM(A @ X))
         rows = orthogonalise(ca.SX(ca.DM(A)), B, 1e-5, passes=1)
         for name, found in (("plain", rows.Q.T @ rows.D), ("in turn", smallest(rows, B))):
@@ -55,7 +55,7 @@ def test_dependent_rows_are_left_out():
 
 @pytest.mark.parametrize("blocks", [None, [[[0, 2, 4]], [[1]], [[3]], [[5]]]], ids=["alone", "in a group"])
 def test_the_smallest_combination_of_rows(blocks):
-    """Of the L with A^T L = X: rows that depend on each other share what one of them could give, known or not."""
+    """The smallest L with A^T L = X: dependent rows share the coefficient that one of them alone could have."""
     A = rows_of(10.0, 3)
     A = np.vstack([A[:2], A[:1] + A[3:4], A[2:4], A[4:]])[[0, 1, 4, 3, 2, 5]]
     X = A.T @ np.random.default_rng(1).normal(size=(6, 2))

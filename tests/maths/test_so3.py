@@ -1,4 +1,4 @@
-"""Rotations against their axioms, SciPy, mpmath and CasADi's derivatives, at every scale of angle."""
+"""Rotations, compared with their axioms, SciPy, mpmath and CasADi's derivatives at every scale of angle."""
 
 import math
 
@@ -16,10 +16,10 @@ from pfaffian.maths import so3
 
 EPS = np.finfo(float).eps
 ALGEBRA = 8 * EPS  # products of a few factors of size 1
-EXPONENTIAL = 64 * EPS  # scipy's expm squares its matrix some five times
-DERIVATIVE = 64 * EPS  # one quotient differentiated at NEAR: a few digits in base two more than its value
-CURVATURE = 1024 * EPS  # and differentiated twice
-BOUNDARY = 1e-3  # distance kept from 2 pi, where the inverse differentials are singular like 1/distance
+EXPONENTIAL = 64 * EPS  # scipy's expm squares its matrix about five times
+DERIVATIVE = 64 * EPS  # one quotient, differentiated at so3.NEAR, where the series ends: loses a few bits more than its value
+CURVATURE = 1024 * EPS  # the quotient differentiated twice
+BOUNDARY = 1e-3  # distance from 2 pi, where the inverse differentials are singular like 1/distance
 
 SCALES = [0.0, 1e-300, 1e-160, 1e-8, 1e-4, 0.3, 1.0 - 1e-9, 1.0 + 1e-9, 2.0, math.pi - 1e-7, math.pi]
 AXES = [(1, 0, 0), (0, -1, 0), (0, 0, 1), (0.6, 0, -0.8), *np.random.default_rng(1).normal(size=(4, 3))]
@@ -36,7 +36,7 @@ def traced(f, *shapes):
 
 
 def derivative(f, n, *, order=1):
-    """d^order f / dx^order for x (n,), as a function to an array of shape f.shape + (n,) * order, column-major."""
+    """d^order f / dx^order as a function of x (n,) that returns an array of shape f.shape + (n,) * order."""
     x = ca.SX.sym("x", n)
     y = ca.vec(f(x))
     for _ in range(order):
@@ -52,7 +52,7 @@ D_EXP = derivative(so3.exp, 3)
 
 
 def both(f, x):
-    """The value of f from numbers, after checking that its trace agrees."""
+    """The value of f for numbers, after a check that the traced function agrees."""
     value = f(x).full()
     trace = {**TRACED, **TRACED_LOG}[f](x).full()
     np.testing.assert_allclose(trace, value, rtol=0, atol=ALGEBRA * max(1.0, np.abs(value).max()))
@@ -67,7 +67,7 @@ def near(a, b, tolerance, scale=1.0):
 
 
 def phi(X):
-    """The integral of expm(s X) over s in [0, 1], from an exponential twice as large."""
+    """The integral of expm(s X) over s in [0, 1], from the exponential of a matrix of twice the size."""
     n = len(X)
     return expm(np.block([[X, np.eye(n)], [np.zeros((n, 2 * n))]]))[:n, n:]
 
@@ -93,7 +93,7 @@ def test_stumpff_functions_and_their_derivatives(s):
         near(value[j], float(ref[j]), 2 * ALGEBRA)
         near(slope[j], float(ref_slope[j]), DERIVATIVE)
         near(curvature[j], float(ref_curvature[j]), CURVATURE)
-        if s <= 10:  # to their own size too: c_6 is 1/720 and must keep its digits up to pi
+        if s <= 10:  # relative errors too: c_6 is 1/720 and must keep its digits up to pi
             near(value[j] / float(ref[j]) if j > 1 else 1, 1, 200 * ALGEBRA)
 
 
@@ -155,16 +155,16 @@ def test_group_axioms(a, b, c):
     near(so3.exp(A @ b), A @ B @ A.T, 2 * ALGEBRA, 4.0)
 
 
-def test_quaternions_of_many_rotations_are_scipy_s():
-    """Of every branch: small turns, half turns about each axis and between, in any shape of batch."""
+def test_quaternions_of_many_rotations_agree_with_scipy():
+    """Rotations of every branch: small turns, half turns about each axis and between, in a batch of any shape."""
     vectors = np.array([*VECTORS, *(np.pi * np.eye(3)), *np.random.default_rng(2).normal(size=(200, 3))])[: 8 * 35]
     turns = Rotation.from_rotvec(vectors)
     found = so3.quaternions(turns.as_matrix().reshape(8, -1, 3, 3))
     assert found.shape == (8, 35, 4) and (found[..., 3] >= 0).all()
-    wanted = turns.as_quat(canonical=True).reshape(found.shape)
-    sign = np.where(np.sum(found * wanted, axis=-1, keepdims=True) < 0, -1.0, 1.0)
-    np.testing.assert_allclose(sign * found, wanted, atol=1e-15 * 4)
-    assert (sign[np.abs(wanted[..., 3:]) > 1e-15] == 1).all(), "the other sign only for half turns"
+    expected = turns.as_quat(canonical=True).reshape(found.shape)
+    sign = np.where(np.sum(found * expected, axis=-1, keepdims=True) < 0, -1.0, 1.0)
+    np.testing.assert_allclose(sign * found, expected, atol=1e-15 * 4)
+    assert (sign[np.abs(expected[..., 3:]) > 1e-15] == 1).all(), "the opposite sign is allowed only for half turns"
     assert so3.quaternions(np.zeros((5, 0, 3, 3))).shape == (5, 0, 4)
 
 
@@ -184,7 +184,7 @@ def test_quaternion_of_every_rotation(q):
 @pytest.mark.parametrize(
     "q", np.vstack([np.eye(4), [[s, t, u, v] for s in (0, 1) for t in (-1, 1) for u in (0, 1) for v in (0, 1e-9)]])
 )
-def test_quaternion_on_the_edges_of_the_four_formulas(q):
+def test_quaternion_on_the_boundaries_of_the_four_formulas(q):
     q = q / np.linalg.norm(q)
     back = so3.matrix_to_quat(so3.quat_to_matrix(q)).full().ravel()
     near(back * np.sign(back @ q), q, ALGEBRA)
@@ -217,14 +217,14 @@ D_LOG = traced(lambda a, b: ca.jacobian(_log_of_product(a, b), b), (3, 1), (3, 1
 
 @pytest.mark.parametrize("w", [w for w in VECTORS if np.linalg.norm(w) < math.pi - 1e-8])
 def test_derivative_of_log_is_the_inverse_differential(w):
-    """d log(exp(w) exp(e)) / de at e = 0 is dexp_right_inv(w); at pi itself the sign of the axis turns over."""
+    """d log(exp(w) exp(e)) / de at e = 0 is dexp_right_inv(w); at pi itself the axis changes its sign."""
     near(D_LOG(w, np.zeros(3)), so3.dexp_right_inv(w), DERIVATIVE)
 
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("f", [so3.exp, so3.quat_exp, so3.dexp_left, so3.dexp_left_inv])
 def test_derivatives_through_the_switch(f, order):
-    """Derivatives of odd and even parts at 0 and on both sides of |w| = 1 are those of a path that avoids both."""
+    """Derivatives are continuous at 0 and at |w| = 1, where the formulas change, and agree with the series at 0."""
     D = derivative(f, 3, order=order)
     tolerance = DERIVATIVE if order == 1 else CURVATURE
     for axis in AXES:
@@ -286,13 +286,13 @@ def test_quarter_turns_are_exact():
         assert np.isin(R.full(), (-1.0, 0.0, 1.0)).all()
 
 
-def test_entries_next_to_one_are_one():
+def test_entries_close_to_one_are_rounded_to_one():
     c, s = math.cos(3e-8), math.sin(3e-8)
     assert 1 - so3.SNAP < c < 1
     assert so3.rpy_to_matrix((3e-8, 0, 0)).full().tolist() == [[1, 0, 0], [0, 1, -s], [0, s, 1]]
 
 
-def test_arguments_of_every_kind():
+def test_arguments_of_every_type():
     x = ca.SX.sym("x")
     for w in ([1, 2, 3], (1.0, 2.0, 3.0), np.array([1, 2, 3]), np.array([[1.0], [2.0], [3.0]]), ca.DM([1, 2, 3])):
         assert isinstance(so3.exp(w), ca.DM)

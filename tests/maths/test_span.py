@@ -1,4 +1,4 @@
-"""Bases of subspaces that do not hang on how a machine rounds."""
+"""Bases of subspaces that do not depend on rounding."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ def test_a_basis_spans_the_range(k):
     assert np.abs(Q @ Q.T - V @ V.T).max() < 1e-14
 
 
-def test_rounding_does_not_choose_a_basis():
-    """Where several coordinates lie as near to the subspace the first is taken, whatever rounding says."""
+def test_a_basis_does_not_depend_on_rounding():
+    """If several coordinates are equally near to the subspace, the first is chosen in spite of rounding."""
     even = np.eye(4) - np.full((4, 4), 0.25)
     expected = basis(even)
     assert expected[0, 0] > 0.8 and np.abs(expected[:, 0] - even[0] / np.linalg.norm(even[0])).max() < 1e-15
@@ -30,8 +30,8 @@ def test_rounding_does_not_choose_a_basis():
         assert np.abs(basis(even + 1e-15 * (noise + noise.T)) - expected).max() < 1e-13
 
 
-def test_a_null_space_is_that_of_the_rows():
-    """However they are mixed, repeated or scaled."""
+def test_a_null_space_depends_only_on_the_span_of_the_rows():
+    """The basis of the null space does not change if the rows are combined, repeated or scaled."""
     rows = RANDOM.normal(size=(2, 5))
     expected = complement(rows, 1e-9)
     assert expected.shape == (5, 3) and np.abs(rows @ expected).max() < 1e-14

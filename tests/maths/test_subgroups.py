@@ -1,4 +1,4 @@
-"""The table of subgroups against their axioms, the exponential of SE(3) and derivatives of their own poses."""
+"""The table of subgroups, compared with the group axioms, the exponential of SE(3) and derivatives of poses."""
 
 import casadi as ca
 import numpy as np
@@ -21,7 +21,7 @@ DIMENSIONS = {
 
 
 def screws(g: Subgroup, reach: float = 3.0) -> list[np.ndarray]:
-    """Some screw parameters, of rotations up to `reach`, none and tiny ones among them."""
+    """Screw parameters with rotations up to `reach` [rad], including zero and tiny ones."""
     random = np.random.default_rng(4)
     found = [np.zeros(g.nv), 1e-5 * random.normal(size=g.nv)]
     for _ in range(6):
@@ -54,35 +54,35 @@ def test_the_table_has_every_row():
 
 
 @every
-def test_names_and_units_are_as_many_as_there_are(g):
+def test_names_and_units_match_the_dimensions(g):
     assert len(set(g.q_names)) == len(g.q_units) == g.nq
     assert len(set(g.v_names)) == len(g.v_units) == g.nv
     assert full(g.S).shape == (6, g.nv)
-    assert g.nv == 0 or np.linalg.matrix_rank(full(g.S)) == g.nv  # of nothing NumPy 2.0 has none
+    assert g.nv == 0 or np.linalg.matrix_rank(full(g.S)) == g.nv  # NumPy 2.0 has no rank of an empty matrix
 
 
 @every
-def test_algebra_is_closed_under_the_bracket_and_so_is_its_conjugate(g):
+def test_the_algebra_and_its_conjugates_are_closed_under_the_bracket(g):
     R, p = se3.exp(np.array([0.3, -1, 0.2, 0.5, 0.9, -0.4]))
     assert is_subgroup(g.S)
     assert is_subgroup(ca.mtimes(se3.Ad(R, p), g.S))
 
 
 @pytest.mark.parametrize("axes", [(3, 4), (0, 5), (0, 1, 3), (2, 3, 4, 5), (0, 1, 2, 3, 4)])
-def test_other_spans_are_no_groups(axes):
-    """Two crossing hinges (a universal joint), a skate, and what is left of a ball and a slide."""
+def test_other_spans_do_not_form_a_group(axes):
+    """A universal joint, a skate, and other combinations of axes that do not form a group."""
     assert not is_subgroup(np.eye(6)[:, axes])
 
 
-def test_no_five_directions_are_a_group():
-    """Whatever single direction is left out of the six. [chhabra14 table 2.1]"""
+def test_no_five_directions_form_a_group():
+    """Whichever direction is omitted, the other five do not form a group. [chhabra14 table 2.1]"""
     for n in [*np.eye(6), *np.random.default_rng(0).normal(size=(40, 6))]:
         assert not is_subgroup(np.linalg.svd(n[None])[2][1:].T)
 
 
 @every
-def test_poses_are_of_the_group(g):
-    """The product of two is one again, and so is the inverse: their coordinates give them back."""
+def test_products_and_inverses_are_in_the_group(g):
+    """Products and inverses are in the group: their coordinates reproduce their poses."""
     a, b = g.motion(configuration(g)), g.motion(full(g.screw_to_chart(screws(g)[2])))
     for found in (se3.compose(*a, *b), se3.inverse(*a)):
         close(pose(g.motion(g.chart(*found))), pose(found), 4 * ALGEBRA, "pose")
@@ -100,7 +100,7 @@ def test_poses_move_along_the_algebra(g):
 
 
 @every
-def test_exp_is_that_of_the_twist(g):
+def test_exp_agrees_with_that_of_se3(g):
     for s in screws(g):
         close(pose(g.exp(s)), pose(se3.exp(full(g.S @ ca.DM(s)))), ALGEBRA, "pose")
         close(pose(g.motion(g.screw_to_chart(s))), pose(g.exp(s)), ALGEBRA, "chart of the pose", 1 + np.linalg.norm(s))
@@ -114,7 +114,7 @@ def test_log_inverts_exp(g):
 
 @every
 def test_differentials_of_exp(g):
-    """Central differences of the pose; v in the body, and seen from the fixed frame."""
+    """Central differences of the pose give the twist in the body frame and in the fixed frame."""
     h = 1e-5
     for s in screws(g):
         for i, e in enumerate(np.eye(g.nv)):
@@ -162,7 +162,7 @@ def test_speeds_of_a_base_without_side_slip():
 
 
 @pytest.mark.parametrize("name", ["helical", "planar-helical"])
-def test_a_screw_knows_how_often_it_has_turned(name):
+def test_a_screw_counts_full_turns(name):
     g = SUBGROUPS[name].with_pitch(-0.2)
     s = np.full(g.nv, 9.0)
     close(full(g.log(*g.exp(s))).ravel(), s, ALGEBRA, "beyond a turn")
@@ -170,20 +170,20 @@ def test_a_screw_knows_how_often_it_has_turned(name):
 
 
 @pytest.mark.parametrize("turns", [-2, -1, 1, 3])
-def test_no_log_of_full_turns_beside_the_axis(turns):
-    """[chhabra14 prop. 2.1.3], the one row whose exponential does not reach everywhere."""
+def test_no_log_of_full_turns_away_from_the_axis(turns):
+    """The planar-helical group is the only one whose exponential is not onto. [chhabra14 prop. 2.1.3]"""
     R, p = PLANAR_HELICAL.motion([1e-6, 0.0, 2 * np.pi * turns])
     with pytest.raises(ModelError, match=f"planar-helical motion by {turns} full turn"):
         PLANAR_HELICAL.log(R, p)
     near = PLANAR_HELICAL.motion([1e-6, 0.0, 2 * np.pi * turns + 1e-6])
-    close(pose(PLANAR_HELICAL.exp(PLANAR_HELICAL.log(*near))), pose(near), 1e-9, "beside it, by a large twist")
+    close(pose(PLANAR_HELICAL.exp(PLANAR_HELICAL.log(*near))), pose(near), 1e-9, "near a full turn, by a large twist")
     on = PLANAR_HELICAL.motion([0.0, 0.0, 2 * np.pi * turns])
     close(pose(PLANAR_HELICAL.exp(PLANAR_HELICAL.log(*on))), pose(on), ALGEBRA, "on the axis")
     straight = PLANAR_HELICAL.motion([1.0, 2.0, 0.0])
     close(full(PLANAR_HELICAL.log(*straight)).ravel(), [1, 2, 0], ALGEBRA, "no turn at all")
 
 
-def test_log_refuses_what_is_not_of_the_group():
+def test_log_refuses_poses_outside_the_group():
     R, p = SUBGROUPS["free"].motion([0.1, 0.2, 0.3, *np.full(4, 0.5)])
     for g in GROUPS:
         if g.name != "free":
@@ -192,8 +192,8 @@ def test_log_refuses_what_is_not_of_the_group():
 
 
 @every
-def test_displacement_from_a_rest(g):
-    """None at the rest, its rate E v by differentiation, and the same stretch for both quaternions of an orientation."""
+def test_displacement_from_rest(g):
+    """It is zero at rest, its rate is E v, and both quaternions of an orientation give the same length."""
     q, v, rest = ca.SX.sym("q", g.nq), ca.SX.sym("v", g.nv), configuration(g)
     e, E = g.displacement(q, rest)
     f = ca.Function("f", [q, v], [e, ca.jtimes(e, q, g.kinematic(q) @ v), E @ v])
@@ -220,8 +220,8 @@ def test_pitch_may_be_a_symbol():
 
 
 @pytest.mark.parametrize("name", ["prismatic", "planar", "translation", "schoenflies", "free"])
-def test_rounding_far_from_the_origin_is_of_the_group(name):
-    """1e9 m away poses are known to 1e-7 m; a metre off in a direction that the group has not is none of it."""
+def test_rounding_far_from_the_origin_is_accepted(name):
+    """1e9 m away, poses are accurate to 1e-7 m. A displacement of 1e4 m in a direction outside the group is refused."""
     g = SUBGROUPS[name]
     s = np.linspace(0.3, 1.1, g.nv) * np.where(np.array(g.axes) < 3, 1e9, 1.0)
     R, p = g.exp(s)
@@ -232,7 +232,7 @@ def test_rounding_far_from_the_origin_is_of_the_group(name):
 
 
 @pytest.mark.parametrize("turn", [1.23e5, -4.56e5, 7.89e5])
-def test_rounding_after_many_turns_is_of_the_group(turn):
+def test_rounding_after_many_turns_is_accepted(turn):
     g = SUBGROUPS["helical"].with_pitch(PITCH)
     close(full(g.log(*g.exp([turn]))).ravel() / turn, [1.0], ALGEBRA, "log")
 
@@ -247,8 +247,8 @@ def test_rotations_agree_with_so3():
     close(full(ANY_TURN.matrix(ANY_TURN.of_vector(ca.DM([0.1, 0.2, 0.8])))), full(so3.exp([0.1, 0.2, 0.8])), ALGEBRA, "any")
 
 
-# [chhabra14 table 3.1]: of momenta with both parts, an angular one alone, a linear one alone, none. The last of the second row
-# has its linear part along the axis.
+# [chhabra14 table 3.1]: isotropy groups of momenta with both parts, with an angular part alone, with a linear part alone, and
+# of zero momentum. The last of the second row has its linear part along the axis.
 CALLED = {
     "free": "SE(3)", "schoenflies": "SE(2) x R", "planar": "SE(2)", "spherical": "SO(3)", "planar-helical": "H x R^2",
     "translation": "R^3", "cylindrical": "SO(2) x R", "planar-translation": "R^2", "revolute": "SO(2)", "prismatic": "R",
@@ -264,8 +264,8 @@ ISOTROPY = {
 
 
 @every
-def test_what_a_momentum_leaves_of_a_group(g):
-    """Isotropy groups by name; those of groups that commute are the whole."""
+def test_isotropy_groups_of_momenta(g):
+    """Names of the isotropy groups. For commutative groups they are the whole group."""
     B, random = full(g.S), np.random.default_rng(8)
     assert name_of(B) == CALLED[g.name]
     for parts, name in zip(((1, 1), (0, 1), (1, 0), (0, 0)), ISOTROPY.get(g.name, (CALLED[g.name],) * 4), strict=True):
@@ -276,18 +276,18 @@ def test_what_a_momentum_leaves_of_a_group(g):
             close(full(se3.ad(B @ x)).T @ np.linalg.pinv(B).T @ mu @ B, np.zeros(g.nv), 10 * ALGEBRA, "ad^T mu")
 
 
-def test_a_linear_momentum_along_the_axis_leaves_all():
+def test_a_linear_momentum_along_the_axis_leaves_the_whole_group():
     B = full(SUBGROUPS["schoenflies"].S)
     assert name_of(B @ isotropy(B, [0, 0, 2.0, 1.0])) == "SE(2) x R"
 
 
-def test_twists_that_make_no_group_have_no_name():
+def test_twists_that_form_no_group_have_no_name():
     with pytest.raises(ModelError, match="do not form an algebra"):
         name_of(np.eye(6)[:, [3, 4]])
 
 
 @every
-def test_a_group_keeps_its_name_elsewhere(g):
-    """Moved askew, and with its axis along x and y."""
+def test_a_group_keeps_its_name_in_any_frame(g):
+    """The group in a general frame, and with its axis along x and along y."""
     for to in ([0.3, -0.2, 0.5, 0.4, 0.7, -0.1], [0, 0, 2, 0, np.pi / 2, 0], [1, 0, 0, np.pi / 2, 0, 0]):
         assert name_of(full(se3.Ad(*se3.exp(to))) @ full(g.S)) == CALLED[g.name]

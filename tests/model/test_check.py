@@ -1,4 +1,4 @@
-"""A wrong model is refused with the name of what is wrong and the way out."""
+"""A wrong model is refused with a message that names the wrong element and the way out."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def made(**parts) -> pf.Mechanism:
     return pf.mechanism("m", **({"bodies": BODIES, "joints": JOINTS} | parts))
 
 
-def test_neutral_turns_quaternions_alone():
-    """A hinge may be called as the last entry of a quaternion is."""
+def test_neutral_sets_only_quaternions_to_one():
+    """A hinge may have a name that ends like the last entry of a quaternion."""
     joints = [pf.joint("arm.qw", "revolute", "world", "arm"), pf.joint("ball", "spherical", "arm", "hand")]
     assert made(joints=joints).neutral().tolist() == [0, 0, 0, 0, 1]
 
 
 def rows(constraint) -> None:
-    """Rows are looked at when they are traced."""
+    """Trace the rows of the constraint, because only then are they checked."""
     pf.compile_terms(made(constraints=[constraint]), {"A": lambda T: T.A}, backend="numpy", lanes=1)
 
 
@@ -84,13 +84,13 @@ WRONG = {
         lambda: pf.compile_terms(made(constraints=[pf.servo(pf.holonomic("c", lambda k: k.q[:2]), ["m"])],
                                       actuators=[pf.actuator("m", "turn")]), {"Z": lambda T: T.servo.Z}),
         r"'c' has 2 rows but 1 directions; give one force per row"),
-    "two of one name": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
+    "a name used twice": (lambda: made(bodies=[BODIES[0], BODIES[0]]), r"bodies: the name 'arm' is used 2 times"),
     "no name": (lambda: made(actuators=[pf.actuator("", "turn")]), r"actuators: '' is not a name"),
     "too long a name": (lambda: made(actuators=[pf.actuator("x" * 129, "turn")]), r"is not a name; use 1 to 128"),
     "nothing moves": (
         lambda: pf.mechanism("m", BODIES[:1], [pf.joint("j", "fixed", "world", "arm")]), r"'m' has no joint that moves"),
     "no such body": (lambda: made(joints=[JOINTS[0], pf.joint("j", "revolute", "arm", "leg")]), r"'j': there is no body 'leg'"),
-    "the world as child": (
+    "world as a child": (
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "arm", "world")]), r"'j': the world cannot be a child"),
     "two joints to a body": (
         lambda: made(joints=[*JOINTS, pf.joint("j", "revolute", "world", "hand")]), r"'j': body 'hand' has a joint already"),
@@ -99,7 +99,7 @@ WRONG = {
     "no mass": (
         lambda: made(bodies=[BODIES[0], pf.body("hand")]), r"joint 'ball' moves no mass at all; give 'hand' a mass"),
     "mass below zero": (lambda: made(bodies=[pf.body("arm", -1.0), BODIES[1]]), r"body 'arm': the mass is negative"),
-    "infinite at the defaults": (
+    "not finite at the defaults": (
         lambda: made(bodies=[pf.body("arm", 1.0, (1 / ZERO, 0, 0)), BODIES[1]], parameters=[ZERO]),
         r"body 'arm': com is not finite at the parameters' default values"),
 }  # fmt: skip
@@ -113,8 +113,8 @@ def test_a_wrong_model_is_named(case):
         call()
 
 
-def test_what_is_right_is_taken():
-    """The bounds themselves: the last component, limits of one value, ends on a body and its own part, a listed symbol."""
+def test_valid_parts_are_accepted():
+    """Cases at the bounds: the last component, equal limits, a closure to the world, a symbol of a listed parameter."""
     x = pf.Parameter("x", 0.2)
     m = made(
         actuators=[pf.actuator("a", "ball", component=2), pf.actuator("b", "turn", limits=(1, 1))],
@@ -125,7 +125,7 @@ def test_what_is_right_is_taken():
     assert pf.formats.unphysical(m) == {}
 
 
-def test_lenient_takes_what_no_body_can_have():
+def test_lenient_accepts_unphysical_bodies():
     heavy = pf.body("arm", 1.0, inertia=(1.0, 1.0, 3.0))
     with pytest.raises(pf.ModelError, match="body 'arm'"):
         made(bodies=[heavy, BODIES[1]])
@@ -138,8 +138,8 @@ def test_lenient_takes_what_no_body_can_have():
     (lambda x: (-x, 1, 1), "moment of inertia about the centre of mass is negative"),
     (lambda x: (1, 1 + x, 1.5), None),
 ])  # fmt: skip
-def test_parameters_that_make_a_body_hardly_possible_are_refused(moments, why, com):
-    """A millionth beyond what a body can have is beyond; a rounding is none."""
+def test_parameters_that_make_a_body_barely_unphysical_are_refused(moments, why, com):
+    """1e-6 beyond the bound of a physical body is refused; rounding errors are accepted."""
     x = pf.Parameter("x", -0.1)
     body = pf.body("arm", 0.1, com=(com, 0, 0), inertia=moments(x.symbol))
     m = made(bodies=[body, BODIES[1]], parameters=[x])
@@ -164,7 +164,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("what", UNKNOWN)
-def test_a_parameter_that_is_not_among_them_is_named_by_where_it_stands(what):
+def test_an_unlisted_parameter_is_named_by_the_argument_that_uses_it(what):
     parts = {"bodies": [pf.body("a", 1.0)], "joints": [pf.joint("x", "prismatic", "world", "a")]} | UNKNOWN[what]()
     with pytest.raises(pf.ModelError, match=f"^{what} uses a Parameter that is not among"):
         pf.mechanism("m", **parts)

@@ -1,4 +1,4 @@
-"""What a model is made of is equal by content, and goes through pickle and copy with its parameters."""
+"""Parts of a model are equal if their contents are equal, and pickle and copy preserve them with their parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Level:
-    """A caller's function with a parameter in it: the tip at a height."""
+    """A user's function with a parameter: height of the rod's tip minus a given height."""
 
     height: pf.Parameter
 
@@ -35,7 +35,7 @@ def still(k: pf.Kinematics) -> ca.SX:
 
 
 def parts(length: float = 1.0, name: str = "l", **of_joint) -> dict:
-    """One of everything, its numbers made of two parameters."""
+    """One part of every kind, with numbers that depend on two parameters."""
     l, h = pf.Parameter(name, length, "m"), pf.Parameter("h", 0.2, "m")
     return {
         "l": l,
@@ -77,7 +77,7 @@ ITEMS = [n for n in parts() if n not in ("l", "h")]
 @pytest.mark.parametrize("name", ITEMS)
 def test_an_item_is_equal_by_content(name):
     one, same, other = parts(), parts(), parts(length=1.5)
-    if name in ("phi", "eta", "servo"):  # with functions of the caller's
+    if name in ("phi", "eta", "servo"):  # these contain functions of the user
         assert one[name] == same[name]
     assert one[name] == same[name] and hash(one[name]) == hash(same[name])
     assert one[name] is not same[name]
@@ -85,7 +85,7 @@ def test_an_item_is_equal_by_content(name):
     assert read == one[name] and hash(read) == hash(one[name])
     assert copy.deepcopy(one[name]) == copy.copy(one[name]) == one[name]
     if name not in ("cart", "phi", "eta", "wrench_free", "potential", "dissipation", "kinetic", "generalised"):
-        assert one[name] != other[name], "a parameter of another default"
+        assert one[name] != other[name], "a parameter with another default value"
     assert one[name] != one["l"]
 
 
@@ -113,7 +113,7 @@ def test_mechanisms_differ_by_any_part(change):
     assert m != machine(parts(name="length"))
 
 
-def test_a_function_of_the_callers_is_the_same_only_as_itself():
+def test_a_function_of_the_user_is_equal_only_to_itself():
     f = lambda k: k.q[0]  # noqa: E731
     assert pf.holonomic("c", f) == pf.holonomic("c", f) != pf.holonomic("c", lambda k: k.q[0])
 
@@ -127,8 +127,8 @@ def test_a_function_of_the_callers_is_the_same_only_as_itself():
     assert pf.holonomic("c", odd) == pf.holonomic("c", odd) != pf.holonomic("c", Odd())
 
 
-def test_equal_mechanisms_with_parameters_of_their_own_each_run():
-    """What is remembered for one must not carry its symbols into the other."""
+def test_equal_mechanisms_with_different_parameter_objects_both_run():
+    """Cached expressions of one mechanism must not bring its symbols into the other."""
     results = []
     for _ in range(2):
         m = machine(parts())
@@ -137,8 +137,8 @@ def test_equal_mechanisms_with_parameters_of_their_own_each_run():
     np.testing.assert_array_equal(results[0]["c"], results[1]["c"])
 
 
-def test_a_parameter_stays_one():
-    """Within one pickle, across pickles, and against what lives already."""
+def test_a_parameter_stays_the_same_object():
+    """Unpickled parts share one Parameter: within a pickle, across pickles, and with the living one."""
     x = parts()
     body, l = pickle.loads(pickle.dumps((x["body"], x["l"])))
     assert l is x["l"] and ca.is_equal(body.mass, 2 * x["l"], 3)
@@ -172,7 +172,7 @@ def test_another_process_reads_the_same_machine(tmp_path):
     assert answer.strip() == f"{[x.hex() for x in np.concatenate([r['c'], r['b']])]} {m.q_names}"
 
 
-def test_a_random_mechanism_goes_through_pickle():
+def test_a_random_mechanism_can_be_pickled():
     m = constrained(np.random.default_rng(3), ["free", "planar", "spherical"], [-1, 0, 1], ["weld"], ["duplicate"]).m
     assert pickle.loads(pickle.dumps(m)) == m
 
@@ -186,12 +186,12 @@ def test_a_function_that_does_not_pickle_is_named(part):
     assert copy.deepcopy(m) == m
 
 
-def test_a_symbol_that_is_no_parameter_is_named():
+def test_a_symbol_of_no_parameter_is_refused_by_pickle():
     with pytest.raises(pf.ModelError, match="body 'b' cannot be pickled: its mass uses a symbol of no Parameter"):
         pickle.dumps(pf.body("b", mass=ca.SX.sym("m")))
 
 
-def test_control_is_there_without_importing_it():
+def test_control_needs_no_separate_import():
     code = "import pfaffian as pf; print(pf.control.projected.__name__, 'control' in dir(pf))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["projected", "True"]

@@ -1,4 +1,4 @@
-"""Gears with play, belts, cables and gusts: balances, power, closed forms; what is wrong with them."""
+"""Gears with play, belts, cables and gusts: balances, power, closed forms and refusals."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def geared(**given):
 
 @pytest.mark.parametrize("motor", [-0.3, -0.01, 0.05, 0.3])
 @pytest.mark.parametrize("speed", [-0.7, 0.4, 9.0])
-def test_teeth_push_by_their_depth_and_its_rate(motor, speed):
-    """On the wheel k x^n (1 + max(-1, c x_dot)) against x, on the motor ratio times the opposite."""
+def test_teeth_push_according_to_their_depth_and_its_rate(motor, speed):
+    """The torque on the wheel is k x^n (1 + max(-1, c x_dot)) against x; that on the motor is -ratio times as large."""
     x, x_dot, n, c = 0.02 + 0.5 * motor, 0.3 + 0.5 * speed, 1.5, 2.0
     side = np.sign(x)
     depth = max(0, abs(x) - 0.03)
@@ -43,8 +43,8 @@ def test_teeth_push_by_their_depth_and_its_rate(motor, speed):
     close(found, [0.5 * torque, torque], 1e-9, "torques", 1)
 
 
-def test_a_gear_with_play_hands_on_the_momentum():
-    """Struck elastically through its play, the wheel gets what two masses exchange; m v is kept by the ratio."""
+def test_a_gear_with_play_exchanges_momentum():
+    """After an elastic impact through the play, the speeds are those of two masses, with inertias reduced by the ratio."""
     m = geared(backlash=0.1, stiffness=2e4)
     r = pf.run(m, v={"motor": 1.0}, duration=0.2, step=2e-4, **QUIET)
     a, b = 0.5, 2.0 * 0.25  # inertia at the motor
@@ -67,12 +67,12 @@ def test_a_load_on_a_cable_falls_freely_until_it_is_taut():
     close(free.q[-1], [-0.5 - 9.81 * 0.09 / 2], 1e-12, "falls")
     r = pf.run(m, [-0.5], duration=1.5, scheme=STIFF, parameters={"c": 3.0}, **QUIET)
     close(r.q[-1], [-1.1 - 2 * 9.81 / 1e5], 1e-5, "hangs")
-    assert np.diff(r.energy.values.ravel()).max() < 1e-5 * 12 and float(r.q.max()) <= -0.5  # of what the fall set free
-    assert float(r.v.max()) > 0.05, "it lets go and comes back"
+    assert np.diff(r.energy.values.ravel()).max() < 1e-5 * 12 and float(r.q.max()) <= -0.5  # times 12 J from the fall
+    assert float(r.v.max()) > 0.05, "it goes slack and rises again"
 
 
 def test_two_drones_carry_a_load_by_cables():
-    """Each lifts its weight and half of the load: all of it hovers, cables taut; without thrust one side goes slack."""
+    """Each drone lifts its weight and half of the load, and they hover with taut cables; one nearer to it has a slack cable."""
     apart, high, k = 0.6, 0.8, 2e4
     bodies = [pf.body("load", 1.0, inertia=0.01), *(pf.body(n, 0.5, inertia=0.005) for n in ("left", "right"))]
     joints = [pf.joint(n, "free", "world", n) for n in ("load", "left", "right")]
@@ -86,11 +86,11 @@ def test_two_drones_carry_a_load_by_cables():
     q = {"left.x": -apart, "left.z": high, "right.x": apart, "right.z": high}
     close(pf.forward_dynamics(m, q).v_dot, np.zeros(18), 1e-9, "hovers", 1)
     slack = pf.forward_dynamics(m, q | {"left.x": -apart + 0.2}).v_dot
-    close(slack[m.v_slices["left"]][:3], [-push / 0.5, 0, 9.81], 1e-9, "its rope is slack", 10)
+    close(slack[m.v_slices["left"]][:3], [-push / 0.5, 0, 9.81], 1e-9, "without a taut rope", 10)
 
 
-def test_a_gust_has_the_power_and_the_memory_of_dryden():
-    """Variance sigma^2 to rounding, as half the squares of the amplitudes; correlation exp(-t V / L), over seeds."""
+def test_a_gust_has_the_variance_and_correlation_of_dryden():
+    """The variance, half the sum of the squared amplitudes, is sigma^2; the mean correlation over seeds is exp(-t V / L)."""
     sigma, L, V = np.array([1.5, 1.0, 0.5]), np.array([100.0, 50.0, 20.0]), 8.0
     lags, found = np.array([0.5, 2.0, 5.0]), []
     for seed in range(30):
@@ -103,16 +103,16 @@ def test_a_gust_has_the_power_and_the_memory_of_dryden():
     assert one == same and one != other
 
 
-def test_wind_of_a_gust_blows_on_a_ball():
-    """Still air but for the gust: the force at t is that of drag at its wind then."""
+def test_a_gust_moves_a_ball_by_its_drag():
+    """The force at time t is the drag of the wind that the gust has at t."""
     wind = forces.gust((3, 0, 0), intensity=(1.0, 0.0, 0.0), seed=4)
     air = forces.drag("air", "ball", 0.2, density=1.0, wind=wind)
     m = pf.mechanism(
         "ball", [pf.body("ball", 1.0, inertia=0.1)], [pf.joint("j", "free", "world", "ball")], forces=[air], gravity=(0, 0, 0)
     )
     amplitude, omega, phase = (number(x) for x in (wind.amplitude, wind.omega, wind.phase))
-    blown = 3 + (amplitude[0] * np.cos(omega[0] * 0.7 + phase[0])).sum()
-    close(pf.forward_dynamics(m, {}, t=0.7).v_dot[:3], [0.1 * abs(blown) * blown, 0, 0], 1e-9, "force", 1)
+    wind_x = 3 + (amplitude[0] * np.cos(omega[0] * 0.7 + phase[0])).sum()
+    close(pf.forward_dynamics(m, {}, t=0.7).v_dot[:3], [0.1 * abs(wind_x) * wind_x, 0, 0], 1e-9, "force", 1)
 
 
 def wrong_gear(**given):
@@ -128,33 +128,33 @@ def wrong_belt(**given):
 
 
 WRONG = {
-    "a gear on itself": (lambda: forces.gear("g", "a", "a", ratio=1.0, stiffness=1.0), "both ends are on 'a'"),
-    "a gear on objects": (lambda: forces.gear("g", 1, "a", ratio=1.0, stiffness=1.0), "a joint is given by its name"),
-    "a gear of no stiffness": (lambda: wrong_gear(stiffness=0.0), "force 'g': stiffness 0 must be above zero"),
-    "less than no play": (lambda: wrong_gear(backlash=-0.1), "force 'g': backlash"),
-    "a ratio of words": (lambda: wrong_gear(ratio="two"), "force 'g': ratio"),
-    "a gear that drives": (lambda: wrong_gear(damping=-1.0), "force 'g': damping"),
+    "a gear between one joint": (lambda: forces.gear("g", "a", "a", ratio=1.0, stiffness=1.0), "both ends are on 'a'"),
+    "a gear on a number": (lambda: forces.gear("g", 1, "a", ratio=1.0, stiffness=1.0), "a joint is given by its name"),
+    "a gear without stiffness": (lambda: wrong_gear(stiffness=0.0), "force 'g': stiffness 0 must be above zero"),
+    "negative play": (lambda: wrong_gear(backlash=-0.1), "force 'g': backlash"),
+    "a ratio in words": (lambda: wrong_gear(ratio="two"), "force 'g': ratio"),
+    "a gear with negative damping": (lambda: wrong_gear(damping=-1.0), "force 'g': damping"),
     "an unknown wheel": (lambda: pf.forward_dynamics(drive(*forces.belt("b", "x", "y", radii=(1, 1), stiffness=1)), {}), "'x'"),
-    "a free wheel": (lambda: pf.forward_dynamics(pf.mechanism("m", [pf.body(n, 1.0, inertia=1.0) for n in "ab"], [
+    "a free joint": (lambda: pf.forward_dynamics(pf.mechanism("m", [pf.body(n, 1.0, inertia=1.0) for n in "ab"], [
         pf.joint("a", "free", "world", "a"), pf.joint("b", "revolute", "world", "b")],
         forces=[*forces.gear("g", "a", "b", ratio=1.0, stiffness=1.0)]), {}), "joint 'a' has 7 coordinates"),
     "no length": (lambda: wrong_cable(length=0.0), "force 'c': length 0 must be above zero"),
-    "a cable on itself": (lambda: wrong_cable(b="world"), "both ends are on 'world'"),
-    "a cable to nowhere": (lambda: drive(*wrong_cable(b="hook")), "there is no body 'hook'"),
-    "a point of two": (lambda: wrong_cable(point_a=(0, 0)), "force 'c': point_a"),
+    "a cable from world to world": (lambda: wrong_cable(b="world"), "both ends are on 'world'"),
+    "a cable to an unknown body": (lambda: drive(*wrong_cable(b="hook")), "there is no body 'hook'"),
+    "a point of two numbers": (lambda: wrong_cable(point_a=(0, 0)), "force 'c': point_a"),
     "one radius": (lambda: wrong_belt(radii=0.1), "radii must be two"),
-    "a radius of none": (lambda: wrong_belt(radii=(0.1, 0.0)), "force 'b': radii 0 must be above zero"),
-    "a belt that drives": (lambda: wrong_belt(damping=-1.0), "force 'b': damping"),
-    "a gust of less": (lambda: forces.gust(intensity=-1.0), "intensity must not be below zero"),
-    "a gust of no length": (lambda: forces.gust(intensity=1.0, length=0.0), "gust: length must be above zero, got 0.0"),
-    "a gust of two": (lambda: forces.gust(intensity=(1.0, 2.0)), "gust: intensity: one number or three"),
-    "a gust of words": (lambda: forces.gust(intensity="strong"), "gust: intensity: one number or three"),
-    "a seed of words": (lambda: forces.gust(intensity=1.0, seed="a"), "seed must be a whole number"),
+    "a zero radius": (lambda: wrong_belt(radii=(0.1, 0.0)), "force 'b': radii 0 must be above zero"),
+    "a belt with negative damping": (lambda: wrong_belt(damping=-1.0), "force 'b': damping"),
+    "a gust of negative intensity": (lambda: forces.gust(intensity=-1.0), "intensity must not be below zero"),
+    "a gust of zero length": (lambda: forces.gust(intensity=1.0, length=0.0), "gust: length must be above zero, got 0.0"),
+    "a gust of two intensities": (lambda: forces.gust(intensity=(1.0, 2.0)), "gust: intensity: one number or three"),
+    "an intensity in words": (lambda: forces.gust(intensity="strong"), "gust: intensity: one number or three"),
+    "a seed in words": (lambda: forces.gust(intensity=1.0, seed="a"), "seed must be a whole number"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what):
+def test_wrong_drives_are_named(what):
     wrong, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         wrong()

@@ -1,4 +1,4 @@
-"""What a joint takes, what it refuses in which words, and that all of it reaches the digest."""
+"""Arguments of joints, the messages for wrong ones, and that every argument is part of the digest."""
 
 import copy
 import pickle
@@ -44,80 +44,80 @@ REFUSED = {
     "connect of MuJoCo": (
         lambda: pf.closure("c", "connect", "world", "b"), r"mean 'spherical'\? \(pf.coincide makes it from two points\)"),
     "a rod": (lambda: pf.closure("c", "rod", "world", "b"), r"did you mean 'distance'\?"),
-    "edges are no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
+    "edge is no kind": (lambda: joint("edge"), r"kind 'edge' is unknown"),
     "no pitch": (lambda: joint("helical"), r"joint 'j': a helical joint needs its pitch=... \[m/rad\]"),
-    "pitch for nothing": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),
+    "pitch of a planar joint": (lambda: joint("planar", pitch=0.1), r"a planar joint has no pitch"),
     "too few stiffnesses": (lambda: joint(stiffness=[1, 2]), r"stiffness: one number, 3 or a symmetric \(3, 3\) is needed"),
     "skew damping": (lambda: joint(damping=[[1, 2, 0], [0, 1, 0], [0, 0, 1]]), r"damping: the matrix must be symmetric"),
     "skew stiffness of parameters": (
         lambda: joint(stiffness=[[1, OFF, 0], [0, 1, 0], [0, 0, 1]]), r"stiffness: the matrix must be symmetric"),
-    "a matrix of armature": (lambda: joint(armature=np.eye(3)), r"armature: 3 numbers are needed, got 3 x 3"),
-    "spring of nothing": (lambda: joint("fixed", stiffness=1.0), r"joint 'j': stiffness: a fixed joint takes none"),
+    "armature as a matrix": (lambda: joint(armature=np.eye(3)), r"armature: 3 numbers are needed, got 3 x 3"),
+    "spring of a fixed joint": (lambda: joint("fixed", stiffness=1.0), r"joint 'j': stiffness: a fixed joint takes none"),
     "coupled orientation": (
         lambda: joint("free", stiffness=np.eye(6) + np.eye(6, k=3) + np.eye(6, k=-3)),
         r"cannot couple translations to an orientation"),
-    "rest of another size": (lambda: joint(rest=0.1), r"rest: a sequence of 3 numbers is needed"),
-    "rest without direction": (lambda: joint("spherical", rest=(0, 0, 0, 0)), r"rest: the quaternion must be numbers, not all"),
-    "one pair for three": (lambda: joint(limits=(-1, 1)), r"limits: a pair \(low, high\) for each of x, y, angle is needed"),
+    "rest of one number": (lambda: joint(rest=0.1), r"rest: a sequence of 3 numbers is needed"),
+    "rest of zeros": (lambda: joint("spherical", rest=(0, 0, 0, 0)), r"rest: the quaternion must be numbers, not all"),
+    "too few limits": (lambda: joint(limits=(-1, 1)), r"limits: a pair \(low, high\) for each of x, y, angle is needed"),
     "limits of a quaternion": (lambda: joint("free", limits=[(-1, 1)] * 7), r"a free joint takes no limits"),
-    "wrong way round": (lambda: joint(limits=[(0, 1), (1, 0), (0, 1)]), r"limits of y \(1.0, 0.0\) are the wrong way round"),
+    "reversed limits": (lambda: joint(limits=[(0, 1), (1, 0), (0, 1)]), r"limits of y \(1.0, 0.0\) are the wrong way round"),
     "no such velocity": (lambda: joint(distribution=["vx", "wy"]), r"a planar joint has no velocity 'wy'"),
-    "all velocities": (lambda: joint(distribution=np.eye(3)), r"\(3, 1 to 2\) is needed, got \(3, 3\)"),
-    "wrong rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combines the 3 velocities vx, vy, wz"),
-    "distribution of one": (lambda: joint("revolute", distribution=[[1]]), r"a revolute joint takes no distribution"),
-    "distribution of two": (lambda: joint("universal", distribution=["about_x"]), r"a universal joint takes no distribution"),
+    "a distribution of all velocities": (lambda: joint(distribution=np.eye(3)), r"\(3, 1 to 2\) is needed, got \(3, 3\)"),
+    "a distribution with two rows": (lambda: joint(distribution=[[1, 0], [0, 1]]), r"combines the 3 velocities vx, vy, wz"),
+    "revolute distribution": (lambda: joint("revolute", distribution=[[1]]), r"a revolute joint takes no distribution"),
+    "universal, speeds": (lambda: joint("universal", distribution=["about_x"]), r"a universal joint takes no distribution"),
     "dependent columns": (
         lambda: machine(joint(distribution=[[1, 2], [0, 0], [1, 2]])), r"'j': distribution: the columns depend on each other"),
     "dependent by default": (
         lambda: machine(joint(distribution=[[1, 1], [0, 0], [0, OFF]]), parameters=[OFF]), r"the columns depend on each other"),
-    "speeds of nothing": (lambda: joint(speeds=["a"]), r"speeds are the names of a distribution's velocities"),
+    "speeds without a distribution": (lambda: joint(speeds=["a"]), r"speeds are the names of a distribution's velocities"),
     "one speed twice": (lambda: joint(distribution=["vx", "wz"], speeds=["a", "a"]), r"speeds: 2 different names are needed"),
     "too many speeds": (lambda: joint(distribution=["vx"], speeds=["a", "b"]), r"speeds: 1 different names are needed"),
-    "mimic by hand": (lambda: joint("revolute", mimic={"one": 2}), r"mimic=\{'one': 2\}; make it by mimic"),
-    "mimic of no dict": (lambda: pf.mimic("one"), r"mimic: a dict of joint name -> ratio is needed, got 'one'"),
-    "mimic of no number": (lambda: pf.mimic({"one": "2"}), r"mimic: ratio of 'one': '2' is not a number"),
-    "mimic of several": (lambda: joint("planar", mimic=pf.mimic({"one": 1})), r"a planar joint cannot follow others"),
+    "mimic as a dict": (lambda: joint("revolute", mimic={"one": 2}), r"mimic=\{'one': 2\}; make it by mimic"),
+    "mimic by a name": (lambda: pf.mimic("one"), r"mimic: a dict of joint name -> ratio is needed, got 'one'"),
+    "mimic with a ratio in text": (lambda: pf.mimic({"one": "2"}), r"mimic: ratio of 'one': '2' is not a number"),
+    "mimic of a planar joint": (lambda: joint("planar", mimic=pf.mimic({"one": 1})), r"a planar joint cannot follow others"),
     "limits of a follower": (
         lambda: joint("revolute", mimic=pf.mimic({"one": 1}), limits=(0, 1)), r"it follows others and has no limits or effort"),
-    "follows nobody": (lambda: two(mimic=pf.mimic({"on": 1})), r"joint 'two' follows 'on', which is not a joint; .*'one'"),
+    "follows unknown": (lambda: two(mimic=pf.mimic({"on": 1})), r"joint 'two' follows 'on', which is not a joint; .*'one'"),
     "follows itself": (lambda: two(mimic=pf.mimic({"two": 1})), r"joints follow each other in a circle: two; let one of them"),
     "follows in a circle": (
         lambda: machine(joint("revolute", "one", mimic=pf.mimic({"two": 1})), pf.joint("free", "free", "world", "c"),
                         pf.joint("two", "revolute", "world", "b", mimic=pf.mimic({"one": 1}))),
         r"in a circle: one, two; let one of them move freely"),
-    "follows a plate": (
+    "follows a planar joint": (
         lambda: machine(joint("planar", "one"), pf.joint("two", "revolute", "world", "b", mimic=pf.mimic({"one": 1}))),
         r"'two' follows 'one', which has 3 coordinates; one is needed"),
-    "a ratio of nobody": (
+    "a ratio with an unlisted parameter": (
         lambda: two(mimic=pf.mimic({"one": OFF})), r"joint 'two': mimic uses a Parameter that is not among the mechanism's"),
-    "an offset of nobody": (
+    "an offset with an unlisted parameter": (
         lambda: two(mimic=pf.mimic({"one": 1}, OFF)), r"joint 'two': mimic uses a Parameter that is not among the mechanism's"),
     "a motor on a follower": (
         lambda: two(mimic=pf.mimic({"one": 1})).with_(actuators=[pf.actuator("motor", "two")]),
         r"actuator 'motor': joint 'two' follows one; drive that, with gear times the ratio"),
     "locked follower": (lambda: pf.locked(joint("revolute", mimic=pf.mimic({"one": 1}))), r"lock the joints that it follows"),
-    "locked name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
-    "locked nowhere": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
+    "locked by a name": (lambda: pf.locked("j"), r"locked: a joint\(...\) is needed, got 'j'"),
+    "locked at too few numbers": (lambda: pf.locked(joint(), [0, 1]), r"locked: 3 numbers are needed, got 2"),
     "linearised": (lambda: pf.linearise(WHEELED), r"'j' has a distribution, which linearise does not .* by nonholonomic"),
-    "brackets": (lambda: pf.calculus.commutation_coefficients(WHEELED), r"'j' has a distribution"),
+    "commutation coefficients": (lambda: pf.calculus.commutation_coefficients(WHEELED), r"'j' has a distribution"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("make, words", REFUSED.values(), ids=REFUSED)
-def test_refused_with_the_reason(make, words):
+def test_wrong_joints_are_refused_with_the_reason(make, words):
     with pytest.raises(ModelError, match=words):
         make()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_names_units_and_limits_are_as_many_as_there_are(kind):
+def test_names_units_and_limits_match_the_dimensions(kind):
     j = joint(kind, **({"pitch": 0.1} if KINDS[kind].screws else {}))
     assert len(set(j.q_names)) == len(j.q_units) == len(j.limits) == j.nq
     assert len(set(j.v_names)) == len(j.v_units) == j.nv
     assert pickle.loads(pickle.dumps(j)) == j == copy.copy(j) and hash(pickle.loads(pickle.dumps(j))) == hash(j)
 
 
-def test_limits_of_each_coordinate_are_told():
+def test_every_coordinate_has_limits_and_a_warning():
     m = machine(joint(limits=[(-1, 1), (-INF, 0.5), (-2, 2)]))
     assert m.q_limits.tolist() == [[-1, 1], [-INF, 0.5], [-2, 2]]
     with pytest.warns(pf.RunWarning, match=r"'j.y' is outside at the start, by up to 0.5 m|'j.y'"):
@@ -125,7 +125,7 @@ def test_limits_of_each_coordinate_are_told():
     assert two(mimic=pf.mimic({"one": 1})).q_limits.tolist() == [[-INF, INF]]
 
 
-def test_all_that_shapes_the_equations_is_in_the_digest():
+def test_every_argument_that_affects_the_equations_is_in_the_digest():
     first = joint("revolute", "one")
 
     def followed(**given):
@@ -146,7 +146,7 @@ def test_all_that_shapes_the_equations_is_in_the_digest():
     assert digest(machine(joint(stiffness=1))) == digest(machine(joint(stiffness=np.eye(3))))
 
 
-def test_what_a_follower_has_is_asked_like_any_other():
+def test_coordinate_and_rate_of_a_follower():
     m = two(mimic=pf.mimic({"one": -2.0}, 0.5))
     seen = {"q": lambda T: T.kinematics.joint("two"), "v": lambda T: T.kinematics.joint_rate("two")}
     got = pf.compile_terms(m, seen, backend="numpy", lanes=1)([0.1], [3.0])
@@ -154,14 +154,14 @@ def test_what_a_follower_has_is_asked_like_any_other():
     assert isinstance(m.joint("two").parts[0].S, ca.SX) and m.neutral().tolist() == [0]
 
 
-def test_said_in_words():
+def test_repr():
     assert repr(joint(distribution=["vx", "wz"])) == "<Joint 'j': planar, 'world' to 'a', speeds vx, wz>"
     assert repr(two(mimic=pf.mimic({"one": 1})).joints[1]) == "<Joint 'two': revolute, 'world' to 'b', follows one>"
     assert repr(pf.mimic({"one": 1, "two": -0.5}, 0.1)) == "<Mimic: 1 'one' + -0.5 'two', offset 0.1>"
     assert repr(pf.locked(joint("revolute"), 0.3)) == "<Joint 'j': fixed, 'world' to 'a'>"
 
 
-def test_described_by_what_moves_them():
+def test_describe_names_leaders_and_speeds():
     text = describe(two(mimic=pf.mimic({"one": 1})), RunSettings()) + describe(WHEELED, RunSettings())
     assert "revolute  follows one" in text and "x y [m], angle [rad] by vx, wz" in text
 
@@ -178,15 +178,15 @@ WORDS = {
 
 
 @pytest.mark.parametrize(("meant", "word"), [(kind, word) for kind, words in WORDS.items() for word in words])
-def test_words_of_other_libraries_are_understood(meant, word):
+def test_kinds_of_other_libraries_get_a_suggestion(meant, word):
     with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
         pf.joint("j", word, "world", "a")
-    if meant != "free" and word != "weld":  # the one is no closure, the other is its name there
+    if meant != "free" and word != "weld":  # there is no free closure, and "weld" is a kind of closure
         with pytest.raises(ModelError, match=f"did you mean '{meant}'"):
             pf.closure("c", word, "world", "a")
 
 
-def test_bodies_are_described_below_those_that_they_hang_on():
+def test_bodies_are_described_below_their_parents():
     names = [f"link{i}" for i in range(30)]
     bodies = [pf.body(n, 1.0) for n in (*names, "other")]
     joints = [pf.joint(f"to {b}", "prismatic", a, b) for a, b in pairwise(("world", *names))]

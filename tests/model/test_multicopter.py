@@ -1,4 +1,4 @@
-"""Multicopters against the equations of [konz25 5.2], written out by hand."""
+"""Multicopters, compared with the equations of [konz25 5.2] written by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pfaffian as pf
 from tests.tolerance import close
 
 EXACT = 1e-12
-"""A few hundred operations, each of which rounds by 1e-16, and some cancellation."""
+"""Rounding error of a few hundred operations with some cancellation."""
 
 NONE = {"drag": (0, 0), "turning_drag": (0, 0), "bias": np.zeros(6), "friction": 0.0}
 
@@ -21,7 +21,7 @@ def hat(w):
 
 
 def directions(phi, theta):
-    """H1 to H4."""
+    """The direction vectors H1 to H4 of each arm, as columns (3, n), for azimuths phi and tilt angles theta."""
     c, s, ct, st, o = np.cos(phi), np.sin(phi), np.cos(theta), np.sin(theta), 0 * np.asarray(theta)
     return [np.array(h) for h in ([c, s, o], [c * st, s * st, o], [s * st, -c * st, ct], [s * ct, -c * ct, -st])]
 
@@ -32,15 +32,15 @@ def numbers(x):
 
 
 def by_hand(x, R, theta, xi):
-    """M, c and what acts, [konz25 (5.5)-(5.9)]: weight, drag, propellers, biases and friction."""
+    """M, c and the applied force of [konz25 (5.5)-(5.9)]: weight, drag, propellers, biases and friction."""
     (s, I, eps), phi, n = numbers(x), np.array(x["azimuths"]), len(x["spins"])
     H1, H2, H3, H4 = directions(phi, theta)
-    m, P, (total, felt), E = x["mass"], x["rotor"], x["tilt"] or (0.0, 0.0), np.diag(eps)
+    m, P, (total, coupled), E = x["mass"], x["rotor"], x["tilt"] or (0.0, 0.0), np.diag(eps)
     O, one = np.zeros((3, n)), np.eye(n)
     M = np.block([
         [m * np.eye(3), m * hat(s).T, O, O],
-        [m * hat(s), I, felt * H1, P * H3 @ E],
-        [O.T, felt * H1.T, total * one, 0 * one],
+        [m * hat(s), I, coupled * H1, P * H3 @ E],
+        [O.T, coupled * H1.T, total * one, 0 * one],
         [O.T, P * E @ H3.T, 0 * one, P * one],
     ])  # fmt: skip
     v, w, rate, spin = xi[:3], xi[3:6], xi[6 : 6 + n], xi[6 + n :]
@@ -81,13 +81,13 @@ def random_machine(random):
 
 
 def leaning_machine(random):
-    """Eight propellers on four arms, one above the other, each turned about its arm by an angle of its own."""
+    """Eight propellers on four arms, in pairs one above the other, each leaning about its arm by a different angle."""
     x = random_machine(random) | {"azimuths": np.repeat(random.uniform(0, 6, 4), 2), "spins": [1, -1, -1, 1] * 2}
     return x | {"tilt": None, "leans": random.uniform(-0.6, 0.6, 8), "height": np.tile([0.05, -0.03], 4)}
 
 
 @pytest.mark.parametrize("which", ["tricopter", "quadcopter", "random", "leaning"])
-def test_the_equations_are_the_thesis_s(which):
+def test_the_equations_agree_with_the_thesis(which):
     random = np.random.default_rng(4)
     made = {"random": random_machine(random), "leaning": leaning_machine(random)}
     x = ({"tricopter": pf.multicopters.TRICOPTER, "quadcopter": pf.multicopters.QUADCOPTER} | made)[which]
@@ -106,14 +106,14 @@ def test_the_equations_are_the_thesis_s(which):
         close(have["M"], M, EXACT, "M")
         close(have["c"], c, EXACT, "c")
         u = random.normal(size=m.nu)
-        wanted = np.linalg.solve(M, f + np.r_[np.zeros(6), u] - c)
+        expected = np.linalg.solve(M, f + np.r_[np.zeros(6), u] - c)
         got = pf.forward_dynamics(m, q, v, u=u)
         scale = np.abs(np.linalg.inv(M)) @ (np.abs(f) + np.abs(c))
-        close(got.v_dot, wanted, EXACT, "v_dot", scale.max())
+        close(got.v_dot, expected, EXACT, "v_dot", scale.max())
 
 
 def effect(m):
-    """B (6, nu) of inputs on the body."""
+    """The input matrix B (6, nu) of the body."""
     q = np.zeros(m.nq)
     q[6] = 1
     return pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy", lanes=1)(q, np.zeros(m.nv))["B"]
@@ -126,8 +126,8 @@ def simple(x, **changes):
     return pf.multicopters.thrust_multicopter("simple", **{k: x[k] for k in SIMPLE} | {"inertia": x["inertia"][:3]} | changes)
 
 
-def test_what_the_tricopter_s_thrusts_do():
-    """[konz25 (5.16c), its fifth column corrected]"""
+def test_input_matrix_of_the_tricopter():
+    """The input matrix of [konz25 (5.16c)], with its fifth column corrected."""
     l, h, k, r = 0.240, -6e-3, 2.45e-7 / 1.44e-5, np.sqrt(3)
     B = [
         [0, 0, 0, r / 2, 0, -r / 2],
@@ -142,24 +142,24 @@ def test_what_the_tricopter_s_thrusts_do():
     theta, F = np.array([0.3, -0.5, 0.2]), np.array([3.0, 4.0, 5.0])
     _, H2, H3, H4 = directions(np.array(pf.multicopters.TRICOPTER["azimuths"]), theta)
     whole = np.vstack([H3, l * H4 + h * H2 - k * H3 * pf.multicopters.TRICOPTER["spins"]]) @ F
-    close(effect(m) @ np.r_[F * np.cos(theta), F * np.sin(theta)], whole, EXACT, "by arms that tilt")
+    close(effect(m) @ np.r_[F * np.cos(theta), F * np.sin(theta)], whole, EXACT, "thrusts of tilting arms")
 
 
-def test_what_the_quadcopter_s_thrusts_do():
+def test_input_matrix_of_the_quadcopter():
     l, k = 0.240, 2.45e-7 / 1.44e-5
     B = [[0] * 4, [0] * 4, [1] * 4, [0, l, 0, -l], [-l, 0, l, 0], [-k, k, -k, k]]
     close(effect(simple(pf.multicopters.QUADCOPTER)), B, EXACT, "B")
 
 
-def test_what_leaning_thrusts_do():
-    """The columns H3 and r x H3 - kappa eps H3 of (5.9), at heights of their own."""
+def test_input_matrix_of_leaning_propellers():
+    """The columns H3 and r x H3 - kappa eps H3 of [konz25 (5.9)], with a different height for each propeller."""
     x = leaning_machine(np.random.default_rng(8))
     _, H2, H3, H4 = directions(x["azimuths"], x["leans"])
     moments = x["arm"] * H4 + np.array(x["height"]) * H2 - x["torque"] / x["thrust"] * H3 * x["spins"]
     close(effect(simple(x, leans=x["leans"])), np.vstack([H3, moments]), EXACT, "B")
 
 
-def test_the_simplified_machine_slows_down_by_one_number():
+def test_drag_of_the_simplified_machine_is_isotropic():
     m = simple(pf.multicopters.QUADCOPTER, gravity=0.0)
     v = [1.0, -2.0, 3.0, 0, 0, 0]
     got = pf.forward_dynamics(m, [0, 0, 0, 0, 0, 0, 1.0], v, u=np.zeros(4))
@@ -168,7 +168,7 @@ def test_the_simplified_machine_slows_down_by_one_number():
 
 @pytest.mark.parametrize(("which", "varpi"), [("tricopter", 533.0), ("quadcopter", 412.9)])
 def test_hover(which, varpi):
-    """Speeds of the propellers at hover, recomputed from Table 5.1; there the machine without biases is at rest."""
+    """Propeller speeds at hover, computed from Table 5.1. With them, the machine without biases stays at rest."""
     x = {"tricopter": pf.multicopters.TRICOPTER, "quadcopter": pf.multicopters.QUADCOPTER}[which]
     n = len(x["spins"])
     speed = np.sqrt(x["mass"] * 9.81 / (n * x["thrust"]))
@@ -195,15 +195,15 @@ def test_numbers_may_be_parameters():
         pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER),
         {**pf.multicopters.QUADCOPTER, "mass": 2.0},
     )
-    close(fall(m, q, v), fall(plain, q, v), EXACT, "as it is")
+    close(fall(m, q, v), fall(plain, q, v), EXACT, "default mass")
     close(fall(m, q, v, mass=2.0), fall(pf.multicopters.multicopter("heavy", **heavy), q, v), EXACT, "heavy")
 
 
 WRONG = {
     "no arms": ({"azimuths": [], "spins": []}, "an azimuth and a spin are needed for each arm"),
     "a spin too many": ({"spins": [1, -1, 1, -1, 1]}, "an azimuth and a spin are needed for each arm"),
-    "a spin of two": ({"spins": [1, -1, 1, -2]}, "spins must be 1"),
-    "drag of one": ({"drag": (1,)}, "drag: 2 numbers"),
+    "a spin of -2": ({"spins": [1, -1, 1, -2]}, "spins must be 1"),
+    "drag of one number": ({"drag": (1,)}, "drag: 2 numbers"),
     "heights of three": ({"height": (1, 2, 3)}, "height: 4 numbers"),
     "leans of three": ({"leans": (0.1, 0.2, 0.3)}, "an angle is needed for each of 4 arms"),
     "leans of arms that tilt": ({"leans": (0.1,) * 4, "tilt": (0.4, 1e-3)}, "leans are for arms that do not tilt"),

@@ -1,4 +1,4 @@
-"""Contacts with a plane: rows against the geometry said otherwise, closed forms of simple motions, wrong arguments, YAML."""
+"""Contacts with a plane: rows compared with independent geometry, closed forms of simple motions, wrong arguments, YAML."""
 
 import casadi as ca
 import numpy as np
@@ -20,14 +20,14 @@ def ball(constraints, radius=0.3, joint="free", **changes):
 
 
 def coin(constraints, radius=0.5, mass=1.0, **changes):
-    """A homogeneous thin disk about its z axis."""
+    """A homogeneous thin disk with its axis along z."""
     i = mass * radius**2 / 4
     body = pf.body("coin", mass, (0, 0, 0), (i, i, 2 * i))
     return pf.mechanism("coin", [body], [pf.joint("j", "free", "world", "coin")], constraints=constraints, **changes)
 
 
 def upright(height, lean=0.0, heading=0.0):
-    """q of a free coin that rolls along x, its axis along y, leaning."""
+    """q of a free coin that rolls along x with its axis along y, leaning by `lean` and turned by `heading` [rad]."""
     X = pf.pose((0, 0, height), rpy=(np.pi / 2 + lean, 0, 0))
     R = np.array(ca.DM(pf.pose(rpy=(0, 0, heading)).R)) @ np.array(ca.DM(X.R))
     w = np.sqrt(max(1 + np.trace(R), 0)) / 2
@@ -44,7 +44,7 @@ CONTACTS = {
 
 @pytest.mark.parametrize("what", CONTACTS)
 def test_rows_on_a_moving_turntable(what):
-    """The plane on another body, its surface turning at a function of t: what slips is what leaves the other's point behind."""
+    """The plane is on another body and its surface turns at a rate that depends on t. Slip is relative to this surface."""
     random = np.random.default_rng(3)
     m = random_tree(random, ["free", "free"], [-1, -1])
     plane = {"on": "b0", "through": (0.1, -0.2, 0.3), "normal": (0.2, -0.3, 1.0), "rate": lambda t: 2 * ca.sin(t)}
@@ -83,7 +83,7 @@ def test_rows_on_a_moving_turntable(what):
 
 
 def test_a_ball_rolls_down_a_slope():
-    """a = 5/7 g sin(slope), whichever way the plane is said to slope; the normal force is m g cos(slope)."""
+    """The acceleration is 5/7 g sin(slope), and the normal force is m g cos(slope)."""
     slope = 0.3
     normal = (np.sin(slope), 0, np.cos(slope))
     m = ball([*pf.rolling.sphere("roll", "ball", 0.3, normal=normal)])
@@ -94,8 +94,8 @@ def test_a_ball_rolls_down_a_slope():
     close(r["energy"].values, np.full(len(t), r["energy"].values[0]), INTEGRATED, "energy")
 
 
-def test_a_disk_rolls_straight_and_its_forces_are_told():
-    """Pulled along at its centre: m a = F - f, I a / r = f r."""
+def test_a_disk_rolls_straight_with_known_multipliers():
+    """The disk is pulled at its centre with the force F, and the friction f follows from m a = F - f, I a / r = f r."""
     pull = pf.wrench("pull", "coin", value=(3.0, 0, 0, 0, 0, 0), axes="WORLD")
     m = coin([*pf.rolling.disk("roll", "coin", 0.5)], forces=[pull])
     r = pf.run(m, upright(0.5), duration=0.5, step=0.01, every=10, backend="interpreter")
@@ -109,7 +109,7 @@ def test_a_disk_rolls_straight_and_its_forces_are_told():
 
 
 def test_a_wheel_carried_by_a_cart_adds_no_height():
-    """A cart on rails with a wheel: one speed left, m a = F for m + I / r^2."""
+    """A cart on rails with a wheel has one degree of freedom: (m + I / r^2) a = F."""
     bodies = [pf.body("cart", 4.0), pf.body("wheel", 1.0, (0, 0, 0), (0.1, 0.2, 0.1))]
     joints = [
         pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), placement=(0, 0, 0.5)),
@@ -123,7 +123,7 @@ def test_a_wheel_carried_by_a_cart_adds_no_height():
 
 
 def test_a_skate_on_a_turning_floor_is_carried_along():
-    """At rest on the floor it moves with it: the blade, along the way to the centre, is held sideways at rate r."""
+    """The blade is radial, so its sideways speed must be that of the floor, rate times radius."""
     body = pf.body("skate", 1.0, (0, 0, 0), 0.1)
     rate = pf.Parameter("rate", 0.7, "rad/s")
     edge = pf.rolling.knife_edge("edge", "skate", (1, 0, 0), rate=rate)
@@ -138,15 +138,15 @@ def test_a_flat_disk_has_no_lowest_point():
         pf.run(m, [0, 0, 0, 0, 0, 0, 1], duration=0.01, backend="interpreter")
 
 
-def test_a_falling_disk_stops_the_run_when_it_lies():
-    """At rest and leaning it falls flat, where the rate of its lowest point grows without bounds."""
+def test_a_falling_disk_stops_the_run_when_it_is_flat():
+    """Released from rest while leaning, the disk falls flat, where the velocity of its contact point grows without bounds."""
     m = coin([*pf.rolling.disk("roll", "coin", 0.5)])
     with pytest.warns(pf.RunWarning, match="run stopped"):
         r = pf.run(m, upright(0.5 * np.cos(1.0), 1.0), duration=3.0, step=2e-3, backend="interpreter")
     assert 0 < float(r["stopped"]) < 1.0 and float(r["status"]) != 0
 
 
-def test_an_edge_on_its_point_holds_nothing():
+def test_a_knife_edge_normal_to_the_plane_constrains_nothing():
     body = pf.body("skate", 1.0, (0, 0, 0), 0.1)
     m = pf.mechanism("skate", [body], [pf.joint("j", "planar", "world", "skate")],
                      constraints=[pf.rolling.knife_edge("edge", "skate", (0, 0, 1))])  # fmt: skip
@@ -154,7 +154,7 @@ def test_an_edge_on_its_point_holds_nothing():
 
 
 def test_reactions_of_contacts_act_on_bodies():
-    """The joint that carries the ball through a socket bears what the plane does not."""
+    """The socket that connects arm and ball transmits the force that accelerates the ball and its spin."""
     r = 0.3
     bodies = [pf.body("arm", 1.0, (0, 0, 0)), pf.body("ball", 2.0, (0, 0, 0), 0.4 * 2.0 * r**2)]
     joints = [pf.joint("slide", "planar", "world", "arm", placement=(0, 0, r)), pf.joint("socket", "spherical", "arm", "ball")]
@@ -178,7 +178,7 @@ def test_numbers_and_functions_are_in_the_digest():
 
 
 def test_derivatives_of_contacts():
-    """b is minus the drift of eta, by differences of eta along the motion."""
+    """A is the derivative of eta along v, and b is minus the derivative of eta along the motion at constant v."""
     m = coin([*pf.rolling.disk("roll", "coin", 0.5, rate=0.8)])
     a = pf.assemble(m, upright(0.48, 0.3), [0.4, 0.3, 0.1, 0.2, -0.4, 3.0], backend="numpy")
     parts = {"A": lambda T: T.A, "b": lambda T: T.b, "from eta": lambda T: ca.jacobian(T.rows.eta, T.v),
@@ -223,9 +223,9 @@ def test_yaml():
                pf.rolling.wheel("wheel", "coin", 2 * p["r"], on="ball"),
                pf.rolling.knife_edge("blade", "coin", (1, 0, 0))]  # fmt: skip
     assert list(m.constraints[:6]) == by_hand and isinstance(m.constraints[6], Closure)
-    for wrong, said in (("radius: r, rate", "rate"), ("along: [1, 0, 0]", "point: [0, 0, 0]")):
+    for old, new in (("radius: r, rate", "rate"), ("along: [1, 0, 0]", "point: [0, 0, 0]")):
         with pytest.raises(pf.ModelError, match="is missing"):
-            parse_yaml(YAML.replace(wrong, said, 1))
+            parse_yaml(YAML.replace(old, new, 1))
     lost, _ = parse_yaml(YAML.replace("body: ball, radius", "body: bal, radius"))
     with pytest.raises(pf.ModelError, match=r"'table height': .*no body 'bal'"):
         pf.run(lost, duration=0.01)

@@ -1,4 +1,4 @@
-"""Shapes: what they weigh, and that no equation knows of them otherwise."""
+"""Shapes: their masses and inertias, and that they do not affect the equations in any other way."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pfaffian.model.digest import structure
 from pfaffian.viewer.solids import MAKERS, Solid, box, capsule, cone, cylinder, simplified, sphere, turned
 
 ROUND = 6e-2
-"""Relative error of the volume of a drawn solid, of a few flat sides, and of its moments."""
+"""Relative error of the volume and the moments of a drawn solid, which has few flat sides."""
 
 FINE = 1e-3
-"""The same of hundreds of flat sides."""
+"""Relative error of the volume and the moments of a solid with hundreds of flat sides."""
 
 SIZES = {
     "box": {"size": (0.1, 0.2, 0.3)},
@@ -27,7 +27,7 @@ SIZES = {
 
 
 def integrals(solid: Solid) -> tuple[float, np.ndarray, np.ndarray]:
-    """Volume, centre and second moments (3, 3) about it of the inside of triangles, by tetrahedra from the origin."""
+    """Volume, centre and second moments (3, 3) about it of a solid bounded by triangles, as a sum over tetrahedra."""
     a, b, c = solid.vertices[solid.faces].swapaxes(0, 1)
     V = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6
     first = np.einsum("i,ij->j", V, a + b + c) / 4
@@ -42,25 +42,25 @@ def inertia_of(second: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", SIZES)
-def test_mass_centre_and_inertia_are_those_of_the_solid_that_is_drawn(kind: str) -> None:
-    """The closed forms, beside integrals over the triangles; the axes of the shape are turned and moved."""
+def test_mass_centre_and_inertia_agree_with_the_drawn_solid(kind: str) -> None:
+    """The closed forms, for a shape that is rotated and moved, agree with integrals over its triangles."""
     at = pf.pose((0.3, -0.2, 0.5), rpy=(0.4, -1.1, 2.0))
     b = pf.body("b", shape=pf.shape(kind, **SIZES[kind], density=700.0, placement=at))
     R, p = np.array(ca.DM(at.R)), np.array(ca.DM(at.p)).ravel()
     V, centre, second = integrals(MAKERS[kind](np.ravel(list(SIZES[kind].values()))).moved(R, p))
     np.testing.assert_allclose(float(b.mass), 700 * V, rtol=ROUND)
     np.testing.assert_allclose(np.array(ca.DM(b.com)).ravel(), centre, atol=ROUND * 0.1)
-    wanted = 700 * inertia_of(second)
-    np.testing.assert_allclose(np.array(ca.DM(b.inertia)), wanted, atol=1.5 * ROUND * np.abs(wanted).max())
+    expected = 700 * inertia_of(second)
+    np.testing.assert_allclose(np.array(ca.DM(b.inertia)), expected, atol=1.5 * ROUND * np.abs(expected).max())
 
 
-def test_the_box_is_exact_and_finer_solids_come_close() -> None:
+def test_the_box_is_exact_and_finer_solids_converge() -> None:
     b = pf.body("b", shape=pf.shape("box", **SIZES["box"], mass=2.0))
     V, _, second = integrals(box(SIZES["box"]["size"]))
     np.testing.assert_allclose(np.array(ca.DM(b.inertia)), 2 / V * inertia_of(second), rtol=1e-12, atol=1e-15)
     exact = float(pf.body("b", shape=pf.shape("cylinder", **SIZES["cylinder"], density=1.0)).mass)
     coarse, fine = (abs(integrals(cylinder(0.1, 0.4, n))[0] - exact) for n in (24, 96))
-    assert fine < coarse / 12  # the error of a regular polygon falls with the square of its sides
+    assert fine < coarse / 12  # the error of a regular polygon falls with the square of its number of sides
     arc = np.linspace(0, np.pi / 2, 100)
     cap = [(0.1 * np.sin(a), 0.2 + 0.1 * np.cos(a)) for a in arc]
     cap[0] = (0.0, 0.3)
@@ -79,10 +79,10 @@ def test_the_box_is_exact_and_finer_solids_come_close() -> None:
         np.testing.assert_allclose(np.array(ca.DM(b.com)).ravel(), centre, atol=1e-12)
         np.testing.assert_allclose(np.array(ca.DM(b.inertia)), inertia_of(second), atol=FINE * second.max())
     outside = turned([(0, -1), (1, -1), (1, 1), (0, 1)])
-    assert integrals(outside)[0] > 0, "the triangles look outwards"
+    assert integrals(outside)[0] > 0, "triangle normals must point outwards"
 
 
-def test_the_same_from_trimesh() -> None:
+def test_trimesh_gives_the_same() -> None:
     trimesh = pytest.importorskip("trimesh")
     for kind, maker in (("box", box(SIZES["box"]["size"])), ("cone", cone(0.1, 0.4)), ("capsule", capsule(0.1, 0.4)),
                         ("sphere", sphere(0.3))):  # fmt: skip
@@ -91,12 +91,12 @@ def test_the_same_from_trimesh() -> None:
         assert twin.is_watertight
         np.testing.assert_allclose(float(b.mass), twin.volume, rtol=ROUND)
         np.testing.assert_allclose(np.array(ca.DM(b.com)).ravel(), twin.center_mass, atol=1e-3)
-        wanted = twin.moment_inertia
-        np.testing.assert_allclose(np.array(ca.DM(b.inertia)), wanted, atol=2.5 * ROUND * np.abs(wanted).max())
+        expected = twin.moment_inertia
+        np.testing.assert_allclose(np.array(ca.DM(b.inertia)), expected, atol=2.5 * ROUND * np.abs(expected).max())
 
 
-def test_several_shapes_weigh_together_whatever_way_they_are_cut() -> None:
-    """A bar of two halves, beside the whole bar; a weightless shape adds nothing."""
+def test_the_inertia_of_several_shapes_is_their_sum() -> None:
+    """Two halves of a bar weigh as much as the whole bar, and a shape without density adds nothing."""
     whole = pf.body("b", shape=pf.shape("box", size=(0.4, 0.1, 0.2), density=500, placement=(0.1, 0, 0)))
     half = [pf.shape("box", size=(0.2, 0.1, 0.2), density=500, placement=(x, 0, 0)) for x in (0.0, 0.2)]
     both = pf.body("b", shape=[*half, pf.shape("sphere", radius=9.0)])
@@ -119,8 +119,8 @@ def test_a_size_may_be_a_parameter() -> None:
         pf.mechanism("rod", [seen], [hinge])
 
 
-def test_shapes_are_content_but_in_no_digest() -> None:
-    """Bodies with other shapes differ, while the equations found for one serve the other."""
+def test_shapes_count_for_equality_but_not_for_the_digest() -> None:
+    """Bodies with different shapes are unequal, but share the equations if mass and inertia agree."""
     hinge = pf.joint("hinge", "revolute", "world", "b", axis=(0, 1, 0))
     ball = pf.shape("sphere", radius=0.2, colour="#ff8000")
     plain, seen = (pf.mechanism("m", [pf.body("b", 1.0, inertia=1.0, shape=s)], [hinge]) for s in ((), ball))
@@ -158,7 +158,7 @@ def test_a_wrong_shape_is_refused(given: dict, words: str) -> None:
         pf.shape(**given)
 
 
-def test_a_body_takes_its_mass_from_one_place() -> None:
+def test_a_body_takes_its_mass_from_one_source() -> None:
     ball = pf.shape("sphere", radius=1, mass=1)
     for other in ({"mass": 1}, {"com": (1, 0, 0)}, {"inertia": 1}, {"pseudo": np.eye(4)}):
         with pytest.raises(pf.ModelError, match="its shapes give mass, mass centre and inertia"):
@@ -167,10 +167,10 @@ def test_a_body_takes_its_mass_from_one_place() -> None:
         pf.body("b", shape=[ball, "box"])
 
 
-def test_a_fine_mesh_is_made_coarser_without_losing_its_form() -> None:
+def test_a_fine_mesh_is_simplified_without_losing_its_form() -> None:
     fine = turned([(np.sin(a), -np.cos(a)) for a in np.linspace(0, np.pi, 200)][1:-1], 200)
     coarse = simplified(fine, 3000)
     assert len(fine.faces) > 70_000 and 500 < len(coarse.faces) <= 3000
     np.testing.assert_allclose(np.ptp(coarse.vertices, axis=0), 2.0, rtol=0.1)
     assert len(simplified(box((1, 2, 3)), 3000).faces) == 12
-    assert not len(simplified(Solid(np.ones((3, 3)), np.array([[0, 1, 2]])), 3000).faces), "of a single point"
+    assert not len(simplified(Solid(np.ones((3, 3)), np.array([[0, 1, 2]])), 3000).faces), "a degenerate triangle disappears"

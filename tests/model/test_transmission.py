@@ -1,4 +1,4 @@
-"""One input on several joints: its force along each, its unit and limits, and what is refused."""
+"""Transmissions: one input drives several joints. Forces along the joints, unit, limits and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def machine(*actuators, **more):
     return pf.mechanism("m", bodies, joints, actuators=actuators, **more)
 
 
-def test_its_column_is_the_sum_of_those_of_single_actuators():
+def test_its_input_column_is_the_sum_of_those_of_single_actuators():
     gears = {"turn": 2.0, "slide": -3.0, ("base", 4): 0.5}
     singles = [
         pf.actuator("1", "turn", gear=2.0),
@@ -35,7 +35,7 @@ def test_its_column_is_the_sum_of_those_of_single_actuators():
     assert np.ravel(B[0]).tolist() == B[1].sum(axis=1).tolist() and np.count_nonzero(B[0]) == 3
 
 
-def test_units_limits_and_what_it_shows():
+def test_units_limits_and_repr():
     k = pf.Parameter("k", 2.0)
     one = pf.forces.transmission("u", {"turn": k, ("base", 3): -1.0}, limits=(-4, 5))
     m = machine(one, pf.forces.transmission("w", {"turn": 1.0, "slide": 1.0}), parameters=[k])
@@ -45,12 +45,12 @@ def test_units_limits_and_what_it_shows():
     assert pickle.loads(pickle.dumps(one)) == one
 
 
-def test_a_driven_free_joint_does_not_give_way_to_a_closure():
-    held = pf.closure("pin", "revolute", "b", "c")
-    driven = machine(pf.forces.transmission("u", {"turn": 1.0, ("base", 3): 1.0}), constraints=[held])
+def test_joined_refuses_to_remove_a_driven_free_joint():
+    pin = pf.closure("pin", "revolute", "b", "c")
+    driven = machine(pf.forces.transmission("u", {"turn": 1.0, ("base", 3): 1.0}), constraints=[pin])
     with pytest.raises(ModelError, match="without actuator"):
         pf.joined(driven, "pin")
-    assert pf.joined(machine(constraints=[held]), "pin").nv == 3
+    assert pf.joined(machine(constraints=[pin]), "pin").nv == 3
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_wrong_gears_are_refused(gears, message):
     assert "actuator 'u'" in str(error.value) and message in str(error.value)
 
 
-def test_limits_the_wrong_way_round_and_joints_that_follow_are_refused():
+def test_reversed_limits_and_joints_that_follow_are_refused():
     with pytest.raises(ModelError, match="limits"):
         machine(pf.forces.transmission("u", {"turn": 1.0}, limits=(2, 1)))
     bodies = [pf.body(n, mass=1.0, inertia=0.1) for n in ("a", "b")]

@@ -1,4 +1,4 @@
-"""A tyre beside its formula: slip along, sideways and both, its power, a steered bicycle, a differential; what is wrong."""
+"""A tyre, compared with its formula: longitudinal and lateral slip, power, a steered bicycle, a differential; refusals."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def wheel(**more) -> pf.Mechanism:
 @pytest.mark.parametrize(
     ("vx", "vy", "spin"), [(10, 0, 40.0), (10, 0, 30.0), (10, 1.0, 10 / R), (8, -2, 10), (-5, 0.3, 0), (0, 1, 0)]
 )
-def test_the_force_is_that_of_the_formula(vx, vy, spin):
-    """On hub and wheel together against the slip, on the wheel's spin with the radius as its arm; it takes energy."""
+def test_the_force_agrees_with_the_formula(vx, vy, spin):
+    """The force opposes the slip of hub and wheel, acts on the spin with the radius as lever arm, and dissipates energy."""
     m = wheel()
     v = np.array([vx, vy, 0, 0, 0, 0, spin], dtype=float)
     f = pf.compile_terms(m, {"f": lambda T: T.f}, backend="numpy")(m.neutral(), v)["f"]
@@ -50,7 +50,7 @@ def test_a_small_slip_angle_gives_the_cornering_stiffness():
 
 
 def test_a_bicycle_turns_in_its_steady_circle():
-    """Two axles steered by d at a speed V: yaw rate V d / (l + K V^2) for small angles, K = m (b / C_f - a / C_r) / l."""
+    """Two axles, steer_servo angle d, speed V: the yaw rate is V d / (l + K V^2) for small d, K = m (b / C_f - a / C_r) / l."""
     V, a, b, m0, steer = 10.0, 1.0, 1.4, 1000.0, 0.004
     front, rear = 9.81 * m0 * b / (a + b), 9.81 * m0 * a / (a + b)
     bodies = [
@@ -65,8 +65,8 @@ def test_a_bicycle_turns_in_its_steady_circle():
         pf.joint("rear", "revolute", "car", "r", axis=(0, 1, 0), placement=(-b, 0, 0)),
     ]
     roads = [forces.tyre(n, n, R, load=N, stiffness=k, speed=0.01) for n, N, k in (("f", front, 8.0), ("r", rear, 10.0))]
-    held = pf.servo(pf.holonomic("steer", lambda k: k.joint("steering") - steer), ["motor"])
-    m = pf.mechanism("bicycle", bodies, joints, forces=roads, actuators=[pf.actuator("motor", "steering")], constraints=[held])
+    lock = pf.servo(pf.holonomic("steer", lambda k: k.joint("steering") - steer), ["motor"])
+    m = pf.mechanism("bicycle", bodies, joints, forces=roads, actuators=[pf.actuator("motor", "steering")], constraints=[lock])
     stiff = [N * 1.3 * k for N, k in ((front, 8.0), (rear, 10.0))]
     K = m0 * (b / stiff[0] - a / stiff[1]) / (a + b)
     turn = m.v_names[m.v_slices["car"].start + 2]
@@ -77,13 +77,13 @@ def test_a_bicycle_turns_in_its_steady_circle():
 
 
 def test_a_differential_is_a_joint_that_follows_two():
-    """The carrier turns by the mean of its wheels, and its torque goes to both in equal parts."""
+    """The carrier turns at the mean rate of its wheels, and its torque is divided equally between them."""
     bodies = [pf.body(n, 1.0, inertia=1.0) for n in ("left", "right", "carrier")]
     joints = [pf.joint(n, "revolute", "world", n) for n in ("left", "right")]
     joints.append(pf.joint("carrier", "revolute", "world", "carrier", mimic=pf.mimic({"left": 0.5, "right": 0.5})))
     torque = pf.wrench("engine", "carrier", [0, 0, 0, 0, 0, 6.0])
     m = pf.mechanism("differential", bodies, joints, forces=[torque])
-    close(pf.forward_dynamics(m, [0, 0]).v_dot, [2.0, 2.0], 1e-12, "both alike")  # 3 / (1 + 0.25 + 0.25)
+    close(pf.forward_dynamics(m, [0, 0]).v_dot, [2.0, 2.0], 1e-12, "equal accelerations")  # 3 / (1 + 0.25 + 0.25)
 
 
 def wrong(**given):
@@ -92,21 +92,21 @@ def wrong(**given):
 
 WRONG = {
     "no radius": (lambda: wrong(radius=0.0), "radius"),
-    "a load that pulls": (lambda: wrong(load=-1.0), "force 't': load"),
-    "a load of words": (lambda: wrong(load="heavy"), "force 't': load"),
-    "a load of two": (lambda: pf.forward_dynamics(wheel(load=lambda k: [1, 2]), {}), "must return one number, got 2"),
-    "ice that pushes": (lambda: wrong(friction=-0.1), "force 't': friction"),
+    "a negative load": (lambda: wrong(load=-1.0), "force 't': load"),
+    "a load in words": (lambda: wrong(load="heavy"), "force 't': load"),
+    "a load of two numbers": (lambda: pf.forward_dynamics(wheel(load=lambda k: [1, 2]), {}), "must return one number, got 2"),
+    "negative friction": (lambda: wrong(friction=-0.1), "force 't': friction"),
     "no stiffness": (lambda: wrong(stiffness=0.0), "force 't': stiffness 0 must be above zero"),
     "no shape": (lambda: wrong(shape=0.0), "force 't': shape 0 must be above zero"),
     "a curvature beyond 1": (lambda: wrong(curvature=1.5), "curvature must be at most 1, got 1.5"),
     "no speed": (lambda: wrong(speed=0.0), "force 't': speed 0 must be above zero"),
     "no axis": (lambda: wrong(axis=(0, 0, 0)), "axis"),
-    "a road of objects": (lambda: wrong(on=3), "on must be the name of a body"),
+    "a road given by a number": (lambda: wrong(on=3), "on must be the name of a body"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what):
+def test_wrong_tyres_are_named(what):
     part, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         part()

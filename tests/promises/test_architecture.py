@@ -1,4 +1,4 @@
-"""The pages about the library itself: the picture is that of the contracts, and files, rooms and links are there."""
+"""Pages about the library: the picture shows the import contracts, and named files, rooms and links exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = [
     *[p for p in (ROOT / x for x in TOP) if p.exists()],
 ]
 FILE = re.compile(r"[A-Za-z_][\w.]*(?:/[\w.]+)+/?|[A-Za-z_]\w*/|\w+\.(?:py|md|toml|h|svg|png|yaml)")
-"""What in backticks is a file or a folder: with a slash, or with a suffix of ours."""
+"""Text in backticks that names a file or a folder: with a slash, or with a suffix used in the repository."""
 
 
 def prose(page: Path) -> str:
@@ -28,8 +28,8 @@ def prose(page: Path) -> str:
     return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
 
 
-def test_the_picture_is_that_of_the_contracts():
-    assert PICTURE.read_text(encoding="utf-8") == picture(PROJECT), "python -m tools.rooms draws it anew"
+def test_the_picture_agrees_with_the_contracts():
+    assert PICTURE.read_text(encoding="utf-8") == picture(PROJECT), "run python -m tools.rooms to draw it again"
     drawn = re.findall(r"<text [^>]*>(\w+)</text>", picture(PROJECT))
     layers = contracts(PROJECT)
     assert sorted(drawn) == sorted(name for rows in layers.values() for row in rows for name in row)
@@ -51,11 +51,11 @@ def test_the_contract_and_the_table_name_every_room():
 
 def test_the_architecture_is_one_page():
     lines = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").count("\n")
-    assert lines <= 110, f"{lines} lines: details have pages of their own"
+    assert lines <= 110, f"{lines} lines: move details to other pages"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[p.name for p in PAGES])
-def test_files_that_a_page_names_are_there(page):
+def test_files_that_a_page_names_exist(page):
     named = {word.partition("::")[0] for word in re.findall(r"`([^`]+)`", prose(page))}
     named = {word for word in named if FILE.fullmatch(word) and not word.startswith("out/")}
     missing = [word for word in named if not any((p / word).exists() or (p / f"{word}.py").exists() for p in PLACES)]
@@ -69,7 +69,7 @@ def test_links_of_a_page_lead_somewhere(page):
     assert not missing, f"{page.name}: {', '.join(missing)}"
 
 
-def test_functions_of_the_way_of_a_run_are_where_the_page_says():
+def test_functions_of_the_way_of_a_run_are_in_the_named_files():
     page = prose(ROOT / "docs" / "architecture.md")
     way = page[page.index("## The way of a run") : page.index("## Where is")]
     pairs = re.findall(r"`(\w+)`(?: (?:and|or) `\w+`)?\s+in\s+`([\w/]+\.py)`", way)
@@ -82,6 +82,6 @@ def test_functions_of_the_way_of_a_run_are_where_the_page_says():
     assert not absent, ", ".join(absent)
 
 
-def test_pages_that_the_source_names_are_there():
+def test_pages_that_the_source_names_exist():
     named = {(p.name, x) for p in SOURCE.rglob("*.py") for x in re.findall(r"\b(?:docs|studies)/\w+\.md", p.read_text("utf-8"))}
     assert named and not [f"{file}: {page}" for file, page in named if not (ROOT / page).exists()]

@@ -1,4 +1,4 @@
-"""The base install is small: figures and SciPy are extras, without which everything else works."""
+"""The base install is small: matplotlib and SciPy are extras, and everything else works without them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from pfaffian.viewer.still import still
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MODULES = {"pyyaml": "yaml"}
-"""Package -> its module, where the name is another."""
+"""Module of a package, where their names differ."""
 
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if matplotlib and SciPy were not installed."""
+    """An installation without matplotlib and SciPy."""
     for package in ("matplotlib", "scipy"):
         monkeypatch.setitem(sys.modules, package, None)
 
@@ -38,7 +38,7 @@ def _packages(requirements: list[str]) -> set[str]:
 
 
 def _imports(statements: list[ast.stmt]) -> Iterator[str]:
-    """What is imported where a file is: not in its functions, nor for types alone."""
+    """Modules that a file imports when it is loaded, not in its functions and not for types alone."""
     for s in statements:
         if isinstance(s, ast.Import):
             yield from (alias.name for alias in s.names)
@@ -50,8 +50,8 @@ def _imports(statements: list[ast.stmt]) -> Iterator[str]:
             yield from _imports(s.body)
 
 
-def test_no_file_of_the_library_asks_for_more_than_the_base_install_by_itself():
-    """But for one that is imported where its package has been asked for."""
+def test_files_of_the_library_import_only_the_base_install():
+    """The only exception is environment.py, which is imported when pf.learning is used and names the missing package itself."""
     base = _packages(PROJECT["dependencies"]) | set(sys.stdlib_module_names) | {"pfaffian", "IPython"}
     files = {f: f.read_text(encoding="utf-8") for f in (ROOT / "src").rglob("*.py")}
     more = {f.name: {n.partition(".")[0] for n in _imports(ast.parse(text).body)} - base for f, text in files.items()}
@@ -61,7 +61,7 @@ def test_no_file_of_the_library_asks_for_more_than_the_base_install_by_itself():
 
 
 def test_studies_are_checked_without_figures():
-    """So none imports matplotlib, and what they do import comes with the extra of that name."""
+    """Studies and examples do not import matplotlib, and their other imports are in the extras `studies` and `mjcf`."""
     extras = PROJECT["optional-dependencies"]
     known = _packages(PROJECT["dependencies"] + extras["studies"] + extras["mjcf"]) | set(sys.stdlib_module_names)
     for file in (*(ROOT / "studies").glob("*.py"), *(ROOT / "examples").glob("*.py")):
@@ -91,12 +91,12 @@ def ran() -> tuple[pf.Mechanism, xr.Dataset]:
 
 
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
-def test_each_figure_says_what_it_needs(bare, ran, draw):
+def test_each_figure_names_the_package_it_needs(bare, ran, draw):
     with pytest.raises(pf.ModelError, match="figures need the package matplotlib: run `pip install matplotlib`"):
         draw(ran[1])
 
 
-def test_what_needs_scipy_says_so(bare):
+def test_functions_that_need_scipy_name_it(bare):
     m = pf.mechanism("point", [pf.body("ball", 1.0)], [pf.joint("rail", "prismatic", "world", "ball")])
     with pytest.raises(pf.ModelError, match="run_adaptive needs the package scipy: run `pip install scipy`"):
         pf.run_adaptive(m, times=[0.0, 0.1])
@@ -104,7 +104,7 @@ def test_what_needs_scipy_says_so(bare):
         pf.sweeps.samples({"length": (0.5, 1.5)}, 4)
 
 
-def test_pictures_animations_and_numbers_of_the_zoo_need_neither(bare, ran, tmp_path):
+def test_pictures_animations_and_numbers_of_the_zoo_work_without_extras(bare, ran, tmp_path):
     m, r = ran
     assert still(m, r).startswith(b"\x89PNG") and len(pf.animate(m, r, tmp_path / "crane.html").data) > 10_000
     found = zoo.machine("quarter_car")
@@ -120,7 +120,7 @@ def figures(result): return {"none": blank_figure(3, 2)}
 '''
 
 
-def test_a_study_holds_without_its_figures(bare, tmp_path):
+def test_a_study_is_checked_without_its_figures(bare, tmp_path):
     (tmp_path / "drawing.py").write_text(STUDY)
     with pytest.warns(pf.ModelWarning, match="study 'drawing': figures need the package matplotlib"):
         found = study.run_study("drawing", tmp_path)

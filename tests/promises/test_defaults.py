@@ -1,4 +1,4 @@
-"""What callers get who say nothing: numbers, choices, places. To change one changes their results, so all are written here."""
+"""Default values of public functions. Changing one changes the results of users, so all are listed here."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "violation_limit": [1e-06], "viscous": [0.0], "what": ["step"], "where": ["installed"], "wind": [ORIGIN], "within": [1.0],
     "xyz": [ORIGIN],
 }  # fmt: skip
-"""Parameter -> what it is somewhere if nothing is said; what is made at each call, None and () apart."""
+"""Defaults of each parameter in all public functions, except None, () and values made at each call."""
 
 
 def plain(x: Any) -> bool:
@@ -52,7 +52,7 @@ def has_defaults(x: Any) -> bool:
     return inspect.isfunction(x) or (inspect.isclass(x) and not issubclass(x, Exception))
 
 
-def test_defaults_are_those_that_are_written_down():
+def test_defaults_agree_with_the_list():
     found: dict[str, set[str]] = {}
     for value in filter(has_defaults, PUBLIC.values()):
         for p in inspect.signature(value).parameters.values():

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of public names: each stands alone and gives what it prints."""
+"""Examples in the docstrings of public names: each runs alone and prints what it shows."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ INSIDE = {
     if n[0] != "_" and x.__module__ == m.__name__
 }
 MADE = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value) or inspect.isclass(value)}
-"""All but constants, types of annotations, and rooms inside a room, whose functions are in INSIDE."""
+"""Public functions and classes. Left out are constants, types for annotations, and modules, whose functions are in INSIDE."""
 
 
-def test_every_function_and_class_is_here() -> None:
+def test_every_function_and_class_is_included() -> None:
     assert len(MADE) > 200 and {n.split(".")[-1] for n in set(PUBLIC) - set(MADE) - set(MODULES)} == CONSTANTS
     assert len(INSIDE) > 100
 
@@ -32,7 +32,7 @@ CONSTANTS = {"FORMULATIONS", "FACTORS", "APPROACHES", "QUADCOPTER", "TRICOPTER",
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", MADE | INSIDE)
-def test_the_example_of_a_docstring_gives_what_it_prints(name: str) -> None:
+def test_the_example_of_a_docstring_prints_what_it_shows(name: str) -> None:
     text = inspect.getdoc((MADE | INSIDE)[name]) or ""
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     output: list[str] = []

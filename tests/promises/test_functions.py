@@ -1,4 +1,4 @@
-"""The size of the functions of the package: what one reads in one go, and calls without counting its arguments."""
+"""Functions of the package are short, and private ones have few arguments."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "pfaffian"
 FILES = sorted(SOURCE.rglob("*.py"))
 
 LINES, ARGUMENTS = 40, 8
-"""Lines of code that a function has at most, without docstring, comments and blank lines; arguments, if it is not public."""
+"""Most lines of code of a function, without docstring, comments and blank lines; most arguments of a private function."""
 
 LONGER = {"simulate/run.py: run"}
-"""What describes a whole run step by step."""
+"""Functions that may be longer, because they describe a whole run step by step."""
 
 
 def functions(path: Path) -> list[ast.FunctionDef]:
@@ -58,7 +58,7 @@ def test_only_public_functions_have_many_arguments():
 
 
 @pytest.mark.parametrize("count", [LINES, LINES + 1])
-def test_lines_are_those_of_code(count):
+def test_only_lines_of_code_are_counted(count):
     text = 'def f(self, a, *, b):\n    """Doc.\n\n    More."""\n' + "    # why\n\n" + "    a += b\n" * count
     (f,) = ast.parse(text).body
     assert isinstance(f, ast.FunctionDef) and lines_of_code(f, text.split("\n")) == count and arguments(f) == ["a", "b"]

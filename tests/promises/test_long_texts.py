@@ -1,4 +1,4 @@
-"""Whatever a caller's text is, a message repeats little of it, and still says what is wrong and the way out."""
+"""Messages repeat little of a long text, and still contain the error and the way out."""
 
 import pickle
 import warnings
@@ -64,11 +64,11 @@ def test_errors_are_short(case, text):
     assert len(str(caught.value)) <= MESSAGE_LENGTH
 
 
-def test_the_way_out_stays():
+def test_long_messages_keep_the_way_out():
     with pytest.raises(pf.ModelError, match=r"joint 'x{50,}\.\.\. \(1000003 characters\).*one of fixed, revolute"):
         joint(name=LONG, kind="q")
-    said = bounded("first " + SPACED + "last")
-    assert len(said) <= MESSAGE_LENGTH and said.startswith("first no end") and said.endswith("end last")
+    shortened = bounded("first " + SPACED + "last")
+    assert len(shortened) <= MESSAGE_LENGTH and shortened.startswith("first no end") and shortened.endswith("end last")
     assert bounded("short " * 50) == "short " * 50
 
 
@@ -79,7 +79,7 @@ def test_warnings_are_short():
     assert len(str(caught[0].message)) <= MESSAGE_LENGTH
 
 
-def test_errors_travel():
-    """Between processes, with their messages."""
+def test_errors_can_be_pickled():
+    """Errors pass between processes with their messages."""
     error = pickle.loads(pickle.dumps(pf.RunError("why")))
     assert type(error) is pf.RunError and str(error) == "why" and np.size(error.args) == 1

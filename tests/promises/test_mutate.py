@@ -1,4 +1,4 @@
-"""The tool that plants faults: what it changes still is Python, and differs."""
+"""The mutation tool: mutants are valid Python and differ from the source."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def test_every_kind_of_fault_is_made():
 
 
 @pytest.mark.parametrize("equal", ["max(a, b)", "ca.dot(a, b)", "ca.SX.sym('q')", "zip(a, strict=True)", "np.swapaxes(a, b)"])
-def test_what_is_no_other_program_is_left_out(equal):
+def test_equivalent_mutants_are_left_out(equal):
     assert mutants(f"c = {equal}\n".encode()) == []
 
 
 @pytest.mark.parametrize("other", ["max(a, b, c)", "f(a, b)", "f('q')", "f(a, strict=True)"])
-def test_what_looks_like_it_is_not(other):
+def test_calls_that_only_look_equivalent_are_mutated(other):
     assert len(mutants(f"c = {other}\n".encode())) == 1
 
 
-def test_mutants_of_the_source_are_python_and_lie_where_they_say():
+def test_mutants_of_the_source_are_python_with_correct_lines():
     every = changes(["control/reference.py", "control/task.py", "model/check.py"])
     assert len(every) > 500
     some = draw(every, 80, 1)
@@ -56,7 +56,7 @@ def test_mutants_of_the_source_are_python_and_lie_where_they_say():
         assert line.strip() in change.source.decode()
 
 
-def test_every_module_has_tests_that_know_it():
+def test_every_module_has_an_entry_or_tests_that_name_it():
     for path in (ROOT / SOURCE).rglob("*.py"):
         name = path.relative_to(ROOT / SOURCE).as_posix()
         assert covering_tests(name) != ["tests"], f"{name}: add it to TESTS_OF of tools/mutate.py"
@@ -64,7 +64,7 @@ def test_every_module_has_tests_that_know_it():
     assert not missing
 
 
-def test_a_file_without_an_entry_has_the_tests_that_name_its_functions():
+def test_a_file_without_an_entry_uses_tests_that_name_its_functions():
     assert "control/regulators.py" not in TESTS_OF
     assert covering_tests("control/regulators.py")[0] == "tests/control/test_regulators.py"
 
@@ -74,7 +74,7 @@ def test_list_runs_nothing(capsys):
     assert capsys.readouterr().out.count("src/pfaffian/") == 3
 
 
-def test_a_line_alone_and_the_files_that_changed():
+def test_mutants_of_one_line_and_of_several_files():
     line = changes(["model/number.py"])[5].mutant.line
     some = changes([f"src/pfaffian/model/number.py:{line}"])
     assert some == [c for c in changes(["model/number.py"]) if c.mutant.line == line] != []

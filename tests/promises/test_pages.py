@@ -1,4 +1,4 @@
-"""The pages: their code runs as it stands, the site builds without a complaint, and nothing in it leads elsewhere."""
+"""The documentation: code of its pages runs, the site builds without warnings, and it loads nothing from a network."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tools.notebook import notebook
 from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, shown, zoo_text
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
-"""All but the one whose numbers tests/promises/test_theories.py looks at."""
+"""All pages with code except theories.md, whose numbers tests/promises/test_theories.py checks."""
 FOREIGN = re.compile(
     "|".join(["/wo" + "rk/", "/ro" + "ot/", "/tm" + "p/", "pypi" + r"\.org", "python" + "hosted", "jsdelivr", "unpkg"])
 )
-"""Machines' paths, and hosts of registries."""
+"""Paths of machines, and hosts of package registries."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page_name(page) for page in PAGES])
@@ -59,14 +59,14 @@ def test_recipes_are_short_and_ask_a_question() -> None:
 
 
 def test_calls_in_the_text_of_pages_fit_their_functions() -> None:
-    """Such as `pf.overview(r)`: the name is there, and takes what it is given. That of the code of pages is run."""
+    """In calls such as `pf.overview(r)`, the name exists and accepts the arguments. Blocks of code are run elsewhere."""
     seen = 0
     for page in (*pages(), ROOT / "README.md"):
         text = re.sub("^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
         for code in re.findall(r"`(pf\.[^`]*)`", text) if page.name != "names.md" else []:
             try:
                 call = ast.parse(code, mode="eval").body
-            except SyntaxError:  # a line of code with words beside it
+            except SyntaxError:  # code mixed with other words
                 continue
             if not isinstance(call, ast.Call) or any(isinstance(x, ast.Constant) and x.value is ... for x in call.args):
                 continue
@@ -88,14 +88,14 @@ def _named(words: str) -> Callable[..., object]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site; its code has run in the tests above."""
+    """The built site. Its code is not run, since other tests run it."""
     place = tmp_path_factory.mktemp("site")
     assert build(place, run=False) == ""
     return place
 
 
-def test_the_site_is_whole_and_leads_nowhere_else(site: Path) -> None:
-    """One test for all, since the site is built once for each process."""
+def test_the_site_is_complete_and_loads_nothing(site: Path) -> None:
+    """These checks are one test because every process would build the site again."""
     texts = {file.resolve(): file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
     ids = {file: set(re.findall(r'\bid="([^"]+)"', text)) for file, text in texts.items()}
     assert {f"{page_name(page)[:-3]}.html" for page in pages()} <= {f.relative_to(site.resolve()).as_posix() for f in texts}
@@ -115,7 +115,7 @@ def test_the_site_is_whole_and_leads_nowhere_else(site: Path) -> None:
     assert "pf.closure" in interface and "linear system near a state" in interface
 
 
-def test_an_output_stands_below_its_code(tmp_path: Path) -> None:
+def test_outputs_are_inserted_below_their_code(tmp_path: Path) -> None:
     page = DOCS / "start.md"
     ran = [b._replace(text=f"printed {i}\n", pictures=(b"picture",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
     text = shown(page, ran, tmp_path)
@@ -123,7 +123,7 @@ def test_an_output_stands_below_its_code(tmp_path: Path) -> None:
     assert (tmp_path / "start-0-0.png").read_bytes() == b"picture"
 
 
-def test_the_page_of_the_zoo_has_a_picture_a_number_and_the_file_of_each_machine(
+def test_the_zoo_page_has_a_picture_a_number_and_the_file_of_each_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ZOO in (DOCS / "gallery" / "zoo.md").read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def test_the_page_of_the_zoo_has_a_picture_a_number_and_the_file_of_each_machine
     assert len(list(tmp_path.glob("*.png"))) == 2 and ".png" not in zoo_text(tmp_path, run=False)
 
 
-def test_a_tutorial_is_a_notebook_with_its_outputs(site: Path) -> None:
+def test_a_tutorial_becomes_a_notebook_with_its_outputs(site: Path) -> None:
     page = DOCS / "tutorials" / "teacher.md"
     ran = [b._replace(text=f"printed {i}\n", pictures=(b"png",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
     made = json.loads(notebook(page, ran))
@@ -156,7 +156,7 @@ def _blocks(page: Path) -> list[Ran]:
     return [Ran(b.end(), "", ()) for b in re.finditer(r"^```python\n.*?^```$", text, re.M | re.S)]
 
 
-def test_each_part_of_a_recipe_page_stands_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_part_of_a_recipe_page_runs_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "how" / "two.md"
     page.parent.mkdir()
     page.write_text("# Two\n\n## One?\n\n```python\nx = 1\n```\n\n## Other?\n\n```python\nprint(x)\n```\n")
@@ -167,7 +167,7 @@ def test_each_part_of_a_recipe_page_stands_alone(tmp_path: Path, monkeypatch: py
     assert [block.text for block in run_page(page)] == ["", "1\n"]
 
 
-def test_the_page_of_the_package_has_no_link_into_the_repository() -> None:
+def test_the_readme_has_no_relative_links() -> None:
     links = re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert not [link for link in links if "://" not in link]
 
@@ -179,5 +179,5 @@ def test_the_source_distribution_has_pages_examples_and_studies(tmp_path: Path) 
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     files = [*DOCS.rglob("*"), *(ROOT / "examples").glob("*.yaml"), *(ROOT / "studies").glob("*.py")]
-    wanted = {p.relative_to(ROOT).as_posix() for p in files if p.is_file() and p.suffix != ".pyc"}
-    assert wanted <= names and {"tools/pages.py", "CITATION.cff", "CHANGELOG.md"} <= names
+    expected = {p.relative_to(ROOT).as_posix() for p in files if p.is_file() and p.suffix != ".pyc"}
+    assert expected <= names and {"tools/pages.py", "CITATION.cff", "CHANGELOG.md"} <= names

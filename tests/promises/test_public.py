@@ -1,4 +1,4 @@
-"""What a stranger relies on: names, their documentation, the README, quick import."""
+"""What new users rely on: public names, their documentation, the README, quick import."""
 
 import ast
 import inspect
@@ -23,14 +23,14 @@ ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"aghili05", "aghili08", "ider", "konz25", "chhabra14"}
 
 
-def test_the_top_stays_small_and_each_name_has_one_place():
+def test_pf_has_few_names_and_each_name_has_one_place():
     assert len(dir(pf)) - len(ROOMS) <= 75 and len(ROOMS) <= 18 and dir(pf) == sorted({*pf._HOMES, *ROOMS})
     names = [name.split(".")[-1] for name in [*ROOMS, *PUBLIC]]
-    assert {n for n in names if names.count(n) > 1} == {"pose"}, "a task of that name beside the placement"
+    assert {n for n in names if names.count(n) > 1} == {"pose"}, "pf.pose is a placement, control.pose a task"
 
 
 @pytest.mark.parametrize("room", ["pf", *ROOMS])
-def test_the_text_of_a_room_has_every_name_on_one_screen(room):
+def test_the_docstring_of_a_room_has_every_name_on_one_screen(room):
     module = pf if room == "pf" else ROOMS[room]
     text = inspect.getdoc(module)
     names = [name for name in public_names(module) if room != "pf" or name not in ROOMS]
@@ -39,24 +39,24 @@ def test_the_text_of_a_room_has_every_name_on_one_screen(room):
 
 
 @pytest.mark.parametrize("room", ["pf", *ROOMS])
-def test_help_of_a_room_is_its_text_and_fits_two_screens(room):
-    """The text with all names in groups, the modules of a package, version and file; the texts of the names are not in it."""
+def test_help_of_a_room_is_its_docstring_and_fits_two_screens(room):
+    """help() shows the docstring, modules, version and file, but not the docstrings of all names."""
     module = pf if room == "pf" else ROOMS[room]
-    shown = pydoc.render_doc(module, renderer=pydoc.plaintext)
-    assert len(shown.split("\n")) <= 100 and not hasattr(module, "__all__")
-    headings = set(re.findall(r"^[A-Z]+(?: [A-Z]+)*$", shown, re.M))
+    help_text = pydoc.render_doc(module, renderer=pydoc.plaintext)
+    assert len(help_text.split("\n")) <= 100 and not hasattr(module, "__all__")
+    headings = set(re.findall(r"^[A-Z]+(?: [A-Z]+)*$", help_text, re.M))
     assert headings <= {"NAME", "DESCRIPTION", "PACKAGE CONTENTS", "SUBMODULES", "DATA", "VERSION", "FILE"}
 
 
 def _types(node):
-    """Names in the annotations of a class: of its fields, and of what its public methods return."""
+    """Names in the annotations of a class: types of its fields, and return types of its public methods."""
     of = [x.annotation for x in node.body if isinstance(x, ast.AnnAssign)]
     of += [x.returns for x in node.body if isinstance(x, ast.FunctionDef) and x.name[0] != "_" and x.returns]
     return {x.id for part in of for x in ast.walk(part) if isinstance(x, ast.Name)}
 
 
-def test_no_class_that_a_user_meets_shares_its_name_with_another():
-    """Public classes, what public functions return, and what these contain."""
+def test_classes_that_users_can_reach_have_unique_names():
+    """These are public classes, classes that public functions return, and classes of their fields."""
     defined = [
         node
         for path in (ROOT / "src").rglob("*.py")
@@ -65,17 +65,17 @@ def test_no_class_that_a_user_meets_shares_its_name_with_another():
     ]
     public = {x.__name__ for x in PUBLIC.values() if inspect.isclass(x)}
     returned = " ".join(str(x.__annotations__.get("return")) for x in PUBLIC.values() if inspect.isfunction(x))
-    met = public | set(re.findall(r"\w+", returned)) & {c.name for c in defined}
-    while more := {name for c in defined if c.name in met for name in _types(c)} & {c.name for c in defined} - met:
-        met |= more
+    reachable = public | set(re.findall(r"\w+", returned)) & {c.name for c in defined}
+    while more := {name for c in defined if c.name in reachable for name in _types(c)} & {c.name for c in defined} - reachable:
+        reachable |= more
     count = Counter(c.name for c in defined)
-    assert len(met) > 120
-    assert not {name for name in met if count[name] > 1}
+    assert len(reachable) > 120
+    assert not {name for name in reachable if count[name] > 1}
 
 
-def test_studies_examples_and_benchmarks_take_nothing_below_the_public_names():
+def test_studies_examples_and_benchmarks_import_only_public_names():
     places = [p for folder in ("studies", "examples", "benchmarks") for p in (ROOT / folder).glob("*.py")]
-    taken = [
+    imports = [
         (path.name, module.name if isinstance(node, ast.Import) else node.module, module.name)
         for path in places
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -83,8 +83,8 @@ def test_studies_examples_and_benchmarks_take_nothing_below_the_public_names():
         for module in node.names
         if (module.name if isinstance(node, ast.Import) else node.module or "").split(".")[0] == "pfaffian"
     ]
-    assert len(taken) > 60
-    for path, module, name in taken:
+    assert len(imports) > 60
+    for path, module, name in imports:
         public = dir(import_module(module)) if module != "pfaffian" else [*dir(pf), "pfaffian"]
         assert module.count(".") <= 1 and name in public, f"{path}: {name} of {module} is not public"
 
@@ -108,25 +108,25 @@ def test_type_checkers_see_every_public_name(module):
 
 
 def test_import_loads_nothing_but_itself():
-    """So it is quick: numpy, casadi and the rest come when a name is first used."""
+    """Import is quick, because numpy, casadi and other packages are loaded when a name is first used."""
     code = (
         "import sys; before = set(sys.modules); import pfaffian; new = {m.split('.')[0] for m in set(sys.modules) - before}; "
         "print(*sorted(new - set(sys.stdlib_module_names))); print(*sorted(m for m in sys.modules if m.startswith('pfaffian')))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said == ["pfaffian", "pfaffian pfaffian.lazy"]
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert printed == ["pfaffian", "pfaffian pfaffian.lazy"]
 
 
-def test_what_has_no_labels_needs_no_xarray():
-    """Single steps and questions about a state are there before xarray, pandas and tqdm could be imported."""
+def test_single_steps_and_questions_do_not_load_xarray():
+    """xarray, pandas and tqdm are slow to import, so functions without labelled results do not load them."""
     code = (
         "import sys; import pfaffian as pf; slide = pf.joint('x', 'prismatic', 'world', 'box', axis=(1, 0, 0)); "
         "m = pf.mechanism('block', [pf.body('box', mass=2.0)], [slide]); late = {'xarray', 'pandas', 'tqdm'}; "
         "pf.forward_dynamics(m, [0.0], [1.0]); pf.stepper(m, backend='numpy').step(); "
         "print(late & set(sys.modules)); pf.run(m, duration=0.01, backend='numpy'); print(sorted(late & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert said == ["set()", "['pandas', 'xarray']"]
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert printed == ["set()", "['pandas', 'xarray']"]
 
 
 def test_the_readme_runs(capsys):
@@ -144,13 +144,13 @@ def test_install_hints_work_as_printed():
     ]
     hints = [h for f in files for h in re.findall(r"pip install ([^`)\n&]+)", f.read_text(encoding="utf-8"))]
     plain = re.compile(r"(-q )?-e '\.\[[a-z,]+\]' ?|[a-z][a-z-]*|\{package\}")
-    assert len(hints) >= 6 and all(plain.fullmatch(h) for h in hints), "a shell reads brackets without quotes as a pattern"
+    assert len(hints) >= 6 and all(plain.fullmatch(h) for h in hints), "a shell would expand brackets without quotes"
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert all(f'"{package}>=' in project for package in EXTRAS), "a package that no extra has"
+    assert all(f'"{package}>=' in project for package in EXTRAS), "every package is in an extra"
 
 
-def test_an_index_of_equations_names_what_there_is():
-    """Files, public names, methods and studies in backticks."""
+def test_the_index_of_equations_names_existing_things():
+    """Text in backticks are files, public names and methods that exist."""
     words = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "chhabra.md").read_text(encoding="utf-8"))
     paths = [w for w in words if w.endswith(".py")]
     assert len(paths) > 15 and not [w for w in paths if not any((r / w).is_file() for r in (ROOT, ROOT / "src" / "pfaffian"))]
@@ -180,29 +180,29 @@ def test_no_file_names_a_machine_path_or_a_registry():
     assert not [str(f) for f in texts if f.is_file() and forbidden.search(f.read_text(encoding="utf-8"))]
 
 
-def test_every_name_that_moved_is_where_the_table_says():
+def test_every_moved_name_is_at_its_new_place():
     rows = re.findall(
         r"\| `pf\.(\w+)` \| `(?:pf|pfaffian)\.([\w.]+)`", (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
     )
     assert len(rows) > 80
     for old, new in rows:
-        assert not hasattr(pf, old), f"pf.{old} is there still"
+        assert not hasattr(pf, old), f"pf.{old} still exists"
         *rooms, name = new.split(".")
         assert hasattr(import_module(".".join(["pfaffian", *rooms])), name), new
 
 
-def test_the_glossary_has_a_word_of_every_public_name():
+def test_the_glossary_has_a_noun_of_every_public_name():
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
     first = [line.split("|")[1] for line in text.split("\n") if line.startswith("| ")]
     words = {w.lower() for cell in first for w in re.findall(r"[A-Za-z]+", cell)}
     singular = ((r"ies$", "y"), (r"ices$", "ix"), (r"es$", ""), (r"s$", ""))
     for name in [*ROOMS, *PUBLIC]:
-        own = [t.lower() for t in re.findall(r"[a-z]+|[A-Z][a-z]+|[A-Z]+", name.split(".")[-1])]
-        known = {t for t in own} | {re.sub(end, one, t) for t in own for end, one in singular}
-        assert known & words, f"{name}: docs/glossary.md has no word of it"
+        parts = [t.lower() for t in re.findall(r"[a-z]+|[A-Z][a-z]+|[A-Z]+", name.split(".")[-1])]
+        known = {t for t in parts} | {re.sub(end, one, t) for t in parts for end, one in singular}
+        assert known & words, f"{name}: docs/glossary.md has no noun of this name"
 
 
-def test_help_of_the_formulations_says_what_each_is():
+def test_help_of_the_formulations_explains_each():
     text = inspect.getdoc(type(pf.FORMULATIONS))
     assert all(re.search(rf"(^|, ){name}[:,]", text, re.M) for name in pf.FORMULATIONS)
     assert list(pf.FORMULATIONS) == re.findall("[a-z-]+", repr(pf.FORMULATIONS).partition(":")[2].partition(";")[0])

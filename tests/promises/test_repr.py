@@ -1,4 +1,4 @@
-"""What an object says of itself at a prompt, in an error and in a notebook: short, in words, and safe to show."""
+"""How objects are shown at a prompt, in errors and in notebooks: briefly, in words, and safely."""
 
 from html.parser import HTMLParser
 
@@ -55,7 +55,7 @@ ROD = pf.mechanism("rod", [pf.body("rod", 1.0, inertia=0.1)], [pf.joint("hinge",
 GRASP = pf.impact(M, CLOSED.q, {"A": 1.0}, backend="numpy")
 COMPILED = pf.compile_terms(M, {"M": lambda T: T.M, "angle": lambda T: T.q[0]}, backend="numpy", lanes=1)
 
-SAID = {
+REPRS = {
     "<Mechanism 'four-bar': 3 bodies, 3 joints (nq 3, nv 3), 1 constraint, inputs motor, parameters coupler>": M,
     "<Body 'crank': mass 1 kg, com (0.5, 0, 0) m, inertia (0.1, 0.1, 0.1) kg m^2>": M.body("crank"),
     "<Body 'coupler': mass 1 kg, com (f(coupler), 0, 0) m, inertia (0.1, 0.1, 0.1) kg m^2>": M.body("coupler"),
@@ -148,9 +148,9 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("words", SAID)
-def test_an_object_says_what_it_is(words):
-    assert repr(SAID[words]) == words and len(words) <= LONGEST
+@pytest.mark.parametrize("words", REPRS)
+def test_repr_describes_the_object(words):
+    assert repr(REPRS[words]) == words and len(words) <= LONGEST
 
 
 def test_a_program_does_not_print_its_steps():
@@ -158,11 +158,11 @@ def test_a_program_does_not_print_its_steps():
     assert words.startswith("<Program: inputs of (3, 3, 1, 1, 1), outputs of (9, 1) numbers, ") and len(words) < LONGEST
 
 
-def test_a_scheme_says_all_its_choices():
+def test_the_repr_of_a_scheme_has_all_its_choices():
     assert repr(pf.Scheme(corrections=1)).startswith("Scheme(formulation='auto', integrator='rk4', corrections=1")
 
 
-def test_long_lists_of_names_end():
+def test_long_lists_of_names_are_shortened():
     m = pf.actuate_all(pf.mechanism("m", [pf.body("b", 1, inertia=1)], [pf.joint("j", "free", "world", "b")]))
     two = m.with_(actuators=[*m.actuators, pf.actuator("another", "j")])
     assert repr(two) == (
@@ -171,7 +171,7 @@ def test_long_lists_of_names_end():
 
 
 class Cells(HTMLParser):
-    """The rows of all tables, and every tag."""
+    """The rows of all tables, and the set of tags."""
 
     def __init__(self, text):
         super().__init__()
@@ -215,7 +215,7 @@ def test_a_notebook_shows_tables_with_units():
     assert "x [m], y [m], z [m], qx [1]" in free and "parameter" not in free and "input" not in free
 
 
-def test_names_are_text_and_never_markup():
+def test_names_with_markup_stay_text():
     bad = "<script>alert('1')</script>: & \"x\""
     swing = pf.holonomic(bad, lambda k: k.q[0] - ca.sin(k.t))
     length = pf.Parameter(bad, 1.0, "<i>m</i>\x1b")

@@ -1,4 +1,4 @@
-"""The page that takes one machine through all five works runs as it is written, and shows what it says."""
+"""The page docs/theories.md, which treats one machine with all five works, runs and gives the results it states."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 PAGE = Path(__file__).parents[2] / "docs" / "theories.md"
 
 
-def test_one_machine_through_all_five(capsys):
+def test_one_machine_with_all_five_works(capsys):
     code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S))
     x: dict = {}
     exec(compile(code, PAGE.name, "exec"), x)

@@ -1,4 +1,4 @@
-"""An ordinary install, in a folder of its own, has all that the source has: headers, studies, examples."""
+"""A wheel installed into a fresh environment has all files of the source: headers, studies, examples."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ from tools import wheel as wheels
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _said(*command, **options):
+def output_of(*command, **options):
     found = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)
     assert found.returncode == 0, found.stderr
     return found.stdout
@@ -25,52 +25,52 @@ def _said(*command, **options):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """A binary wheel with objects that any processor of this architecture runs."""
+    """A binary wheel with objects that run on any processor of this architecture."""
     return wheels.build(tmp_path_factory.mktemp("wheel"), tuple(LEVELS[platform.machine()])[-1:])
 
 
 def test_the_wheel_has_every_file(wheel):
     kinds = ("*.py", "*.pyi", "*.h", "*.html", "py.typed")
-    wanted = {str(p.relative_to(ROOT / "src")) for kind in kinds for p in (ROOT / "src").rglob(kind)}
+    expected = {str(p.relative_to(ROOT / "src")) for kind in kinds for p in (ROOT / "src").rglob(kind)}
     for kind in ("studies", "examples"):
-        wanted |= {f"pfaffian/_{kind}/{p.name}" for p in (ROOT / kind).iterdir() if p.suffix in (".py", ".yaml", ".md")}
-    assert wanted <= set(zipfile.ZipFile(wheel).namelist())
+        expected |= {f"pfaffian/_{kind}/{p.name}" for p in (ROOT / kind).iterdir() if p.suffix in (".py", ".yaml", ".md")}
+    assert expected <= set(zipfile.ZipFile(wheel).namelist())
 
 
-def test_a_page_of_metadata_shows_all_that_it_links_to(wheel):
+def test_the_metadata_contains_the_readme_without_relative_links(wheel):
     files = zipfile.ZipFile(wheel)
-    told = files.read(next(n for n in files.namelist() if n.endswith("/METADATA"))).decode()
-    assert "Description-Content-Type: text/markdown" in told.split("\n\n")[0]
+    metadata = files.read(next(n for n in files.namelist() if n.endswith("/METADATA"))).decode()
+    assert "Description-Content-Type: text/markdown" in metadata.split("\n\n")[0]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(line in told for line in re.findall("^## .*$", readme, re.M)) and "result = pf.run(four_bar" in told
-    links = re.findall(r"\]\(([^)]*)\)|<(?:img|a)[^>]*(?:src|href)=[\"']?([^\"' >]+)", told)
+    assert all(line in metadata for line in re.findall("^## .*$", readme, re.M)) and "result = pf.run(four_bar" in metadata
+    links = re.findall(r"\]\(([^)]*)\)|<(?:img|a)[^>]*(?:src|href)=[\"']?([^\"' >]+)", metadata)
     assert [x for x in map("".join, links) if not x.startswith(("https://", "#"))] == []
 
 
 @pytest.fixture(scope="module")
 def installed(wheel):
-    """The folder of programs of a fresh environment with the wheel in it, dependencies taken from this one."""
+    """The folder of programs of a fresh environment with the wheel, which uses the dependencies of this environment."""
     place = wheel.parent / "fresh"
-    _said(sys.executable, "-m", "venv", "--without-pip", place)
+    output_of(sys.executable, "-m", "venv", "--without-pip", place)
     programs = place / ("Scripts" if os.name == "nt" else "bin")
     install = ("install", "-q", "--no-compile", "--no-deps", "--no-index", "--disable-pip-version-check", wheel)
-    _said(sys.executable, "-m", "pip", "--python", programs / "python", *install)
-    site = _said(programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    output_of(sys.executable, "-m", "pip", "--python", programs / "python", *install)
+    site = output_of(programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     Path(site, "zz_dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return programs
 
 
 @pytest.fixture
 def call(installed, tmp_path):
-    """Run a program of that environment in an empty folder, and give what it says."""
+    """A function that runs a program of that environment in an empty folder and returns its output."""
     bare = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    return lambda program, *arguments, **more: _said(installed / program, *arguments, cwd=tmp_path, env=bare | more)
+    return lambda program, *arguments, **more: output_of(installed / program, *arguments, cwd=tmp_path, env=bare | more)
 
 
-def test_studies_are_listed_and_load_anywhere(call, installed):
-    said = call("pfaffian", "study")
-    assert str(installed.parent) in said.split("\n")[0]
-    assert all(f.stem.replace("_", "-") in said for f in (ROOT / "studies").glob("*.py"))
+def test_studies_are_listed_and_load_in_any_folder(call, installed):
+    listing = call("pfaffian", "study")
+    assert str(installed.parent) in listing.split("\n")[0]
+    assert all(f.stem.replace("_", "-") in listing for f in (ROOT / "studies").glob("*.py"))
     load = "from pfaffian.viewer import study as s; print(len([s.load(n, s.folder()) for n in s.studies()]))"
     assert int(call("python", "-c", load)) == len(list((ROOT / "studies").glob("*.py")))
 
@@ -94,6 +94,6 @@ print(one.attrs["kernel_backend"], passes() is not PYTHON, one["q"].values.tobyt
 
 
 def test_runs_need_no_compiler(call, tmp_path):
-    """Nothing that compiles is found, and the store is empty."""
+    """No compiler is found, and the store of compiled objects is empty."""
     nothing = {"PATH": str(tmp_path), "PFAFFIAN_CC": str(tmp_path / "none"), "PFAFFIAN_CACHE": str(tmp_path / "cache")}
     assert call("python", "-W", "error", "-c", RUN, **nothing).split() == ["interpreter", "True", "True"]

@@ -1,4 +1,4 @@
-"""What a newcomer gets wrong ends in an error of ours that says what to do, never in a foreign one or a wrong result."""
+"""Common mistakes end in an error of the library that names the way out, never in another error or a wrong result."""
 
 import inspect
 import math
@@ -50,7 +50,7 @@ def output(f):
     return run(outputs={"out": f})
 
 
-def held(phi):
+def with_phi(phi):
     return pf.run(arm([pf.holonomic("c", phi)]), **QUICK)
 
 
@@ -67,7 +67,7 @@ def lawful(law):
 
 
 def in_state(**changes):
-    """ARM in the state [q; v] said by hand, but for what is changed."""
+    """A System of ARM in the state [q; v], written by hand, with the given changes."""
     parts = (StatePart("at", ARM.q_names, ARM.q_units), StatePart("fast", ARM.v_names, ARM.v_units))
     given = {
         "parts": parts,
@@ -173,13 +173,13 @@ WRONG = {
     "output: index": (lambda: output(lambda k: k.q[7]), "output 'out'.*beyond the end"),
     "quantity: if": (lambda: pf.compile_terms(ARM, {"M": lambda T: 1 if T.q[0] > 0 else 2}), "quantity 'M'.*if_else"),
     "quantity: by name": (lambda: pf.compile_terms(ARM, {"M": "M"}), "{name: function of Terms}"),
-    "phi: if": (lambda: held(lambda k: k.q[0] if k.q[0] > 0 else -k.q[0]), "constraint 'c'.*if_else"),
-    "phi: max": (lambda: held(lambda k: max(k.q[0], 0)), "constraint 'c'.*ca.fmax"),
-    "phi: math within": (lambda: held(lambda k: k.q[0] * math.sin(k.q[1])), "constraint 'c'.*np.sin"),
-    "phi: comparison": (lambda: held(lambda k: k.q[0] == 1), "constraint 'c' returns a comparison"),
-    "phi: nothing": (lambda: held(lambda k: None), "constraint 'c'.*return"),
-    "phi: an unlisted Parameter": (lambda: held(lambda k: k.q[0] - pf.Parameter("a", 1.0)), "'c' uses symbols.*parameters"),
-    "phi: a pose": (lambda: held(lambda k: k.pose("tip")), "constraint 'c'.*is not a number"),
+    "phi: if": (lambda: with_phi(lambda k: k.q[0] if k.q[0] > 0 else -k.q[0]), "constraint 'c'.*if_else"),
+    "phi: max": (lambda: with_phi(lambda k: max(k.q[0], 0)), "constraint 'c'.*ca.fmax"),
+    "phi: math within": (lambda: with_phi(lambda k: k.q[0] * math.sin(k.q[1])), "constraint 'c'.*np.sin"),
+    "phi: comparison": (lambda: with_phi(lambda k: k.q[0] == 1), "constraint 'c' returns a comparison"),
+    "phi: nothing": (lambda: with_phi(lambda k: None), "constraint 'c'.*return"),
+    "phi: an unlisted Parameter": (lambda: with_phi(lambda k: k.q[0] - pf.Parameter("a", 1.0)), "'c' uses symbols.*parameters"),
+    "phi: a pose": (lambda: with_phi(lambda k: k.pose("tip")), "constraint 'c'.*is not a number"),
     "eta: if": (
         lambda: pf.run(arm([pf.nonholonomic("c", lambda k: k.v[0] if k.v[0] > 0 else 0)]), **QUICK),
         "constraint 'c'.*if_else",
@@ -424,40 +424,40 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_argument_says_what_to_do(what):
+def test_wrong_arguments_give_an_error_with_the_way_out(what):
     call, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         call()
 
 
-TAKEN = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed", "terms": "Terms are needed"}
+FIRST = {"m": "a Mechanism is needed", "result": "not the result of a run|a Dataset is needed", "terms": "Terms are needed"}
 
 
 def _takes(f, kind):
     return inspect.isfunction(f) and next(iter(inspect.signature(f).parameters), None) == kind
 
 
-@pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if any(_takes(f, kind) for kind in TAKEN)])
-def test_the_first_argument_is_looked_at_first(name):
+@pytest.mark.parametrize("name", [n for n, f in PUBLIC.items() if any(_takes(f, kind) for kind in FIRST)])
+def test_the_first_argument_is_checked_first(name):
     f = PUBLIC[name]
     first, *rest = inspect.signature(f).parameters.values()
     needed = [p for p in rest if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     places = [None for p in needed if p.kind is not p.KEYWORD_ONLY]
     by_name = {p.name: None for p in needed if p.kind is p.KEYWORD_ONLY}
     for wrong in ("robot.urdf", None, (ARM, RunSettings())):
-        with pytest.raises(pf.ModelError, match=TAKEN[first.name]):
+        with pytest.raises(pf.ModelError, match=FIRST[first.name]):
             f(wrong, *places, **by_name)
 
 
 def test_numpy_functions_of_expressions_need_no_warning():
-    """The errors above recommend np.sin: CasADi's notice about it would be a riddle."""
+    """The error messages recommend np.sin, so CasADi's own warning about it would confuse users."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = output(lambda k: np.sin(k.q[0] + 0.5))
     assert abs(result["out"].values[0] - math.sin(0.5)) < MET
 
 
-def test_the_foreign_error_stays_the_cause():
+def test_the_original_error_is_the_cause():
     with pytest.raises(pf.ModelError) as caught:
         output(lambda k: 1 if k.q[0] > 0 else 0)
     assert isinstance(caught.value.__cause__, RuntimeError) and "truth value" in str(caught.value.__cause__)
@@ -474,14 +474,14 @@ NATURAL = {
 
 
 @pytest.mark.parametrize("how", NATURAL)
-def test_what_a_function_gives_may_be_a_list(how):
+def test_functions_may_return_any_sequence(how):
     given, expected = run(q={"A": 0.4, "B": 0.2}, outputs={"x": NATURAL[how]}), [0.4, 0.4]
     assert given["x"].isel(time=0).values.tolist() == expected
     steered(task=NATURAL[how])
     assert pf.run(arm([pf.holonomic("c", NATURAL[how])]), **QUICK)["phi"].sizes["row"] == 2
 
 
-def test_a_condition_and_directions_may_be_plain():
+def test_conditions_and_directions_may_be_plain_values():
     always = pf.constraints.active_while(pf.holonomic("c", lambda k: k.q[0]), lambda k: True)
     assert abs(float(pf.run(arm([always]), **QUICK)["q"].isel(time=-1, coordinate=0))) < MET
     by_name = pf.run(arm([pf.servo(SWING, ["mA"])]), v={"A": 1.0}, **QUICK)
@@ -500,7 +500,7 @@ def test_a_condition_and_directions_may_be_plain():
     ],
     ids=["Series", "DataFrame", "DataArray", "Series without names", "DataArray without names"],
 )
-def test_names_count_and_not_the_order(q):
+def test_names_decide_and_not_the_order(q):
     assert run(q=q)["q"].isel(time=0).values.ravel().tolist() == [0.4, 0.2]
 
 
@@ -512,7 +512,7 @@ def test_names_count_and_not_the_order(q):
     ],
     ids=["DataFrame", "DataArray"],
 )
-def test_names_count_in_a_series_too(u):
+def test_names_decide_in_a_series_too(u):
     assert run(u=u, u_step=0.001)["u"].values.tolist() == [[0, 1], [0, 2], [0, 3]]
 
 
@@ -545,7 +545,7 @@ def test_a_parameter_is_a_number_for_numpy(what, recwarn):
     p = pf.Parameter("p", 2.0, "kg")
     m = pf.mechanism("m", [pf.body("b", f(p), inertia=1.0)], [pf.joint("j", "free", "world", "b")], parameters=[p])
     assert m.value(m.bodies[0].mass).item() == pytest.approx(expected, rel=1e-15)
-    assert what == "np.hypot of an expression" or not recwarn.list  # CasADi's own word on its own expressions
+    assert what == "np.hypot of an expression" or not recwarn.list  # CasADi warns about np.hypot of its expressions
 
 
 @pytest.mark.parametrize(
@@ -553,5 +553,5 @@ def test_a_parameter_is_a_number_for_numpy(what, recwarn):
     [np.array([[1], [2], [3]]), [[1, 2, 3]], pd.Series([1, 2, 3]), range(1, 4), (x for x in (1, 2, 3)), ca.DM([1, 2, 3])],
     ids=["column", "row", "Series", "range", "generator", "DM"],
 )
-def test_three_numbers_in_any_clothes(com):
+def test_three_numbers_in_any_container(com):
     assert np.array(ca.DM(pf.body("b", np.array(1.0), com=com).com)).ravel().tolist() == [1, 2, 3]

@@ -1,6 +1,6 @@
-"""What a type checker must know of the public names; mypy reads this file, and no test runs it.
+"""Types of public names that a type checker must know. mypy reads this file; no test runs it.
 
-A name that is imported when it is first used would be Any without the stubs of `tools/stubs.py`.
+Public names are imported when they are first used. Without the stubs of `tools/stubs.py`, they would have the type Any.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pfaffian.model.force import Potential
 
 
 def use(m: pf.Mechanism) -> None:
-    """A function of each kind of room: what it returns has a type."""
+    """Check the return types of functions and classes from several rooms."""
     assert_type(pf.joint("hinge", "revolute", "world", "rod"), pf.Joint)
     assert_type(pf.mechanism("pendulum", [], []), pf.Mechanism)
     assert_type(pf.run(m, duration=1.0), xr.Dataset)

@@ -1,4 +1,4 @@
-"""Two small results that the viewer tests draw."""
+"""A small machine that several viewer tests draw."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pfaffian as pf
 
 @pytest.fixture(scope="session")
 def pendulum() -> pf.Mechanism:
-    """A pendulum on a floating base, with a name that is TeX: coordinates of three units, quaternions."""
+    """A pendulum on a floating base, with names that contain TeX; its coordinates have three units and a quaternion."""
     return pf.mechanism(
         r"$\frac{",
         [pf.body("base", 2.0, inertia=0.1), pf.body("bob", 1.0, com=(0.5, 0, 0), inertia=0.01)],

@@ -1,4 +1,4 @@
-"""Films, GIFs and pages: what they show, that names in them are only names, and what is said where something is missing."""
+"""Films, GIFs and pages: their contents, names with markup, and errors where something is missing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def floats(text: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
-def test_a_page_has_the_motion_and_nothing_from_elsewhere(rod, swing, tmp_path: Path) -> None:
+def test_a_page_contains_the_motion_and_loads_nothing(rod, swing, tmp_path: Path) -> None:
     made = pf.animate(rod, swing, tmp_path / "swing.html")
     assert made.file == tmp_path / "swing.html" and made.file.read_bytes() == made.data
     found = data_of(made.data)
@@ -61,7 +61,7 @@ def test_a_page_has_the_motion_and_nothing_from_elsewhere(rod, swing, tmp_path: 
     assert b"default-src 'none'" in made.data and b"@DATA@" not in made.data
 
 
-def test_what_several_bodies_have_in_common_is_stored_once() -> None:
+def test_geometry_shared_by_bodies_is_stored_once() -> None:
     ball = pf.shape("sphere", radius=0.1, mass=1.0)
     hinges = [pf.joint(n, "revolute", "world", n, axis=(0, 1, 0), placement=(i, 0, 0)) for i, n in enumerate("abc")]
     m = pf.mechanism("balls", [pf.body(n, shape=ball) for n in "abc"], hinges)
@@ -79,8 +79,8 @@ class Tags(HTMLParser):
         self.tags.append(tag)
 
 
-def test_names_are_only_names(rod, swing) -> None:
-    """Markup and script in the names of a file do not leave their place."""
+def test_names_with_markup_stay_text(rod, swing) -> None:
+    """Markup and scripts in names add no tags to the page."""
     printable = "</script><img src=x onerror=alert(1)>&<!--'\"`${1}"
     hinge = pf.joint(printable, "revolute", "world", printable, axis=(0, 1, 0))
     m = pf.mechanism(printable, [pf.body(printable, 1.0, com=(0, 0, -0.5))], [hinge])
@@ -94,7 +94,7 @@ def test_names_are_only_names(rod, swing) -> None:
     assert tags[0] == tags[1] and data_of(page)["bodies"] == [printable] and data_of(page)["name"] == printable
 
 
-def test_a_notebook_shows_each_kind(rod, swing, tmp_path: Path) -> None:
+def test_a_notebook_shows_pages_and_gifs(rod, swing, tmp_path: Path) -> None:
     page = pf.animate(rod, swing)
     assert page.file is None and repr(page).startswith("<Animation: html") and "in memory" in repr(page)
     parser = Tags()
@@ -104,7 +104,7 @@ def test_a_notebook_shows_each_kind(rod, swing, tmp_path: Path) -> None:
     assert gif._repr_html_().startswith('<img src="data:image/gif;base64,')
 
 
-def test_a_gif_has_a_picture_for_each_twentieth_of_a_second(rod, swing, tmp_path: Path) -> None:
+def test_a_gif_has_twenty_pictures_a_second(rod, swing, tmp_path: Path) -> None:
     from PIL import Image
 
     made = Image.open(BytesIO(pf.animate(rod, swing, tmp_path / "a.gif", **SMALL).data))
@@ -118,15 +118,15 @@ def test_a_gif_has_a_picture_for_each_twentieth_of_a_second(rod, swing, tmp_path
     assert (np.abs(pictures[0] - pictures[1]).max(axis=2) > 20).mean() > 0.005, "the rod moves"
 
 
-def test_a_film_is_a_film(rod, swing, tmp_path: Path) -> None:
+def test_a_film_has_its_size_and_frame_rate(rod, swing, tmp_path: Path) -> None:
     ffmpeg = pytest.importorskip("imageio_ffmpeg")
     file = pf.animate(rod, swing, str(tmp_path / "a.mp4"), **SMALL).file
     reader = ffmpeg.read_frames(str(file))
-    said = next(reader)
-    assert said["size"] == (96, 64) and said["fps"] == 30 and sum(1 for _ in reader) == 16
+    info = next(reader)
+    assert info["size"] == (96, 64) and info["fps"] == 30 and sum(1 for _ in reader) == 16
 
 
-def test_what_is_wrong_is_said_before_anything_is_drawn(rod, swing, tmp_path: Path, monkeypatch) -> None:
+def test_wrong_arguments_are_refused_before_anything_is_drawn(rod, swing, tmp_path: Path, monkeypatch) -> None:
     other = pf.mechanism("other", [pf.body("b", 1.0, inertia=1.0)], [pf.joint("j", "free", "world", "b")])
     for given, words in (
         ({"file": tmp_path / "a.avi"}, "ends in .mp4, .gif, .html, got '.avi'"),
@@ -169,7 +169,7 @@ def test_a_batch_is_drawn_together(rod) -> None:
 
 
 def lone(corners: list, colours: list) -> Batch:
-    """Triangles (n, 3, 3) fixed to the world, each of one colour."""
+    """Triangles (n, 3, 3) fixed to the world, with one colour each."""
     v = np.array(corners, dtype=float).reshape(-1, 3)
     return Batch(v, np.zeros(len(v), dtype=int), np.arange(len(v)).reshape(-1, 3), np.array(colours, dtype=float))
 
@@ -183,8 +183,8 @@ def shot(batch: Batch, size: tuple[int, int] = (60, 60), camera: Camera = FRONT)
     return frame(EMPTY, batch, frozenset(), camera, render.backdrop(EMPTY, frozenset(), camera, size), 0).astype(int)
 
 
-def test_a_triangle_covers_the_pixels_whose_middle_it_covers() -> None:
-    """Beside a test of every sub-pixel against the three edges, at random triangles."""
+def test_a_triangle_covers_the_pixels_whose_centre_it_covers() -> None:
+    """Compared with a test of every subpixel against the three edges, for random triangles."""
     random = np.random.default_rng(3)
     fine = 60 * render.SUPERSAMPLING
     at = (np.arange(fine) + 0.5) / fine - 0.5
@@ -201,8 +201,8 @@ def test_a_triangle_covers_the_pixels_whose_middle_it_covers() -> None:
         )
 
 
-def test_the_nearest_is_seen_where_triangles_pass_through_each_other() -> None:
-    """Two walls that cross along the line x = 0: the left half shows one, the right half the other."""
+def test_the_nearest_triangle_is_visible_where_triangles_intersect() -> None:
+    """Two walls cross along the line x = 0, so the left half shows one and the right half the other."""
 
     def wall(s: float) -> list:
         a, b, c, d = (-0.2, -0.1 * s, -0.2), (0.2, 0.1 * s, -0.2), (0.2, 0.1 * s, 0.2), (-0.2, -0.1 * s, 0.2)
@@ -215,7 +215,7 @@ def test_the_nearest_is_seen_where_triangles_pass_through_each_other() -> None:
         assert seen[30, 40, 2] > 80 and seen[30, 40, 0] == 0
 
 
-def test_what_is_clear_lets_through_what_is_behind_but_not_what_is_before() -> None:
+def test_transparent_triangles_show_what_is_behind_them() -> None:
     back = [(-0.2, 0.1, -0.2), (0.2, 0.1, -0.2), (0, 0.1, 0.2)]
     front = [(-0.2, -0.1, -0.2), (0.2, -0.1, -0.2), (0, -0.1, 0.2)]
     whole = shot(lone([back], [(1, 0, 0, 1)]))[32, 30]
@@ -224,7 +224,7 @@ def test_what_is_clear_lets_through_what_is_behind_but_not_what_is_before() -> N
     assert abs(clear[0] - whole[0] / 2) <= 2 and clear[2] > 50 and hidden[2] == 0
 
 
-def test_what_is_behind_the_eye_is_not_drawn() -> None:
+def test_triangles_behind_the_camera_are_not_drawn() -> None:
     behind = shot(lone([[(-0.2, -2, -0.2), (0.2, -2, -0.2), (0, 0.5, 0.2)]], [(0, 0, 0, 1)]))
     assert (behind == np.array(BACKGROUND)).all()
 
@@ -234,9 +234,9 @@ def test_the_floor_is_behind_the_machine_and_can_be_hidden(rod) -> None:
     camera = Camera(np.array([0.0, -3.0, 1.0]), np.array([0.0, 0.0, -0.2]), np.array([0.0, 0.0, 1.0]))
     pictures = {}
     for layers in ({"floor"}, set(), {"shapes"}, {"shapes", "floor"}):
-        shown = frozenset(layers)
-        behind = render.backdrop(made, shown, camera, (80, 60))
-        pictures[shown] = frame(made, batched(made, shown), shown, camera, behind, 0)
+        visible = frozenset(layers)
+        behind = render.backdrop(made, visible, camera, (80, 60))
+        pictures[visible] = frame(made, batched(made, visible), visible, camera, behind, 0)
     empty = pictures[frozenset()]
     assert (empty == np.array(BACKGROUND)).all()
     assert len({p.tobytes() for p in pictures.values()}) == 4
@@ -257,7 +257,7 @@ def test_a_followed_body_stays_in_the_middle(tmp_path: Path) -> None:
         np.testing.assert_allclose(middle, [31.5, 47.5], atol=1.0)
 
 
-def test_the_file_of_a_picture_has_its_pixels():
+def test_a_png_preserves_its_pixels():
     from PIL import Image
 
     pixels = np.random.default_rng(3).integers(0, 256, (7, 5, 3), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""The view in a browser, on a server that only keeps what it is given; tools/browser.py looks at the real one."""
+"""The view in a browser, with a stand-in for the server that records calls; tools/browser.py checks the real one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pfaffian.viewer.browser import STILL, View
 
 
 class Handle(SimpleNamespace):
-    """What a server returns for a thing of the scene or the panel."""
+    """The handle that a server returns for an object of the scene or a control of the panel."""
 
     def on_update(self, call):
         self.call = call
@@ -88,8 +88,8 @@ class Server:
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    """Show without a browser; views that a test leaves open are closed."""
+def open_view(monkeypatch):
+    """A function that opens a view without a browser. Views left open are closed after the test."""
     monkeypatch.setitem(sys.modules, "viser", SimpleNamespace(ViserServer=Server))
     monkeypatch.setattr(View, "_play", lambda self: None)
     opened = []
@@ -105,7 +105,7 @@ def shown(monkeypatch):
 
 @pytest.fixture(scope="module")
 def linkage() -> pf.Mechanism:
-    """A four-bar whose coupler is a Parameter, with a spring."""
+    """A four-bar with a spring; the length of its coupler is a Parameter."""
     c = pf.Parameter("c", 2.0, "m")
     bodies = [pf.body(n, 1.0, com=(0.1, 0, 0), inertia=0.1) for n in ("crank", "coupler", "rocker")]
     hinge = {"kind": "revolute", "axis": (0, -1, 0)}
@@ -126,8 +126,8 @@ def frames(view: View) -> np.ndarray:
     return np.array([view.server.scene.made[f"/body{i}"].position for i in range(len(view.drawn.bodies))])
 
 
-def test_without_a_result_it_shows_the_machine_on_its_constraints(shown, linkage, capsys) -> None:
-    view = shown(linkage, q=START)
+def test_without_a_result_the_machine_is_shown_on_its_constraints(open_view, linkage, capsys) -> None:
+    view = open_view(linkage, q=START)
     assert view.server.host == "127.0.0.1" and view.url == "http://127.0.0.1:8123" and view.url in view._repr_html_()
     assert "showing 'four-bar' at http://127.0.0.1:8123" in capsys.readouterr().out
     start = pf.assemble(linkage, START)
@@ -139,8 +139,8 @@ def test_without_a_result_it_shows_the_machine_on_its_constraints(shown, linkage
     assert len(names) == 3 and not any(view.server.scene.made[n].visible for n in names)
 
 
-def test_a_slider_moves_the_machine_and_the_loop_follows(shown, linkage) -> None:
-    view = shown(linkage, q=START)
+def test_a_slider_moves_the_machine_and_the_loop_follows(open_view, linkage) -> None:
+    view = open_view(linkage, q=START)
     view.sliders["A"].value = 1.5
     view.sliders["A"].call(SimpleNamespace(client=1))
     assert view.q[0] == 1.5 and view.message.content == ""
@@ -150,12 +150,12 @@ def test_a_slider_moves_the_machine_and_the_loop_follows(shown, linkage) -> None
     rope = view.server.scene.made["/springs-lines"].points
     np.testing.assert_allclose(rope[-1, 1], [np.cos(1.5), 0, np.sin(1.5)], atol=1e-6)
     before = view.q.copy()
-    view.sliders["A"].call(SimpleNamespace(client=None))  # what the view itself sets is no wish
+    view.sliders["A"].call(SimpleNamespace(client=None))  # values set by the view itself are not requests
     assert np.array_equal(before, view.q)
 
 
-def test_what_a_loop_cannot_reach_is_said(shown, linkage) -> None:
-    view = shown(linkage, q=START)
+def test_values_that_a_loop_cannot_reach_give_a_message(open_view, linkage) -> None:
+    view = open_view(linkage, q=START)
     before = view.q.copy()
     view.pose("c", 6.0)
     assert "'C.v" in view.message.content, view.message.content
@@ -164,8 +164,8 @@ def test_what_a_loop_cannot_reach_is_said(shown, linkage) -> None:
         view.pose("E", 1.0)
 
 
-def test_a_parameter_makes_the_parts_anew(shown, linkage) -> None:
-    view = shown(linkage, q=START)
+def test_a_parameter_rebuilds_the_parts(open_view, linkage) -> None:
+    view = open_view(linkage, q=START)
     coupler = next(h for n, h in view.server.scene.made.items() if n.startswith("/body1/part"))
     assert np.ptp(coupler.given[0][:, 0]) == pytest.approx(2.0)
     view.pose("c", 2.2)
@@ -174,8 +174,8 @@ def test_a_parameter_makes_the_parts_anew(shown, linkage) -> None:
     assert np.ptp(again.given[0][:, 0]) == pytest.approx(2.2)
 
 
-def test_a_switch_hides_its_layer_and_no_other(shown, linkage) -> None:
-    view = shown(linkage, q=START)
+def test_a_switch_hides_only_its_layer(open_view, linkage) -> None:
+    view = open_view(linkage, q=START)
     assert {"shapes", "joints", "closures", "springs", "floor", "frames", "names"} <= set(view.switches)
     for layer in ("joints", "springs", "floor"):
         others = [h.visible for name, every in view.layers.items() if name != layer for h in every]
@@ -197,9 +197,9 @@ def swing() -> tuple:
     return m, pf.run(m, {"hinge": 1.0}, duration=0.5, step=0.01, backend="numpy")
 
 
-def test_a_result_plays_seeks_and_pauses(shown, swing) -> None:
+def test_a_result_plays_seeks_and_pauses(open_view, swing) -> None:
     m, result = swing
-    view = shown(m, result)
+    view = open_view(m, result)
     assert view.playing.value and view.clock.max == pytest.approx(0.5)
     view.seek(0.3)
     i = int(np.searchsorted(view.run.time, 0.3 - 1e-9))
@@ -207,16 +207,16 @@ def test_a_result_plays_seeks_and_pauses(shown, swing) -> None:
     at = result["q"].sel(time=view.run.time[i]).values.item()
     np.testing.assert_allclose(np.abs(w), np.abs([np.cos(at / 2), 0, np.sin(at / 2), 0]), atol=1e-9)
     view.clock.call(SimpleNamespace(client=3))
-    assert not view.playing.value, "who scrubs wants to stop"
+    assert not view.playing.value, "moving the slider by hand pauses the player"
     view.play()
     assert view.playing.value
     view.pose("hinge", 0.2)
     assert not view.playing.value and len(view.drawn.time) == 1
     view.seek(0.1)
-    assert len(view.drawn.time) > 1, "the run again"
+    assert len(view.drawn.time) > 1, "seeking returns to the run"
 
 
-def test_the_player_goes_on_with_the_clock_and_starts_again(monkeypatch, swing) -> None:
+def test_the_player_follows_the_clock_and_starts_again(monkeypatch, swing) -> None:
     m, result = swing
     monkeypatch.setitem(sys.modules, "viser", SimpleNamespace(ViserServer=Server))
     clock = iter(np.arange(0, 100, 0.1))
@@ -238,11 +238,11 @@ def test_the_player_goes_on_with_the_clock_and_starts_again(monkeypatch, swing) 
     assert view.server.stopped
 
 
-def test_the_camera_follows_a_body(shown) -> None:
+def test_the_camera_follows_a_body(open_view) -> None:
     ball = pf.mechanism(
         "ball", [pf.body("ball", 1.0, inertia=1e-3)], [pf.joint("fly", "free", "world", "ball")], gravity=(0, 0, 0)
     )
-    view = shown(ball, pf.run(ball, v={"fly.vx": 3.0}, duration=0.2, step=0.01, backend="numpy"))
+    view = open_view(ball, pf.run(ball, v={"fly.vx": 3.0}, duration=0.2, step=0.01, backend="numpy"))
     camera = SimpleNamespace(position=np.array([0.0, -2.0, 1.0]), look_at=None)
     view.server.clients[0] = SimpleNamespace(camera=camera)
     assert "fly.qx" not in view.sliders and "fly.x" in view.sliders
@@ -256,10 +256,10 @@ def test_the_camera_follows_a_body(shown) -> None:
     np.testing.assert_allclose(camera.look_at, [0.6, 0, 0], atol=1e-9)
 
 
-def test_runs_of_a_batch_are_shown_together(shown, swing) -> None:
+def test_runs_of_a_batch_are_shown_together(open_view, swing) -> None:
     m, _ = swing
     runs = pf.run(m, {"hinge": [0.1, 0.5]}, duration=0.05, step=0.01, backend="numpy")
-    view = shown(m, runs, beside=True)
+    view = open_view(m, runs, beside=True)
     assert view.drawn.bodies == ("rod (run 0)", "rod (run 1)") and len(frames(view)) == 2
     assert frames(view)[1, 1] > 0.5
 
@@ -278,7 +278,7 @@ def test_a_script_waits_and_a_notebook_does_not(monkeypatch, swing, capsys) -> N
     view.stop()
 
 
-def test_it_says_what_it_needs(shown, pendulum, monkeypatch) -> None:
+def test_wrong_arguments_and_missing_packages_are_named(open_view, pendulum, monkeypatch) -> None:
     result = pf.run(pendulum, duration=0.01, step=0.01, backend="numpy")
     other = pf.mechanism("other", [pf.body("b", 1.0, inertia=1.0)], [pf.joint("j", "free", "world", "b")])
     for m, given, words in (
@@ -289,49 +289,49 @@ def test_it_says_what_it_needs(shown, pendulum, monkeypatch) -> None:
         (pendulum, {"beside": 1}, "beside must be True or False"),
     ):
         with pytest.raises(pf.ModelError, match=words):
-            shown(m, **given)
+            open_view(m, **given)
     monkeypatch.setitem(sys.modules, "viser", None)
     with pytest.raises(pf.ModelError, match="viser: run `pip install viser`"):
-        shown(pendulum, result)
+        open_view(pendulum, result)
 
 
-def test_a_click_on_a_part_says_its_name(shown, linkage):
-    view = shown(linkage)
+def test_a_click_on_a_part_shows_its_name(open_view, linkage):
+    view = open_view(linkage)
     meshes = [h for h in view.server.scene.made.values() if h.kind == "add_mesh_simple"]
-    said = set()
+    messages = set()
     for mesh in meshes:
         mesh.click(None)
-        said.add(view.message.content)
-    assert {"crank", "coupler", "rocker", "A"} <= said and len(meshes) == len(view.drawn.parts)
+        messages.add(view.message.content)
+    assert {"crank", "coupler", "rocker", "A"} <= messages and len(meshes) == len(view.drawn.parts)
 
 
-def test_a_slider_of_a_parameter_runs_again(shown):
+def test_a_slider_of_a_parameter_starts_a_new_run(open_view):
     length = pf.Parameter("length", 1.0, "m")
     bob = pf.body("bob", 1.0, com=(0, 0, -length))
     m = pf.mechanism("p", [bob], [pf.joint("h", "revolute", "world", "bob", axis=(0, 1, 0))], parameters=[length])
-    asked = []
+    requests = []
 
     def rerun(p):
-        asked.append(p)
+        requests.append(p)
         if p["length"] > 2:
             raise pf.RunError("too long")
         return pf.run(m, {"h": 1.0}, duration=0.1 * p["length"], every=10, parameters=p, backend="numpy")
 
-    view = shown(m, rerun({"length": 1.0}), rerun=rerun)
+    view = open_view(m, rerun({"length": 1.0}), rerun=rerun)
     view.seek(0.05)
     before = view.places[0].wxyz
     view.pose("length", 2.0)
-    assert asked[-1] == {"length": 2.0} and view.clock.max == pytest.approx(0.2) and view.p.tolist() == [2.0]
+    assert requests[-1] == {"length": 2.0} and view.clock.max == pytest.approx(0.2) and view.p.tolist() == [2.0]
     assert view.clock.value == pytest.approx(0.05) and (view.places[0].wxyz != before).any()
     view.seek(0.2)
     assert view.clock.value == pytest.approx(0.2) and view.drawn is view.run
     view.pose("length", 2.5)
     assert view.message.content == "too long" and view.p.tolist() == [2.0] and view.clock.max == pytest.approx(0.2)
     view.pose("h", 0.3)
-    assert len(asked) == 3 and len(view.drawn.time) == 1
+    assert len(requests) == 3 and len(view.drawn.time) == 1
 
 
 @pytest.mark.parametrize("given", [{"rerun": len}, {"rerun": 3}])
-def test_running_again_needs_a_result_and_a_function(shown, linkage, given):
+def test_rerun_needs_a_result_and_a_function(open_view, linkage, given):
     with pytest.raises(pf.ModelError, match="view: rerun is a function"):
-        shown(linkage, **given)
+        open_view(linkage, **given)

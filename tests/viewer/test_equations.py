@@ -1,4 +1,4 @@
-"""Equations in letters against the numbers of the same machine, and as text that a reader can trust."""
+"""Symbolic equations, compared with the numbers of the same machine, and their text and LaTeX."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ LETTERS = {x: lambda T, x=x: getattr(T, x) for x in module.LETTERS}
 
 
 def check(m: pf.Mechanism, e, random: np.random.Generator) -> None:
-    """Every letter at two random states, for random values of the parameters."""
+    """Compare every term at two random states, for random values of the parameters."""
     at = pf.compile_terms(m, LETTERS, backend="numpy", lanes=1, squeeze=False)
     every = [*e.q, *e.v, *e.u, *e.p, e.t]
     numbers = {x: sp.lambdify(every, getattr(e, x), "numpy") for x in LETTERS}
     for _ in range(2):
         q, v, u = pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nu)
         p, t = m.p_defaults * random.uniform(0.8, 1.2, len(m.p_names)), random.uniform()
-        wanted = at(q, v, u, t=t, parameters=p)
+        expected = at(q, v, u, t=t, parameters=p)
         for x in LETTERS:
-            found = np.reshape(np.array(numbers[x](*q, *v, *u, *p, t), dtype=float), wanted[x].shape)
-            scale = max(np.abs(wanted[x]).max(initial=0), 1.0)
-            np.testing.assert_allclose(found, wanted[x], rtol=0, atol=100 * ALGEBRA * scale, err_msg=x)
+            found = np.reshape(np.array(numbers[x](*q, *v, *u, *p, t), dtype=float), expected[x].shape)
+            scale = max(np.abs(expected[x]).max(initial=0), 1.0)
+            np.testing.assert_allclose(found, expected[x], rtol=0, atol=100 * ALGEBRA * scale, err_msg=x)
 
 
 def arm(kind: str, **given) -> pf.Mechanism:
-    """A joint of a kind under a hinge, masses and lengths by parameters of the names of coordinates."""
+    """A joint of the given kind below a hinge. Masses and lengths are parameters, one with the name of a coordinate."""
     mass, length = pf.Parameter("m_1", 1.5, "kg"), pf.Parameter("turn", 0.7, "m")
     bodies = [pf.body("a", mass, (length / 2, 0, 0), 0.2), pf.body("b", 2 * mass, (0.1, 0, 0), (0.1, 0.2, 0.2))]
     joints = [pf.joint("turn", "revolute", "world", "a", axis=(0, 1, 0), damping=0.3),
@@ -40,21 +40,21 @@ def arm(kind: str, **given) -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("kind", ["prismatic", "helical", "universal", "planar"])
-def test_letters_are_numbers_of_every_kind_of_joint(kind):
+def test_terms_agree_with_numbers_for_every_kind_of_joint(kind):
     m = arm(kind, **{"pitch": 0.2} if kind == "helical" else {})
     e = pf.equations(m)
     assert [s.name for s in e.p] == ["m_1", "turn_p"] and e.v[0].name == "turn_dot" and e.q[0].name == "turn"
     check(m, e, np.random.default_rng(len(kind)))
 
 
-def test_of_a_ball_in_quaternions():
+def test_terms_of_a_ball_joint_with_quaternions():
     mass = pf.Parameter("m", 2.0)
     m = pf.mechanism("top", [pf.body("ball", mass, (0, 0, 0.3), 0.4)], [pf.joint("s", "spherical", "world", "ball")],
                      parameters=[mass])  # fmt: skip
     check(m, pf.equations(m), np.random.default_rng(0))
 
 
-def test_of_constraints_springs_and_time():
+def test_terms_with_constraints_springs_and_time():
     l = pf.Parameter("l", 1.0, "m")
     rods = [pf.body(n, 1.0, (l / 2, 0, 0), 0.1) for n in ("crank", "rod")]
     joints = [pf.joint("theta", "revolute", "world", "crank", axis=(0, -1, 0)),
@@ -68,7 +68,7 @@ def test_of_constraints_springs_and_time():
     check(m, e, np.random.default_rng(3))
 
 
-def test_a_double_pendulum_reads_as_in_a_book():
+def test_a_double_pendulum_reads_as_in_a_textbook():
     m1, m2, l1, l2, g = (pf.Parameter(n, 1.0) for n in ("m_1", "m_2", "l_1", "l_2", "g"))
     bodies = [pf.body("a", m1, (l1, 0, 0)), pf.body("b", m2, (l2, 0, 0))]
     y = {"kind": "revolute", "axis": (0, -1, 0)}
@@ -78,14 +78,14 @@ def test_a_double_pendulum_reads_as_in_a_book():
     q1, q2 = e.q
     p = dict(zip(m.p_names, e.p, strict=True))
     assert sp.cos(q1 + q2) in e.c[1].atoms(sp.cos) and not e.c[1].has(sp.sin(q1))
-    wanted = p["m_2"] * p["l_2"] * (p["g"] * sp.cos(q1 + q2) + p["l_1"] * e.v[0] ** 2 * sp.sin(q2))
-    assert sp.simplify(e.c[1] - wanted) == 0 and e.c[1].count_ops() <= wanted.count_ops()
+    expected = p["m_2"] * p["l_2"] * (p["g"] * sp.cos(q1 + q2) + p["l_1"] * e.v[0] ** 2 * sp.sin(q2))
+    assert sp.simplify(e.c[1] - expected) == 0 and e.c[1].count_ops() <= expected.count_ops()
     assert e.M[1, 1] == p["m_2"] * p["l_2"] ** 2 and "M[1, 1] = l_2**2*m_2" in str(e)
     assert r"\dot{q_{1}}" in e.latex() and r"\cos{\left(q_{1} + q_{2} \right)}" in e.latex()
     assert e._repr_latex_().startswith("$") and "gather*" not in e._repr_latex_()
 
 
-def test_names_from_files_are_letters_words_or_escaped_text():
+def test_names_become_symbols_words_or_escaped_text():
     bad = r"\input{x}$_1<b>"
     m = pf.mechanism("m", [pf.body("a", 1.0, (1, 0, 0)), pf.body("c", 1.0, (1, 0, 0))],
                      [pf.joint(bad, "revolute", "world", "a"), pf.joint("elbow", "revolute", "a", "c")])  # fmt: skip
@@ -95,7 +95,7 @@ def test_names_from_files_are_letters_words_or_escaped_text():
     assert bad in str(e)
 
 
-def test_what_cannot_be_read_is_refused(monkeypatch):
+def test_switching_and_long_expressions_are_refused(monkeypatch):
     jump = pf.forces.potential("jump", lambda k: (k.q[0] > 0) * k.q[0])
     m = arm("revolute").with_(forces=[jump])
     with pytest.raises(ModelError, match="of 'arm': the expression contains a condition"):
@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_refused(monkeypatch):
         pf.equations(arm("revolute"))
 
 
-def test_one_way_to_sympy_for_machines_of_several_parameters():
+def test_to_sympy_with_several_parameters():
     m = arm("prismatic")
     M = pf.screws.to_sympy(pf.symbols(m).M)
     assert {"m_1", "turn"} <= {s.name for s in M.free_symbols}

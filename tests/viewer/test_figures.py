@@ -1,4 +1,4 @@
-"""Figures: they draw every kind of result, label it with units, and are files that open."""
+"""Figures draw every kind of result, label it with units, and are saved as valid files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 
 import pfaffian as pf
 from pfaffian.viewer import curves, drawing, figures
-from tests.viewer.look import complaints
+from tests.viewer.figure_faults import complaints
 
 EXACT = 1e-12
-"""A few additions of numbers of order 1 to 10."""
+"""Rounding of a few additions of numbers between 1 and 10."""
 
 
 def fake(n: int, times: int, runs: int = 1, status: int = 0) -> xr.Dataset:
-    """A result of n revolute coordinates without running anything."""
+    """A result with n revolute coordinates, made without a run."""
     time = np.linspace(0, 1, times)
     q = np.sin(np.arange(1, n + 1) * time[:, None]) * np.linspace(1, 2, runs)[:, None, None]
     names = [f"j{i}" for i in range(n)]
@@ -66,7 +66,7 @@ def test_every_axis_has_a_unit() -> None:
 
 
 @pytest.mark.parametrize("dropped", [[], ["rank"]], ids=["an odd number", "an even number"])
-def test_time_is_named_with_its_unit_below_each_column_alone(dropped) -> None:
+def test_only_the_lowest_axes_of_each_column_name_the_time(dropped) -> None:
     figure = figures.overview(fake(2, 50).drop_vars(dropped))
     count = len(figure.axes)
     below = [count - 2, count - 1]
@@ -76,7 +76,7 @@ def test_time_is_named_with_its_unit_below_each_column_alone(dropped) -> None:
 
 
 def test_quantities_of_every_unit_have_their_name() -> None:
-    """Motors that push and turn, on joints that slide, turn and roll about; u is drawn where it varies."""
+    """The machine has force and torque motors on prismatic, spherical and revolute joints. u is drawn because it varies."""
     bodies = [pf.body("cart", 1.0), pf.body("ball", 1.0, inertia=0.1), pf.body("plate", 1.0, com=(0.1, 0, 0), inertia=0.1)]
     joints = [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0)), pf.joint("socket", "spherical", "cart", "ball"),
               pf.joint("hinge", "revolute", "ball", "plate", axis=(0, 1, 0))]  # fmt: skip
@@ -94,20 +94,20 @@ def test_quantities_of_every_unit_have_their_name() -> None:
 
 
 @pytest.mark.parametrize(("n", "labelled"), [(2, 2), (10, 10), (11, 11), (40, 11)])
-def test_no_legend_soup(n: int, labelled: int) -> None:
+def test_long_legends_are_shortened(n: int, labelled: int) -> None:
     names = legend(figures.overview(fake(n, 20)).axes[0])
     assert len(names) == labelled
     if n > curves.MAX_LINES:
         assert names[-1] == f"{n - curves.MAX_LINES} that move less"
 
 
-def test_many_that_stay_are_one_entry() -> None:
+def test_constant_coordinates_share_one_entry() -> None:
     result = fake(40, 20)
     result["q"].values[:] = 0.5
     assert legend(figures.overview(result).axes[0]) == ["40 that stay"]
 
 
-def test_an_entry_has_one_look_in_all_panels() -> None:
+def test_an_entry_has_the_same_style_in_all_panels() -> None:
     figure = figures.overview(fake(15, 20))
     looks: dict[str, set] = {}
     for ax in (figure.axes[0], figure.axes[1]):
@@ -133,7 +133,7 @@ def test_batch_has_medians_and_bands() -> None:
 
 
 def edges(band) -> tuple[np.ndarray, np.ndarray]:
-    """(time,) lower and upper edge of a filled band."""
+    """Lower and upper edge (time,) of a filled band."""
     points = band.get_paths()[0].vertices
     times = np.unique(points[:, 0])
     at = [points[points[:, 0] == t, 1] for t in times]
@@ -141,9 +141,9 @@ def edges(band) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_band_goes_from_the_5_percent_to_the_95_percent_quantile() -> None:
-    """Of each entry, of violations and of the rank, about their medians; 41 runs, so that both quantiles are a run's."""
+    """Bands of coordinates, violations and rank, with their medians. With 41 runs, both quantiles are values of a run."""
     result, runs, random = fake(2, 30, runs=41), np.arange(41.0), np.random.default_rng(3)
-    order = random.permutation(41)  # no run is in its place
+    order = random.permutation(41)  # the runs are not in the order of their values
     result["q"].values[:] = (runs[order] ** 2)[:, None, None] * np.linspace(1, 2, 30)[:, None] + [0.0, 7.0]
     result["violation"].values[:] = 10 ** -(3 + runs[order] / 10)[:, None]
     result["rank"].values[:] = runs[order][:, None]
@@ -160,15 +160,15 @@ def test_a_band_goes_from_the_5_percent_to_the_95_percent_quantile() -> None:
     assert (low == 2).all() and (high == 38).all() and (drawn(panel(figure, "rank"), "rank") == 20).all()
 
 
-def test_a_line_says_how_many_rows_are_written() -> None:
-    """Three rows of rank two; where rows are not recorded there is no such line."""
+def test_a_line_shows_the_number_of_written_rows() -> None:
+    """Three rows have rank two. If rows are not recorded, the line is absent."""
     ax = panel(figures.overview(fake(2, 30)), "rank")
     assert legend(ax) == ["rank", "3 written"]
     assert (np.array(drawn(ax, "3 written")) == 3).all() and (drawn(ax, "rank") == 2).all() and ax.get_ylim()[1] > 3
     assert legend(panel(figures.overview(fake(2, 30).drop_vars("row")), "rank")) == ["rank"]
 
 
-def test_stopped_run_says_so_and_keeps_its_start_readable() -> None:
+def test_the_figure_of_a_stopped_run_names_the_cause_and_is_readable() -> None:
     result = fake(2, 100, status=1).squeeze("run")
     result["q"].values[49] = 1e11
     result["q"].values[50:] = np.nan
@@ -178,7 +178,7 @@ def test_stopped_run_says_so_and_keeps_its_start_readable() -> None:
     assert any(np.allclose(line.get_xdata(), 0.5) for line in figure.axes[0].lines)
 
 
-def test_run_that_never_was_finite() -> None:
+def test_a_run_without_finite_values_can_be_drawn() -> None:
     result = fake(2, 5, status=1)
     for name in ("q", "v", "energy", "kinetic_energy", "violation", "rank", "reaction"):
         result[name].values[:] = np.nan
@@ -201,7 +201,7 @@ def test_style_is_undone() -> None:
 
 
 def drawn(ax, name: str) -> np.ndarray:
-    """y of the line that the legend calls so."""
+    """The y values of the line with this name in the legend."""
     texts = [t.get_text() for t in ax.get_legend().get_texts()]
     handle = ax.get_legend().legend_handles[texts.index(name)]
     (line,) = [x for x in ax.lines if x.get_color() == handle.get_color() and x.get_linestyle() == handle.get_linestyle()]
@@ -213,21 +213,21 @@ def panel(figure, title: str):
     return ax
 
 
-def test_energies_are_what_they_are_called() -> None:
+def test_energies_agree_with_their_names() -> None:
     result = fake(2, 40)
     total, kinetic = 5.0 + 0.1 * result["time"].values, 2 * result["time"].values ** 2
     result["energy"].values[0], result["kinetic_energy"].values[0] = total, kinetic
     figure = figures.overview(result)
     ax = panel(figure, "energy")
     assert legend(ax) == ["total", "kinetic", "potential"]
-    for name, wanted in (("total", total), ("kinetic", kinetic), ("potential", total - kinetic)):
-        np.testing.assert_allclose(drawn(ax, name), wanted, rtol=EXACT)
+    for name, expected in (("total", total), ("kinetic", kinetic), ("potential", total - kinetic)):
+        np.testing.assert_allclose(drawn(ax, name), expected, rtol=EXACT)
     (gained,) = panel(figure, "energy gained").lines
     np.testing.assert_allclose(gained.get_ydata(), total - total[0], atol=EXACT)
 
 
 def test_energy_gained_starts_at_zero_in_each_run() -> None:
-    """Runs of different energies that all gain as much."""
+    """The runs have different energies and gain equally."""
     result = fake(1, 40, runs=3)
     gain = result["time"].values
     result["energy"].values[:] = np.array([1.0, 10.0, 100.0])[:, None] + gain
@@ -235,13 +235,13 @@ def test_energy_gained_starts_at_zero_in_each_run() -> None:
     np.testing.assert_allclose(ax.lines[0].get_ydata(), gain, atol=100 * EXACT)
 
 
-def test_position_and_velocity_violations_are_told_apart() -> None:
+def test_position_and_velocity_violations_have_separate_lines() -> None:
     ax = panel(figures.overview(fake(2, 20)), "violation of constraints")
     assert (drawn(ax, "position") == figures.ROUNDING).all() and (drawn(ax, "velocity") == 1e-12).all()
 
 
 def stopped(result: xr.Dataset, when: dict[int, float]) -> xr.Dataset:
-    """The runs end at those times."""
+    """The result, with the runs stopped at the given times."""
     for run, t in when.items():
         result["status"].values[run], result["stopped"].values[run] = 1, t
         for name in ("q", "v", "energy", "kinetic_energy", "violation", "velocity_violation", "rank", "reaction"):
@@ -264,7 +264,7 @@ def test_a_run_that_stopped_at_once_has_a_figure() -> None:
 
 
 def test_a_median_does_not_jump_where_a_run_stops() -> None:
-    """Of five runs the two highest stop on the way: the median is that of the three others, from the start."""
+    """The two highest of five runs stop early, so the median is that of the other three from the start."""
     result = stopped(fake(1, 101, runs=5), {3: 0.3, 4: 0.6})
     rest = np.median(result["q"].values[:3, :, 0], axis=0)
     figure = figures.overview(result)
@@ -273,14 +273,14 @@ def test_a_median_does_not_jump_where_a_run_stops() -> None:
     assert "5 runs, 3 finished" in figure.get_suptitle()
 
 
-def test_a_batch_of_which_none_finished_ends_where_the_first_of_those_drawn_stopped() -> None:
+def test_a_batch_without_finished_runs_ends_at_the_first_stop_of_the_drawn_runs() -> None:
     figure = figures.overview(stopped(fake(1, 101, runs=4), {0: 0.1, 1: 0.4, 2: 0.8, 3: 0.75}))
     line = figure.axes[0].lines[0]
     assert abs(line.get_xdata()[-1] - 0.75) < EXACT and np.isfinite(line.get_ydata()).all()
     assert figure.axes[0].get_title(loc="left").startswith("drawn: 2 of 4 runs; run 0 stopped first at t = 0.1 s")
 
 
-def test_forces_and_errors_are_drawn_where_there_are_any() -> None:
+def test_forces_and_errors_are_drawn_if_recorded() -> None:
     result, per = fake(2, 30), ("run", "time")
     grows = np.linspace(0, 1, 30)[None, :, None]
     result["multiplier"] = ((*per, "row"), grows * [1.0, 2.0, 3.0])
@@ -290,13 +290,13 @@ def test_forces_and_errors_are_drawn_where_there_are_any() -> None:
     result["error"] = ((*per, "error_component"), grows * [8.0, 9.0])
     result["force_error"] = (per, 10 * grows[:, :, 0])
     figure = figures.overview(result)
-    wanted = {
+    expected = {
         "multiplier, force\n[N]": {"c.vx": 1}, "multiplier, moment\n[N m]": {"c.wy": 2},
         "multiplier\n[N or N m by row]": {"mine": 3}, "servo force\n[N, N m]": {"path.0": 4, "path.1": 5},
         "servo error\n[unit of the constraint]": {"path.0": 6, "path.1": 7},
         "error\n[unit of the task]": {"0": 8, "1": 9}, "force error\n[N, N m]": {"0": 10},
     }  # fmt: skip
-    for title, curves_of in wanted.items():
+    for title, curves_of in expected.items():
         ax = panel(figure, title.split("\n")[0])
         assert ax.get_ylabel() == title and legend(ax) == list(curves_of)
         for name, end in curves_of.items():
@@ -306,11 +306,11 @@ def test_forces_and_errors_are_drawn_where_there_are_any() -> None:
 
 @pytest.mark.parametrize("n", [1, 15])
 @pytest.mark.parametrize(("runs", "stops"), [(1, {}), (6, {}), (6, {0: 0.5})])
-def test_nothing_misleads(n: int, runs: int, stops: dict[int, float]) -> None:
+def test_overviews_have_no_faults(n: int, runs: int, stops: dict[int, float]) -> None:
     assert complaints(figures.overview(stopped(fake(n, 60, runs), stops))) == []
 
 
-def test_what_is_cut_off_is_said() -> None:
+def test_axes_name_the_side_where_curves_are_cut_off() -> None:
     result = fake(2, 100)
     result["q"].values[0, 60] = 1e9
     ax = figures.overview(result).axes[0]
@@ -325,7 +325,7 @@ def plotted(*names: str):
     return figure, ax
 
 
-def test_a_finished_figure_has_its_legends_beside_and_says_what_it_cuts() -> None:
+def test_finish_moves_legends_aside_and_names_cut_curves() -> None:
     figure, ax = plotted("a", "b")
     ax.plot([np.nan], [np.nan], label="nothing")
     ax.legend(loc="center")
@@ -340,7 +340,7 @@ def test_a_finished_figure_has_its_legends_beside_and_says_what_it_cuts() -> Non
     assert figure.get_size_inches()[0] > width
 
 
-def test_axes_with_a_title_say_there_what_they_cut_off_and_one_legend_serves_all() -> None:
+def test_titles_name_cut_curves_and_equal_legends_are_drawn_once() -> None:
     figure = Figure(figsize=(6, 3), layout="constrained")
     left, right = figure.subplots(1, 2)
     for ax in (left, right):
@@ -354,7 +354,7 @@ def test_axes_with_a_title_say_there_what_they_cut_off_and_one_legend_serves_all
 
 
 def test_axes_side_by_side_have_their_legends_above() -> None:
-    """Nothing comes between columns; what a legend of the figure says is said once; axes keep their heights."""
+    """No legend is between columns, entries of the figure's legend are not repeated, and axes keep their heights."""
     figure = Figure(figsize=(6, 3), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.set_title("left")
@@ -371,7 +371,7 @@ def test_axes_side_by_side_have_their_legends_above() -> None:
     assert boxes[1].x0 - boxes[0].x1 < 0.15 * figure.dpi * width
 
 
-def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> None:
+def test_complaints_detect_legends_on_other_axes_and_cut_logarithmic_curves() -> None:
     figure = Figure(figsize=(6, 3))
     left, right = figure.subplots(1, 2)
     left.semilogy([0, 1], [1e-9, 1], label="decay")
@@ -387,13 +387,13 @@ def test_the_judge_sees_a_legend_on_other_axes_and_a_logarithm_cut_short() -> No
     assert left.get_title(loc="right") == "cut off below" and right.get_title(loc="right") == ""
 
 
-def test_what_is_no_result() -> None:
+def test_other_datasets_are_refused() -> None:
     with pytest.raises(pf.ModelError, match="not the result of a run"):
         figures.overview(xr.Dataset({"a": 1}))
 
 
-def test_rounding_of_a_constant_is_not_blown_up():
-    """An axis of 1e-14 around 0.0377 says that a multiplier jumps where it stands still."""
+def test_rounding_of_a_constant_is_not_magnified():
+    """An axis of 1e-14 around 0.0377 would show a constant multiplier as jumping."""
     ax = Figure().subplots()
     noise = 0.0377 * (1 + 1e-13 * np.sin(np.arange(50.0)))
     curves.lines(ax, np.linspace(0, 1, 50), -noise[None, :, None], ["mimic"])
@@ -401,8 +401,8 @@ def test_rounding_of_a_constant_is_not_blown_up():
     assert low < -0.038 and -0.037 < high < 0
 
 
-def test_lines_without_a_colour_take_those_of_the_library():
-    """Then the same once more, dashed: no two of the first fourteen look alike."""
+def test_lines_without_a_colour_use_those_of_the_library():
+    """After the seven colours, the same follow dashed: the first fourteen lines are all different."""
     with drawing.style():
         ax = pf.study.blank_figure(4, 3).subplots()
         looks = [(line.get_color(), line.get_linestyle()) for line in ax.plot(np.eye(14))]

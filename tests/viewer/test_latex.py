@@ -1,4 +1,4 @@
-"""The kinematics for LaTeX: what TeX would stumble over is looked for by a reader of its rules, without TeX."""
+"""The kinematics as LaTeX, checked against TeX's rules without running TeX."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def machine(name: str = "b") -> pf.Mechanism:
 
 
 def grammar(source: str) -> None:
-    """Braces, environments, mathematics and \\left pair up; every command is known; each line of a table has its columns."""
+    """Check that braces, environments, formulas and \\left are paired, commands are known, and table rows are complete."""
     stack: list[str] = []
     for token in re.finditer(r"\\([A-Za-z]+)\s*(?:\{([a-z*]+)\})?|\\.|[{}$]|%", source, re.S):
         word, command, argument = token.group(), token.group(1), token.group(2)
@@ -42,8 +42,8 @@ def grammar(source: str) -> None:
             stack.append(argument or word[:2])
         elif command in ("end", "right") or word in ("}", r"\]"):
             opened = stack.pop()
-            wanted = argument if command == "end" else {"}": "{", r"\]": r"\["}.get(word, r"\l")
-            assert opened == wanted, source[max(0, token.start() - 200) : token.end()]
+            expected = argument if command == "end" else {"}": "{", r"\]": r"\["}.get(word, r"\l")
+            assert opened == expected, source[max(0, token.start() - 200) : token.end()]
         elif word == "$":
             stack.pop() if stack[-1:] == ["$"] else stack.append("$")
         elif word == "%":
@@ -96,7 +96,7 @@ symbol & name & default & unit \\ \hline
 $p_{1}$ & \texttt{b length} & 0.5 & \texttt{m} \\
 """,
 }
-SAID = (
+SENTENCES = (
     r"\section*{Kinematics of \texttt{b}}",
     "Numbers are rounded to 6 digits.",
     "$B_0$ is the world.",
@@ -113,19 +113,19 @@ SAID = (
 )
 
 
-def test_what_a_reader_finds():
-    """Numbers of bodies and joints, names and units beside their symbols, and what is written out."""
+def test_contents_of_the_document():
+    """It numbers bodies and joints, lists names and units of symbols, and writes short formulas out."""
     source = kinematics_latex(machine())
     tables = re.findall(r"\\begin\{longtable\}\{(\w+)\}(.*?)\\end\{longtable\}", source, re.S)
     assert tables == [(columns.split()[0], rows) for columns, rows in TABLES.items()]
-    for words in SAID:
+    for words in SENTENCES:
         assert source.count(words) == 1, words
     post, arm = pf.joint("post", "fixed", "world", "post"), pf.joint("arm", "revolute", "world", "arm")
     alone = kinematics_latex(pf.mechanism("still", [pf.body(n, 1.0, inertia=0.1) for n in ("post", "arm")], [post, arm]))
     assert r"\[\fit{H_{1}(s) = H_{1}}\]" in alone and "Joints that follow" not in alone and "Parameters of" not in alone
 
 
-def test_names_stand_in_tables_only():
+def test_names_are_only_in_tables():
     plain, hostile = (kinematics_latex(machine(n)) for n in ("b", HOSTILE))
 
     def formulas(source: str) -> list[str]:
@@ -134,7 +134,7 @@ def test_names_stand_in_tables_only():
     assert formulas(plain) == formulas(hostile) and len(formulas(plain)) > 12
 
 
-def test_what_escapes():
+def test_escaped_characters():
     assert escaped("a_b-c") == r"\texttt{a\_b{-}c}"
     words = ["backslash", "asciicircum", "asciitilde", "quotesingle", "asciigrave"]
     assert escaped("\\^~'`") == r"\texttt{" + "".join(rf"\text{word}{{}}" for word in words) + "}"
@@ -154,7 +154,7 @@ def test_formulas_of_the_arm():
     for words in (
         r"H_{2}(s) = e^{\hat\tau_{1} s_{1}}\,e^{\hat\tau_{2} s_{2}}\,H_{2}",
         r"x = \begin{pmatrix}\cos{\left(s_{1} + s_{2} \right)}",
-        r"\frac{\cos {s_{1}}}{3}",  # which is meant
+        r"\frac{\cos {s_{1}}}{3}",  # 0.333333333 is read as 1/3
         r"J_{s_{2}} = \begin{pmatrix}\frac{\sin {s_{1}}}{3}",
         r"\tau_{2} = \left(\begin{matrix}0\\- \frac{1}{3}",
         "\nsymbol & name & unit \\\\ \\hline",
@@ -164,7 +164,7 @@ def test_formulas_of_the_arm():
     assert source.count(r"\[\fit{J_") == 2 and "written out" not in source and "follow" not in source
 
 
-def test_long_sums_go_on_on_the_next_line():
+def test_long_sums_are_broken_into_lines():
     k = pf.screws.symbolic_kinematics(machine())
     s, p = k.s[0], k.p[0]
     terms = [p**n * sp.cos(n * s) / 3 for n in range(1, 12)]
@@ -175,7 +175,7 @@ def test_long_sums_go_on_on_the_next_line():
     assert broken(terms[0], k) == printed(terms[0], k)
 
 
-def test_long_products_stay_products():
+def test_long_products_are_not_multiplied_out():
     kinds = ["revolute"] * 7
     at = pf.pose((0.1, 0.2, 0.3), rpy=(0.4, 0.5, 0.6))
     bodies = [pf.body(f"b{i}", 1.0, inertia=0.1) for i in range(len(kinds))]

@@ -1,4 +1,4 @@
-"""Maps of configurations against the closed forms of a planar arm and of a crank with a rod."""
+"""Maps of configurations, compared with closed forms for a planar arm, alone and on a cross slide."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tip_y(k):
 
 
 def test_the_workspace_of_an_arm_and_its_manipulability():
-    """Reached where L1 - L2 < r < L1 + L2; |det J| = L1 L2 |sin B|, by the law of cosines; one assembly throughout."""
+    """It reaches L1 - L2 < r < L1 + L2 with |det J| = L1 L2 |sin B|, by the law of cosines, on one branch throughout."""
     x, y = np.linspace(-1.9, 1.9, 9), np.linspace(-1.8, 1.8, 8)
     found = pf.map_of(arm(), (tip_x, x), (tip_y, y), "manipulability", body="b", point=(L2, 0, 0), q={"A": 0.3, "B": 0.8})
     X, Y = np.meshgrid(x, y)
@@ -41,7 +41,7 @@ def test_the_workspace_of_an_arm_and_its_manipulability():
 
 
 def test_coordinates_of_a_loop_and_the_rank_of_its_rows():
-    """A rod from the tip to the world: over both angles nothing closes but where the distance is right; over one and a goal."""
+    """An arm with its tip pinned to the world closes at no pair of angles; with its tip on a cross slide, within reach."""
     m = arm(constraints=[pf.coincide("pin", "b", (L2, 0, 0), "world", (1.2, 0, 0))])
     with pytest.warns(RunWarning, match="no configuration of the map closes"):
         nothing = pf.map_of(m, ("A", np.linspace(2, 3, 3)), ("B", np.linspace(0, 1, 2)))
@@ -66,11 +66,11 @@ def test_coordinates_of_a_loop_and_the_rank_of_its_rows():
     assert (ranks.values[good] == 2).all()
 
 
-def test_a_map_is_a_picture():
+def test_the_figure_of_a_map_draws_its_values():
     found = pf.map_of(arm(), ("A", np.linspace(0, 1, 3)), ("B", np.linspace(0, 2, 4)), lambda T: T.M[0, 0])
     assert found.values.shape == (4, 3)
-    wanted = pf.mass_matrix(arm(), found.q.reshape(-1, 2))[:, 0, 0].reshape(4, 3)
-    np.testing.assert_allclose(found.values, wanted, rtol=ALGEBRA)
+    expected = pf.mass_matrix(arm(), found.q.reshape(-1, 2))[:, 0, 0].reshape(4, 3)
+    np.testing.assert_allclose(found.values, expected, rtol=ALGEBRA)
     ax, bar = found.figure().axes
     assert (ax.get_xlabel(), ax.get_ylabel(), bar.get_ylabel()) == ("A [rad]", "B [rad]", "a lambda")
     np.testing.assert_array_equal(ax.collections[0].get_array().reshape(4, 3), found.values)
@@ -91,7 +91,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_map_is_refused(case):
+def test_wrong_maps_are_refused(case):
     given, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         pf.map_of(arm(), **{"x": ("A", GOOD), "y": ("B", GOOD)} | given)

@@ -1,4 +1,4 @@
-"""What a notebook shows of machines and results: a picture and the facts, every name as text."""
+"""Machines and results in a notebook: a picture and the facts, with every name as plain text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BAD = "<script>alert('1')</script>: & \"x\""
 
 
 class Page(Cells):
-    """Rows, tags, and the data of images."""
+    """The rows, the tags and the image data of a page."""
 
     def __init__(self, text):
         self.images = []
@@ -49,19 +49,19 @@ def pixels(image):
 
 
 @pytest.mark.parametrize("m", [four_bar(), chain(["revolute", "prismatic", "spherical"]), chain(["free", "universal"])])
-def test_a_machine_has_a_picture_of_itself_within_its_frame(m):
+def test_the_picture_of_a_machine_shows_all_of_it(m):
     page = Page(notebook.machine(m))
     assert page.open == [] and len(page.images) == 1 and page.rows == Cells(m._repr_html_()).rows
-    shown = pixels(page.images[0])
-    strong = np.ptp(shown, axis=2) > 60  # coloured: neither the ground nor its grid
-    assert shown.shape == (*notebook.SIZE[::-1], 3) and 0.005 < strong.mean() < 0.7
+    image = pixels(page.images[0])
+    strong = np.ptp(image, axis=2) > 60  # coloured pixels, not those of the ground or its grid
+    assert image.shape == (*notebook.SIZE[::-1], 3) and 0.005 < strong.mean() < 0.7
     rows, columns = np.flatnonzero(strong.any(axis=1)), np.flatnonzero(strong.any(axis=0))
     assert rows[0] > 0 and columns[0] > 0 and rows[-1] < len(strong) - 1 and columns[-1] < strong.shape[1] - 1
     assert max(np.ptp(rows) / strong.shape[0], np.ptp(columns) / strong.shape[1]) > 0.4
     assert "open" not in notebook.machine(m)
 
 
-def test_what_cannot_be_drawn_keeps_its_tables():
+def test_machines_that_cannot_be_drawn_keep_their_tables():
     apart = four_bar()
     far = apart.with_(constraints=[pf.coincide("c", "world", (50, 0, 0), "rocker", (0, 0, 0))])
     assert "loops open: no state closes" in notebook.machine(far)
@@ -74,14 +74,14 @@ def test_names_are_text_in_machines_and_results():
     m = pf.mechanism(BAD, [pf.body("b", 1.0, (1, 0, 0))], [pf.joint(BAD, "revolute", "world", "b")])
     page = Page(notebook.machine(m))
     assert page.tags == {"b", "div", "img", "table", "tr", "th", "td"} and BAD in [c for row in page.rows for c in row]
-    shown = notebook.result(pf.run(m, duration=0.02, step=0.01, backend="numpy"))
-    assert "<script" not in shown and shown.index("&lt;script") > 0
-    facts = Page(shown.partition("<details>")[0])
+    html = notebook.result(pf.run(m, duration=0.02, step=0.01, backend="numpy"))
+    assert "<script" not in html and html.index("&lt;script") > 0
+    facts = Page(html.partition("<details>")[0])
     assert facts.open == [] and ["mechanism", BAD] in facts.rows and ["ended", "finished"] in facts.rows
     assert b64decode(facts.images[0].partition("base64,")[2])[:4] == b"\x89PNG"
 
 
-def test_a_batch_and_a_stopped_run_say_so():
+def test_the_facts_of_a_batch_count_stopped_runs():
     with pytest.warns(pf.RunWarning):
         r = pf.run(chain(["revolute"]), [[0.1], [0.2]], v=[[1.0], [1e150]], duration=0.02, step=0.01, backend="numpy")
     rows = dict(Page(notebook.result(r).partition("<details>")[0]).rows)
@@ -90,30 +90,30 @@ def test_a_batch_and_a_stopped_run_say_so():
     assert "<img" in notebook.result(few) and "<img" not in notebook.result(few.isel(time=-1))
 
 
-def test_other_datasets_are_shown_as_ever():
+def test_other_datasets_are_shown_as_usual():
     ds = xr.Dataset({"time": 1.0})
-    shown, usual = (re.sub("[0-9a-f-]{36,}", "", html) for html in (notebook.result(ds), ds._repr_html_()))
-    assert shown == usual and "<img" not in shown
+    html, usual = (re.sub("[0-9a-f-]{36,}", "", html) for html in (notebook.result(ds), ds._repr_html_()))
+    assert html == usual and "<img" not in html
 
 
-def test_a_notebook_is_told_once_and_a_plain_interpreter_nothing(monkeypatch):
-    told = {}
-    html = SimpleNamespace(for_type_by_name=lambda module, name, f: told.update({(module, name): f}))
+def test_formatters_are_registered_in_notebooks_only(monkeypatch):
+    registered = {}
+    html = SimpleNamespace(for_type_by_name=lambda module, name, f: registered.update({(module, name): f}))
     shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": html}))
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     pf._show_in_notebooks()
     m = chain(["revolute"])
     kinds = {(type(x).__module__, type(x).__name__) for x in (m, xr.Dataset())}
-    assert set(told) == kinds, "as these classes are called"
-    assert told["pfaffian.model.mechanism", "Mechanism"](m) == notebook.machine(m)
-    told.clear()
+    assert set(registered) == kinds, "the names under which these classes are defined"
+    assert registered["pfaffian.model.mechanism", "Mechanism"](m) == notebook.machine(m)
+    registered.clear()
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     pf._show_in_notebooks()
-    assert told == {}
+    assert registered == {}
 
 
-def test_the_slider_of_the_page_runs(monkeypatch):
-    """With a stand-in for the widgets: the figure of two positions of the slider, without a second compilation."""
+def test_the_slider_of_the_notebook_page_runs(monkeypatch):
+    """With a stand-in for ipywidgets, it draws the figures of two slider positions."""
     page = (Path(__file__).parents[2] / "docs" / "notebooks.md").read_text(encoding="utf-8")
     code, view = re.findall(r"```py\n(.*?)```", page, re.S)
     made = []

@@ -1,4 +1,4 @@
-"""No text of a file becomes a control sequence, TeX or a path."""
+"""No text from a file can act as a control sequence, as TeX or as a path."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def test_any_text(name: str) -> None:
     assert set(safe) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-def test_stem_keeps_what_is_harmless() -> None:
+def test_stem_keeps_harmless_characters() -> None:
     assert stem("slider_crank-2") == "slider_crank-2"
     assert stem("../../etc/passwd") == "etc-passwd"
     assert stem("...") == "result"
 
 
-def test_names_that_clean_to_the_same_stay_apart() -> None:
-    taken: set[str] = set()
-    assert [unused(stem(n), taken) for n in ("a/b", "a b", "A:B")] == ["a-b", "a-b-2", "A-B-3"]
+def test_names_with_equal_stems_get_different_files() -> None:
+    used: set[str] = set()
+    assert [unused(stem(n), used) for n in ("a/b", "a b", "A:B")] == ["a-b", "a-b-2", "A-B-3"]
 
 
 def test_plural() -> None:
@@ -53,11 +53,11 @@ def test_table_aligns_numbers_to_the_right() -> None:
     assert table([]) == ""
 
 
-def test_a_line_end_in_a_cell_makes_no_line() -> None:
+def test_a_line_end_in_a_cell_does_not_break_the_line() -> None:
     assert len(table([("a\nb", "c\rd")]).splitlines()) == 1
 
 
-def test_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -75,7 +75,7 @@ def test_write_replaces_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
     assert other.read_text() == "kept" and (tmp_path / "x.png").read_text() == "new"
 
 
-def test_folder_that_cannot_be(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match="another folder"):
         prepare(tmp_path / "file" / "out")

@@ -1,4 +1,4 @@
-"""Chosen signals over time and over one another: what is drawn, and what the axes say."""
+"""Plots of chosen signals over time and over each other: curves and labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.viewer import curves
 from tests.simulate.machines import FOUR_BAR_START, four_bar
-from tests.viewer.look import complaints
+from tests.viewer.figure_faults import complaints
 from tests.viewer.test_figures import fake, legend
 
 
@@ -23,7 +23,7 @@ def labels(figure):
     return [ax.get_ylabel() for ax in figure.axes]
 
 
-def test_axes_are_names_with_units(result):
+def test_axes_are_labelled_with_names_and_units(result):
     figure = pf.plot(result, "q", "v.a", "energy", "multiplier", "u", "tip", "height", "regularity")
     assert labels(figure) == [
         "angle [rad]", "a, angular velocity [rad/s]", "energy [J]", "multiplier, force [N]", "multiplier, moment [N m]",
@@ -39,7 +39,7 @@ def test_one_entry_is_one_curve_without_a_legend(result):
     assert legend(ax) == [] and ax.figure.get_suptitle() == "mine"
 
 
-def test_a_phase_plot_goes_from_ring_to_dot(result):
+def test_a_phase_plot_starts_at_a_ring_and_ends_at_a_dot(result):
     (ax,) = pf.plot(result, "v.a", over="q.d").axes
     x, y = ax.lines[0].get_data()
     np.testing.assert_array_equal(x, result.q.sel(coordinate="d"))
@@ -49,7 +49,7 @@ def test_a_phase_plot_goes_from_ring_to_dot(result):
     assert ax.lines[2].get_xdata()[0] == x[-1]
 
 
-def test_every_run_of_a_batch_has_its_curve_and_rests_are_left_out():
+def test_phase_plots_have_a_curve_for_each_run_that_ends_at_its_stop():
     batch = fake(2, 30, runs=4)
     batch["q"].values[2, 20:] = np.nan
     (ax,) = pf.plot(batch, "v.j1", over="q.j0").axes
@@ -59,7 +59,7 @@ def test_every_run_of_a_batch_has_its_curve_and_rests_are_left_out():
     assert len(ax.collections) == 2, "bands"
 
 
-def test_curves_that_coincide_are_said_and_drawn_once():
+def test_curves_that_coincide_share_one_entry_and_line():
     same = fake(5, 40)
     same["q"].values[:, :, 3] = same["q"].values[:, :, 1] * (1 + 1e-6)
     (ax,) = pf.plot(same, "q").axes
@@ -71,8 +71,8 @@ def test_curves_that_coincide_are_said_and_drawn_once():
     assert legend(pf.plot(near, "q").axes[0]) == ["j0", "j1"]
 
 
-def test_what_matters_alone_is_drawn():
-    """Regularity where it comes near to zero; forces that are not zero throughout."""
+def test_signals_without_information_are_not_drawn():
+    """Regularity is drawn only if it comes close to zero, and forces only if they are not zero throughout."""
     titles = lambda r: [ax.get_ylabel().split("\n")[0] for ax in pf.overview(r).axes]  # noqa: E731
     r = fake(2, 20)
     r["regularity"] = ("run", "time"), np.full((1, 20), 0.5)
@@ -90,7 +90,7 @@ def test_a_notebook_gets_an_image(result):
 
 @pytest.mark.parametrize("long", ["x", "a long name of some joint"])
 def test_legends_take_no_width(long):
-    """Axes are as wide beside short names as beside long ones."""
+    """Axes have the same width with short and long names."""
     r = fake(9, 20)
     r = r.assign_coords(coordinate=[f"{long} {i}" for i in range(9)])
     figure = pf.overview(r)
@@ -109,12 +109,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_not_there_is_said(result, case):
+def test_unknown_signals_are_named(result, case):
     what, how, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         pf.plot(result, *what, **how)
 
 
-def test_an_instant_is_no_curve(result):
+def test_a_single_instant_is_refused(result):
     with pytest.raises(ModelError, match="over time"):
         pf.plot(result.isel(time=0), "q")

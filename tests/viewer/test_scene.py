@@ -1,4 +1,4 @@
-"""What a scene contains: poses, solids on bodies, what stretches between points, layers, the floor, several runs."""
+"""Contents of a scene: poses, solids on bodies, springs and rods between points, layers, the floor, several runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def four_bar(coupler: object = 2.0, kind: str = "revolute", **given: object) -> 
     return pf.mechanism("four-bar", bodies, joints, constraints=[tie], parameters=used)
 
 
-def test_a_body_without_a_shape_is_rods_between_its_joints() -> None:
+def test_a_body_without_a_shape_is_drawn_as_rods_between_its_joints() -> None:
     made = of(four_bar())
     rods = parts(made, "shapes")
     for name, length in (("crank", 1.0), ("coupler", 2.0), ("rocker", 2.0)):
@@ -65,11 +65,11 @@ def test_a_body_without_a_shape_is_rods_between_its_joints() -> None:
     axes = parts(made, "joints")
     assert set(axes) == {"A", "B", "D"} and axes["B"][0].body == made.bodies.index("crank")
     long = spread(axes["A"][0])
-    assert np.argmax(long) == 1 and long[1] < 0.1 * made.size, "short, and along the axis"
+    assert np.argmax(long) == 1 and long[1] < 0.1 * made.size, "a short cylinder along the axis"
 
 
 @pytest.mark.parametrize("kind", ["weld", "revolute", "spherical", "prismatic", "planar", "point-on-line", "universal"])
-def test_a_closure_is_as_small_as_a_joint_and_where_it_is(kind: str) -> None:
+def test_a_closure_is_drawn_at_its_place_in_the_size_of_a_joint(kind: str) -> None:
     given = {"axis": (1, 0, 0)} | ({"axis_b": (0, 1, 0)} if kind == "universal" else {})
     made = of(four_bar(kind=kind, **given))
     for part in parts(made, "closures")["C"]:
@@ -78,7 +78,7 @@ def test_a_closure_is_as_small_as_a_joint_and_where_it_is(kind: str) -> None:
         np.testing.assert_allclose(middle, [2, 0, 0], atol=1e-9)
 
 
-def test_a_closure_that_holds_a_distance_is_a_rod_of_that_length() -> None:
+def test_a_distance_closure_is_drawn_as_a_rod_of_its_length() -> None:
     bodies = [pf.body(n, 1.0, com=(0.1, 0, 0), inertia=0.1) for n in "ab"]
     joints = [pf.joint(n, parent="world", child=n, placement=(x, 0, 0), **HINGE) for n, x in (("a", 0), ("b", 3))]
     rod = pf.closure("rod", "distance", "a", "b", placement_a=(1, 0, 0), placement_b=(1, 0, 0), length=2.5)
@@ -91,7 +91,7 @@ def test_a_closure_that_holds_a_distance_is_a_rod_of_that_length() -> None:
     np.testing.assert_allclose(moving.ends[0, 0], [np.cos(1), 0, np.sin(1)], atol=1e-12)
 
 
-def test_springs_rotors_and_forces_are_where_they_act(pendulum: pf.Mechanism) -> None:
+def test_springs_rotors_and_forces_are_drawn_where_they_act(pendulum: pf.Mechanism) -> None:
     thrusts = [pf.actuator("hinge", "$x_1$"), *[pf.forces.thruster(f"t{x}", "base", point=(x, 0, 0)) for x in (-1, 1)]]
     rope = pf.spring("rope", "world", "bob", point_a=(0, 0, 2), point_b=(1, 0, 0), stiffness=3)
     push = pf.wrench("push", "bob", value=(0, 0, 2, 0, 0, 0), axes="LOCAL", point=(0.5, 0, 0))
@@ -113,7 +113,7 @@ def test_springs_rotors_and_forces_are_where_they_act(pendulum: pf.Mechanism) ->
     np.testing.assert_allclose(disks["t1"][0].solid.vertices.mean(axis=0), [1, 0, 0], atol=1e-9)
 
 
-def test_reactions_are_computed_where_they_are_requested() -> None:
+def test_reactions_are_computed_only_on_request() -> None:
     bob = pf.body("bob", mass=2.0, com=(0, 0, -1))
     m = pf.mechanism("pendulum", [bob], [pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))])
     states = states_of(m, pf.run(m, duration=0.0, backend="numpy"))
@@ -122,8 +122,8 @@ def test_reactions_are_computed_where_they_are_requested() -> None:
     np.testing.assert_allclose(np.diff(arrow.ends[0], axis=0)[0] / np.linalg.norm(np.diff(arrow.ends[0], axis=0)), [0, 0, 1])
 
 
-def test_a_body_on_nothing_is_the_solid_of_its_inertia() -> None:
-    """The box has the mass and the inertia of the body, whatever its axes."""
+def test_a_body_without_other_parts_is_drawn_as_its_inertia() -> None:
+    """The box has the mass and the inertia of the body, for any principal axes."""
     edges, R = np.array([0.3, 0.5, 0.9]), np.array(ca.DM(pf.pose(rpy=(0.4, 0.2, -1.0)).R))
     I = R @ np.diag([edges[1] ** 2 + edges[2] ** 2, edges[0] ** 2 + edges[2] ** 2, edges[0] ** 2 + edges[1] ** 2]) @ R.T / 12
     m = pf.mechanism(
@@ -141,15 +141,15 @@ def test_a_body_on_nothing_is_the_solid_of_its_inertia() -> None:
 
 
 @pytest.mark.parametrize(("inertia", "count", "end"), [(2.0 / 12, 1, 1.0), (0.5, 2, 0.7), (0.0, 2, 0.535)])
-def test_the_last_link_is_a_slender_rod_or_a_ball_that_leaves_its_joint_free(inertia: float, count: int, end: float) -> None:
-    """Of the moment 2 1^2 / 12 it is a rod of 1 m; of a larger one a ball, no larger than 0.4 of the way to its centre."""
+def test_the_last_link_is_drawn_as_a_slender_rod_or_a_rod_with_a_ball(inertia: float, count: int, end: float) -> None:
+    """With the moment 2 1^2 / 12 it is a rod of 1 m; otherwise it has a ball with a radius of at most 0.4 of its distance."""
     link = pf.body("link", 2.0, (0.5, 0, 0), inertia)
     found = parts(of(pf.mechanism("arm", [link], [pf.joint("j", parent="world", child="link", **HINGE)])), "shapes")["link"]
     assert len(found) == count
     assert max(p.solid.vertices[:, 0].max() for p in found) == pytest.approx(end, abs=0.02)
 
 
-def test_a_bushing_takes_hold_of_both_bodies() -> None:
+def test_a_bushing_is_attached_to_both_bodies() -> None:
     bodies = [pf.body("frame", 2.0), pf.body("arm", 1.0, com=(0, 0.2, 0))]
     joints = [pf.joint("j", "free", "world", "frame"), pf.joint("k", "free", "frame", "arm")]
     rubber = pf.forces.bushing("rubber", "frame", "arm", stiffness=np.eye(6), damping=np.eye(6), rest=(0.3, 0, 0.1))
@@ -158,7 +158,7 @@ def test_a_bushing_takes_hold_of_both_bodies() -> None:
     np.testing.assert_array_equal(attached(k, m.body("arm")), [[0, 0, 0]])
 
 
-def test_shapes_replace_the_sketch_and_collision_shapes_are_another_layer() -> None:
+def test_shapes_replace_the_sketch_and_collision_shapes_have_their_layer() -> None:
     shapes = [
         pf.shape("box", size=(1, 2, 3), placement=(0, 0, 1), colour="#ff0000"),
         pf.shape("sphere", radius=2, role="collision"),
@@ -170,10 +170,10 @@ def test_shapes_replace_the_sketch_and_collision_shapes_are_another_layer() -> N
     assert spread(ball)[2] == 4
     assert made.layers["shapes"] and not made.layers["collision"] and not made.layers["joints"]
     alone = of(pf.mechanism("m", [pf.body("b", 1.0, inertia=1, shape=shapes[1])], [hinge]))
-    assert "collision" not in alone.layers and parts(alone, "shapes")["b"], "a robot with collision shapes only is seen"
+    assert "collision" not in alone.layers and parts(alone, "shapes")["b"], "a robot with only collision shapes must be visible"
 
 
-def test_what_rolls_is_round_and_stands_on_its_floor() -> None:
+def test_a_rolling_body_is_round_and_stands_on_the_floor() -> None:
     coin, base = pf.body("coin", mass=2.0, inertia=(0.005, 0.01, 0.005)), pf.joint("base", "free", "world", "coin")
     edge = pf.rolling.disk("edge", "coin", 0.1, axis=(0, 1, 0), through=(0, 0, 0.5))
     made = of(pf.mechanism("coin", [coin], [base], constraints=[*edge]), [0, 0, 0.6, 0, 0, 0, 1])
@@ -184,18 +184,18 @@ def test_what_rolls_is_round_and_stands_on_its_floor() -> None:
     )
 
 
-def test_a_grid_lies_below_the_motion_and_only_where_gravity_has_a_direction() -> None:
+def test_a_grid_is_below_the_motion_if_there_is_gravity() -> None:
     made = of(four_bar())
     assert made.floor and not made.floor.real
     below = min((p.solid.vertices @ made.rotations[0, p.body].T)[:, 2].min() for p in made.parts if p.body >= 0)
     assert made.floor.point[2] < below
     floating = of(four_bar().with_(gravity=(0, 0, 0)))
-    assert floating.floor is None and "floor" not in floating.layers and made.layers["floor"], "no switch for what is not there"
+    assert floating.floor is None and "floor" not in floating.layers and made.layers["floor"], "no switch for an absent floor"
     tilted = of(four_bar().with_(gravity=(0, -9.81, 0)))
     assert tilted.floor is not None and tilted.floor.normal.tolist() == tilted.up.tolist() == [0, 1, 0]
 
 
-def test_the_camera_has_the_whole_motion_in_sight() -> None:
+def test_the_camera_shows_the_whole_motion() -> None:
     m = four_bar().with_(constraints=())
     made = scene(m, states_of(m, pf.run(m, [1.2, -0.9, 1.5], duration=0.2, step=0.01, backend="numpy")))
     for aspect in (4 / 3, 0.5, 3.0):
@@ -204,13 +204,13 @@ def test_the_camera_has_the_whole_motion_in_sight() -> None:
         np.testing.assert_allclose(camera.axes @ camera.axes.T, np.eye(3), atol=1e-12)
         half = VIEW / 2 * -seen[:, 2]
         assert (half > 0).all() and (np.abs(seen[:, 1]) < half).all() and (np.abs(seen[:, 0]) < half * aspect).all()
-        assert max((np.abs(seen[:, 1]) / half).max(), (np.abs(seen[:, 0]) / half / aspect).max()) > 0.6, "nor far away"
+        assert max((np.abs(seen[:, 1]) / half).max(), (np.abs(seen[:, 0]) / half / aspect).max()) > 0.6, "not too far away"
 
 
 @pytest.mark.parametrize("up", [2, 1])
 @pytest.mark.parametrize("lying", [True, False])
-def test_the_camera_stands_in_front_and_above(up, lying) -> None:
-    """Before the y axis, but where that points upward before the x axis; for a motion that lies flat and for one in space."""
+def test_the_camera_is_in_front_and_above(up, lying) -> None:
+    """In front means along -y, or along -x if y points upward, for a flat motion and for one in space."""
     front, extent = (1 if up == 2 else 0), np.array([2.0, 3.0, 2.5])
     extent[up] = 0.01 if lying else 1.0
     corners = extent * np.array(list(np.ndindex(2, 2, 2)))
@@ -228,7 +228,7 @@ def test_records_are_thinned_evenly_with_both_ends() -> None:
     assert len(thinned(states, 1e9).time) == len(states.time)
 
 
-def test_runs_of_a_batch_stand_beside_each_other_or_as_ghosts() -> None:
+def test_runs_of_a_batch_are_side_by_side_or_ghosts() -> None:
     m = four_bar().with_(constraints=())
     made = [of(m, {"A": x}) for x in (0.1, 0.5, 0.9)]
     beside, ghosts = combined(made, True), combined(made, False)
@@ -241,7 +241,7 @@ def test_runs_of_a_batch_stand_beside_each_other_or_as_ghosts() -> None:
     np.testing.assert_array_equal(ghosts.rotations[0, 3:6], made[1].rotations[0])
 
 
-def test_the_scene_takes_the_lengths_that_ran() -> None:
+def test_the_scene_uses_the_parameters_of_the_run() -> None:
     l = pf.Parameter("l", 1.0, "m")
     hinges = [
         pf.joint(n, "revolute", p, c, axis=(0, 1, 0), placement=(x, 0, 0))

@@ -1,4 +1,4 @@
-"""Figures of sweeps against the numbers that they draw."""
+"""Figures of sweeps, compared with the numbers that they draw."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIDE = 6
 
 
 def study(**changes) -> xr.Dataset:
-    """What a sweep over a grid gives, with the distance from a point as what was kept; one run has not finished."""
+    """The result of a sweep over a grid with the recorded quantity `far`; one run has not finished."""
     x, y = (z.ravel() for z in np.meshgrid(np.arange(SIDE) / 10, np.arange(SIDE) * 2.0, indexing="ij"))
     status = np.zeros(SIDE**2, dtype=np.int32)
     status[3] = 1
@@ -34,9 +34,9 @@ def test_a_heat_map_has_the_mean_of_each_cell():
     assert (ax.get_xlabel(), ax.get_ylabel(), bar.get_ylabel()) == ("x [m]", "y", "far.a [m]")
     assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]
     drawn = ax.collections[0].get_array()
-    wanted = found["far"].values[:, 0].reshape(SIDE, SIDE).T
+    expected = found["far"].values[:, 0].reshape(SIDE, SIDE).T
     assert drawn.mask.sum() == 1 and drawn.mask[3, 0]
-    np.testing.assert_allclose(drawn.compressed(), wanted[~drawn.mask], atol=1e-12)
+    np.testing.assert_allclose(drawn.compressed(), expected[~drawn.mask], atol=1e-12)
     grey = ax.collections[1].get_array()
     assert grey.count() == 1 and not grey.mask[3, 0], "the cell of the run that did not finish"
     coarse = pf.plot_sweep(found, "far.a", "x", "y", kind="heat", cells=3)
@@ -48,7 +48,7 @@ def test_a_heat_map_has_the_mean_of_each_cell():
     assert "36 runs, 1 did not finish" in figure.get_suptitle()
 
 
-def test_lines_across_parallel_axes_with_the_smallest_in_front(monkeypatch):
+def test_parallel_axes_draw_the_smallest_values_in_front(monkeypatch):
     monkeypatch.setitem(figures.MOST_DRAWN, "parallel", 10)
     figure = pf.plot_sweep(study(), "far.b")
     ax = figure.axes[0]
@@ -63,8 +63,8 @@ def test_lines_across_parallel_axes_with_the_smallest_in_front(monkeypatch):
     assert lost.zorder < lines.zorder and [t.get_text() for t in figure.legends[0].get_texts()] == ["without a value"]
 
 
-def test_what_a_stopped_run_counted_is_not_drawn():
-    """Its sum of a motion that grew beyond all bounds would be the end of an axis."""
+def test_values_of_stopped_runs_are_not_drawn():
+    """The value of a diverged run would otherwise set the range of an axis."""
     far = study()["far"].copy(deep=True)
     far[3] = 1e9
     figure = pf.plot_sweep(study(far=far), "far.b")
@@ -84,18 +84,18 @@ def test_a_cloud_of_points(monkeypatch):
     np.testing.assert_allclose(lost.get_offsets(), [[0.0, 6.0]])
 
 
-def test_why_a_run_has_no_value():
+def test_the_title_counts_runs_without_a_value_by_reason():
     far = study()["far"].copy(deep=True)
     far[10:12] = np.nan
     status = study()["status"].copy(deep=True)
     status[20:] = -1
     figure = pf.plot_sweep(study(far=far, status=status), "far.a", kind="scatter")
     assert figure.get_suptitle() == "machine: 36 runs, 1 did not finish, 2 without a value, 16 not computed yet"
-    assert len(figure.axes[0].collections[1].get_offsets()) == 3, "what is not computed yet is not there"
+    assert len(figure.axes[0].collections[1].get_offsets()) == 3, "runs not computed yet are not drawn"
 
 
 def grid(x: np.ndarray, y: np.ndarray, size: np.ndarray) -> xr.Dataset:
-    """A sweep over two axes, all of which finished."""
+    """A sweep over two axes in which all runs finished."""
     first, second = (z.ravel() for z in np.meshgrid(x, y, indexing="ij"))
     data = {
         "space": (("run", "axis"), np.column_stack([first, second])),
@@ -107,7 +107,7 @@ def grid(x: np.ndarray, y: np.ndarray, size: np.ndarray) -> xr.Dataset:
     )
 
 
-def test_values_that_crowd_at_the_low_end_have_logarithmic_scales():
+def test_values_that_crowd_at_the_low_end_get_logarithmic_scales():
     x, y = np.logspace(-2, 6, 30), np.linspace(1.0, 40.0, 20)
     found = grid(x, y, np.outer(x, np.ones(20)))
     for kind in ("heat", "scatter"):
@@ -123,7 +123,7 @@ def test_values_that_crowd_at_the_low_end_have_logarithmic_scales():
     np.testing.assert_allclose(np.unique([s[0][1].round(9) for s in ax.collections[0].get_segments()]), np.linspace(0, 1, 30))
 
 
-def test_few_values_leave_the_scale_of_colours_to_the_others():
+def test_a_few_extreme_values_do_not_set_the_scale_of_colours():
     size = np.tile(np.linspace(-1.0, 1.0, 20), (30, 1))
     size[3, 4], size[5, 6] = 500.0, -700.0
     figure = pf.plot_sweep(grid(np.linspace(0, 1, 30), np.linspace(0, 1, 20), size), "size", kind="scatter")
@@ -134,7 +134,7 @@ def test_few_values_leave_the_scale_of_colours_to_the_others():
     assert figure.axes[0].collections[0].colorbar.extend == "neither"
 
 
-def test_a_space_of_one_axis():
+def test_a_sweep_over_one_axis():
     found = study().isel(axis=[0])
     assert [t.get_text() for t in pf.plot_sweep(found, "far.a").axes[0].get_xticklabels()] == ["0\nx [m]", "-10\nfar.a [m]"]
     ax = pf.plot_sweep(found, "far.a", kind="scatter").axes[0]
@@ -154,13 +154,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_drawn_is_refused(case):
+def test_wrong_arguments_are_refused(case):
     given, words = WRONG[case]
     axes = given.pop("axes", ()) if "axes" in given else ()
     with pytest.raises(ModelError, match=words):
         pf.plot_sweep(study(), "far.a", *axes, **{k: x for k, x in given.items() if k != "axes"})
 
 
-def test_nothing_to_draw():
+def test_a_sweep_without_finished_runs_is_refused():
     with pytest.raises(ModelError, match=r"no run that finished has a value of 'far.a'; machine: 36 runs, 36 not"):
         pf.plot_sweep(study(status=("run", np.full(SIDE**2, -1, dtype=np.int32))), "far.a")

@@ -1,4 +1,4 @@
-"""What docs/ says of files: every path, test and study that a map names is there."""
+"""The indexes of equations in docs/: every file, test and study that they name exists."""
 
 import re
 from pathlib import Path
@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-MAPS = [ROOT / "docs" / "konz.md", ROOT / "docs" / "chhabra.md"]
+INDEXES = [ROOT / "docs" / "konz.md", ROOT / "docs" / "chhabra.md"]
 NAMES = [
     (page, name)
-    for page in MAPS
+    for page in INDEXES
     for name in sorted(set(re.findall(r"`([\w/]+(?:\.py|\.md)?(?:::\w+)?)`", page.read_text())))
-    if page is MAPS[0] or "/" in name  # the other names functions too
+    if page is INDEXES[0] or "/" in name  # the second page names functions too
 ]
 
 
 @pytest.mark.parametrize(("page", "name"), NAMES, ids=[name for _, name in NAMES])
-def test_what_a_map_names_is_there(page, name):
+def test_files_that_an_index_names_exist(page, name):
     file, _, test = name.partition("::")
     if "/" not in file:
         file = f"studies/{file}.py"
@@ -27,8 +27,8 @@ def test_what_a_map_names_is_there(page, name):
         assert f"def {test}(" in found[0].read_text(), f"{page.name}: {name}"
 
 
-def test_a_map_names_every_study_of_its_paper():
-    for page, key in zip(MAPS, ("konz", "chhabra"), strict=True):
+def test_an_index_names_every_study_of_its_thesis():
+    for page, key in zip(INDEXES, ("konz", "chhabra"), strict=True):
         text = page.read_text()
         missing = [p.stem for p in (ROOT / "studies").glob(f"{key}_*.py") if p.stem not in text]
-        assert not missing, f"{page.name} says nothing of {', '.join(missing)}"
+        assert not missing, f"{page.name} does not name {', '.join(missing)}"

@@ -1,4 +1,4 @@
-"""What is wrong with a figure, seen as a reader would: legends over curves, entries without one, curves cut off unsaid."""
+"""Faults of a figure that a reader would see: legends over curves, entries without a curve, curves cut off silently."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from matplotlib.figure import Figure
 from pfaffian.viewer.drawing import style
 
 FINE = 50
-"""Points looked at along each piece of a line."""
+"""Number of points checked along each segment of a line."""
 
 OUT = 0.02
-"""Part of an axis beyond which a line counts as cut off."""
+"""Fraction of an axis beyond which a line counts as cut off."""
 
 
 def complaints(figure: Figure) -> list[str]:
-    """One sentence for each thing that misleads."""
+    """One sentence for each fault of the figure."""
     with style():
         FigureCanvasAgg(figure).draw()
     return [f"{ax.get_ylabel()!r}: {words}" for ax in figure.axes for words in (*_hidden(ax), *_empty(ax), *_clipped(ax))]
 
 
 def _points(line) -> np.ndarray:
-    """(n, 2) finite data of a line, in its own units."""
+    """The finite points (n, 2) of a line, in data coordinates."""
     data = np.asarray(line.get_xydata(), dtype=float)
     return data[np.isfinite(data).all(axis=1)]
 
 
 def _hidden(ax):
-    """Curves, points or bands of any axes under a legend."""
+    """Faults: curves or other axes hidden by the legend of these axes."""
     if ax.get_legend() is None:
         return
     box = ax.get_legend().get_window_extent()
@@ -48,7 +48,7 @@ def _hidden(ax):
 
 
 def _empty(ax):
-    """Entries of a legend that no line, band or marker with data explains."""
+    """Faults: entries of a legend without a line, band or marker that has data."""
     if ax.get_legend() is None:
         return
     drawn = {_look(a) for a in ax.lines if len(_points(a))}
@@ -63,7 +63,7 @@ def _look(line) -> tuple:
 
 
 def _clipped(ax):
-    said, found = f"{ax.get_title()} {ax.get_title(loc='right')}".partition("cut off")[2], set()
+    cut, found = f"{ax.get_title()} {ax.get_title(loc='right')}".partition("cut off")[2], set()
     for axis, limits in enumerate((ax.get_xlim(), ax.get_ylim())):
         scale = np.log10 if (ax.get_xscale, ax.get_yscale)[axis]() == "log" else lambda x: x
         with np.errstate(all="ignore"):
@@ -76,8 +76,8 @@ def _clipped(ax):
                     word = (("left", "right"), ("below", "above"))[axis][side]
                     if out.any():
                         found.add(word)
-                        if word not in said:
+                        if word not in cut:
                             yield f"{line.get_label()!r} is cut off {word}"
     yield from (
-        f"nothing is cut off {word}" for word in ("below", "above", "left", "right") if word in said and word not in found
+        f"nothing is cut off {word}" for word in ("below", "above", "left", "right") if word in cut and word not in found
     )

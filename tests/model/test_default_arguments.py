@@ -1,4 +1,4 @@
-"""What an argument that is left out means: makers say so in their signatures, and a model built on it must not change."""
+"""Default values of optional arguments: they must not change, since models rely on them."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ PLANE = {"on": "world", "through": ORIGIN, "normal": UP, "rate": 0.0}
 K = pf.forces.pseudo_matrix(3.0, (0.1, 0.2, 0.3), 0.5)
 SLIDING = {"stribeck": 0.01, "viscous": 0.0, "smooth": 1e-3}
 
-# Maker, what has to be given, what may be left out.
+# Function, required arguments, optional arguments with their documented defaults.
 MADE = {
     "actuator": (pf.actuator, ("a", "j"), {"component": 0, "gear": 1.0, "limits": OPEN}),
     "thruster": (pf.forces.thruster, ("a", "b"), {"axis": UP, "point": ORIGIN, "torque": 0.0, "limits": OPEN}),
@@ -47,17 +47,17 @@ MADE = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_left_out_is_as_documented(name):
+def test_defaults_are_as_documented(name):
     make, given, rest = MADE[name]
-    plain, said = make(*given), make(*given, **rest)
+    plain, explicit = make(*given), make(*given, **rest)
     if name == "pseudo-matrix":
-        plain, said = str(plain), str(said)
-    assert plain == said
+        plain, explicit = str(plain), str(explicit)
+    assert plain == explicit
 
 
 @pytest.mark.parametrize("name", [n for n in MADE if n not in ("pseudo-matrix", "closure")])
-def test_each_of_them_counts(name):
-    """Else the test above could not fail: any one changed makes something else."""
+def test_every_optional_argument_counts(name):
+    """Any other value of an optional argument gives an unequal part; otherwise comparing the defaults would prove nothing."""
     make, given, rest = MADE[name]
     plain = make(*given)
     for argument, value in rest.items():
