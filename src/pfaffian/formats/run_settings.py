@@ -106,7 +106,7 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
                        integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
                        state=state, q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
     if not made.step <= made.duration <= MAX_STEPS * made.step:
-        raise node.error(f"{made.duration} s in steps of {made.step} s are not 1 to {MAX_STEPS:g} steps; change one of them")
+        raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps; change one")
     return made
 
 

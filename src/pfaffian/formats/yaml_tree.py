@@ -53,7 +53,7 @@ class Node:
     def items(self, count: int | None = None) -> list[Node]:
         """The value as a list.   count: required length, None for any. Raises ModelError: it is something else."""
         if not isinstance(self.value, list) or count not in (None, len(self.value)):
-            raise self.error("a list is needed" if count is None else f"a list of {count} entries is needed")
+            raise self.error("a list is needed" if count is None else f"a list of length {count} is needed")
         return self.value
 
     def text(self) -> str:
