@@ -56,7 +56,7 @@ def test_a_machine_is_equal_when_written_and_read_again(name: str, tmp_path: Pat
     if name == "stewart":
         for suffix in ("urdf", "xml"):
             with pytest.raises(
-                pf.ModelError, match="it depends on a parameter, which only YAML keeps; write YAML, or make it of"
+                pf.ModelError, match="it depends on a parameter, and only YAML files have parameters; write YAML, or use"
             ):
                 pf.write(m, tmp_path / f"other.{suffix}")
 

@@ -155,7 +155,7 @@ def test_start_that_does_not_close(cli, here: Path) -> None:
         (["info", "elsewhere/four_bar.yaml"], "there is no file 'elsewhere/four_bar.yaml'"),
         (["run", "."], "not a regular file"),
         (["run", "folder.yaml"], "not a regular file"),
-        (["run", "pendulum.txt"], "nor YAML by its suffix, .yaml or .yml"),
+        (["run", "pendulum.txt"], "nor a .yaml or .yml file"),
         (["run", "pendulum.yaml", "--out", "pendulum.yaml"], "choose another folder"),
         (["run", "pendulum.yaml", "--out", "pendulum.yaml/x"], "choose another folder"),
         (["run", "pendulum.yaml", "--out", "/proc/x"], "choose another folder"),

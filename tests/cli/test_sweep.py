@@ -93,20 +93,20 @@ def test_commands_that_do_not_fit_are_refused(cli, here):
 
 
 WRONG = {
-    "axes: {mass: {from: 0, to: 1}}, keep: {a: {maximum: v}}": "an axis has `from`, `to` and `count`, or `values`",
-    "axes: {mass: {from: 0, to: 1, count: 2, values: [1]}}, keep: {a: {maximum: v}}": "an axis has `from`",
+    "axes: {mass: {from: 0, to: 1}}, keep: {a: {maximum: v}}": "an axis needs either `from`, `to` and `count`, or `values`",
+    "axes: {mass: {from: 0, to: 1, count: 2, values: [1]}}, keep: {a: {maximum: v}}": "an axis needs either `from`",
     "axes: {mass: {from: 0, to: 1, count: 1e9}}, keep: {a: {maximum: v}}": "a whole number from 1 to 1e\\+07",
     "axes: {mass: [1]}": "the key 'keep' is missing",
     "keep: {a: {maximum: v}}": "a sweep needs axes or samples",
     "axes: {mass: [1]}, keep: {a: {maximun: v}}": "did you mean 'maximum'",
     "axes: {mass: [1]}, keep: {a: {maximum: v, mean: v}}": "one statistic is needed",
-    "axes: {mass: [1]}, keep: {a: {maximum: v, level: 1}}": "maximum has other options",
+    "axes: {mass: [1]}, keep: {a: {maximum: v, level: 1}}": "maximum lacks these options",
     "axes: {mass: [1]}, keep: {a: {histogram: v}}": "a histogram needs edges",
-    "axes: {mass: [1]}, keep: {a: false}": "true or a statistic",
+    "axes: {mass: [1]}, keep: {a: false}": "write true, or a statistic",
     "axes: {mass: [1]}, keep: {a: {first_crossing: v, direction: up}}": "there are rising, falling, either",
     "samples: {ranges: {mass: [0, 1]}, count: 0.5}, keep: {a: true}": "a whole number from 1",
     "samples: {ranges: {mass: [0, 1]}, count: 4, method: best}, keep: {a: true}": "there are sobol, halton, latin",
-    "samples: {ranges: {mass: [0, 1, 2]}, count: 4}, keep: {a: true}": "a list of 2 is needed",
+    "samples: {ranges: {mass: [0, 1, 2]}, count: 4}, keep: {a: true}": "a list of length 2 is needed",
 }
 
 

@@ -42,17 +42,17 @@ def test_text_before_the_root_element_is_ignored(tmp_path):
 
 OTHERS = {
     "a.xacro": (URDF, "xacro is source code of URDF; if you trust it"),
-    "a.txt": (YAML, "it is none of URDF (<robot>), MJCF (<mujoco>), SDF (<sdf>), nor YAML by its suffix, .yaml or .yml"),
-    "a.xml": ("<mujocoinclude/>", "it is a part of an MJCF file"),
-    "b.xml": ("<html/>", "it is a web page"),
-    "c.xml": ("<a><robot/></a>", "its root element <a> is none of <robot>, <mujoco>, <sdf>"),
+    "a.txt": (YAML, "it is neither XML for URDF (<robot>), MJCF (<mujoco>), SDF (<sdf>), nor a .yaml or .yml file"),
+    "a.xml": ("<mujocoinclude/>", "this is a part of an MJCF file"),
+    "b.xml": ("<html/>", "this is a web page"),
+    "c.xml": ("<a><robot/></a>", "the root element is <a>; one of <robot>, <mujoco>, <sdf> is needed"),
     "d.xml": ("<robot", "not well-formed XML"),
-    "e.xml": ('<!DOCTYPE robot [<!ENTITY a "b">]><robot/>', "document types and entities are refused"),
-    "f.xml": ("", "it is none of URDF"),
-    "a.stl": ("solid a\n", "it is a mesh (STL)"),
-    "a.zip": ("PK\x03\x04 ...", "it is a zip archive"),
-    "a.dae": ("<COLLADA/>", "it is a mesh (COLLADA)"),
-    "a.config": ("<model/>", "it is Gazebo's model.config"),
+    "e.xml": ('<!DOCTYPE robot [<!ENTITY a "b">]><robot/>', "document types and entities are not allowed"),
+    "f.xml": ("", "it is neither XML for URDF"),
+    "a.stl": ("solid a\n", "this is a mesh (STL)"),
+    "a.zip": ("PK\x03\x04 ...", "this is a zip archive"),
+    "a.dae": ("<COLLADA/>", "this is a mesh (COLLADA)"),
+    "a.config": ("<model/>", "this is Gazebo's model.config"),
 }
 
 

@@ -250,7 +250,7 @@ def test_limits_of_joints_and_inputs():
     m, _, messages = quiet(mjcf(body("a", joints), f"<actuator>{inputs}</actuator>"))
     assert m.joint("h").limits == ((-1, 2),)
     assert m.u_limits.tolist() == [[-3, 4], [-1.5, 1], [-1, 1]]
-    assert "limits of the force of servos are left out: 'p'" in messages
+    assert "force limits of servos are left out: 'p'" in messages
 
 
 def test_friction_is_smooth_or_left_out():
@@ -293,7 +293,7 @@ def test_shapes_are_read_and_missing_names_invented():
     ]
     assert b.shapes[0].colour == (1, 0, 0, 1) and m.value(b.shapes[1].placement.p).ravel().tolist() == [0, 0, 1]
     assert [j.name for j in m.joints] == ["body 1 hinge", "fixed fixed"]
-    assert "shapes that are no box, sphere, cylinder, capsule or mesh are left out: 'body 1'" in messages
+    assert "shapes other than boxes, spheres, cylinders, capsules and meshes are left out: 'body 1'" in messages
     assert "shapes of the world are left out" in messages and "contact between shapes is left out" in messages
 
 
@@ -309,15 +309,19 @@ def meshed(inertial, head='<compiler meshdir="meshes"/>'):
 def test_meshes_are_needed_only_for_inertia(tmp_path):
     (tmp_path / "meshes").mkdir()
     missing, _, messages = quiet(meshed(SMALL), folder=tmp_path)
-    assert missing.body("a").shapes[0].file is None and "lose the inertia" not in messages
+    assert missing.body("a").shapes[0].file is None and "lack the inertia" not in messages
     with pytest.raises(ModelError) as error:
         quiet(meshed(""), folder=tmp_path)
-    for part in ("MJCF line 3: <body> 'a'", "it moves and has no inertia without its mesh", "Lost: 'a (mesh meshes/t.obj)'"):
+    for part in (
+        "MJCF line 3: <body> 'a'",
+        "the body moves but has no inertia without its mesh",
+        "Without their meshes: 'a (mesh meshes/t.obj)'",
+    ):
         assert part in str(error.value)
     partly = meshed('<geom size="0.1" mass="2"/>')
     m, _, messages = quiet(partly, folder=tmp_path)
     assert m.value(m.body("a").mass).item() == 2
-    assert "bodies that lose the inertia of meshes that are missing or cannot be read: 'a (mesh meshes/t.obj)'" in messages
+    assert "bodies lack the inertia of meshes that are missing or cannot be read: 'a (mesh meshes/t.obj)'" in messages
     path = tmp_path / "meshes" / "t.obj"
     path.write_text(TETRAHEDRON)
     m, _, messages = quiet(meshed(""), folder=tmp_path)
@@ -431,14 +435,16 @@ def test_attached_models_are_limited_in_size_and_to_their_folder(tmp_path):
             read(text.replace(old, new), folder=tmp_path)
     arm = tmp_path / "parts" / "arm.xml"
     arm.write_text("\n\n" + (sound := arm.read_text()).replace('"h" type="hinge"', '"h" type="knee"'))
-    with pytest.raises(ModelError, match=r"^parts/arm\.xml line \d: <joint> 'h': invalid keyword: 'knee' \(said by"):
+    with pytest.raises(ModelError, match=r"^parts/arm\.xml line \d: <joint> 'h': invalid keyword: 'knee' \(reported by"):
         read(text, folder=tmp_path)
     arm.write_text(sound)
     hand.write_text(HAND.replace("</mujoco>", '<asset><model file="hand.xml"/></asset></mujoco>'))
     with pytest.raises(ModelError, match=r"'hand\.xml' attaches itself"):
         read(text, folder=tmp_path)
     hand.write_text("<robot/>")
-    with pytest.raises(ModelError, match=r"hand\.xml line 1: <robot>: the root element of an MJCF file is <mujoco>"):
+    with pytest.raises(
+        ModelError, match=r"hand\.xml line 1: <robot>: this is not MJCF; the root element of an MJCF file is <mujoco>"
+    ):
         read(text, folder=tmp_path)
 
 
@@ -474,7 +480,7 @@ WRONG = {
     "another format": ("<robot/>", "the root element of an MJCF file is <mujoco>"),
     "an include": ("<mujocoinclude/>", "the root element of an MJCF file is <mujoco>"),
     "not closed": ("<mujoco><worldbody>", "not well-formed XML"),
-    "entities": ('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>', "document types and entities are refused"),
+    "entities": ('<!DOCTYPE a [<!ENTITY x "y">]><mujoco/>', "document types and entities are not allowed"),
     "unknown element": (mjcf("<boddy/>"), "MJCF line 3: <boddy>: Schema violation: unrecognized element"),
     "unknown attribute": (mjcf(ONE.replace("axis", "axes")), "<joint> 'h': Schema violation: unrecognized attribute: 'axes'"),
     "unknown type": (mjcf(ONE.replace('"hinge"', '"revolute"')), "<joint> 'h'"),
@@ -516,13 +522,16 @@ WRONG = {
     ),
     "soft bodies": (
         mjcf('<flexcomp name="f" type="grid"/>'),
-        "no joint moves; soft bodies (flex) are no rigid bodies",
+        "no joint moves; soft bodies (flex) are not supported",
     ),
     "attached models": (
         mjcf(ONE, '<asset><model name="m" file="x.xml"/></asset>'),
         "<model> 'm': 'x.xml' cannot be found: the text has no folder",
     ),
-    "attached parts of itself": (mjcf(ONE + '<attach frame="f" prefix="p"/>'), "parts of the file itself are not attached"),
+    "attached parts of itself": (
+        mjcf(ONE + '<attach frame="f" prefix="p"/>'),
+        "attaching parts of the same file is not supported",
+    ),
     "too many copies": (mjcf(f'<replicate count="100001">{ONE}</replicate>'), "more than 10000 copies"),
     "copies of copies": (
         mjcf(f'<replicate count="200"><replicate count="200">{ONE}</replicate></replicate>'),
@@ -531,7 +540,7 @@ WRONG = {
     "a count in words": (mjcf(f'<replicate count="many">{ONE}</replicate>'), "count 'many' must be whole numbers"),
     "nothing moves": (mjcf('<body name="a"/>'), "no joint moves; give a body a <joint> or a <freejoint>"),
     "an include without a folder": (mjcf('<include file="a.xml"/>'), "'a.xml' cannot be found: the text has no folder"),
-    "an include without a file": (mjcf("<include/>"), "needs the attribute 'file'"),
+    "an include without a file": (mjcf("<include/>"), "the attribute 'file' is missing"),
     "too deep": ("<mujoco>" + "<body>" * 300 + "</body>" * 300 + "</mujoco>", "more than 256 levels"),
 }
 
@@ -549,8 +558,8 @@ def test_wrong_files_are_refused_with_the_reason(name):
     ("options", "message"),
     [
         ({"friction": "wet"}, "friction='wet': one of smooth, none"),
-        ({"keyframe": "home"}, "keyframe='home': the file has none"),
-        ({"keyframe": 0}, "keyframe=0: the file has none"),
+        ({"keyframe": "home"}, "keyframe='home': the file has no keyframes"),
+        ({"keyframe": 0}, "keyframe=0: the file has no keyframes"),
         ({"keyframe": True}, "keyframe=True"),
     ],
 )
@@ -585,12 +594,12 @@ def test_parts_that_are_left_out_are_named_in_one_warning():
         "dry friction (frictionloss) is left out: 'b'",
         "tendons that wrap around shapes are left out, with their actuators: 'round'",
         "actuators that a mechanism cannot represent are left out: 'm', 'w', 'j'",
-        "activations of actuators are left out, the input is the activation: 'f'",
+        "activation dynamics of actuators are left out, so the input is the activation: 'f'",
         "limits of tendons are left out: 't'",
         "dry friction of tendons is left out: 't'",
         "equality constraints that are not active at the start are left out: 'off'",
-        "couplings of tendons that are left out: 'bound'",
-        "forces of the air or water around are left out",
+        "couplings of tendons that wrap around shapes are left out: 'bound'",
+        "fluid forces (density, viscosity) are left out",
         "contact between shapes is left out",
     ):
         assert part in str(caught[0].message), part

@@ -71,7 +71,7 @@ def test_massless_joints_are_named():
     with pytest.warns(ModelWarning, match="move no mass are locked at zero: 'LFinger12'"):
         m = read_urdf(path)
     assert m.joint("LFinger12").nv == 0
-    with pytest.raises(ModelError, match=r"line \d+: <joint> 'LHand': it moves no mass at all"):
+    with pytest.raises(ModelError, match=r"line \d+: <joint> 'LHand': this joint moves no mass"):
         read_urdf(path, strict=True)
 
 

@@ -380,7 +380,7 @@ def test_world_gravity_step_and_models():
 @pytest.mark.parametrize("step", ["0", "-0.001", "1"])
 def test_an_invalid_step_is_refused_with_its_line(step):
     text = f'<sdf version="1.9"><world name="w">\n<physics><max_step_size>{step}</max_step_size></physics>'
-    with pytest.raises(ModelError, match=r"line 2.*max_step_size .* is no time step"):
+    with pytest.raises(ModelError, match=r"line 2.*max_step_size .* is not a time step"):
         read(f"{text}<model name='n'><link name='x'/></model></world></sdf>")
 
 
@@ -396,8 +396,8 @@ def test_shapes_and_masses():
     found = m.body("a").shapes
     assert [(s.kind, s.role) for s in found] == [("box", "visual"), ("mesh", "visual"), ("capsule", "collision")]
     assert found[0].colour == (1, 0, 0, 1) and found[1].file is None and found[1].label == "model://r/x.stl"
-    assert "or cannot be read, are left out: 'a'" in messages and "contact between shapes is left out" in messages
-    assert "links without <inertial> have mass 1 kg and inertia 1 kg m^2, as SDF says: 'b'" in messages
+    assert "capsule, cone or mesh, are left out: 'a'" in messages and "contact between shapes is left out" in messages
+    assert "links without <inertial> have mass 1 kg and inertia 1 kg m^2, the defaults of SDF: 'b'" in messages
     assert m.value(m.body("b").mass).item() == 1 and m.value(m.body("b").inertia) == pytest.approx(np.eye(3))
 
 
@@ -407,9 +407,9 @@ A = link("a")
 HINGED = joint("j", "revolute", "world", "a")
 WRONG = {
     "another format": ("<robot/>", "the root element of an SDF file is <sdf>"),
-    "no version": ("<sdf><model name='m'/></sdf>", "version '' is none"),
-    "an odd version": ('<sdf version="1.x"><model name="m"/></sdf>', "version '1.x' is none"),
-    "no model": ('<sdf version="1.9"/>', "there is no <model>"),
+    "no version": ("<sdf><model name='m'/></sdf>", "version '' is not a version number"),
+    "an odd version": ('<sdf version="1.x"><model name="m"/></sdf>', "version '1.x' is not a version number"),
+    "no model": ('<sdf version="1.9"/>', "the file has no <model>"),
     "two models": ('<sdf version="1.9"><model name="m"/><model name="n"/></sdf>', "2 models: 'm', 'n'; pass model=name"),
     "an included world": (
         '<sdf version="1.9"><world name="w"><include><uri>model://cassie</uri></include></world></sdf>',
@@ -417,11 +417,11 @@ WRONG = {
     ),
     "a model placed in a world": (
         sdf("<pose relative_to='table'>0 0 1 0 0 0</pose>", A),
-        "placed relative to 'table', and one model is read alone",
+        "placed relative to 'table', which is not read",
     ),
     "static": (sdf("<static>true</static>", A), "the model is static"),
     "placement frame": (sdf(A).replace('name="m"', 'name="m" placement_frame="f"'), "no link, joint or frame 'f'"),
-    "no link": (sdf(), "a model needs 1 to 10000 links and joints"),
+    "no link": (sdf(), "a model must have 1 to 10000 links and joints"),
     "an unknown canonical link": (
         sdf(A, joint("j", "fixed", "world", "__model__", "")).replace('name="m"', 'name="m" canonical_link="b"'),
         "there is no link",
@@ -429,11 +429,11 @@ WRONG = {
     "two links of one name": (sdf(A, A), "a <link> of this name is on line 2; names must be unique"),
     "a joint named as a link": (sdf(A, joint("a", "revolute", "world", "a")), "a <link> of this name"),
     "two joints of one name": (sdf(A, HINGED, HINGED, version="1.6"), "a <joint> of this name"),
-    "no name": (sdf("<link/>"), "needs the attribute 'name'"),
+    "no name": (sdf("<link/>"), "the attribute 'name' is missing"),
     "a reserved name": (sdf(link("__root__")), "the name '__root__' is reserved"),
     "a link called world": (sdf(link("world")), "the name 'world' is reserved"),
     "a long name": (sdf(link("a" * 129)), "1 to 128 printable characters"),
-    "unknown type": (sdf(A, joint("j", "hinge", "world", "a")), "type 'hinge' is unknown; one of fixed, revolute"),
+    "unknown type": (sdf(A, joint("j", "hinge", "world", "a")), "type 'hinge' is unknown; the types are fixed, revolute"),
     "no parent": (sdf(A, '<joint name="j" type="fixed"><child>a</child></joint>'), "<parent> is missing"),
     "unknown child": (sdf(A, joint("j", "fixed", "world", "c", "")), "no link"),
     "unknown parent": (sdf(A, joint("j", "fixed", "c", "a", "")), "there is no link 'c'"),
@@ -441,7 +441,7 @@ WRONG = {
     "no axis direction": (sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 0 0</xyz></axis>")), "has no direction"),
     "axis of two numbers": (
         sdf(A, joint("j", "revolute", "world", "a", "<axis><xyz>0 1</xyz></axis>")),
-        "3 numbers with spaces",
+        "3 numbers separated by spaces",
     ),
     "axis in an unknown frame": (
         sdf(A, joint("j", "revolute", "world", "a", '<axis><xyz expressed_in="f">0 0 1</xyz></axis>')),
@@ -479,13 +479,13 @@ WRONG = {
             HINGED,
             joint("g", "gearbox", "a", "b", "<axis/><axis2/><gearbox_reference_body>c</gearbox_reference_body>"),
         ),
-        "no revolute joint connects 'c' and 'a'",
+        "a gearbox needs a revolute joint between 'c' and 'a'",
     ),
     "skew axes of a closure": (
         sdf(*BAR, joint("4", "universal", "world", "c", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 1 1</xyz></axis2>")),
         "right angles",
     ),
-    "a pose of five numbers": (sdf(link("a", "<pose>0 0 0 0 0</pose>")), "6 numbers with spaces"),
+    "a pose of five numbers": (sdf(link("a", "<pose>0 0 0 0 0</pose>")), "6 numbers separated by spaces"),
     "a quaternion of zeros": (sdf(link("a", '<pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose>')), "not all zero"),
     "a pose in an unknown frame": (sdf(link("a", '<pose relative_to="f">0 0 0 0 0 0</pose>')), "no link, joint or frame 'f'"),
     "a circle of frames": (
@@ -495,11 +495,11 @@ WRONG = {
     "negative mass": (sdf(link("a", "", "<inertial><mass>-1</mass></inertial>")), "must be zero or positive"),
     "inertia of shapes": (sdf(link("a", "", '<inertial auto="true"/>')), "inertia from collision shapes (auto)"),
     "not a boolean": (sdf(link("a", "<gravity>perhaps</gravity>")), "'perhaps' is not true or false"),
-    "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are refused"),
+    "entities": ("<!DOCTYPE a [<!ENTITY x 'y'>]>" + sdf(A), "document types and entities are not allowed"),
     "no motion": (sdf(A, joint("j", "fixed", "world", "a", "")), "no joint that moves"),
     "a gravity of two": (
         '<sdf version="1.9"><world name="w"><gravity>0 1</gravity>' + sdf(A)[19:-6] + "</world></sdf>",
-        "3 numbers with spaces",
+        "3 numbers separated by spaces",
     ),
 }
 
@@ -517,10 +517,10 @@ def test_wrong_files_are_refused_with_the_reason(name):
     ("options", "message"),
     [
         ({"base": "loose"}, "base='loose': one of file, fixed, free"),
-        ({"base": "free"}, "a joint ties it to the world already"),
+        ({"base": "free"}, "a joint already connects the model to the world"),
         ({"friction": "wet"}, "friction='wet': one of smooth, none"),
         ({"model": "n"}, "model='n': there are m"),
-        ({"actuated": ["k"]}, "actuated: 'k' is no joint of the tree"),
+        ({"actuated": ["k"]}, "actuated: 'k' is not a joint with one velocity in the tree"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -122,11 +122,11 @@ def test_a_massless_joint_in_a_loop_becomes_the_closure():
     """A hinge leads to a link without mass, which is welded to a frame of the other end."""
     ends = joint("d", "coupler", "tip", 1.0) + '<link name="tip"/>' + frame("A", "tip", 0.25) + frame("B", "rocker", 0.95)
     weld = '<loop name="w" type="fixed"><predecessor link="B link"/><successor link="A link"/></loop>'
-    with pytest.warns(ModelWarning, match="carry nothing but the end of a loop, and are its closure: 'd'"):
+    with pytest.warns(ModelWarning, match="massless joints at the ends of loops become part of the loop closures: 'd'"):
         m = parse_urdf(robot(ends, weld), strict=True)
     assert [c.kind for c in m.constraints] == ["revolute"]
     moves_alike(m)
-    with pytest.raises(ModelError, match="joint 'd' moves no mass, so nothing decides the motion of this loop"):
+    with pytest.raises(ModelError, match="joint 'd' moves no mass, so nothing determines the motion of this loop"):
         quietly(robot(ends, weld.replace("fixed", "spherical")))
 
 
@@ -193,7 +193,7 @@ def test_couplings_follow_exactly():
         )
     )
     text = text.replace('name="a" type="continuous"', 'name="a" type="continuous" independent="True"')
-    with pytest.warns(ModelWarning, match="motors are on the joints that the file calls independent"):
+    with pytest.warns(ModelWarning, match="motors are on the joints that the file marks as independent"):
         m = parse_urdf(text)
     assert m.q_names == ("a", "b") and m.u_names == ("a", "b")
     mimic = m.joint("r").mimic
@@ -225,7 +225,7 @@ def test_drakes_joints_rotors_springs_and_bushings():
     ]
     with pytest.warns(ModelWarning, match=r"left out: '<drake:tendon_constraint> on line \d+'$") as caught:
         m = parse_urdf(robot(*parts), base="free")
-    assert any("acts on poses instead of roll, pitch and yaw" in str(w.message) for w in caught)
+    assert any("acts on poses, not on roll, pitch and yaw" in str(w.message) for w in caught)
     assert m.value(m.joint("a").armature).item() == 4.5 and [f.name for f in m.forces][-1] == "spring ground rocker"
     fixed = quietly(robot(*parts))
     ours = written().with_(
@@ -274,5 +274,5 @@ def test_xacro_is_expanded_only_on_request(tmp_path):
     m, _ = pf.read(file, expand=True)
     assert m.value(m.joint("c").placement.p).ravel() == pytest.approx([0.5, 0, 0])
     file.write_text(head + "${undefined}</robot>")
-    with pytest.raises(ModelError, match="xacro does not expand it"):
+    with pytest.raises(ModelError, match="xacro cannot expand it"):
         read_urdf(file, expand=True)

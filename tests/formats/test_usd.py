@@ -205,20 +205,24 @@ def test_a_stage_may_not_open_files_elsewhere(tmp_path):
 
 
 WRONG = {
-    "one body twice": ("RevoluteJoint", ["rel physics:body0 = </a>"], "joins a body to itself"),
-    "missing": ("RevoluteJoint", ["rel physics:body0 = </b>"], "'/b', which is not there"),
+    "one body twice": ("RevoluteJoint", ["rel physics:body0 = </a>"], "connects a body to itself"),
+    "missing": ("RevoluteJoint", ["rel physics:body0 = </b>"], "'/b', which does not exist"),
     "many": ("RevoluteJoint", ["rel physics:body0 = [</a>, </c>]"], "names 2 bodies"),
     "limits": ("RevoluteJoint", ["float physics:lowerLimit = 9", "float physics:upperLimit = 1"], "lower limit 9.0 is above"),
-    "no length": ("DistanceJoint", ["float physics:maxDistance = 1"], "a rod of one length is read"),
-    "zero quaternion": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "has no direction"),
-    "mimics an unknown joint": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "is no joint"),
+    "no length": ("DistanceJoint", ["float physics:maxDistance = 1"], "only rods of fixed length are read"),
+    "zero quaternion": ("FixedJoint", ["quatf physics:localRot0 = (0, 0, 0, 0)"], "is not a quaternion"),
+    "mimics an unknown joint": ("RevoluteJoint", ["rel newton:mimicJoint = </k>"], "which is not a joint"),
     "another type": (
         "RevoluteJoint",
         ["float physics:axis = 1"],
-        "'/j.physics:axis' has a value of another type than token; correct it",
+        "'/j.physics:axis' has a value of a type other than token; correct it",
     ),
-    "no type": ("RevoluteJoint", ["double1_000 mine = (1, 2, 3)"], "'/j.mine' has a value of no known type; correct it"),
-    "no kind": ("Joint", ["float limit:transX:physics:low = 1", "float limit:transX:physics:high = -1"], "no joint leaves"),
+    "no type": ("RevoluteJoint", ["double1_000 mine = (1, 2, 3)"], "'/j.mine' has a value of an unknown type; correct it"),
+    "no kind": (
+        "Joint",
+        ["float limit:transX:physics:low = 1", "float limit:transX:physics:high = -1"],
+        "no joint kind has the free axes",
+    ),
 }
 HEAD = """#usda 1.0
 def Xform "a" (

@@ -247,13 +247,16 @@ WRONG_LAWS = {
         "potential, V: {law: belt, driven: h, by: k, radii: [1, 2], weight: 1, rates: true}",
         "force 'f': there is no joint 'k'",
     ),
-    "ragged rows": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of one length"),
+    "ragged rows": (STOP.replace("low: -1", "low: [[1], 2]"), "a number, a list of numbers, or rows of equal length"),
     "a mesh": (
         "potential, V: {law: contact-energy, surfaces: {law: surfaces, body_a: a, body_b: world, "
         "shape_a: {kind: mesh, file: a.stl, size: 1, role: visual}, shape_b: {}}, " + PRESS + "}",
         "the key 'file' is unknown",
     ),
-    "radii": ("potential, V: {law: belt, driven: h, by: h, radii: [1], weight: 1, rates: false}", "a list of 2 is needed"),
+    "radii": (
+        "potential, V: {law: belt, driven: h, by: h, radii: [1], weight: 1, rates: false}",
+        "a list of length 2 is needed",
+    ),
     "a boolean": ("potential, V: {law: belt, driven: h, by: h, radii: [1, 2], weight: 1, rates: 1}", "there are true, false"),
     "a wind": ("drag, body: a, area: 1, wind: {law: press}", "'press' is unknown"),
 }
@@ -271,7 +274,7 @@ def test_wrong_laws_are_refused_with_the_place(text, words):
     [
         ("[]", "gears must be a dict"),
         ("[{joint: h}]", "the key 'gear' is missing"),
-        ("[{joint: h, gear: 1}, {joint: h, gear: 2}]", "a velocity is named twice; add its gears"),
+        ("[{joint: h, gear: 1}, {joint: h, gear: 2}]", "a velocity is listed twice; list it once"),
         ("[{joint: h, component: 7, gear: 1}]", "a whole number from 0 to 5 is needed"),
         ("[{joint: k, gear: 1}]", "actuator 'm'"),
     ],
@@ -345,7 +348,7 @@ def alike(m, found):
 
 def test_urdf_with_its_sidecar_moves_alike(tmp_path):
     m = tree()
-    with pytest.warns(ModelWarning, match="URDF does not say: the axis of joint 'revolute' beside the origin"):
+    with pytest.warns(ModelWarning, match="URDF cannot represent: the axis of joint 'revolute' away from the origin"):
         files = write(m, tmp_path / "tree.urdf")
     assert [f.name for f in files] == ["tree.urdf", "tree.yaml"]
     found, _ = read(files[1])
@@ -409,7 +412,7 @@ def test_mjcf_moves_in_mujoco_as_in_the_library(tmp_path, kinds):
 def test_loops_and_gears_are_soft_in_mjcf(tmp_path):
     mujoco = pytest.importorskip("mujoco")
     m = tree(("revolute", "spherical"), plain=True)
-    with pytest.warns(ModelWarning, match=r"that constraint 'pin' holds exactly: MuJoCo's equality is soft"):
+    with pytest.warns(ModelWarning, match=r"that constraint 'pin' holds exactly, since MuJoCo's equality is soft"):
         model = mujoco.MjModel.from_xml_path(str(write(m, tmp_path / "tree.xml")[0]))
     kinds = [mujoco.mjtEq(k).name for k in model.eq_type]
     assert kinds == ["mjEQ_JOINT", "mjEQ_CONNECT", "mjEQ_CONNECT"] and model.nv == m.nv + 1
@@ -427,7 +430,7 @@ def test_one_sided_limits_are_left_out_of_mjcf_with_a_warning(tmp_path, limits):
         text = write(m, tmp_path / "m.xml")[0].read_text()
     whole = all(np.isfinite(limits))
     assert ("range=" in text) == whole
-    assert [str(w.message) for w in caught] == ([] if whole else ["MJCF does not say: the one limit of joint 'hinge'"])
+    assert [str(w.message) for w in caught] == ([] if whole else ["MJCF cannot represent: the one-sided limit of joint 'hinge'"])
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------------
@@ -457,12 +460,12 @@ REFUSED = {
     "acceleration": (
         ".yaml",
         lambda: machine(constraints=[pf.constraints.acceleration_constraint("c", lambda k: ([[1]], [0]))]),
-        "'c' gives its rows",
+        "'c': its rows are a function in Python",
     ),
     "active": (
         ".yaml",
         lambda: machine(constraints=[pf.constraints.active_while(pf.closure("c", "weld", "world", "rod"), f)]),
-        "'c' holds while",
+        "'c': its condition is a function in Python",
     ),
     "servo": (
         ".yaml",
@@ -477,7 +480,7 @@ REFUSED = {
     "rate": (
         ".yaml",
         lambda: machine("free", constraints=[pf.rolling.wheel("c", "rod", 1, rate=lambda t: t)]),
-        "rate is a function",
+        "its rate is a function",
     ),
     "potential": (".yaml", lambda: machine(forces=[pf.forces.potential("f", f)]), "force 'f': V is a function in Python"),
     "wrench": (
@@ -493,7 +496,7 @@ REFUSED = {
     "speed": (
         ".yaml",
         lambda: machine(forces=[pf.forces.propeller("f", "rod", f, thrust=1)]),
-        "force 'f': speed is a function",
+        "force 'f': its speed is a function",
     ),
     "edge": (
         ".yaml",
@@ -509,29 +512,29 @@ REFUSED = {
     "parameter": (
         ".yaml",
         lambda: machine(forces=[pf.spring("s", "world", "rod", stiffness=(p := pf.Parameter("a b", 1)))], parameters=[p]),
-        "parameter 'a b': in a file it needs a name of letters",
+        "parameter 'a b': in a file, its name may have letters",
     ),
     "function": (
         ".yaml",
         lambda: machine(bodies=[pf.body("rod", mass=ca.sinh(L.symbol), inertia=1)], parameters=[L]),
-        "an expression in a file cannot say",
+        "expressions in a file lack",
     ),
     "long": (
         ".yaml",
         lambda: machine(
             bodies=[pf.body("rod", mass=sum(ca.sin(i * L.symbol) ** 2 for i in range(200)), inertia=1)], parameters=[L]
         ),
-        "longer than 1000 characters",
+        "more than 1000 characters",
     ),
-    "suffix": (".step", machine, "the suffix must be one of .yaml, .yml, .urdf, .xml, .mjcf"),
+    "suffix": (".step", machine, "the suffix of the file must be one of .yaml, .yml, .urdf, .xml, .mjcf"),
     "urdf kind": (".urdf", lambda: machine("helical", pitch=0.1), "joint 'j': URDF has no helical joints; write YAML"),
     "urdf parameter": (
         ".urdf",
         lambda: machine(bodies=[ROD], parameters=[L]),
-        "body 'rod': it depends on a parameter, which only YAML keeps",
+        "body 'rod': it depends on a parameter, and only YAML files have parameters",
     ),
-    "urdf spring": (".urdf", lambda: machine(stiffness=1.0), "joint 'j': URDF has no springs"),
-    "urdf damping": (".urdf", lambda: machine("planar", damping=1.0), "URDF has no damping or armature of a planar joint"),
+    "urdf spring": (".urdf", lambda: machine(stiffness=1.0), "joint 'j': URDF has no joint springs"),
+    "urdf damping": (".urdf", lambda: machine("planar", damping=1.0), "URDF has no damping or armature on a planar joint"),
     "urdf distribution": (
         ".urdf",
         lambda: machine("planar", distribution=["vx"]),
@@ -546,20 +549,24 @@ REFUSED = {
     "mjcf force": (
         ".xml",
         lambda: machine(forces=[pf.forces.drag("f", "rod", 1)]),
-        "force 'f': MJCF has springs between points",
+        "the only forces that are written as MJCF are springs between points",
     ),
     "mjcf motor": (
         ".xml",
         lambda: machine("planar", actuators=[pf.actuator("m", "j")]),
-        "no motor on a velocity that turns with the body",
+        "no motor along an axis that turns with the body",
     ),
     "mjcf damping": (".xml", lambda: machine("planar", damping=(1, 2, 3)), "do not turn with the body"),
     "mjcf spring": (
         ".xml",
         lambda: machine("spherical", stiffness=1.0),
-        "one damping and armature for an orientation, and another spring",
+        "one damping and one armature per orientation, and other springs",
     ),
-    "mjcf coupled": (".xml", lambda: machine("cylindrical", damping=[[2, 1], [1, 2]]), "its damping couples velocities"),
+    "mjcf coupled": (
+        ".xml",
+        lambda: machine("cylindrical", damping=[[2, 1], [1, 2]]),
+        "its damping couples several velocities",
+    ),
 }
 
 
@@ -573,7 +580,7 @@ def test_parts_that_a_format_cannot_express_are_refused_by_name(tmp_path, suffix
 def test_a_file_of_another_robot_is_not_overwritten(tmp_path):
     side = tmp_path / "machine.yaml"
     side.write_text("closed_loop: []")
-    with pytest.raises(ModelError, match=r"'machine.yaml' is there and does not read 'machine.urdf'"):
+    with pytest.raises(ModelError, match=r"'machine.yaml' exists and does not read 'machine.urdf'"):
         write(machine(), tmp_path / "machine.urdf")
     assert side.read_text() == "closed_loop: []" and not (tmp_path / "machine.urdf").exists()
     side.unlink()
@@ -583,11 +590,11 @@ def test_a_file_of_another_robot_is_not_overwritten(tmp_path):
 def test_files_that_cannot_be_written(tmp_path):
     with pytest.raises(ModelError, match="cannot be written"):
         write(machine(), tmp_path / "missing" / "machine.yaml")
-    with pytest.raises(ModelError, match="settings are those that read returns"):
+    with pytest.raises(ModelError, match="settings must be RunSettings, as"):
         write(machine(), tmp_path / "machine.yaml", {"duration": 1})
 
 
 def test_unphysical_inertias_are_not_written_for_mujoco(tmp_path):
     rod, hinge = pf.body("rod", mass=2.0, inertia=(1, 1, 3)), pf.joint("hinge", "revolute", "world", "rod")
-    with pytest.raises(pf.ModelError, match=r"body 'rod': .*MuJoCo opens no such file; correct it, or write YAML"):
+    with pytest.raises(pf.ModelError, match=r"body 'rod': .*MuJoCo refuses such a body; correct it, or write YAML"):
         pf.write(pf.mechanism("pendulum", [rod], [hinge], lenient=True), tmp_path / "m.xml")

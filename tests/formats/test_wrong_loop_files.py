@@ -43,14 +43,20 @@ def gazebo(inside, kind="revolute", parent="a"):
 
 
 LOOPS = {
-    "no name": (f'<loop type="revolute">{pair()}</loop>', "<loop>: needs the attribute 'name'"),
-    "no type": (f'<loop name="l">{pair()}</loop>', "<loop> 'l': needs the attribute 'type'"),
-    "type": (f'<loop name="l" type="magic">{pair()}</loop>', "<loop> 'l': no closure is of type 'magic'; one of revolute"),
+    "no name": (f'<loop type="revolute">{pair()}</loop>', "<loop>: the attribute 'name' is missing"),
+    "no type": (f'<loop name="l">{pair()}</loop>', "<loop> 'l': the attribute 'type' is missing"),
+    "type": (
+        f'<loop name="l" type="magic">{pair()}</loop>',
+        "<loop> 'l': no closure is of type 'magic'; the types are revolute",
+    ),
     "no end": (f'<loop name="l" type="revolute">{end("predecessor", "a")}</loop>', "<successor> is missing in 'l'"),
     "no link": (f'<loop name="l" type="revolute">{pair("a", "x")}</loop>', "<loop> 'l': there is no link 'x'"),
-    "itself": (f'<loop name="l" type="revolute">{pair("a", "a")}</loop>', "it connects 'a' to itself"),
+    "itself": (f'<loop name="l" type="revolute">{pair("a", "a")}</loop>', "this loop connects 'a' to itself"),
     "axis": (f'<loop name="l" type="revolute">{pair()}<axis xyz="0 0 0"/></loop>', "the axis .* has no direction"),
-    "two names": (f'<loop name="l" type="revolute">{pair()}</loop>' * 2, "a loop of this name is at .*; names must be unique"),
+    "two names": (
+        f'<loop name="l" type="revolute">{pair()}</loop>' * 2,
+        "another loop of this name is at .*; names must be unique",
+    ),
     "no pitch": (f'<loop name="l" type="screw">{pair()}</loop>', "constraint 'l': pitch is for"),
     "coupling with ratio zero": (f'<coupling name="k">{pair()}<ratio value="0"/></coupling>', "the ratio is zero"),
     "coupling without ratio": (f'<coupling name="k">{pair()}</coupling>', "<ratio> is missing in 'k'"),
@@ -60,16 +66,16 @@ LOOPS = {
     ),
     "coupling without a tree joint": (
         f'<coupling name="k">{pair("g", "b")}<ratio value="1"/></coupling>',
-        "no joint between its links is left",
+        "no joint between the coupled links is free to follow",
     ),
     "coupling of a ball": (
         f'<drake:joint name="d" type="ball">{pair("a", "d", "parent", "child")}</drake:joint><link name="d">{MASS}</link>'
         f'<coupling name="k">{pair("d", "b")}<ratio value="1"/></coupling>',
-        "joint 'd' between its links",
+        "joint 'd' between the coupled links",
     ),
     "independent": (
         f'<joint name="d" type="fixed" independent="maybe">{pair("a", "d", "parent", "child")}</joint><link name="d"/>',
-        "independent is true or false, not 'maybe'",
+        "independent must be true or false, not 'maybe'",
     ),
     "one end": ('<loop_joint name="l" type="spherical"><link1 link="a"/></loop_joint>', "two ends are needed"),
     "three ends": (
@@ -78,7 +84,7 @@ LOOPS = {
     ),
     "end without a link": (
         '<loop_joint name="l" type="spherical"><link1/><link2 link="b"/></loop_joint>',
-        "<link1>: needs the attribute 'link'",
+        "<link1>: the attribute 'link' is missing",
     ),
     "end's numbers": (
         '<loop_joint name="l" type="spherical"><link1 link="a" xyz="1 2"/><link2 link="b"/></loop_joint>',
@@ -91,18 +97,18 @@ LOOPS = {
     ),
     "gazebo type": (gazebo("", "gearbox"), "no closure is of type 'gearbox'"),
     "gazebo link": (gazebo("", parent="x"), "there is no link 'x'"),
-    "gazebo pose": (gazebo("<pose>1 2 3</pose>"), "6 numbers with spaces between are needed, got '1 2 3'"),
-    "gazebo frame": (gazebo('<pose relative_to="a">0 0 0 0 0 0</pose>'), "a frame relative to 'a' is not read"),
+    "gazebo pose": (gazebo("<pose>1 2 3</pose>"), "6 numbers separated by spaces are needed, got '1 2 3'"),
+    "gazebo frame": (gazebo('<pose relative_to="a">0 0 0 0 0 0</pose>'), "a pose relative to 'a' is not supported"),
     "gazebo axis": (
         gazebo('<axis><xyz expressed_in="__model__">0 0 1</xyz></axis>'),
-        "an axis in another frame than the joint's",
+        "an axis expressed in another frame is not supported",
     ),
     "gazebo code": (gazebo("<axis><xyz>__import__ 0 1</xyz></axis>"), "'__import__' is not a decimal number"),
     "ball without point": (ball(("p_AP", "")), "<drake:ball_constraint_p_AP> is missing"),
     "ball on unknown link": (ball(("body_A", 'name="x"')), "there is no link 'x'"),
     "ball without value": (
         ball(("p_AP", "")).replace("</drake", "<drake:ball_constraint_p_AP/></drake", 1),
-        "needs the attribute 'value'",
+        "the attribute 'value' is missing",
     ),
     "bushing frame": (bushing("G"), "there is no frame 'G'; write <frame"),
     "bushing below zero": (bushing(value="-1 1 1"), "must be positive semidefinite"),
@@ -123,20 +129,20 @@ LOOPS = {
 
 SIDECARS = {
     "empty": ("", "the file is empty"),
-    "other": ("bodies: {}", "a file of loops has the key closed_loop .* or closures"),
+    "other": ("bodies: {}", "a file of loops needs the key closed_loop .* or closures"),
     "list": ("closed_loop: a", "closed_loop: a list is needed"),
-    "three": ("closed_loop: [[a, b, c]]", r"closed_loop\[0\]: a list of 2 is needed"),
-    "types": ("closed_loop: [[a, b]]\ntype: []", "type: a list of 1 is needed"),
+    "three": ("closed_loop: [[a, b, c]]", r"closed_loop\[0\]: a list of length 2 is needed"),
+    "types": ("closed_loop: [[a, b]]\ntype: []", "type: a list of length 1 is needed"),
     "kind": ("closed_loop: [[a, b]]\ntype: [7d]", "no closure is of type '7d'"),
     "unknown joint": ("closed_loop: [[a, x]]", "there is no joint or link 'x'"),
-    "itself": ("closed_loop: [[a, a]]", "it connects 'a' to itself"),
+    "itself": ("closed_loop: [[a, a]]", "this loop connects 'a' to itself"),
     "motor": ("closed_loop: []\nname_mot: [x]", "name_mot: there is no joint 'x'"),
-    "joint_name alone": ("closed_loop: []\njoint_name: [a]", "joint_name and joint_type go together"),
+    "joint_name alone": ("closed_loop: []\njoint_name: [a]", "joint_name and joint_type are needed together"),
     "retyped": ("closed_loop: []\njoint_name: [a]\njoint_type: [UJOINT_XX]", "joint_type 'UJOINT_XX' is unknown"),
     "hinge": ("closures: [{link_a: a, link_b: b, point: [0, 0, 0]}]", "the key 'axis' is missing"),
     "hinge on unknown link": ("closures: [{link_a: x, link_b: b, point: [0, 0, 0], axis: [0, 0, 1]}]", "there is no link 'x'"),
     "hinge axis": ("closures: [{link_a: a, link_b: b, point: [0, 0, 0], axis: [0, 0, 0]}]", "has no direction"),
-    "alias": ("closed_loop: &a [[a, b]]\ntype: *a", "anchors and aliases are refused"),
+    "alias": ("closed_loop: &a [[a, b]]\ntype: *a", "anchors and aliases are not allowed"),
     "tag": ("closed_loop: !!python/object/apply:os.system [x]", "tags such as"),
 }
 
@@ -148,7 +154,7 @@ YAMLS = {
     "two turns": (
         "joints: {j: {kind: fixed, parent: world, child: a, "
         "placement: {rpy: [0, 0, 0], rotation: [[p, 0, 0], [0, 1, 0], [0, 0, 1]]}}}",
-        "say the same; give one of them",
+        "give only one of rotation, rpy and quaternion",
     ),
     "phi": ("constraints: {c: {kind: holonomic}}", "the key 'phi' is missing"),
     "unknown coordinate": (
@@ -165,7 +171,10 @@ YAMLS = {
     ),
     "lenient": ("lenient: maybe", "lenient: 'maybe' is unknown; there are true, false"),
     "upper limit -inf": ("joints: {j: {kind: revolute, parent: world, child: a, limits: [1, -inf]}}", "the wrong way round"),
-    "pseudo": ("forces: {f: {kind: pose-damper, body_a: world, body_b: a, damping: [[1, 2], [3]]}}", "a list of 2 is needed"),
+    "pseudo": (
+        "forces: {f: {kind: pose-damper, body_a: world, body_b: a, damping: [[1, 2], [3]]}}",
+        "a list of length 2 is needed",
+    ),
     "mesh": ("bodies: {a: {mass: 1, inertia: 1, shape: {kind: mesh, label: x, density: 3}}}", "the key 'density' is unknown"),
 }
 PLAIN = """parameters: {p: 1}

@@ -242,13 +242,13 @@ BAD = {
         r"line 7: .*'dampning' is unknown; did you mean 'damping'",
     ),
     "key twice": (PENDULUM + "name: again", "line 10: the key 'name' is given twice"),
-    "alias": ("name: &a x\nurdf: *a", "line 1: name: anchors and aliases are refused"),
-    "tag": ("name: !!python/object/apply:os.system [ls]", "line 1: name: tags such as .* are refused"),
+    "alias": ("name: &a x\nurdf: *a", "line 1: name: anchors and aliases are not allowed"),
+    "tag": ("name: !!python/object/apply:os.system [ls]", "line 1: name: tags such as .* are not allowed"),
     "plain tag": ("name: !x y", "tags such as '!x'"),
     "two documents": ("name: a\n---\nname: b", "line 3: .*second document"),
     "key of a list": ("[a, b]: c", "a key must be a text"),
-    "bad yaml": ("name: [a", "line 1: not well-formed YAML|line 2: not well-formed YAML"),
-    "tab": ("name:\n\t- a", "line 2: not well-formed YAML"),
+    "bad yaml": ("name: [a", "line 1: this is not well-formed YAML|line 2: this is not well-formed YAML"),
+    "tab": ("name:\n\t- a", "line 2: this is not well-formed YAML"),
     "control": ("name: \x07", "characters that YAML does not allow"),
     "escape": ('name: "\\Uffffffff"', "characters that YAML does not allow"),
     "unknown kind": (
@@ -272,7 +272,7 @@ BAD = {
         "bodies: {a: {mass: 1, inertia: [1, 1, 3]}}\njoints: {j: {kind: free, parent: world, child: a}}",
         "line 1: bodies.a: ",
     ),
-    "two axes": (PENDULUM.replace("[0, 1, 0]", "[0, 1]"), "joints.pivot.axis: a list of 3 is needed"),
+    "two axes": (PENDULUM.replace("[0, 1, 0]", "[0, 1]"), "joints.pivot.axis: a list of length 3 is needed"),
     "axis of parameters": (PENDULUM.replace("[0, 1, 0]", "[0, l, 0]"), r"axis\[1\]: .*no parameter 'l'"),
     "no axis": (PENDULUM.replace("[0, 1, 0]", "[0, 0, 0]"), "line 7: joints.pivot: .*has no direction"),
     "two orientations": (
@@ -308,20 +308,23 @@ BAD = {
     ),
     "expression with an unknown name": (
         PENDULUM + "forces: {f: {kind: potential, V: 2*cos(pivott)}}",
-        r"line 10: forces.f: force 'f': its expression: .*no parameter 'pivott'; known are l, m, pivot, pivot', t, pi",
+        r"forces.f: force 'f': its expression: .*no parameter 'pivott'; the known names are l, m, pivot, pivot', t, pi",
     ),
     "unknown function": (PENDULUM + "forces: {f: {kind: potential, V: 2*cosine(pivot)}}", "no parameter 'cosine'"),
     "expression without brackets": (PENDULUM + "forces: {f: {kind: potential, V: cos pivot}}", "no parameter 'cos'"),
-    "expression with code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not belong"),
+    "expression with code": (PENDULUM + "forces: {f: {kind: potential, V: \"__import__('os')\"}}", "forces.f: .*not allowed"),
     "expression with an ambiguous name": (
         PENDULUM.replace("l: 1.5", "l: 1.5, pivot: 2") + "forces: {f: {kind: potential, V: pivot}}",
-        "forces.f: force 'f': 'pivot' names two of a parameter, a coordinate and the time t",
+        "forces.f: force 'f': the name 'pivot' is ambiguous among parameters, coordinates, rates and the time t",
     ),
     "expression with a joint named like the time": (
         PENDULUM.replace("pivot", "t") + "forces: {f: {kind: potential, V: 2*t}}",
-        "forces.f: force 'f': 't' names two of a parameter, a coordinate and the time t",
+        "forces.f: force 'f': the name 't' is ambiguous among parameters, coordinates, rates and the time t",
     ),
-    "wrench of five": (PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}", "a list of 6 is needed"),
+    "wrench of five": (
+        PENDULUM + "forces: {f: {kind: wrench, body: rod, value: [t, 0, 0, 0, 0]}}",
+        "a list of length 6 is needed",
+    ),
     "spring with an indefinite stiffness": (
         PENDULUM + "forces: {f: {kind: pose-spring, body_a: world, body_b: rod, stiffness: {weight: 1, moments: [1, 0, -2]}}}",
         "line 10: forces.f: .*lowest eigenvalue is -2",
@@ -329,7 +332,7 @@ BAD = {
     "bushing of five numbers": (
         PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rod, damping: {weight: 1},"
         " stiffness: {diagonal: [1, 2, 3, 4, 5]}}}",
-        "forces.f.stiffness.diagonal: a list of 6 is needed",
+        "forces.f.stiffness.diagonal: a list of length 6 is needed",
     ),
     "bushing with negative stiffness": (
         PENDULUM + "forces: {f: {kind: bushing, body_a: world, body_b: rod, damping: {weight: 1},"
@@ -453,10 +456,10 @@ def test_the_caller_may_allow_more_folders(house):
 
 PACKAGES = {
     "{package: no-such-package-at-all, file: a.urdf}": "is not installed; run `pip install no-such-package-at-all`",
-    "{package: ../x, file: a.urdf}": "is not the name of a package",
-    "{package: pyyaml, file: ../yaml/__init__.py}": "is not the path of a file in a package",
-    "{package: pyyaml, file: robot.urdf}": "has no file with a path that ends in 'robot.urdf'",
-    "{package: pyyaml, file: yaml/__init__.py}": r"__init__.py line \d: not well-formed XML",
+    "{package: ../x, file: a.urdf}": "is not a package name",
+    "{package: pyyaml, file: ../yaml/__init__.py}": "is not a path in a package",
+    "{package: pyyaml, file: robot.urdf}": "has no file whose path ends in 'robot.urdf'",
+    "{package: pyyaml, file: yaml/__init__.py}": r"__init__.py line \d: this is not well-formed XML",
 }
 
 

@@ -1,11 +1,12 @@
-"""Mechanisms from files and untrusted text, each format with its own options; `pf.read` opens them all, `pf.write` writes.
+"""Readers of mechanisms from files and untrusted text, each format with its own options.
 
-Nothing that a file contains is run, imported or fetched.
+`pf.read` opens a file of any of these formats and `pf.write` writes one. Nothing that a file contains is run, imported or
+fetched.
 
-read_urdf, read_mjcf, read_sdf, read_usd, read_yaml       a file
-parse_urdf, parse_mjcf, parse_sdf, parse_yaml             text
-installed                                                 a file of an installed package
-unphysical                                                bodies whose inertia no body can have, common in files
+read_urdf, read_mjcf, read_sdf, read_usd, read_yaml       read a file
+parse_urdf, parse_mjcf, parse_sdf, parse_yaml             read a text
+installed                                                 finds a file of an installed package
+unphysical                                                lists inertias that no body can have, which are common in files
 """
 
 from pfaffian import lazy
@@ -24,7 +25,7 @@ _HOMES = {
     "read_yaml": "pfaffian.formats.yaml",
     "unphysical": "pfaffian.model.unphysical",
 }
-"""A reader, and what it needs, is imported when it is first used: who reads a URDF does not wait for the others."""
+"""Public name -> module. A reader and its dependencies are imported at first use, so reading a URDF file loads no others."""
 
 __getattr__ = lazy.importer(globals(), _HOMES)
-__dir__ = lazy.lister(globals(), set(_HOMES) - {"RunSettings"})  # a type that is only returned
+__dir__ = lazy.lister(globals(), set(_HOMES) - {"RunSettings"})  # only returned by readers, never called

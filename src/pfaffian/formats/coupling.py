@@ -1,4 +1,4 @@
-"""Functions of the kinematics that files describe by names and numbers: lengths, couplings, weights that are held up."""
+"""Functions of the kinematics that files describe by names and numbers: lengths, couplings, springs, gravity compensation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Length(Protocol):
 
 @data
 class JointSum:
-    """The length of a fixed tendon, or a coordinate: sum of coef q.   coefs: (n, 1)."""
+    """The length of a fixed tendon, sum of coef q over its joints; also a single coordinate.   coefs: (n, 1)."""
 
     joints: tuple[str, ...]
     coefs: ca.SX
@@ -36,7 +36,8 @@ class JointSum:
 class Path:
     """The length of a tendon through points, sum of |b - a| / divisor.
 
-    bodies: of the points.   points: (3, n) in them.   spans: numbers of the points a and b.   divisors: (spans, 1).
+    bodies: body of each point.   points: (3, n) in the frames of these bodies.   spans: indices of the points a and b of each
+    straight piece.   divisors: (spans, 1) the divisor of the pulley that each piece belongs to.
     """
 
     bodies: tuple[str, ...]
@@ -51,7 +52,7 @@ class Path:
         return sum((ca.dot(d, s) / ca.norm_2(d) / self.divisors[i] for i, (d, s) in enumerate(self._spans(k))), ca.SX(0))
 
     def _spans(self, k: Any) -> list[tuple[ca.SX, ca.SX]]:
-        """Of each span b - a, and its rate."""
+        """The vector b - a of each span, and its rate."""
         x = [k.position(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
         v = [k.velocity(b, self.points[:, i]) for i, b in enumerate(self.bodies)]
         return [(x[b] - x[a], v[b] - v[a]) for a, b in self.spans]
@@ -59,9 +60,9 @@ class Path:
 
 @data
 class LengthCoupling:
-    """phi(k) = (a - a0) - sum of coef (b - b0)^n, a and b being lengths.
+    """The residual phi(k) = (a - a0) - sum of coef_n (b - b0)^n of a polynomial coupling between two lengths a and b.
 
-    coefs: (5, 1).   starts: (2, 1) a0 and b0.   b: None where a keeps its place.
+    coefs: (5, 1) of the powers 0 to 4.   starts: (2, 1) a0 and b0.   b: None for a constraint that keeps a constant.
     """
 
     a: Length
@@ -74,11 +75,11 @@ class LengthCoupling:
 
     def __call__(self, k: Any) -> ca.SX:
         x = ca.SX(0) if self.b is None else self.b.length(k) - self.starts[1]
-        others, power = ca.SX(0), ca.SX(1)
+        polynomial, power = ca.SX(0), ca.SX(1)
         for n in range(5):
-            others += self.coefs[n] * power
+            polynomial += self.coefs[n] * power
             power = power * x
-        return self.a.length(k) - self.starts[0] - others
+        return self.a.length(k) - self.starts[0] - polynomial
 
 
 def one(name: str) -> JointSum:
@@ -88,7 +89,7 @@ def one(name: str) -> JointSum:
 
 @data
 class GravityCompensation:
-    """V(k) of a weight that is held up: factor m g . x of the mass centre."""
+    """The potential V(k) = -force . x of a constant force at a body's mass centre x, which carries a part of its weight."""
 
     body: str
     com: ca.SX
@@ -110,7 +111,7 @@ class GravityCompensation:
 
 @data
 class LengthSpring:
-    """V(k) of a spring on a length, free from `low` to `high`: k x^2 / 2 beyond them."""
+    """The potential V(k) of a spring on a length: k x^2 / 2 with x the distance beyond `low` or `high`, zero between them."""
 
     along: Length
     stiffness: ca.SX
@@ -129,7 +130,7 @@ class LengthSpring:
 
 @data
 class LengthDamper:
-    """R(k) of a damper on a length, d rate^2 / 2."""
+    """The dissipation function R(k) = d rate^2 / 2 of a damper on a length."""
 
     along: Length
     damping: ca.SX
@@ -143,7 +144,7 @@ class LengthDamper:
 
 @data
 class ActuatorBias:
-    """V(k) of the part of an actuator's force that is affine in its length: -(constant x + slope x^2 / 2)."""
+    """The potential V(k) = -(constant x + slope x^2 / 2) of an actuator's force constant + slope x, x being its length."""
 
     along: Length
     constant: ca.SX
@@ -159,7 +160,7 @@ class ActuatorBias:
 
 @data
 class LengthInertia:
-    """T(k) of an inertia along a length, a rate^2 / 2."""
+    """The kinetic energy T(k) = a rate^2 / 2 of an inertia a along a length."""
 
     along: Length
     inertia: ca.SX
@@ -173,9 +174,9 @@ class LengthInertia:
 
 @data
 class TurnSpring:
-    """V(k) of a spring on the orientation of a joint, k angle^2 / 2 from rest; on a free joint also on its place.
+    """The potential V(k) = k angle^2 / 2 of a spring on the orientation of a joint; on a free joint also on its position.
 
-    rest: quaternion (4, 1), or place and quaternion (7, 1).
+    rest: (4, 1) quaternion, or (7, 1) position and quaternion.
     """
 
     joint: str
@@ -194,7 +195,7 @@ class TurnSpring:
 
 @data
 class FreeArmature:
-    """T(k) of an armature on a free joint, a (v^2 + w^2) / 2."""
+    """The kinetic energy T(k) = sum of a_i v_i^2 / 2 of an armature on the six velocities of a free joint."""
 
     joint: str
     inertia: ca.SX

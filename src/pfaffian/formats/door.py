@@ -1,4 +1,4 @@
-"""Which format a file is in, by what it contains: the one door to all readers."""
+"""Reading a model file of any format: `read` recognises the format from the content and calls its reader."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pfaffian.model.mechanism import Mechanism
 
 
 class Format(NamedTuple):
-    """name: of the format.   reader: its module, and the function in it that reads a path.   others: in this module, whose
-    options the reader takes too."""
+    """A format of model files.   name: for messages.   reader: its module, and the function there that reads a path.   others:
+    functions of this module whose options the reader passes on."""
 
     name: str
     reader: tuple[str, str]
     others: tuple[str, ...] = ()
 
     def load(self) -> tuple[Callable[..., Any], list[str]]:
-        """The reader, imported when a file is in this format and not before, and its options."""
+        """The reader and the names of its options. The module is imported only when a file is in this format."""
         module = import_module(f"pfaffian.formats.{self.reader[0]}")
         reader, *others = (getattr(module, name) for name in (self.reader[1], *self.others))
         takes = [x for f in (*others, reader) for x in signature(f).parameters.values()]
@@ -40,43 +40,44 @@ FORMATS: Mapping[str, Format] = {
     ".yaml": Format("YAML", ("yaml", "read_yaml")),
     ".usd": Format("USD", ("usd", "read_usd")),
 }
-"""Root element of a file in XML, or the suffix of one that has none -> its format."""
+"""Root element of an XML file, or suffix of a file that is not XML -> its format."""
 
 TEXTS = (".yaml", ".yml")
-"""Suffixes of files in YAML, which nothing else tells."""
+"""Suffixes of YAML files, by which alone they are recognised."""
 
 STAGES = (b"#usda", b"PXR-USDC")
-"""How files in USD begin."""
+"""First bytes of USD files."""
 
 NO_MODEL = {
-    "mujocoinclude": "it is a part of an MJCF file; read the file that includes it",
-    "COLLADA": "it is a mesh (COLLADA), which a machine's file names",
-    "svg": "it is a picture",
-    "html": "it is a web page; download the file itself",
-    "model": "it is Gazebo's model.config; read the .sdf file that it names",
-    "package": "it is a package.xml; read the robot's own file",
-    "launch": "it is a launch file; read the robot's own file",
+    "mujocoinclude": "this is a part of an MJCF file; read the file that includes it",
+    "COLLADA": "this is a mesh (COLLADA); read the model file that refers to it",
+    "svg": "this is a picture (SVG), not a model",
+    "html": "this is a web page; download the model file itself",
+    "model": "this is Gazebo's model.config; read the .sdf file that it names",
+    "package": "this is a package.xml; read the model file of the robot",
+    "launch": "this is a launch file; read the model file of the robot",
 }
-"""Root element of files that describe no machine -> what they are."""
+"""Root element of XML files that describe no mechanism -> what they are and what to do."""
 
 BEGINNINGS = {
-    b"PK\x03\x04": "it is a zip archive; unpack it",
-    b"\x89HDF": "it is a NetCDF or HDF5 file; pf.results.read_netcdf reads results",
-    b"solid ": "it is a mesh (STL), which a machine's file names",
-    b"\x7fELF": "it is a program",
+    b"PK\x03\x04": "this is a zip archive; unpack it and read the model file in it",
+    b"\x89HDF": "this is a NetCDF or HDF5 file; pf.results.read_netcdf reads results",
+    b"solid ": "this is a mesh (STL); read the model file that refers to it",
+    b"\x7fELF": "this is a compiled program (ELF), not a model",
 }
-"""First bytes of other files -> what they are."""
+"""First bytes of files that describe no mechanism -> what they are and what to do."""
 
 
 def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
-    """The mechanism of a file and the run that it describes: (Mechanism, RunSettings).
+    """Read a mechanism, and the run that the file describes, from a model file: (Mechanism, RunSettings).
 
-    URDF, MJCF, SDF and USD are told apart by what the file contains, whatever its name; YAML by its suffix.
+    URDF, MJCF, SDF and USD files are recognised by their content, whatever their name; YAML files by their suffix.
 
     Args:
-        path: of the file, or a machine of the zoo: "zoo:bennett", or "bennett" where there is no such file. The options are
-            those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd` or `read_yaml` in `pf.formats`.
-    Raises ModelError: no such file or machine; a file that is none of these, and what it is; or what the reader finds.
+        path: of the file, or a machine of the zoo: "zoo:bennett", or "bennett" where there is no file of that name.
+        options: those of `read_urdf`, `read_mjcf`, `read_sdf`, `read_usd` or `read_yaml` in `pf.formats`, by the format.
+    Raises ModelError: no file or machine of this name; a file of another kind; an option that the format does not have; an
+    error of the reader.
 
     Example:
         >>> import tempfile
@@ -105,9 +106,9 @@ def read(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
 
 
 def kind_of(path: Path) -> str:
-    """A key of FORMATS. Raises ModelError: the file is none of these."""
+    """The key of FORMATS for a file. Raises ModelError: the file is in none of these formats."""
     where, suffix = printable(str(path)), path.suffix.lower()
-    if suffix == ".xacro":  # its reader says what that is
+    if suffix == ".xacro":  # read_urdf explains how to expand it
         return "robot"
     if suffix not in TEXTS and path.is_file():
         with path.open("rb") as stream:
@@ -122,10 +123,10 @@ def kind_of(path: Path) -> str:
         if suffix in TEXTS:
             return ".yaml"
         listed = ", ".join(f"{FORMATS[root].name} (<{root}>)" for root in tags)
-        raise ModelError(f"{where}: it is none of {listed}, nor YAML by its suffix, {' or '.join(TEXTS)}")
+        raise ModelError(f"{where} is not a model file: it is neither XML for {listed}, nor a {' or '.join(TEXTS)} file")
     root = root_tag(text)
     if root not in tags:
-        other = f"its root element <{printable(root)[1:-1]}> is none of {', '.join(f'<{r}>' for r in tags)}"
+        other = f"the root element is <{printable(root)[1:-1]}>; one of {', '.join(f'<{r}>' for r in tags)} is needed"
         raise ModelError(f"{where}: {NO_MODEL.get(root, other)}")
     return root
 
@@ -135,7 +136,7 @@ class _Found(Exception):
 
 
 def root_tag(text: str) -> str:
-    """Name of the root element of an XML text, whatever is in it; "robot" where there is none, so that its reader says why."""
+    """Name of the root element of an XML text. "robot" if none is found, so that the URDF reader reports the error."""
     found: list[str] = []
 
     def start(tag: str, _: dict[str, str]) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Arithmetic in model files: "l/2", "m*l^2/12", "sin(pi/3)". A grammar of ten lines; nothing is ever evaluated as code.
+"""Arithmetic in model files: "l/2", "m*l^2/12", "sin(pi/3)". Nothing is ever evaluated as code; the grammar is
 
 sum     = product (("+" | "-") product)*
 product = sign (("*" | "/") sign)*
@@ -20,7 +20,7 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.number import UNSIGNED, number, printable
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""Names of parameters that expressions can use."""
+"""Form of the names of parameters that expressions can use."""
 
 CONSTANTS = {"pi": math.pi}
 
@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable[[ca.SX], ca.SX]] = {
 }  # fmt: skip
 
 WORD = re.compile(rf"{NAME.pattern}(\.[A-Za-z0-9_]+)*'?")
-"""Other names: a coordinate `base.x`, its rate `hinge'`."""
+"""Form of all names, also those of a coordinate `base.x` and of a rate `hinge'`."""
 
 _TOKEN = re.compile(rf"(?P<number>{UNSIGNED})|({WORD.pattern})|(\*\*|[-+*/^()])")
 _OCTAL = re.compile(r"0[0-9]")
@@ -39,14 +39,16 @@ _DEEPEST = 32
 
 
 def expression(text: str, names: Mapping[str, ca.SX], where: str) -> ca.SX:
-    """(1, 1) SX of an arithmetic expression.
+    """The (1, 1) SX of an arithmetic expression.
 
     Args:
-        names: what each name stands for, besides `pi`.   where: the place that errors name.
+        text: the expression.
+        names: name -> its value or symbol; `pi` is always known.
+        where: the place in the file, for errors.
     Raises ModelError: a syntax error, an unknown name, a constant that is not finite.
     """
     if len(text) > LONGEST:
-        raise ModelError(f"{where}: an expression of {len(text)} characters is longer than {LONGEST}")
+        raise ModelError(f"{where}: the expression has {len(text)} characters, more than {LONGEST}; shorten it")
     value = _Reader(text, names, where).whole()
     if value.is_constant() and not math.isfinite(float(value)):
         raise ModelError(f"{where}: {printable(text)} is not finite; it divides by zero or overflows")
@@ -54,7 +56,7 @@ def expression(text: str, names: Mapping[str, ca.SX], where: str) -> ca.SX:
 
 
 class _Reader:
-    """Recursive descent over the tokens of one expression."""
+    """Recursive descent over the tokens of one expression, with one method for each rule of the grammar."""
 
     def __init__(self, text: str, names: Mapping[str, ca.SX], where: str) -> None:
         self.text, self.names, self.where = text, names, where
@@ -70,7 +72,7 @@ class _Reader:
                 continue
             found = _TOKEN.match(self.text, i)
             if not found:
-                self.fail("it has a character that does not belong")
+                self.fail(f"the character {printable(self.text[i])} is not allowed in it")
             i = found.end()
             if found["number"] and (_OCTAL.match(found[0]) or re.match(r"[\w.]", self.text[i : i + 1])):
                 self.fail("write plain decimal numbers: no leading zeros, underscores, hexadecimals or units")
@@ -91,7 +93,7 @@ class _Reader:
     def whole(self) -> ca.SX:
         value = self.sum()
         if self.peek():
-            self.fail(f"{printable(self.peek())} is not expected there")
+            self.fail(f"{printable(self.peek())} is not expected here")
         return value
 
     def sum(self) -> ca.SX:
@@ -109,7 +111,7 @@ class _Reader:
     def sign(self) -> ca.SX:
         self.depth += 1
         if self.depth > _DEEPEST:
-            self.fail(f"it is nested more than {_DEEPEST} deep")
+            self.fail(f"it has more than {_DEEPEST} nested brackets or signs")
         first = self.peek()
         if first in ("+", "-"):
             self.take()
@@ -141,5 +143,5 @@ class _Reader:
             return ca.SX(CONSTANTS[word])
         if WORD.fullmatch(word):
             known = ", ".join([*self.names, *CONSTANTS][:20])
-            self.fail(f"there is no parameter {printable(word)}; known are {known}")
+            self.fail(f"there is no parameter {printable(word)}; the known names are {known}")
         self.fail(f"a number or a name is missing before {printable(word)}" if word else "it ends too early")

@@ -1,4 +1,4 @@
-"""Reads one named file, and no other."""
+"""Reading the text of one regular file, with a bound on its size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
-    """The value as a Path. Raises ModelError: it is neither text nor path, or empty."""
+    """The value as a Path. Raises ModelError: it is neither a text nor a path, or it is empty."""
     if not isinstance(value, (str, PathLike)) or not str(value):
         raise ModelError(f"{what} must be given by a path, got {brief(value)}")
     return Path(value)
@@ -22,9 +22,9 @@ def as_path(value: str | PathLike[str], what: str = "the file") -> Path:
 def read_text(path: Path) -> str:
     """The text of a regular UTF-8 file of at most 64 MB. Raises ModelError otherwise."""
     try:
-        # Reading a pipe or a device might wait or never end.
+        # Reading from a pipe or a device could block or never end.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ModelError(f"{printable(str(path))} is not a regular file")
+            raise ModelError(f"{printable(str(path))} is not a regular file; give the path of a file")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -35,11 +35,11 @@ def read_text(path: Path) -> str:
 
 
 def decode(data: bytes, source: str) -> str:
-    """UTF-8 bytes, at most 64 MB, as text; a byte order mark is dropped."""
+    """The text of at most 64 MB of UTF-8 bytes, without a byte order mark. Raises ModelError: too many bytes, or not UTF-8."""
     if len(data) > MAX_BYTES:
-        raise ModelError(f"{printable(source)}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
+        raise ModelError(f"{printable(source)}: the file is larger than {MAX_BYTES} bytes; split it or remove embedded data")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ModelError(f"{printable(source)} line {line}: not UTF-8 text; save the file as UTF-8") from None
+        raise ModelError(f"{printable(source)} line {line}: this is not UTF-8 text; save the file as UTF-8") from None

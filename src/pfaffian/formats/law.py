@@ -1,7 +1,7 @@
-"""Functions of the library's own, with their numbers, as entries of a YAML file: `V: {law: spring-of-length, along: ...}`.
+"""The library's ready-made functions, with their numbers, as entries of a YAML file: `V: {law: spring-of-length, along: ...}`.
 
-A law is frozen data, so its fields say all of it. Which class a name means stands in LAWS, and what each field may be in the
-class itself: a text from a file chooses among these, and nothing else.
+A law is frozen data, so its fields describe it completely. LAWS maps the names in files to classes, and the type hints of a
+class tell which values its fields accept. A file can choose among these and nothing else.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ LAWS: Mapping[str, type] = {
     "inertia-of-length": coupling.LengthInertia, "spring-of-turn": coupling.TurnSpring,
     "armature-of-base": coupling.FreeArmature,
 }  # fmt: skip
-"""Name in a file -> class of a law, or of a part of one."""
+"""Name in a file -> class of a law or of a part of a law."""
 
 LENGTHS = (coupling.JointSum, coupling.Path)
-"""What a field of type Length may be."""
+"""Classes that a field of type Length accepts."""
 
 _CALLED = {law: name for name, law in LAWS.items()}
 
@@ -55,22 +55,22 @@ _CALLED = {law: name for name, law in LAWS.items()}
 
 
 def law_tree(law: Any, what: str) -> Tree:
-    """The entry of a law. Raises ModelError: a function in Python, which `what` is."""
+    """The YAML entry of a law.   what: names the law in errors. Raises ModelError: the law is a function in Python."""
     if type(law) not in _CALLED:
-        raise ModelError(f"{what} is a function in Python, which no file says")
+        raise ModelError(f"{what} is a function in Python, which a file cannot contain; use a ready-made law or an expression")
     given = {f.name: getattr(law, f.name) for f in fields(law)}
     return {"law": _CALLED[type(law)]} | {k: _tree(x, f"{what}: {k}") for k, x in given.items() if x is not None}
 
 
 def _tree(x: Any, what: str) -> Any:
-    """What a field holds, as a tree."""
+    """The value of a field as a tree of texts, numbers, lists and maps."""
     if isinstance(x, ca.SX):
         return formula(x, what) if x.is_scalar() else formulas(x, what) if x.is_column() else rows(x, what)
     if isinstance(x, Pose):
         return placed("pose", x, what)
     if isinstance(x, Shape):
         if x.kind == "mesh":
-            raise ModelError(f"{what}: a mesh touches nothing here")
+            raise ModelError(f"{what}: a mesh cannot be in contact; use a box, sphere, cylinder, capsule or cone")
         given = {k: getattr(x, k) for k in _SHAPE}
         return {k: _tree(v, what) for k, v in given.items() if v is not None} | placed("placement", x.placement, what)
     if isinstance(x, tuple):
@@ -79,9 +79,9 @@ def _tree(x: Any, what: str) -> Any:
 
 
 def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
-    """An entry with a pose, its rotation as a matrix to the last digit; none where it is left out.
+    """The entry `key: pose`, with the rotation as a matrix to the last digit; empty for an identity that can be left out.
 
-    dense: whether the reader makes a full matrix of a rotation that is left out, as it does of frames with an axis.
+    dense: whether the reader makes a full matrix of a missing rotation, as it does for frames with an axis.
     """
     tree = Tree()
     if not X.p.is_zero():
@@ -95,9 +95,9 @@ def placed(key: str, X: Pose, what: str, dense: bool = False) -> Tree:
 
 
 def read_law(node: Node, names: Names, pose: Callable[[Node, Names], Pose], among: tuple[type, ...] | None = None) -> Any:
-    """The law of an entry.   pose: reads a pose.   among: the classes that it may be; None: those that can be called.
+    """The law of an entry.   pose: reads a pose.   among: the classes allowed here; None for all that can be called.
 
-    Raises ModelError: an unknown law, or one that has no place here; a key that is missing or of the wrong form.
+    Raises ModelError: an unknown law, or one that is not allowed here; a key that is missing, or a value of the wrong form.
     """
     called = node.fields([*node.map()], required=("law",))["law"]
     may = [n for n, law in LAWS.items() if (law in among if among is not None else "__call__" in vars(law))]
@@ -109,11 +109,11 @@ def read_law(node: Node, names: Names, pose: Callable[[Node, Names], Pose], amon
 
 
 _JOINTS, _BODIES = ("joint", "joints", "driven", "by"), ("body", "bodies", "body_a", "body_b", "on")
-"""Fields of laws that name joints, and those that name bodies."""
+"""Fields of laws with names of joints, and those with names of bodies."""
 
 
 def check_law(law: Any, m: Mechanism) -> None:
-    """Raise ModelError for a body or joint that a law names and the mechanism does not have."""
+    """Raise ModelError if a law names a body or joint that the mechanism does not have."""
     if type(law) not in _CALLED:
         return
     bodies, joints = [WORLD, *(b.name for b in m.bodies)], [j.name for j in m.joints]
@@ -128,12 +128,13 @@ def check_law(law: Any, m: Mechanism) -> None:
 
 @cache
 def _hints(law: type) -> dict[str, Any]:
+    """Field of a law -> its type."""
     found = get_type_hints(law)
     return {f.name: found[f.name] for f in fields(law)}
 
 
 def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Any:
-    """The value of a field of that type."""
+    """The value of a field, read by its type hint."""
     may = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     laws = tuple(x for kind in may for x in (LENGTHS if kind is coupling.Length else (kind,)) if x in _CALLED)
     if isinstance(node.value, dict):
@@ -156,14 +157,14 @@ def _field(hint: Any, node: Node, names: Names, pose: Callable[[Node, Names], Po
         return node.truth()
     elif hint is int:
         return whole(node)
-    raise node.error(f"{', '.join(_CALLED[x] for x in laws) or 'another form'} is needed here, as `pf.write` writes it")
+    raise node.error(f"{', '.join(_CALLED[x] for x in laws) or 'another form'} is needed here; write it as `pf.write` does")
 
 
 _SHAPE = ("kind", "size", "colour", "mass", "role")
 
 
 def _shape(node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Shape:
-    """A shape that touches; a point is a sphere of no size."""
+    """A shape in contact; a point is a sphere of radius zero."""
     f = node.fields((*_SHAPE, "placement"), required=("kind", "size", "role"))
     kind, role = f["kind"].choice(("box", "sphere", "cylinder", "capsule", "cone")), f["role"].choice(("visual", "collision"))
     colour = tuple(n.constant() for n in f["colour"].items(4)) if "colour" in f else None
@@ -173,19 +174,19 @@ def _shape(node: Node, names: Names, pose: Callable[[Node, Names], Pose]) -> Sha
 
 
 def _numbers(node: Node, names: Names) -> ca.SX:
-    """A number, a column, or the rows of a matrix."""
+    """A number, a column or a matrix by its rows."""
     if isinstance(node.value, str):
         return node.number(names)
     columns = {len(n.items()) if isinstance(n.value, list) else 0 for n in node.items()}
     if len(columns) != 1:
-        raise node.error("a number, a list of numbers, or rows of one length are needed")
+        raise node.error("a number, a list of numbers, or rows of equal length are needed")
     if columns == {0}:
         return node.numbers(len(node.items()), names)
     return ca.vertcat(*[n.numbers(len(n.items()), names).T for n in node.items()])
 
 
 def whole(node: Node, end: int = 1_000_000) -> int:
-    """A whole number from 0, below `end`."""
+    """A whole number from 0 to `end` - 1."""
     value = node.constant()
     if value != int(value) or not 0 <= value < end:
         raise node.error(f"a whole number from 0 to {end - 1} is needed")

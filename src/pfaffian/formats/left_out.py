@@ -1,4 +1,4 @@
-"""What of a file a mechanism cannot represent: collected while the file is read, and warned of once."""
+"""Parts of a file that a mechanism cannot represent: collected while the file is read, and reported in one warning."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.unphysical import unphysical
 
 LeftOut = dict[str, list[str]]
-"""What was left out or changed, in words -> the elements, where it has some."""
+"""Message about what was left out or changed -> names of the elements, if any."""
 
-SHOWN = 8
-"""Elements of a kind that the warning lists."""
+MOST_LISTED = 8
+"""Number of elements that the warning lists for each message."""
 
 AS_THEY_ARE = "inertias that no body can have are used as they are"
 
 
 def leave(lost: LeftOut, what: str, *elements: str) -> None:
-    """Add elements to what is left out."""
+    """Record that elements were left out or changed.   what: the message."""
     lost.setdefault(what, []).extend(elements)
 
 
 def warned(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
-    """The mechanism, lenient only where it must be. Warns ModelWarning: all that was left out or changed, in one message."""
+    """The mechanism, lenient only if it has unphysical inertias. Warns ModelWarning: all that was left out, in one message."""
     wrong = unphysical(m)
     if wrong:
         leave(lost, AS_THEY_ARE, *wrong)
@@ -36,12 +36,13 @@ def warned(m: Mechanism, source: str, lost: LeftOut) -> Mechanism:
 
 
 def as_they_are(wrong: Mapping[str, str]) -> str:
-    """What `unphysical` found, as a warning says it: bodies and reasons."""
+    """The warning about unphysical inertias.   wrong: body -> reason, as `unphysical` returns it."""
     reasons = "; ".join(f"{printable(n)}: {reason}" for n, reason in list(wrong.items())[:10])
     return f"{AS_THEY_ARE}: {reasons}" + (f"; and {len(wrong) - 10} more" if len(wrong) > 10 else "")
 
 
 def _listed(elements: Iterable[str]) -> str:
-    every = list(dict.fromkeys(elements))
-    more = f" and {len(every) - SHOWN} more" if len(every) > SHOWN else ""
-    return ", ".join(printable(e) for e in every[:SHOWN]) + more
+    """The first few names, without repetition, and how many more there are."""
+    names = list(dict.fromkeys(elements))
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(printable(n) for n in names[:MOST_LISTED]) + more

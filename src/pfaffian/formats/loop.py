@@ -1,4 +1,4 @@
-"""Loops that a file writes beside its tree of joints, whatever its dialect: each becomes a closure."""
+"""Loops that a URDF file describes besides its tree of joints, in any of the dialects: each becomes a closure."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ KINDS = {
     "universal": "universal", "revolute2": "universal", "planar": "planar", "cylindrical": "cylindrical", "screw": "helical",
     "helical": "helical",
 }  # fmt: skip
-"""Word for a closing joint, in any of the dialects -> kind of closure."""
+"""Type of a loop-closing joint, in any of the dialects -> kind of closure."""
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A joint that closes a loop.   kind: of the closure.   links: the two that it connects.   places: its frame in each of
-    them.   axes: its axis in each of these frames; of a universal joint the axis fixed to each.   where: source and line.
+    """A joint that closes a loop.
+
+    kind: of the closure.   links: the two links that it connects.   where: source and line.   places: its frame in each link.
+    axes: its axis in each of these frames; for a universal joint, the axis fixed to each link.   pitch: [m/rad] of a screw.
     """
 
     name: str
@@ -41,15 +43,15 @@ class Loop:
 
 
 def loop_kind(word: str, where: str) -> str:
-    """The kind of closure that a word for a joint means, in capitals or not."""
+    """The kind of closure for a joint type, upper or lower case. Raises ModelError: an unknown type."""
     found = KINDS.get(word.lower())
     if found is None:
-        raise ModelError(f"{where}: no closure is of type {printable(word)}; one of {', '.join(KINDS)}")
+        raise ModelError(f"{where}: no closure is of type {printable(word)}; the types are {', '.join(KINDS)}")
     return found
 
 
 def unit(n: tuple[float, ...], where: str) -> tuple[float, ...]:
-    """The direction n with length one."""
+    """The unit vector along n. Raises ModelError: n is zero or not finite."""
     length = math.hypot(*n)
     if not 1e-9 < length < math.inf:
         raise ModelError(f"{where}: the axis {n} has no direction; give a unit vector")
@@ -57,13 +59,13 @@ def unit(n: tuple[float, ...], where: str) -> tuple[float, ...]:
 
 
 def close(loop: Loop, called: Mapping[str, str]) -> Closure:
-    """The closure of a loop.   called: link -> body."""
+    """The closure of a loop.   called: link -> body. Raises ModelError: an unknown link, or the same link twice."""
     for name in loop.links:
         if name not in called:
             raise ModelError(f"{loop.where}: there is no link {printable(name)}; correct the name")
     a, b = (called[name] for name in loop.links)
     if a == b:
-        raise ModelError(f"{loop.where}: it connects {printable(loop.links[0])} to itself; name two links")
+        raise ModelError(f"{loop.where}: this loop connects {printable(loop.links[0])} to itself; name two different links")
     (at, its), (n, k) = loop.places, loop.axes
     if loop.kind == "universal":
         return closure(loop.name, loop.kind, a, b, placement_a=at, placement_b=its, axis=n, axis_b=k)
@@ -73,7 +75,7 @@ def close(loop: Loop, called: Mapping[str, str]) -> Closure:
 
 
 def zero_places(order: list[UrdfJoint], root: str) -> dict[str, Pose]:
-    """Link -> its place in the root link where all joints are at zero."""
+    """Link -> its pose in the root link with all joints at zero."""
     found = {root: IDENTITY}
     for j in order:
         found[j.child] = found[j.parent] @ j.placement
@@ -81,12 +83,14 @@ def zero_places(order: list[UrdfJoint], root: str) -> dict[str, Pose]:
 
 
 def past_massless(loops: list[Loop], order: list[UrdfJoint], lost: set[str]) -> tuple[list[Loop], set[str]]:
-    """The loops, and the joints without mass whose motion they have: a weld to what such a joint carries is a closure of the
-    joint's own kind, from the link before it. No force decides how a joint without mass moves, but a loop does.
+    """The loops without massless joints at their ends, and the names of the joints that were merged into loops.
 
-    Raises ModelError: a loop at such a joint that is no weld, or a second one.
+    No force determines the motion of a joint that carries no mass, but a loop does. So a weld to a link that such a joint
+    carries becomes a closure of the joint's kind, from the joint's parent.   lost: names of the joints that carry no mass.
+
+    Raises ModelError: a loop at such a joint that is not a weld, or a second loop there.
     """
-    leading, made, through = {j.child: j for j in order}, list[Loop](), set[str]()
+    leading, made, merged = {j.child: j for j in order}, list[Loop](), set[str]()
     for loop in loops:
         here = loop
         for end in (0, 1):
@@ -96,21 +100,21 @@ def past_massless(loops: list[Loop], order: list[UrdfJoint], lost: set[str]) -> 
                 j = leading.get(j.parent)
             if j is None or j.name not in lost:
                 continue
-            if here.kind != "weld" or j.name in through or j.kind not in KINDS:
-                why = f"joint {printable(j.name)} moves no mass, so nothing decides the motion of this loop"
+            if here.kind != "weld" or j.name in merged or j.kind not in KINDS:
+                why = f"joint {printable(j.name)} moves no mass, so nothing determines the motion of this loop"
                 raise ModelError(f"{loop.where}: {why}; give link {printable(j.child)} a mass")
             other, its = here.links[1 - end], here.places[1 - end]
             axes = (X, Y) if j.kind == "universal" else (j.axis, j.axis)
             here = Loop(loop.name, KINDS[j.kind], (j.parent, other), loop.where,
                         (j.placement @ j.turn, its @ place.inverse() @ j.turn), axes, j.pitch)  # fmt: skip
-            through.add(j.name)
+            merged.add(j.name)
         made.append(here)
-    return made, through
+    return made, merged
 
 
 def hinge_at(name: str, links: tuple[str, str], point: tuple[float, ...], axis: tuple[float, ...], zero: Mapping[str, Pose],
              kind: str, where: str) -> Loop:  # fmt: skip
-    """A loop by a point and an axis in the root link, where all joints are at zero."""
+    """A loop given by a point and an axis in the root link, with all joints at zero.   zero: link -> its pose there."""
     for link in links:
         if link not in zero:
             raise ModelError(f"{where}: there is no link {printable(link)}; correct the name")

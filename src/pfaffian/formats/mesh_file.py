@@ -1,4 +1,4 @@
-"""Which file a mesh named in a model file is: one of the robot's own package, or under a folder that the caller allows."""
+"""Finding the mesh files that a model file names: in the robot's own package, or below a folder that the caller allows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 MESHES = (".stl", ".obj", ".ply", ".off", ".glb", ".dae")
-"""Suffixes of files that are drawn; no other file is opened for a mesh, whatever a model file says."""
+"""Suffixes of mesh files; files with other suffixes are never opened as a mesh, whatever a model file names."""
 
 _URI = re.compile(r"(?:package|model)://+([A-Za-z0-9][A-Za-z0-9._-]{0,99})/(.+)")
 
 
 class Places(NamedTuple):
-    """Where meshes may lie.   folder: of the model file, None if it has none.   allow: folders that the caller allows."""
+    """Folders in which meshes may lie.   folder: of the model file, None for a text.   allow: those that the caller allows."""
 
     folder: Path | None = None
     allow: tuple[Path, ...] = ()
 
     def find(self, name: str) -> str | None:
-        """The path of a mesh by its name in the file, None if it is not found.
+        """The path of a mesh, from its name in the model file; None if it is not found.
 
-        package://P/x is x in the folder P that holds the model file and a package.xml, or P/x or x of an allowed folder P;
-        another name lies under the model file's folder or an allowed one.
+        package://P/x (or model://P/x) is x in a folder P above the model file that has a package.xml, P/x in an allowed
+        folder, or x in an allowed folder P. Any other name is a path in the model file's folder or in an allowed one.
         """
         uri = _URI.fullmatch(name)
         rest = uri[2] if uri else name
@@ -43,16 +43,17 @@ NOWHERE = Places()
 
 
 def places(folder: Path | None, allow: Iterable[str | Path]) -> Places:
-    """Where the meshes of a model file in that folder may lie."""
+    """The Places for a model file.   folder: its folder, or None.   allow: further folders."""
     return Places(None if folder is None else folder.absolute(), tuple(Path(a).absolute() for a in allow))
 
 
 def _upwards(folder: Path) -> list[Path]:
+    """The folder and those above it, by its name and with symbolic links resolved."""
     return list(dict.fromkeys((folder, *folder.parents, folder.resolve(), *folder.resolve().parents)))
 
 
 def _first(tried: Iterable[tuple[Path, Path]]) -> str | None:
-    """The first (root, file) whose file exists and, links followed, lies under the root."""
+    """The path of the first pair (root, file) whose file exists and, links resolved, lies below its root."""
     for root, path in tried:
         try:
             found = path.resolve()

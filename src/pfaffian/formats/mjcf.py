@@ -1,4 +1,4 @@
-"""MJCF files as mechanisms, through MuJoCo's own compiler."""
+"""Reading MJCF files as mechanisms, by way of MuJoCo's own compiler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pfaffian.formats.mesh_file import places
 from pfaffian.formats.mjcf_actuator import read_actuators
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL, read_couplings, read_passive, tendon_lengths
 from pfaffian.formats.mjcf_model import CompiledModel, compiled
-from pfaffian.formats.mjcf_part import disabled, m_type, read_closures, read_lifts, read_tree
+from pfaffian.formats.mjcf_part import disabled, joint_type, read_closures, read_gravcomp, read_tree
 from pfaffian.formats.mjcf_text import FLEX, prepare
 from pfaffian.formats.number import check_choice, printable
 from pfaffian.formats.run_settings import RunSettings
@@ -23,18 +23,18 @@ from pfaffian.model.mechanism import Mechanism, mechanism
 from pfaffian.output.plain import text as plain
 
 FRICTION = ("smooth", "none")
-"""What becomes of dry friction."""
+"""Choices for dry friction: smoothed or left out."""
 
 
 def read_mjcf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
-    """The machine of an MJCF file, with exact loops, and the start that the file gives: (Mechanism, RunSettings).
+    """Read the mechanism of an MJCF file, with exact loop closures, and its start: (Mechanism, RunSettings).
 
     Args:
-        path: of the file. Files that it includes and meshes that an inertia needs are read below its folder, no others.
+        path: of the file. Included files, and meshes that an inertia needs, are read only from below its folder.
         options: those of `parse_mjcf`: keyframe, friction, name, meshes, source (by default the file's name), folder (by
             default the file's).
-    Raises ModelError: what is wrong with which element, on which line; the package mujoco is not installed.
-    Warns ModelWarning: once, all that was left out or changed.
+    Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
+    Warns ModelWarning: one warning with everything that was left out or changed.
 
     Example:
         >>> import tempfile
@@ -64,27 +64,28 @@ def parse_mjcf(
     folder: str | Path | None = None,
     meshes: Iterable[str | Path] = (),
 ) -> tuple[Mechanism, RunSettings]:
-    """The machine of an MJCF text, and the start that it gives: (Mechanism, RunSettings). It needs the package mujoco.
+    """Read the mechanism of an MJCF text, and its start: (Mechanism, RunSettings). This needs the package mujoco.
 
-    Joints keep their coordinates, so that q is MuJoCo's qpos but for quaternions, which are (x, y, z, w) here, and for the
-    velocity of a free joint, which is along the body's axes. What MuJoCo holds by soft constraints is exact: <connect>, <weld>,
-    and couplings of joints and tendons. Motors stay motors, gear and gain make one gear; the input of a position or velocity
-    servo stays its target. Limits of joints and inputs are kept as data. What a mechanism cannot represent is left out and
-    named: contact, tendons around shapes, muscles, activations, plugins, friction of tendons, soft bodies (flex), air. Cameras,
-    sensors and lights are ignored. Attached models are read as files that are included.
+    Joints keep their coordinates, so q is MuJoCo's qpos and v its qvel, with two exceptions: quaternions are (x, y, z, w), and
+    the linear velocity of a free joint is along the body's axes. Constraints that are soft in MuJoCo are exact: <connect>,
+    <weld>, and couplings of joints and tendons. Motors stay motors, with gear and gain multiplied into one gear; the input of
+    a position or velocity servo is still its target. Limits of joints and inputs are stored as data. Parts that a mechanism
+    cannot represent are left out and named in a warning: contact, tendons that wrap around shapes, muscles, activations,
+    plugins, friction of tendons, soft bodies (flex) and fluid forces. Cameras, sensors and lights are ignored. Attached
+    models are read in the same way as included files.
 
     Args:
         text: of the file.
-        keyframe: name or number of the keyframe that the settings start from; None, the default: the pose of the file.
-        friction: "smooth", the default, makes `forces.joint_friction` of frictionloss, smooth below 0.001 rad/s or m/s; "none"
-            leaves it out.
-        name: of the mechanism; None: the file's.
-        source: what errors call the text, "MJCF" by default.
-        folder: of the file, for includes and meshes; None, the default, finds none.
-        meshes: more folders with meshes; none by default. A mesh that is not found is no error unless an inertia needs it.
-    Returns: the mechanism; settings with the file's time step and with its start as `guess`, `v` and `u`.
-    Raises ModelError: what is wrong with which element, on which line; the package mujoco is not installed.
-    Warns ModelWarning: once, all that was left out or changed.
+        keyframe: name or number of the keyframe to start from; None, the default, starts from the pose of the file.
+        friction: "smooth", the default, turns frictionloss into `forces.joint_friction`, smooth below 0.001 rad/s or m/s;
+            "none" leaves it out.
+        name: of the mechanism; None, the default, takes the name in the file.
+        source: name of the text in errors, "MJCF" by default.
+        folder: of the file, for includes and meshes; with None, the default, none are found.
+        meshes: more folders with meshes; none by default. A missing mesh is an error only if an inertia needs it.
+    Returns: the mechanism, and settings with the file's time step and its start in `guess`, `v` and `u`.
+    Raises ModelError: an element is wrong, with its line and the reason; the package mujoco is not installed.
+    Warns ModelWarning: one warning with everything that was left out or changed.
 
     Example:
         >>> import pfaffian as pf
@@ -102,7 +103,7 @@ def parse_mjcf(
     lost = found.lost
     bodies, joints = read_tree(c, lost)
     if not any(j.nv for j in joints):
-        soft = "; soft bodies (flex) are no rigid bodies, replace them by bodies on joints" if FLEX in lost else ""
+        soft = "; soft bodies (flex) are not supported, replace them by bodies on joints" if FLEX in lost else ""
         raise found.root.error(f"no joint moves{soft}; give a body a <joint> or a <freejoint>")
     lengths = tendon_lengths(c, lost)
     motors, biases = read_actuators(c, lengths, lost)
@@ -112,7 +113,7 @@ def parse_mjcf(
         bodies,
         joints,
         constraints=[*read_closures(c, lost), *read_couplings(c, lengths, lost)],
-        forces=[*read_passive(c, lengths, friction == "smooth", lost), *read_lifts(c), *biases],
+        forces=[*read_passive(c, lengths, friction == "smooth", lost), *read_gravcomp(c), *biases],
         actuators=motors,
         gravity=(0, 0, 0) if disabled(c, "GRAVITY") else c.model.opt.gravity.tolist(),
         lenient=True,
@@ -122,18 +123,20 @@ def parse_mjcf(
 
 
 def _start(c: CompiledModel, keyframe: str | int | None) -> int | None:
-    """Number of the keyframe, None for the pose of the file."""
+    """Number of the keyframe, None for the pose of the file. Raises ModelError: an unknown keyframe."""
     if keyframe is None:
         return None
     names = [c.model.key(i).name or str(i) for i in range(c.model.nkey)]
     found = keyframe if isinstance(keyframe, int) else names.index(keyframe) if keyframe in names else -1
     if isinstance(found, bool) or not 0 <= found < len(names):
-        raise ModelError(f"keyframe={printable(keyframe)}: {nearest(keyframe, names) if names else 'the file has none'}")
+        raise ModelError(
+            f"keyframe={printable(keyframe)}: {nearest(keyframe, names) if names else 'the file has no keyframes'}"
+        )
     return found
 
 
 def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
-    """The start as settings of a run."""
+    """The run settings: time step and start of the file.   key: number of the keyframe, None for the pose of the file."""
     model, step = c.model, float(c.model.opt.timestep)
     qpos, qvel = (model.qpos0, np.zeros(model.nv)) if key is None else (model.key_qpos[key], model.key_qvel[key])
     q, v = from_mujoco(c, qpos, qvel)
@@ -150,10 +153,10 @@ def _settings(c: CompiledModel, m: Mechanism, key: int | None) -> RunSettings:
 
 
 def from_mujoco(c: CompiledModel, qpos: np.ndarray, qvel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q and v of MuJoCo's qpos and qvel."""
+    """The q and v that correspond to MuJoCo's qpos and qvel."""
     m, q, v = c.model, np.array(qpos, dtype=float), np.array(qvel, dtype=float)
     for n in range(m.njnt):
-        kind, at, rate = m_type(c, n), int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
+        kind, at, rate = joint_type(c, n), int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
         if kind in (FREE, SPHERICAL):
             turn = at + 3 * (kind == FREE)
             q[turn : turn + 4] = np.roll(qpos[turn : turn + 4], -1)

@@ -1,8 +1,8 @@
 """Actuators of a compiled MJCF model.
 
-MuJoCo's actuator gives the force gain u + b0 + b1 length + b2 rate, along its gear. Here gain and gear make one gear of the
-input; b0 and b1 are a potential, b2 is a damper. So a motor stays a motor, and the input of a position or velocity servo stays
-its target.
+A MuJoCo actuator gives the force gain u + b0 + b1 length + b2 rate, along its gear. Here gain and gear are multiplied into one
+gear of the input, b0 and b1 become a potential, and b2 becomes a damper. So a motor is still a motor, and the input of a
+position or velocity servo is still its target.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pfaffian.formats.coupling import ActuatorBias, JointSum, Length, LengthDamp
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_force import FREE, SPHERICAL
 from pfaffian.formats.mjcf_model import CompiledModel, among
-from pfaffian.formats.mjcf_part import disabled, frame, m_type
+from pfaffian.formats.mjcf_part import disabled, frame, joint_type
 from pfaffian.model.force import Actuator, Dissipation, Force, Potential, Thruster, Transmission, thruster, transmission
 
 Motor = Actuator | Thruster | Transmission
@@ -25,7 +25,7 @@ NOT_REPRESENTED = "actuators that a mechanism cannot represent are left out"
 
 
 def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) -> tuple[list[Motor], list[Force]]:
-    """The inputs, and the forces that actuators add whatever their inputs are."""
+    """The motors of all actuators, and the forces of actuators that do not depend on their inputs."""
     motors, forces = list[Motor](), list[Force]()
     if disabled(c, "ACTUATION"):
         return motors, forces
@@ -38,7 +38,7 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             leave(lost, NOT_REPRESENTED, c.actuators[i])
             continue
         if c.model.actuator_dyntype[i] != c.mujoco.mjtDyn.mjDYN_NONE:
-            leave(lost, "activations of actuators are left out, the input is the activation", c.actuators[i])
+            leave(lost, "activation dynamics of actuators are left out, so the input is the activation", c.actuators[i])
         made = _on_site(c, i, gain, lost) if _transmits(c, i, "SITE") else _on_joints(c, i, gain, lengths, lost)
         if made is None:
             leave(lost, NOT_REPRESENTED, c.actuators[i])
@@ -49,11 +49,12 @@ def read_actuators(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
 
 
 def _transmits(c: CompiledModel, i: int, *kinds: str) -> bool:
+    """Whether an actuator has one of these kinds of transmission."""
     return among(c.model.actuator_trntype[i], *[getattr(c.mujoco.mjtTrn, f"mjTRN_{k}") for k in kinds])
 
 
 def _gain(c: CompiledModel, i: int) -> float | None:
-    """Force per input; None where the force is not affine in it."""
+    """The force per unit of input; None where the force is not affine in the input."""
     m, dyn = c.model, c.mujoco.mjtDyn
     gains, biases = c.mujoco.mjtGain, c.mujoco.mjtBias
     states = (dyn.mjDYN_NONE, dyn.mjDYN_INTEGRATOR, dyn.mjDYN_FILTER, dyn.mjDYN_FILTEREXACT)
@@ -66,13 +67,13 @@ def _gain(c: CompiledModel, i: int) -> float | None:
 
 
 def _bias(c: CompiledModel, i: int) -> np.ndarray:
-    """(3,) b0, b1, b2."""
+    """(3,) coefficients b0, b1, b2 of the force that does not depend on the input."""
     m = c.model
     return np.array(m.actuator_biasprm[i, :3]) * (m.actuator_biastype[i] == c.mujoco.mjtBias.mjBIAS_AFFINE)
 
 
 def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float = 0.0) -> tuple[float, float]:
-    """(low, high) of the input, from its own range and the ranges of the forces.   scalar: gear onto a joint, if one."""
+    """(low, high) of the input, from ctrlrange and the force ranges.   scalar: gear of an actuator on a single joint."""
     m, biased = c.model, bool(np.any(_bias(c, i)))
     u = int(m.actuator_ctrladr[i])
     low, high = map(float, m.actuator_ctrlrange[u]) if m.actuator_ctrllimited[u] else (-np.inf, np.inf)
@@ -81,7 +82,7 @@ def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float 
         bounds.append((m.jnt_actfrcrange[m.actuator_trnid[i, 0]], gain * scalar))
     for pair, factor in bounds:
         if biased or not factor:
-            leave(lost, "limits of the force of servos are left out", c.actuators[i])
+            leave(lost, "force limits of servos are left out", c.actuators[i])
             continue
         ends = sorted(float(x) / factor for x in pair)
         low, high = max(low, ends[0]), min(high, ends[1])
@@ -89,10 +90,11 @@ def _limits(c: CompiledModel, i: int, gain: float, lost: LeftOut, scalar: float 
 
 
 Made = tuple[Motor | None, list[Force]]
+"""The motor of an actuator, if it has an input that acts, and its forces that do not depend on the input."""
 
 
 def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length], lost: LeftOut) -> Made | None:
-    """An actuator on a joint or a tendon."""
+    """The motor and the forces of an actuator on a joint or a tendon; None if a mechanism cannot represent it."""
     n, gear = int(c.model.actuator_trnid[i, 0]), c.model.actuator_gear[c.model.actuator_outadr[i]]
     name, along, ends = c.actuators[i], None, dict[Any, float]()
     if _transmits(c, i, "TENDON"):
@@ -102,10 +104,10 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
         if isinstance(along, JointSum):
             for joint, coef in zip(along.joints, np.array(ca.DM(along.coefs)).ravel(), strict=True):
                 ends[joint] = ends.get(joint, 0.0) + coef * gear[0]
-    elif _transmits(c, i, "JOINT", "JOINTINPARENT") and m_type(c, n) not in (FREE, SPHERICAL):
+    elif _transmits(c, i, "JOINT", "JOINTINPARENT") and joint_type(c, n) not in (FREE, SPHERICAL):
         along, ends = one(c.joints[n]), {c.joints[n]: float(gear[0])}
-    elif _transmits(c, i, "JOINT") and not (m_type(c, n) == FREE and np.any(gear[:3])):
-        first, turn = (3, gear[3:]) if m_type(c, n) == FREE else (0, gear[:3])
+    elif _transmits(c, i, "JOINT") and not (joint_type(c, n) == FREE and np.any(gear[:3])):
+        first, turn = (3, gear[3:]) if joint_type(c, n) == FREE else (0, gear[:3])
         ends = {(c.joints[n], first + k): float(turn[k]) for k in range(3) if turn[k]}
     else:
         return None
@@ -118,7 +120,7 @@ def _on_joints(c: CompiledModel, i: int, gain: float, lengths: dict[int, Length]
 
 
 def _motor(name: str, ends: dict[Any, float], limits: tuple[float, float]) -> Motor:
-    """An actuator where one velocity is driven, else a transmission."""
+    """An actuator if one velocity is driven, else a transmission.   ends: joint, or (joint, component) -> gear."""
     if len(ends) > 1:
         return transmission(name, ends, limits=limits)
     ((end, gear),) = ends.items()
@@ -127,6 +129,7 @@ def _motor(name: str, ends: dict[Any, float], limits: tuple[float, float]) -> Mo
 
 
 def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[Force]:
+    """The potential of b0 and b1 and the damper of b2, along a length."""
     b0, b1, b2 = (float(x) for x in _bias(c, i))
     found, name = list[Force](), c.actuators[i]
     if b0 or b1:
@@ -137,7 +140,10 @@ def _bias_forces(c: CompiledModel, i: int, along: Length, gear: float) -> list[F
 
 
 def _on_site(c: CompiledModel, i: int, gain: float, lost: LeftOut) -> Made | None:
-    """A wrench at a site: a thruster where its moment is about its force; else along a free joint of the body."""
+    """An actuator at a site: a thruster if the moment is parallel to the force, else a transmission on the body's free joint.
+
+    None if a mechanism cannot represent it.
+    """
     m, s = c.model, int(c.model.actuator_trnid[i, 0])
     if m.actuator_trnid[i, 1] >= 0 or np.any(_bias(c, i)) or not gain or m.site_bodyid[s] == 0:
         return None
@@ -149,7 +155,7 @@ def _on_site(c: CompiledModel, i: int, gain: float, lost: LeftOut) -> Made | Non
     if size and np.linalg.norm(np.cross(f, n)) <= 1e-12 * size * np.linalg.norm(n) and abs(size - 1) < 1e-15:
         return thruster(name, c.bodies[b], axis=f, point=m.site_pos[s], torque=float(f @ n), limits=limits), []
     first = int(m.body_jntadr[b])
-    if m.body_jntnum[b] != 1 or m_type(c, first) != FREE:
+    if m.body_jntnum[b] != 1 or joint_type(c, first) != FREE:
         return None
     wrench = np.r_[f, n + np.cross(m.site_pos[s], f)]
     return _motor(name, {(c.joints[first], k): float(x) for k, x in enumerate(wrench) if x}, limits), []

@@ -1,4 +1,4 @@
-"""Springs, friction, tendons, couplings and actuators of a compiled MJCF model."""
+"""Springs, friction, tendons and couplings of a compiled MJCF model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pfaffian.formats.coupling import (
 )
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.mjcf_model import CompiledModel, among
-from pfaffian.formats.mjcf_part import disabled, equality_name, m_type
+from pfaffian.formats.mjcf_part import disabled, equality_name, joint_type
 from pfaffian.formats.mjcf_text import CONTACT
 from pfaffian.model.body import WORLD
 from pfaffian.model.constraint import Holonomic, holonomic
@@ -29,14 +29,14 @@ from pfaffian.model.force import Dissipation, Force, KineticEnergy, Potential
 from pfaffian.model.friction import joint_friction
 
 SPHERICAL, FREE = 1, 0
-"""MuJoCo's numbers of joints with an orientation."""
+"""MuJoCo's type numbers of ball and free joints."""
 
 
 # -- lengths ----------------------------------------------------------------------------------------------------------
 
 
 def tendon_lengths(c: CompiledModel, lost: LeftOut) -> dict[int, Length]:
-    """Number of a tendon -> its length; without those that wrap around solids."""
+    """Number of a tendon -> its length. Tendons that wrap around shapes are left out."""
     m, kinds, found = c.model, c.mujoco.mjtWrap, dict[int, Length]()
     for i in range(m.ntendon):
         wraps = range(int(m.tendon_adr[i]), int(m.tendon_adr[i] + m.tendon_num[i]))
@@ -52,6 +52,7 @@ def tendon_lengths(c: CompiledModel, lost: LeftOut) -> dict[int, Length]:
 
 
 def _path(c: CompiledModel, wraps: range) -> Path:
+    """The path of a tendon through sites and pulleys.   wraps: indices of its wrap objects."""
     m, sites, spans, divisors, before, divisor = c.model, list[int](), list[tuple[int, int]](), list[float](), False, 1.0
     for w in wraps:
         if m.wrap_type[w] == c.mujoco.mjtWrap.mjWRAP_PULLEY:
@@ -67,11 +68,11 @@ def _path(c: CompiledModel, wraps: range) -> Path:
     return Path(bodies, ca.SX(ca.DM(np.array([m.site_pos[s] for s in sites]).T)), tuple(spans), ca.SX(ca.DM(divisors)))
 
 
-# -- what the model holds ---------------------------------------------------------------------------------------------
+# -- couplings and forces ---------------------------------------------------------------------------------------------
 
 
 def read_couplings(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) -> list[Holonomic]:
-    """<equality> of joints and tendons, a polynomial of the fourth degree, as constraints."""
+    """The <equality> elements of joints and tendons, polynomials of degree four, as exact constraints."""
     m, kinds, found = c.model, c.mujoco.mjtEq, list[Holonomic]()
     if disabled(c, "EQUALITY") or disabled(c, "CONSTRAINT"):
         return []
@@ -80,7 +81,7 @@ def read_couplings(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
             continue
         of_joints, ends = m.eq_type[i] == kinds.mjEQ_JOINT, [int(e) for e in (m.eq_obj1id[i], m.eq_obj2id[i]) if e >= 0]
         if not of_joints and not all(e in lengths for e in ends):
-            leave(lost, "couplings of tendons that are left out", equality_name(c, i))
+            leave(lost, "couplings of tendons that wrap around shapes are left out", equality_name(c, i))
             continue
         parts = [one(c.joints[e]) if of_joints else lengths[e] for e in ends]
         starts = [float(m.qpos0[m.jnt_qposadr[e]]) if of_joints else float(m.tendon_length0[e]) for e in ends]
@@ -90,21 +91,22 @@ def read_couplings(c: CompiledModel, lengths: dict[int, Length], lost: LeftOut) 
 
 
 def read_passive(c: CompiledModel, lengths: dict[int, Length], friction: bool, lost: LeftOut) -> list[Force]:
-    """Springs, dampers, inertias and friction of joints and tendons, as far as joints do not hold them themselves."""
+    """Springs, dampers, inertias and friction of joints and tendons that are not already part of a Joint."""
     found: list[Force] = []
     for n in range(c.model.njnt):
         found += _of_joint(c, n, friction, lost)
     for i, along in lengths.items():
         found += _of_tendon(c, i, along, lost)
     if c.model.opt.density or c.model.opt.viscosity:
-        leave(lost, "forces of the air or water around are left out")
+        leave(lost, "fluid forces (density, viscosity) are left out")
     if not disabled(c, "CONTACT") and not disabled(c, "CONSTRAINT") and c.touch:
         leave(lost, CONTACT)
     return found
 
 
 def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[Force]:
-    m, name, kind, found = c.model, c.joints[n], m_type(c, n), list[Force]()
+    """Spring, armature and dry friction of a joint, as far as its Joint does not have them."""
+    m, name, kind, found = c.model, c.joints[n], joint_type(c, n), list[Force]()
     q, v = int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
     if kind in (FREE, SPHERICAL) and m.jnt_stiffness[n] and not disabled(c, "SPRING"):
         w = m.qpos_spring[q : q + 7] if kind == FREE else m.qpos_spring[q : q + 4]
@@ -124,6 +126,7 @@ def _of_joint(c: CompiledModel, n: int, friction: bool, lost: LeftOut) -> list[F
 
 
 def _of_tendon(c: CompiledModel, i: int, along: Length, lost: LeftOut) -> list[Force]:
+    """Spring, damper and inertia of a tendon; damping and armature include those of its actuators."""
     m, name, found = c.model, c.tendons[i], list[Force]()
     damping, armature = float(m.tendon_damping[i]), float(m.tendon_armature[i])
     for a in range(m.nactuator):

@@ -1,7 +1,7 @@
-"""The compiled model of an MJCF text: defaults, angles, frames and anchors resolved by MuJoCo's own compiler.
+"""The compiled model of an MJCF text: MuJoCo's own compiler resolves defaults, angles, frames and anchors.
 
-It opens no file. Meshes matter for the inertia of bodies that give none; those are read here, within the folder, and handed
-over. All others, and those that are missing, are replaced by solids without mass.
+The compiler opens no file. Meshes matter only for bodies without a given inertia; these meshes are read here, from the allowed
+folders, and passed to the compiler. All other meshes, and missing ones, are replaced by spheres without mass.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ MAX_BODIES = 10_000
 
 @dataclass(frozen=True)
 class MeshGeom:
-    """A geometry that is a mesh.   label: name of its file.   file: its path, or None.   scale: (3,).   own: whether the
-    compiler has read it, and has moved its frame."""
+    """A geometry that is a mesh.   label: name of its file.   file: its path, None if not found.   scale: (3,).   recentred:
+    whether the compiler read the mesh and so moved its frame to the principal axes."""
 
     label: str
     file: str | None
     scale: tuple[float, ...]
-    own: bool
+    recentred: bool
 
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A compiled model.   mujoco: the package.   model: its MjModel.   bodies, joints, tendons, actuators: names by number.
-    meshes: number of a geometry -> what mesh it is.   touch: whether shapes of the file may touch each other."""
+    """A compiled model.   mujoco: the package.   model: an MjModel.   bodies, joints, tendons, actuators: names by number.
+    meshes: number of a geometry -> its mesh.   touch: whether shapes of the file can collide."""
 
     mujoco: Any
     model: Any
@@ -54,7 +54,7 @@ def among(value: Any, *kinds: Any) -> bool:
 
 
 def need_mujoco() -> Any:
-    """The package mujoco. Raises ModelError: it is not installed, or too old, and how to install it."""
+    """The package mujoco. Raises ModelError: it is not installed or too old, with the command that installs it."""
     try:
         import mujoco
     except ImportError:
@@ -69,7 +69,7 @@ def need_mujoco() -> Any:
 def compiled(found: MjcfText, where: Places) -> CompiledModel:
     """The compiled model of a prepared text.
 
-    Raises ModelError: what MuJoCo's compiler says, with the element; a body whose inertia would come from a missing mesh.
+    Raises ModelError: an error of MuJoCo's compiler, with the element; a body whose inertia would come from a missing mesh.
     """
     mujoco = need_mujoco()
     try:
@@ -86,14 +86,14 @@ def compiled(found: MjcfText, where: Places) -> CompiledModel:
     if model.nbody > MAX_BODIES:
         raise found.root.error(f"{model.nbody} bodies are more than {MAX_BODIES}; split the file")
     counts = {"body": model.nbody, "jnt": model.njnt, "tendon": model.ntendon, "actuator": model.nactuator}
-    b, j, t, a = _called(model, *(_names(model, kind, count) for kind, count in counts.items()))
+    b, j, t, a = _element_names(model, *(_names(model, kind, count) for kind, count in counts.items()))
     return CompiledModel(mujoco, model, b, j, t, a, {int(geom.id): mesh for geom, mesh in used}, touch)
 
 
 def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[tuple[Any, MeshGeom]]:
-    """Geometries that are meshes, now solids without mass where their meshes are missing or have no part in an inertia.
+    """The geometries that are meshes. Those that are missing or not needed for an inertia are replaced by massless spheres.
 
-    Meshes do not collide here, so that the compiler makes no hulls of them.
+    Collisions of meshes are switched off, so that the compiler does not compute their convex hulls.
     """
     files = {m.name: _MeshFile(m, found, where) for m in spec.meshes}
     always = spec.compiler.inertiafromgeom == mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE
@@ -123,16 +123,17 @@ def _stand_ins(mujoco: Any, spec: Any, found: MjcfText, where: Places) -> list[t
     return meshes
 
 
-MISSING = "bodies that lose the inertia of meshes that are missing or cannot be read"
+MISSING = "bodies lack the inertia of meshes that are missing or cannot be read"
 
 
 def _plain_sphere(kinds: Any, geom: Any) -> None:
+    """Turn a geometry into a small sphere without mass."""
     geom.type, geom.meshname, geom.hfieldname = kinds.mjGEOM_SPHERE, "", ""
     geom.size, geom.mass, geom.fromto = [1e-3, 0, 0], 0.0, [np.nan] * 6
 
 
 class _MeshFile:
-    """The file of a mesh; its bytes are read when an inertia needs them."""
+    """The file of a mesh; its bytes are read only if an inertia needs them."""
 
     def __init__(self, mesh: Any, found: MjcfText, where: Places) -> None:
         self.label = found.meshes.get(mesh.file, mesh.name)
@@ -142,7 +143,7 @@ class _MeshFile:
         self.bytes = b""
 
     def data(self, found: MjcfText) -> bool:
-        """Whether the compiler can have the mesh."""
+        """Whether the compiler can read the mesh; reads the bytes of its file. Raises ModelError: the file is too large."""
         if self.inline:
             return True
         if self.path is None or Path(self.path).suffix.lower() not in (".stl", ".obj"):
@@ -159,40 +160,42 @@ class _MeshFile:
 
 
 def _lost_inertia(found: MjcfText, error: Exception) -> ModelError | None:
-    """The error of a body that has no inertia without its meshes."""
+    """The error about a body without inertia because its mesh is missing; None if the compiler's error is another one."""
     if MISSING not in found.lost or "mjMINVAL" not in str(error):
         return None
     named = ", ".join(printable(n) for n in found.lost[MISSING][:5])
-    way = "it moves and has no inertia without its mesh; add <inertial>, or put the mesh files in place"
-    return found.element(error).error(f"{way}. Lost: {named}")
+    way = "the body moves but has no inertia without its mesh; add <inertial>, or put the mesh files in place"
+    return found.element(error).error(f"{way}. Without their meshes: {named}")
 
 
 def _names(model: Any, kind: str, count: int) -> tuple[str, ...]:
+    """The names in the file of all elements of a kind; empty for elements without a name."""
     at, names = getattr(model, f"name_{kind}adr"), bytes(model.names)
     return tuple(names[at[i] : names.index(b"\0", at[i])].decode("utf-8", "replace") for i in range(count))
 
 
-def _called(model: Any, bodies: Any, joints: Any, tendons: Any, actuators: Any) -> tuple[tuple[str, ...], ...]:
-    """Names as mechanisms have them: printable, short, and given to what has none."""
+def _element_names(model: Any, bodies: Any, joints: Any, tendons: Any, actuators: Any) -> tuple[tuple[str, ...], ...]:
+    """Names of the elements of a mechanism: printable, short, unique, and invented for elements without a name."""
     kinds = {0: "free", 1: "ball", 2: "slide", 3: "hinge"}
     b = _unique(bodies, [f"body {i}" for i in range(len(bodies))])
-    own = [f"{b[model.jnt_bodyid[i]]} {kinds[int(model.jnt_type[i])]}" for i in range(len(joints))]
+    invented = [f"{b[model.jnt_bodyid[i]]} {kinds[int(model.jnt_type[i])]}" for i in range(len(joints))]
     return (
         b,
-        _unique(joints, own),
+        _unique(joints, invented),
         _unique(tendons, [f"tendon {i}" for i in range(len(tendons))]),
         _unique(actuators, [f"actuator {i}" for i in range(len(actuators))]),
     )
 
 
 def _unique(names: tuple[str, ...], otherwise: list[str]) -> tuple[str, ...]:
-    used, found = set(names), list[str]()
+    """The names, printable, at most 100 characters long and unique.   otherwise: names for elements that have none."""
+    used, unique = set(names), list[str]()
     for name, other in zip(names, otherwise, strict=True):
-        shown = "".join(c if c.isprintable() else "?" for c in name)[:100]
+        label = "".join(c if c.isprintable() else "?" for c in name)[:100]
         if not name:
-            shown = other
-        while shown != name and shown in used:
-            shown += "_"
-        used.add(shown)
-        found.append(shown)
-    return tuple(found)
+            label = other
+        while label != name and label in used:
+            label += "_"
+        used.add(label)
+        unique.append(label)
+    return tuple(unique)

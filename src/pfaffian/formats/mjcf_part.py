@@ -19,10 +19,10 @@ from pfaffian.model.shape import Shape, mesh, shape
 from pfaffian.output.plain import text
 
 KINDS = ("free", "spherical", "prismatic", "revolute")
-"""Kind of joint by MuJoCo's number."""
+"""Kind of joint, by MuJoCo's type number."""
 
 _LAST_VISUAL = 2
-"""MuJoCo shows the groups up to this one."""
+"""MuJoCo draws geometry groups up to this number by default."""
 
 
 def frame(xyz: Any, quat: Any) -> Pose:
@@ -37,28 +37,29 @@ def frame(xyz: Any, quat: Any) -> Pose:
 
 
 def read_tree(c: CompiledModel, lost: LeftOut) -> tuple[list[Body], list[Joint]]:
-    """Bodies and joints; a body with several joints hangs on bodies without mass, one for each joint but the last."""
+    """The bodies and joints. A body with several joints is preceded by massless bodies, one for each joint but the last."""
     bodies, joints, m = list[Body](), list[Joint](), c.model
     for i in range(1, m.nbody):
         at, last = frame(m.body_pos[i], m.body_quat[i]), WORLD if m.body_parentid[i] == 0 else c.bodies[m.body_parentid[i]]
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
         if m.body_mocapid[i] >= 0:
-            leave(lost, "bodies that a mocap moves stand still", c.bodies[i])
+            leave(lost, "mocap bodies are fixed", c.bodies[i])
         for n in range(first, first + count):
-            child = c.bodies[i] if n == first + count - 1 else _free(f"{c.bodies[i]} after {c.joints[n]}", c.bodies)
+            child = c.bodies[i] if n == first + count - 1 else _unused(f"{c.bodies[i]} after {c.joints[n]}", c.bodies)
             if child != c.bodies[i]:
                 bodies.append(body(child))
             joints.append(_joint(c, n, last, child, at, lost))
             last, at = child, IDENTITY
         if not count:
-            joints.append(joint(_free(f"{c.bodies[i]} fixed", c.joints), "fixed", last, c.bodies[i], placement=at))
+            joints.append(joint(_unused(f"{c.bodies[i]} fixed", c.joints), "fixed", last, c.bodies[i], placement=at))
         bodies.append(_body(c, i, lost))
     if m.body_geomnum[0]:
-        leave(lost, "shapes of the world are left out, they are no body's")
+        leave(lost, "shapes of the world are left out, since they belong to no body")
     return bodies, joints
 
 
-def _free(name: str, used: tuple[str, ...]) -> str:
+def _unused(name: str, used: tuple[str, ...]) -> str:
+    """The name, with underscores at its end until it is not in use."""
     name = name[:120]
     while name in used:
         name += "_"
@@ -66,8 +67,8 @@ def _free(name: str, used: tuple[str, ...]) -> str:
 
 
 def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: LeftOut) -> Joint:
-    """One joint; its coordinate is MuJoCo's, whose value at the pose of the file may differ from zero (ref)."""
-    m, kind = c.model, KINDS[m_type(c, n)]
+    """One joint, with MuJoCo's coordinate, whose value at the pose of the file (ref) can differ from zero."""
+    m, kind = c.model, KINDS[joint_type(c, n)]
     q, v = int(m.jnt_qposadr[n]), int(m.jnt_dofadr[n])
     springs = not disabled(c, "SPRING")
     given: dict[str, Any] = {"damping": joint_damping(c, n)}
@@ -89,7 +90,8 @@ def _joint(c: CompiledModel, n: int, parent: str, child: str, at: Pose, lost: Le
     return joint(c.joints[n], kind, parent, child, **given)
 
 
-def m_type(c: CompiledModel, n: int) -> int:
+def joint_type(c: CompiledModel, n: int) -> int:
+    """MuJoCo's type number of a joint."""
     return int(c.model.jnt_type[n])
 
 
@@ -99,12 +101,12 @@ def disabled(c: CompiledModel, what: str) -> bool:
 
 
 def joint_damping(c: CompiledModel, n: int) -> float:
-    """Of the joint and of the actuators on it."""
+    """The damping of a joint, with that of the actuators on it."""
     if disabled(c, "DAMPER"):
         return 0.0
     m = c.model
-    own = float(m.dof_damping[m.jnt_dofadr[n]])
-    return own + _actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping)
+    damping = float(m.dof_damping[m.jnt_dofadr[n]])
+    return damping + _actuators(c, c.mujoco.mjtTrn.mjTRN_JOINT, n, m.actuator_damping)
 
 
 def _actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> float:
@@ -115,12 +117,14 @@ def _actuators(c: CompiledModel, kind: Any, n: int, values: np.ndarray) -> float
 
 
 def _turn(axis: np.ndarray, angle: float) -> Pose:
+    """The rotation by an angle about a unit axis."""
     if angle == 0.0:
         return IDENTITY
     return pose(quaternion=(*(np.sin(angle / 2) * axis), np.cos(angle / 2)))
 
 
 def _body(c: CompiledModel, i: int, lost: LeftOut) -> Body:
+    """The mass, mass centre, inertia and shapes of a body."""
     m = c.model
     R = np.array(ca.DM(frame((0, 0, 0), m.body_iquat[i]).R))
     I = R @ np.diag(m.body_inertia[i]) @ R.T
@@ -129,14 +133,14 @@ def _body(c: CompiledModel, i: int, lost: LeftOut) -> Body:
 
 
 def _shape(c: CompiledModel, g: int, lost: LeftOut) -> list[Shape]:
-    """What pictures show of a geometry; none of planes, height fields and solids that `shape` does not know."""
+    """The shape of a geometry, as a list; empty for planes, height fields and other solids that `shape` lacks."""
     m, size = c.model, [float(x) for x in c.model.geom_size[g]]
     at, role = frame(m.geom_pos[g], m.geom_quat[g]), "visual" if m.geom_group[g] <= _LAST_VISUAL else "collision"
     rgba = m.mat_rgba[m.geom_matid[g]] if m.geom_matid[g] >= 0 else m.geom_rgba[g]
     colour = tuple(min(max(float(x), 0.0), 1.0) for x in rgba)
     if g in c.meshes:
         found = c.meshes[g]
-        if found.own:
+        if found.recentred:
             at = at @ frame(m.mesh_pos[m.geom_dataid[g]], m.mesh_quat[m.geom_dataid[g]]).inverse()
         return [mesh(found.file, text(found.label, 120), found.scale, at, colour, role)]
     kinds = c.mujoco.mjtGeom
@@ -147,7 +151,7 @@ def _shape(c: CompiledModel, g: int, lost: LeftOut) -> list[Shape]:
         int(kinds.mjGEOM_CAPSULE): ("capsule", {"radius": size[0], "length": 2 * size[1]}),
     }
     if int(m.geom_type[g]) not in sizes:
-        leave(lost, "shapes that are no box, sphere, cylinder, capsule or mesh are left out", c.bodies[m.geom_bodyid[g]])
+        leave(lost, "shapes other than boxes, spheres, cylinders, capsules and meshes are left out", c.bodies[m.geom_bodyid[g]])
         return []
     kind, given = sizes[int(m.geom_type[g])]
     return [shape(kind, **given, placement=at, colour=colour, role=role)]
@@ -157,7 +161,7 @@ def _shape(c: CompiledModel, g: int, lost: LeftOut) -> list[Shape]:
 
 
 def read_closures(c: CompiledModel, lost: LeftOut) -> list[Closure]:
-    """<connect> and <weld> as exact closures."""
+    """The <connect> and <weld> elements as exact closures."""
     m, kinds, found = c.model, c.mujoco.mjtEq, list[Closure]()
     if disabled(c, "EQUALITY") or disabled(c, "CONSTRAINT"):
         return []
@@ -173,13 +177,15 @@ def read_closures(c: CompiledModel, lost: LeftOut) -> list[Closure]:
 
 
 def equality_name(c: CompiledModel, i: int) -> str:
+    """The name of an <equality> element, or one from its number."""
     m = c.model
     at, names = m.name_eqadr[i], bytes(m.names)
-    own = names[at : names.index(b"\0", at)].decode("utf-8", "replace")
-    return own if own and own.isprintable() and len(own) <= 100 else f"equality {i}"
+    name = names[at : names.index(b"\0", at)].decode("utf-8", "replace")
+    return name if name and name.isprintable() and len(name) <= 100 else f"equality {i}"
 
 
 def _closure(c: CompiledModel, i: int, name: str, weld: bool) -> Closure:
+    """The closure of a <connect> or <weld>; a <weld> with torquescale 0 constrains the position only."""
     m, x = c.model, c.model.eq_data[i]
     ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
     if m.eq_objtype[i] == c.mujoco.mjtObj.mjOBJ_SITE:
@@ -195,11 +201,11 @@ def _closure(c: CompiledModel, i: int, name: str, weld: bool) -> Closure:
     return coincide(name, first, a.p, second, b.p)
 
 
-# -- weightless bodies ------------------------------------------------------------------------------------------------
+# -- gravity compensation ------------------------------------------------------------------------------------------------
 
 
-def read_lifts(c: CompiledModel) -> list[Potential]:
-    """gravcomp: a force on the mass centre that carries a part of the weight."""
+def read_gravcomp(c: CompiledModel) -> list[Potential]:
+    """The gravcomp attributes as potentials: a constant force at the mass centre carries a part of the body's weight."""
     m, found = c.model, list[Potential]()
     if disabled(c, "GRAVITY"):
         return []

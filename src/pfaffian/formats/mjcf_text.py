@@ -1,8 +1,9 @@
-"""The text of an MJCF file as MuJoCo's compiler gets it: whole, bounded, and without a name of any file.
+"""The text of an MJCF file prepared for MuJoCo's compiler: with all includes, of bounded size, and without names of files.
 
-The compiler opens the files that a text names. Here the text is read by the library's own XML reader; includes are resolved
-within the folder of the file; what has no part in the mechanics (textures, sensors, cameras, plugins) is dropped; meshes get
-names of their own. The tree is then written again, one element a line, so that the compiler's errors name the element.
+MuJoCo's compiler would open the files that a text names. So the library's own XML reader reads the text, resolves includes
+within the folder of the file, drops elements without a part in the mechanics (textures, sensors, cameras, plugins), and gives
+meshes other file names. The tree is then written with one element per line, so that the line number in an error of the
+compiler identifies the element.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from pfaffian.errors import ModelError
 from pfaffian.formats.file import read_text
 from pfaffian.formats.left_out import LeftOut, leave
 from pfaffian.formats.number import printable
-from pfaffian.formats.place import beside
+from pfaffian.formats.place import allowed_path
 from pfaffian.formats.xml import MAX_ELEMENTS, Element, parse_xml
 from pfaffian.output.plain import text as plain
 
 MAX_COPIES = 10_000
-"""Bodies that <replicate> and <composite> may make."""
+"""Largest number of bodies that <replicate> and <composite> may make."""
 
 MAX_INCLUDES = 100
 
 MAX_ATTACHED = 8
-"""Levels of models that attach models."""
+"""Largest depth of models that attach models."""
 
 CONTACT = "contact between shapes is left out"
 
 _ATTRIBUTES = ("delay", "nsample", "interp", "meshdir", "texturedir", "assetdir", "strippath")
-"""Attributes that say where files lie, or how large a memory of past inputs is."""
+"""Attributes that are dropped: folders of files, and the buffer of past inputs for delays."""
 
 _DROPPED = frozenset(
     (
@@ -50,12 +51,12 @@ _DROPPED = frozenset(
         "lengthrange",
     )
 )
-"""Elements without a part in the mechanics, or only in contact, which is named where shapes can touch."""
+"""Elements that are dropped: without a part in the mechanics, or only for contact, which is reported if shapes can touch."""
 
 FLEX = "soft bodies (flex) are left out"
 
 _SOFT = ("flexcomp", "flex", "flexvert", "flexstrain")
-"""Elements of soft bodies, which are no rigid bodies."""
+"""Elements of soft bodies, which are left out."""
 
 _NAN = re.compile(r"(?:^|\s)[+-]?nan(?:\(\S*\))?(?:\s|$)", re.IGNORECASE)
 
@@ -64,8 +65,12 @@ _LINE = re.compile(r"\s*Element (?:name )?'.*', (?:id -?[0-9]+, )?line ([0-9]+)\
 
 @dataclass
 class MjcfText:
-    """text: for the compiler.   elements: the one on each line of all its texts.   meshes: file name in a text -> that in the
-    file.   root: the whole file.   models: file name in the text -> text of an attached model.   lost: what is left out."""
+    """A prepared MJCF text.
+
+    text: for the compiler.   elements: the element on each line, over all texts.   meshes: name of a mesh file in a text ->
+    its name in the file.   root: root element with all includes.   models: name of a file in a text -> text of an attached
+    model.   lost: what is left out.
+    """
 
     text: str
     elements: list[Element]
@@ -75,27 +80,27 @@ class MjcfText:
     lost: LeftOut = field(default_factory=dict)
 
     def error(self, error: Exception) -> ModelError:
-        """A compiler's error, with the element that it is about."""
+        """The ModelError for an error of the compiler, at the element that caused it."""
         message = plain(re.sub(r"^(XML )?Error: ", "", _LINE.sub("", _innermost(error))).strip().split("\n")[0], 400)
-        return self.element(error).error(f"{message} (said by MuJoCo's compiler)")
+        return self.element(error).error(f"{message} (reported by MuJoCo's compiler)")
 
     def element(self, error: Exception) -> Element:
-        """The element that a compiler's error is about, the root where it does not say."""
+        """The element that caused an error of the compiler; the root if the error has no line number."""
         found = _LINE.search(_innermost(error))
         line = int(found[1] or found[2]) if found else 0
         return self.elements[line - 1] if 0 < line <= len(self.elements) else self.root
 
 
 def _innermost(error: Exception) -> str:
-    """What a compiler's error says of the file itself, or of the attached one in which it is."""
+    """The innermost message of a compiler's error: that about the attached file, if the error is in one."""
     *outer, text = str(error).split("could not parse model file with error: ")
     return text.split("\n\n")[0] if outer else text
 
 
 def prepare(text: str, source: str, folder: Path | None) -> MjcfText:
-    """The text of an MJCF file for MuJoCo's compiler.
+    """Prepare an MJCF text for MuJoCo's compiler.
 
-    Raises ModelError: no MJCF; an include or attached model that is not in the folder; too many copies.
+    Raises ModelError: the text is not MJCF; an included or attached file is not in the folder; there are too many copies.
     """
     whole = _whole(parse_xml(text, source), folder)
     found = MjcfText("", [], {}, whole)
@@ -104,52 +109,52 @@ def prepare(text: str, source: str, folder: Path | None) -> MjcfText:
 
 
 def _whole(root: Element, folder: Path | None) -> Element:
-    """The <mujoco> with all that it includes."""
+    """The <mujoco> element with all its includes resolved."""
     if root.tag != "mujoco":
-        raise root.error("the root element of an MJCF file is <mujoco>")
+        raise root.error("this is not MJCF; the root element of an MJCF file is <mujoco>")
     return _Includes(folder, root.source).resolve(root)
 
 
 def _prepared(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> tuple[str, int]:
-    """The text of a file, and how many elements its copies and attached models make.   within: files that attach this one.
+    """The text of a file, and the number of elements of its copies and attached models.   within: files that attach it.
 
-    Its lines are numbered behind those of the texts before, so that the line of an error tells the element.
+    Blank lines at its start let its line numbers follow those of the earlier texts, so that each number means one element.
     """
     sizes, total = _attached(whole, found, folder, within), [0]
     _check_copies(whole, 1, total, sizes)
     meshes = _mesh_folder(whole)
     if within and folder is not None and meshes != "/":
         meshes = (within[-1].parent.relative_to(folder.resolve()) / meshes).as_posix()
-    kept = _readable(whole, found, "" if meshes == "." else meshes)
-    if kept is None:
+    pruned = _readable(whole, found, "" if meshes == "." else meshes)
+    if pruned is None:
         return "", 0
-    _strip_keys(kept, found)
+    _strip_keys(pruned, found)
     above = "\n" * len(found.elements)
-    return above + "\n".join(_lines(kept, found.elements)), total[0]
+    return above + "\n".join(_lines(pruned, found.elements)), total[0]
 
 
 def _attached(whole: Element, found: MjcfText, folder: Path | None, within: tuple[Path, ...]) -> dict[str, int]:
-    """Name of each attached model -> how many elements it makes. Its text goes to `found.models`, under a name of its own."""
+    """Name of each attached model -> its number of elements. Stores its text in `found.models`, under a new file name."""
     sizes = dict[str, int]()
     for model in [m for asset in whole.all("asset") for m in asset.all("model")]:
         name = model.text("file")
         if folder is None:
             raise model.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
         here = within[-1].parent.relative_to(folder.resolve()) if within else PurePosixPath()
-        path = beside(folder, (here / name).as_posix(), None, model.where)
+        path = allowed_path(folder, (here / name).as_posix(), None, model.where)
         if len(within) >= MAX_ATTACHED or len(found.models) >= MAX_INCLUDES:
             bounds = f"more than {MAX_ATTACHED} deep or {MAX_INCLUDES} in all"
-            raise model.error(f"{printable(name)} attaches itself, or models are attached {bounds}; write them out")
+            raise model.error(f"{printable(name)} attaches itself, or models are attached {bounds}; write their bodies out")
         inner = _whole(parse_xml(read_text(path), name), path.parent)
         text, size = _prepared(inner, found, folder, (*within, path))
-        own = f"model{len(found.models)}.xml"
-        found.models[own], model.attributes["file"] = text.encode(), own
+        alias = f"model{len(found.models)}.xml"
+        found.models[alias], model.attributes["file"] = text.encode(), alias
         sizes[model.attributes.get("name") or inner.attributes.get("model", "")] = size
     return sizes
 
 
 class _Includes:
-    """Resolves <include>, each file once, below the folder of the file that includes it."""
+    """Resolves <include> elements. Each file may be included once and must lie below the folder of the main file."""
 
     def __init__(self, folder: Path | None, source: str) -> None:
         self.folder, self.source, self.seen, self.count = folder, source, set[Path](), 0
@@ -167,11 +172,11 @@ class _Includes:
         return Element(element.tag, element.attributes, element.source, element.line, children)
 
     def open(self, include: Element) -> list[Element]:
-        """The elements of an included file."""
+        """The children of the root element of an included file."""
         name = include.text("file")
         if self.folder is None:
             raise include.error(f"{printable(name)} cannot be found: the text has no folder; pass folder=..., or read the file")
-        path = beside(self.folder, name, None, include.where)
+        path = allowed_path(self.folder, name, None, include.where)
         if path in self.seen or len(self.seen) >= MAX_INCLUDES:
             raise include.error(f"{printable(name)} is included twice, or {MAX_INCLUDES} files are; include each file once")
         self.seen.add(path)
@@ -179,16 +184,16 @@ class _Includes:
 
 
 def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping[str, int]) -> None:
-    """Raise ModelError where copies of bodies are too many.   sizes: of attached models."""
+    """Raise ModelError for too many copies of bodies.   times: copies of this element.   sizes: of attached models."""
     if element.tag == "attach":
         if "model" not in element.attributes:
-            raise element.error("parts of the file itself are not attached here; write them out, or put them into a file")
+            raise element.error("attaching parts of the same file is not supported; write them out, or put them into a file")
         total[0] += times * sizes.get(element.attributes["model"], 1)
     if element.tag in ("replicate", "composite"):
         words = element.attributes.get("count", "1").split()[:3]
         for word in words:
             if not re.fullmatch(r"[0-9]{1,6}", word):
-                raise element.error(f"count {printable(' '.join(words))} must be whole numbers")
+                raise element.error(f"count {printable(' '.join(words))} must be whole numbers below 1000000")
             times *= max(int(word), 1)
     total[0] += times
     if times > MAX_COPIES or total[0] > MAX_ELEMENTS:
@@ -198,7 +203,7 @@ def _check_copies(element: Element, times: int, total: list[int], sizes: Mapping
 
 
 def _mesh_folder(root: Element) -> str:
-    """meshdir or assetdir of the compiler; "/" where only the last part of a path counts (strippath)."""
+    """The mesh folder that <compiler> gives (meshdir or assetdir); "/" if only the last part of paths counts (strippath)."""
     given: dict[str, str] = {}
     for compiler in root.all("compiler"):
         given |= compiler.attributes
@@ -206,7 +211,7 @@ def _mesh_folder(root: Element) -> str:
 
 
 def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
-    """The element without what has no part in the mechanics; None where nothing of it has."""
+    """The element without the parts that have no role in the mechanics; None if the whole element has none."""
     if element.tag in _SOFT:
         leave(found.lost, FLEX, element.attributes.get("name", element.attributes.get("flex", "?")))
         return None
@@ -220,8 +225,8 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
         return None
     given = dict(element.attributes)
     for key, value in given.items():
-        if _NAN.search(value):  # the compiler would take it, and write a log file into the working folder
-            raise element.error(f"{key} {printable(value)} is not a number")
+        if _NAN.search(value):  # the compiler would accept it and write a log file into the working folder
+            raise element.error(f"{key} {printable(value)} is not a number; correct it")
     for key in _ATTRIBUTES:
         if given.pop(key, None) is not None and key == "delay":
             leave(found.lost, "delays of actuators are left out", given.get("name", "?"))
@@ -240,17 +245,17 @@ def _readable(element: Element, found: MjcfText, folder: str) -> Element | None:
 
 
 def _rename(mesh: Element, given: dict[str, str], found: MjcfText, folder: str) -> None:
-    """Give the mesh a file name that leads nowhere; `found.meshes` knows which file it is."""
+    """Give the mesh a file name that leads nowhere; `found.meshes` maps it to the name in the file."""
     label = given["file"].replace("\\", "/")
     given.setdefault("name", PurePosixPath(label).stem)
-    own = f"mesh{len(found.meshes)}{PurePosixPath(label).suffix.lower()[:5]}"
+    alias = f"mesh{len(found.meshes)}{PurePosixPath(label).suffix.lower()[:5]}"
     absolute = label.startswith("/") or not folder
-    found.meshes[own] = PurePosixPath(label).name if folder == "/" else label if absolute else f"{folder.rstrip('/')}/{label}"
-    given["file"] = own
+    found.meshes[alias] = PurePosixPath(label).name if folder == "/" else label if absolute else f"{folder.rstrip('/')}/{label}"
+    given["file"] = alias
 
 
 def _strip_keys(root: Element, found: MjcfText) -> None:
-    """Keyframes count actuators and coordinates; where some are dropped, their values do not fit any more."""
+    """Remove values of keyframes that no longer fit because actuators or coordinates were dropped."""
     if "plugins are left out" in found.lost:
         for frame in root.all("keyframe"):
             for key in frame.children:
@@ -263,7 +268,7 @@ def _strip_keys(root: Element, found: MjcfText) -> None:
 
 
 def _lines(element: Element, elements: list[Element]) -> Iterator[str]:
-    """One line for each start tag, so that the line of an error tells the element."""
+    """One line for each start tag, so that an error's line number identifies the element.   elements: gets one per line."""
     elements.append(element)
     given = "".join(f" {k}={quoteattr(v)}" for k, v in element.attributes.items())
     if not element.children:

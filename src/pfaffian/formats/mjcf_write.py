@@ -1,4 +1,4 @@
-"""Mechanisms as MJCF, for MuJoCo: bodies in each other, joints in their order, closures between sites."""
+"""Writing mechanisms as MJCF, for MuJoCo: nested bodies, joints in their order, closures between sites."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from pfaffian.errors import ModelError
 from pfaffian.formats.mjcf_write_part import COORDINATES, TURNED, add_actuator, add_closure, add_mimic, add_spring, same_frames
 from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, tell
+from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, warn_lost
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.constraint import Closure
@@ -26,12 +26,14 @@ _MESHES = (".stl", ".obj")
 
 
 def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
-    """The one file of a mechanism. Raises ModelError: what MJCF cannot say of an element, by name."""
+    """The text of the MJCF file: {path: text}. Raises ModelError: an element that MJCF cannot represent, by name."""
     check_names([*(b.name for b in m.bodies), *(j.name for j in m.joints)], "MJCF")
     if m.coordinates or m.velocities:
-        raise ModelError("coordinates and velocities of functions in Python stand in no file")
+        raise ModelError(
+            "chosen coordinates and velocities are functions in Python, which a file cannot contain; leave them out"
+        )
     for name, reason in unphysical(m).items():
-        raise ModelError(f"body {name!r}: {reason}, and MuJoCo opens no such file; correct it, or write YAML")
+        raise ModelError(f"body {name!r}: {reason}, and MuJoCo refuses such a body; correct it, or write YAML")
     lost = list[str]()
     root = Tag("mujoco", {"model": m.name})
     root.add("compiler", angle="radian", autolimits="true", inertiafromgeom="false", balanceinertia="false")
@@ -46,23 +48,28 @@ def mjcf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
         add_mimic(sections["equality"], j, lost)
     for c in m.constraints:
         if not isinstance(c, Closure) or c.active is not None:
-            raise ModelError(f"constraint {c.name!r}: MJCF has closures that always hold, and no functions; write YAML")
+            raise ModelError(f"constraint {c.name!r}: MJCF can only have closures that are always active; write YAML")
         add_closure(sections["equality"], c, places, lost)
     for f in m.forces:
         if not isinstance(f, Spring):
-            raise ModelError(f"force {f.name!r}: MJCF has springs between points, and no such force; write YAML")
+            raise ModelError(
+                f"force {f.name!r}: the only forces that are written as MJCF are springs between points; write YAML"
+            )
         add_spring(sections["tendon"], f, places)
     for a in m.actuators:
         add_actuator(sections["actuator"], a, m, places)
     root.inside = [t for t in [*root.inside, *sections.values()] if t.inside or t.given or t.name == "worldbody"]
     if settings is not None and settings != RunSettings():
-        lost.append("the run")
-    tell(lost, "MJCF")
+        lost.append("the run settings")
+    warn_lost(lost, "MJCF")
     return {path: document(root)}
 
 
 def _body(parent: Tag, j: Joint, b: Body, m: Mechanism, assets: Tag, lost: list[str]) -> Tag:
-    """The body that a joint leads to, in that of its parent; with a frame between, where the joint's turns in the child."""
+    """The element of a joint's child, inside that of its parent.
+
+    Where the joint's frame is turned in the child and has an orientation as coordinate, a massless body is put between them.
+    """
     what = f"joint {j.name!r}"
     if j.pose is not None or j.kind.name not in COORDINATES or j.distribution is not None:
         part = "edges" if j.pose is not None else "distributions of velocities" if j.distribution is not None else j.kind.name
@@ -75,7 +82,7 @@ def _body(parent: Tag, j: Joint, b: Body, m: Mechanism, assets: Tag, lost: list[
     if not straight:
         made = made.add("body", name=b.name)
         place(made, inverted(its))
-        lost.append(f"the turned frame of {what} in {b.name!r}, so a body without mass is between them")
+        lost.append(f"the turned frame of {what} in {b.name!r}, so a massless body is put between them")
     _inertial(made, b)
     for i, s in enumerate(b.shapes):
         _geom(made, s, f"{b.name} {i}", assets, lost)
@@ -83,7 +90,7 @@ def _body(parent: Tag, j: Joint, b: Body, m: Mechanism, assets: Tag, lost: list[
 
 
 def place(tag: Tag, X: Frame) -> None:
-    """Position and orientation of an element, where it has one."""
+    """Set the position and orientation of an element, unless they are zero."""
     R, p = X
     if p.any():
         tag.given["pos"] = p
@@ -101,19 +108,19 @@ def _inertial(made: Tag, b: Body) -> None:
 
 
 def _joints(made: Tag, j: Joint, its: Frame, what: str, at: Frame, lost: list[str]) -> None:
-    """The MuJoCo joints of one joint, each of one of its coordinates or of an orientation."""
+    """Add the MuJoCo joints of a joint, one for each coordinate or orientation.   its: the joint's frame in the child."""
     R, p = its
     parts = COORDINATES[j.kind.name]
     if j.kind.name == "free" and j.parent == WORLD and is_one(at[0]) and not at[1].any():
         if not (j.damping.is_zero() and j.armature.is_zero() and j.stiffness.is_zero()):
-            raise ModelError(f"{what}: MJCF has no springs, dampers or armature of free joints; write YAML")
+            raise ModelError(f"{what}: MJCF has no spring, damper or armature on a free joint; write YAML")
         made.add("freejoint", name=j.name)
         return
     D, K = (_diagonal(x, word, what) for x, word in ((j.damping, "damping"), (j.stiffness, "stiffness")))
     armature, rest = numbers(j.armature, what), numbers(j.rest, what)
     n = TURNED.get(j.kind.name, 0)
     if n and (armature[:n].any() or len({*D[:n]}) > 1):
-        raise ModelError(f"{what}: MJCF's dampers and armature of slides do not turn with the body; write YAML")
+        raise ModelError(f"{what}: dampers and armature of MJCF slides do not turn with the body; write YAML")
     i = 0
     for kind, axis, label in parts:
         width = 3 if kind == "ball" else 1
@@ -128,9 +135,9 @@ def _joints(made: Tag, j: Joint, its: Frame, what: str, at: Frame, lost: list[st
             if (low, high) != UNLIMITED:
                 finite = bool(np.isfinite((low, high)).all())
                 here["range"] = (low, high) if finite else None
-                lost += [] if finite else [f"the one limit of {what}"]
+                lost += [] if finite else [f"the one-sided limit of {what}"]
         if any(len({*x[i : i + width]}) > 1 for x in (D, armature)) or (kind == "ball" and K[i : i + 3].any()):
-            raise ModelError(f"{what}: MJCF has one damping and armature for an orientation, and another spring; write YAML")
+            raise ModelError(f"{what}: MJCF has one damping and one armature per orientation, and other springs; write YAML")
         here |= {key: x[i] for key, x in (("damping", D), ("armature", armature)) if len(x) > i and x[i]}
         if len(K) > i and K[i]:
             here |= {"stiffness": K[i], "springref": rest[i]}
@@ -141,17 +148,17 @@ def _joints(made: Tag, j: Joint, its: Frame, what: str, at: Frame, lost: list[st
 
 
 def _diagonal(x: Any, word: str, what: str) -> np.ndarray:
-    """The diagonal of a matrix, which must be one."""
+    """The diagonal of a diagonal matrix. Raises ModelError: the matrix is not diagonal."""
     if x.is_zero():
         return np.zeros(x.shape[0])
     X = numbers(x, what).reshape(x.shape)
     if np.abs(X - np.diag(np.diag(X))).max() > 0:
-        raise ModelError(f"{what}: its {word} couples velocities, which MJCF does not have; write YAML")
+        raise ModelError(f"{what}: its {word} couples several velocities, which MJCF cannot represent; write YAML")
     return np.diag(X)
 
 
 def _geom(made: Tag, s: Shape, name: str, assets: Tag, lost: list[str]) -> None:
-    """A shape for pictures alone: contacts are no part of the mechanism."""
+    """A shape for pictures only, without collisions, since contact is not part of the mechanism."""
     given: dict[str, Any] = {"contype": "0", "conaffinity": "0", "group": "2" if s.role == "visual" else "3"}
     size = numbers(s.size, name)
     if s.kind == "mesh":

@@ -1,4 +1,4 @@
-"""Closures, gears, springs and motors as MJCF."""
+"""Writing closures, mimic joints, springs and motors as MJCF."""
 
 from __future__ import annotations
 
@@ -32,34 +32,34 @@ COORDINATES: dict[str, tuple[tuple[str, tuple[float, float, float], str], ...]] 
     "spherical": (("ball", _Z, ""),),
     "free": (*_SLIDES, ("ball", _Z, "turn")),
 }
-"""Kind of joint -> MuJoCo's joints in turn: type, axis in the joint's frame, label of the coordinate."""
+"""Kind of joint -> MuJoCo's joints in order: type, axis in the joint's frame, label of the coordinate."""
 
 TURNED = {"planar": 2, "schoenflies": 2, "free": 3}
-"""Kind of joint -> how many of its velocities slide along axes that turn with the child, where MuJoCo's slides do not."""
+"""Kind of joint -> number of its linear velocities along axes that turn with the child; those of MuJoCo's slides do not."""
 
 APART = 0.1
-"""[m] between the two points that make a hinge of two connects."""
+"""Distance [m] between the two <connect> points that represent a hinge."""
 
 
 def same_frames(kind: str, its: Frame) -> bool:
-    """Whether the joint's frame in the child turns none of its coordinates: an orientation stands in the child's own frame."""
+    """Whether a joint needs no extra body: its frame is not turned in the child, or none of its coordinates is a quaternion."""
     return is_one(its[0]) or not any(k == "ball" for k, _, _ in COORDINATES[kind])
 
 
 def add_mimic(section: Tag, j: Joint, lost: list[str]) -> None:
-    """q = ratio q_other + offset, which MuJoCo holds softly."""
+    """Add the equality q = ratio q_other + offset of a mimic joint, which is soft in MuJoCo."""
     if j.mimic is None:
         return
     what = f"joint {j.name!r}"
     if len(j.mimic.joints) > 1:
-        raise ModelError(f"{what}: MJCF follows one joint, not {len(j.mimic.joints)}; write YAML")
+        raise ModelError(f"{what} follows {len(j.mimic.joints)} joints, but in MJCF a joint follows only one; write YAML")
     ratio, offset = numbers(j.mimic.ratios, what)[0], numbers(j.mimic.offset, what)[0]
     section.add("joint", name=f"{j.name} follows", joint1=j.name, joint2=j.mimic.joints[0], polycoef=(offset, ratio, 0, 0, 0))
-    lost.append(f"that {what} follows exactly: MuJoCo's equality is soft")
+    lost.append(f"that {what} follows exactly, since MuJoCo's equality is soft")
 
 
 def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[str]) -> None:
-    """A closure between sites, so that it need not be closed at zero. A hinge is two points on its axis."""
+    """Add a closure between two sites, which need not coincide at zero. A hinge is two <connect> points on its axis."""
     if c.kind not in ("spherical", "weld", "fixed", "revolute"):
         raise ModelError(f"constraint {c.name!r}: MJCF has no {c.kind} closure; write YAML")
     what = f"constraint {c.name!r}"
@@ -73,17 +73,17 @@ def add_closure(section: Tag, c: Closure, places: Mapping[str, Tag], lost: list[
             site(places[body], sites[-1], (R, p + shift * R[:, 2]))
         kind = "weld" if c.kind in ("weld", "fixed") else "connect"
         section.add(kind, name=name, site1=sites[0], site2=sites[1])
-    lost.append(f"that {what} holds exactly: MuJoCo's equality is soft")
+    lost.append(f"that {what} holds exactly, since MuJoCo's equality is soft")
 
 
 def site(body: Tag, name: str, X: Frame) -> None:
-    """A named frame in a body."""
+    """Add a named frame to a body."""
     x, y, z, w = so3.quaternions(X[0])
     body.add("site", name=name, pos=X[1], quat=(w, x, y, z), group="4")
 
 
 def add_spring(section: Tag, f: Spring, places: Mapping[str, Tag]) -> None:
-    """A spring and damper as a tendon between two sites."""
+    """Add a spring and damper as a tendon between two sites."""
     what = f"force {f.name!r}"
     for side, body, point in (("a", f.body_a, f.point_a), ("b", f.body_b, f.point_b)):
         places[body].add("site", name=f"{f.name} {side}", pos=numbers(point, what), group="4")
@@ -94,7 +94,7 @@ def add_spring(section: Tag, f: Spring, places: Mapping[str, Tag]) -> None:
 
 
 def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag]) -> None:
-    """A motor on a joint, or at a site."""
+    """Add a motor on a joint or, for a thruster, at a site."""
     what = f"actuator {a.name!r}"
     limits = a.limits if isinstance(a, (Actuator, Thruster)) and np.isfinite(a.limits).all() else None
     if isinstance(a, Thruster):
@@ -104,10 +104,10 @@ def add_actuator(section: Tag, a: Any, m: Mechanism, places: Mapping[str, Tag]) 
         section.add("motor", name=a.name, site=f"{a.name} point", gear=gear, ctrlrange=limits)
         return
     if not isinstance(a, Actuator):
-        raise ModelError(f"{what}: MJCF writes motors of one velocity and thrusters; write YAML")
+        raise ModelError(f"{what}: only thrusters and motors on one velocity are written as MJCF; write YAML")
     j, gear = m.joint(a.joint), numbers(a.gear, what)[0]
     if a.component < TURNED.get(j.kind.name, 0) or j.kind is KINDS["free"]:
-        raise ModelError(f"{what}: MJCF has no motor on a velocity that turns with the body; make it a thruster")
+        raise ModelError(f"{what}: MJCF has no motor along an axis that turns with the body; use a thruster")
     at = 0
     for kind, _, label in COORDINATES[j.kind.name]:
         width = 3 if kind == "ball" else 1

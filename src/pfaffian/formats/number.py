@@ -1,4 +1,4 @@
-"""Numbers and words from untrusted text; refuses what `float` accepts but a model file must not contain."""
+"""Numbers and words from untrusted text, in stricter forms than `float` accepts."""
 
 from __future__ import annotations
 
@@ -9,52 +9,54 @@ from collections.abc import Sequence
 from pfaffian.errors import ModelError
 
 UNSIGNED = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-"""A plain decimal number. `float` would also accept 1_000, digits of other scripts, nan and inf."""
+"""Pattern of a plain decimal number. `float` would also accept 1_000, digits of other scripts, nan and inf."""
 
 _NUMBER = re.compile(rf"[+-]?{UNSIGNED}")
 
-_LONGEST = 400  # characters; printf("%f") of the largest double has 316
+_LONGEST = 400  # characters; printf("%f") writes the largest double with 316
 
 
 def number(text: str, where: str) -> float:
     """One finite decimal number; spaces around it are allowed.
 
     Args:
-        where: the element (and line) that errors name.
-    Raises ModelError: it is not one, or overflows a double.
+        text: the number.
+        where: the element (and line), for errors.
+    Raises ModelError: the text is not a decimal number, or overflows a double.
     """
     word = text.strip(" \t\r\n")
     if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
         raise ModelError(f"{where}: {printable(word)} is not a decimal number such as 0.5 or -1e-3{_hint(word)}")
     value = float(word)
     if not math.isfinite(value):
-        raise ModelError(f"{where}: {printable(word)} is too large for a double")
+        raise ModelError(f"{where}: {printable(word)} is too large for a double; the largest is about 1.8e308")
     return value
 
 
 def numbers(text: str, count: int, where: str) -> tuple[float, ...]:
-    """`count` numbers with white space between them."""
+    """`count` numbers separated by white space.   where: the element (and line), for errors."""
     words = text.split(maxsplit=count) if text.isascii() else [text]
     if len(words) != count:
-        raise ModelError(f"{where}: {count} numbers with spaces between are needed, got {printable(text)}")
+        raise ModelError(f"{where}: {count} numbers separated by spaces are needed, got {printable(text)}")
     return tuple(number(word, where) for word in words)
 
 
 def check_choice(value: object, choices: Sequence[str], what: str) -> None:
-    """Raise ModelError: an argument is none of its choices."""
+    """Raise ModelError if the value of an argument is none of its choices.   what: name of the argument."""
     if value not in choices:
         raise ModelError(f"{what}={printable(value)}: one of {', '.join(choices)} is needed")
 
 
 def printable(text: object) -> str:
-    """Untrusted text as errors print it: escaped and short."""
+    """Untrusted text in the form for messages: quoted, escaped and short."""
     quoted = ascii(text)
     return quoted if len(quoted) <= 80 else f"{quoted[:60]}... ({len(quoted)} characters)"
 
 
 def _hint(word: str) -> str:
+    """The way out for two common mistakes, as the end of a message."""
     if "${" in word:
         return "; this is xacro source, expand it to URDF first"
     if "," in word:
-        return "; write the decimal mark as a point, and spaces between numbers"
+        return "; write a point as the decimal mark, and spaces between numbers"
     return ""

@@ -1,4 +1,4 @@
-"""Where files named in a model file may lie: its own folder, folders that the caller allows, installed packages."""
+"""Finding files that a model file names: in its own folder, in folders that the caller allows, in installed packages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pfaffian.formats.number import printable
 _PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def beside(folder: Path, name: str, allow: Iterable[str | Path] | None, where: str) -> Path:
-    """The file `name`, relative to the folder.   allow: None where the caller of the reader has no such choice.
+def allowed_path(folder: Path, name: str, allow: Iterable[str | Path] | None, where: str) -> Path:
+    """The path of the file `name`, relative to the folder.   allow: further folders, None if the reader has no such option.
 
-    Raises ModelError: the file, links followed, lies neither under the folder nor under one of `allow`.
+    Raises ModelError: with symbolic links resolved, the path is neither below the folder nor below one of `allow`.
     """
     allowed, way = [Path(a) for a in allow or ()], "move the file there" if allow is None else WAY_OUT
     if not allowed and (not _simple(name) or PurePosixPath(name).is_absolute()):
@@ -26,21 +26,23 @@ def beside(folder: Path, name: str, allow: Iterable[str | Path] | None, where: s
         if any(path.is_relative_to(root.resolve()) for root in (folder, *allowed)):
             return path
     except (OSError, ValueError, RuntimeError):
-        raise ModelError(f"{where}: {printable(name)} is not a usable path") from None
+        raise ModelError(f"{where}: {printable(name)} is not a usable path; correct the name") from None
     raise ModelError(f"{where}: {printable(name)} leads out of the file's own folder; {way}")
 
 
 WAY_OUT = "move the file there, or pass allow=[folder]"
+"""End of messages about files outside the allowed folders."""
 
 
 def installed(package: str, name: str, where: str = "installed") -> Path:
-    """The path of a file of an installed distribution, found by the end of that path; nothing of the package is imported.
+    """Find a file of an installed distribution by the end of its path; the package is not imported.
 
     Args:
         package: name of the distribution, such as "example-robot-data".
         name: end of the file's path, such as "panda.urdf".
-        where: the beginning of error messages.
-    Raises ModelError: the package is not installed, or has no such file, or several.
+        where: beginning of error messages, "installed" by default.
+    Returns: the path of the file.
+    Raises ModelError: the package is not installed, or it has no such file or several.
 
     Example:
         >>> import pfaffian as pf
@@ -51,9 +53,11 @@ def installed(package: str, name: str, where: str = "installed") -> Path:
         pfaffian.errors.ModelError: installed: the package no-robots is not installed; run `pip install no-robots`
     """
     if not _PACKAGE.fullmatch(package):
-        raise ModelError(f"{where}: {printable(package)} is not the name of a package; write it as `pip install` does")
+        raise ModelError(f"{where}: {printable(package)} is not a package name; write it as for `pip install`")
     if not _simple(name):
-        raise ModelError(f"{where}: {printable(name)} is not the path of a file in a package")
+        raise ModelError(
+            f"{where}: {printable(name)} is not a path in a package; give a relative path such as robots/panda.urdf"
+        )
     try:
         files = metadata.distribution(package).files or []
     except metadata.PackageNotFoundError:
@@ -62,10 +66,10 @@ def installed(package: str, name: str, where: str = "installed") -> Path:
     found = [f for f in files if f.parts[-len(parts) :] == parts]
     if len(found) != 1:
         count = f"{len(found)} files" if found else "no file"
-        raise ModelError(f"{where}: {package} has {count} with a path that ends in {printable(name)}; give more of the path")
+        raise ModelError(f"{where}: {package} has {count} whose path ends in {printable(name)}; give the path more exactly")
     return Path(str(found[0].locate()))
 
 
 def _simple(name: str) -> bool:
-    """Whether a name is a relative path downwards, the same on every system."""
+    """Whether a name is a relative path without "..", valid on every operating system."""
     return not (set(name) & set("\\:\0")) and ".." not in name.split("/") and not name.startswith("/")

@@ -1,4 +1,4 @@
-"""The settings of a run in a file: data only; the simulate room uses them."""
+"""Run settings in a file: only data, which the room `simulate` uses."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from pfaffian.model.mechanism import Mechanism
 MAX_STEPS = 1e9
 
 STATES = ("standard", "reduced", "hamiltonian")
-"""What a run may integrate."""
+"""Choices for the state that a run integrates."""
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """A run as a file describes it; settings that the file leaves out have their defaults.
+    """A run as described in a file. Settings that are missing in the file have their defaults.
 
-    duration, step: [s].
-    record_every: steps between two records.
-    formulation, integrator: names, or None for the library's choice.
-    saturate: cut inputs at their limits.
-    state: what is integrated: standard (q and v), reduced (see `reduce`) or hamiltonian.
-    q, v: dict of coordinate -> start value, which the run keeps.
-    guess: dict of coordinate -> start value, which moves onto the constraints; coordinates in neither start neutral, at rest.
+    duration, step: [s], 1 and 0.001 by default.
+    record_every: number of steps between two records, 1 by default.
+    formulation, integrator: names, or None, the default, for the library's choice.
+    saturate: whether inputs are limited to their ranges, False by default.
+    state: the state that is integrated: "standard" (q and v), the default, "reduced" (see `reduce`) or "hamiltonian".
+    q: dict of coordinate -> start value, which is used exactly.
+    v: dict of velocity -> start value, which is used exactly; other velocities start at zero.
+    guess: dict of coordinate -> start value, which may change to satisfy the constraints. Coordinates in neither dict start
+        from the neutral configuration.
     u: dict of input -> constant value; other inputs are zero.
-    parameters: dict of name -> value instead of the default.
-    sweep: of `pfaffian sweep`; None where the file has none.
+    parameters: dict of name -> value that replaces the default.
+    sweep: settings for `pfaffian sweep`; None if the file has none.
 
     Example:
         >>> import pfaffian as pf
@@ -61,11 +63,11 @@ class RunSettings:
 
     @property
     def start(self) -> dict[str, float]:
-        """Start values of all coordinates that the file gives, in q or guess."""
+        """Start values of all coordinates that the file gives, whether in q or in guess."""
         return {**self.guess, **self.q}
 
     def arrays(self, m: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Start values q (nq,), v (nv,), inputs u (nu,) and parameters p (np,) of m. Raises ModelError: a name that m lacks."""
+        """Start values q (nq,) and v (nv,), inputs u (nu,) and parameters p (np,) of m. Raises ModelError: an unknown name."""
         return (
             _fill(m.neutral(), m.q_names, self.start, "q"),
             _fill(np.zeros(m.nv), m.v_names, self.v, "v"),
@@ -75,6 +77,7 @@ class RunSettings:
 
 
 def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what: str) -> np.ndarray:
+    """x with the named values inserted.   names: of its entries.   what: section of the file, for errors."""
     place = {name: i for i, name in enumerate(names)}
     for name, value in values.items():
         if name not in place:
@@ -84,7 +87,7 @@ def _fill(x: np.ndarray, names: Sequence[str], values: Mapping[str, float], what
 
 
 def read_run(node: Node, m: Mechanism) -> RunSettings:
-    """The settings of a `run:` section; start values and inputs may be expressions of the run's parameters."""
+    """Read the `run:` section. Start values and inputs may be expressions of the run's parameters."""
     keys = ("duration", "step", "record_every", "formulation", "integrator", "saturate", "state", "q", "guess", "v", "u",
             "parameters")  # fmt: skip
     f = node.fields(keys)
@@ -103,11 +106,12 @@ def read_run(node: Node, m: Mechanism) -> RunSettings:
                        integrator=words.get("integrator"), saturate="saturate" in f and f["saturate"].truth(),
                        state=state, q=q, guess=guess, v=v, u=u, parameters=parameters)  # fmt: skip
     if not made.step <= made.duration <= MAX_STEPS * made.step:
-        raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps")
+        raise node.error(f"{made.duration} s in steps of {made.step} s is not between 1 and {MAX_STEPS:g} steps; change one")
     return made
 
 
 def _values(node: Node | None, names: Sequence[str], known: Mapping[str, ca.SX]) -> dict[str, float]:
+    """Name -> value of a section that may be missing.   names: the allowed ones.   known: names usable in expressions."""
     if node is None:
         return {}
     return {name: value.constant(known) for name, value in node.fields(names).items()}
@@ -116,12 +120,12 @@ def _values(node: Node | None, names: Sequence[str], known: Mapping[str, ca.SX])
 def _positive(node: Node) -> float:
     value = node.constant()
     if not value > 0:
-        raise node.error("a time above zero is needed")
+        raise node.error("a time above zero is needed [s]")
     return value
 
 
 def _whole(node: Node) -> int:
     value = node.constant()
     if value != int(value) or not 1 <= value <= MAX_STEPS:
-        raise node.error("a whole number of steps from 1 on is needed")
+        raise node.error(f"a whole number of steps from 1 to {MAX_STEPS:g} is needed")
     return int(value)

@@ -1,4 +1,4 @@
-"""SDF files as mechanisms, with exact loops."""
+"""Reading SDF files as mechanisms, with exact loop closures."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ FRICTION = ("smooth", "none")
 
 
 def read_sdf(path: str | Path, **options: Any) -> tuple[Mechanism, RunSettings]:
-    """The model of an SDF file, with exact loops, and its start: (Mechanism, RunSettings). Included models are opened below
-    its folder.
+    """Read the model of an SDF file, with exact loop closures, and its start: (Mechanism, RunSettings).
+
+    Included models are read only from below its folder, or from folders in `meshes`.
 
     Args:
         path: of the file.
         options: those of `parse_sdf`: base, actuated, friction, model, name, meshes, source (by default the file's name),
             folder (by default the file's).
-    Raises ModelError: what is wrong with which element, on which line.
-    Warns ModelWarning: once, all that was left out or changed.
+    Raises ModelError: an element is wrong, with its line and the reason.
+    Warns ModelWarning: one warning with everything that was left out or changed.
 
     Example:
         >>> import tempfile
@@ -76,32 +77,34 @@ def parse_sdf(
     folder: str | Path | None = None,
     meshes: Iterable[str | Path] = (),
 ) -> tuple[Mechanism, RunSettings]:
-    """The model of an SDF text as a mechanism, and its start: (Mechanism, RunSettings).
+    """Read the model of an SDF text as a mechanism, and its start: (Mechanism, RunSettings).
 
-    A link with several parents closes a loop: the first joint of the file that leads to it is part of the tree, the others
-    become exact closures; a gearbox becomes a constraint on two angles. Nested and included models are part of theirs: what
-    "hand" holds is called "hand::palm", but for what is merged. A joint with two axes becomes two joints, "name" and "name
-    axis2". Joints are at zero where the file places its links. Limits, springs, dampers and <mimic> are read; dry friction is
-    smooth. What a mechanism cannot represent is left out and named: contact, plugins, dampers of joints that close loops.
+    A link with several parents closes a loop: the first joint in the file with this child is part of the tree, the others
+    become exact closures. A gearbox becomes a constraint on two angles. Nested and included models become part of the
+    mechanism: the link "palm" of the model "hand" is called "hand::palm", and keeps its name if "hand" is merged. A joint
+    with two axes becomes two joints, "name" and "name axis2". Joints are at zero where the file places its links. Limits,
+    springs, dampers and <mimic> are read; dry friction is smoothed. Parts that a mechanism cannot represent are left out and
+    named in a warning: contact, plugins, dampers of joints that close loops.
 
     Args:
         text: of the file.
-        base: "file", the default, lets a model that no joint ties to the world float on a free joint "root_joint"; "fixed"
-            welds it to the world there; "free" is an error unless it floats.
-        actuated: names of the joints of one velocity with a motor, in this order; None: all of them. A motor is named as its
-            joint and limited to the file's effort, if that is above 0.
-        friction: "smooth", the default, makes `forces.joint_friction` of dry friction, smooth below 0.001 rad/s or m/s; "none"
-            leaves it out.
-        model: name of the model, where the file has several; None, the default, where it has one.
-        name: of the mechanism; None: the model's.
-        source: what errors call the text, "SDF" by default.
-        folder: of the file, for the names of meshes and included models; None, the default, finds none there.
-        meshes: more folders with meshes and included models; none by default. A mesh that is not found is no error: pictures
-            show a box instead.
-    Returns: the mechanism; settings with the time step of the file's world, if it has one, and the start as `guess`, with
-        <initial_position> of axes.
-    Raises ModelError: what is wrong with which element, on which line; an included model that is not there.
-    Warns ModelWarning: once, all that was left out or changed.
+        base: "file", the default, puts a model that no joint connects to the world on a free joint "root_joint"; "fixed"
+            welds it to the world where the file places it; "free" is like "file", but an error if a joint already connects
+            the model to the world.
+        actuated: names of the joints with a motor, in this order, each with one velocity; None, the default, for all such
+            joints. A motor has the name of its joint, and the file's effort as its limit, if that is above 0.
+        friction: "smooth", the default, turns dry friction into `forces.joint_friction`, smooth below 0.001 rad/s or m/s;
+            "none" leaves it out.
+        model: name of the model to read, if the file has several; None, the default, if it has one.
+        name: of the mechanism; None, the default, takes the name of the model.
+        source: name of the text in errors, "SDF" by default.
+        folder: of the file, for meshes and included models; with None, the default, only `meshes` is searched.
+        meshes: more folders with meshes and included models; none by default. A missing mesh is not an error: pictures show a
+            box instead.
+    Returns: the mechanism, and settings with the time step of the file's world, if it has one, and the start in `guess`,
+        with the <initial_position> of axes.
+    Raises ModelError: an element is wrong, with its line and the reason; an included model is not found.
+    Warns ModelWarning: one warning with everything that was left out or changed.
 
     Example:
         >>> import pfaffian as pf
@@ -124,7 +127,7 @@ def parse_sdf(
     ends = [Ends(j, frames.link_of(j.parent, j.element), frames.link_of(j.child, j.element)) for j in joints.values()]
     tree, closed, floating = span(list(links), ends, frozenset(j.name for j in joints.values() if j.kind == "gearbox"))
     if base == "free" and not floating:
-        raise chosen_model.error("base='free': a joint ties it to the world already; leave base out")
+        raise chosen_model.error("base='free': a joint already connects the model to the world; leave base out")
     joined = Joined(joints, frames, _place(given, frames), lost)
     made_tree = read_tree(joined, tree, floating, base == "fixed")
     made = mechanism(
@@ -132,7 +135,7 @@ def parse_sdf(
         [*[_body(link, flat.meshes[link.name], lost) for link in links.values()], *made_tree.between],
         made_tree.joints,
         constraints=[*read_loops(joined, closed), *read_couplings(joined, tree)],
-        forces=[*read_friction(joined, made_tree.joints, friction == "smooth"), *_lifts(links, _gravity(world))],
+        forces=[*read_friction(joined, made_tree.joints, friction == "smooth"), *_gravity_compensation(links, _gravity(world))],
         actuators=_actuators(made_tree.joints, joints, actuated),
         gravity=_gravity(world),
         lenient=True,
@@ -141,9 +144,12 @@ def parse_sdf(
 
 
 def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scope, Element | None]:
-    """The one model of the file, the scope of its file, and its world, if any; an included model where there is no other."""
+    """The model to read, the scope of its file, and its world, if any. Included models count only if the file has no others.
+
+    Raises ModelError: there is no such model, or several.
+    """
     if sdf.tag != "sdf":
-        raise sdf.error("the root element of an SDF file is <sdf>")
+        raise sdf.error("this is not SDF; the root element of an SDF file is <sdf>")
     scope, worlds = Scope("", MODEL, read_version(sdf), where), sdf.all("world")
     children = [(m, w) for w in (None, *worlds) for m in (sdf if w is None else w).children]
     models = {n: [(m, w) for m, w in children if m.tag == n] for n in ("model", "include")}
@@ -159,7 +165,7 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
         check_placed_alone(model)
         return model, scope, world
     if not names:
-        raise sdf.error("there is no <model>; give a file with one")
+        raise sdf.error("the file has no <model>; read a file with one")
     if name is None:
         listed = ", ".join(printable(names[id(m)]) for m, _ in found[:8])
         raise sdf.error(f"there are {len(found)} models: {listed}; pass model=name")
@@ -167,15 +173,16 @@ def _model(sdf: Element, name: str | None, where: Places) -> tuple[Element, Scop
 
 
 def _place(model: Element, frames: Frames) -> Pose:
-    """The place of the model in the world: the pose of the model, or of its placement_frame."""
+    """The pose of the model in the world, given by its <pose>, which places its placement_frame if it has one."""
     at = model.attributes.get("placement_frame", "")
     here = written_pose(model.first("pose"))
     return here @ frames.at(at, model).inverse() if at else here
 
 
 def _parts(model: Element, flat: Flat, lost: LeftOut) -> tuple[dict[str, SdfLink], dict[str, SdfJoint], Frames]:
+    """The links, joints and frames of a flat model. Raises ModelError: one of them is wrong, or there are too many."""
     if not model.all("link") or len(model.all("link")) + len(model.all("joint")) > MAX_PARTS:
-        raise model.error(f"a model needs 1 to {MAX_PARTS} links and joints, it has {len(model.all('link'))} links")
+        raise model.error(f"a model must have 1 to {MAX_PARTS} links and joints; this one has {len(model.all('link'))} links")
     frames = read_frames(model, flat.version, flat.after)
     links = {x.name: x for x in (read_link(e, lost) for e in model.all("link"))}
     joints = {x.name: x for x in (read_joint(e, lost) for e in model.all("joint"))}
@@ -191,38 +198,42 @@ def _body(link: SdfLink, where: Places, lost: LeftOut) -> Body:
     return body(link.name, link.mass, link.com, link.inertia, shape=read_shapes(link.element, where, lost))
 
 
-def _lifts(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potential]:
-    """Links without gravity: a force on the mass centre that carries their weight."""
+def _gravity_compensation(links: dict[str, SdfLink], gravity: tuple[float, ...]) -> list[Potential]:
+    """Links without gravity: for each, a force at the mass centre that carries its weight."""
 
     def force(link: SdfLink) -> ca.SX:
         return ca.SX(ca.DM([-link.mass * g for g in gravity]))
 
     return [
         Potential(f"{n} without gravity"[:128], GravityCompensation(n, ca.SX(ca.DM(x.com)), force(x)))
-        for n, x in links.items() if x.floats and x.mass
+        for n, x in links.items() if x.weightless and x.mass
     ]  # fmt: skip
 
 
 def _gravity(world: Element | None) -> tuple[float, ...]:
+    """(3,) [m/s^2] of the world; GRAVITY if the file has no world or gives none."""
     found = None if world is None else world.first("gravity")
     return GRAVITY if found is None else numbers(found.content, 3, found.where)
 
 
 def _actuators(tree: list[Any], joints: dict[str, SdfJoint], actuated: Iterable[str] | None) -> list[Actuator]:
+    """A motor for each joint in `actuated`, or for each joint of the tree with one velocity."""
     single = {j.name: j for j in tree if j.nv == 1 and j.mimic is None}
     names = list(single) if actuated is None else list(actuated)
     for n in names:
         if n not in single:
-            raise ModelError(f"actuated: {printable(n)} is no joint of the tree with one velocity; {nearest(n, list(single))}")
+            raise ModelError(
+                f"actuated: {printable(n)} is not a joint with one velocity in the tree; {nearest(n, list(single))}"
+            )
     return [actuator(n, n, limits=(-single[n].effort, single[n].effort)) for n in names]
 
 
 def _settings(world: Element | None, m: Mechanism, start: dict[str, np.ndarray]) -> RunSettings:
-    """The time step of the world, and the start of what floats and of axes that give one."""
+    """The run settings: the time step of the world, and the start of floating links and of axes that give one."""
     physics = None if world is None else world.first("physics")
     step = 1e-3 if physics is None else value(physics, "max_step_size", 1e-3)
     if physics is not None and not 0 < step < 1:
-        raise physics.error(f"max_step_size {step} is no time step")
+        raise physics.error(f"max_step_size {step} is not a time step between 0 and 1 s")
     q = m.neutral()
     for joint, x in start.items():
         q[m.q_slices[joint]] = x

@@ -1,4 +1,4 @@
-"""Where the frames of an SDF model are: the pose of links, joints and frames, each relative to another one."""
+"""Poses of the frames of an SDF model: links, joints and frames, each given relative to another one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MODEL = "__model__"
 class Frames:
     """Poses of named frames in the model, at the configuration of the file.
 
-    defaults: name -> its element and the frame that it is relative to where it says none.   after: name -> what follows the
-    pose of its element.   known: those found so far.
+    defaults: name -> element, and the frame that its pose is relative to by default.   after: name -> transform to apply
+    after the pose of the element.   known: name -> pose, as far as computed.
     """
 
     defaults: dict[str, tuple[Element, str]]
@@ -26,13 +26,13 @@ class Frames:
     known: dict[str, Pose] = field(default_factory=lambda: {MODEL: IDENTITY, "": IDENTITY})
 
     def at(self, name: str, namer: Element) -> Pose:
-        """The pose of a frame that an element names. Raises ModelError: there is none, or it is relative to itself."""
+        """The pose of a frame.   namer: element with its name, for errors. Raises ModelError: no such frame, or a circle."""
         waiting, target = list[str](), name
         while name not in self.known:
             if name not in self.defaults:
                 raise namer.error(f"there is no link, joint or frame {printable(name)}; add it, or correct the name")
             if name in waiting:
-                raise self.defaults[name][0].error("its pose is relative to itself, by way of others; break the circle")
+                raise self.defaults[name][0].error("its pose is relative to itself, by way of other frames; break the circle")
             waiting.append(name)
             name = self._base(name)
         while waiting:
@@ -42,7 +42,7 @@ class Frames:
         return self.known[target]
 
     def link_of(self, name: str, namer: Element) -> str:
-        """The link that a frame belongs to: parents and children of joints may be frames. "world" stays."""
+        """The link that a frame is attached to, since joints may connect frames. "world" is returned as it is."""
         seen = set[str]()
         while name != "world":
             element, otherwise = self.defaults.get(name, (None, ""))
@@ -59,27 +59,27 @@ class Frames:
         return self.at(_joint_key(joint.name), joint.element)
 
     def _base(self, name: str) -> str:
-        """The frame that a frame is relative to."""
+        """The name of the frame that a frame is relative to."""
         element, otherwise = self.defaults[name]
         return relative_to(element) or otherwise
 
 
 def relative_to(element: Element) -> str:
-    """What the pose of an element is relative to, empty where it does not say."""
+    """The name of the frame that the pose of an element is relative to; empty if the element does not give it."""
     pose = element.first("pose")
     return "" if pose is None else pose.attributes.get("relative_to", pose.attributes.get("frame", ""))
 
 
 def _joint_key(joint: str) -> str:
-    """The key of a joint's frame, whatever else has its name."""
+    """The key of a joint's frame, which differs from that of a link or frame of the same name."""
     return f"<joint> {joint}"
 
 
 def read_frames(model: Element, version: tuple[int, ...], after: Mapping[str, Pose]) -> Frames:
-    """The frames of a flat model, whose own frame belongs to its canonical link.
+    """The frames of a flat model, whose own frame is attached to its canonical link.
 
-    Before SDF 1.7 a joint may have the name of a link, which then is what the name means.   after: as that of `Frames`.
-    Raises ModelError: two of one name.
+    Before SDF 1.7 a joint may have the name of a link; the name then means the link.   after: as in `Frames`.
+    Raises ModelError: two frames have the same name.
     """
     links = [name_of(element) for element in model.all("link")]
     found = {MODEL: (model, model.attributes.get("canonical_link") or links[0])}

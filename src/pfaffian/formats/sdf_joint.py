@@ -1,4 +1,4 @@
-"""Joints, loops and couplings of an SDF model."""
+"""Joints, loop closures, gearboxes and friction of an SDF model."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from pfaffian.model.joint import UNLIMITED, Joint, joint, mimic
 from pfaffian.model.pose import IDENTITY, Pose
 
 ROOT_JOINT = "root_joint"
-"""Name of the joint that carries a model which no joint ties to the world."""
+"""Name of the joint that connects a model to the world if no joint of the file does."""
 
 SECOND = " axis2"
-"""What the name of a joint about a second axis ends with."""
+"""End of the name of a joint about a second axis."""
 
 
 @dataclass(frozen=True)
 class Joined:
-    """What joints are made of.   joints: by name.   frames: of the model.   place: of the model in the world."""
+    """Input for the joints of a mechanism.   joints: by name.   frames: of the model.   place: of the model in the world.
+    lost: what is left out."""
 
     joints: dict[str, SdfJoint]
     frames: Frames
@@ -39,7 +40,7 @@ class Joined:
     lost: LeftOut
 
     def link(self, name: str, j: SdfJoint) -> Pose:
-        """A link, or the world, in the model."""
+        """The pose of a link, or of the world, in the model."""
         return self.place.inverse() if name == WORLD else self.frames.at(name, j.element)
 
     def axis(self, j: SdfJoint, axis: SdfAxis) -> tuple[float, ...]:
@@ -54,7 +55,7 @@ class Joined:
 
 @dataclass
 class MadeTree:
-    """joints of the tree; between: bodies without mass that they need; start: joint -> its coordinates in the file."""
+    """A tree of joints.   joints: parents first.   between: massless bodies that they need.   start: joint -> coordinates."""
 
     joints: list[Joint] = field(default_factory=list)
     between: list[Body] = field(default_factory=list)
@@ -65,7 +66,7 @@ class MadeTree:
 
 
 def read_tree(joined: Joined, tree: list[Ends], floating: list[str], fixed: bool) -> MadeTree:
-    """The joints of the tree, and those that carry what floats."""
+    """The joints of the tree, with those that connect floating links to the world.   fixed: whether these are welds."""
     made, used = MadeTree(), {*joined.joints}
     for link in floating:
         name = ROOT_JOINT if len(floating) == 1 else f"{ROOT_JOINT} {link}"[:128]
@@ -85,7 +86,7 @@ def read_tree(joined: Joined, tree: list[Ends], floating: list[str], fixed: bool
 
 
 def _add(joined: Joined, e: Ends, made: MadeTree, single: set[str]) -> None:
-    """The joints of one SDF joint: one, or one about each of its axes."""
+    """Add the joints of one SDF joint: one, or one about each of its two axes."""
     j, kind = e.joint, KINDS[e.joint.kind][0]
     at = joined.frames.of_joint(j)
     near, far = (joined.link(n, j).inverse() @ at for n in (e.near, e.far))
@@ -115,7 +116,8 @@ def _add(joined: Joined, e: Ends, made: MadeTree, single: set[str]) -> None:
 
 
 def _numbers(joined: Joined, j: SdfJoint, axis: SdfAxis, back: bool, single: set[str]) -> dict[str, Any]:
-    """Axis, limits, spring and damper; an axis that is followed backwards points the other way, so that q stays."""
+    """Axis, limits, spring, damper and mimic of a joint.   back: whether the tree goes from child to parent. Then the axis is
+    reversed, so that the coordinate keeps its sign."""
     n = joined.axis(j, axis)
     given: dict[str, Any] = {
         "axis": tuple(-x for x in n) if back else n,
@@ -125,17 +127,17 @@ def _numbers(joined: Joined, j: SdfJoint, axis: SdfAxis, back: bool, single: set
         "limits": axis.limits if axis.limits != UNLIMITED else UNLIMITED,
         "effort": axis.effort,
     }
-    led = _leader(joined, j, axis, single)
-    if led is not None:
+    leader = _leader(joined, j, axis, single)
+    if leader is not None:
         if axis.limits != UNLIMITED or axis.effort != np.inf:
             leave(joined.lost, "limits of joints that follow others are left out", j.name)
         ratio, offset, reference = axis.follows[2:]  # type: ignore[index]
-        given |= {"mimic": mimic({led: ratio}, offset - ratio * reference), "limits": UNLIMITED, "effort": np.inf}
+        given |= {"mimic": mimic({leader: ratio}, offset - ratio * reference), "limits": UNLIMITED, "effort": np.inf}
     return given
 
 
 def check_mimics(joints: dict[str, SdfJoint]) -> None:
-    """Raise ModelError for an axis that follows a joint that is not there, or by way of others itself."""
+    """Raise ModelError if an axis follows an unknown joint, or itself by way of others."""
     checked = set[str]()
     for j in joints.values():
         seen, waiting = set[str](), [j.name]
@@ -154,7 +156,7 @@ def check_mimics(joints: dict[str, SdfJoint]) -> None:
 
 
 def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str | None:
-    """The joint that an axis follows without a coordinate of its own: both are joints of the tree with one axis."""
+    """The joint that an axis follows. None if it follows none, or if one of them is not a joint of the tree with one axis."""
     if axis.follows is None:
         return None
     other = axis.follows[0]
@@ -168,7 +170,7 @@ def _leader(joined: Joined, j: SdfJoint, axis: SdfAxis, single: set[str]) -> str
 
 
 def read_loops(joined: Joined, closed: list[Ends]) -> list[Closure]:
-    """The joints that close loops, as closures; each closes where the file places its links."""
+    """The joints that close loops, as closures that are satisfied where the file places the links."""
     found = []
     for e in closed:
         j = e.joint
@@ -191,14 +193,15 @@ def _closure(joined: Joined, j: SdfJoint) -> dict[str, Any]:
     axes = [joined.axis(j, x) for x in j.axes]
     if len(axes) == 2:
         if abs(float(np.dot(axes[0], axes[1]))) > 1e-9:
-            raise j.element.error("a joint with two axes that closes a loop needs axes at right angles; turn one of them")
+            raise j.element.error("a joint that closes a loop needs its two axes at right angles; turn one of them")
         return {"kind": "universal", "axis": axes[0], "axis_b": axes[1]}
     kind = {"fixed": "weld"}.get(KINDS[j.kind][0], KINDS[j.kind][0])
     return {"kind": kind} | ({"axis": axes[0]} if axes else {}) | ({"pitch": j.pitch} if j.kind == "screw" else {})
 
 
 def read_couplings(joined: Joined, tree: list[Ends]) -> list[Holonomic]:
-    """Gearboxes: theta_2 = -ratio theta_1, the angles of child and parent from the reference body about the two axes."""
+    """The gearboxes as constraints, theta_2 = -ratio theta_1, on the angles of the parent (theta_1) and the child (theta_2)
+    relative to the reference body, about the two axes."""
     found = []
     for j in joined.joints.values():
         if j.kind != "gearbox":
@@ -217,9 +220,9 @@ def _angle(joined: Joined, tree: list[Ends], j: SdfJoint, link: str, axis: SdfAx
         if {e.parent, e.child} == {j.reference, link} and e.joint.kind in ("revolute", "continuous"):
             along = float(np.dot(frames_axis(joined, e.joint, e.joint.axes[0]), target))
             if abs(abs(along) - 1) > 1e-3:
-                raise j.element.error(f"its axis is not that of joint {printable(e.joint.name)}, which it gears")
+                raise j.element.error(f"its axis must be parallel to that of joint {printable(e.joint.name)}; correct it")
             return e.joint.name, np.sign(along) * (1.0 if e.child == link else -1.0)
-    raise j.element.error(f"no revolute joint connects {printable(j.reference)} and {printable(link)}, whose angle it gears")
+    raise j.element.error(f"a gearbox needs a revolute joint between {printable(j.reference)} and {printable(link)}; add one")
 
 
 def frames_axis(joined: Joined, j: SdfJoint, axis: SdfAxis) -> np.ndarray:
@@ -231,7 +234,7 @@ def frames_axis(joined: Joined, j: SdfJoint, axis: SdfAxis) -> np.ndarray:
 
 
 def read_friction(joined: Joined, tree: list[Joint], smooth: bool) -> list[GeneralisedForce]:
-    """Dry friction of the joints of the tree."""
+    """The dry friction of the joints of the tree.   smooth: whether it is smoothed, or else left out."""
     found, inside = [], {x.name: x for x in tree}
     for j in joined.joints.values():
         for i, axis in enumerate(j.axes):

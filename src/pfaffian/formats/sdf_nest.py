@@ -1,7 +1,8 @@
-"""Nested and included models of an SDF model, written out as one flat model.
+"""Nested and included models of an SDF model, flattened into one model.
 
-What a nested model "hand" holds is called "hand::palm" outside of it; its own frame is "hand". A merged model keeps its names.
-An included file lies below the folder of the file that includes it, or in a folder that the caller names.
+The element "palm" of a nested model "hand" is called "hand::palm" in the flat model, and the model's frame "hand". A merged
+model keeps its names. An included file lies below the folder of the file that includes it, or below a folder that the caller
+allows.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from pfaffian.model.body import WORLD
 from pfaffian.model.pose import Pose
 
 MAX_NESTED = 16
-"""Levels of models in models."""
+"""Largest depth of nested models."""
 
 MAX_INCLUDES = 100
-"""Models that one file may include, by way of others too."""
+"""Largest number of models that a file may include, directly or by way of others."""
 
 _LEFT = {"plugin": "plugins are left out", "gripper": "grippers are left out"}
 _OF_INCLUDE = ("uri", "name", "pose", "static", "placement_frame", "plugin")
@@ -33,8 +34,8 @@ _WORDS = ("parent", "child", "gearbox_reference_body")
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean in a model.   prefix: before its names in the flat model.   frame: its own frame there.   version: of
-    its file.   where: its meshes; the models that it includes."""
+    """The names and files of a nested model.   prefix: of its names in the flat model.   frame: name of its frame there.
+    version: of its file.   where: folders of its meshes and included models."""
 
     prefix: str
     frame: str
@@ -42,7 +43,7 @@ class Scope:
     where: Places
 
     def name(self, local: str) -> str:
-        """The name in the flat model of what a name means here."""
+        """The name in the flat model of an element with a local name."""
         if local in ("", WORLD):
             return local
         return self.frame if local == MODEL else self.prefix + local.removesuffix(f"::{MODEL}")
@@ -50,8 +51,9 @@ class Scope:
 
 @dataclass
 class Flat:
-    """A model with all that is nested in it.   parts: its links, joints and frames.   after: frame -> what follows the pose of
-    its element.   meshes: link -> where its meshes lie.   version: the oldest of its files."""
+    """A flat model under construction.   lost: what is left out.   version: the oldest of its files.   parts: links, joints and
+    frames.   after: frame -> transform to apply after the pose of its element.   meshes: link -> places of its meshes.
+    includes, elements: number of included models, and of elements in them."""
 
     lost: LeftOut
     version: tuple[int, ...]
@@ -63,18 +65,18 @@ class Flat:
 
 
 def flatten(model: Element, version: tuple[int, ...], where: Places, lost: LeftOut) -> tuple[Element, Flat]:
-    """The model as one without models in it. Raises ModelError: an included file that is not there, too many, too deep."""
+    """The model without nested models. Raises ModelError: an included file is not found; too many models, or too deep."""
     flat = Flat(lost, version)
     _gather(model, Scope("", MODEL, version, where), flat, 0)
     return Element(model.tag, model.attributes, model.source, model.line, flat.parts), flat
 
 
 def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
-    """Add the parts of a model and of those in it."""
+    """Add the parts of a model, and those of the models nested in it."""
     if depth > MAX_NESTED:
         raise model.error(f"models are nested more than {MAX_NESTED} deep; write them out")
     if truth(model, "static"):
-        raise model.error("the model is static, nothing of it moves")
+        raise model.error("the model is static, so nothing in it moves; remove <static>, or read another model")
     flat.version = min(flat.version, scope.version)
     for element in model.children:
         if element.tag in _LEFT:
@@ -87,23 +89,23 @@ def _gather(model: Element, scope: Scope, flat: Flat, depth: int) -> None:
             flat.includes += 1
             if flat.includes > MAX_INCLUDES:
                 raise element.error(f"more than {MAX_INCLUDES} models are included; write them out")
-            inner, own = open_include(element, scope.where)
+            inner, included = open_include(element, scope.where)
             flat.elements += _size(inner)
             if flat.elements > MAX_ELEMENTS:
                 raise element.error(f"the included models have more than {MAX_ELEMENTS} elements; split them")
-            _nest(inner, scope, own, flat, depth, element.attributes.get("merge", "false") in ("true", "1"))
+            _nest(inner, scope, included, flat, depth, element.attributes.get("merge", "false") in ("true", "1"))
 
 
-def _nest(model: Element, outer: Scope, own: Scope, flat: Flat, depth: int, merge: bool = False) -> None:
-    """Add a model inside another one: its frame, then its parts.   own: version and places of its file."""
+def _nest(model: Element, outer: Scope, inner: Scope, flat: Flat, depth: int, merge: bool = False) -> None:
+    """Add a nested model: its frame, then its parts.   outer: scope of its parent.   inner: version and places of its file."""
     name, start = outer.prefix + name_of(model), len(flat.parts)
     frame = f"{outer.prefix}_merged__{name_of(model)}__model__" if merge else name
-    scope = replace(own, prefix=outer.prefix if merge else f"{name}::", frame=frame)
+    scope = replace(inner, prefix=outer.prefix if merge else f"{name}::", frame=frame)
     _gather(model, scope, flat, depth + 1)
     parts = flat.parts[start:]
     links = [part.attributes["name"] for part in parts if part.tag == "link"]
     if not links:
-        raise model.error("it has no <link>; give it one, or leave it out")
+        raise model.error("the model has no <link>; add one, or leave the model out")
     canonical = scope.name(model.attributes.get("canonical_link", "")) or links[0]
     given = {"name": frame, "attached_to": canonical}
     flat.parts.insert(start, Element("frame", given, model.source, model.line, [_pose(model, outer)]))
@@ -115,7 +117,7 @@ def _nest(model: Element, outer: Scope, own: Scope, flat: Flat, depth: int, merg
 
 
 def _part(element: Element, scope: Scope, flat: Flat) -> Element:
-    """A link, joint or frame with the names of the flat model."""
+    """A link, joint or frame, with the names of the flat model."""
     made = _renamed(element, scope)
     name = made.attributes["name"] = scope.name(name_of(element))
     if element.tag == "link":
@@ -127,7 +129,7 @@ def _part(element: Element, scope: Scope, flat: Flat) -> Element:
 
 
 def _pose(element: Element, scope: Scope) -> Element:
-    """The <pose> of a link or model, with what it is relative to."""
+    """The <pose> of a link or model, with the frame that it is relative to."""
     found = element.first("pose") or Element("pose", {}, element.source, element.line)
     made = _renamed(found, scope)
     if not any(made.attributes.get(k) for k in _NAMES["pose"]):
@@ -136,7 +138,7 @@ def _pose(element: Element, scope: Scope) -> Element:
 
 
 def _renamed(element: Element, scope: Scope) -> Element:
-    """A copy in which names of frames, links and joints are those of the flat model."""
+    """A copy of an element with all names of frames, links and joints replaced by those of the flat model."""
     given, words = dict(element.attributes), element.words
     for key in _NAMES.get(element.tag, ()):
         if key in given:
@@ -160,24 +162,24 @@ def _size(element: Element) -> int:
 
 
 def include_name(include: Element) -> str:
-    """The name of an included model where the <include> tells it: <name>, or the last part of its <uri>."""
+    """The name of an included model as far as <include> gives it: <name>, or the last part of <uri>."""
     name, uri = include.first("name"), include.first("uri")
     return name.content if name is not None else uri.content.rstrip("/").split("/")[-1].removesuffix(".sdf") if uri else "?"
 
 
 def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
-    """The model of an <include>, with the name and the pose that it gets there, and the version and places of its file.
+    """The model of an <include>, with the name and the pose given there, and the scope of its file.
 
-    Raises ModelError: the file is not there, has no model or several; elements of an include that are not read.
+    Raises ModelError: the file is not found, or does not have one model; an element of the <include> is not supported.
     """
     for element in include.children:
         if element.tag not in _OF_INCLUDE:
-            raise element.error(f"it is not read in an <include>; {', '.join(_OF_INCLUDE)} are")
+            raise element.error(f"this element is not supported in an <include>; use only {', '.join(_OF_INCLUDE)}")
     path = _file(include, where)
     sdf = parse_xml(read_text(path), path.name, words=True)
     models = sdf.all("model") if sdf.tag == "sdf" else []
     if len(models) != 1:
-        raise include.error(f"{printable(path.name)} must have one <model> in its <sdf>, it has {len(models)}")
+        raise include.error(f"{printable(path.name)} must have one <model> in its <sdf>, but has {len(models)}")
     model, given = models[0], dict(models[0].attributes)
     name, placed = include.first("name"), include.first("placement_frame")
     if name is not None:
@@ -192,13 +194,13 @@ def open_include(include: Element, where: Places) -> tuple[Element, Scope]:
 
 
 def _file(include: Element, where: Places) -> Path:
-    """The file of an included model, below the file's own folder or one that the caller allows."""
+    """The file of an included model, below the file's own folder or a folder that the caller allows."""
     uri = include.first("uri")
     name = "" if uri is None else uri.content
     rest = name.split("://", 1)[-1].lstrip("/") if name.startswith(("model://", "package://", "file://")) else name
     parts = rest.split("/")
     if not rest or set(rest) & set("\\:\0") or ".." in parts or rest.startswith("/"):
-        raise include.error(f"<uri> {printable(name)} is no model below this file's folder; put the model there")
+        raise include.error(f"<uri> {printable(name)} is not a path below this file's folder; put the model there")
     for root in [*([where.folder] if where.folder else []), *where.allow]:
         found = _model_file(root / rest, root)
         if found is not None:
@@ -207,7 +209,7 @@ def _file(include: Element, where: Places) -> Path:
 
 
 def _model_file(path: Path, root: Path) -> Path | None:
-    """The .sdf file at a path, or of the folder there, as its model.config says; None where it is not below the root."""
+    """The .sdf file at a path, or the one named in model.config of a folder there; None if it is missing or not below root."""
     try:
         path = path.resolve()
         if path.is_dir():
@@ -222,22 +224,22 @@ def _model_file(path: Path, root: Path) -> Path | None:
 
 
 def _configured(config: Path) -> str:
-    """Name of the last .sdf file that a model.config has."""
+    """The last .sdf file listed in a model.config; model.sdf if it lists none."""
     files = parse_xml(read_text(config), config.name, words=True).all("sdf")
     return files[-1].content if files else "model.sdf"
 
 
 def read_version(sdf: Element) -> tuple[int, ...]:
-    """The version of an <sdf>. Raises ModelError: it is none."""
+    """The version of an <sdf> element. Raises ModelError: it is not a version number."""
     version = sdf.attributes.get("version", "")
     parts = version.split(".")
     if not 1 <= len(parts) <= 3 or not all(p.isascii() and p.isdigit() and len(p) < 6 for p in parts):
-        raise sdf.error(f"version {printable(version)} is none, such as 1.9")
+        raise sdf.error(f"version {printable(version)} is not a version number such as 1.9")
     return tuple(map(int, parts))
 
 
 def check_placed_alone(model: Element) -> None:
-    """Raise ModelError for a model whose pose is relative to another one of its world."""
+    """Raise ModelError if the pose of a model is relative to another model of its world."""
     other = relative_to(model)
     if other not in ("", WORLD):
-        raise model.error(f"it is placed relative to {printable(other)}, and one model is read alone; place it in the world")
+        raise model.error(f"the model is placed relative to {printable(other)}, which is not read; place it in the world")

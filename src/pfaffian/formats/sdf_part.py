@@ -25,28 +25,29 @@ KINDS = {
     "revolute2": ("revolute", 2),
     "gearbox": ("gearbox", 2),
 }
-"""SDF joint type -> kind of joint, and how many axes it has; with two, one joint about each."""
+"""SDF joint type -> kind of joint, and number of axes. A joint with two axes becomes two joints."""
 
 UNLIMITED_FROM = 1e16
-"""SDF's number for no limit."""
+"""Limits of at least this size mean no limit in SDF."""
 
 
 @dataclass(frozen=True)
 class SdfLink:
-    """mass [kg], com (3,) [m], inertia (3, 3) about the mass centre along the link's axes [kg m^2]."""
+    """A link.   mass: [kg].   com: (3,) [m].   inertia: (3, 3) about the mass centre along the link's axes [kg m^2].
+    weightless: whether gravity does not act on it."""
 
     name: str
     element: Element
     mass: float
     com: tuple[float, ...]
     inertia: np.ndarray
-    floats: bool
+    weightless: bool
 
 
 @dataclass(frozen=True)
 class SdfAxis:
-    """One axis of a joint.   xyz: (3,) in `frame`, or in the joint's frame where that is empty.   follows: (joint, axis, ratio,
-    offset, reference) of <mimic>.   initial: position at the start, of <initial_position>, which SDF has from 1.5 to 1.7."""
+    """One axis of a joint.   xyz: (3,) in `frame`, or in the joint's frame if `frame` is empty.   follows: (joint, axis, ratio,
+    offset, reference) of <mimic>.   initial: position at the start, from <initial_position> of SDF 1.5 to 1.7."""
 
     element: Element | None
     xyz: tuple[float, ...] = (0.0, 0.0, 1.0)
@@ -63,7 +64,7 @@ class SdfAxis:
 
 @dataclass(frozen=True)
 class SdfJoint:
-    """One joint.   pitch: [m/rad] of a screw.   reference, ratio: of a gearbox."""
+    """One joint.   pitch: [m/rad] of a screw.   reference, ratio: reference body and ratio of a gearbox."""
 
     name: str
     element: Element
@@ -80,17 +81,17 @@ class SdfJoint:
 
 
 def word(element: Element, tag: str, default: str | None = None) -> str:
-    """The text of a child; required if there is no default."""
+    """The text of a child element, which is required if there is no default."""
     child = element.first(tag)
     if child is None or not child.content:
         if default is None:
-            raise element.error(f"<{tag}> is missing")
+            raise element.error(f"<{tag}> is missing; add it")
         return default
     return child.content
 
 
 def value(element: Element, tag: str, default: float) -> float:
-    """The number of a child; infinite where it says inf."""
+    """The number in a child element, which may be inf; the default if there is none."""
     text = word(element, tag, "")
     if not text:
         return default
@@ -101,6 +102,7 @@ def value(element: Element, tag: str, default: float) -> float:
 
 
 def truth(element: Element, tag: str, default: bool = False) -> bool:
+    """The truth value in a child element; the default if there is none."""
     text = word(element, tag, "true" if default else "false").lower()
     if text not in ("true", "false", "1", "0"):
         raise element.error(f"<{tag}> {printable(text)} is not true or false")
@@ -108,7 +110,7 @@ def truth(element: Element, tag: str, default: bool = False) -> bool:
 
 
 def written_pose(element: Element | None) -> Pose:
-    """The numbers of a <pose>, whatever it is relative to."""
+    """The pose in a <pose> element, in the frame that it is relative to; the identity if there is none."""
     if element is None or not element.content:
         return IDENTITY
     given, where = element.attributes, element.where
@@ -134,7 +136,7 @@ def name_of(element: Element) -> str:
     if not name or len(name) > 128 or not name.isprintable():
         raise element.error("the name must have 1 to 128 printable characters")
     if name == "world" or name.startswith("__"):
-        raise element.error(f"the name {printable(name)} is reserved; call it something else")
+        raise element.error(f"the name {printable(name)} is reserved; choose another name")
     return name
 
 
@@ -142,16 +144,16 @@ def name_of(element: Element) -> str:
 
 
 def read_link(element: Element, lost: LeftOut) -> SdfLink:
-    """<link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as SDF says."""
+    """Read a <link>. Without <inertial> it has mass 1 kg and inertia 1 kg m^2, as the SDF specification defines."""
     name, inertial = name_of(element), element.first("inertial")
-    floats = not truth(element, "gravity", True)
+    weightless = not truth(element, "gravity", True)
     if truth(element, "kinematic"):
-        leave(lost, "kinematic links move as others do", name)
+        leave(lost, "kinematic links move like other links", name)
     if inertial is None:
-        leave(lost, "links without <inertial> have mass 1 kg and inertia 1 kg m^2, as SDF says", name)
-        return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), floats)
+        leave(lost, "links without <inertial> have mass 1 kg and inertia 1 kg m^2, the defaults of SDF", name)
+        return SdfLink(name, element, 1.0, (0.0, 0.0, 0.0), np.eye(3), weightless)
     if inertial.attributes.get("auto", "false") in ("true", "1"):
-        raise inertial.error("inertia from collision shapes (auto) is not computed here; write <mass> and <inertia>")
+        raise inertial.error("computing the inertia from collision shapes (auto) is not supported; write <mass> and <inertia>")
     if inertial.first("fluid_added_mass") is not None:
         leave(lost, "added masses of a fluid are left out", name)
     mass = value(inertial, "mass", 1.0)
@@ -162,11 +164,12 @@ def read_link(element: Element, lost: LeftOut) -> SdfLink:
     R = np.array(ca.DM(at.R))
     I = R @ I @ R.T
     if not np.isfinite(I).all():
-        raise inertial.error(f"the inertia of {printable(name)} overflows")
-    return SdfLink(name, element, mass, tuple(np.array(ca.DM(at.p)).ravel().tolist()), (I + I.T) / 2, floats)
+        raise inertial.error(f"the inertia of {printable(name)} is not finite; correct it")
+    return SdfLink(name, element, mass, tuple(np.array(ca.DM(at.p)).ravel().tolist()), (I + I.T) / 2, weightless)
 
 
 def _tensor(inertial: Element) -> np.ndarray:
+    """(3, 3) inertia in the frame of <inertial>; the identity by default."""
     given = inertial.first("inertia")
     if given is None:
         return np.eye(3)
@@ -179,13 +182,13 @@ def _tensor(inertial: Element) -> np.ndarray:
 
 
 def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
-    """<joint> of a model."""
+    """Read a <joint>. Raises ModelError: its type is unknown, or a value is missing or wrong."""
     name, kind = name_of(element), element.text("type")
     if kind not in KINDS:
-        raise element.error(f"type {printable(kind)} is unknown; one of {', '.join(KINDS)}")
+        raise element.error(f"type {printable(kind)} is unknown; the types are {', '.join(KINDS)}")
     parent, child = word(element, "parent"), word(element, "child")
     if parent == child:
-        raise element.error(f"parent and child are both {printable(parent)}")
+        raise element.error(f"parent and child are both {printable(parent)}; name two different links")
     count = KINDS[kind][1]
     axes = tuple(_axis(element, tag) for tag in ("axis", "axis2")[:count])
     if kind == "ball" and (axis := element.first("axis")) and (dynamics := axis.first("dynamics")) and dynamics.children:
@@ -197,7 +200,7 @@ def read_joint(element: Element, lost: LeftOut) -> SdfJoint:
 
 
 def _pitch(joint: Element) -> float:
-    """[m/rad], from screw_thread_pitch [m per turn] or the old thread_pitch, whose sign is the other."""
+    """Pitch [m/rad], from screw_thread_pitch [m per turn] or the older thread_pitch [rad/m], which has the opposite sign."""
     if joint.first("screw_thread_pitch") is not None:
         found = value(joint, "screw_thread_pitch", 1.0) / (2 * math.pi)
     else:
@@ -209,6 +212,7 @@ def _pitch(joint: Element) -> float:
 
 
 def _axis(joint: Element, tag: str) -> SdfAxis:
+    """An axis of a joint; z if the joint has no <axis>."""
     axis = joint.first(tag)
     if axis is None:
         if tag == "axis2":
@@ -218,7 +222,7 @@ def _axis(joint: Element, tag: str) -> SdfAxis:
     xyz = numbers(direction.content, 3, direction.where) if direction is not None and direction.content else (0.0, 0.0, 1.0)
     length = math.hypot(*xyz)
     if not 1e-9 < length < math.inf:
-        raise axis.error(f"joint {printable(name_of(joint))}: the axis {xyz} has no direction")
+        raise axis.error(f"joint {printable(name_of(joint))}: the axis {xyz} has no direction; give a unit vector")
     frame = direction.attributes.get("expressed_in", "") if direction is not None else ""
     limit, dynamics = (axis.first(t) or Element(t, {}, axis.source, axis.line) for t in ("limit", "dynamics"))
     low, high = value(limit, "lower", -math.inf), value(limit, "upper", math.inf)
@@ -239,6 +243,7 @@ def _axis(joint: Element, tag: str) -> SdfAxis:
 
 
 def _mimic(axis: Element) -> tuple[str, str, float, float, float] | None:
+    """(joint, axis, ratio, offset, reference) of <mimic>, None if there is none."""
     found = axis.first("mimic")
     if found is None:
         return None

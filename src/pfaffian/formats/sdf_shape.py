@@ -14,11 +14,11 @@ from pfaffian.formats.xml import Element
 from pfaffian.model.shape import ROLES, Shape, mesh, shape
 from pfaffian.output.plain import text
 
-UNREAD = "shapes that are no box, sphere, cylinder, capsule, cone or mesh, or cannot be read, are left out"
+UNREAD = "shapes that cannot be read, or are not a box, sphere, cylinder, capsule, cone or mesh, are left out"
 
 
 def read_shapes(link: Element, where: Places, lost: LeftOut) -> tuple[Shape, ...]:
-    """The shapes of a <link>. Those that cannot be read are left out: no motion depends on them."""
+    """The shapes of a <link>. Those that cannot be read are left out, since no motion depends on them."""
     found = list[Shape]()
     for role in ROLES:
         for element in link.all(role):
@@ -34,6 +34,7 @@ def read_shapes(link: Element, where: Places, lost: LeftOut) -> tuple[Shape, ...
 
 
 def _shape(element: Element, role: str, where: Places) -> Shape | None:
+    """A <visual> or <collision> as a shape; None if it is of an unknown kind, or placed relative to another frame."""
     geometry = element.first("geometry")
     solid = geometry.children[0] if geometry and len(geometry.children) == 1 else None
     if solid is None or (element.first("pose") or element).attributes.get("relative_to"):
@@ -53,6 +54,7 @@ def _shape(element: Element, role: str, where: Places) -> Shape | None:
 
 
 def _colour(element: Element) -> tuple[float, ...] | None:
+    """The diffuse or ambient colour of a material, with components limited to 0 to 1; None if there is none."""
     material = element.first("material")
     colour = None if material is None else material.first("diffuse") or material.first("ambient")
     if colour is None:

@@ -1,4 +1,4 @@
-"""Which joints of an SDF model make the tree, which close loops, and which links float."""
+"""Splitting the joints of an SDF model into those of the tree and those that close loops; finding links that float."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pfaffian.model.body import WORLD
 
 @dataclass(frozen=True)
 class Ends:
-    """A joint with the links at its ends, which may be world.   back: the tree goes from its child to its parent."""
+    """A joint with the links at its ends, either of which may be the world.   back: the tree goes from child to parent."""
 
     joint: SdfJoint
     parent: str
@@ -20,21 +20,25 @@ class Ends:
 
     @property
     def near(self) -> str:
+        """The link that is nearer to the root of the tree."""
         return self.child if self.back else self.parent
 
     @property
     def far(self) -> str:
+        """The link that is farther from the root of the tree."""
         return self.parent if self.back else self.child
 
 
 def span(links: Sequence[str], joints: Sequence[Ends], loops: frozenset[str]) -> tuple[list[Ends], list[Ends], list[str]]:
-    """The joints of a tree, parents first; those that close loops; the links that float.
+    """The joints of the tree, parents first; the joints that close loops; the links that float.
 
-    In the order of the file, a joint is part of the tree if its child has none yet and it closes no loop. A link that is only
-    the parent of a joint that would close a loop is carried by that joint's child.
+    In the order of the file, a joint becomes part of the tree if no earlier joint has its child and it closes no loop. After
+    that, a link that is only the parent of a remaining joint is attached by it, from the joint's child (`back`).
 
     Args:
-        links: names.   joints: in the order of the file.   loops: names of joints that close loops in any case.
+        links: names of the links.
+        joints: in the order of the file.
+        loops: names of joints that always close loops.
     """
     group = {n: n for n in (*links, WORLD)}
 
@@ -44,29 +48,30 @@ def span(links: Sequence[str], joints: Sequence[Ends], loops: frozenset[str]) ->
             n = group[n]
         return n
 
-    led, tree, closed = {WORLD}, list[Ends](), list[Ends]()
+    reached, tree, closed = {WORLD}, list[Ends](), list[Ends]()
     for j in joints:
-        if j.child in led or root(j.child) == root(j.parent) or j.joint.name in loops:
+        if j.child in reached or root(j.child) == root(j.parent) or j.joint.name in loops:
             closed.append(j)
             continue
-        led.add(j.child)
+        reached.add(j.child)
         group[root(j.child)] = root(j.parent)
         tree.append(j)
     for j in list(closed):
-        if j.parent not in led and root(j.child) != root(j.parent) and j.joint.name not in loops:
+        if j.parent not in reached and root(j.child) != root(j.parent) and j.joint.name not in loops:
             closed.remove(j)
-            led.add(j.parent)
+            reached.add(j.parent)
             group[root(j.parent)] = root(j.child)
             tree.append(Ends(j.joint, j.parent, j.child, True))
-    floating = [n for n in links if n not in led]
+    floating = [n for n in links if n not in reached]
     return _parents_first(tree, [WORLD, *floating]), closed, floating
 
 
 def _parents_first(tree: list[Ends], roots: list[str]) -> list[Ends]:
+    """The joints in depth-first order from the roots."""
     leaving: dict[str, list[Ends]] = {}
     for j in tree:
         leaving.setdefault(j.near, []).append(j)
-    # Depth first, each joint after the one that leads to its near link.
+    # Depth first: each joint comes after the joint whose far link is its near link.
     ordered, stack = list[Ends](), [j for r in reversed(roots) for j in reversed(leaving.get(r, []))]
     while stack:
         j = stack.pop()

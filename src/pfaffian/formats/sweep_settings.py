@@ -1,4 +1,4 @@
-"""The settings of a sweep in a file: data only; the sweeps room uses them."""
+"""Sweep settings in a file: only data, which the room `sweeps` uses."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any, Literal, get_args
 from pfaffian.formats.yaml_tree import Node
 
 Method = Literal["sobol", "halton", "latin"]
-"""How samples fill a space."""
+"""Sequence of the samples that fill a space."""
 MOST = 2.0**47
 STATISTICS = ("maximum", "minimum", "mean", "integral", "final")
 
 
 @dataclass(frozen=True)
 class SweepSettings:
-    """A sweep as a file describes it.
+    """A sweep as described in a file.
 
-    listed: label -> (dimension, values) of axes with values of their own.
-    ranges: label -> (lowest, highest) of axes that samples fill.   count, method, seed: of the samples.
-    keep: name -> (kind of statistic, signal, its numbers), or True to keep a signal over time.
-    block: runs of a block, None for the library's choice.
+    listed: label -> (dimension, values) of each axis with listed values.
+    ranges: label -> (lowest, highest) of each axis that samples fill.
+    count, method, seed: number of samples, their sequence, and its seed.
+    keep: name -> (kind of statistic, signal, options), or True to keep the signal of this name over time.
+    block: number of runs in a block; None, the default, for the library's choice.
 
     Example:
         >>> import pfaffian as pf
@@ -42,7 +43,7 @@ class SweepSettings:
 
 
 def read_sweep(node: Node) -> SweepSettings:
-    """The settings of a `sweep:` section: axes, samples, keep, block."""
+    """Read the `sweep:` section, with the keys axes, samples, keep and block."""
     f = node.fields(("axes", "samples", "keep", "block"), required=("keep",))
     listed = {label: _axis(label, x) for label, x in (f["axes"].map() if "axes" in f else {}).items()}
     keep = {name: _record(x) for name, x in f["keep"].map().items()}
@@ -59,7 +60,7 @@ def read_sweep(node: Node) -> SweepSettings:
 
 
 def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
-    """`{from, to, count}`, `{values: [...]}`, either with `along: DIMENSION`; or a list of values."""
+    """An axis: `{from, to, count}` or `{values: [...]}`, optionally with `along: DIMENSION`; or just a list of values."""
     if isinstance(node.value, list):
         return label, tuple(x.constant() for x in node.items())
     f = node.fields(("from", "to", "count", "values", "along"))
@@ -67,16 +68,17 @@ def _axis(label: str, node: Node) -> tuple[str, tuple[float, ...]]:
     if "values" in f and not {"from", "to", "count"} & set(f):
         return dim, tuple(x.constant() for x in f["values"].items())
     if "values" in f or not {"from", "to", "count"} <= set(f):
-        raise node.error("an axis has `from`, `to` and `count`, or `values`")
+        raise node.error("an axis needs either `from`, `to` and `count`, or `values`")
     a, b, n = f["from"].constant(), f["to"].constant(), _whole(f["count"], most=1e7)
     return dim, tuple(a + (b - a) * i / max(n - 1, 1) for i in range(n))
 
 
 def _record(node: Node) -> Any:
-    """`{maximum: q}` and so on, `{first_crossing: q, level: 0, direction: rising}`, `{histogram: q, edges: [...]}`, or true."""
+    """A statistic: `{maximum: q}`, `{first_crossing: q, level: 0, direction: rising}`, `{histogram: q, edges: [...]}`; or
+    true."""
     if isinstance(node.value, str):
         if not node.truth():
-            raise node.error("true or a statistic, such as {maximum: q}, is needed")
+            raise node.error("write true, or a statistic such as {maximum: q}")
         return True
     f = node.fields((*STATISTICS, "first_crossing", "histogram", "level", "direction", "edges"))
     kinds = [name for name in f if name not in ("level", "direction", "edges")]
@@ -84,7 +86,7 @@ def _record(node: Node) -> Any:
         raise node.error("one statistic is needed, such as {maximum: q}")
     kind = kinds[0]
     if set(f) - {kind} - {"first_crossing": {"level", "direction"}, "histogram": {"edges"}}.get(kind, set()):
-        raise node.error(f"{kind} has other options")
+        raise node.error(f"{kind} lacks these options; level and direction belong to first_crossing, edges to histogram")
     more: tuple[Any, ...] = ()
     if kind == "first_crossing":
         way = f["direction"].choice(("rising", "falling", "either")) if "direction" in f else "either"

@@ -1,4 +1,4 @@
-"""URDF files as mechanisms."""
+"""Reading URDF files as mechanisms."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pfaffian.formats.loop import Loop, close, past_massless, zero_places
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import check_choice, printable
 from pfaffian.formats.urdf_drake import read_drake_joint, rotors
-from pfaffian.formats.urdf_loops import Beside, check_names, coupled, on_parent, read_beside
+from pfaffian.formats.urdf_loops import Extras, check_names, coupled, on_parent, read_extras
 from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink, read_joint, read_link, unique
 from pfaffian.formats.urdf_shape import read_colours, read_shapes
-from pfaffian.formats.urdf_sidecar import Sidecar, beside, check_motors, loops_of, read_sidecar, retyped
+from pfaffian.formats.urdf_sidecar import Sidecar, check_motors, find_sidecar, loops_of, read_sidecar, retyped
 from pfaffian.formats.urdf_tree import check_mimics, massless_joints, open_loops, parents_first, root_link
 from pfaffian.formats.xacro_source import WAY_OUT, expanded
 from pfaffian.formats.xml import Element, parse_xml
@@ -34,27 +34,28 @@ from pfaffian.model.unphysical import unphysical
 
 MAX_LINKS = 10_000
 WAYS_OUT = {
-    "mujoco": "this is MJCF, which pf.read opens",
-    "sdf": "this is SDF, which pf.read opens",
+    "mujoco": "this is MJCF; pf.read opens it",
+    "sdf": "this is SDF; pf.read opens it",
 }
 """Root element of another format -> what to do."""
 
 ROOT_JOINT = "root_joint"
-"""Pinocchio's name for the joint that the reader puts between the world and the root link."""
+"""Name of the joint that the reader puts between the world and the root link, the same as in Pinocchio."""
 
 
 def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mechanism:
-    """The robot of a URDF file as a mechanism, with its loops. No other file is opened than one of loops; meshes that it names
-    are when they are drawn.
+    """Read the robot of a URDF file as a mechanism, with its loop closures.
+
+    Besides the file itself, only a file of loops is opened. Mesh files are opened later, when they are drawn.
 
     Args:
         path: of the file.
-        expand: run a .xacro file by the package xacro: its expressions, and the files that it includes. Only for files that you
-            trust; False by default.
+        expand: whether to expand a .xacro file with the package xacro, which runs its expressions and opens the files that it
+            includes. Only for files that you trust; False by default.
         options: those of `parse_urdf`: base, actuated, mimic, strict, name, meshes, loops (by default robot.yaml or
-            loop_closures.yaml beside the file, where one of them describes loops; False for none), source (by default the
+            loop_closures.yaml in the same folder, if one of them describes loops; False for none), source (by default the
             file's name), folder (by default the file's).
-    Raises ModelError: what is wrong with which element, on which line.
+    Raises ModelError: an element is wrong, with its line and the reason.
     Warns ModelWarning: joints without mass, inertias that no body can have, mimic joints that move freely, joint friction.
 
     Example:
@@ -71,7 +72,7 @@ def read_urdf(path: str | Path, *, expand: bool = False, **options: Any) -> Mech
     place = as_path(path)
     options.setdefault("source", place.name)
     options.setdefault("folder", place.parent)
-    options.setdefault("loops", beside(place))
+    options.setdefault("loops", find_sidecar(place))
     if place.suffix.lower() == ".xacro" and not expand:
         raise ModelError(f"{printable(place.name)}: {WAY_OUT}")
     return parse_urdf(expanded(place) if expand else read_text(place), **options)
@@ -90,36 +91,38 @@ def parse_urdf(
     meshes: Iterable[str | Path] = (),
     loops: str | Path | bool | None = None,
 ) -> Mechanism:
-    """The robot of a URDF text as a mechanism.
+    """Read the robot of a URDF text as a mechanism.
 
-    Loops become closures: those of <loop>, <coupling> (URDF+), <loop_joint> (Isaac Sim), <constraint> (urdfdom's proposal),
-    <gazebo><joint>, <drake:ball_constraint>, of a file beside it, and joints to a link that another joint leads to already.
+    Loops become closures: those of <loop>, <loop_joint> (Isaac Sim), <constraint> (urdfdom's proposal), <gazebo><joint>,
+    <drake:ball_constraint> or a separate file of loops, and joints whose child link already has a parent. A <coupling> (URDF+)
+    makes one joint follow others.
 
-    Joints keep the file's order, except that parents come first. Links without <inertial> are massless. Joint damping acts;
-    joint friction is ignored. Limits of joints and motors are not enforced, unless `Scheme(saturate=True)` cuts the motors; a
-    run warns of a start outside them, and its result says when and by how far they were left.
+    Joints keep the order of the file, except that parents come first. Links without <inertial> are massless. Joint damping is
+    read; joint friction is ignored. Limits of joints and motors are not enforced, except that `Scheme(saturate=True)` limits
+    the motors. A run warns of a start outside the limits, and its result says when and by how much they were exceeded.
 
     Args:
         text: of the file.
         base: "fixed", the default, welds the root link to the world (a root link called "world" is the world itself); "free"
-            lets it float on a free joint "root_joint", whose q comes first.
-        actuated: names of the one-dof joints with a motor, in this order; None: those that the file of loops names or URDF+
-            calls independent, else all of them. A motor is named as its joint and limited to the file's effort, if that is
-            above 0.
-        mimic: "free", the default, lets mimic joints move independently, as Pinocchio does by default; "follow" lets them
+            connects it by a free joint "root_joint", whose q comes first.
+        actuated: names of the joints with a motor, in this order, each with one velocity; None, the default, for those named
+            in the file of loops or marked as independent (URDF+), else for all such joints. A motor has the name of its joint,
+            and the file's effort as its limit, if that is above 0.
+        mimic: "free", the default, lets mimic joints move independently, as Pinocchio does by default; "follow" makes them
             follow, q = multiplier * q_other + offset, without coordinates, motors and limits (see `pf.mimic`).
-        strict: refuse inertias that no body can have, and movable joints that carry no mass. By default both give a warning:
-            the inertias are used as they are, the joints are locked at zero, since no force decides their acceleration.
-        name: of the mechanism; None: the file's.
-        source: what errors call the text, "URDF" by default.
-        folder: of the file, for the names of meshes; None, the default, finds none there. package://P/x is looked for in the
-            folder P above the file that has a package.xml, and other names in its own folder.
-        meshes: more folders with meshes; none by default. A mesh that is not found is no error: pictures show a box instead.
-        loops: path of a file that says where loops close, of the kind of example-parallel-robots (closed_loop) or scikit-robot
-            (closures); none by default.
-    Raises ModelError: what is wrong with which element, on which line.
-    Warns ModelWarning: which loops were closed by what, joints without mass, inertias that no body can have, mimic joints that
-    move freely, joint friction, shapes and elements that cannot be read.
+        strict: whether to refuse inertias that no body can have, and movable joints that carry no mass. By default both give a
+            warning: the inertias are used as they are, and the joints are locked at zero, since no force determines their
+            acceleration.
+        name: of the mechanism; None, the default, takes the name in the file.
+        source: name of the text in errors, "URDF" by default.
+        folder: of the file, for meshes; with None, the default, only `meshes` is searched. package://P/x is x in a folder P
+            above the file that has a package.xml; other names are paths in the folder of the file.
+        meshes: more folders with meshes; none by default. A missing mesh is not an error: pictures show a box instead.
+        loops: path of a file that describes where loops close, in the form of example-parallel-robots (closed_loop) or
+            scikit-robot (closures); none by default.
+    Raises ModelError: an element is wrong, with its line and the reason.
+    Warns ModelWarning: loops and the closures that they became, joints without mass, inertias that no body can have, mimic
+    joints that move freely, joint friction, shapes and elements that cannot be read.
 
     Example:
         >>> import pfaffian as pf
@@ -133,44 +136,46 @@ def parse_urdf(
     check_choice(mimic, ("free", "follow"), "mimic")
     robot = parse_xml(text, source, words=True)
     side = read_sidecar(as_path(loops, "loops")) if loops and not isinstance(loops, bool) else Sidecar()
-    links, joints, cut, also = _parts(robot, side)
+    links, joints, cut, extras = _parts(robot, side)
     if mimic == "follow":
         check_mimics(joints)
     root = root_link(links, [*joints.values(), *cut])
     whole = parents_first(root, list(joints.values()))
     lost = massless_joints(links, whole)
-    closing, through = past_massless(_closing(whole, cut, also, side, links, root), whole, lost)
-    order = _lock_massless(whole, lost, through, strict, robot.source)
-    called, led = _body_names(links, root, base), coupled(also.couplings, order)
-    tree = _tree(order, called, root, base, mimic == "follow", led)
+    closing, merged = past_massless(_closing(whole, cut, extras, side, links, root), whole, lost)
+    order = _lock_massless(whole, lost, merged, strict, robot.source)
+    called, couplings = _body_names(links, root, base), coupled(extras.couplings, order)
+    tree = _tree(order, called, root, base, mimic == "follow", couplings)
     if not any(j.nv for j in tree):
-        raise robot.error("no joint moves; read it with base='free', or give a joint another type than fixed")
+        raise robot.error("no joint moves; read it with base='free', or give a joint a type other than fixed")
     shapes = _shapes(robot, links, strict, places(None if folder is None else Path(folder), meshes))
     made = mechanism(
         name or robot.attributes.get("name") or "robot",
         [_body(link, called[n], shapes[n]) for n, link in links.items() if called[n] != WORLD],
         tree,
         constraints=[close(loop, called) for loop in closing],
-        forces=[force for make in also.forces for force in make(called)],
-        actuators=_actuators(order, _motors(actuated, side, order, led), drop_mimics=mimic == "follow", led=led),
+        forces=[force for make in extras.forces for force in make(called)],
+        actuators=_actuators(
+            order, _motors(actuated, side, order, couplings), drop_mimics=mimic == "follow", couplings=couplings
+        ),
         lenient=True,
     )
     _warn(order, mimic, robot.source)
-    _tell(robot.source, closing, cut, also, side, order)
+    _warn_loops(robot.source, closing, cut, extras, side, order)
     return replace(made, lenient=_judge(unphysical(made), links, strict, robot.source))
 
 
 def _closing(
-    order: list[UrdfJoint], cut: list[UrdfJoint], also: Beside, side: Sidecar, links: Iterable[str], root: str
+    order: list[UrdfJoint], cut: list[UrdfJoint], extras: Extras, side: Sidecar, links: Iterable[str], root: str
 ) -> list[Loop]:
-    """All loops: of joints that lead to a link once more, of elements beside the tree, of the file of loops."""
-    zero = zero_places(order, root) if also.loops else {}
+    """All loops: of joints whose child already has a parent, of elements such as <loop>, and of the file of loops."""
+    zero = zero_places(order, root) if extras.loops else {}
     found = [
         Loop(j.name, CLOSING.get(j.kind, j.kind), (j.parent, j.child), j.element.where, (j.placement @ j.turn, j.turn),
              _axes(j), j.pitch)
         for j in cut if j.kind != "free"
     ]  # fmt: skip
-    found += [on_parent(loop, zero) for loop in also.loops]
+    found += [on_parent(loop, zero) for loop in extras.loops]
     found += loops_of(side, [*order, *cut], links, root)
     check_names(found)
     return found
@@ -181,23 +186,25 @@ def _axes(j: UrdfJoint) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _motors(
-    actuated: Iterable[str] | None, side: Sidecar, order: list[UrdfJoint], led: Mapping[str, Any]
+    actuated: Iterable[str] | None, side: Sidecar, order: list[UrdfJoint], couplings: Mapping[str, Any]
 ) -> Iterable[str] | None:
-    """The joints with motors, as far as the caller, the file of loops or `independent` say."""
+    """Names of the joints with motors, from the caller, the file of loops or `independent`; None for all joints."""
     if actuated is not None or side.motors is not None:
         return side.motors if actuated is None else actuated
     if all(j.independent is None for j in order):
         return None
-    return [j.name for j in order if j.independent is not False and j.kind in ("revolute", "prismatic") and j.name not in led]
+    return [
+        j.name for j in order if j.independent is not False and j.kind in ("revolute", "prismatic") and j.name not in couplings
+    ]
 
 
-def _parts(robot: Element, side: Sidecar) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint], list[UrdfJoint], Beside]:
-    """Links, the joints of the tree, joints that close loops, and what else does."""
+def _parts(robot: Element, side: Sidecar) -> tuple[dict[str, UrdfLink], dict[str, UrdfJoint], list[UrdfJoint], Extras]:
+    """The links, the joints of the tree, the joints that close loops, and the elements besides links and joints."""
     if robot.tag != "robot":
         raise robot.error(WAYS_OUT.get(robot.tag, "the root element of a URDF file is <robot>"))
     count = len(robot.all("link"))
     if not count:
-        raise robot.error("there is no <link>; if this is xacro source, expand it to URDF first")
+        raise robot.error("the robot has no <link>; if this is xacro source, expand it to URDF first")
     if count > MAX_LINKS:
         raise robot.error(f"{count} links are more than {MAX_LINKS}; split the robot")
     links = unique([read_link(e) for e in robot.all("link")], "link")
@@ -206,28 +213,28 @@ def _parts(robot: Element, side: Sidecar) -> tuple[dict[str, UrdfLink], dict[str
     joints = unique([replace(j, armature=turning[j.name]) if j.name in turning else j for j in read], "joint")
     check_motors(side, joints)
     tree, cut = open_loops(list(retyped(joints, side).values()))
-    return links, {j.name: j for j in tree}, cut, read_beside(robot)
+    return links, {j.name: j for j in tree}, cut, read_extras(robot)
 
 
 _JOINTS = ("joint", "drake:joint")
 
 
-def _lock_massless(order: list[UrdfJoint], lost: set[str], through: set[str], strict: bool, source: str) -> list[UrdfJoint]:
-    """The joints, those that move no mass as fixed ones.   through: those whose motion a closure has instead."""
+def _lock_massless(order: list[UrdfJoint], lost: set[str], merged: set[str], strict: bool, source: str) -> list[UrdfJoint]:
+    """The joints, with those that move no mass replaced by fixed ones.   merged: those that became part of a loop closure."""
     if not lost:
         return order
-    if strict and lost - through:
-        first = next(j for j in order if j.name in lost - through)
-        raise first.element.error(f"it moves no mass at all; give link {printable(first.child)} a mass, or make it fixed")
-    if lost - through:
-        _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost - through)}; give their links a mass")
-    if through:
-        _notice(f"{source}: these joints carry nothing but the end of a loop, and are its closure: {_listed(through)}")
+    if strict and lost - merged:
+        first = next(j for j in order if j.name in lost - merged)
+        raise first.element.error(f"this joint moves no mass; give link {printable(first.child)} a mass, or make it fixed")
+    if lost - merged:
+        _notice(f"{source}: joints that move no mass are locked at zero: {_listed(lost - merged)}; give their links a mass")
+    if merged:
+        _notice(f"{source}: massless joints at the ends of loops become part of the loop closures: {_listed(merged)}")
     return [replace(j, kind="fixed", mimic=None) if j.name in lost else j for j in order]
 
 
 def _body_names(links: Mapping[str, UrdfLink], root: str, base: str) -> dict[str, str]:
-    """Link -> body. A root link named "world" is the fixed frame, unless it floats."""
+    """Name of each link -> name of its body. A root link named "world" is the world itself, unless it floats."""
     called = {name: name for name in links}
     if WORLD in links and not (root == WORLD and base == "fixed"):
         called[WORLD] = _free_name("world_link", links)
@@ -235,6 +242,7 @@ def _body_names(links: Mapping[str, UrdfLink], root: str, base: str) -> dict[str
 
 
 def _free_name(name: str, names: Iterable[str]) -> str:
+    """The name, with underscores at its end until it is not in use."""
     used = set(names)
     while name in used:
         name += "_"
@@ -248,7 +256,7 @@ def _body(link: UrdfLink, name: str, shapes: tuple[Shape, ...]) -> Body:
 
 
 def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: Places) -> dict[str, tuple[Shape, ...]]:
-    """Link -> its shapes. Those that cannot be read are left out with a warning, or refused: no motion depends on them."""
+    """Link -> its shapes. Those that cannot be read are left out with a warning, or refused if `strict`."""
     colours, found, wrong = read_colours(robot), dict[str, tuple[Shape, ...]](), list[ModelError]()
     for name, link in links.items():
         found[name], bad = read_shapes(link.element, colours, where)
@@ -257,7 +265,7 @@ def _shapes(robot: Element, links: Mapping[str, UrdfLink], strict: bool, where: 
         raise wrong[0]
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-        _notice(f"{robot.source}: shapes that cannot be read are left out: {wrong[0]}{more}; pictures lack them")
+        _notice(f"{robot.source}: shapes that cannot be read are left out of pictures: {wrong[0]}{more}")
     return found
 
 
@@ -267,17 +275,18 @@ def _tree(
     root: str,
     base: str,
     follow: bool,
-    coupling: Mapping[str, dict[str, Any]],
+    couplings: Mapping[str, dict[str, Any]],
 ) -> list[Joint]:
+    """The joints.   called: link -> body.   follow: whether mimic joints follow.   couplings: joint -> (joint -> ratio)."""
     made, fixed = [], _fixed_places(order) if follow else {}
     if called[root] != WORLD:
         made.append(joint(_free_name(ROOT_JOINT, (j.name for j in order)), base, WORLD, called[root]))
     for j in order:
         one = j.kind in ("revolute", "prismatic")
-        led = j.mimic if follow and j.name not in coupling else None
-        after = mimic(coupling[j.name]) if j.name in coupling else None
-        if led and j.name not in fixed:
-            after = mimic({led.joint: led.multiplier}, led.offset)
+        mimicked = j.mimic if follow and j.name not in couplings else None
+        after = mimic(couplings[j.name]) if j.name in couplings else None
+        if mimicked and j.name not in fixed:
+            after = mimic({mimicked.joint: mimicked.multiplier}, mimicked.offset)
         read = joint(
             j.name,
             j.kind,
@@ -289,11 +298,11 @@ def _tree(
             damping=j.damping if one else 0.0,
             armature=j.armature if one else 0.0,
             pitch=j.pitch,
-            limits=j.limits if one and not (led or after) else UNLIMITED,
-            effort=np.inf if led or after else j.effort,
+            limits=j.limits if one and not (mimicked or after) else UNLIMITED,
+            effort=np.inf if mimicked or after else j.effort,
             mimic=after,
         )
-        made.append(locked(read, fixed[j.name]) if led and j.name in fixed else read)
+        made.append(locked(read, fixed[j.name]) if mimicked and j.name in fixed else read)
     return made
 
 
@@ -301,7 +310,7 @@ _WITH_AXIS = ("revolute", "prismatic", "planar", "helical")
 
 
 def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
-    """Places of the joints that never move: zero for fixed joints, and that of joints that follow one which does not move."""
+    """Joint -> its coordinate, for joints that never move: fixed joints (zero), and mimic joints that follow such a joint."""
     joints = {j.name: j for j in order}
 
     def place(j: UrdfJoint) -> float | None:
@@ -314,9 +323,10 @@ def _fixed_places(order: list[UrdfJoint]) -> dict[str, float]:
 
 
 def _actuators(
-    order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool, led: Mapping[str, Any]
+    order: list[UrdfJoint], actuated: Iterable[str] | None, drop_mimics: bool, couplings: Mapping[str, Any]
 ) -> list[Actuator]:
-    single = {j.name: j for j in order if j.kind in ("revolute", "prismatic") and j.name not in led}
+    """The motors.   couplings: the joints in it follow others and get no motor. Raises ModelError: an unknown name."""
+    single = {j.name: j for j in order if j.kind in ("revolute", "prismatic") and j.name not in couplings}
     if actuated is None:
         chosen = [j for j in single.values() if not (drop_mimics and j.mimic)]
     else:
@@ -331,7 +341,7 @@ def _actuators(
 
 
 def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool, source: str) -> bool:
-    """Whether the mechanism must be lenient, for inertias that no body can have; warns of them or refuses them."""
+    """Whether the mechanism must be lenient because of inertias that no body can have. Warns of them, or raises if strict."""
     if strict and wrong:
         name, reason = next(iter(wrong.items()))
         # Only the root link "world" has been renamed.
@@ -342,6 +352,7 @@ def _judge(wrong: Mapping[str, str], links: Mapping[str, UrdfLink], strict: bool
 
 
 def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
+    """Warn of mimic joints that move freely, and of joint friction."""
     followers = [j.name for j in order if j.mimic]
     if followers and mimic == "free":
         _notice(f"{source}: mimic joints move on their own: {_listed(followers)}; mimic='follow' couples them")
@@ -350,8 +361,10 @@ def _warn(order: list[UrdfJoint], mimic: str, source: str) -> None:
         _notice(f"{source}: joint friction is ignored: {_listed(with_friction)}; use damping, or a force of your own")
 
 
-def _tell(source: str, closing: list[Loop], cut: list[UrdfJoint], also: Beside, side: Sidecar, order: list[UrdfJoint]) -> None:
-    """Say once which loops were closed by what, and what of them is left out."""
+def _warn_loops(
+    source: str, closing: list[Loop], cut: list[UrdfJoint], extras: Extras, side: Sidecar, order: list[UrdfJoint]
+) -> None:
+    """Warn of the loops and their closures, and of elements that were changed or left out."""
     if closing:
         by = f" ({side.source})" if side.source else ""
         first = "; ".join(f"{printable(c.name)}, {c.kind} of {printable(c.links[0])} and {printable(c.links[1])}"
@@ -360,14 +373,14 @@ def _tell(source: str, closing: list[Loop], cut: list[UrdfJoint], also: Beside, 
         _notice(f"{source}: loops are closed by constraints{by}: {first}{more}")
     if cut:
         _notice(
-            f"{source}: these joints lead to links that others lead to already, and close loops without motors, damping and "
-            f"limits of their own: {_listed(j.name for j in cut)}; put the joint that should have them first"
+            f"{source}: the child links of these joints already have a parent, so the joints close loops, without motors, "
+            f"damping and limits: {_listed(j.name for j in cut)}; put the joint that should have them first in the file"
         )
     if side.motors is None and any(j.independent is False for j in order):
-        _notice(f"{source}: motors are on the joints that the file calls independent; actuated=[...] chooses others")
+        _notice(f"{source}: motors are on the joints that the file marks as independent; actuated=[...] chooses others")
     known = {j.name for j in (*order, *cut)}
-    lost = [*also.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
-    for words in (*also.changed, *([f"left out: {_listed(lost)}"] if lost else [])):
+    lost = [*extras.lost, *(f"{side.source}: {key}" for key in (*side.lost, *(n for n in side.kinds if n not in known)))]
+    for words in (*extras.changed, *([f"left out: {_listed(lost)}"] if lost else [])):
         _notice(f"{source}: {words}")
 
 
@@ -376,5 +389,6 @@ def _notice(message: str) -> None:
 
 
 def _listed(names: Iterable[str]) -> str:
-    every = sorted(names)
-    return ", ".join(printable(n) for n in every[:20]) + (f" and {len(every) - 20} more" if len(every) > 20 else "")
+    """The first 20 names in alphabetical order, and how many more there are."""
+    order = sorted(names)
+    return ", ".join(printable(n) for n in order[:20]) + (f" and {len(order) - 20} more" if len(order) > 20 else "")

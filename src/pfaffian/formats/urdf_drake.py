@@ -14,21 +14,21 @@ _KINDS = {"ball": "spherical", "universal": "universal", "planar": "planar", "sc
 
 
 def read_drake_joint(element: Element) -> UrdfJoint:
-    """<drake:joint> directly under <robot>: ball, universal, planar or screw with its <drake:screw_thread_pitch> a turn."""
+    """Read a <drake:joint> directly below <robot>. A screw has a <drake:screw_thread_pitch> [m per turn]."""
     word = element.text("type")
     if word not in _KINDS:
-        raise element.error(f"type {printable(word)} is unknown; one of {', '.join(_KINDS)}")
+        raise element.error(f"type {printable(word)} is unknown; the types are {', '.join(_KINDS)}")
     j = read_joint_of(element, _KINDS[word])
     if word != "screw":
         return j
     thread = element.first("drake:screw_thread_pitch")
     if thread is None:
-        raise element.error("<drake:screw_thread_pitch value=.../> is missing")
+        raise element.error("<drake:screw_thread_pitch value=.../> is missing; add it")
     return replace(j, pitch=thread.number("value") / (2 * math.pi))
 
 
 def rotors(robot: Element) -> dict[str, float]:
-    """Joint -> its armature gear^2 rotor inertia [kg m^2 or kg], of <drake:rotor_inertia> in <transmission><actuator>."""
+    """Joint -> its armature, gear^2 times rotor inertia [kg m^2 or kg], from <transmission><actuator><drake:rotor_inertia>."""
     found: dict[str, float] = {}
     for t in robot.all("transmission"):
         joint, motor = t.first("joint"), t.first("actuator")

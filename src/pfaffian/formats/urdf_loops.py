@@ -1,4 +1,4 @@
-"""What dialects of URDF write beside the tree: joints that close loops, couplings of joints, bushings and springs.
+"""Elements that dialects of URDF add to the tree: joints that close loops, couplings of joints, bushings and springs.
 
 <loop>, <coupling>, independent=     URDF+ (arXiv 2411.19753)
 <loop_joint>                         Isaac Sim; Strandbeest and older Drake with an <axis>
@@ -31,7 +31,7 @@ _ZERO = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class CoupledLinks:
-    """ratio times the angle of `links[0]` is that of `links[1]`, both from the last body that carries both."""
+    """A coupling: `ratio` times the angle of `links[0]` equals that of `links[1]`, both from the last common body."""
 
     links: tuple[str, str]
     ratio: float
@@ -39,8 +39,9 @@ class CoupledLinks:
 
 
 @dataclass
-class Beside:
-    """What stands beside the tree.   forces: functions of link -> body.   lost: what is left out, with its line."""
+class Extras:
+    """The elements besides links and joints.   forces: functions that make forces from the map link -> body.
+    changed: warnings about elements that are approximated.   lost: elements that are left out, with their lines."""
 
     loops: list[Loop] = field(default_factory=list)
     couplings: list[CoupledLinks] = field(default_factory=list)
@@ -49,9 +50,9 @@ class Beside:
     lost: list[str] = field(default_factory=list)
 
 
-def read_beside(robot: Element) -> Beside:
-    """All that the children of <robot> say beside links and joints."""
-    found, frames = Beside(), _frames(robot)
+def read_extras(robot: Element) -> Extras:
+    """Read all children of <robot> besides links and joints."""
+    found, frames = Extras(), _frames(robot)
     for e in robot.children:
         if e.tag in _READERS:
             _READERS[e.tag](e, found, frames)
@@ -61,6 +62,7 @@ def read_beside(robot: Element) -> Beside:
 
 
 def _place(e: Element) -> Pose:
+    """The pose in the attributes xyz and rpy of an element."""
     xyz, rpy = e.numbers("xyz", _ZERO), e.numbers("rpy", _ZERO)
     return pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
 
@@ -78,25 +80,25 @@ def _kind(e: Element) -> str:
     return loop_kind(e.text("type"), e.where)
 
 
-def _loop(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
-    """<loop name type><predecessor link><origin/></predecessor><successor link>...</successor><axis/></loop>"""
+def _loop(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
+    """Read <loop name type><predecessor link><origin/></predecessor><successor link>...</successor><axis/></loop>."""
     name, kind = part_name(e), _kind(e)
     a, b = needed(e, "predecessor", name), needed(e, "successor", name)
     n = _axis(e)
     found.loops.append(Loop(name, kind, (a.text("link"), b.text("link")), e.where, (_origin(a), _origin(b)), (n, n)))
 
 
-def _coupling(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
+def _coupling(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     name = part_name(e)
     ends = tuple(needed(e, tag, name).text("link") for tag in ("predecessor", "successor"))
     ratio = needed(e, "ratio", name).number("value")
     if ratio == 0:
-        raise e.error("the ratio is zero; a coupling of no motion is a fixed joint")
+        raise e.error("the ratio is zero; use a fixed joint instead")
     found.couplings.append(CoupledLinks((ends[0], ends[1]), ratio, e))
 
 
-def _loop_joint(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
-    """Isaac's own pages write <link1> for both ends."""
+def _loop_joint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
+    """Read a <loop_joint>. Both ends may be called <link1>, as in the documentation of Isaac Sim."""
     ends = e.all("link1") + e.all("link2")
     if len(ends) != 2:
         raise e.error("two ends are needed: <link1 link=... xyz=... rpy=.../> and <link2 .../>")
@@ -105,7 +107,7 @@ def _loop_joint(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) ->
     found.loops.append(Loop(part_name(e), _kind(e), (a.text("link"), b.text("link")), e.where, (_place(a), _place(b)), (n, n)))
 
 
-def _constraint(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
+def _constraint(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     name, kind = part_name(e), _kind(e)
     links = tuple(needed(e, tag, name).text("link") for tag in ("parent", "child"))
     origins = [e.first(f"{tag}_origin") for tag in ("parent", "child")]
@@ -114,14 +116,16 @@ def _constraint(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) ->
     found.loops.append(Loop(name, kind, (links[0], links[1]), e.where, (places[0], places[1]), (axes[0], axes[1])))
 
 
-def _gazebo(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
-    """<gazebo><joint>: SDF's words are the contents of elements, its joint frame stands in the child link."""
+def _gazebo(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
+    """Read <gazebo><joint>, an SDF joint: values are the contents of elements, and <pose> is in the child link."""
     for j in e.all("joint"):
         name, kind = part_name(j), _kind(j)
         links = tuple(needed(j, tag, name).content for tag in ("parent", "child"))
         at = j.first("pose")
         if at is not None and at.attributes.get("relative_to", links[1]) != links[1]:
-            raise at.error(f"a frame relative to {printable(at.attributes['relative_to'])} is not read; give it in the child")
+            raise at.error(
+                f"a pose relative to {printable(at.attributes['relative_to'])} is not supported; give it in the child link"
+            )
         x = numbers(at.content or "0 0 0 0 0 0", 6, at.where) if at is not None else (0.0,) * 6
         axes = [_sdf_axis(j, tag) for tag in ("axis", "axis2")]
         n = axes[0] or X
@@ -133,11 +137,11 @@ def _gazebo(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> Non
 
 
 _FROM_ZERO = Pose(IDENTITY.R, IDENTITY.p)
-"""Stands for the place in the parent that the zero of the tree gives."""
+"""Placeholder for the frame in the parent, which follows from the tree with all joints at zero."""
 
 
 def on_parent(loop: Loop, zero: Mapping[str, Pose]) -> Loop:
-    """The loop with its place in the parent, where the file gives that in the child alone."""
+    """The loop with its frame in the parent, computed if the file gives only that in the child.   zero: link -> pose."""
     if loop.places[0] is not _FROM_ZERO or any(link not in zero for link in loop.links):
         return loop
     parent, child = (zero[link] for link in loop.links)
@@ -151,7 +155,7 @@ def _sdf_axis(j: Element, tag: str) -> Vector | None:
     if xyz is None:
         return None
     if xyz.attributes.get("expressed_in", "") or (axis and axis.first("use_parent_model_frame")):
-        raise xyz.error("an axis in another frame than the joint's is not read; turn it into the joint's frame")
+        raise xyz.error("an axis expressed in another frame is not supported; express it in the joint's frame")
     return unit(numbers(xyz.content, 3, xyz.where), xyz.where)
 
 
@@ -159,35 +163,38 @@ def _sdf_axis(j: Element, tag: str) -> Vector | None:
 
 
 def _frames(robot: Element) -> dict[str, tuple[str, Pose]]:
-    """Name -> link and place in it, of <frame> elements."""
+    """Name of each <frame> -> its link and its pose in it."""
     return {e.text("name"): (e.text("link"), _place(e)) for e in robot.all("frame") if "link" in e.attributes}
 
 
 def _value(e: Element, tag: str) -> Vector:
+    """(3,) attribute `value` of a required child element."""
     found = needed(e, tag, e.tag)
     found.text("value")
     return found.numbers("value", _ZERO)
 
 
 def _body(called: Mapping[str, str], link: str, e: Element) -> str:
+    """The body of a link. Raises ModelError: there is no such link."""
     if link not in called:
         raise e.error(f"there is no link {printable(link)}; correct the name")
     return called[link]
 
 
 def _ends(e: Element, first: str, second: str) -> tuple[str, str]:
+    """The names in two required child elements."""
     return needed(e, first, e.tag).text("name"), needed(e, second, e.tag).text("name")
 
 
-def _ball(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
+def _ball(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     stem = "drake:ball_constraint_"
     links = _ends(e, f"{stem}body_A", f"{stem}body_B")
     places = pose(_value(e, f"{stem}p_AP")), pose(_value(e, f"{stem}p_BQ"))
     found.loops.append(Loop(f"ball {links[0]} {links[1]}", "spherical", links, e.where, places))
 
 
-def _bushing(e: Element, found: Beside, frames: Mapping[str, tuple[str, Pose]]) -> None:
-    """Drake's bushing by roll, pitch and yaw, as a bushing of poses: the same where it is little deformed."""
+def _bushing(e: Element, found: Extras, frames: Mapping[str, tuple[str, Pose]]) -> None:
+    """Read Drake's bushing in roll, pitch and yaw as a bushing of poses, which is the same for small deflections."""
     names = _ends(e, "drake:bushing_frameA", "drake:bushing_frameC")
     words = ("force_stiffness", "torque_stiffness", "force_damping", "torque_damping")
     K = [_value(e, f"drake:bushing_{word}") for word in words]
@@ -201,20 +208,21 @@ def _bushing(e: Element, found: Beside, frames: Mapping[str, tuple[str, Pose]]) 
 
     def made(called: Mapping[str, str]) -> tuple[Force, ...]:
         a, c = _body(called, link_a, e), _body(called, link_c, e)
-        given = {"stiffness": _even(stiffness), "damping": _even(damping), "rest": A @ back}
+        given = {"stiffness": _symmetric(stiffness), "damping": _symmetric(damping), "rest": A @ back}
         return bushing(f"bushing {names[0]} {names[1]}", a, c, **given)
 
     found.forces.append(made)
     found.changed.append(
-        f"the bushing on line {e.line} acts on poses instead of roll, pitch and yaw: the same where it is small"
+        f"the bushing on line {e.line} acts on poses, not on roll, pitch and yaw: this differs only for large deflections"
     )
 
 
-def _even(K: np.ndarray) -> np.ndarray:
+def _symmetric(K: np.ndarray) -> np.ndarray:
+    """The symmetric part of a matrix."""
     return (K + K.T) / 2
 
 
-def _spring(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> None:
+def _spring(e: Element, found: Extras, _: Mapping[str, tuple[str, Pose]]) -> None:
     stem = "drake:linear_spring_damper_"
     links = _ends(e, f"{stem}body_A", f"{stem}body_B")
     points = _value(e, f"{stem}p_AP"), _value(e, f"{stem}p_BQ")
@@ -228,7 +236,7 @@ def _spring(e: Element, found: Beside, _: Mapping[str, tuple[str, Pose]]) -> Non
     found.forces.append(made)
 
 
-_READERS: dict[str, Callable[[Element, Beside, Mapping[str, tuple[str, Pose]]], None]] = {
+_READERS: dict[str, Callable[[Element, Extras, Mapping[str, tuple[str, Pose]]], None]] = {
     "loop": _loop,
     "coupling": _coupling,
     "loop_joint": _loop_joint,
@@ -238,14 +246,18 @@ _READERS: dict[str, Callable[[Element, Beside, Mapping[str, tuple[str, Pose]]], 
     "drake:linear_bushing_rpy": _bushing,
     "drake:linear_spring_damper": _spring,
 }
-"""Element below <robot> -> its reader."""
+"""Tag of an element below <robot> -> its reader."""
 
 _SILENT = ("drake:joint", "drake:collision_filter_group")
-"""Read elsewhere, or without a part in the motion."""
+"""Elements of Drake that need no warning: read elsewhere, or without an effect on the motion."""
 
 
 def coupled(couplings: list[CoupledLinks], order: list[UrdfJoint]) -> dict[str, dict[str, float]]:
-    """Joint -> what it follows: ratio times the sum of joints to the one link is the sum of those to the other."""
+    """Joint -> (joint that it follows -> ratio), from the couplings of links.
+
+    The angle of a link is the sum of the coordinates from the last common body. The joint that follows is the last one marked
+    as not independent, else the last one.
+    """
     leading, found = {j.child: j for j in order}, dict[str, dict[str, float]]()
     for c in couplings:
         paths = [_path(link, leading, c) for link in c.links]
@@ -255,18 +267,18 @@ def coupled(couplings: list[CoupledLinks], order: list[UrdfJoint]) -> dict[str, 
         moved = [j for path in paths for j in path if j.name in weights and j.kind != "fixed"]
         for j in moved:
             if j.kind not in ("revolute", "prismatic"):
-                raise c.element.error(f"joint {printable(j.name)} between its links has not one velocity: no coupling")
+                raise c.element.error(f"joint {printable(j.name)} between the coupled links must be revolute or prismatic")
         free = [j for j in moved if j.name not in found]
-        led = next((j for j in reversed(free) if j.independent is False), free[-1] if free else None)
-        if led is None or len(moved) < 2:
-            raise c.element.error("no joint between its links is left to follow; drop the coupling")
-        w = weights[led.name]
-        found[led.name] = {j.name: -weights[j.name] / w for j in moved if j is not led}
+        follower = next((j for j in reversed(free) if j.independent is False), free[-1] if free else None)
+        if follower is None or len(moved) < 2:
+            raise c.element.error("no joint between the coupled links is free to follow; remove the coupling")
+        w = weights[follower.name]
+        found[follower.name] = {j.name: -weights[j.name] / w for j in moved if j is not follower}
     return found
 
 
 def _path(link: str, leading: Mapping[str, UrdfJoint], c: CoupledLinks) -> list[UrdfJoint]:
-    """The joints from the root to a link."""
+    """The joints from the root to a link.   leading: link -> the joint that has it as child."""
     path, at = list[UrdfJoint](), link
     if link not in leading and all(j.parent != link for j in leading.values()):
         raise c.element.error(f"there is no link {printable(link)}; correct the name")
@@ -277,9 +289,9 @@ def _path(link: str, leading: Mapping[str, UrdfJoint], c: CoupledLinks) -> list[
 
 
 def check_names(loops: list[Loop]) -> None:
-    """Raise ModelError for two loops of one name."""
+    """Raise ModelError if two loops have the same name."""
     seen: dict[str, Loop] = {}
     for loop in loops:
         if loop.name in seen:
-            raise ModelError(f"{loop.where}: a loop of this name is at {seen[loop.name].where}; names must be unique")
+            raise ModelError(f"{loop.where}: another loop of this name is at {seen[loop.name].where}; names must be unique")
         seen[loop.name] = loop

@@ -27,7 +27,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class UrdfLink:
-    """mass [kg], com (3,) [m], inertia (3, 3) about the mass centre along the link axes [kg m^2]."""
+    """A link.   mass: [kg].   com: (3,) [m].   inertia: (3, 3) about the mass centre along the link axes [kg m^2]."""
 
     name: str
     element: Element
@@ -42,7 +42,7 @@ class UrdfLink:
 
 @dataclass(frozen=True)
 class UrdfMimic:
-    """q = multiplier * q of `joint` + offset."""
+    """The relation of a mimic joint, q = multiplier * (q of `joint`) + offset."""
 
     joint: str
     multiplier: float
@@ -51,10 +51,10 @@ class UrdfMimic:
 
 @dataclass(frozen=True)
 class UrdfJoint:
-    """One joint. Its effort is infinite where the file has none or 0, which exporters write for "unknown".
+    """One joint. Its effort is infinite if the file gives none or 0, which exporters write for "unknown".
 
-    turn: of both its frames, where the axes of its kind are not those of the file.   pitch: [m/rad] of a screw.
-    independent: what URDF+ says of its coordinate.   armature: inertia of its rotor on the joint's side [kg m^2 or kg].
+    turn: rotation of both its frames, if the axes of its kind differ from those in the file.   pitch: [m/rad] of a screw.
+    independent: attribute of URDF+, None if missing.   armature: inertia of its rotor on the joint's side [kg m^2 or kg].
     """
 
     name: str
@@ -76,7 +76,7 @@ class UrdfJoint:
 
 
 def read_link(element: Element) -> UrdfLink:
-    """<link>. Without <inertial> it has no mass."""
+    """Read a <link>. Without <inertial> it has no mass. Raises ModelError: a value is missing or wrong."""
     name = part_name(element)
     inertial = element.first("inertial")
     if inertial is None:
@@ -93,41 +93,42 @@ def read_link(element: Element) -> UrdfLink:
         I = R @ I @ R.T
         I = (I + I.T) / 2
     if not np.isfinite(I).all():
-        raise tensor.error(f"link {printable(name)}: the inertia overflows when it is turned to the link axes")
+        raise tensor.error(f"link {printable(name)}: the inertia is not finite after turning it to the link axes; correct it")
     return UrdfLink(name, element, mass, xyz, I)
 
 
 def read_joint(element: Element) -> UrdfJoint:
-    """<joint> directly under <robot>."""
+    """Read a <joint> directly below <robot>. Raises ModelError: its type is unknown, or a value is missing or wrong."""
     part_name(element)
     kind = element.text("type")
     if kind not in KINDS:
-        raise element.error(f"type {printable(kind)} is unknown; one of {', '.join(KINDS)}")
+        raise element.error(f"type {printable(kind)} is unknown; the types are {', '.join(KINDS)}")
     return read_joint_of(element, KINDS[kind])
 
 
 def read_joint_of(element: Element, kind: str) -> UrdfJoint:
-    """A joint of the library's kind, whatever its type is called."""
+    """Read a joint of a given kind, whatever its type is called in the file."""
     name = part_name(element)
     parent, child = (needed(element, tag, name).text("link") for tag in ("parent", "child"))
     if len(element.all("parent")) > 1 or len(element.all("child")) > 1:
-        raise element.error("a joint has one parent and one child; write a joint for each, and the second one closes the loop")
+        raise element.error("a joint has one parent and one child; write two joints, and the second one closes the loop")
     xyz, rpy = origin_of(element)
     placement = pose(xyz, rpy=rpy if any(rpy) else None) if any(rpy) or any(xyz) else IDENTITY
     limits, effort = _limit(element, element.text("type"))
     dynamics = element.first("dynamics")
     damping, friction = (dynamics.number(k, 0.0) for k in ("damping", "friction")) if dynamics else (0.0, 0.0)
-    mimic = None if kind == "fixed" else _mimic(element)  # exporters leave the tag on joints that they make fixed
+    mimic = None if kind == "fixed" else _mimic(element)  # exporters leave <mimic> on joints that they made fixed
     return UrdfJoint(name, element, kind, parent, child, placement, _axis(element, kind), limits, effort, damping, friction,
                      mimic, independent=_truth(element, "independent"))  # fmt: skip
 
 
 def _truth(element: Element, attribute: str) -> bool | None:
+    """The truth value of an attribute, None if it is missing."""
     word = element.attributes.get(attribute)
     if word is None:
         return None
     if word.lower() not in ("true", "false"):
-        raise element.error(f"{attribute} is true or false, not {printable(word)}")
+        raise element.error(f"{attribute} must be true or false, not {printable(word)}")
     return word.lower() == "true"
 
 
@@ -140,20 +141,22 @@ def part_name(element: Element) -> str:
 
 
 def needed(element: Element, tag: str, name: str) -> Element:
+    """The required child element.   name: of the part, for errors."""
     found = element.first(tag)
     if found is None:
-        raise element.error(f"<{tag}> is missing in {printable(name)}")
+        raise element.error(f"<{tag}> is missing in {printable(name)}; add it")
     return found
 
 
 def origin_of(element: Element) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """(xyz, rpy) of <origin>, zero by default."""
     origin = element.first("origin")
     zero = (0.0, 0.0, 0.0)
     return (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
 
 
 def _axis(element: Element, kind: str) -> tuple[float, ...]:
-    """(3,) unit vector; x by default, as URDF has it."""
+    """The axis as a (3,) unit vector; x by default, as in the URDF specification."""
     axis = element.first("axis")
     if axis is None or kind in ("fixed", "free", "spherical", "universal"):
         return (1.0, 0.0, 0.0)
@@ -165,6 +168,7 @@ def _axis(element: Element, kind: str) -> tuple[float, ...]:
 
 
 def _limit(element: Element, kind: str) -> tuple[tuple[float, float], float]:
+    """((lower, upper), effort) of <limit>, infinite if the file does not give them.   kind: URDF type of the joint."""
     limit = element.first("limit")
     if limit is None:
         return (-math.inf, math.inf), math.inf
@@ -185,11 +189,11 @@ def _mimic(element: Element) -> UrdfMimic | None:
 
 
 def unique(parts: list[Any], what: str) -> dict[str, Any]:
-    """Name -> part. Raises ModelError at the second use of a name."""
+    """Name -> part.   what: kind of the parts. Raises ModelError: two parts have the same name."""
     named: dict[str, Any] = {}
     for part in parts:
         if part.name in named:
             first = named[part.name].element.line
-            raise ModelError(f"{part.element.where}: a {what} of this name is on line {first}; names must be unique")
+            raise ModelError(f"{part.element.where}: another {what} of this name is on line {first}; names must be unique")
         named[part.name] = part
     return named

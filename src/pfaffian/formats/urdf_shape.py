@@ -1,4 +1,4 @@
-"""The shapes of a URDF file: <visual> and <collision> of its links, with their materials."""
+"""The shapes of a URDF file: the <visual> and <collision> elements of its links, with their materials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Colour = tuple[float, ...]
 
 
 def read_colours(robot: Element) -> dict[str, Colour]:
-    """Name -> colour of each material that the file defines once for all its links; those that cannot be read are left out."""
+    """Name -> colour of each material defined below <robot> for all links; those that cannot be read are left out."""
     found: dict[str, Colour] = {}
     for material in robot.all("material"):
         try:
@@ -29,7 +29,7 @@ def read_colours(robot: Element) -> dict[str, Colour]:
 
 
 def read_shapes(link: Element, colours: Mapping[str, Colour], where: Places) -> tuple[tuple[Shape, ...], list[ModelError]]:
-    """The shapes of a <link>, and what is wrong with those that cannot be read."""
+    """The shapes of a <link>, and the errors of those that cannot be read."""
     found = [e for e in link.children if e.tag in ROLES]
     if not found:
         return (), []
@@ -46,7 +46,7 @@ def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: Pl
     geometry = element.first("geometry")
     solids = geometry.children if geometry else []
     if len(solids) != 1:
-        raise element.error("one shape in <geometry> is needed")
+        raise element.error("exactly one shape in <geometry> is needed")
     origin, material = element.first("origin"), element.first("material")
     zero = (0.0, 0.0, 0.0)
     xyz, rpy = (origin.numbers("xyz", zero), origin.numbers("rpy", zero)) if origin else (zero, zero)
@@ -64,7 +64,7 @@ def _shape(element: Element, role: str, colours: Mapping[str, Colour], where: Pl
         "capsule": lambda: {"radius": solid.number("radius"), "length": solid.number("length")},
     }
     if solid.tag not in sizes:
-        raise solid.error(f"a shape of this kind is unknown; one of {', '.join(sizes)}, mesh")
+        raise solid.error(f"this kind of shape is unknown; the kinds are {', '.join(sizes)}, mesh")
     return _placed(solid, shape, solid.tag, **sizes[solid.tag](), placement=at, colour=colour, role=role)
 
 
@@ -74,7 +74,7 @@ def _three(box: Element) -> tuple[float, ...]:
 
 
 def _placed(element: Element, make: Any, *args: Any, **given: Any) -> Shape:
-    """What `make` gives; its errors with the place in the file."""
+    """The result of `make`, whose errors get the place in the file."""
     try:
         return make(*args, **given)
     except ModelError as error:
@@ -82,8 +82,8 @@ def _placed(element: Element, make: Any, *args: Any, **given: Any) -> Shape:
 
 
 def _colour(material: Element, colours: Mapping[str, Colour]) -> Colour | None:
-    """Of the material itself, or of the one of its name; each part within 0 and 1."""
-    own = material.first("color")
-    if own is None:
+    """The colour of a material, or of the global one with its name; components are limited to 0 to 1."""
+    color = material.first("color")
+    if color is None:
         return colours.get(material.attributes.get("name", ""))
-    return tuple(min(max(x, 0.0), 1.0) for x in own.numbers("rgba", (0.5, 0.5, 0.5, 1.0)))
+    return tuple(min(max(x, 0.0), 1.0) for x in color.numbers("rgba", (0.5, 0.5, 0.5, 1.0)))

@@ -1,7 +1,7 @@
-"""Files beside a URDF file that say where its loops close.
+"""Files next to a URDF file that describe where its loops close ("sidecars").
 
 closed_loop, type, name_mot, joint_name, joint_type     example-parallel-robots: pairs of frames that coincide
-closures, independent, dependent                        scikit-robot's loop_closures.yaml: hinges by point and axis
+closures, independent, dependent                        scikit-robot: hinges given by a point and an axis
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pfaffian.formats.yaml_tree import Node, parse_tree
 from pfaffian.model.pose import Pose
 
 NAMES = ("robot.yaml", "loop_closures.yaml")
-"""Names under which the two kinds lie beside a URDF file."""
+"""Usual names of the two kinds of files."""
 
 _PARALLEL = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _HINGES = ("closures", "independent", "dependent")
@@ -31,7 +31,9 @@ _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
 @dataclass(frozen=True)
 class Sidecar:
-    """motors: names of joints, None where it does not say.   kinds: joint -> its type here."""
+    """A file of loops.   source: its name.   pairs: (frame, frame, kind, place in the file) of each loop by two frames.
+    hinges: entries of loops by a point and an axis.   motors: names of joints, None if the file gives none.   kinds: joint ->
+    type that replaces its type in the URDF file.   lost: keys that are left out."""
 
     source: str = ""
     pairs: tuple[tuple[str, str, str, Node], ...] = ()
@@ -41,24 +43,24 @@ class Sidecar:
     lost: tuple[str, ...] = ()
 
 
-def beside(path: Path) -> Path | None:
-    """The sidecar in the folder of a URDF file, if there is one with the keys of one."""
+def find_sidecar(path: Path) -> Path | None:
+    """The file of loops in the folder of a URDF file; None if there is none that has the right keys."""
     for name in NAMES:
-        there = path.with_name(name)
-        if there.is_file():
-            text = read_text(there)
+        place = path.with_name(name)
+        if place.is_file():
+            text = read_text(place)
             if any(line.split(":")[0].strip() in ("closed_loop", "closures") for line in text.splitlines()):
-                return there
+                return place
     return None
 
 
 def read_sidecar(path: Path) -> Sidecar:
-    """A sidecar by its content. Raises ModelError: a file of other keys, or what is wrong in it."""
+    """Read a file of loops of either kind. Raises ModelError: the file has other keys, or a wrong value."""
     return parse_sidecar(read_text(path), path.name)
 
 
 def parse_sidecar(text: str, source: str) -> Sidecar:
-    """As `read_sidecar`, from a text."""
+    """Read the text of a file of loops of either kind. Raises ModelError: the text has other keys, or a wrong value."""
     root = parse_tree(text, source)
     f = root.map()
     if "closed_loop" in f:
@@ -69,10 +71,11 @@ def parse_sidecar(text: str, source: str) -> Sidecar:
         lost = tuple(k for k in f if k not in _HINGES)
         motors = tuple(n.text() for n in f["independent"].items()) if "independent" in f else None
         return Sidecar(source, (), tuple(f["closures"].items()), motors, {}, lost)
-    raise root.error("a file of loops has the key closed_loop (example-parallel-robots) or closures (scikit-robot)")
+    raise root.error("a file of loops needs the key closed_loop (example-parallel-robots) or closures (scikit-robot)")
 
 
 def _pairs(loops: Node, types: Node | None) -> tuple[tuple[str, str, str, Node], ...]:
+    """(frame, frame, kind, place in the file) of each pair of frames that coincide.   types: kinds of the loops."""
     pairs = loops.items()
     words = types.items(len(pairs)) if types is not None else [None] * len(pairs)
     found = []
@@ -84,9 +87,10 @@ def _pairs(loops: Node, types: Node | None) -> tuple[tuple[str, str, str, Node],
 
 
 def _kinds(root: Node) -> dict[str, Node]:
+    """Name of each joint in joint_name -> its entry in joint_type."""
     f = root.map()
     if ("joint_name" in f) != ("joint_type" in f):
-        raise root.error("joint_name and joint_type go together; one of them is missing")
+        raise root.error("joint_name and joint_type are needed together; one of them is missing")
     if "joint_name" not in f:
         return {}
     names = [n.text() for n in f["joint_name"].items()]
@@ -94,7 +98,7 @@ def _kinds(root: Node) -> dict[str, Node]:
 
 
 def retyped(joints: dict[str, UrdfJoint], side: Sidecar) -> dict[str, UrdfJoint]:
-    """The joints, some of another kind, as the sidecar has it. Names of joints that the robot lacks are left out there too."""
+    """The joints, with the kinds that the file of loops gives. Its joints that the robot lacks are ignored."""
     made = dict(joints)
     for name, node in side.kinds.items():
         given = _typed(node.text().upper(), node)
@@ -104,17 +108,18 @@ def retyped(joints: dict[str, UrdfJoint], side: Sidecar) -> dict[str, UrdfJoint]
 
 
 def _typed(word: str, node: Node) -> dict[str, Any]:
+    """The fields of a UrdfJoint for a joint_type."""
     if word in ("FIXED", "SPHERICAL"):
         return {"kind": word.lower()}
     axes = word.removeprefix("UJOINT_")
     if word.startswith("UJOINT_") and len(axes) == 2 and set(axes) <= set(_AXES) and axes[0] != axes[1]:
         x, y = ca.DM(_AXES[axes[0]]), ca.DM(_AXES[axes[1]])
         return {"kind": "universal", "turn": Pose(ca.SX(ca.horzcat(x, y, ca.cross(x, y))), ca.SX.zeros(3, 1))}
-    raise node.error(f"joint_type {printable(word)} is unknown; FIXED, SPHERICAL or UJOINT_XY (any two axes)")
+    raise node.error(f"joint_type {printable(word)} is unknown; it must be FIXED, SPHERICAL or UJOINT_XY (with any two axes)")
 
 
 def loops_of(side: Sidecar, order: list[UrdfJoint], links: Iterable[str], root: str) -> list[Loop]:
-    """The loops of a sidecar; an end is a frame, that is the child of the joint of that name, or a link."""
+    """The loops of a file of loops. An end is the name of a joint, which means its child link, or of a link."""
     child, known = {j.name: j.child for j in order}, set(links)
     found = []
     for a, b, kind, node in side.pairs:
@@ -135,7 +140,7 @@ def loops_of(side: Sidecar, order: list[UrdfJoint], links: Iterable[str], root: 
 
 
 def check_motors(side: Sidecar, joints: dict[str, UrdfJoint]) -> None:
-    """Raise ModelError for a motor on a joint that the robot does not have."""
+    """Raise ModelError if the file of loops puts a motor on a joint that the robot does not have."""
     for name in side.motors or ():
         if name not in joints:
             raise ModelError(f"{side.source}: name_mot: there is no joint {printable(name)}; correct the name")

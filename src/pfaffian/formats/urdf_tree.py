@@ -1,4 +1,4 @@
-"""The order of URDF joints: files list links and joints in any order, a mechanism needs parents first."""
+"""Ordering URDF joints: files list links and joints in any order, but a mechanism needs parents first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pfaffian.formats.urdf_part import UrdfJoint, UrdfLink
 
 
 def open_loops(joints: Sequence[UrdfJoint]) -> tuple[list[UrdfJoint], list[UrdfJoint]]:
-    """The joints of the tree, and those that lead to a link that an earlier one of the file leads to: they close loops."""
+    """The joints of the tree, and the joints that close loops, since an earlier joint of the file has the same child link."""
     parents, tree, cut = dict[str, str](), list[UrdfJoint](), list[UrdfJoint]()
     for j in joints:
         (cut if j.child in parents else tree).append(j)
@@ -20,27 +20,27 @@ def open_loops(joints: Sequence[UrdfJoint]) -> tuple[list[UrdfJoint], list[UrdfJ
 
 
 def root_link(links: Mapping[str, UrdfLink], joints: Sequence[UrdfJoint]) -> str:
-    """The one link without a parent. Raises ModelError: unknown links, no root or several."""
+    """The only link without a parent. Raises ModelError: a joint names an unknown link; there is no root, or several."""
     for j in joints:
         for end in (j.parent, j.child):
             if end not in links:
                 raise j.element.error(f"there is no link {printable(end)}; add it, or correct the name")
-    led = {j.child for j in joints}
-    roots = [name for name in links if name not in led]
+    children = {j.child for j in joints}
+    roots = [name for name in links if name not in children]
     if not roots:
-        raise joints[0].element.error("the joints form a cycle with no root; open it and close it with a constraint")
+        raise joints[0].element.error("the joints form a cycle without a root; open it and close the loop by a constraint")
     if len(roots) > 1:
         listed = ", ".join(f"{printable(n)} (line {links[n].element.line})" for n in roots[:5])
         raise links[roots[1]].element.error(
-            f"{len(roots)} links have no parent: {listed}; join them to one root, by fixed or floating joints"
+            f"{len(roots)} links have no parent: {listed}; connect them to one root by fixed or floating joints"
         )
     return roots[0]
 
 
 def parents_first(root: str, joints: Sequence[UrdfJoint]) -> list[UrdfJoint]:
-    """The joints in file order, except that each comes after the one that leads to its parent.
+    """The joints in the order of the file, except that each comes after the joint whose child is its parent link.
 
-    Raises ModelError: joints that cannot be reached from the root.
+    Raises ModelError: a joint cannot be reached from the root.
     """
     leaving: dict[str, list[int]] = defaultdict(list)
     for i, j in enumerate(joints):
@@ -55,12 +55,12 @@ def parents_first(root: str, joints: Sequence[UrdfJoint]) -> list[UrdfJoint]:
     if len(order) < len(joints):
         reached = {j.name for j in order}
         lost = next(j for j in joints if j.name not in reached)
-        raise lost.element.error("this joint hangs in a cycle; open it and close the loop with a constraint")
+        raise lost.element.error("this joint is in a cycle apart from the root; open it and close the loop by a constraint")
     return order
 
 
 def massless_joints(links: Mapping[str, UrdfLink], order: Sequence[UrdfJoint]) -> set[str]:
-    """Names of the movable joints that carry no mass: no force decides their acceleration."""
+    """Names of the movable joints that carry no mass, so that no force determines their acceleration."""
     carries = {name: not link.massless for name, link in links.items()}
     found = set()
     for j in reversed(order):
@@ -71,7 +71,7 @@ def massless_joints(links: Mapping[str, UrdfLink], order: Sequence[UrdfJoint]) -
 
 
 def check_mimics(joints: Mapping[str, UrdfJoint]) -> None:
-    """Raise ModelError for a mimic joint that follows an unknown joint, one of the wrong kind, or itself."""
+    """Raise ModelError if a mimic joint follows an unknown joint, a joint of the wrong kind, or itself by way of others."""
     checked: set[str] = set()
     for j in joints.values():
         seen, at = [j.name], j

@@ -1,4 +1,4 @@
-"""Mechanisms as URDF: the tree as <robot>, and beside it a YAML file with loops, forces and motors, which reads both."""
+"""Writing mechanisms as URDF: a .urdf file of the tree, and a YAML file that adds loops, forces and motors to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pfaffian.formats.file import read_text
 from pfaffian.formats.formula import constant
 from pfaffian.formats.number import printable
 from pfaffian.formats.run_settings import RunSettings
-from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, tell
+from pfaffian.formats.xml_write import Tag, check_names, composed, document, inverted, is_one, numbers, plain, warn_lost
 from pfaffian.formats.yaml_write import mesh_name, yaml_text
 from pfaffian.model.body import WORLD, Body
 from pfaffian.model.force import Actuator
@@ -29,9 +29,9 @@ _GRAVITY = (0.0, 0.0, -9.81)
 
 
 def urdf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[Path, str]:
-    """The .urdf file of the tree, and the .yaml file of its name that reads it with all else.
+    """The texts of the .urdf file of the tree, and of the .yaml file of the same name that reads it and adds the rest.
 
-    Raises ModelError: what URDF cannot say of a body or joint, by name.
+    Raises ModelError: a body or joint that URDF cannot represent, by name.
     """
     check_names([m.name, *(b.name for b in m.bodies), *(j.name for j in m.joints)], "URDF")
     folder, lost = path.parent.resolve(), list[str]()
@@ -48,22 +48,22 @@ def urdf_files(m: Mechanism, path: Path, settings: RunSettings | None) -> dict[P
     section: dict[str, Any] = {"file": path.name, "mimic": "follow", "actuated": names if whole else []}
     more = ["parameters", "constraints", "forces"] + ([] if whole else ["actuators"])
     sections = ["gravity"] if tuple(numbers(m.gravity, "gravity")) != _GRAVITY else []
-    beside = yaml_text(m, settings, folder, urdf=section, only=(*sections, *more))
-    tell(lost, "URDF")
-    comment = f"{path.with_suffix('.yaml').name} beside this file reads it with its loops, forces and motors"
-    return {path: document(robot, comment), _free(path): beside}
+    companion = yaml_text(m, settings, folder, urdf=section, only=(*sections, *more))
+    warn_lost(lost, "URDF")
+    comment = f"{path.with_suffix('.yaml').name} in this folder reads this file and adds loops, forces and motors"
+    return {path: document(robot, comment), _companion_path(path): companion}
 
 
-def _free(path: Path) -> Path:
-    """The place of the file beside a URDF file. Raises ModelError: one of another robot lies there."""
+def _companion_path(path: Path) -> Path:
+    """The path of the YAML file for a URDF file. Raises ModelError: a file of something else is already there."""
     place = path.with_suffix(".yaml")
     if place.is_file() and f"file: {path.name}" not in read_text(place):
-        raise ModelError(f"{printable(place.name)} is there and does not read {printable(path.name)}; write to another name")
+        raise ModelError(f"{printable(place.name)} exists and does not read {printable(path.name)}; write to another name")
     return place
 
 
 def _plain(m: Mechanism, a: Any) -> bool:
-    """Whether an actuator is the one that the reader puts on its joint."""
+    """Whether an actuator equals the one that the URDF reader puts on its joint."""
     if not isinstance(a, Actuator) or a.name != a.joint or a.component or not a.gear.is_constant() or float(a.gear) != 1.0:
         return False
     j = next((j for j in m.joints if j.name == a.joint), None)
@@ -102,8 +102,8 @@ def _shape(link: Tag, s: Shape, what: str, folder: Path, lost: list[str]) -> Non
 
 
 def _origin(parent: Tag, X: Frame, after: np.ndarray | None = None, whole: np.ndarray | None = None) -> None:
-    """<origin>. Of the angles that mean its rotation, those with the fewest digits that give exactly the rotation `whole`, the
-    turn `after` following: what was read from a file is written as it stood there."""
+    """Add <origin>, with the fewest digits of the angles that reproduce the rotation exactly, so that a pose that was read from
+    a file is written unchanged.   after: rotation that follows.   whole: rotation to reproduce, R after; R by default."""
     R, p = X
     if not p.any() and is_one(R):
         return
@@ -117,7 +117,7 @@ def _origin(parent: Tag, X: Frame, after: np.ndarray | None = None, whole: np.nd
 
 
 def rpy_of(R: np.ndarray) -> np.ndarray:
-    """(3,) roll, pitch, yaw of a rotation, R = Rz(yaw) Ry(pitch) Rx(roll); yaw is zero where the pitch is a right angle."""
+    """(3,) roll, pitch, yaw of a rotation, R = Rz(yaw) Ry(pitch) Rx(roll); yaw is zero if the pitch is a right angle."""
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
     if math.hypot(R[0, 0], R[1, 0]) < 1e-12:
         return np.array([math.atan2(math.copysign(1.0, pitch) * R[0, 1], R[1, 1]), pitch, 0.0])
@@ -125,22 +125,22 @@ def rpy_of(R: np.ndarray) -> np.ndarray:
 
 
 def _joint(robot: Tag, j: Joint, lost: list[str]) -> None:
-    """A joint; where its axis does not lead through the child's origin, to a link of its own that carries the child."""
+    """Add a joint. If its axis misses the child's origin, it gets an extra child link, to which the child is welded."""
     what = f"joint {j.name!r}"
     _check(j, what)
     at, its = plain(j.placement, what), plain(j.child_placement, what)
-    axis, own = its[0][:, 2], _through_origin(j.kind.name, its)
-    child = j.child if own else f"{j.child} behind {j.name}"[:128]
+    axis, direct = its[0][:, 2], _through_origin(j.kind.name, its)
+    child = j.child if direct else f"{j.child} behind {j.name}"[:128]
     made = robot.add("joint", name=j.name, type_=_type(j))
-    _origin(made, composed(at, inverted(its)) if own else at, its[0] if own else None, at[0])
+    _origin(made, composed(at, inverted(its)) if direct else at, its[0] if direct else None, at[0])
     made.add("parent", link=j.parent)
     made.add("child", link=child)
     if j.kind.name not in ("fixed", "free"):
-        made.add("axis", xyz=axis if own else (0.0, 0.0, 1.0))
+        made.add("axis", xyz=axis if direct else (0.0, 0.0, 1.0))
     _dynamics(made, j, what, lost)
-    if own:
+    if direct:
         return
-    lost.append(f"the axis of {what} beside the origin of {j.child!r}, so a link and a fixed joint are between them")
+    lost.append(f"the axis of {what} away from the origin of {j.child!r}, so a link and a fixed joint are put between them")
     robot.add("link", name=child)
     weld = robot.add("joint", name=child, type_="fixed")
     _origin(weld, inverted(its))
@@ -149,7 +149,7 @@ def _joint(robot: Tag, j: Joint, lost: list[str]) -> None:
 
 
 def _through_origin(kind: str, its: Frame) -> bool:
-    """Whether placement . motion . its^-1 is an origin followed by the motion about an axis of the child's frame."""
+    """Whether placement . motion . its^-1 is an <origin> followed by a motion about an axis through the child's origin."""
     R, p = its
     if kind in ("fixed", "prismatic"):
         return True
@@ -159,17 +159,18 @@ def _through_origin(kind: str, its: Frame) -> bool:
 
 
 def _check(j: Joint, what: str) -> None:
+    """Raise ModelError if URDF cannot represent a joint."""
     if j.pose is not None:
-        raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which no file says")
+        raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which a file cannot contain; use a joint kind")
     if j.kind.name not in _TYPES or j.distribution is not None:
         part = "distributions of velocities" if j.distribution is not None else f"{j.kind.name} joints"
         raise ModelError(f"{what}: URDF has no {part}; write YAML")
     if not j.stiffness.is_zero():
-        raise ModelError(f"{what}: URDF has no springs; write YAML or MJCF, or make it a force")
+        raise ModelError(f"{what}: URDF has no joint springs; write YAML or MJCF, or use a force")
     if j.mimic and len(j.mimic.joints) > 1:
-        raise ModelError(f"{what}: URDF follows one joint, not {len(j.mimic.joints)}; write YAML")
+        raise ModelError(f"{what} follows {len(j.mimic.joints)} joints, but in URDF a joint follows only one; write YAML")
     if j.kind.name not in ("revolute", "prismatic") and not (j.damping.is_zero() and j.armature.is_zero()):
-        raise ModelError(f"{what}: URDF has no damping or armature of a {j.kind.name} joint; write YAML or MJCF")
+        raise ModelError(f"{what}: URDF has no damping or armature on a {j.kind.name} joint; write YAML or MJCF")
 
 
 def _type(j: Joint) -> str:
@@ -184,7 +185,7 @@ def _dynamics(made: Tag, j: Joint, what: str, lost: list[str]) -> None:
     low, high = j.limits[0]
     finite = bool(np.isfinite((low, high)).all())
     if not finite and (low, high) != UNLIMITED:
-        lost.append(f"the one limit of {what}")
+        lost.append(f"the one-sided limit of {what}")
     effort = j.effort if np.isfinite(j.effort) else 0.0
     if finite or (effort and j.kind.name == "revolute"):
         given = {"lower": low, "upper": high} if finite else {}
@@ -199,7 +200,7 @@ def _dynamics(made: Tag, j: Joint, what: str, lost: list[str]) -> None:
 
 
 def _rotor(robot: Tag, j: Joint) -> None:
-    """The armature as Drake has it."""
+    """Add the armature of a joint as the rotor inertia of Drake's dialect."""
     if j.armature.is_zero():
         return
     t = robot.add("transmission", name=f"{j.name} transmission"[:128])

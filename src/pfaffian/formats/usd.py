@@ -1,4 +1,4 @@
-"""USD stages with UsdPhysics as mechanisms."""
+"""Reading USD stages with UsdPhysics as mechanisms."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ Frame = tuple[np.ndarray, np.ndarray]
 
 
 def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
-    """The mechanism of a USD file (.usd, .usda, .usdc) by its UsdPhysics, and its start: (Mechanism, RunSettings).
+    """Read the UsdPhysics mechanism of a USD file (.usd, .usda, .usdc), and its start: (Mechanism, RunSettings).
 
-    Rigid bodies and joints of all its articulations; z points up and all units are SI, whatever the stage's are. A joint that
-    is excluded from the articulation, or whose bodies others connect already, becomes a closure. A body that no joint holds
-    floats on a free joint. A drive is a spring and a damper of its joint, and a motor within its maxForce. The start of the
-    run is where the stage has the bodies.
+    The rigid bodies and joints of all articulations are read. The result has z up and SI units, whatever the stage has. A
+    joint that is excluded from its articulation, or whose bodies are already connected by others, becomes a closure. A body
+    without a joint gets a free joint. A drive becomes a spring and a damper of its joint, and a motor with maxForce as its
+    limit. The run starts from the poses of the bodies in the stage.
 
     Args:
-        path: of the file. Layers that it refers to must lie below its folder.
-    Raises ModelError: usd-core is not installed; what is wrong with which prim.
-    Warns ModelWarning: which joints close loops, and what was changed or left out.
+        path: of the file. The layers that it refers to must lie below its folder.
+    Raises ModelError: usd-core is not installed; a prim is wrong, with its path and the reason.
+    Warns ModelWarning: joints that close loops, and everything that was changed or left out.
 
     Example:
         >>> import tempfile
@@ -74,26 +74,26 @@ def read_usd(path: str | Path) -> tuple[Mechanism, RunSettings]:
 
 
 def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
-    """The machine of a stage, by this name."""
+    """The mechanism and the start of a stage.   name: of the mechanism."""
     prims = rigid_bodies(s)
     if not prims:
-        raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to what moves")
+        raise ModelError(f"{s.source}: there is no rigid body; apply PhysicsRigidBodyAPI to the prims that move")
     named = dict(zip([str(p.GetPath()) for p in prims], _names(prims), strict=True))
     joints = _joints(s, named)
     tree, closing = _spanning(s, joints, prims, named)
-    wholes = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
+    bodies = [read_body(s, prim, named[str(prim.GetPath())]) for prim in prims]
     made = [_tree_joint(j, flipped, joints) for j, flipped in tree]
     moving = {j.name for j in made if j.nv}
     m = mechanism(
         name,
-        wholes,
+        bodies,
         made,
         constraints=[_closure(j) for j in closing],
         actuators=[a for j, _ in tree if j.name in moving and (a := _motor(j)) is not None],
         gravity=_gravity(s),
         lenient=True,
     )
-    _tell(s, joints, closing)
+    _warn(s, joints, closing)
     wrong = unphysical(m)
     if wrong:
         notice(f"{s.source}: {as_they_are(wrong)}", ModelWarning)
@@ -101,12 +101,13 @@ def _read(s: Stage, name: str) -> tuple[Mechanism, RunSettings]:
 
 
 def _names(prims: Sequence[Any]) -> list[str]:
-    """Names of prims, or their paths where two have one name."""
+    """Names of prims, replaced by their paths if two have the same name."""
     short = [p.GetName() for p in prims]
     return [n if short.count(n) == 1 and n != WORLD else str(p.GetPath()) for n, p in zip(short, prims, strict=True)]
 
 
 def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
+    """All enabled joints of a stage.   named: path of a rigid body -> its name."""
     from pxr import UsdPhysics
 
     prims = [p for p in s.stage.Traverse() if p.IsA(UsdPhysics.Joint)]
@@ -117,9 +118,10 @@ def _joints(s: Stage, named: dict[str, str]) -> list[UsdJoint]:
 def _spanning(
     s: Stage, joints: list[UsdJoint], prims: Sequence[Any], named: dict[str, str]
 ) -> tuple[list[tuple[UsdJoint, bool]], list[UsdJoint]]:
-    """The joints of the tree, parents first, with whether their second body comes first; and those that close loops.
+    """The joints of the tree, parents first, each with whether it is flipped (its second body comes first); and those that
+    close loops.
 
-    What no joint of the articulation holds gets a joint: a free one, or a fixed one where it is kinematic.
+    A body that no joint connects to the others gets a joint to the world: a free one, or a fixed one if it is kinematic.
     """
     from pxr import UsdPhysics
 
@@ -162,7 +164,8 @@ def _pose(frame: Frame) -> Pose:
 
 
 def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
-    """A joint from the body that comes first; turned over where that is its second, so that its coordinate keeps its sign."""
+    """A joint of the tree, from the body that comes first. If that is its second body, the axis is reversed, so that the
+    coordinate keeps its sign."""
     first, second = (1, 0) if flipped else (0, 1)
     at, its = (_pose(j.frames[k]) for k in (first, second))
     one = j.kind in ("revolute", "prismatic")
@@ -178,12 +181,13 @@ def _tree_joint(j: UsdJoint, flipped: bool, joints: list[UsdJoint]) -> Joint:
 
 
 def _follows(j: UsdJoint, joints: list[UsdJoint]) -> Any:
+    """The Mimic of a joint, None if it follows no other."""
     if j.mimic is None:
         return None
     path, ratio, offset = j.mimic
     other = next((x for x in joints if str(x.prim.GetPath()) == path), None)
     if other is None:
-        raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is no joint; correct the path")
+        raise ModelError(f"joint {j.name!r} mimics {printable(path)}, which is not a joint; correct the path")
     return mimic({other.name: ratio}, offset)
 
 
@@ -196,6 +200,7 @@ def _closure(j: UsdJoint) -> Closure:
 
 
 def _motor(j: UsdJoint) -> Actuator | None:
+    """The motor of a revolute or prismatic joint that does not follow others, else None."""
     if j.kind not in ("revolute", "prismatic") or j.mimic is not None:
         return None
     most = j.drive.most if j.drive else np.inf
@@ -203,7 +208,7 @@ def _motor(j: UsdJoint) -> Actuator | None:
 
 
 def _gravity(s: Stage) -> np.ndarray:
-    """(3,) [m/s^2] of its first physics scene, 9.81 downwards where that does not say."""
+    """(3,) [m/s^2] gravity of the first physics scene; 9.81 downwards if the stage gives none."""
     from pxr import UsdPhysics
 
     down = np.array([0.0, 0.0, -1.0])
@@ -219,7 +224,7 @@ def _gravity(s: Stage) -> np.ndarray:
 
 
 def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dict[str, str]) -> dict[str, float]:
-    """Coordinates of the joints where the stage has the bodies."""
+    """Name -> value of the coordinates that give the poses of the bodies in the stage."""
     world: dict[str | None, Frame] = {None: (np.eye(3), np.zeros(3))}
     world |= {name: s.frame(s.stage.GetPrimAtPath(path))[:2] for path, name in named.items()}
     found: dict[str, float] = {}
@@ -234,7 +239,7 @@ def _start(s: Stage, m: Mechanism, tree: list[tuple[UsdJoint, bool]], named: dic
 
 
 def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flipped: bool) -> dict[str, float]:
-    """Name of a coordinate -> its value, of a joint whose second frame stands so in the first."""
+    """Name -> value of the coordinates of a joint.   R, p: pose of its second frame in the first."""
     n = np.array(j.axis)
     if j.kind == "revolute":
         *turn, w = so3.quaternions(R)
@@ -251,7 +256,8 @@ def _coordinates(m: Mechanism, j: UsdJoint, R: np.ndarray, p: np.ndarray, flippe
     return dict(zip(names, (float(x) for x in (*slid, *turned)), strict=True))
 
 
-def _tell(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
+def _warn(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
+    """Warn of joints that close loops, of drives, and of everything that is left out."""
     if closing:
         words = [
             f"{printable(j.name)} ({j.kind}{', excluded from its articulation' if j.excluded else ''})" for j in closing[:10]
@@ -263,7 +269,7 @@ def _tell(s: Stage, joints: list[UsdJoint], closing: list[UsdJoint]) -> None:
     driven = [j for j in joints if j.drive and (j.drive.stiffness or j.drive.damping)]
     if driven:
         names = ", ".join(printable(j.name) for j in driven[:10])
-        notice(f"{s.source}: drives act as springs and dampers without their maxForce, which limits the motors: {names}",
+        notice(f"{s.source}: drives act as springs and dampers without a limit, and maxForce limits the motors: {names}",
                ModelWarning)  # fmt: skip
     lost = [f"{j.name}: {word}" for j in joints for word in j.lost]
     lost += [f"{j.name}: targetVelocity" for j in joints if j.drive and j.drive.speed]

@@ -1,4 +1,4 @@
-"""Rigid bodies of a USD stage with what they weigh and look like."""
+"""Rigid bodies of a USD stage, with mass properties and shapes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pfaffian.model.pose import Pose, pose
 from pfaffian.model.shape import Shape, mesh, moments, shape
 
 DENSITY = 1000.0
-"""[kg/m^3] of bodies that say neither mass nor density, by the UsdPhysics schema."""
+"""Density [kg/m^3] of bodies with neither mass nor density, by the UsdPhysics schema."""
 
 _ALONG = {"X": (0.0, np.pi / 2, 0.0), "Y": (-np.pi / 2, 0.0, 0.0), "Z": (0.0, 0.0, 0.0)}
-"""Axis of a solid -> roll, pitch, yaw that turn z to it."""
+"""Axis of a solid -> roll, pitch, yaw [rad] that turn z onto it."""
 
 
 def rigid_bodies(s: Stage) -> list[Any]:
-    """The prims with a RigidBodyAPI that is enabled, in the order of the stage."""
+    """The prims with an enabled RigidBodyAPI, in the order of the stage."""
     from pxr import UsdPhysics
 
     found = []
@@ -34,7 +34,7 @@ def rigid_bodies(s: Stage) -> list[Any]:
 
 
 def read_body(s: Stage, prim: Any, name: str) -> Body:
-    """Mass, mass centre and inertia by its MassAPI, or of its colliders where that says none; shapes of all its geometry."""
+    """A body with its shapes; mass, mass centre and inertia from its MassAPI or, if missing there, from its colliders."""
     shapes = tuple(_shapes(s, prim))
     given = _mass_api(prim)
     m, com, I = given["mass"] * s.mass, given["com"], given["inertia"]
@@ -56,7 +56,7 @@ def read_body(s: Stage, prim: Any, name: str) -> Body:
 
 
 def _mass_api(prim: Any) -> dict[str, Any]:
-    """What the MassAPI says, in the units of the stage; zeros and infinities of the schema's defaults are None."""
+    """Values of the MassAPI in the units of the stage; com and inertia are None if they have the defaults of the schema."""
     from pxr import UsdPhysics
 
     found: dict[str, Any] = {"mass": 0.0, "density": 0.0, "com": None, "inertia": None, "axes": (0.0, 0.0, 0.0, 1.0)}
@@ -75,10 +75,12 @@ def _mass_api(prim: Any) -> dict[str, Any]:
 
 
 def _counts(x: Shape) -> bool:
+    """Whether a shape contributes to the inertia of a body without a given one."""
     return x.role == "collision" and x.kind != "mesh"
 
 
 def _weighing(x: Shape, density: float, s: Stage) -> Shape:
+    """The shape with a mass.   density: in the units of the stage."""
     sizes = {"box": ("size",), "sphere": ("radius",)}.get(x.kind, ("radius", "length"))
     values = np.array(ca.DM(x.size)).ravel().tolist()
     given: dict[str, Any] = {"size": values} if x.kind == "box" else dict(zip(sizes, values, strict=True))
@@ -86,7 +88,7 @@ def _weighing(x: Shape, density: float, s: Stage) -> Shape:
 
 
 def _shapes(s: Stage, prim: Any) -> Iterator[Shape]:
-    """Of the geometry at and below a body, but not below another body."""
+    """The shapes of the geometry at and below a body, except below other bodies."""
     from pxr import Usd, UsdGeom, UsdPhysics
 
     R, p, _ = s.frame(prim)
@@ -102,28 +104,29 @@ def _shapes(s: Stage, prim: Any) -> Iterator[Shape]:
 
 
 def _solid(s: Stage, part: Any, scale: np.ndarray, at: Pose) -> Shape | None:
+    """The shape of a geometric prim; None for kinds that `shape` lacks.   scale: (3,).   at: its pose in the body."""
     from pxr import UsdGeom, UsdPhysics
 
     role = "collision" if part.HasAPI(UsdPhysics.CollisionAPI) else "visual"
     colours = UsdGeom.Gprim(part).GetDisplayColorAttr().Get()
     colour = [min(max(float(c), 0.0), 1.0) for c in colours[0]] if colours else None
-    seen: dict[str, Any] = {"role": role, "colour": colour}
+    style: dict[str, Any] = {"role": role, "colour": colour}
     kind = part.GetTypeName()
 
     def value(name: str) -> float:
         return float(part.GetAttribute(name).Get())
 
     if kind == "Cube":
-        return shape("box", size=(value("size") * scale * s.length).tolist(), placement=at, **seen)
+        return shape("box", size=(value("size") * scale * s.length).tolist(), placement=at, **style)
     if kind == "Mesh":
         return mesh(None, str(part.GetPath())[:120], placement=at, role=role)
     if kind not in ("Sphere", "Cylinder", "Capsule", "Cone"):
         return None
     radius = value("radius") * float(scale.max()) * s.length
     if kind == "Sphere":
-        return shape("sphere", radius=radius, placement=at, **seen)
+        return shape("sphere", radius=radius, placement=at, **style)
     axis = str(part.GetAttribute("axis").Get())
     k = "XYZ".index(axis)
     radius = value("radius") * float(np.delete(scale, k).max()) * s.length
     length = value("height") * float(scale[k]) * s.length
-    return shape(kind.lower(), radius=radius, length=length, placement=at @ pose(rpy=_ALONG[axis]), **seen)
+    return shape(kind.lower(), radius=radius, length=length, placement=at @ pose(rpy=_ALONG[axis]), **style)

@@ -1,4 +1,4 @@
-"""Joints of a USD stage: kinds, frames in both bodies, limits, drives and mimics."""
+"""Joints of a USD stage: kinds, frames in both bodies, limits, drives and mimic relations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TURNS, _SLIDES = ("rotX", "rotY", "rotZ"), ("transX", "transY", "transZ")
 
 @dataclass(frozen=True)
 class Drive:
-    """tau = stiffness (target - q) + damping (speed - v), of at most `most`; SI."""
+    """The drive tau = stiffness (target - q) + damping (speed - v), limited to `most`. All values are in SI units."""
 
     stiffness: float
     damping: float
@@ -34,7 +34,9 @@ class Drive:
 
 @dataclass(frozen=True)
 class UsdJoint:
-    """A joint with its frames (R, p) in both bodies, whose names are None for the world; SI."""
+    """A joint, in SI units.   bodies: names, None for the world.   frames: its frame (R, p) in each body.   excluded: whether
+    it is not part of the articulation.   mimic: (path of the joint that it follows, ratio, offset).   length: of a rod.
+    lost: attributes that are left out."""
 
     name: str
     prim: Any
@@ -52,7 +54,10 @@ class UsdJoint:
 
 
 def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoint | None:
-    """A joint that is enabled.   bodies: path of a rigid body -> name. Raises ModelError: a mechanism cannot represent it."""
+    """Read a joint; None if it is disabled.   bodies: path of a rigid body -> name.
+
+    Raises ModelError: a mechanism cannot represent the joint.
+    """
     from pxr import UsdPhysics
 
     j = UsdPhysics.Joint(prim)
@@ -64,7 +69,7 @@ def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoi
         (j.GetBody0Rel(), j.GetLocalPos0Attr(), j.GetLocalRot0Attr()),
         (j.GetBody1Rel(), j.GetLocalPos1Attr(), j.GetLocalRot1Attr()))]  # fmt: skip
     if ends[0][0] == ends[1][0]:
-        raise s.error(prim, "it joins a body to itself, or the world to the world")
+        raise s.error(prim, "it connects a body to itself, or the world to the world; name two bodies")
     if (j.GetBreakForceAttr().Get() or np.inf) < 1e30 or (j.GetBreakTorqueAttr().Get() or np.inf) < 1e30:
         lost.append("breakForce")
     unit = {"revolute": np.pi / 180, "prismatic": s.length}.get(kind, 1.0)
@@ -76,17 +81,18 @@ def read_joint(s: Stage, prim: Any, name: str, bodies: dict[str, str]) -> UsdJoi
 
 
 def _kind(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
+    """The kind and the axis of a joint. Raises ModelError: no kind corresponds to its type."""
     word = str(prim.GetTypeName())
     if word == "PhysicsJoint":
         return _by_locks(s, prim)
     if word not in _KINDS:
-        raise s.error(prim, f"a joint of type {printable(word)} is not read; one of {', '.join(_KINDS)}, PhysicsJoint")
+        raise s.error(prim, f"joint type {printable(word)} is unknown; the types are {', '.join(_KINDS)}, PhysicsJoint")
     axis = prim.GetAttribute("physics:axis").Get() if word != "PhysicsFixedJoint" else None
     return _KINDS[word], _AXES[str(axis or "X")]
 
 
 def _by_locks(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
-    """The kind that a joint with six degrees of freedom has left; a lower limit above the upper one locks one of them."""
+    """The kind and axis of a PhysicsJoint, from its free axes; an axis whose lower limit is above the upper one is locked."""
     from pxr import UsdPhysics
 
     free = []
@@ -102,14 +108,14 @@ def _by_locks(s: Stage, prim: Any) -> tuple[str, tuple[float, float, float]]:
     whole = {_TURNS: "spherical", _SLIDES: "translation", (*_SLIDES, *_TURNS): "free"}
     if tuple(free) in whole:
         return whole[tuple(free)], _AXES["X"]
-    raise s.error(prim, f"no joint leaves {', '.join(free)}; split it into joints of one degree of freedom")
+    raise s.error(prim, f"no joint kind has the free axes {', '.join(free)}; split it into joints with one degree of freedom")
 
 
 def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, str]) -> tuple[str | None, tuple[Any, ...]]:
-    """Name of the body, and the joint's frame in it; a target that is no rigid body stands in the world."""
+    """Name of the body at one end, and the joint's frame in it; the world if no rigid body is at or above the target."""
     targets = rel.GetTargets()
     if len(targets) > 1:
-        raise s.error(prim, f"{rel.GetName()} names {len(targets)} bodies; one is needed")
+        raise s.error(prim, f"{rel.GetName()} names {len(targets)} bodies; name one")
     q, x = turn.Get(), at.Get()
     R, p = np.eye(3), np.zeros(3)
     if x is not None:
@@ -118,7 +124,7 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
         R = _rotation((*q.imaginary, q.real), s, prim)
     target = s.stage.GetPrimAtPath(targets[0]) if targets else None
     if targets and not target:
-        raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which is not there; correct the path")
+        raise s.error(prim, f"{rel.GetName()} names {printable(str(targets[0]))}, which does not exist; correct the path")
     path = str(targets[0]) if targets else ""
     carrier = target
     while carrier and str(carrier.GetPath()) not in bodies and not carrier.IsPseudoRoot():
@@ -134,12 +140,14 @@ def _end(s: Stage, prim: Any, rel: Any, at: Any, turn: Any, bodies: dict[str, st
 
 
 def _rotation(q: tuple[float, ...], s: Stage, prim: Any) -> np.ndarray:
+    """(3, 3) rotation of a quaternion, scalar last. Raises ModelError: it cannot be normalised."""
     if not np.isfinite(q).all() or not np.linalg.norm(q) > 1e-6:
-        raise s.error(prim, f"the rotation {q} has no direction")
+        raise s.error(prim, f"the rotation {q} is not a quaternion; give one of unit length")
     return so3.quat_to_matrix(np.array(q) / np.linalg.norm(q)).full()
 
 
 def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, float]:
+    """(low, high) of a revolute or prismatic joint, SI.   unit: SI value of the unit of its coordinate in the stage."""
     if kind == "spherical" and any(
         (a := prim.GetAttribute(f"physics:coneAngle{k}Limit")) and a.Get() is not None and a.Get() >= 0 for k in (0, 1)
     ):
@@ -154,6 +162,7 @@ def _limits(prim: Any, kind: str, unit: float, lost: list[str]) -> tuple[float, 
 
 
 def _drive(s: Stage, prim: Any, kind: str, unit: float, lost: list[str]) -> Drive | None:
+    """The drive of a revolute or prismatic joint, if it has one that a mechanism can represent."""
     from pxr import UsdPhysics
 
     given = [n for n in ("angular", "linear", *_TURNS, *_SLIDES) if prim.HasAPI(UsdPhysics.DriveAPI, n)]
@@ -183,7 +192,7 @@ def _number(attribute: Any, default: float) -> float:
 
 
 def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None:
-    """Path of the joint that it follows, ratio and offset: q + gearing q_reference + offset = 0 (PhysX)."""
+    """(path of the joint that it follows, ratio, offset), from PhysX (q + gearing q_reference + offset = 0) or Newton."""
     for name in _TURNS + _SLIDES:
         stem = f"physxMimicJoint:{name}"
         to = prim.GetRelationship(f"{stem}:referenceJoint")
@@ -201,15 +210,17 @@ def _mimic(prim: Any, kind: str, unit: float) -> tuple[str, float, float] | None
 
 
 def _armature(s: Stage, prim: Any, kind: str) -> float:
+    """The armature [kg m^2 or kg], from PhysX or Newton; zero by default."""
     a = prim.GetAttribute("physxJoint:armature") or prim.GetAttribute("newton:armature")
     value = float(a.Get()) if a and a.Get() is not None else 0.0
     return value * (s.inertia if kind == "revolute" else s.mass)
 
 
 def _length(s: Stage, prim: Any) -> float:
+    """The length [m] of a distance joint. Raises ModelError: its distance may vary."""
     low, high = (prim.GetAttribute(f"physics:{word}Distance").Get() for word in ("min", "max"))
     if low is None or high is None or low < 0 or high < 0 or abs(high - low) > 1e-6 * max(high, 1e-9) or not high > 0:
         raise s.error(
-            prim, f"its distance may lie between {low} and {high}; a rod of one length is read, minDistance = maxDistance"
+            prim, f"its distance may vary from {low} to {high}; only rods of fixed length are read, minDistance = maxDistance"
         )
     return float(high) * s.length

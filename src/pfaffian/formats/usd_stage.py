@@ -1,4 +1,4 @@
-"""USD stages from untrusted files: which layers may be opened, and what its units are."""
+"""Opening USD stages from untrusted files: the layers that may be opened, and the units of a stage."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ import numpy as np
 from pfaffian.errors import ModelError, optional
 from pfaffian.formats.file import MAX_BYTES
 from pfaffian.formats.number import printable
-from pfaffian.formats.place import beside
+from pfaffian.formats.place import allowed_path
 
 MAX_PRIMS = 200_000
 MAX_LAYERS = 100
 
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-"""Turns a stage whose y axis points up to the library's, where z does."""
+"""Rotation from the axes of a stage with y up to those of the library, with z up."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """stage: of pxr.   length: [m], mass: [kg] of its units.   up: (3, 3) from its axes to those with z up.   source: name."""
+    """A stage.   stage: object of pxr.   length: its unit of length [m].   mass: its unit of mass [kg].   up: (3, 3) rotation
+    from its axes to axes with z up.   source: name of the file, for messages."""
 
     stage: Any
     length: float
@@ -34,7 +35,7 @@ class Stage:
 
     @property
     def inertia(self) -> float:
-        """[kg m^2] of its unit of inertia, [N m] of that of moments."""
+        """Its unit of inertia [kg m^2], which is also its unit of moments [N m]."""
         return self.mass * self.length**2
 
     def frame(self, prim: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -43,13 +44,13 @@ class Stage:
 
         T = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(0.0)).T if prim else np.eye(4)
         if not np.isfinite(T).all():
-            raise self.error(prim, "its transform is not finite")
+            raise self.error(prim, "its transform is not finite; correct it")
         scale = np.linalg.norm(T[:3, :3], axis=0)
         if not (scale > 0).all():
-            raise self.error(prim, "its transform has a scale of zero")
+            raise self.error(prim, "its transform has a scale of zero; give a positive scale")
         R = T[:3, :3] / scale
         if not np.allclose(R.T @ R, np.eye(3), atol=1e-5) or np.linalg.det(R) < 0:
-            raise self.error(prim, "its transform shears or mirrors; write it as turns, translations and positive scales")
+            raise self.error(prim, "its transform shears or mirrors; use only rotations, translations and positive scales")
         U, _, Vt = np.linalg.svd(R)
         return self.up @ U @ Vt, self.up @ T[:3, 3] * self.length, scale
 
@@ -58,9 +59,9 @@ class Stage:
 
 
 def open_stage(path: Path) -> Stage:
-    """The stage of a file. Only layers below the file's own folder are opened.
+    """Open the stage of a file. Only layers below the file's own folder are opened.
 
-    Raises ModelError: usd-core is not installed; another kind of file; layers elsewhere, or too many or too large.
+    Raises ModelError: usd-core is not installed; the file is not USD; a layer lies elsewhere, or is too large.
     """
     source = printable(path.name)[1:-1]
     names = ("Sdf", "Usd", "UsdGeom", "UsdPhysics")
@@ -69,12 +70,12 @@ def open_stage(path: Path) -> Stage:
     with readable(source):
         layer = Sdf.Layer.FindOrOpen(str(path))
         if layer is None:
-            raise ModelError(f"{source}: no USD layer")
+            raise ModelError(f"{source}: this is not a USD file")
         _check_layers(layer, path.parent.resolve(), source, Sdf)
         stage = Usd.Stage.Open(layer, Usd.Stage.LoadAll)
     count = sum(1 for _, _ in zip(stage.Traverse(), range(MAX_PRIMS + 1), strict=False))
     if count > MAX_PRIMS:
-        raise ModelError(f"{source}: more than {MAX_PRIMS} prims; split the stage")
+        raise ModelError(f"{source}: the stage has more than {MAX_PRIMS} prims; split it")
     _check_types(stage, source, Sdf)
     length, mass = UsdGeom.GetStageMetersPerUnit(stage), UsdPhysics.GetStageKilogramsPerUnit(stage)
     if not (0 < length < 1e6 and 0 < mass < 1e9):
@@ -85,7 +86,7 @@ def open_stage(path: Path) -> Stage:
 
 @contextmanager
 def readable(source: str) -> Iterator[None]:
-    """What USD's own code says within this block, as a ModelError."""
+    """Turn errors of USD's own code within this block into ModelErrors."""
     from pxr import Tf
 
     try:
@@ -94,12 +95,12 @@ def readable(source: str) -> Iterator[None]:
         try:
             words = " ".join(str(error).split())
         except UnicodeDecodeError:  # the message quotes the file
-            words = "it holds bytes that are no UTF-8"
-        raise ModelError(f"{source}: not a readable USD file: {printable(words)[1:-1]}") from None
+            words = "it contains bytes that are not UTF-8"
+        raise ModelError(f"{source}: this USD file cannot be read: {printable(words)[1:-1]}") from None
 
 
 def _check_types(stage: Any, source: str, Sdf: Any) -> None:
-    """Raise ModelError for an attribute with a value of no known type, or text for a number, or a number for text."""
+    """Raise ModelError if the value of an attribute has an unknown type, or is a text instead of a number, or the reverse."""
     words = {Sdf.ValueTypeNames.Token, Sdf.ValueTypeNames.String}
     for prim in stage.Traverse():
         for attribute in prim.GetAuthoredAttributes():
@@ -108,29 +109,30 @@ def _check_types(stage: Any, source: str, Sdf: Any) -> None:
             if unknown or (value is not None and not kind.isArray and isinstance(value, str) != (kind in words)):
                 what = f"{source}: {printable(str(attribute.GetPath()))}"
                 raise ModelError(
-                    f"{what} has a value of {'no known type' if unknown else f'another type than {kind}'}; correct it"
+                    f"{what} has a value of {'an unknown type' if unknown else f'a type other than {kind}'}; correct it"
                 )
 
 
 def _check_size(path: Path, source: str) -> None:
+    """Raise ModelError if a path is not a readable regular file of at most MAX_BYTES."""
     try:
         if not path.is_file():
-            raise ModelError(f"{printable(str(path))} is not a regular file")
+            raise ModelError(f"{printable(str(path))} is not a regular file; give the path of a file")
         size = path.stat().st_size
     except (OSError, ValueError):
-        raise ModelError(f"{printable(str(path))} cannot be read; correct the path, or the rights to read it") from None
+        raise ModelError(f"{printable(str(path))} cannot be read; correct the path, or the permissions of the file") from None
     if size > MAX_BYTES:
-        raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the stage")
+        raise ModelError(f"{source}: the file is larger than {MAX_BYTES} bytes; split the stage")
 
 
 def _check_layers(layer: Any, root: Path, source: str, Sdf: Any) -> None:
-    """Raise ModelError where a layer, or one that it names, lies outside the folder, before any of these is opened."""
+    """Raise ModelError if a layer refers to one outside the folder, before that one is opened."""
     waiting, seen = [layer], set[str]()
     while waiting:
         here = waiting.pop()
         folder = Path(here.realPath).parent
         for name in here.GetCompositionAssetDependencies():
-            path = beside(folder, str(name), None, f"{source}: layer")
+            path = allowed_path(folder, str(name), None, f"{source}: layer")
             if not path.is_relative_to(root):
                 raise ModelError(
                     f"{source}: the layer {printable(str(name))} leads out of the file's own folder; move it there"
@@ -140,7 +142,7 @@ def _check_layers(layer: Any, root: Path, source: str, Sdf: Any) -> None:
             seen.add(str(path))
             _check_size(path, source)
             if len(seen) > MAX_LAYERS:
-                raise ModelError(f"{source}: more than {MAX_LAYERS} layers; flatten the stage")
+                raise ModelError(f"{source}: the stage has more than {MAX_LAYERS} layers; flatten it")
             found = Sdf.Layer.FindOrOpen(str(path))
             if found is not None:
                 waiting.append(found)

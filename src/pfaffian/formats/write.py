@@ -1,4 +1,4 @@
-"""Mechanisms to files: the suffix decides the format."""
+"""Writing a mechanism to a file, in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.output.whole_file import write_whole
 
 Files = dict[Path, str]
-"""Path -> text."""
+"""Path of a file -> its text."""
 
 
 def _yaml(m: Mechanism, path: Path, settings: RunSettings | None) -> Files:
+    """The text of a YAML file: {path: text}."""
     return {path: yaml_text(m, settings, path.parent.resolve())}
 
 
@@ -31,25 +32,27 @@ _WRITERS: dict[str, Callable[[Mechanism, Path, RunSettings | None], Files]] = {
     ".xml": mjcf_files,
     ".mjcf": mjcf_files,
 }
-"""Suffix -> what writes it."""
+"""Suffix -> the function that makes the texts of the files."""
 
 
 def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None = None) -> tuple[Path, ...]:
-    """Write a mechanism to a file that `read` reads.
+    """Write a mechanism to a file that `read` opens.
 
-    YAML says all that a mechanism has, but for functions in Python; numbers are written to the last digit, so the mechanism
-    that is read is equal; only long expressions of parameters may come back in another form. URDF says a tree of its own
-    joints; a .yaml file of its name is written beside it that reads it together with loops, forces and motors. MJCF has
-    closures, which MuJoCo makes soft, springs between points and motors. Motions are those of the mechanism, to rounding.
+    A YAML file contains the whole mechanism, except functions in Python. Numbers are written to the last digit, so reading the
+    file gives an equal mechanism; only long expressions of parameters may return in another form. A URDF file contains the
+    tree, with the joint types of URDF; a .yaml file of the same name is written with it, which reads it and adds loops, forces
+    and motors. An MJCF file contains closures, which are soft in MuJoCo, springs between points, and motors. The motion of
+    the mechanism that is read equals that of the original, up to rounding.
 
     Args:
         mechanism: the mechanism.
-        path: of the file; its suffix tells the kind: .yaml or .yml, .urdf, and .xml or .mjcf for MJCF. A file that is there is
+        path: of the file. The suffix selects the format: .yaml or .yml, .urdf, and .xml or .mjcf for MJCF. An existing file is
             replaced.
-        settings: a run to write into the file, as `read` returns it; None, the default, for none.
-    Returns: the files that were written.
-    Warns ModelWarning: what the kind of file cannot say and no motion depends on; meshes that lie outside the file's folder.
-    Raises ModelError: another suffix; an element that the kind of file cannot say, by name; a folder that is not there.
+        settings: of a run to write into the file, as `read` returns them; None, the default, writes none.
+    Returns: the paths of the files that were written.
+    Warns ModelWarning: details that the format cannot represent, if no motion depends on them; meshes outside the file's
+    folder.
+    Raises ModelError: an unknown suffix; an element that the format cannot represent, by name; a file that cannot be written.
 
     Example:
         >>> import tempfile
@@ -65,22 +68,22 @@ def write(mechanism: Mechanism, path: str | Path, settings: RunSettings | None =
     """
     m, place = as_mechanism(mechanism), as_path(path)
     if settings is not None and not isinstance(settings, RunSettings):
-        raise ModelError(f"write: settings are those that read returns, got {brief(settings)}")
+        raise ModelError(f"write: settings must be RunSettings, as pf.read returns them, got {brief(settings)}")
     make = _WRITERS.get(place.suffix.lower())
     if make is None:
-        raise ModelError(f"{printable(str(path))}: the suffix must be one of {', '.join(_WRITERS)}")
+        raise ModelError(f"{printable(str(path))}: the suffix of the file must be one of {', '.join(_WRITERS)}")
     files = make(m, place, settings)
     for name, text in files.items():
         try:
             write_whole(name, text.encode("utf-8"))
         except OSError as error:
             raise ModelError(f"{printable(str(name))} cannot be written: {error.strerror}") from None
-    _tell_far_meshes(m, place)
+    _warn_far_meshes(m, place)
     return tuple(files)
 
 
-def _tell_far_meshes(m: Mechanism, place: Path) -> None:
-    """Warn of meshes that no reader of the file finds by itself, since it opens what lies below the file's folder alone."""
+def _warn_far_meshes(m: Mechanism, place: Path) -> None:
+    """Warn of meshes outside the file's folder, which a reader of the file does not find without an option."""
     names = (mesh_name(s, place.parent.resolve()).get("file", "") for b in m.bodies for s in b.shapes if s.kind == "mesh")
     if far := sorted({str(Path(name).parent) for name in names if Path(name).is_absolute()}):
         option = "allow" if place.suffix.lower() in TEXTS else "meshes"

@@ -1,7 +1,7 @@
-"""XML without its dangers: a tree of elements with line numbers.
+"""A safe subset of XML: a tree of elements with line numbers.
 
-No document type and so no entities; nothing outside the text is opened; size, depth and count are bounded. Text between
-the tags is dropped unless it is asked for: URDF and MJCF do not use it, SDF does.
+Document types, and with them entities, are refused. Nothing outside the text is opened. Size, depth and number of elements are
+bounded. Text between tags is dropped by default: SDF uses it, URDF and MJCF do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_ELEMENTS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element.   source: name of the text in errors.   line: of its start tag, from 1.   words: the text in it."""
+    """An element.   source: name of the text, for errors.   line: of its start tag, from 1.   words: pieces of its text."""
 
     tag: str
     attributes: dict[str, str]
@@ -30,53 +30,56 @@ class Element:
     words: list[str] = field(default_factory=list, repr=False)
 
     def error(self, message: str) -> ModelError:
+        """A ModelError that begins with the place of the element."""
         return ModelError(f"{self.where}: {message}")
 
     @property
     def where(self) -> str:
-        """Source, line, tag and name, for errors."""
+        """Source, line, tag and name, as errors begin."""
         name = f" {printable(self.attributes['name'])}" if "name" in self.attributes else ""
         return f"{self.source} line {self.line}: <{printable(self.tag)[1:-1]}>{name}"
 
     def all(self, tag: str) -> list[Element]:
+        """All children with this tag."""
         return [child for child in self.children if child.tag == tag]
 
     def first(self, tag: str) -> Element | None:
+        """The first child with this tag, None if there is none."""
         return next((child for child in self.children if child.tag == tag), None)
 
     @property
     def content(self) -> str:
-        """The text between its tags, without the space around it; empty where it was not asked for."""
+        """The text between its tags, without spaces at both ends; empty if the file was read without texts."""
         return "".join(self.words).strip()
 
     def text(self, attribute: str) -> str:
-        """The text of a required attribute."""
+        """The value of a required attribute."""
         if attribute not in self.attributes:
-            raise self.error(f"needs the attribute {attribute!r}")
+            raise self.error(f"the attribute {attribute!r} is missing; add it")
         return self.attributes[attribute]
 
     def number(self, attribute: str, default: float | None = None) -> float:
-        """A number; the attribute is required if there is no default."""
+        """The number in an attribute, which is required if there is no default."""
         if default is not None and attribute not in self.attributes:
             return default
         return number(self.text(attribute), f"{self.where}: {attribute}")
 
     def numbers(self, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
-        """As many numbers as the default has."""
+        """The numbers in an attribute, as many as the default has."""
         if attribute not in self.attributes:
             return default
         return numbers(self.text(attribute), len(default), f"{self.where}: {attribute}")
 
 
 class _Builder:
-    """Collects the elements while expat walks through the text."""
+    """Collects the elements while expat parses the text."""
 
     def __init__(self, source: str, words: bool) -> None:
         self.source = source
         self.top = Element("", {}, source, 0)
         self.open = [self.top]
         self.count = 0
-        # The text is passed as UTF-8, whatever encoding it declares.
+        # The text is passed to expat as UTF-8, whatever encoding the file declares.
         self.parser = expat.ParserCreate("utf-8")
         self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         self.parser.StartElementHandler = self.start
@@ -92,7 +95,7 @@ class _Builder:
         line = self.parser.CurrentLineNumber
         self.count += 1
         if self.count > MAX_ELEMENTS or len(self.open) > MAX_DEPTH:
-            limits = f"more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} levels"
+            limits = f"there are more than {MAX_ELEMENTS} elements, or more than {MAX_DEPTH} levels"
             raise ModelError(f"{self.source} line {line}: {limits}; split the file")
         element = Element(tag, attributes, self.source, line)
         self.open[-1].children.append(element)
@@ -106,27 +109,27 @@ class _Builder:
 
     def doctype(self, *_: object) -> NoReturn:
         line = self.parser.CurrentLineNumber
-        raise ModelError(f"{self.source} line {line}: document types and entities are refused; write the text in full")
+        raise ModelError(f"{self.source} line {line}: document types and entities are not allowed; write the text in full")
 
 
 def parse_xml(text: str, source: str, words: bool = False) -> Element:
-    """The root element of an XML text, with the text between the tags where `words` is True.
+    """The root element of an XML text.   source: name of the text, for errors.   words: whether to keep text between tags.
 
-    Raises ModelError: XML that is not well-formed, a document type or entity, more than 64 MB, 200,000 elements or 256 levels.
+    Raises ModelError: the XML is not well-formed, has a document type, or more than 64 MB, 200,000 elements or 256 levels.
     """
     source = printable(source)[1:-1]
     if not isinstance(text, str):
-        raise ModelError(f"{source}: the text of a file is needed, got {brief(text)}; read_urdf(path) reads a file")
+        raise ModelError(f"{source}: the text of a file is needed, got {brief(text)}; to read a file, use pf.read(path)")
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
         raise ModelError(f"{source}: the text contains lone surrogates; it is not Unicode text") from None
     if len(data) > MAX_BYTES:
-        raise ModelError(f"{source}: larger than {MAX_BYTES} bytes; split the file or drop embedded data")
+        raise ModelError(f"{source}: the text is larger than {MAX_BYTES} bytes; split it or remove embedded data")
     builder = _Builder(source, words)
     try:
         builder.parser.Parse(data, True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        raise ModelError(f"{source} line {error.lineno}: not well-formed XML: {reason}") from None
+        raise ModelError(f"{source} line {error.lineno}: this is not well-formed XML: {reason}") from None
     return builder.top.children[0]

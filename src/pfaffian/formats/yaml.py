@@ -1,4 +1,4 @@
-"""Model files in YAML: a mechanism, or additions to a robot's URDF file, and a run."""
+"""Reading model files in YAML: a mechanism, or additions to a robot's URDF file, and a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pfaffian.formats.file import as_path, read_text
 from pfaffian.formats.law import check_law
 from pfaffian.formats.mesh_file import Places, places
 from pfaffian.formats.number import printable
-from pfaffian.formats.place import beside, installed
+from pfaffian.formats.place import allowed_path, installed
 from pfaffian.formats.run_settings import RunSettings, read_run
 from pfaffian.formats.sweep_settings import read_sweep
 from pfaffian.formats.urdf import read_urdf
@@ -40,16 +40,16 @@ _PARTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "forces": ("force", read_force),
     "actuators": ("actuator", read_actuator),
 }
-"""Section -> name of one entry in errors of the model, and its reader."""
+"""Section -> the word for one entry in error messages, and its reader."""
 
 
 def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of a YAML file: (Mechanism, RunSettings), as `parse_yaml` reads its text.
+    """Read the mechanism and the run of a YAML file, with the sections of `parse_yaml`: (Mechanism, RunSettings).
 
     Args:
         path: of the file.
-        allow: folders beside the file's own in which URDF files and meshes that it names may lie; none by default.
-    Raises ModelError: what is wrong with which element, on which line.
+        allow: folders, besides the file's own, in which URDF files and meshes that it names may lie; none by default.
+    Raises ModelError: an element is wrong, with its line and the reason.
 
     Example:
         >>> import tempfile
@@ -70,22 +70,22 @@ def read_yaml(path: str | Path, *, allow: Iterable[str | Path] = ()) -> tuple[Me
 def parse_yaml(
     text: str, *, folder: str | Path | None = None, allow: Iterable[str | Path] = (), source: str = "YAML"
 ) -> tuple[Mechanism, RunSettings]:
-    """The mechanism and the run of a YAML text: (Mechanism, RunSettings).
+    """Read the mechanism and the run of a YAML text: (Mechanism, RunSettings). Its sections are
 
         name, gravity, parameters, urdf, bodies, joints, constraints, forces, actuators, lenient, run, sweep
 
     Bodies, joints, constraints, forces and actuators are maps of name: {...} with the arguments of the functions that make
-    them; numbers may be expressions of the parameters. With `urdf` they add to that robot. Potentials, dissipations,
-    generalised forces and wrenches may use coordinates, their rates and the time as well, such as `V: m*9.81*l*cos(pivot)`,
-    `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`. A body's `shape` is one map, or a list of them, with the arguments of
-    `shape`.
+    them. Numbers may be expressions of the parameters. With `urdf`, the sections add to that robot. Potentials, dissipation
+    functions, generalised forces and wrenches may also depend on coordinates, their rates and the time, for example
+    `V: m*9.81*l*cos(pivot)`, `f: -d*pivot'`, `value: [sin(2*t), 0, 0, 0, 0, 0]`. A body's `shape` is a map with the arguments
+    of `shape`, or a list of such maps.
 
     Args:
         text: of the file.
-        folder: where relative file names start; None, the default, refuses them.
-        allow: more folders that files may come from; none by default.
-        source: what errors call the text, "YAML" by default; without its suffix also the name of a mechanism that has none.
-    Raises ModelError: what is wrong with which element, on which line.
+        folder: start of relative file names; with None, the default, they are errors.
+        allow: more folders in which files may lie; none by default.
+        source: name of the text in errors, "YAML" by default; without its suffix, also the default name of the mechanism.
+    Raises ModelError: an element is wrong, with its line and the reason.
 
     Example:
         >>> import pfaffian as pf
@@ -104,7 +104,7 @@ def parse_yaml(
         1.5708
     """
     if not isinstance(text, str):
-        raise ModelError(f"{printable(source)}: the text of a file is needed, got {brief(text)}; read_yaml(path) reads a file")
+        raise ModelError(f"{printable(source)}: the text of a file is needed, got {brief(text)}; use pf.read(path) for a file")
     root = parse_tree(text, source)
     f = root.fields(("name", "gravity", "parameters", "urdf", *_PARTS, "lenient", "run", "sweep"))
     parameters = [read_parameter(name, node) for name, node in _entries(f, "parameters").items()]
@@ -130,17 +130,19 @@ def parse_yaml(
 
 
 def _entries(f: Mapping[str, Node], key: str) -> dict[str, Node]:
+    """Name -> entry of a section, which may be missing."""
     return f[key].map() if key in f else {}
 
 
 def _section(f: Mapping[str, Node], key: str, names: Mapping[str, ca.SX], where: Places) -> tuple[Any, ...]:
+    """All parts of a section; an entry may make several.   names: of the parameters -> symbols.   where: places of meshes."""
     reader = partial(read_body, where=where) if key == "bodies" else _PARTS[key][1]
     found = (reader(name, node, names) for name, node in _entries(f, key).items())
     return tuple(part for made in found for part in (made if isinstance(made, tuple) else (made,)))
 
 
 def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mechanism:
-    """`urdf: arm.urdf`, or `{file: ..., package: ..., base: free, mimic: follow, actuated: [...], strict: true}`."""
+    """Read `urdf: arm.urdf` or `urdf: {file: ..., package: ..., base: free, mimic: follow, actuated: [...], strict: true}`."""
     if isinstance(node.value, str):
         f = {"file": node}
     else:
@@ -154,9 +156,9 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
     if "package" in f:
         path = installed(f["package"].text(), name, node.where)
     elif folder is None:
-        raise node.error("a file name needs the folder that it starts from; pass folder=...")
+        raise node.error("a relative file name needs a folder to start from; pass folder=...")
     else:
-        path = beside(folder, name, allow, node.where)
+        path = allowed_path(folder, name, allow, node.where)
     try:
         return read_urdf(path, **options, meshes=allow)
     except ModelError as error:
@@ -164,14 +166,14 @@ def _robot(node: Node, folder: Path | None, allow: Iterable[str | Path]) -> Mech
 
 
 def _check_file_bodies(m: Mechanism, f: Mapping[str, Node]) -> None:
-    """Raise ModelError for impossible inertias in the YAML file; a robot file may have them."""
+    """Raise ModelError for unphysical inertias of bodies in the YAML file; those of the URDF file are allowed."""
     for name, reason in unphysical(m).items():
         if name in _entries(f, "bodies"):
             raise ModelError(f"body {name!r}: {reason}; correct it")
 
 
 def _check_written(m: Mechanism) -> None:
-    """Check the names in expressions of forces and constraints, which only the whole mechanism knows."""
+    """Check the names in expressions of forces and constraints, which is possible only with the whole mechanism."""
     targets = [c.target if isinstance(c, Servo) else c for c in m.constraints]
     for what, parts in (("force", m.forces), ("constraint", targets)):
         for part in parts:
@@ -186,9 +188,9 @@ def _check_written(m: Mechanism) -> None:
 
 
 def _placed(error: ModelError, f: Mapping[str, Node], root: Node) -> ModelError:
-    """An error of the whole mechanism, with the line of the element that it names, or of which that is a part."""
+    """An error about the mechanism, with the line of the element whose name is in the message."""
     message = str(error)
-    for end in ("'", " "):  # a part of an entry has its name and a word more
+    for end in ("'", " "):  # the parts made from an entry have its name and another word
         for key, (what, _) in _PARTS.items():
             for name, node in _entries(f, key).items():
                 if message.startswith(f"{what} {name!r}"[:-1] + end):

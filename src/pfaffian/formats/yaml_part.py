@@ -1,4 +1,4 @@
-"""The sections of YAML files, turned into the data of a model."""
+"""Reading the entries of YAML files: parameters, bodies, joints, constraints, forces and actuators."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Names = Mapping[str, ca.SX]
 
 
 def read_parameter(name: str, node: Node) -> Parameter:
-    """`l: 1.0` or `m: {default: 1, unit: kg}`."""
+    """Read a parameter: `l: 1.0` or `m: {default: 1, unit: kg}`."""
     if not NAME.fullmatch(name) or name in CONSTANTS:
         raise node.error(f"{printable(name)} cannot name a parameter; use letters, digits and _, but not {[*CONSTANTS]}")
     if isinstance(node.value, str):
@@ -57,7 +57,7 @@ def read_parameter(name: str, node: Node) -> Parameter:
 
 
 def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> Body:
-    """`crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`, or `crank: {shape: {kind: box, ...}}`."""
+    """Read a body: `crank: {mass: m, com: [l/2, 0, 0], inertia: [0, 0, m*l^2/12]}`, or `crank: {shape: {kind: box, ...}}`."""
     f = node.fields(("mass", "com", "inertia", "shape"))
     given = _take(f, mass=lambda n: n.number(names), com=lambda n: n.numbers(3, names),
                   inertia=lambda n: _inertia(n, names), shape=lambda n: read_shapes(n, names, where))  # fmt: skip
@@ -65,7 +65,7 @@ def read_body(name: str, node: Node, names: Names, where: Places = NOWHERE) -> B
 
 
 def read_shapes(node: Node, names: Names, where: Places) -> list[Shape]:
-    """One shape or a list: `{kind: box, size: [l, 0.02, 0.01], density: 2700, placement: {xyz: [l/2, 0, 0]}}`."""
+    """Read one shape, or a list of shapes: `{kind: box, size: [l, 0.02, 0.01], density: 2700}`."""
     return [_shape(n, names, where) for n in (node.items() if isinstance(node.value, list) else [node])]
 
 
@@ -82,17 +82,18 @@ def _shape(node: Node, names: Names, where: Places) -> Shape:
 
 
 def _labelled(node: Node, f: Mapping[str, Node], names: Names, where: Places) -> Shape:
-    """A mesh with the name that it had in another file. As there it is no error that it is not found: pictures show a box."""
+    """A mesh with its name in another file as label. It is not an error if it is not found: pictures then show a box."""
     f = node.fields(("kind", "file", "label", "scale", "placement", "colour", "role"))
     given = _take(f, scale=lambda n: n.array({}), placement=lambda n: read_pose(n, names), colour=_colour,
                   role=lambda n: n.choice(ROLES))  # fmt: skip
     colour = given.pop("colour", None)
-    seen = {} if colour is None else {"colour": _made(node, shape, "sphere", radius=1.0, colour=colour).colour}
+    checked = {} if colour is None else {"colour": _made(node, shape, "sphere", radius=1.0, colour=colour).colour}
     found = where.find(f["file"].text()) if "file" in f else None
-    return _made(node, mesh, found, f["label"].text(), **given, **seen)
+    return _made(node, mesh, found, f["label"].text(), **given, **checked)
 
 
 def _mesh(node: Node, where: Places) -> str:
+    """The path of a mesh. Raises ModelError: it is not found."""
     found = where.find(node.text())
     if found is None:
         kinds = ", ".join(MESHES)
@@ -109,14 +110,14 @@ def _inertia(node: Node, names: Names) -> Any:
         return node.number(names)
     entries = [x.number(names) for x in node.items()]
     if len(entries) not in (3, 6):
-        raise node.error("one number, 3 principal moments or 6 numbers xx yy zz xy xz yz are needed")
+        raise node.error("give one number, 3 principal moments, or 6 numbers xx yy zz xy xz yz")
     return entries if len(entries) == 6 else [*entries, 0.0, 0.0, 0.0]
 
 
 def read_joint(name: str, node: Node, names: Names) -> Joint:
-    """`pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`.
+    """Read a joint: `pivot: {kind: revolute, parent: world, child: crank, axis: [0, 1, 0]}`.
 
-    `locked: 0.3` locks it there; `mimic: {joints: {other: 2}, offset: 0.1}` lets it follow others.
+    `locked: 0.3` locks it at this coordinate; `mimic: {joints: {other: 2}, offset: 0.1}` makes it follow others.
     """
     arrays = ("stiffness", "rest", "damping", "armature", "pitch")
     keys = ("kind", "parent", "child", "axis", "placement", "child_placement", "limits", "effort", "distribution", "speeds",
@@ -131,19 +132,19 @@ def read_joint(name: str, node: Node, names: Names) -> Joint:
 
 
 def _limits(node: Node) -> Any:
-    """A pair of constants, or one for each coordinate."""
+    """A pair of constants, or a list with a pair for each coordinate."""
     if isinstance(node.value, list) and any(isinstance(n.value, list) for n in node.value):
         return [interval_of(n) for n in node.items()]
     return interval_of(node)
 
 
 def interval_of(node: Node) -> tuple[float, ...]:
-    """(low, high) of constants, `-inf` or `inf` for an open end."""
+    """(low, high), both constants; `-inf` or `inf` means no limit."""
     return tuple(float(n.text()) if n.value in ("inf", "-inf") else n.constant() for n in node.items(2))
 
 
 def _distribution(node: Node, names: Names) -> Any:
-    """Names of velocities, or rows of numbers."""
+    """A distribution: names of velocities, or rows of numbers."""
     rows = node.items()
     return node.array(names) if any(isinstance(n.value, list) for n in rows) else [n.text() for n in rows]
 
@@ -161,8 +162,8 @@ def _mimic(node: Node, names: Names) -> Mimic:
 
 
 def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[Constraint, ...]:
-    """`loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, or kind coincide, or a contact
-    with a plane: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
+    """Read a constraint: `loop: {kind: revolute, body_a: rocker, body_b: world, placement_a: {xyz: [l, 0, 0]}}`, also of kind
+    coincide, or a contact with a plane: `tyre: {kind: rolling-disk, body: wheel, radius: r}`."""
     kind = node.fields([*node.map()], required=("kind",))["kind"].choice([*CLOSURES, "coincide", *_BY_TEXT, *_CONTACTS])
     if "servo" in node.map():
         return _servo(name, node, names)
@@ -185,7 +186,7 @@ def read_constraint(name: str, node: Node, names: Names) -> Constraint | tuple[C
 
 
 def _servo(name: str, node: Node, names: Names) -> Constraint:
-    """A constraint that inputs hold: `servo: {directions: [motor], stiffness: 400, damping: 40}` beside its kind."""
+    """A constraint that inputs maintain, with `servo: {directions: [motor], stiffness: 400, damping: 40}` and its kind."""
     inner = dict(node.map())
     f = inner.pop("servo").fields(("directions", "stiffness", "damping"), required=("directions",))
     target = read_constraint(name, Node(inner, node.where), names)
@@ -194,13 +195,13 @@ def _servo(name: str, node: Node, names: Names) -> Constraint:
 
 
 def read_actuator(name: str, node: Node, names: Names) -> Actuator | Thruster | Transmission:
-    """`motor: {joint: pivot, gear: 1, limits: [-2, 2]}`, `jet: {body: hull, axis: [1, 0, 0], limits: [0, 5]}`, or on several
+    """Read an actuator: `motor: {joint: pivot, gear: 1, limits: [-2, 2]}`, `jet: {body: hull, axis: [1, 0, 0]}`, or on several
     velocities `tendon: {gears: [{joint: a, gear: 2}, {joint: b, component: 1, gear: -1}]}`."""
     if "gears" in node.map():
         f = node.fields(("gears", "limits"))
         gears = dict(_gear(n, names) for n in f["gears"].items())
         if len(gears) < len(f["gears"].items()):
-            raise f["gears"].error("a velocity is named twice; add its gears")
+            raise f["gears"].error("a velocity is listed twice; list it once, with the sum of its gears")
         return _made(node, transmission, name, gears, **_take(f, limits=interval_of))
     if "body" in node.map():
         f = node.fields(("body", "axis", "point", "torque", "limits"))
@@ -218,7 +219,7 @@ def _gear(node: Node, names: Names) -> tuple[tuple[str, int], ca.SX]:
 
 
 def read_pose(node: Node, names: Names) -> Pose:
-    """`{xyz: [0, 0, l], rpy: [0, pi/2, 0]}`, or quaternion: [x, y, z, w], or rotation: the rows of a matrix."""
+    """Read a pose: `{xyz: [0, 0, l], rpy: [0, pi/2, 0]}`; `quaternion: [x, y, z, w]` or rows in `rotation` may replace rpy."""
     f = node.fields(("xyz", "rpy", "quaternion", "rotation"))
     if "rotation" in f:
         R = ca.densify(ca.vertcat(*[row.numbers(3, names).T for row in f["rotation"].items(3)]))
@@ -233,20 +234,20 @@ def read_pose(node: Node, names: Names) -> Pose:
 
 
 def _turned(f: Mapping[str, Node], R: ca.SX, names: Names) -> Pose:
-    """A pose whose rotation depends on parameters: a rotation at their defaults."""
+    """A pose whose rotation depends on parameters; it must be a rotation at their defaults."""
     if "rpy" in f or "quaternion" in f:
-        raise f["rotation"].error("rotation, rpy and quaternion say the same; give one of them")
+        raise f["rotation"].error("give only one of rotation, rpy and quaternion")
     _made(f["rotation"], pose, rotation=at_defaults(R))
     return Pose(R, f["xyz"].numbers(3, names) if "xyz" in f else IDENTITY.p)
 
 
 def _take(fields: Mapping[str, Node], **readers: Callable[[Node], Any]) -> dict[str, Any]:
-    """The values of the keys that are present, each by its reader."""
+    """The values of the keys that are present.   readers: key -> reader of its value."""
     return {key: read(fields[key]) for key, read in readers.items() if key in fields}
 
 
 def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any:
-    """The result of `make`; errors get the place in the file."""
+    """The result of `make`, whose errors get the place in the file."""
     try:
         return make(*args, **given)
     except ModelError as error:
@@ -257,13 +258,16 @@ def _made(node: Node, make: Callable[..., Any], *args: Any, **given: Any) -> Any
 
 
 def read_force(name: str, node: Node, names: Names) -> Force | tuple[Force, ...]:
-    """`rope: {kind: spring, body_a: ..., stiffness: k}`: a kind, with the arguments of the function that makes it."""
+    """Read a force: `rope: {kind: spring, body_a: ..., stiffness: k}`, with the arguments of the function that makes it."""
     kind = node.fields([*node.map()], required=("kind",))["kind"].choice(_FORCES)
     return _FORCES[kind](name, node, names)
 
 
 def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callable[[str, Node, Names], Any]:
-    """A reader of the arguments of `make`: first the bodies or the joint, then the others, each by its form."""
+    """A reader of the arguments of `make`.
+
+    required: keys of the bodies or the joint, in order.   optional: key -> form of its value; with "!" it is required too.
+    """
 
     def read(name: str, node: Node, names: Names) -> Any:
         needed = [key for key, form in optional.items() if form.endswith("!")]
@@ -276,7 +280,7 @@ def _reader(make: Callable[..., Any], *required: str, **optional: str) -> Callab
 
 
 def _pseudo(node: Node, names: Names) -> ca.SX:
-    """`{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`, `{diagonal: [six numbers]}`, or the rows of a matrix."""
+    """Read a pseudo-matrix: `{weight: k, centre: [0, 0, l], moments: [1, 1, 2]}`, `{diagonal: [six numbers]}`, or its rows."""
     if isinstance(node.value, list):
         return ca.vertcat(*[ca.horzcat(*[x.number(names) for x in row.items(len(node.value))]) for row in node.value])
     if "diagonal" in node.map():
@@ -296,7 +300,7 @@ def _written(texts: list[str], names: Names) -> Written:
 
 
 def _wrench(node: Node, names: Names) -> Any:
-    """Six numbers, a law, or a function where their expressions contain more than parameters."""
+    """The value of a wrench: six numbers, a law, or a function if the expressions contain more than parameters."""
     if isinstance(node.value, dict):
         return read_law(node, names, read_pose)
     try:
@@ -306,7 +310,7 @@ def _wrench(node: Node, names: Names) -> Any:
 
 
 def _column(node: Node, names: Names) -> Any:
-    """Expressions, or a law."""
+    """A function given by one or several expressions, or by a law."""
     if isinstance(node.value, dict):
         return read_law(node, names, read_pose)
     return _written([node.text()] if isinstance(node.value, str) else [n.text() for n in node.items()], names)
@@ -328,7 +332,7 @@ _FORMS: dict[str, Callable[[Node, Names], Any]] = {
 """Form of a value -> its reader."""
 
 _BY_TEXT: dict[str, tuple[Callable[..., Any], str]] = {"holonomic": (holonomic, "phi"), "nonholonomic": (nonholonomic, "eta")}
-"""Kind of constraint by expressions -> what makes it, and the key of its expressions."""
+"""Kind of constraint given by expressions -> the function that makes it, and the key of the expressions."""
 
 _DRY = dict.fromkeys(("static", "stribeck", "viscous", "smooth"), "number")
 _BLADE = {"thrust": "number!", "torque": "number", "handed": "hand", "axis": "direction", "point": "point"}
@@ -352,7 +356,7 @@ _FORCES: dict[str, Callable[[str, Node, Names], Force | tuple[Force, ...]]] = {
     "propeller": _reader(propeller, "body", speed="number!", **_BLADE),
     "rotor": _reader(propeller, "body", "joint", **_BLADE),
 }  # fmt: skip
-"""Kind -> its reader. A propeller turns at a speed that is a number, a rotor at the rate of a joint."""
+"""Kind of force -> its reader. The speed of a propeller is a number, that of a rotor the rate of a joint."""
 
 _PLANE = {"on": "text", "through": "point", "normal": "direction", "rate": "number"}
 _DISK = {"radius": "number!", "axis": "direction", "centre": "point", **_PLANE}

@@ -1,4 +1,4 @@
-"""Mechanisms as YAML files."""
+"""Writing mechanisms as YAML files."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ def yaml_text(m: Mechanism, settings: RunSettings | None, folder: Path, urdf: Tr
     """The YAML text of a mechanism and of a run.
 
     Args:
-        folder: where the file will lie, for the names of meshes.
-        urdf: what the section `urdf` says, whose bodies and joints are then left out.
-    Raises ModelError: what a file cannot say, by name.
+        m: the mechanism.
+        settings: of the run, None for none.
+        folder: of the file, for the names of meshes.
+        urdf: the section `urdf`, None, the default, for a file without one.
+        only: with `urdf`, the other sections to write.
+    Raises ModelError: an element that a file cannot contain, by name.
     """
     tree = {"name": m.name, **machine(m, folder)}
     if urdf is not None:
@@ -41,22 +44,24 @@ def yaml_text(m: Mechanism, settings: RunSettings | None, folder: Path, urdf: Tr
     text = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
     if len(text) > MAX_CHARACTERS:
         raise ModelError(
-            f"{printable(m.name)} takes {len(text)} characters of YAML, more than {MAX_CHARACTERS}; write it as URDF"
+            f"{printable(m.name)} needs {len(text)} characters of YAML, more than {MAX_CHARACTERS}; write it as URDF"
         )
     return text
 
 
 class _Dumper(yaml.SafeDumper):
+    """Writes repeated values in full instead of as anchors and aliases, which the reader refuses."""
+
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def machine(m: Mechanism, folder: Path) -> Tree:
-    """All sections of a mechanism."""
+    """The sections of a mechanism, without those that are empty."""
     for owner in m.coordinates:
-        raise ModelError(f"coordinates {owner.name!r} are functions in Python, which no file says")
+        raise ModelError(f"coordinates {owner.name!r} are functions in Python, which a file cannot contain; leave them out")
     if m.velocities:
-        raise ModelError("velocities: a choice of them is a function in Python, which no file says")
+        raise ModelError("velocities: choosing them takes a function in Python, which a file cannot contain; leave it out")
     tree: Tree = {"gravity": formulas(m.gravity, "gravity")}
     tree["parameters"] = {p.name: _parameter(p.name, p.default, p.unit) for p in m.parameters}
     tree["bodies"] = {b.name: _body(b, folder) for b in m.bodies}
@@ -69,12 +74,14 @@ def machine(m: Mechanism, folder: Path) -> Tree:
 
 
 def _parameter(name: str, default: float, unit: str) -> Any:
+    """The entry of a parameter. Raises ModelError: expressions cannot use its name."""
     if not NAME.fullmatch(name) or name in CONSTANTS:
-        raise ModelError(f"parameter {name!r}: in a file it needs a name of letters, digits and _; call it something else")
+        raise ModelError(f"parameter {name!r}: in a file, its name may have letters, digits and _ only; rename it")
     return {"default": default, "unit": unit} if unit else default
 
 
 def _body(b: Body, folder: Path) -> Tree:
+    """The entry of a body; its mass is left out if its shapes give it."""
     what, tree = f"body {b.name!r}", Tree()
     weighed = moments(b.shapes) if b.shapes else None
     if weighed is None:
@@ -90,6 +97,7 @@ def _body(b: Body, folder: Path) -> Tree:
 
 
 def _shape(s: Shape, what: str, folder: Path) -> Tree:
+    """The entry of a shape.   what: its owner, for errors."""
     tree: Tree = {"kind": s.kind}
     if s.kind == "mesh":
         tree |= {"scale": formulas(s.size, what), **mesh_name(s, folder)}
@@ -105,7 +113,7 @@ def _shape(s: Shape, what: str, folder: Path) -> Tree:
 
 
 def mesh_name(s: Shape, folder: Path) -> Tree:
-    """How a mesh is called: by its place below the file's folder, else by the whole path; only by its label if it is lost."""
+    """The entries that name a mesh: its label, and its path, if known, relative to the folder or else absolute."""
     if s.file is None:
         return {"label": s.label}
     path = Path(s.file)
@@ -114,10 +122,10 @@ def mesh_name(s: Shape, folder: Path) -> Tree:
 
 
 def joint_of(j: Joint) -> Tree:
-    """A joint whose placements contain the turn of its axis to z."""
+    """The entry of a joint, whose placements contain the rotation of its axis onto z."""
     what = f"joint {j.name!r}"
     if j.pose is not None:
-        raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which no file says")
+        raise ModelError(f"edge {j.name!r}: its pose is a function in Python, which a file cannot contain; use a joint kind")
     tree: Tree = {"kind": j.kind.name, "parent": j.parent, "child": j.child}
     tree |= placed("placement", j.placement, what, True) | placed("child_placement", j.child_placement, what, True)
     if j.kind.screws:
@@ -147,10 +155,12 @@ def joint_of(j: Joint) -> Tree:
 
 
 def _interval(pair: Iterable[float]) -> list[float | str]:
+    """(low, high) as an entry, with "-inf" or "inf" for no limit."""
     return [x if np.isfinite(x) else "inf" if x > 0 else "-inf" for x in map(float, pair)]
 
 
 def _actuator(a: Any) -> Tree:
+    """The entry of an actuator, thruster or transmission."""
     what = f"actuator {a.name!r}"
     limits = {"limits": _interval(a.limits)} if a.limits != UNLIMITED else {}
     if isinstance(a, Thruster):
@@ -166,11 +176,12 @@ def _actuator(a: Any) -> Tree:
 
 
 def _end(joint: str, component: int, gear: float | str) -> Tree:
+    """The entry of one velocity that a transmission drives."""
     return {"joint": joint} | ({"component": component} if component else {}) | {"gear": gear}
 
 
 def run_of(s: RunSettings) -> Tree:
-    """The section `run`: settings that are not the default."""
+    """The section `run`, with the settings that differ from the defaults."""
     default, tree = RunSettings(), Tree()
     for key in ("duration", "step", "record_every", "formulation", "integrator", "saturate", "state"):
         if getattr(s, key) != getattr(default, key):

@@ -1,4 +1,4 @@
-"""Constraints and forces of a mechanism as entries of a YAML file: the arguments of the functions that make them."""
+"""Writing constraints and forces as entries of a YAML file, with the arguments of the functions that make them."""
 
 from __future__ import annotations
 
@@ -34,20 +34,24 @@ Tree = dict[str, Any]
 
 
 def some(what: str, **vectors: ca.SX) -> Tree:
+    """The entries of those vectors that are not zero.   what: their owner, for errors."""
     return {key: formulas(x, what) for key, x in vectors.items() if not x.is_zero()}
 
 
 def one(what: str, **numbers: ca.SX) -> Tree:
+    """The entries of those numbers that are not zero.   what: their owner, for errors."""
     return {key: formula(x, what) for key, x in numbers.items() if not x.is_zero()}
 
 
 def function_of(f: Callable[[Any], Any], what: str) -> list[str] | Tree:
-    """The expressions of a function that came from a file, or one of the library's own with its numbers."""
+    """The expressions of a function that was read from a file, or the entry of a ready-made law. Raises ModelError: another
+    function in Python."""
     return list(f.texts) if isinstance(f, Written) else law_tree(f, what)
 
 
 def constraints_of(constraints: Sequence[Constraint]) -> Tree:
-    """Name -> entry. The height and the slip of one rolling disk or ball are one entry, as `rolling.disk` makes both."""
+    """Name -> entry. The height and the slip of a rolling contact share an entry, as one function such as `rolling.disk`
+    makes both."""
     found, waiting = Tree(), list(constraints)
     while waiting:
         c = waiting.pop(0)
@@ -62,7 +66,7 @@ def constraints_of(constraints: Sequence[Constraint]) -> Tree:
 
 
 def rolling_pair(height: Constraint, slip: Constraint) -> str | None:
-    """The common name of a height and a slip of one contact, None where they are not such a pair."""
+    """The common name of the height and the slip of one contact; None if the two constraints are not such a pair."""
     if not isinstance(height, Holonomic) or not isinstance(slip, Nonholonomic) or height.active or slip.active:
         return None
     disk = isinstance(height.phi, DiskHeight) and isinstance(slip.eta, DiskSlip) and height.phi.disk == slip.eta.disk
@@ -75,14 +79,17 @@ def rolling_pair(height: Constraint, slip: Constraint) -> str | None:
 
 
 def _constraint(c: Constraint) -> Tree:
+    """The entry of one constraint. Raises ModelError: a file cannot contain it."""
     what = f"constraint {c.name!r}"
     if isinstance(c, Servo):
         if callable(c.directions):
-            raise ModelError(f"{what}: its directions are a function in Python, which no file says; name inputs")
+            raise ModelError(
+                f"{what}: its directions are a function in Python, which a file cannot contain; name inputs instead"
+            )
         servo = {"directions": list(c.directions), "stiffness": formula(c.stiffness, what), "damping": formula(c.damping, what)}
         return _constraint(c.target) | {"servo": servo}
     if c.active is not None:
-        raise ModelError(f"{what} holds while a function in Python says so, which no file says")
+        raise ModelError(f"{what}: its condition is a function in Python, which a file cannot contain; leave it out")
     if isinstance(c, Closure):
         tree: Tree = {"kind": c.kind, "body_a": c.body_a, "body_b": c.body_b}
         if c.kind == "spherical" and c.placement_a.R.nnz() == c.placement_b.R.nnz() == 3:
@@ -93,16 +100,17 @@ def _constraint(c: Constraint) -> Tree:
         return tree | ({c.holds.number: formula(c.number, what)} if c.holds.number else {})
     if isinstance(c, Holonomic):
         if isinstance(c.phi, (DiskHeight, BallHeight, EllipsoidHeight)):
-            raise ModelError(f"{what} is the height of a contact without its slip, which no file says")
+            raise ModelError(f"{what} is the height of a contact without its slip, which a file cannot contain; add the slip")
         return {"kind": "holonomic", "phi": function_of(c.phi, f"{what}: phi")}
     if isinstance(c, Nonholonomic):
         if isinstance(c.eta, (DiskSlip, Sideways)):
             return _rolling(c.eta, c.name, pair=False)
         return {"kind": "nonholonomic", "eta": function_of(c.eta, f"{what}: eta")}
-    raise ModelError(f"{what} gives its rows by a function in Python, which no file says")
+    raise ModelError(f"{what}: its rows are a function in Python, which a file cannot contain; use another kind")
 
 
 def _rolling(eta: Any, name: str, pair: bool) -> Tree:
+    """The entry of a contact with a plane.   eta: its slip.   pair: whether the constraint on the height comes with it."""
     what = f"constraint {name!r}"
     if isinstance(eta, Sideways):
         tree: Tree = {"kind": "knife-edge", "body": eta.body, "along": formulas(eta.along, what)}
@@ -120,8 +128,9 @@ def _rolling(eta: Any, name: str, pair: bool) -> Tree:
 
 
 def _plane(p: Plane, what: str) -> Tree:
+    """The keys of the plane of a contact that differ from the defaults."""
     if callable(p.rate):
-        raise ModelError(f"{what}: rate is a function in Python, which no file says")
+        raise ModelError(f"{what}: its rate is a function in Python, which a file cannot contain; give a number")
     tree: Tree = {"on": p.on} if p.on != WORLD else {}
     normal = formulas(p.axes[:, 2], what)
     tree |= {"normal": normal} if normal != [0.0, 0.0, 1.0] else {}
@@ -129,7 +138,7 @@ def _plane(p: Plane, what: str) -> Tree:
 
 
 def force_of(f: Force) -> Tree:
-    """One entry of `forces`."""
+    """The entry of a force."""
     what = f"force {f.name!r}"
     if isinstance(f, Spring):
         tree: Tree = {"kind": "spring", "body_a": f.body_a, "body_b": f.body_b}
@@ -154,10 +163,11 @@ _WRITTEN = {
     Potential: ("potential", "V"), Dissipation: ("dissipation", "R"), KineticEnergy: ("kinetic-energy", "T"),
     GeneralisedForce: ("generalised-force", "f"),
 }  # fmt: skip
-"""Kind of force whose function a file may give -> its kind and key there."""
+"""Class of a force with a function -> its kind in a file, and the key of the function."""
 
 
 def _wrench(f: Wrench, what: str) -> Tree:
+    """The entry of a wrench, contact friction, drag or propeller."""
     law = f.value
     if isinstance(law, ContactFriction):
         tree: Tree = {"kind": "contact-friction", "body": law.body, "on": law.on, "normal": formulas(law.normal, what)}
@@ -178,8 +188,9 @@ def _wrench(f: Wrench, what: str) -> Tree:
 
 
 def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:
+    """The entry of a propeller with a constant speed, or of a rotor that turns with a joint."""
     if callable(law.speed):
-        raise ModelError(f"{what}: speed is a function in Python, which no file says")
+        raise ModelError(f"{what}: its speed is a function in Python, which a file cannot contain; give a number or a joint")
     turned = {"joint": law.speed} if isinstance(law.speed, str) else {"speed": formula(law.speed, what)}
     left = _negative(law.thrust)
     tree: Tree = {"kind": "rotor" if isinstance(law.speed, str) else "propeller", "body": f.body} | turned
@@ -188,11 +199,12 @@ def _propeller(f: Wrench, law: Propeller, what: str) -> Tree:
 
 
 def _negative(x: ca.SX) -> bool:
-    """Whether a number, or an expression at the defaults of its parameters, is below zero."""
+    """Whether a number is below zero, with parameters at their defaults."""
     value = at_defaults(x)
     return value is not None and float(value.item()) < 0
 
 
 def _sliding(law: Sliding, what: str) -> Tree:
+    """The keys of a law of dry friction."""
     numbers = {key: formula(getattr(law, key), what) for key in ("sliding", "static", "stribeck", "viscous", "smooth")}
     return {key: x for key, x in numbers.items() if x != 0.0 or key in ("sliding", "static")}
