@@ -1,6 +1,6 @@
-"""Exponential, logarithm, power, inverse trigonometric and hyperbolic functions from IEEE operations, at most 2 ulp.
+"""Exponential, logarithm, power, inverse trigonometric and hyperbolic functions from IEEE operations, errors at most 2 ulp.
 
-As in `elementary`, m is an Arithmetic; pairs (high, low) are unevaluated sums.
+The first argument m is an `Arithmetic`, as in `elementary`. Pairs (high, low) are unevaluated sums.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ ATAN_STEPS = (
 
 
 def _nan_of(m: Arithmetic, x: Value, y: Value) -> Value:
+    """Mask of the lanes where x or y is nan."""
     return m.ne(x, x) | m.ne(y, y)
 
 
@@ -64,7 +65,7 @@ def _exp_pair(m: Arithmetic, x: Value, low: Value) -> tuple[Value, Value, Value,
 
 
 def _scale(m: Arithmetic, y: Value, k: Value) -> Value:
-    """y 2^k by two factors, so that neither is out of range."""
+    """y 2^k by two factors, so that neither of them is out of range."""
     half = k >> 1
     return (y * m.real((half + 1023) << 52)) * m.real(((k - half) + 1023) << 52)
 
@@ -81,7 +82,7 @@ def exp(m: Arithmetic, x: Value) -> Value:
 
 
 def _log_split(m: Arithmetic, x: Value) -> Pair:
-    """x = 2^k y with sqrt(1/2) <= y < sqrt 2, for 0 < x < inf: (k as a number, y)."""
+    """(k as a number, y) with x = 2^k y and sqrt(1/2) <= y < sqrt 2, for 0 < x < inf."""
     tiny = m.lt(x, 2.2250738585072014e-308)
     i = m.bits(m.where(tiny, x * 2.0**54, x))
     k = ((i + (ONE_BITS - SQRT_HALF_BITS)) >> 52) - 1023
@@ -157,7 +158,8 @@ def atan2(m: Arithmetic, y: Value, x: Value) -> Value:
 
 
 def _asin_parts(m: Arithmetic, x: Value) -> tuple[Value, Value, Value, Value, Value]:
-    """(small, r, s, head, c): small is |x| < 1/2, else s = sqrt((1 - |x|) / 2) = head + c; its asin is (1 + r) times it."""
+    """(small, r, s, head, c). small is the mask of |x| < 1/2. s = |x| where small, else sqrt((1 - |x|) / 2), and s = head + c;
+    asin s = (1 + r) s."""
     a = m.fabs(x)
     small = m.lt(a, 0.5)
     z = m.where(small, x * x, (1.0 - a) * 0.5)
@@ -185,7 +187,7 @@ def acos(m: Arithmetic, x: Value) -> Value:
 
 
 def _expm1_pair(m: Arithmetic, x: Value) -> Pair:
-    """e^x - 1 for |x| <= 90."""
+    """e^x - 1 as a pair, for |x| <= 90."""
     k, _, high, low = _exp_pair(m, x, 0.0)
     head, rest = two_sum(_scale(m, high, k), -1.0)
     return fast_two_sum(head, rest + _scale(m, low, k))

@@ -1,7 +1,7 @@
-"""One selection in place of CasADi's five operations.
+"""The pass `select`: one selection instead of several operations.
 
-CasADi writes if_else(c, a, b) as (c ? a : 0) + (!c ? b : 0). This is part of the translation, before any printer sees the
-Program. The bits are those of a or b: where one of them is -0.0, the sum would have been 0.0.
+CasADi writes if_else(c, a, b) as (c ? a : 0) + (!c ? b : 0). This pass is part of the translation from CasADi, before any C is
+printed. The result has the bits of a or b; in CasADi's sum, a result of -0.0 would become 0.0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pfaffian.kernel.program.program import Program
 
 
 def select(program: Program) -> Program:
-    """if_else_zero(c, a) + if_else_zero(not c, b) becomes select(c, a, b). `prune` removes what is then unused."""
+    """Replace if_else_zero(c, a) + if_else_zero(not c, b) by select(c, a, b). `prune` removes the operands if unused."""
     made = {step.result: step for step in program.steps}
     steps = []
     for step in program.steps:
