@@ -147,8 +147,8 @@ def groups_of(program: Program) -> list[list[int]]:
 def placed(
     program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int
 ) -> EncodedProgram:
-    """Encode one Program.   rows, decided: rows in the table and numbers of decisions of its callees.   constants: registers of
-    its constants.   base: its first register."""
+    """Encode one Program.   rows, decided: rows in the table and numbers of decisions of its callees.   constants: registers
+    of its constants.   base: its first register."""
     groups, n = groups_of(program), program.n_in
     words: list[int] = []
     place = [*range(base, base + n), *constants, *[-1] * sum(map(program.width, program.steps))]

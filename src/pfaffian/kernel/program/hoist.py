@@ -1,7 +1,7 @@
 """The pass `hoist`: values that a function computes from the parameters alone are computed once, by its caller.
 
-A step calls the same function at several stages. Masses, lengths of the machine and all other values that depend on nothing but
-the parameters are the same at all stages, so the caller computes them once and passes them to each call.
+A step calls the same function at several stages. Masses, lengths of the machine and all other values that depend on nothing
+but the parameters are the same at all stages, so the caller computes them once and passes them to each call.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _fixed(function: Program, programs: Sequence[Program], parameters: Sequence[
 
 
 def _apart(function: Program, fixed: set[int], passes: Passes) -> tuple[Program, Program] | None:
-    """The function cut in two: the part that it computes from the fixed inputs alone, as far as it is worth passing on, and the
-    rest, which takes the values of the first part after its inputs. None if nothing is worth it.
+    """The function cut in two: the part that it computes from the fixed inputs alone, as far as it is worth passing on, and
+    the rest, which takes the values of the first part after its inputs. None if nothing is worth it.
     """
     plain = fixed | set(range(function.n_in, function.first_result))
     made: dict[int, bool] = {}  # value that depends on fixed inputs alone -> whether it is worth passing on

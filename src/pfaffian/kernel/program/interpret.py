@@ -38,7 +38,7 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.floa
 def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> list[Lanes]:
     """All outputs of a Program in order, one array each. A value is released after its last use.
 
-    With float32, operations are computed in floats, except elementary functions, which are computed in double and then rounded.
+    With float32, operations are computed in floats. Elementary functions are computed in double and then rounded.
     """
     constants, orders, results_in_all = _prepared(program, kind)
     values: list[Any] = [*lanes, *constants, *[None] * results_in_all]
@@ -64,8 +64,8 @@ def constant(c: float, kind: Any) -> Any:
 
 
 def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
-    """Results of calling the callee `times` times on its own results. It stops early once these no longer change, with the same
-    bits."""
+    """Results of calling the callee `times` times on its own results. It stops early once these no longer change, with the
+    same bits."""
     word = np.dtype(f"i{np.dtype(kind).itemsize}")
     results = run(callee, args, kind)
     for _ in range(1, times):

@@ -19,12 +19,12 @@ class Listing(NamedTuple):
     """The instructions of a Function of SX.
 
     records: (instructions, 4) code, then three numbers. In general these are places in the work vector, of the result and of
-        one or two arguments; for an input they are place, port and entry; for an output port, place and entry. The arguments of
-        a call are in `calls`.
+        one or two arguments; for an input they are place, port and entry; for an output port, place and entry. The arguments
+        of a call are in `calls`.
     room: length of the work vector.
     inputs, outputs: length of each port.   of_input, of_output: for each port the indices of its entries among all entries.
     values: the constants.   constants: number of the value that each constant instruction defines, in order.
-    calls: for each call in order the index of its callee, the places of its arguments and of its results, -1 for an unused one.
+    calls: for each call in order the index of its callee, the places of its arguments and results (-1: unused).
     """
 
     name: str

@@ -50,9 +50,9 @@ class Span(NamedTuple):
     hold: "zero" holds a sample of the inputs during its steps, "linear" interpolates between samples.
     stride: steps from one sample of the inputs to the next; the last sample is held.
     limit: a run stops when |x_i| exceeds it.
-    sampling: (period, phase) of each sampler, in steps. A sampler is called at the steps k with k % period == phase, before the
-        state is recorded; samplers are called in order. Samples after the final step affect its record only, so a call that
-        continues from there takes them again.
+    sampling: (period, phase) of each sampler, in steps. A sampler is called at the steps k with k % period == phase, before
+        the state is recorded; samplers are called in order. Samples after the final step affect its record only, so a call
+        that continues from there takes them again.
     """
 
     t0: float

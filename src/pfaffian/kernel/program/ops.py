@@ -22,8 +22,8 @@ Array = Any
 
 @dataclass(frozen=True)
 class Op:
-    """An operation.   arity: number of arguments.   c: C text with {0}, {1}, ... for the arguments.   numpy: the same operation
-    on NumPy arrays.   results: number of results."""
+    """An operation.   arity: number of arguments.   c: C text with {0}, {1}, ... for the arguments.   numpy: the same
+    operation on NumPy arrays.   results: number of results."""
 
     arity: int
     c: str

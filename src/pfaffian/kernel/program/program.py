@@ -141,8 +141,8 @@ class Program:
     def check(self) -> Program:
         """Return the Program if it is valid.
 
-        Raises BuildError: a constant that is not finite, a step that uses or defines a value out of order or has a wrong number
-        of arguments, an unknown operation, or an invalid callee.
+        Raises BuildError: a constant that is not finite, a step that uses or defines a value out of order or has a wrong
+        number of arguments, an unknown operation, or an invalid callee.
         """
         if not all(math.isfinite(c) for c in self.constants):
             raise BuildError("a constant of the function is inf or nan: use a finite limit or an if_else")

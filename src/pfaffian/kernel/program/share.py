@@ -51,8 +51,8 @@ def _pieces(function: Program, by_step: list[int], by_observe: list[int], passes
 
 
 def cut(function: Program, count: int, passes: Passes = PYTHON) -> tuple[Program, Program]:
-    """Head and tail of a function, with one output each. The head computes the first `count` output values, then the values that
-    the tail needs of it. The tail takes the function's inputs and these values, and computes the other output values."""
+    """Head and tail of a function, with one output each. The head computes the first `count` output values, then the values
+    that the tail needs of it. The tail takes the function's inputs and these values, and computes the other output values."""
     tail, crossing = passes["tail"](function, count)
     head = replace(function, outputs=((*_values(function)[:count], *crossing),))
     return passes["prune"](head), passes["prune"](tail)

@@ -1,5 +1,5 @@
-"""Small Programs on which the interpreter and the passes in C are tested: with every operation, in groups of several steps, and
-with calls, single and repeated."""
+"""Small Programs on which the interpreter and the passes in C are tested: with every operation, in groups of several steps,
+and with calls, single and repeated."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def passes_tried() -> tuple[Program, ...]:
 
 
 def _to_be_shorter() -> Program:
-    """A Program with equal expressions, shared denominators, CasADi's selections, sine and cosine of one angle, and differences
-    of equal values with the operations that they make zero."""
+    """A Program with equal expressions, shared denominators, CasADi's selections, sine and cosine of one angle, and
+    differences of equal values with the operations that they make zero."""
     steps, known = [], 4
     a, b, zero = 0, 1, 3
 

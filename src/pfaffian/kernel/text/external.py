@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
 def external_text(functions: Sequence[ca.Function], programs: Sequence[Program], part_size: int = PART_SIZE) -> Source:
-    """C text of a library of Functions.   programs: the Program of each, from nonzeros of its inputs to those of its outputs."""
+    """C text of a library of Functions.   programs: the Program of each, from nonzero inputs to nonzero outputs."""
     names = [f"F{i}" for i in range(len(programs))]
     tables = [_tables(name, f) for name, f in zip(names, functions, strict=True)]
     entries = [f"EXTERNAL({_checked(f.name())}, {name})" for name, f in zip(names, functions, strict=True)]

@@ -76,7 +76,7 @@ GUARD = """\
 PART_SIZE = 200
 """Largest number of operations of a C function, and so of values on the stack at once."""
 FRAME = 128
-"""Stack of a call [bytes] besides its values: return address, saved registers, the frame of an operation that is a function."""
+"""Stack of a call [bytes] besides its values: return address, saved registers, frame of an operation that is a function."""
 
 _OPERATION = re.compile(r"\b(K|LT|LE|EQ|NE|SEL|TRUTH|SQRT|FABS|FLOOR|CEIL|FMOD|COPYSIGN)\(")
 _WORD = re.compile(r"\w+")
@@ -88,7 +88,8 @@ class Portable:
     """C99 of Programs.
 
     text: functions `static void p{i}(const V *in, V *out, V *w)`.   names: names of the functions of the requested Programs.
-    work: length of w that each of them needs.   stack: bound on the stack of a call of each [bytes], even without optimisation.
+    work: length of w that each of them needs.   stack: bound on the stack of a call of each [bytes], even without
+    optimisation.
     """
 
     text: str

@@ -21,7 +21,7 @@ TILE = 8  # largest number of blocks of a tile; half as many where the code fits
 SHORT_TEXT = 4000  # operations whose code fits into that cache
 CIRCULAR, INLINED = ("sin", "cos", "sincos"), 128  # inlined (3 % faster) if used at most so often, or the code would bloat
 TILE_BYTES = 512 << 10  # largest size of the frames of a tile: well within the second-level cache
-LONG_TEXT = 25_000  # operations whose code alone fills that cache: then each fetch of the code serves a whole tile (15 % faster)
+LONG_TEXT = 25_000  # operations whose code alone fills that cache: then each fetch of it serves a whole tile (15 % faster)
 
 
 @cache
@@ -213,8 +213,8 @@ def stage_lines(
 ) -> list[str]:
     """C statements of one stage, with values of type V. A value is stored as soon as it is known.
 
-    literals: C text of each constant.   statement: writes one operation; None: as lanes.   in_place: whether to read inputs and
-    slots where they are used instead of loading all of them first. This is safe: no stage writes to a place that it reads.
+    literals: C text of each constant.   statement: writes one operation; None: as lanes.   in_place: whether to read inputs
+    and slots where they are used instead of loading all of them first. This is safe: no stage writes to a place that it reads.
     """
     names = {program.n_in + i: text for i, text in enumerate(literals)}
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]

@@ -1,4 +1,4 @@
-"""Units of a long C text, which are compiled in parallel: each has the shared text and its own stages, unit 0 also the loops."""
+"""Units of a long C text, compiled in parallel: each has the shared text and its own stages, unit 0 also the loops."""
 
 from __future__ import annotations
 
