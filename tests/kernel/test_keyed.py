@@ -302,7 +302,7 @@ def test_the_interpreter_has_no_keys(place, monkeypatch):
         build = Build()
         with pytest.raises(BuildError, match="no C compiler"):
             get(build, backend="c")
-    with pytest.warns(RuntimeWarning, match="by NumPy"):
+    with pytest.warns(RuntimeWarning, match="in NumPy"):
         assert get(build, backend="auto").provenance["backend"] == "numpy"
     assert not list(place.glob("*.alias"))
 
