@@ -309,6 +309,7 @@ class _Pool:
 
 
 def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
+    """An Entry for each name.   of: units of the names."""
     return tuple(Entry(n, u) for n, u in zip(names, of, strict=True))
 
 

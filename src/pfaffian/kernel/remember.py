@@ -73,9 +73,9 @@ def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
     return value
 
 
-def compare(what: str, found: Any, made: Any) -> None:
+def compare(what: str, cached: Any, computed: Any) -> None:
     """Raise BuildError if the cached value `found` differs from the one computed now."""
-    if content(found) != content(made):
+    if content(cached) != content(computed):
         raise BuildError(f"{what}: the cached value differs from a new one: its key leaves out something that it depends on")
 
 

@@ -65,8 +65,8 @@ def likely(step: Program) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     interpreted, moving = Interpreted(step), len(step.outputs[0])
     times = np.array([[START], [0.0]]) * np.ones(RUNS)
     for _ in range(SETTLING):
-        found = interpreted.outputs(np.vstack([x, u[:nu], u[:nu], p, times]))
-        moved, fault = np.vstack([found[:moving], x[moving:]]), found[moving:]
+        outputs = interpreted.outputs(np.vstack([x, u[:nu], u[:nu], p, times]))
+        moved, fault = np.vstack([outputs[:moving], x[moving:]]), outputs[moving:]
         faulty = (np.nan_to_num(fault) != 0).any(axis=0) & np.isfinite(moved).all(axis=0)
         if not faulty.any():
             break

@@ -121,9 +121,9 @@ class Interpreted:
     def operands(self, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
         """Operands (places, runs, 2) of decisions for inputs (m, runs).   places: indices of the decisions, increasing."""
         runs, places = rows.shape[1], np.array(places, np.int64)
-        found = np.full((len(places), -(-runs // LANES), 2, LANES), np.nan)
-        self._run(rows, _Log(None, places.ctypes.data, len(places), found.shape[1], 0, found.ctypes.data))
-        return found.swapaxes(2, 3).reshape(len(places), -1, 2)[:, :runs]
+        operands = np.full((len(places), -(-runs // LANES), 2, LANES), np.nan)
+        self._run(rows, _Log(None, places.ctypes.data, len(places), operands.shape[1], 0, operands.ctypes.data))
+        return operands.swapaxes(2, 3).reshape(len(places), -1, 2)[:, :runs]
 
     def _run(self, rows: np.ndarray, log: _Log) -> np.ndarray:
         """Outputs (n, runs) for inputs (m, runs); the decisions are noted in the log."""

@@ -27,12 +27,12 @@ def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctype
     comparison; the message contains that of the compiler or the path of the source.
     """
     place, key = store.directory(), key_of(text, mode, compiler)
-    found = open_entry(store.get(place, key))
-    if found:
-        return found
+    entry = open_entry(store.get(place, key))
+    if entry:
+        return entry
     with store.lock(place, key):
-        found = open_entry(store.get(place, key))
-        return found or _build(place, key, text, mode, trial, compiler)
+        entry = open_entry(store.get(place, key))
+        return entry or _build(place, key, text, mode, trial, compiler)
 
 
 def key_of(text: str, mode: Mode, compiler: Compiler) -> str:
@@ -66,8 +66,8 @@ def _adopted(object_: Path, text: str, trial: Trial) -> ctypes.CDLL:
     def copy(source: Path, built: Path) -> None:
         shutil.copyfile(object_, built)
 
-    found = open_entry(store.get(place, key))
-    return (found or _publish(place, key, text, trial, {"carried": object_.name}, copy))[0]
+    entry = open_entry(store.get(place, key))
+    return (entry or _publish(place, key, text, trial, {"carried": object_.name}, copy))[0]
 
 
 def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:

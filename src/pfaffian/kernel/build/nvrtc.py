@@ -50,10 +50,10 @@ def compiled(text: str, architecture: str = "sm_90") -> DeviceCode:
     nvrtc = _nvrtc()
     options = (*OPTIONS, f"--gpu-architecture={architecture}", "--ptxas-options=-v")
     program = _result(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), b"pfaffian.cu", 0, [], []))
-    done = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])[0]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])[0]
     log = _text(nvrtc, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace").rstrip("\0 \n")
-    if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(done)[1].decode()}\n{log}")
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(status)[1].decode()}\n{log}")
     binary = _text(nvrtc, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     nvrtc.nvrtcDestroyProgram(program)
     spilled = sum(map(int, re.findall(r"(\d+) bytes spill stores", log)))

@@ -52,6 +52,7 @@ class _Child:
 
     @property
     def name(self) -> str:
+        """The program that it runs."""
         return str(self.process.args[0])  # type: ignore[index]
 
 

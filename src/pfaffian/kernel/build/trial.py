@@ -70,7 +70,7 @@ def check(trial: Trial, library: Path, source: Path) -> str:
         raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
     result = np.frombuffer(output) if len(output) == expected.nbytes else np.empty(0)
     if result.size != expected.size or not same(result, expected.ravel(), trial.strict):
-        raise MiscompiledError(f"the compiler miscompiles: the interpreter has other numbers; source kept at {source}")
+        raise MiscompiledError(f"the compiler miscompiles: other numbers than the interpreter's; source kept at {source}")
     return f"{RUNS * len(inputs)} runs, {int(np.isfinite(expected).sum())} numbers"
 
 

@@ -40,20 +40,20 @@ def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> 
     Raises BuildError: there is no compiler, or it fails.
     """
     keyed.check_key(key)
-    made = cache(build)
+    functions = cache(build)
 
     def external(*programs: Program, lanes: int) -> Source:
-        return external_text(made(), programs)
+        return external_text(functions(), programs)
 
     def traced() -> tuple[Program, ...]:
         how = passes()
-        return tuple(optimise(trace(f, how, dense=False), how) for f in made())
+        return tuple(optimise(trace(f, how, dense=False), how) for f in functions())
 
     plan = Recipe(traced, external, 1, "strict")
-    if found := keyed.recall(key, plan):
+    if hit := keyed.recall(key, plan):
         if checking():
-            compare(f"the library of {key}", found.digest, plan.digest)
-        return Path(found.library._name)
+            compare(f"the library of {key}", hit.digest, plan.digest)
+        return Path(hit.library._name)
     compiler = needed_compiler()
     tell("deriving the equations")
     programs = plan.programs

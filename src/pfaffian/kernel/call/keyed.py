@@ -32,7 +32,7 @@ Key = str | tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Found:
+class Recalled:
     """A loaded library, with everything needed to call it.
 
     meta: its sidecar.   shapes: lengths of the ports of each Program.   doubles: size of the workspace.   digest: of the
@@ -70,7 +70,7 @@ def sources() -> str:
 sources()
 
 
-def recall(key: Key, recipe: Recipe) -> Found | None:
+def recall(key: Key, recipe: Recipe) -> Recalled | None:
     """The object that an earlier call of `remember` noted under the key; None if there is none or it cannot be loaded."""
     try:
         name = _name(key, recipe)
@@ -82,7 +82,7 @@ def recall(key: Key, recipe: Recipe) -> Found | None:
         loaded = library.open_entry(store.get(store.directory(), note["object"]))
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Found(*loaded, shapes, note["doubles"], note["digest"], numbers) if loaded else None
+    return Recalled(*loaded, shapes, note["doubles"], note["digest"], numbers) if loaded else None
 
 
 def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> None:
@@ -125,10 +125,10 @@ def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The JSON object make(), read from the note that an earlier process wrote under the key if there is one."""
     name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError, KeyError):
-        found = _read(name)["value"]
+        stored = _read(name)["value"]
         if checking():
-            compare(f"note {key}", json.dumps(found), json.dumps(make()))
-        return found
+            compare(f"note {key}", json.dumps(stored), json.dumps(make()))
+        return stored
     value = make()
     with contextlib.suppress(OSError):
         _write(name, {"value": value})

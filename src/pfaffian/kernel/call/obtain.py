@@ -67,12 +67,12 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
     compiled.
     """
     keyed.check_key(key)
-    found = keyed.recall(key, recipe) if key is not None and backend in ("auto", "c") else None
-    if found:
+    hit = keyed.recall(key, recipe) if key is not None and backend in ("auto", "c") else None
+    if hit:
         if checking():
-            compare(f"the kernel of {key}", found.digest, recipe.digest)
-        tier = compiled(found.library, function, found.doubles, found.meta, found.numbers)
-        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier), (0,) * len(found.shapes))
+            compare(f"the kernel of {key}", hit.digest, recipe.digest)
+        tier = compiled(hit.library, function, hit.doubles, hit.meta, hit.numbers)
+        return Code(recipe.expecting(hit.digest), hit.shapes, hit.digest, Tiers(tier), (0,) * len(hit.shapes))
     tell("deriving the equations")
     if backend == "numpy":
         return Code(recipe, recipe.shapes, recipe.digest)
@@ -100,11 +100,11 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
         keyed.remember(keyed.by_skeleton(recipe), recipe, meta, recipe.source.doubles)
         return tier(library, meta, recipe.source.doubles)
 
-    found = keyed.recall(keyed.by_skeleton(recipe), recipe) if backend in ("auto", "c") else None
-    if found:
+    hit = keyed.recall(keyed.by_skeleton(recipe), recipe) if backend in ("auto", "c") else None
+    if hit:
         if checking():
-            compare("the text of a skeleton", found.meta["key"], key_of(recipe.source.text, recipe.mode, needed_compiler()))
-        return Tiers(tier(found.library, found.meta, found.doubles))
+            compare("the text of a skeleton", hit.meta["key"], key_of(recipe.source.text, recipe.mode, needed_compiler()))
+        return Tiers(tier(hit.library, hit.meta, hit.doubles))
     try:
         if backend == "c" or recipe.mode == "fast":
             return Tiers(build())
@@ -114,8 +114,8 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
         warn_once(f"running in NumPy, some 100 times slower: {error}")
         return None
-    given = encoded(*recipe.programs)
-    first = interpreted(library, function, recipe.lanes * given.frame, Words(given))
+    code = encoded(*recipe.programs)
+    first = interpreted(library, function, recipe.lanes * code.frame, Words(code))
     if backend == "interpreter":
         return Tiers(first)
     return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))

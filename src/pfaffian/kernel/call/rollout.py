@@ -50,10 +50,10 @@ def compile_rollout(
     def build() -> tuple[Any, ...]:
         if observe is not None or isinstance(step, ca.Function) or not callable(step):
             return step, observe, *samplers
-        made = step()
-        if not isinstance(made, tuple) or len(made) < 2:
-            raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {made!r}")
-        return made
+        functions = step()
+        if not isinstance(functions, tuple) or len(functions) < 2:
+            raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {functions!r}")
+        return functions
 
     return _rollout(recipe(build, rollout_source, backend, lanes, mode_of(strict), _together), backend, key)
 

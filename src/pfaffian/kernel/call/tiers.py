@@ -105,6 +105,7 @@ class _Background:
         thread.start()
 
     def _run(self, work: Callable[[], None]) -> None:
+        """Run `work` when it is its turn, unless the process is ending."""
         with self.turn, processes.until(lambda: self.ending):
             if not self.ending:
                 work()

@@ -87,10 +87,12 @@ def tan(m: Arithmetic, x: Value) -> Value:
 
 
 def sin(m: Arithmetic, x: Value) -> Value:
+    """sin x."""
     return sincos(m, x)[0]
 
 
 def cos(m: Arithmetic, x: Value) -> Value:
+    """cos x."""
     return sincos(m, x)[1]
 
 

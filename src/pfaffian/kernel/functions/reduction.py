@@ -37,6 +37,7 @@ def limbs() -> list[int]:
 
 
 def _split(a: float) -> tuple[float, float]:
+    """(high, low) with a = high + low and 26 bits each (Veltkamp)."""
     c = 134217729.0 * a
     high = c - (c - a)
     return high, a - high

@@ -21,12 +21,12 @@ def hoist(programs: Sequence[Program], parameters: Sequence[range], passes: Pass
 
     parameters: for each Program the range of its inputs that are the parameters.
     """
-    found = tuple(programs)
+    moved = tuple(programs)
     for function in dict.fromkeys(callee for program in programs for callee in program.callees):
-        fixed = _fixed(function, found, parameters)
+        fixed = _fixed(function, moved, parameters)
         if parts := _apart(function, fixed, passes) if fixed else None:
-            found = tuple(_handing(p, function, *parts) if function in p.callees else p for p in found)
-    return tuple(p if p is before else passes["merge"](p) for p, before in zip(found, programs, strict=True))
+            moved = tuple(_handing(p, function, *parts) if function in p.callees else p for p in moved)
+    return tuple(p if p is before else passes["merge"](p) for p, before in zip(moved, programs, strict=True))
 
 
 def _fixed(function: Program, programs: Sequence[Program], parameters: Sequence[range]) -> set[int]:
@@ -48,15 +48,15 @@ def _apart(function: Program, fixed: set[int], passes: Passes) -> tuple[Program,
     the rest, which takes the values of the first part after its inputs. None if nothing is worth it.
     """
     plain = fixed | set(range(function.n_in, function.first_result))
-    made: dict[int, bool] = {}  # value that depends on fixed inputs alone -> whether it is worth passing on
+    worth: dict[int, bool] = {}  # value that depends on fixed inputs alone -> whether it is worth passing on
     used = {v for output in function.outputs for v in output}
     for s in function.steps:
-        if s.op != "call" and all(a in plain or a in made for a in s.args):
-            dear = s.op not in CHEAP or any(a in made for a in s.args)
-            made |= dict.fromkeys(range(s.result, s.result + function.width(s)), dear)
+        if s.op != "call" and all(a in plain or a in worth for a in s.args):
+            costly = s.op not in CHEAP or any(a in worth for a in s.args)
+            worth |= dict.fromkeys(range(s.result, s.result + function.width(s)), costly)
         else:
             used.update(s.args)
-    chosen = tuple(v for v, dear in made.items() if dear and v in used)
+    chosen = tuple(v for v, costly in worth.items() if costly and v in used)
     if not chosen:
         return None
     rest, handed = passes["tail"](replace(function, outputs=(chosen, *function.outputs)), len(chosen))

@@ -45,8 +45,8 @@ def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> lis
     for step, function, results, dead in orders:
         args = [values[a] for a in step.args]
         if function is None:
-            found = turns(program.callees[step.callee], args, step.times, kind)
-            values[step.result : step.result + results] = found
+            outcome = turns(program.callees[step.callee], args, step.times, kind)
+            values[step.result : step.result + results] = outcome
         elif results == 1:
             values[step.result] = function(*args)
         else:
@@ -103,8 +103,8 @@ def _in_kind(op: str, kind: Any) -> Callable[..., Any]:
         return function
 
     def narrow(*args: Lanes) -> Any:
-        found = function(*[a.astype(np.float64) for a in args] if op in FUNCTIONS else args)
-        return found.astype(kind) if OPS[op].results == 1 else [x.astype(kind) for x in found]
+        exact = function(*[a.astype(np.float64) for a in args] if op in FUNCTIONS else args)
+        return exact.astype(kind) if OPS[op].results == 1 else [x.astype(kind) for x in exact]
 
     return narrow
 

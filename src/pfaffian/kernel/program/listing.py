@@ -76,9 +76,9 @@ def listed(listing: Listing) -> Program:
         elif code == ca.OP_CONST:
             work[a] = next(constants)
         elif code == ca.OP_CALL:
-            callee, given, made = next(calls)
-            steps.append(Step("call", tuple([work[v] for v in given]), known, callee))
-            work |= {v: known + k for k, v in enumerate(made)}
+            callee, arguments, results = next(calls)
+            steps.append(Step("call", tuple([work[v] for v in arguments]), known, callee))
+            work |= {v: known + k for k, v in enumerate(results)}
             known += listing.callees[callee].n_out
         elif code in ALIASES:
             work[a] = work[b]

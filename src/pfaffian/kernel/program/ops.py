@@ -37,14 +37,17 @@ def _truth(mask: Array) -> Array:
 
 
 def _fmin(a: Array, b: Array) -> Array:
+    """The smaller of a and b, or the other one where one is nan."""
     return np.where((a < b) | (b != b), a, b)
 
 
 def _fmax(a: Array, b: Array) -> Array:
+    """The larger of a and b, or the other one where one is nan."""
     return np.where((a > b) | (b != b), a, b)
 
 
 def _sign(a: Array) -> Array:
+    """1.0 or -1.0, or a itself where a is zero or nan."""
     return np.where(a > 0, 1.0, np.where(a < 0, -1.0, a))
 
 

@@ -40,14 +40,14 @@ def unpack(data: bytes) -> tuple[Program, ...]:
     constants = iter(np.frombuffer(data[end:]).tolist())
     count, tops = next(numbers), next(numbers)
     chosen = [next(numbers) for _ in range(tops)]
-    made: list[Program] = []
+    unpacked: list[Program] = []
     for _ in range(count):
         inputs, callees, lengths = [tuple(islice(numbers, next(numbers))) for _ in range(3)]
         width, n_steps, n_words = islice(numbers, 3)
         outputs = tuple(tuple(islice(numbers, n)) for n in lengths)
-        called = tuple(made[i] for i in callees)
+        called = tuple(unpacked[i] for i in callees)
         sizes = tuple((c.n_in, c.n_out) for c in called)
         steps = WordSteps(whole[at : at + n_words], n_steps, sum(inputs) + width, sizes)
-        made.append(Program(inputs, tuple(islice(constants, width)), steps, outputs, called))
+        unpacked.append(Program(inputs, tuple(islice(constants, width)), steps, outputs, called))
         at += n_words
-    return tuple(made[i] for i in chosen)
+    return tuple(unpacked[i] for i in chosen)

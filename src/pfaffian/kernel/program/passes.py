@@ -1,4 +1,8 @@
-"""Passes: pure functions Program -> Program that change no bit of any result."""
+"""Passes: pure functions Program -> Program. Those of OPTIMISATION change no bit of any result; those of TRANSLATION may.
+
+`simplify` takes x - x and 0 x for zero even where x is inf or nan, as CasADi does; `share_reciprocals` changes quotients by at
+most 2 ulp; and `select` may return -0.0 where CasADi's sum is 0.0.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +70,12 @@ def prune(program: Program) -> Program:
 
 def _needed(program: Program, values: Iterable[int]) -> set[int]:
     """First results of the steps that the values need."""
-    needed, found = set(values), set()
+    needed, steps = set(values), set()
     for s in reversed(program.steps):
         if any(r in needed for r in range(s.result, s.result + program.width(s))):
             needed.update(s.args)
-            found.add(s.result)
-    return found
+            steps.add(s.result)
+    return steps
 
 
 def tail(program: Program, count: int) -> tuple[Program, list[int]]:
@@ -83,8 +87,8 @@ def tail(program: Program, count: int) -> tuple[Program, list[int]]:
     n, values = program.n_in, [v for output in program.outputs for v in output]
     head = _needed(program, values[:count])
     rest = [s for s in program.steps if s.result not in head]
-    made = {r for s in program.steps if s.result in head for r in range(s.result, s.result + program.width(s))}
-    crossing = sorted(made & {a for s in rest for a in s.args} | made & set(values[count:]))
+    computed = {r for s in program.steps if s.result in head for r in range(s.result, s.result + program.width(s))}
+    crossing = sorted(computed & {a for s in rest for a in s.args} | computed & set(values[count:]))
     more = len(crossing)
     number = {v: v if v < n else v + more for v in range(program.first_result)}
     number |= {v: n + i for i, v in enumerate(crossing)}
@@ -114,18 +118,18 @@ def _merge(program: Program, fold: bool) -> Program:
     """Compute equal expressions once; with fold, simplify operations too."""
     zeros = [program.n_in + i for i, c in enumerate(program.constants) if c.hex() == (0.0).hex()]
     zero = zeros[0] if zeros else -1
-    seen: dict[tuple[Any, ...], int] = {}
+    results: dict[tuple[Any, ...], int] = {}
     renamed: dict[int, int] = {}
     steps = []
     for step in program.steps:
         step = step._replace(args=tuple([renamed.get(a, a) for a in step.args]))
-        found = _folded(step, zero) if fold and step.op in FOLDED else step
-        if isinstance(found, int):
-            renamed[step.result] = found
+        simpler = _folded(step, zero) if fold and step.op in FOLDED else step
+        if isinstance(simpler, int):
+            renamed[step.result] = simpler
             continue
-        step = found
+        step = simpler
         key = (step.op, step.callee, step.times, *(sorted(step.args) if step.op in COMMUTE else step.args))
-        first = seen.setdefault(key, step.result)
+        first = results.setdefault(key, step.result)
         if first == step.result:
             steps.append(step)
         else:

@@ -11,13 +11,13 @@ from pfaffian.kernel.program.program import Program
 
 def select(program: Program) -> Program:
     """Replace if_else_zero(c, a) + if_else_zero(not c, b) by select(c, a, b). `prune` removes the operands if unused."""
-    made = {step.result: step for step in program.steps}
+    maker = {step.result: step for step in program.steps}
     steps = []
     for step in program.steps:
-        parts = [made[a] for a in step.args if a in made and made[a].op == "if_else_zero"] if step.op == "add" else []
+        parts = [maker[a] for a in step.args if a in maker and maker[a].op == "if_else_zero"] if step.op == "add" else []
         if len(parts) == 2:
             for yes, no in (parts, parts[::-1]):
-                other = made.get(no.args[0])
+                other = maker.get(no.args[0])
                 if other is not None and other.op == "not" and other.args == yes.args[:1]:
                     step = step._replace(op="select", args=(*yes.args, no.args[1]))
                     break

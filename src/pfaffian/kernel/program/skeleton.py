@@ -60,9 +60,9 @@ def _arguments(program: Program) -> np.ndarray:
             at += 3 + program.sizes[words[at + 1]][0]
         else:
             at += sizes[words[at]]
-    found = np.ones(len(words), bool)
-    found[heads] = False
-    return found
+    mask = np.ones(len(words), bool)
+    mask[heads] = False
+    return mask
 
 
 def places(program: Program) -> dict[int, int]:

@@ -53,18 +53,18 @@ class _Tracer:
 
     def callee(self, caller: ca.Function, name: str) -> Program:
         """The Program of the Function of this name that `caller` calls, traced once."""
-        found = [f for f in caller.find_functions() if f.name() == name]
-        if not found:
+        matches = [f for f in caller.find_functions() if f.name() == name]
+        if not matches:
             raise BuildError(f"{caller.name()} calls {name}, which CasADi does not list; write it as a Function of SX")
-        if any(f.__hash__() != found[0].__hash__() for f in found):
+        if any(f.__hash__() != matches[0].__hash__() for f in matches):
             raise BuildError(f"two different functions are called {name}: give each callee its own name")
         if name in self.done:
             function, program = self.done[name]
-            if function.__hash__() != found[0].__hash__():
+            if function.__hash__() != matches[0].__hash__():
                 raise BuildError(f"two different functions are called {name}: give each callee its own name")
             return program
-        program = self.program(found[0], dense=False)
-        self.done[name] = found[0], program
+        program = self.program(matches[0], dense=False)
+        self.done[name] = matches[0], program
         return program
 
 

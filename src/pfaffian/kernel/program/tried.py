@@ -73,24 +73,24 @@ def _to_be_shorter() -> Program:
     steps, known = [], 4
     a, b, zero = 0, 1, 3
 
-    def made(op: str, *args: int) -> int:
+    def new(op: str, *args: int) -> int:
         nonlocal known
         steps.append(Step(op, args, known))
         known += 1
         return known - 1
 
-    first, second = made("mul", a, b), made("mul", b, a)
-    nothing = made("sub", first, second)
-    sums = [made("add", nothing, a), made("add", b, zero), made("sub", nothing, b), made("mul", b, nothing)]
-    sums += [made("add", first, second), made("sub", a, nothing)]
-    zeros = [made(op, nothing) for op in ("neg", "sq", "twice", "sqrt")]
-    zeros += [made(op, nothing, nothing) for op in ("add", "sub", "mul", "div", "fmax")]
-    zeros += [made(op, *args) for op in ("div", "fmin", "mul") for args in ((nothing, a), (a, nothing))]
-    quotients = [made("div", first, b), made("div", a, b), made("inv", b), made("div", b, a)]
-    yes, no = made("if_else_zero", a, first), made("if_else_zero", made("not", a), b)
-    chosen = made("add", no, yes), made("add", yes, yes)
-    angles = made("sin", a), made("cos", b), made("cos", a), made("sin", made("sin", a))
-    made("sqrt", a)
+    first, second = new("mul", a, b), new("mul", b, a)
+    nothing = new("sub", first, second)
+    sums = [new("add", nothing, a), new("add", b, zero), new("sub", nothing, b), new("mul", b, nothing)]
+    sums += [new("add", first, second), new("sub", a, nothing)]
+    zeros = [new(op, nothing) for op in ("neg", "sq", "twice", "sqrt")]
+    zeros += [new(op, nothing, nothing) for op in ("add", "sub", "mul", "div", "fmax")]
+    zeros += [new(op, *args) for op in ("div", "fmin", "mul") for args in ((nothing, a), (a, nothing))]
+    quotients = [new("div", first, b), new("div", a, b), new("inv", b), new("div", b, a)]
+    yes, no = new("if_else_zero", a, first), new("if_else_zero", new("not", a), b)
+    chosen = new("add", no, yes), new("add", yes, yes)
+    angles = new("sin", a), new("cos", b), new("cos", a), new("sin", new("sin", a))
+    new("sqrt", a)
     outputs = (*sums, *zeros, *quotients), (*chosen, *angles, a, 2)
     return Program((2,), (0.5, 0.0), tuple(steps), outputs).check()
 
