@@ -37,7 +37,7 @@ def directory() -> Path:
     if path and reason is None:
         _sweep(path)
         return path
-    _warn_once(f"compiled programs are not kept: {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    _warn_once(f"compiled code is not stored in {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 
@@ -112,7 +112,7 @@ def place_to_build(store: Path) -> Path:
     if _has_room(store):
         return store
     reason = f"less than {ROOM // 2**20} MB are left on its disk: make room"
-    _warn_once(f"compiled programs are not kept: {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    _warn_once(f"compiled code is not stored in {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 

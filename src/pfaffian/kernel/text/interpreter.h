@@ -3,7 +3,7 @@
 typedef struct {
   const int32_t *words, *table, *tops;  /* table: see Encoded in encode.py */
   const double *constants;
-  const int32_t *inputs[2], *outputs[2]; /* lengths of the ports of the first two tops */
+  const int32_t *inputs[2], *outputs[2]; /* lengths of the ports of the first two Programs called from outside */
   const int32_t *faults;                /* number of faults of each sampler */
   int64_t n_constants, n_inputs, n_outputs, samplers, sampled, kept, frame, registers; /* registers come last in a frame */
 } Code;
@@ -110,7 +110,7 @@ static NOINLINE const int32_t *run_call(const int32_t *restrict at, V *restrict 
   return at + m;
 }
 
-/* Evaluates one of the tops. */
+/* Evaluates one of the Programs that are called from outside. top: its index among them. */
 static NOINLINE void interpret(int top, const V *in, V *out, V *w) {
   const int32_t *const row = ROW(top), *const outs = code->words + row[3];
   decision = chosen = 0;
