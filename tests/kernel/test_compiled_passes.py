@@ -96,7 +96,7 @@ def test_what_casadi_wrote(seed, monkeypatch):
     assert same_steps(optimise(program), optimise(in_c, passes()))
     assert f.n_instructions() > tracing.MANY
     assert tracing._serialised(f) is not None
-    monkeypatch.setattr(tracing, "WORTH", 10**9)
+    monkeypatch.setattr(tracing, "MANY", 10**9)
     assert same_steps(trace(f), program)
 
 

@@ -90,7 +90,7 @@ def test_read_only_or_absent_home(fresh, monkeypatch):
     blocked.write_text("")
     monkeypatch.setenv("PFAFFIAN_CACHE", str(blocked / "store"))
     store._warn_once.cache_clear()
-    with pytest.warns(RuntimeWarning, match="not kept.*Not a directory.*PFAFFIAN_CACHE") as caught:
+    with pytest.warns(RuntimeWarning, match="not stored.*Not a directory.*PFAFFIAN_CACHE") as caught:
         assert kernel.compile(function(), backend="c")(X)[0].shape == (2, 1)
     assert len(caught) == 1
 
