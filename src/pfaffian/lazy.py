@@ -1,7 +1,7 @@
 """Names that a package imports when they are first used, so that importing the package itself is quick.
 
-No public package has an `__all__`, because `help()` prints the text of every name in it. So `from package import *` brings none
-of these names.
+No public package has an `__all__`, because `help()` prints the text of every name in it. So `from package import *` imports
+none of these names.
 """
 
 import types
@@ -11,12 +11,12 @@ from typing import Any
 
 
 def importer(package: dict[str, Any], homes: Mapping[str, str], modules: Iterable[str] = ()) -> Callable[[str], Any]:
-    """The `__getattr__` of a package.
+    """Return the `__getattr__` of a package, which imports each public name when it is first used.
 
     Args:
-        package: its `globals()`.
-        homes: name -> the module that defines it.
-        modules: names of modules of the package.
+        package: the `globals()` of the package.
+        homes: {public name: module that defines it}.
+        modules: names of the package's own modules that may be used as attributes.
     """
     path, inside = package["__name__"], frozenset(modules)
 
@@ -33,7 +33,7 @@ def importer(package: dict[str, Any], homes: Mapping[str, str], modules: Iterabl
 
 
 def lister(package: dict[str, Any], lazy: Iterable[str]) -> Callable[[], list[str]]:
-    """The `__dir__` of a package: the public names that it has imported, but not modules, and these names."""
+    """Return the `__dir__` of a package: the public names that it has already imported, except modules, and the lazy names."""
     eager = {name for name, x in package.items() if name[0] != "_" and not isinstance(x, types.ModuleType)}
     names = sorted(eager.union(lazy))
     return lambda: list(names)

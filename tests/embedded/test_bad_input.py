@@ -53,7 +53,7 @@ REFUSED = {
     "parameters of runs": (LAW, {"parameters": [[1.0], [2.0]]}, "one value for each is needed"),
     "precision": (LAW, {"precision": "half"}, "precision 'half' is unknown; one of double, single"),
     "vectors: shape": (LAW, {"vectors": {"q": np.zeros((3, 2))}}, r"vectors 'q': \(calls, 1\) is needed, got \(3, 2\)"),
-    "vectors: missing": (LAW, {"vectors": {"v": np.zeros(3)}}, "as many rows for each of q"),
+    "vectors: missing": (LAW, {"vectors": {"v": np.zeros(3)}}, "each of q is needed, with as many rows as the others"),
     "what acts": (control.discrete(lambda s: Command(-s.acting), 0.1), {}, "let a sensor measure those that it needs"),
     "nothing comes out": (control.discrete(lambda s: Command(ca.SX(0, 1)), 0.1), {}, "neither inputs nor signals"),
     **{
@@ -82,7 +82,7 @@ def test_only_its_own_files_are_written_over(tmp_path):
         pf.export(LAW, CART, tmp_path)
     again.files[1].unlink()
     again.files[1].mkdir()
-    with pytest.raises(ModelError, match=r"law.c' is there and cannot be read"):
+    with pytest.raises(ModelError, match=r"law.c' exists but cannot be read"):
         pf.export(LAW, CART, tmp_path)
     again.files[1].rmdir()
     again.files[2].write_text("int main(void) { return 0; }\n")

@@ -94,9 +94,9 @@ def test_functions_of_casadi(seed, monkeypatch):
     program, in_c = trace(f), trace(f, passes())
     assert same_steps(program, in_c)
     assert same_steps(optimise(program), optimise(in_c, passes()))
-    assert f.n_instructions() > tracing.WORTH
+    assert f.n_instructions() > tracing.MANY
     assert tracing._serialised(f) is not None
-    monkeypatch.setattr(tracing, "WORTH", 10**9)
+    monkeypatch.setattr(tracing, "MANY", 10**9)
     assert same_steps(trace(f), program)
 
 

@@ -63,7 +63,7 @@ def test_a_known_key_builds_nothing_again(path):
 def test_names_that_are_invalid_in_c_are_refused():
     x = ca.SX.sym("x")
     f = ca.Function("f", [x], [x])
-    with pytest.raises(BuildError, match="'a b' is no name in C"):
+    with pytest.raises(BuildError, match="'a b' is not an identifier of C"):
         external_text([_Named(f, "a b")], [None])
 
 

@@ -302,7 +302,7 @@ def test_numpy_kernels_are_not_stored_by_key(place, monkeypatch):
         build = Build()
         with pytest.raises(BuildError, match="no C compiler"):
             get(build, backend="c")
-    with pytest.warns(RuntimeWarning, match="by NumPy"):
+    with pytest.warns(RuntimeWarning, match="in NumPy"):
         assert get(build, backend="auto").provenance["backend"] == "numpy"
     assert not list(place.glob("*.alias"))
 

@@ -151,7 +151,7 @@ def refused(place):
     store._warn_once.cache_clear()
     yield place
     before = place.lstat()
-    with pytest.warns(RuntimeWarning, match="compiled programs are not kept") as caught:
+    with pytest.warns(RuntimeWarning, match="compiled code is not stored in") as caught:
         assert place not in (store.directory(), store.directory().parent)
         assert store.directory().stat().st_mode & 0o777 == 0o700
     assert len(caught) == 1 and place.lstat() == before and str(place) in str(caught[0].message)
@@ -226,7 +226,7 @@ def test_on_a_full_disk_a_private_store_of_the_process_is_used(place, monkeypatc
     before, x = entries(place), ca.SX.sym("x", 3)
     monkeypatch.setattr(store, "ROOM", 2**80)
     kernel.compile(small(), backend="c")  # an object that is already in the store is used without a warning
-    with pytest.warns(RuntimeWarning, match=f"not kept: {place}: less than .* MB are left on its disk: make room. Or set"):
+    with pytest.warns(RuntimeWarning, match=f"not stored in {place}: less than .* MB are left on its disk: make room. Or set"):
         found = kernel.compile(ca.Function("g", [x], [ca.cosh(x)]), backend="c")(np.zeros(3))[0]
     assert (found == 1).all() and entries(place) == before and not list(place.glob("tmp*"))
 

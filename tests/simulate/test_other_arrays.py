@@ -108,7 +108,7 @@ def test_doubles_are_not_copied():
 @pytest.mark.parametrize("read", [floats, memory.as_float])
 def test_single_precision_is_said(read):
     for x in (np.float32([0.1]), Strict(np.float32([0.1]))):
-        with pytest.warns(RunWarning, match="q is in float32, which holds 6 digits; it is computed with in double precision"):
+        with pytest.warns(RunWarning, match="q is in float32, which has 6 digits; the computation is in double precision"):
             found = read(x, "q")
         assert found.dtype == np.float64 and found[0] == np.float64(np.float32(0.1))
     with warnings.catch_warnings():

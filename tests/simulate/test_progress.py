@@ -46,7 +46,7 @@ def test_each_stage_is_told_and_none_of_what_is_known(empty_store):
         compiled()
         assert heard[0] == "deriving the equations"
         assert heard[1] == "compiling, once, 0 of 1 pieces done"
-        assert heard[-1] == "trying what was compiled"
+        assert heard[-1] == "testing the compiled code"
         assert heard.count("compiling, once, 0 of 1 pieces done") > 1, "again and again while it lasts"
         heard.clear()
         compiled()

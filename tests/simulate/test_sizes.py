@@ -14,7 +14,7 @@ from pfaffian.viewer.describe import describe
 from tests.random_mechanisms import Case, moving, random_body, random_pose, random_tree, small
 from tests.tolerance import ALGEBRA, close
 
-pytestmark = pytest.mark.filterwarnings("ignore:running by NumPy")
+pytestmark = pytest.mark.filterwarnings("ignore:running in NumPy")
 few = st.integers(0, 2)
 STEP = 1e-3
 

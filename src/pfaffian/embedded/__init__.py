@@ -1,1 +1,1 @@
-"""Laws on an embedded processor: a control law or an estimator as C99 that needs nothing but a compiler."""
+"""Control laws and estimators for an embedded processor, written as C99 that needs nothing but a compiler."""

@@ -1,7 +1,7 @@
-"""A control law as a function that is called once a tick: its inputs, state and outputs, and the Programs between them.
+"""A control law as a function that is called once a tick: its inputs, state and outputs, and the Programs that compute them.
 
-All numbers of a call stand in one pool: inputs, parameters and state. A rate's Program takes the pool and gives new values for
-some of it, and the faults of its parts; the last Program computes the outputs from the pool.
+All numbers of a call (inputs, parameters and state) lie in one array, the pool. The Program of each rate reads the pool and
+returns new values for some of its entries, and the faults of its parts. The last Program computes the outputs from the pool.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from pfaffian.simulate.system import as_system
 
 
 class Entry(NamedTuple):
-    """Name (any text) and unit of a number."""
+    """Name (any text) and unit of one number of a port or of the state."""
 
     name: str
     unit: str = ""
 
 
 class Port(NamedTuple):
-    """Numbers that go in or come out together.   name: an identifier.   what: its description.   entries: in order."""
+    """A group of inputs or outputs.   name: an identifier of C.   what: its description.   entries: its numbers, in order."""
 
     name: str
     what: str
@@ -49,9 +49,9 @@ class Port(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """Parts that are evaluated at the same instants.
+    """The parts of a law that are evaluated at the same instants.
 
-    program: pool -> (new values, faults).   changed: places of the new values in the pool.   period, phase: in ticks.
+    program: pool -> (new values, faults).   changed: indices of the new values in the pool.   period, phase: in ticks.
     """
 
     program: Program
@@ -62,13 +62,13 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Controller:
-    """The law to be exported.
+    """A control law in the form that is exported.
 
-    inputs: ports that are read, each with the places of its numbers in the pool.
-    constants: place, value and name of each parameter that is read.   state: place, start value and name of each number that
+    inputs: ports that are read, each with the indices of its numbers in the pool.
+    constants: index, value and name of each parameter that is read.   state: index, start value and name of each number that
     is stored between calls.   rates: in the order of their evaluation.   result: Program pool -> numbers of `outputs`.
-    outputs: u and signals.   faults: of all rates, one after another.   size: of the pool.   tick: [s] between two calls, None
-    if it does not matter.
+    outputs: ports u and signals.   faults: port of the faults of all rates, one after another.   size: of the pool.
+    tick: [s] between two calls, None if the law may be called at any time.
     """
 
     inputs: tuple[tuple[Port, tuple[int, ...]], ...]
@@ -83,22 +83,23 @@ class Controller:
 
     @property
     def programs(self) -> tuple[Program, ...]:
+        """The Programs of all rates, then that of the outputs."""
         return (*[rate.program for rate in self.rates], self.result)
 
     @property
     def operations(self) -> int:
-        """Operations of a call in which every part is evaluated, at most."""
+        """Largest number of operations in one call: that of a call in which every part is evaluated."""
         return sum(program.n_ops for program in self.programs)
 
     @property
     def counts(self) -> bool:
-        """Whether calls differ, so that they have to be counted."""
+        """Whether the C code must count calls, because some part is not evaluated in every call."""
         return any((rate.period, rate.phase) != (1, 0) for rate in self.rates)
 
 
 class Calls(NamedTuple):
-    """Successive calls from the start.   inputs, outputs: {port: (calls, n)}.   faults: (calls, nf).
-    state: (n,) after the last call."""
+    """Recorded successive calls, the first one from the start state.   inputs, outputs: {port: (calls, n)}.
+    faults: (calls, nf).   state: (n,) after the last call."""
 
     inputs: dict[str, np.ndarray]
     outputs: dict[str, np.ndarray]
@@ -116,7 +117,7 @@ def controller(
     tunable: Sequence[str] = (),
     saturate: bool = False,
 ) -> Controller:
-    """The law as a function that is called once a tick; arguments and errors as those of `export`."""
+    """The law as a function that is called once a tick. It takes the arguments of `export` and raises the same errors."""
     m = as_mechanism(mechanism)
     if not isinstance(law, Control):
         raise ModelError(
@@ -139,7 +140,7 @@ def controller(
     rates = [_without_unread(rate, needed) for rate in rates]
     by_rates, by_result = pool.read(*[rate.program for rate in rates]), pool.read(result)
     computed = {place for rate in rates for place in rate.changed}
-    # What every call computes anew before it is read need not be stored.
+    # A number that every call computes anew before it is read need not be stored.
     always = all((rate.period, rate.phase) == (1, 0) for rate in rates)
     stored = by_rates | (by_result - computed if always else by_result)
     ports, given = pool.ports(names), {place for _, places in pool.ports(names) for place in places}
@@ -159,6 +160,7 @@ def controller(
 
 
 def _in_discrete_time(law: Control, period: float | None) -> Control:
+    """The law in discrete time; a continuous one gets the period. Raises ModelError: the law cannot be exported."""
     if any(part.python for part in law.parts):
         raise ModelError("export: a law in Python cannot be translated to C: write it with CasADi's functions, see discrete")
     if not law.parts:
@@ -175,7 +177,7 @@ def _in_discrete_time(law: Control, period: float | None) -> Control:
 
 
 def _tick(parts: Sequence[LawPart], tick: Any) -> float:
-    """[s] between two calls: the given one, else the longest that divides all periods and phases."""
+    """Time between two calls [s]: the given one, else the longest that divides all periods and phases."""
     if tick is not None:
         tick = named_float(tick, "export: tick")
         if not tick > 0:
@@ -189,6 +191,7 @@ def _tick(parts: Sequence[LawPart], tick: Any) -> float:
 
 
 def _tunable(m: Mechanism, tunable: Any) -> tuple[str, ...]:
+    """Names of the parameters that become inputs. Raises ModelError: the mechanism has no such parameter."""
     names = tuple(tunable) if not isinstance(tunable, str) else (tunable,)
     for name in names:
         if name not in m.p_names:
@@ -197,12 +200,12 @@ def _tunable(m: Mechanism, tunable: Any) -> tuple[str, ...]:
 
 
 def _unknown(d: ca.SX) -> ca.SX:
-    """In place of all inputs that act on the machine, which an embedded processor cannot know."""
+    """Raise ModelError: the law asks for all inputs that act on the machine, which an embedded processor cannot know."""
     raise ModelError("export: the law takes `acting`, all inputs of the machine; let a sensor measure those that it needs")
 
 
 class _Pool:
-    """The pool of a law on a mechanism: its symbols, and the places of each group of them."""
+    """The pool of a law on a mechanism: its symbols, and the indices of each group of them."""
 
     def __init__(self, law: Control, m: Mechanism) -> None:
         self.law, self.m = law, m
@@ -220,17 +223,19 @@ class _Pool:
             self.size += x.numel()
 
     def program(self, *outputs: ca.SX) -> Program:
+        """The Program pool -> outputs."""
         given = ca.vertcat(*[ca.densify(x) for x in self.symbols.values()])
         f = ca.Function("pool", [given], [ca.densify(x) for x in outputs])
         return optimise(trace(f, passes()), passes())
 
     def read(self, *programs: Program) -> set[int]:
-        """Places that the Programs read."""
+        """Indices of the pool's entries that the Programs read."""
         values = {v for program in programs for s in program.steps for v in s.args}
         values |= {v for program in programs for output in program.outputs for v in output}
         return {v for v in values if v < self.size}
 
     def rate(self, group: Sequence[PartFunction], tick: float, saturate: bool) -> Rate:
+        """The Rate of parts that have the same period and phase."""
         x = self.symbols
         loads = Loads(_unknown, lambda d: x["reaction"])
         after, faults = evaluate_parts(group, self.at, self.T, x["d"], x["w"], loads, saturate)
@@ -241,7 +246,7 @@ class _Pool:
         return Rate(program, tuple(self.places["d"][k] for k in changed), period, phase)
 
     def outputs(self, saturate: bool) -> tuple[tuple[Port, ...], Program]:
-        """Ports u and signals, and the Program that gives them."""
+        """The output ports, u and signals, and the Program that computes them."""
         d, m = self.symbols["d"], self.m
         motors = len(m.motor_names)
         u = self.at.u(d, m.nu, self.T.t)
@@ -260,7 +265,7 @@ class _Pool:
         return tuple(ports), self.program(ca.vertcat(*columns))
 
     def ports(self, tunable: Sequence[str]) -> list[tuple[Port, tuple[int, ...]]]:
-        """Ports of all possible inputs of a call, read or not."""
+        """All input ports that a call may have, whether the law reads them or not, each with its indices in the pool."""
         m, at = self.m, self.places
         where = dict(zip(m.p_names, at["p"], strict=True))
         unit = {p.name: p.unit for p in m.parameters}
@@ -281,11 +286,12 @@ class _Pool:
         return [(port, tuple(places)) for port, places in ports]
 
     def parameters(self, values: np.ndarray) -> list[tuple[int, float, Entry]]:
+        """Index in the pool, value and name of each parameter."""
         names = [Entry(p.name, p.unit) for p in self.m.parameters]
         return list(zip(self.places["p"], values.tolist(), names, strict=True))
 
     def memory(self) -> list[tuple[int, float, Entry]]:
-        """Place, start value and name of each number of d."""
+        """Index in the pool, start value and name of each number of the law's discrete state d."""
         m, labels = self.m, [Entry("")] * self.at.size
         for part, inputs, signals, slots in self.at.parts:
             given = [*_entries(m.u_names[:inputs], m.u_units[:inputs]), *self._of_signals(signals)]
@@ -298,22 +304,24 @@ class _Pool:
         return list(zip(self.places["d"], self.at.start.tolist(), labels, strict=True))
 
     def _of_signals(self, signals: Sequence[tuple[str, int]]) -> list[Entry]:
+        """An Entry for each number of the signals, given as (name, length)."""
         return [Entry(name if n == 1 else f"{name} {i}", self.units.get(name, "")) for name, n in signals for i in range(n)]
 
 
 def _entries(names: Sequence[str], of: Sequence[str]) -> tuple[Entry, ...]:
+    """An Entry for each name.   of: units of the names."""
     return tuple(Entry(n, u) for n, u in zip(names, of, strict=True))
 
 
 def _without_unread(rate: Rate, needed: set[int]) -> Rate:
-    """The rate without new values that nothing reads."""
+    """The rate without those new values that no Program reads."""
     pairs = [(place, v) for place, v in zip(rate.changed, rate.program.outputs[0], strict=True) if place in needed]
     program = replace(rate.program, outputs=(tuple(v for _, v in pairs), rate.program.outputs[1]))
     return rate._replace(program=optimise(program, passes()), changed=tuple(place for place, _ in pairs))
 
 
 def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Generator) -> dict[str, np.ndarray]:
-    """(calls, n) for each port: valid coordinates, increasing times, otherwise normally distributed numbers."""
+    """Random inputs (calls, n) of each port: valid coordinates, increasing times, default parameters, else normal numbers."""
     drawn: dict[str, np.ndarray] = {p.name: random.normal(size=(calls, len(p.entries))) for p, _ in c.inputs}
     if "t" in drawn:
         drawn["t"] = np.arange(calls)[:, None] * (c.tick or 0.01)
@@ -326,7 +334,7 @@ def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Gen
 
 
 def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The given inputs, checked: (calls, n) for each port. Raises ModelError: another name or shape."""
+    """The given inputs as arrays (calls, n), one for each port. Raises ModelError: a port is missing or has another shape."""
     known = {port.name: len(port.entries) for port, _ in c.inputs}
     arrays = {name: floats(x, f"export: vectors {name!r}") for name, x in given.items()}
     for name, x in arrays.items():
@@ -336,12 +344,14 @@ def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
             raise ModelError(f"export: vectors {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
     missing = sorted(known.keys() - arrays.keys())
     if missing or len({len(arrays[name]) for name in known}) > 1:
-        raise ModelError(f"export: vectors: as many rows for each of {', '.join(known)} are needed, got {', '.join(arrays)}")
+        raise ModelError(
+            f"export: vectors: each of {', '.join(known)} is needed, with as many rows as the others; got {', '.join(arrays)}"
+        )
     return {name: arrays[name] for name in known}
 
 
 def call(c: Controller, inputs: Mapping[str, np.ndarray], kind: Any = np.float64) -> Calls:
-    """Results of successive calls by the interpreter, in numbers of the kind (float64 or float32)."""
+    """Evaluate successive calls by the NumPy interpreter, in numbers of the given kind (float64 or float32)."""
     calls = len(next(iter(inputs.values()))) if inputs else 1
     converted: dict[str, Any] = {name: x.astype(kind) for name, x in inputs.items()}
     pool: np.ndarray = np.zeros(c.size, kind)

@@ -1,4 +1,4 @@
-"""pfaffian export: a law as files of C99, and what they cost."""
+"""`export` writes a control law as files of C99 and reports their cost in operations and memory."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from pfaffian.output.plain import text
 from pfaffian.simulate.provenance import machine
 
 CALLS = 32
-"""Number of calls recorded for the test."""
+"""Number of calls recorded for the exported test."""
 MARK = "Written by pfaffian export; sha256 of what follows this line: "
 FLAGS = "-std=c99 -pedantic -Wall -Wextra -Wconversion"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_TAKEN = {
+_RESERVED = {
     "assert", "complex", "ctype", "emmintrin", "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale",
     "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "tgmath",
     "time", "wchar", "wctype", "aux", "con", "nul", "prn",
 }  # fmt: skip
-"""Names of standard headers, and reserved file names."""
+"""Names of standard headers and of devices of Windows, which cannot be names of files."""
 
 
 class Exported(NamedTuple):
-    """The files written, and what they cost.
+    """The files that `export` wrote, and their cost.
 
-    files: header, source, test.   operations: of a call in which every part is evaluated, at most.   stack: bytes that a call
-    takes at most where each value has a place of its own, as without optimisation.   measured_stack: bytes that gcc or clang
-    reports with -O2, None without either.   state: bytes that the caller stores between calls.   work: bytes that the caller
-    lends to a call.   error: of single against double over the recorded calls, relative to the largest number of each output
-    port; 0 for double.
+    files: paths of header, source and test.   operations: largest number of operations of a call.   stack: bound on the stack
+    of a call [bytes], even without optimisation.   measured_stack: stack of a call [bytes] that gcc or clang reports with -O2,
+    None without either compiler.   state: bytes that the caller stores between calls.   work: bytes of scratch memory that the
+    caller lends to a call.   error: largest difference between single and double precision over the recorded calls, relative
+    to the largest number of each output port; 0 for double.
     """
 
     files: tuple[Path, ...]
@@ -71,31 +71,32 @@ def export(
 ) -> Exported:
     """Write a control law or an estimator as C99 for an embedded processor: NAME.h, NAME.c and a test, NAME_test.c.
 
-    The caller owns all memory: `NAME_init(&state)`, then `NAME_step(&in, &state, &work, &out)` once a tick, where `work` is for
-    one call and may be shared by laws that are called in turn. The C needs little stack, no heap, no global variable and no
-    library; it contains its elementary functions. In double it gives the bits of a run of this library. In single, sums and
-    products are of floats and elementary functions are the double's, rounded. Sensors' measurements are inputs, without noise;
-    so are reactions that a law measures. The test repeats recorded calls and compares all bits.
+    The caller owns all memory and calls `NAME_init(&state)`, then `NAME_step(&in, &state, &work, &out)` once a tick. `work` is
+    scratch memory of one call; laws that are called in turn may share it. The C code needs little stack, no heap, no global
+    variable and no library; it contains its elementary functions. In double precision it gives the same bits as a run of this
+    library. In single precision, sums and products are computed in floats, and elementary functions in double, then rounded.
+    Measurements of sensors are inputs, without noise, and so are the reactions that a law measures. The test repeats recorded
+    calls and compares all bits.
 
     Args:
-        law: in discrete time, or in continuous time and called every `period`, as by `discrete`. An estimator is a law of your
-            own that gives signals only, `discrete(step, 0.005, state={...}, inputs=[...])`.
-        mechanism: the machine that it drives.
-        out: folder, made if there is none.
-        name: of the files, and prefix of all names in C; lower-case letters, digits and _; default "law".
+        law: a law in discrete time, or in continuous time and then evaluated every `period`, as by `discrete`. An estimator is
+            a law of your own that has signals but no inputs, `discrete(step, 0.005, state={...}, inputs=[...])`.
+        mechanism: the machine that the law drives.
+        out: folder for the files, created if it does not exist.
+        name: name of the files and prefix of all names in C: lower-case letters, digits and _; default "law".
         precision: "double", the default, or "single" for processors that have floats only.
-        period: [s], of a law in continuous time; may be left out where the law integrates nothing.
-        tick: [s] between two calls, a divisor of every period and phase; None: the longest such. With a shorter one, inputs
-            of hold="first" are extrapolated in between.
-        parameters: (np,) or {name: number} instead of the defaults; they become constants.
-        tunable: names of parameters that become inputs instead.
+        period: period [s] of a law in continuous time; may be left out where the law integrates nothing.
+        tick: time between two calls [s], a divisor of every period and phase; None, the default: the longest such time. With a
+            shorter tick, inputs of hold="first" are extrapolated in between.
+        parameters: (np,) or {name: number} values instead of the defaults; they become constants in C.
+        tunable: names of parameters that become inputs instead of constants.
         saturate: whether to cut inputs at the mechanism's limits, as Scheme(saturate=True) does; default False.
-        vectors: {port: (calls, n)} inputs of the recorded calls, as {"q": ..., "w": ...}; None: random ones.
+        vectors: {port: (calls, n)} inputs of the recorded calls, as {"q": ..., "w": ...}; None, the default: random inputs.
     Returns:
-        (files, operations, stack, measured_stack, state, work, error): paths of header, source and test; operations of a call
-        at most; bytes of stack of a call at most, without optimisation, and as gcc or clang reports with -O2 (None without
-        either); bytes of state, and of work; largest error of single against double over the recorded calls, relative to the
-        largest number of each output port (0 for double).
+        Exported: files, paths of header, source and test; operations, the largest number in a call; stack, a bound on the
+        stack of a call [bytes], even without optimisation; measured_stack [bytes], as gcc or clang reports it with -O2 (None
+        without either); state and work [bytes]; error, the largest difference between single and double precision over the
+        recorded calls, relative to the largest number of each output port (0 for double).
     Raises ModelError: a law in Python; a law that is partly in continuous time; an invalid name; a folder that cannot be
     written to, or files in it that were not written by this function or were changed since; a law that fails in floats.
 
@@ -111,7 +112,7 @@ def export(
         >>> [path.name for path in made.files], made.operations
         (['hold.h', 'hold.c', 'hold_test.c'], 3)
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _RESERVED:
         way = "a lower-case letter, then lower-case letters, digits and _, 40 at most, and not the name of a header of C"
         raise ModelError(f"export: name {brief(name)} cannot be a prefix of names in C: choose {way}")
     if precision not in PRECISIONS:
@@ -139,6 +140,7 @@ def export(
 
 
 def _error(calls: Calls, exact: Calls) -> float:
+    """Largest difference of the outputs of two recordings, relative to the largest exact number of the same port."""
     worst = 0.0
     for name, x in exact.outputs.items():
         good = np.isfinite(x) & np.isfinite(calls.outputs[name])
@@ -148,17 +150,17 @@ def _error(calls: Calls, exact: Calls) -> float:
 
 
 def _check_single(c: Controller, calls: Calls, exact: Calls) -> None:
-    """Raise ModelError if the law fails in floats where it does not in doubles."""
+    """Raise ModelError if a call fails in floats that succeeds in doubles."""
     failing = (calls.faults != 0) & (exact.faults == 0)
     lost = any((np.isfinite(x) & ~np.isfinite(calls.outputs[name])).any() for name, x in exact.outputs.items())
     if failing.any() or lost:
         reasons = [e.name for e, column in zip(c.faults.entries, failing.T, strict=True) if column.any()]
-        reason = reasons[0] if reasons else "no number comes out"
-        raise ModelError(f"export: in floats the law fails where in doubles it does not ({reason}); export it in double")
+        reason = reasons[0] if reasons else "an output is not finite"
+        raise ModelError(f"export: the law fails in floats but not in doubles ({reason}); export it in double")
 
 
 def _about(c: Controller, m: Mechanism, precision: str, sizes: tuple[int, int, int], error: float) -> list[str]:
-    """Lines that describe the law.   sizes: bytes of state, of work and of stack."""
+    """Lines of the comment that describes the law and its cost.   sizes: bytes of state, of work and of stack."""
     state, work, stack = sizes
     often = f"Call it every {c.tick!r} s." if c.tick else "It has no memory: call it at any time."
     lines = [f"A control law of {c99.comment(m.name)}, by pfaffian {machine()['pfaffian']}. {often}", ""]
@@ -180,6 +182,7 @@ def _about(c: Controller, m: Mechanism, precision: str, sizes: tuple[int, int, i
 
 
 def _signed(words: str) -> bytes:
+    """The text of a file after a first line with its sha256, by which a later export recognises an unchanged file."""
     body = words.encode("ascii")
     return f"/* {MARK}{sha256(body).hexdigest()} */\n".encode("ascii") + body
 
@@ -192,7 +195,7 @@ def _check_overwrites(path: Path) -> None:
     try:
         head, _, body = path.read_bytes().partition(b"\n")
     except OSError as error:
-        raise ModelError(f"export: {text(path)!r} is there and cannot be read: {error.strerror}; {way}") from None
+        raise ModelError(f"export: {text(path)!r} exists but cannot be read: {error.strerror}; {way}") from None
     if head != f"/* {MARK}{sha256(body).hexdigest()} */".encode("ascii"):
         exported = head.startswith(f"/* {MARK}".encode("ascii"))
         reason = "was changed since it was exported" if exported else "was not written by pfaffian export"

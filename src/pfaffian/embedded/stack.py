@@ -1,4 +1,4 @@
-"""Worst-case stack of an exported law, as the compiler reports it."""
+"""Worst-case stack of an exported law, from the compiler's report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FUNCTION = re.compile(r"^(?:static |inline |int |void |V\w* )+(\w+)\([^;]*\{\n(
 
 
 def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] = ("-O2",)) -> int | None:
-    """Bytes along the deepest chain of calls from NAME_step, by -fstack-usage of gcc or clang; None without either."""
+    """Stack [bytes] of the deepest chain of calls from NAME_step, by -fstack-usage of gcc or clang; None without either."""
     compiler = find_compiler()
     if compiler is None or compiler.kind not in ("gcc", "clang"):
         return None
@@ -34,12 +34,12 @@ def measured_stack(texts: Mapping[str, str], name: str, flags: tuple[str, ...] =
 
 
 def _deepest(source: str, usage: str, top: str) -> int:
-    """Bytes along the deepest chain of calls from `top`, by the compiler's report; an inlined function has no frame."""
+    """Stack [bytes] of the deepest chain of calls from `top`, by the compiler's report; an inlined function has no frame."""
     frame: dict[str, int] = {}
     for line in usage.splitlines():
         where, size, _ = line.split("\t")
         function = where.rsplit(":", 1)[1].split(".")[0]
-        frame[function] = max(frame.get(function, 0), int(size) + 8)  # and the return address
+        frame[function] = max(frame.get(function, 0), int(size) + 8)  # 8 bytes for the return address
     calls = {f: set(_CALL.findall(body)) for f, body in _FUNCTION.findall(source)}
     depth: dict[str, int] = {}
     for f in [*calls, top]:  # callees come first

@@ -1,7 +1,7 @@
-"""Header, source and test of a controller in C99.
+"""Header, source and test of a controller, as text in C99.
 
-The caller's names stand in comments only, their special characters replaced; identifiers consist of the checked word that the
-caller chose and of fixed words and numbers.
+The user's names appear in comments only, with special characters replaced. Identifiers consist of the checked name that the
+user chose for the files, and of fixed words and numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pfaffian.embedded.controller import Calls, Controller, Entry, Port, Rate
 from pfaffian.kernel.text.portable import Portable, Precision, literal
 
 LONGEST = 100
-"""Characters of a name in a comment, at most."""
+"""Largest number of characters of a name in a comment."""
 
 
 def comment(words: object) -> str:
@@ -24,7 +24,7 @@ def comment(words: object) -> str:
 
 
 def header(c: Controller, name: str, of: Precision, work: int, about: Sequence[str]) -> str:
-    """NAME.h.   work: numbers that a call computes with.   about: lines that describe the law."""
+    """The text of NAME.h.   work: numbers of a call's scratch memory.   about: lines that describe the law."""
     guard = f"{name.upper()}_H"
     state = [f"  {of.real} d[{len(c.state)}];", *_listed([e for _, _, e in c.state])] if c.state else []
     state += [f"  uint32_t wait[{len(c.rates)}]; /* calls until each of its rates is evaluated */"] if c.counts else []
@@ -46,20 +46,22 @@ def header(c: Controller, name: str, of: Precision, work: int, about: Sequence[s
 
 
 def _parameters(name: str) -> str:
-    """Of the function step."""
+    """The parameters of the function NAME_step in C."""
     return f"const {name}_in *in, {name}_state *state, {name}_work *work, {name}_out *out"
 
 
 def work_size(c: Controller, programs: Portable) -> int:
-    """Numbers that a call computes with: the pool, the outputs of a Program, and what the Programs need."""
+    """Numbers of a call's scratch memory: the pool, the outputs of one Program, and the work array of the Programs."""
     return c.size + _width(c) + max(programs.work)
 
 
 def _width(c: Controller) -> int:
+    """The largest number of outputs of a Program."""
     return max(1, *[program.n_out for program in c.programs])
 
 
 def _fields(ports: Sequence[Port], of: Precision) -> list[str]:
+    """Fields of a struct in C, one for each port, with its entries in comments."""
     lines = []
     for port in ports:
         if port.name == "t":
@@ -70,18 +72,19 @@ def _fields(ports: Sequence[Port], of: Precision) -> list[str]:
 
 
 def _listed(entries: Sequence[Entry]) -> list[str]:
+    """A comment in C for each entry: its index, name and unit."""
     return [f"  /* {i:3} {comment(e.name)}{f' [{comment(e.unit)}]' if e.unit else ''} */" for i, e in enumerate(entries)]
 
 
 def source(c: Controller, name: str, of: Precision, programs: Portable, about: Sequence[str]) -> str:
-    """NAME.c.   about: as for `header`."""
+    """The text of NAME.c.   about: lines that describe the law."""
     body = "\n".join([*_init(c, name, of), "", *_step(c, name, of, programs)])
     lines = ["/*", *[f" * {line}".rstrip() for line in about], " */", f'#include "{name}.h"', "", programs.text, body, ""]
     return "\n".join(lines)
 
 
 def _init(c: Controller, name: str, of: Precision) -> Iterator[str]:
-    """The function init."""
+    """Lines of the function NAME_init."""
     yield f"void {name}_init({name}_state *state) {{"
     for k, (_, start, _) in enumerate(c.state):
         yield f"  state->d[{k}] = {literal(of, start)};"
@@ -93,7 +96,7 @@ def _init(c: Controller, name: str, of: Precision) -> Iterator[str]:
 
 
 def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterator[str]:
-    """The function step. x is the pool, y the outputs of a Program, w what is left of the work array."""
+    """Lines of the function NAME_step. x is the pool, y the outputs of a Program, w the rest of the work array."""
     at = [f"*const {x} = work->x + {k}" for x, k in (("x", 0), ("y", c.size), ("w", c.size + _width(c)))]
     yield f"int {name}_step({_parameters(name)}) {{"
     yield f"  {of.real} {', '.join(at).replace(' + 0,', ',')};"
@@ -116,7 +119,7 @@ def _step(c: Controller, name: str, of: Precision, programs: Portable) -> Iterat
 
 
 def _filled(c: Controller, of: Precision) -> Iterator[str]:
-    """Constants, inputs and the state into their places of the pool."""
+    """Lines that copy constants, inputs and state into the pool."""
     for place, value, entry in c.constants:
         yield f"  x[{place}] = {literal(of, value)};{_listed([entry])[0].replace('/*   0', ' /*', 1)}"
     for port, places in c.inputs:
@@ -127,19 +130,19 @@ def _filled(c: Controller, of: Precision) -> Iterator[str]:
 
 
 def _faults(rate: Rate) -> int:
-    """How many faults the parts of a rate can have."""
+    """Number of faults that the parts of a rate can raise."""
     return len(rate.program.outputs[1])
 
 
 def _updated(rate: Rate, called: str, first: int) -> list[str]:
-    """A call of the Program of a rate: what it changes in the pool, and its faults, which are listed from the first on."""
+    """Lines that call the Program of a rate, then copy its new values into the pool and its faults to faults[first], ..."""
     new = len(rate.changed)
     lines = [f"  {called}(x, y, w);", *[f"  x[{place}] = y[{k}];" for k, place in enumerate(rate.changed)]]
     return lines + [f"  out->faults[{first + k}] = y[{new + k}];" for k in range(_faults(rate))]
 
 
 def _when_due(i: int, rate: Rate, update: Sequence[str], first: int, of: Precision) -> Iterator[str]:
-    """The update of rate i in those calls in which it is due; in the others it has no fault."""
+    """Lines that update rate i in the calls in which it is due; in the other calls its faults are zero."""
     yield from (f"  out->faults[{first + k}] = {literal(of, 0.0)};" for k in range(_faults(rate)))
     yield f"  if (state->wait[{i}] == 0) {{"
     yield from (f"  {line}" for line in update)
@@ -149,7 +152,7 @@ def _when_due(i: int, rate: Rate, update: Sequence[str], first: int, of: Precisi
 
 
 def _stored(c: Controller) -> Iterator[str]:
-    """The results of the last Program into the outputs, and the pool's part of the state into the state."""
+    """Lines that copy the results of the last Program into the outputs, and the new state from the pool into the struct."""
     first = 0
     for port in c.outputs:
         yield from (f"  out->{port.name}[{k}] = y[{first + k}];" for k in range(len(port.entries)))
@@ -159,7 +162,7 @@ def _stored(c: Controller) -> Iterator[str]:
 
 
 def _judged(c: Controller, of: Precision) -> Iterator[str]:
-    """The status: the first fault, or else -1 if an output is not finite."""
+    """Lines that compute the status: the number of the first fault, else -1 if an output is not finite, else 0."""
     for port in c.outputs:
         yield f"  for (int i = 0; i < {len(port.entries)}; i++)"
         yield f"    if (!(out->{port.name}[i] - out->{port.name}[i] == {literal(of, 0.0)})) status = -1;"
@@ -169,7 +172,7 @@ def _judged(c: Controller, of: Precision) -> Iterator[str]:
 
 
 def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[str]) -> str:
-    """NAME_test.c: the recorded calls, which the law must repeat bit for bit; any nan equals any other."""
+    """The text of NAME_test.c, which repeats the recorded calls and compares all bits; any nan equals any other."""
     word, digits = of.words["word"], int(of.words["width"]) // 4
     count = len(calls.faults)
     given = _columns([calls.inputs[port.name] for port, _ in c.inputs], count)
@@ -215,4 +218,5 @@ def test(c: Controller, name: str, of: Precision, calls: Calls, about: Sequence[
 
 
 def _columns(arrays: Sequence[np.ndarray], count: int) -> np.ndarray:
+    """The arrays (count, n) side by side in one contiguous array."""
     return np.ascontiguousarray(np.hstack([a.reshape(count, -1) for a in arrays])) if arrays else np.zeros((count, 0))

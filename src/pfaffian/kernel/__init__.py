@@ -1,4 +1,4 @@
-"""casadi.Function -> Program -> C lanes or NumPy: compile, cache, call. Knows nothing of robots."""
+"""casadi.Function -> Program -> C lanes or NumPy: compile, cache and call functions of numbers, whatever they model."""
 
 from pfaffian.kernel.build.waiting import listening
 from pfaffian.kernel.call.diagnose import diagnose

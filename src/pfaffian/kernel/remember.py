@@ -1,4 +1,4 @@
-"""Caches of function results, and a check of them: with PFAFFIAN_CHECK=1 every cached result is computed anew and compared."""
+"""Caches of function results. With PFAFFIAN_CHECK=1 every cached result is computed anew and compared."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ CHECKING = os.environ.get("PFAFFIAN_CHECK", "") not in ("", "0")
 
 
 def checking() -> bool:
+    """Whether cached results are computed anew and compared (PFAFFIAN_CHECK)."""
     return CHECKING
 
 
 def remembered(maxsize: int) -> Callable[[_Function], _Function]:
-    """Decorator like functools.lru_cache; with PFAFFIAN_CHECK=1 cached results are checked."""
+    """Decorator like `functools.lru_cache`; with PFAFFIAN_CHECK=1 the cached results are checked."""
 
-    def of(make: _Function) -> _Function:
+    def decorator(make: _Function) -> _Function:
         cached = lru_cache(maxsize)(make)
 
         @wraps(make)
@@ -39,14 +40,16 @@ def remembered(maxsize: int) -> Callable[[_Function], _Function]:
         checked.cache_clear = cached.cache_clear  # type: ignore[attr-defined]
         return checked  # type: ignore[return-value]
 
-    return of
+    return decorator
 
 
 _COMPARED: ContextVar[set[Any] | None] = ContextVar("compared", default=None)
-"""What has been compared since the outermost comparison began, which computes what it calls anew too: each once."""
+"""(function, arguments) already compared since the outermost comparison began. A new computation calls other cached functions,
+which are compared too; this set makes sure that each is compared only once."""
 
 
 def _checked(make: Callable[..., Any], cached: Any, arguments: tuple[Any, ...]) -> Any:
+    """The result cached(*arguments); if it came from the cache, it is compared with make(*arguments)."""
     compared, hits = _COMPARED.get(), cached.cache_info().hits
     value = cached(*arguments)
     if cached.cache_info().hits == hits or (compared is not None and (make, arguments) in compared):
@@ -62,7 +65,7 @@ def _checked(make: Callable[..., Any], cached: Any, arguments: tuple[Any, ...]) 
 
 
 def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
-    """make(), once for an object that lives as long as its expressions: the result stays in the object's own dict."""
+    """Return make(), called once for each owner and key. The result is stored in the owner's `__dict__`."""
     notes = vars(owner)
     if key not in notes:
         notes[key] = make()
@@ -70,14 +73,14 @@ def once_for(owner: Any, key: str, make: Callable[[], _Value]) -> _Value:
     return value
 
 
-def compare(what: str, found: Any, made: Any) -> None:
+def compare(what: str, cached: Any, computed: Any) -> None:
     """Raise BuildError if the cached value `found` differs from the one computed now."""
-    if content(found) != content(made):
-        raise BuildError(f"{what} was cached and is another now: its key leaves out something that it depends on")
+    if content(cached) != content(computed):
+        raise BuildError(f"{what}: the cached value differs from a new one: its key leaves out something that it depends on")
 
 
 def content(x: Any) -> Any:
-    """All numbers, texts and expressions in a value, for comparison; only the type of any other object."""
+    """All numbers, texts and expressions in a value, in a form that `==` compares; of any other object only its type."""
     if isinstance(x, ca.Function):
         return x.serialize()
     if isinstance(x, ca.SX):

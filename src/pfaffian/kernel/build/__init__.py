@@ -1,1 +1,1 @@
-"""C text -> loaded library: the compiler, the store of compiled objects, the trial before one is used."""
+"""C text -> loaded library: the compiler, the store of compiled objects, and the trial of each new object."""

@@ -1,7 +1,7 @@
-"""Objects that a binary wheel carries, so that the interpreter and the passes run where nothing can be compiled.
+"""Compiled objects in a binary wheel, with which the interpreter and the passes run where nothing can be compiled.
 
-`python -m tools.wheel` compiles them for several levels of a processor. One is found by the text and the flags that it was made
-of: a wheel whose text has changed since carries none that fits, and an ordinary wheel carries none.
+`python -m tools.wheel` compiles them for several levels of a processor's architecture. An object is found by a digest of its C
+text and flags, so an object whose text has changed since is not used. An ordinary wheel contains no objects.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ LEVELS: dict[str, dict[str, frozenset[str]]] = {
     "x86_64": {"x86-64-v4": V4, "x86-64-v3": V3, "x86-64": frozenset()},
     "aarch64": {"armv8-a": frozenset()},
 }
-"""Architecture -> level, as compilers call it, the best first -> features that a processor needs for it."""
+"""{architecture: {level: features that a processor needs for it}}; levels have the names of compilers, the best first."""
 
 
 def levels() -> tuple[str, ...]:
-    """Those of this processor, the best first."""
+    """The levels that this processor supports, the best first."""
     here = processor()
     return tuple(name for name, needs in LEVELS.get(here.architecture, {}).items() if needs <= set(here.features))
 
 
 def file_name(text: str, mode: Mode, level: str) -> str:
-    """Name of the object of a C text for a level."""
+    """Name of the file with the object of a C text for a level."""
     digest = hashlib.sha256("\0".join([text, *FLAGS, *MODES[mode]]).encode()).hexdigest()
     return f"{digest}.{level}.so"
 
 
 def carried(text: str, mode: Mode) -> Path | None:
-    """The object that the package carries for a C text and this processor, the best; None if it carries none."""
+    """Path of the best object that the package contains for a C text and this processor; None if there is none."""
     places = [FOLDER / file_name(text, mode, level) for level in levels()] if FOLDER.is_dir() else []
     return next((place for place in places if place.is_file()), None)

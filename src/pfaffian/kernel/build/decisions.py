@@ -1,9 +1,10 @@
-"""Inputs on both sides of a Program's decisions: a wrong number in a comparison shows only where the comparison is close.
+"""Inputs on both sides of a Program's decisions: a wrong number in a comparison shows only where its operands are close.
 
-For each comparison two runs with different outcomes are taken, and the segment between their inputs is cut where the operands
-seem to be equal; for all comparisons at once and repeatedly, until the ends of the remaining segment differ in hardly more than
-the decision. A Program that is called often decides at each call, and a loop at each iteration: of each comparison, the call
-and iteration that splits the runs most evenly comes first. A loop that starts from zeros decides little in its first iteration.
+For each comparison the search starts from two runs with different outcomes. It cuts the segment between their inputs where the
+operands seem to be equal, and repeats this, for all comparisons at once, until the ends of the segment differ in little more
+than the decision. A Program that is called often makes a decision at each call, and a loop at each iteration. For each
+comparison the call and iteration that splits the runs most evenly is examined first, because a loop that starts from zeros
+decides little in its first iteration.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ from pfaffian.kernel.program.encode import DECIDING, TURNS, groups_of
 from pfaffian.kernel.program.program import Program, callees_first
 
 SIDE = {"lt": np.less, "le": np.less_equal, "fmin": np.less, "fmax": np.greater}
-"""Operation -> its decision on its operands."""
+"""{operation: NumPy function of its decision on its operands}."""
 
 MOST = 128
-"""Decisions that are examined, at most."""
+"""Largest number of decisions that are examined."""
 
 EVEN = np.linspace(0, 1, 6)
-"""Where the segments are cut first, their ends included."""
+"""Fractions at which the segments are cut first, their ends included."""
 
-BESIDE = ((0.02, 0.15), (0.01, 0.1), (1e-3, 0.05), (1e-4, 0.02))
-"""At each further cut, distances on both sides of where the operands seem to be equal, as fractions of the remaining segment:
-the shorter the segment, the more nearly linear they are."""
+DISTANCES = ((0.02, 0.15), (0.01, 0.1), (1e-3, 0.05), (1e-4, 0.02))
+"""For each further cut, distances to both sides of the point where the operands seem equal, as fractions of the segment. They
+decrease, because the operands are the more nearly linear the shorter the segment is."""
 
 COARSE = 2
-"""Cuts after which the ends are tried as well: a number with a small relative error moves the decision past one of the two
-pairs."""
+"""Number of cuts after which the ends of the segments are returned too. A number with a small relative error moves the
+decision past one of the two pairs of ends."""
 
 
 def both_sides(program: Program, rows: np.ndarray) -> np.ndarray:
-    """Runs (inputs, 4 n) on both sides of n decisions, near and nearer.
+    """Inputs (inputs, 4 n) of runs on both sides of n decisions, at two distances from each.
 
-    rows: (inputs, runs) that take these decisions differently; of those with each outcome, the run with the most finite outputs
-    is where the search starts.
+    rows: (inputs, runs) from which the search starts. For each outcome of a decision it starts from the run with the most
+    finite outputs.
     """
     interpreted = Interpreted(program)
     outputs, sides = interpreted.sides(rows)
@@ -49,40 +50,40 @@ def both_sides(program: Program, rows: np.ndarray) -> np.ndarray:
     rows, outcomes = rows[:, order], np.unpackbits(sides[places], axis=1, bitorder="little").astype(bool)[:, order]
     ways = np.stack([rows[:, np.argmax(outcomes == side, axis=1)] for side in (True, False)], axis=2)
     ends, pairs = np.full((len(places), 2), np.nan), []
-    for k, beside in enumerate((None, *BESIDE), 1):
-        cuts = EVEN if beside is None else _cuts(ends, beside)
+    for k, distances in enumerate((None, *DISTANCES), 1):
+        cuts = EVEN if distances is None else _cuts(ends, distances)
         points = ways[:, :, :1] + (ways[:, :, 1:] - ways[:, :, :1]) * cuts
         side, margin = _decided(interpreted, points, places, ops)
         at = np.argmin(np.hstack([side, np.zeros((len(places), 1), dtype=bool)]), axis=1)[:, None] + [0, 1]
         ways = np.take_along_axis(np.concatenate([ways[:, :, :1], points, ways[:, :, 1:]], axis=2), at[None], axis=2)
         ends = np.take_along_axis(np.hstack([ends[:, :1], margin, ends[:, 1:]]), at, axis=1)
-        if k in (COARSE, 1 + len(BESIDE)):
+        if k in (COARSE, 1 + len(DISTANCES)):
             pairs += [ways[:, :, 0], ways[:, :, 1]]
     return np.hstack(pairs)
 
 
 def _chosen(program: Program, sides: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """At most MOST decisions in the order in which they are taken, and the operation of each: of each comparison the one that
-    splits the runs most evenly, then the next one of each.
+    """Choose at most MOST decisions: indices in the order of evaluation, and the operation of each.
 
-    sides: (decisions, runs / 8) outcomes, a bit each.
+    The decision of each comparison that splits the runs most evenly is chosen first, then the next one of each comparison.
+    sides: (decisions, runs / 8) outcomes, one bit each.
     """
     which, names = _comparisons(program)
     yes = np.bitwise_count(sides).sum(axis=1, dtype=np.int64)
     even = np.minimum(yes, 8 * sides.shape[1] - yes)
-    order = np.lexsort((np.arange(len(which)), -even, which))  # comparison by comparison, the most even first
+    order = np.lexsort((np.arange(len(which)), -even, which))  # by comparison, then the most even decision first
     order = order[even[order] > 0]
     first = np.concatenate([[True], which[order][1:] != which[order][:-1]]) if order.size else np.empty(0, bool)
     starts = np.flatnonzero(first)
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))  # of each among those of its comparison
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))  # within each comparison
     chosen = np.linspace(0, len(starts) - 1, min(len(starts), MOST)).astype(int) if len(starts) else starts
     among = np.isin(np.cumsum(first) - 1, chosen)
-    found = order[among][np.argsort(rank[among], kind="stable")][:MOST]
-    return np.sort(found), names[which[np.sort(found)]]
+    best = order[among][np.argsort(rank[among], kind="stable")][:MOST]
+    return np.sort(best), names[which[np.sort(best)]]
 
 
 def _comparisons(program: Program) -> tuple[np.ndarray, np.ndarray]:
-    """Of each decision in turn the number of its comparison; of each comparison its operation."""
+    """The comparison (an index) that makes each decision, in the order of evaluation; and the operation of each comparison."""
     names: list[str] = []
     turns: dict[str, np.ndarray] = {}
     for p in callees_first([program]):
@@ -98,24 +99,24 @@ def _comparisons(program: Program) -> tuple[np.ndarray, np.ndarray]:
     return turns[program.digest()], np.array(names)
 
 
-def _cuts(margin: np.ndarray, beside: Sequence[float]) -> np.ndarray:
-    """(n, 6) fractions of each segment, increasing: around where the operands seem to be equal, and in the larger remainder.
+def _cuts(margin: np.ndarray, distances: Sequence[float]) -> np.ndarray:
+    """(n, 6) increasing fractions of each segment: around the point where the operands seem equal, and in the longer rest.
 
-    margin: (n, 2) differences of the operands at its ends.
+    margin: (n, 2) differences of the operands at the ends of each segment.
     """
     with np.errstate(all="ignore"):
         meet = np.nan_to_num(margin[:, 0] / (margin[:, 0] - margin[:, 1]), nan=0.5, posinf=0.5, neginf=0.5)
     rest = np.where(meet > 0.5, meet / 2, (1 + meet) / 2)
-    around = [meet + side * x for x in beside for side in (1, -1)]
+    around = [meet + side * x for x in distances for side in (1, -1)]
     return np.clip(np.sort(np.stack([rest, meet, *around], axis=1), axis=1), 0, 1)
 
 
 def _decided(
     interpreted: Interpreted, points: np.ndarray, places: np.ndarray, ops: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Outcome of each decision at its points, and difference of its operands there, both (decisions, points).
+    """Outcomes of each decision at its points, and differences of its operands there, both (decisions, points).
 
-    points: (inputs, decisions, points).
+    points: (inputs, decisions, points) inputs at the points.
     """
     n, k = points.shape[1:]
     operands = interpreted.operands(points.reshape(len(points), -1), places).reshape(n, n, k, 2)

@@ -1,4 +1,4 @@
-"""Inputs that exercise all of a kernel, and what the interpreter makes of them: the answers of a compiled object's trial."""
+"""Inputs that exercise all of a kernel, and the interpreter's outputs for them: the answers of a compiled object's trial."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pfaffian.kernel.build.trial import DRAWN, RUNS, Answers, in_rounds, one_aft
 from pfaffian.kernel.program.program import Program
 
 SETTLING = 2
-"""Steps of zero length that move random states towards those where a step has no fault, as onto their constraints."""
+"""Steps of zero length that move random states to states where a step has no fault, such as onto the constraints."""
 
 
 def of_program(program: Program) -> Answers:
-    """Rounds for pfaffian_trial of driver.h."""
+    """Rounds for the function pfaffian_trial of driver.h."""
     inputs = in_rounds(exercise(program, definite(program.inputs)))
     return Answers(inputs, Interpreted(program).trial(inputs, program.n_out * RUNS, loop=False))
 
 
 def of_loop(programs: Sequence[Program]) -> Answers:
-    """Rounds for pfaffian_trial of rollout.h: the step, the observation, the samplers, then the loop."""
+    """Rounds for the function pfaffian_trial of rollout.h: the step, the observation, the samplers, then the loop."""
     x, u, p = likely(programs[0])
     t, h = np.full((1, RUNS), START), np.full((1, RUNS), STEP)
     first = u[: len(u) // 2]
@@ -36,7 +36,7 @@ def of_loop(programs: Sequence[Program]) -> Answers:
 
 
 def exercise(program: Program, likely: np.ndarray | None = None) -> np.ndarray:
-    """Inputs (n, runs), in whole rounds: random ones, some that occur in use, and some on both sides of decisions."""
+    """Inputs (n, runs) in whole rounds: random ones, the likely ones if given, and some on both sides of decisions."""
     rows = random_inputs(program.inputs, DRAWN)
     rows = rows if likely is None else np.hstack([rows, likely])
     close = both_sides(program, rows)
@@ -44,7 +44,7 @@ def exercise(program: Program, likely: np.ndarray | None = None) -> np.ndarray:
 
 
 def definite(sizes: Sequence[int]) -> np.ndarray | None:
-    """Inputs (n, RUNS) whose square matrices are positive definite, which random ones seldom are; None if there are none."""
+    """Inputs (n, DRAWN) whose square matrices are positive definite, as random ones seldom are; None if no input is square."""
     rows, first = random_inputs(sizes, DRAWN), 0
     square = [math.isqrt(size) if math.isqrt(size) ** 2 == size else 0 for size in sizes]
     for size, n in zip(sizes, square, strict=True):
@@ -56,14 +56,17 @@ def definite(sizes: Sequence[int]) -> np.ndarray | None:
 
 
 def likely(step: Program) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """States (nx, RUNS), inputs at both ends of a step (2 nu, RUNS), parameters (np, RUNS)."""
+    """Likely arguments of a step: states (nx, RUNS), inputs at both ends (2 nu, RUNS) and parameters (np, RUNS).
+
+    The states are random ones, moved by up to SETTLING steps where they have a fault.
+    """
     nx, nu, _, n_p, _, _ = step.inputs
     x, u, p = np.split(random_inputs((nx, 2 * nu, n_p)), [nx, nx + 2 * nu])
     interpreted, moving = Interpreted(step), len(step.outputs[0])
     times = np.array([[START], [0.0]]) * np.ones(RUNS)
     for _ in range(SETTLING):
-        found = interpreted.outputs(np.vstack([x, u[:nu], u[:nu], p, times]))
-        moved, fault = np.vstack([found[:moving], x[moving:]]), found[moving:]
+        outputs = interpreted.outputs(np.vstack([x, u[:nu], u[:nu], p, times]))
+        moved, fault = np.vstack([outputs[:moving], x[moving:]]), outputs[moving:]
         faulty = (np.nan_to_num(fault) != 0).any(axis=0) & np.isfinite(moved).all(axis=0)
         if not faulty.any():
             break

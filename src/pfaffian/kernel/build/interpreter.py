@@ -1,4 +1,4 @@
-"""The interpreter in C: built once on a machine, found in the store from then on; it runs a Program without compiling it."""
+"""The interpreter in C, which runs Programs without compiling them: built once on a machine, then found in the store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Log(ctypes.Structure):
 
 
 class Words:
-    """Encoded Programs in memory where C can read them.   address: of the struct that the interpreter takes."""
+    """Encoded Programs in memory that C can read.   address: address of the struct Code that the interpreter takes."""
 
     def __init__(self, encoded: Encoded) -> None:
         self.arrays: list[Any] = [encoded.words, encoded.table, np.array(encoded.tops, np.int32), encoded.constants]
@@ -53,16 +53,21 @@ class Words:
 
 
 def _two(sizes: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+    """The sizes of the first two Programs; () for those that do not exist."""
     return [*sizes[:2], *[()] * (2 - len(sizes))]
 
 
 def interpreter(lanes: int) -> ctypes.CDLL:
-    """The library of the interpreter for so many lanes; built and tried now if the store has none. BuildError: it cannot be."""
+    """The interpreter's library with this number of lanes, built and tested now if the store has none.
+
+    Raises BuildError: it can be neither found nor built.
+    """
     return _built(lanes, toolchain.find_compiler())
 
 
 @lru_cache(maxsize=8)
 def _built(lanes: int, compiler: Compiler | None) -> ctypes.CDLL:
+    """The interpreter's library, by this compiler, with the types of its functions' arguments."""
     programs = tried()
     trial = Trial(lambda: loop_answers(programs), lanes * encode(*programs).frame, True)
     built = library.ready(interpreter_text(lanes), "interpreter", trial, compiler)
@@ -84,7 +89,7 @@ LANES = 8
 
 
 class Interpreted:
-    """Programs as the interpreter runs them, eight lanes at once: what the trial of a compiled object asks it."""
+    """Programs run by the interpreter, eight lanes at once, for the trial of a compiled object."""
 
     def __init__(self, *programs: Program) -> None:
         self.program, self.library = programs[0], interpreter(LANES)
@@ -93,7 +98,10 @@ class Interpreted:
         self.work = np.zeros(LANES * self.encoded.frame + LANES)
 
     def trial(self, inputs: np.ndarray, size: int, loop: bool) -> np.ndarray:
-        """What pfaffian_trial of a compiled object must give: (rounds, size) for inputs (rounds, numbers)."""
+        """Outputs (rounds, size) that pfaffian_trial of a compiled object must give for inputs (rounds, numbers).
+
+        loop: whether the object is a time loop.
+        """
         call = self.library.pfaffian_interpret_rollout_trial if loop else self.library.pfaffian_interpret_trial
         inputs, outputs = np.array(inputs), np.zeros((len(inputs), size))
         for given, result in zip(inputs, outputs, strict=True):
@@ -105,20 +113,20 @@ class Interpreted:
         return self._run(rows, _Log(blocks=0))
 
     def sides(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs (n, runs) for inputs (m, runs); of each decision in turn the outcomes, a bit each: (decisions, runs / 8)."""
+        """Outputs (n, runs) for inputs (m, runs), and outcomes (decisions, runs / 8) of all decisions, one bit each."""
         row = self.encoded.table[self.encoded.tops[0]]
         sides = np.zeros((int(row[5]), -(-rows.shape[1] // LANES)), np.uint8)
         return self._run(rows, _Log(sides.ctypes.data, None, 0, sides.shape[1], 0, None)), sides
 
     def operands(self, rows: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Operands (places, runs, 2) of decisions, given by their places in increasing order, for inputs (m, runs)."""
+        """Operands (places, runs, 2) of decisions for inputs (m, runs).   places: indices of the decisions, increasing."""
         runs, places = rows.shape[1], np.array(places, np.int64)
-        found = np.full((len(places), -(-runs // LANES), 2, LANES), np.nan)
-        self._run(rows, _Log(None, places.ctypes.data, len(places), found.shape[1], 0, found.ctypes.data))
-        return found.swapaxes(2, 3).reshape(len(places), -1, 2)[:, :runs]
+        operands = np.full((len(places), -(-runs // LANES), 2, LANES), np.nan)
+        self._run(rows, _Log(None, places.ctypes.data, len(places), operands.shape[1], 0, operands.ctypes.data))
+        return operands.swapaxes(2, 3).reshape(len(places), -1, 2)[:, :runs]
 
     def _run(self, rows: np.ndarray, log: _Log) -> np.ndarray:
-        """Outputs (n, runs) for inputs (m, runs), with what is decided noted in the log."""
+        """Outputs (n, runs) for inputs (m, runs); the decisions are noted in the log."""
         rows, runs = np.ascontiguousarray(rows), rows.shape[1]
         outputs = np.empty((self.program.n_out, runs))
         ports = [

@@ -1,4 +1,4 @@
-"""C text -> loaded library: from the store, or compiled beside it, tried and published."""
+"""C text -> loaded library: from the store, or else compiled, tested and published in the store."""
 
 from __future__ import annotations
 
@@ -21,29 +21,30 @@ _warned: set[str] = set()
 
 
 def load(text: str, mode: Mode, trial: Trial, compiler: Compiler) -> tuple[ctypes.CDLL, dict[str, Any]]:
-    """The library of the source text, and its sidecar.
+    """The library of a C text, and the contents of its sidecar.
 
-    A new object is tried against the interpreter before it is published. Raises BuildError with the compiler's message or
-    the path of the source.
+    A new object is compared with the interpreter before it is published. Raises BuildError: it cannot be compiled or fails the
+    comparison; the message contains that of the compiler or the path of the source.
     """
     place, key = store.directory(), key_of(text, mode, compiler)
-    found = open_entry(store.get(place, key))
-    if found:
-        return found
+    entry = open_entry(store.get(place, key))
+    if entry:
+        return entry
     with store.lock(place, key):
-        found = open_entry(store.get(place, key))
-        return found or _build(place, key, text, mode, trial, compiler)
+        entry = open_entry(store.get(place, key))
+        return entry or _build(place, key, text, mode, trial, compiler)
 
 
 def key_of(text: str, mode: Mode, compiler: Compiler) -> str:
-    """Name of the entry of the store: a digest of everything that reaches the compiler."""
+    """Name of the store's entry for a C text: a digest of everything that reaches the compiler."""
     return hashlib.sha256("\0".join([text, *compiler.argv, *compiler.flags(mode), compiler.identity]).encode()).hexdigest()
 
 
 def ready(text: str, mode: Mode, trial: Trial, compiler: Compiler | None) -> ctypes.CDLL:
-    """The library of one of the library's own texts: the object that the package carries, else compiled as by `load`.
+    """The library of the text of the interpreter or the passes: the package's object if there is one, else as by `load`.
 
-    A carried object is tried too, once on a machine, as this processor runs it. Raises BuildError: there is neither.
+    The package's object is tested too, once on each machine, since processors differ. Raises BuildError: the package has no
+    object, and nothing can be compiled.
     """
     object_ = carried(text, mode)
     if object_ is not None:
@@ -58,19 +59,19 @@ def ready(text: str, mode: Mode, trial: Trial, compiler: Compiler | None) -> cty
 
 
 def _adopted(object_: Path, text: str, trial: Trial) -> ctypes.CDLL:
-    """The library of a carried object, tried and copied into the store."""
+    """The library of an object of the package, tested and copied into the store."""
     place = store.directory()
     key = hashlib.sha256(b"carried\0" + object_.read_bytes()).hexdigest()
 
     def copy(source: Path, built: Path) -> None:
         shutil.copyfile(object_, built)
 
-    found = open_entry(store.get(place, key))
-    return (found or _publish(place, key, text, trial, {"carried": object_.name}, copy))[0]
+    entry = open_entry(store.get(place, key))
+    return (entry or _publish(place, key, text, trial, {"carried": object_.name}, copy))[0]
 
 
 def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, dict[str, Any]] | None:
-    """The library of an entry of the store; None if there is no entry or it does not load."""
+    """The library of an entry of the store, and its sidecar; None if there is no entry or it does not load."""
     if entry is None:
         return None
     try:
@@ -82,6 +83,7 @@ def open_entry(entry: tuple[Path, dict[str, Any]] | None) -> tuple[ctypes.CDLL, 
 def _build(
     place: Path, key: str, text: str, mode: Mode, trial: Trial, compiler: Compiler
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
+    """Compile a C text, test the object and publish it; return its library and sidecar."""
     meta = {"compiler": compiler.version, "flags": list(compiler.flags(mode))}
 
     def compiled(source: Path, built: Path) -> None:
@@ -93,23 +95,26 @@ def _build(
 def _publish(
     place: Path, key: str, text: str, trial: Trial, meta: dict[str, Any], make: Callable[[Path, Path], None]
 ) -> tuple[ctypes.CDLL, dict[str, Any]]:
-    """The library of an object that make(source, object) writes, tried.   meta: of its sidecar."""
+    """Write an object by make(source, object), test it and publish it; return its library and sidecar.
+
+    meta: contents of the sidecar, without key, trial and sha256.
+    """
     meta, place = meta | {"key": key}, store.place_to_build(place)
     with store.building(place) as folder:
         source, built = folder / "kernel.c", folder / "kernel.so"
         source.write_text(text, encoding="utf-8")
         make(source, built)
-        tell("trying what was compiled")
+        tell("testing the compiled code")
         meta["trial"] = check(trial, built, source)
         target = store.publish(place, key, built, meta)
     try:
         return ctypes.CDLL(str(target)), meta
     except OSError as error:
-        raise BuildError(f"the object that was tried does not load: {error}") from error
+        raise BuildError(f"the compiled object was tested, but does not load: {error}") from error
 
 
 def warn_once(message: str) -> None:
-    """Say once in each process who computes instead of compiled code, and why."""
+    """Warn with RuntimeWarning, once in each process for each message."""
     if message not in _warned:
         _warned.add(message)
         warnings.warn(message, RuntimeWarning, stacklevel=6)

@@ -1,4 +1,4 @@
-"""Trial of the interpreter itself: NumPy's numbers for a step, an observation, samplers and the loop around them."""
+"""Answers of the interpreter's own trial: NumPy's results for a step, an observation, samplers and their time loop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pfaffian.kernel.program.interpret import evaluate
 from pfaffian.kernel.program.loop import RolloutResult, Span, run_loop
 from pfaffian.kernel.program.program import Program
 
-START, STEP, LIMIT = 0.125, 0.0078125, 1e12  # s, s, and the limit of states, as in rollout.h
+START, STEP, LIMIT = 0.125, 0.0078125, 1e12  # [s], [s], and the limit of states, as in rollout.h
 
 
 def loop_answers(programs: Sequence[Program]) -> Answers:
-    """What pfaffian_trial of rollout.h must give for a step, an observation and samplers."""
+    """Rounds for the function pfaffian_trial of rollout.h: a step, an observation, samplers, then the loop."""
     parts = [_of_program(program) for program in programs]
     step = programs[0].inputs
     sizes = step[0], 2 * step[1], step[3]
@@ -24,13 +24,14 @@ def loop_answers(programs: Sequence[Program]) -> Answers:
 
 
 def _of_program(program: Program) -> Answers:
+    """Rounds of one Program with random inputs."""
     rows = random_inputs(program.inputs, DRAWN)
     outputs = evaluate(program, split(rows, program.inputs))
     return Answers(in_rounds(rows), in_rounds(np.vstack([x.T for x in outputs])))
 
 
 def _of_loop(programs: Sequence[Program], rows: np.ndarray) -> Answers:
-    """One step with two records, in which all is sampled each step.   rows: x0, u at both ends, p."""
+    """A round of one step with two records, in which all samplers are called at each step.   rows: x0, u at both ends, p."""
     step, observe, *samplers = programs
     nx, nu, _, n_p, _, _ = step.inputs
     x0, u, p = split(rows, (nx, 2 * nu, n_p))

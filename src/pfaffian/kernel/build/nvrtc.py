@@ -1,4 +1,4 @@
-"""CUDA C++ to the code of a device, by NVIDIA's NVRTC: no device is needed for it."""
+"""CUDA C++ to machine code of a device, by NVIDIA's NVRTC, which works without a device."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _ARCHITECTURE = re.compile(r"sm_\d{2,3}a?")
 class DeviceCode:
     """CUDA C++ compiled for one architecture.
 
-    binary: the code, a cubin.   registers: of a thread, of 32 bits.   stack: memory of a thread [bytes].
-    spilled: bytes that did not fit into registers and are stored there too.   log: the compiler's messages.
+    binary: the code, a cubin.   architecture: such as "sm_90".   registers: registers of a thread, of 32 bits each.
+    stack: stack of a thread [bytes].   spilled: part of a thread's values that did not fit into registers [bytes].
+    log: the compiler's messages.
     """
 
     binary: bytes = field(repr=False)
@@ -32,11 +33,11 @@ def compiled(text: str, architecture: str = "sm_90") -> DeviceCode:
     """Compile CUDA C++ by NVIDIA's NVRTC, without a device.
 
     Args:
-        text: as `pf.cuda.text` gives it.
-        architecture: of the device, "sm_90" by default.
+        text: CUDA C++, such as `pf.cuda.text` returns.
+        architecture: architecture of the device, default "sm_90".
     Returns:
         DeviceCode: binary (a cubin), architecture, registers of a thread, stack [bytes] of a thread, spilled [bytes], log.
-    Raises BuildError: NVRTC is not installed, an unknown architecture, or what the compiler refuses.
+    Raises BuildError: NVRTC is not installed, the architecture is unknown, or the text cannot be compiled.
 
     Example:
         >>> import pfaffian as pf
@@ -49,10 +50,10 @@ def compiled(text: str, architecture: str = "sm_90") -> DeviceCode:
     nvrtc = _nvrtc()
     options = (*OPTIONS, f"--gpu-architecture={architecture}", "--ptxas-options=-v")
     program = _result(nvrtc, nvrtc.nvrtcCreateProgram(text.encode(), b"pfaffian.cu", 0, [], []))
-    done = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])[0]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])[0]
     log = _text(nvrtc, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace").rstrip("\0 \n")
-    if done != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(done)[1].decode()}\n{log}")
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise BuildError(f"NVRTC refuses the text for {architecture}: {nvrtc.nvrtcGetErrorString(status)[1].decode()}\n{log}")
     binary = _text(nvrtc, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     nvrtc.nvrtcDestroyProgram(program)
     spilled = sum(map(int, re.findall(r"(\d+) bytes spill stores", log)))
@@ -61,29 +62,32 @@ def compiled(text: str, architecture: str = "sm_90") -> DeviceCode:
 
 
 def _most(pattern: str, log: str) -> int:
-    """The largest of the numbers that a pattern finds in the compiler's words."""
+    """The largest number that a pattern finds in the compiler's messages."""
     return max(map(int, re.findall(pattern, log)), default=0)
 
 
 def _nvrtc() -> Any:
+    """The module of NVRTC. Raises BuildError: it is not installed."""
     try:
         from cuda.bindings import nvrtc
 
         _result(nvrtc, nvrtc.nvrtcVersion())
     except (ImportError, RuntimeError) as error:
         way = f"{install('cuda-bindings')} and {install('nvidia-cuda-nvrtc-cu12')}"
-        raise BuildError(f"compiling for a device takes NVRTC: {way} ({error})") from error
+        raise BuildError(f"compiling for a device requires NVRTC: {way} ({error})") from error
     return nvrtc
 
 
 def _result(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
+    """What a call of NVRTC returns besides its status. Raises BuildError: the status is an error."""
     if answer[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise BuildError(f"NVRTC: {nvrtc.nvrtcGetErrorString(answer[0])[1].decode()}")
     return answer[1] if len(answer) == 2 else answer[1:]
 
 
 def _text(nvrtc: Any, size: Any, take: Any, program: Any) -> bytes:
+    """Bytes that NVRTC returns by a pair of functions: one gives their number, the other writes them."""
     data = b"\0" * _result(nvrtc, size(program))
     if take(program, data)[0] != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise BuildError("NVRTC does not give out what it made")
+        raise BuildError("NVRTC compiled the text but does not return the result")
     return data

@@ -1,4 +1,4 @@
-"""The passes in C: built once on a machine, found in the store from then on. They give what the passes in Python give."""
+"""The passes in C, with the same results as those in Python: built once on a machine, then found in the store."""
 
 from __future__ import annotations
 
@@ -32,23 +32,25 @@ _MEANING[[ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_CALL]] = -3, -4, -5, -6
 
 
 def passes() -> Passes:
-    """The passes in C, and `placed` of the encoding; those in Python where nothing can be compiled."""
+    """The passes in C, with the encoding as "placed"; the passes in Python where nothing can be compiled."""
     return _found(toolchain.find_compiler())
 
 
 def encoded(*programs: Program) -> encode.Encoded:
-    """What the interpreter is given for these Programs, placed in C where that can be compiled."""
+    """Encode Programs for the interpreter, by the encoding in C where that can be compiled."""
     return encode.encode(*programs, place=passes().get("placed"))
 
 
 @lru_cache(maxsize=8)
 def _found(compiler: Compiler | None) -> Passes:
+    """The passes in C with this compiler, or those in Python."""
     with suppress(BuildError, OSError):
         return _built(compiler)
     return PYTHON
 
 
 def _built(compiler: Compiler | None) -> Passes:
+    """The passes in C. Raises BuildError: they cannot be compiled."""
     built = library.ready(passes_text(), "strict", Trial(_answers, 0, True), compiler)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     for name, types in {
@@ -60,40 +62,49 @@ def _built(compiler: Compiler | None) -> Passes:
     }.items():
         function = getattr(built, name)
         function.argtypes, function.restype = types, number
-    found: dict[str, Callable[..., Any]] = {name: partial(_pass, built, name) for name in IN_C}
-    return found | {"listed": partial(_listed, built), "tail": partial(_tail, built), "placed": partial(_placed, built)}
+    in_c: dict[str, Callable[..., Any]] = {name: partial(_pass, built, name) for name in IN_C}
+    return in_c | {"listed": partial(_listed, built), "tail": partial(_tail, built), "placed": partial(_placed, built)}
 
 
 class _Struct(ctypes.Structure):
-    """A struct of passes.h whose arrays stay alive with it."""
+    """A struct of C that keeps the arrays alive to which it points."""
 
     arrays: tuple[np.ndarray, ...]
 
     @classmethod
     def of(cls, numbers: Sequence[int], arrays: Sequence[np.ndarray]) -> Any:
+        """The struct with these numbers, then pointers to these arrays."""
         struct = cls(*numbers, *[array.ctypes.data for array in arrays])
         struct.arrays = tuple(arrays)
         return struct
 
 
 def _fields(numbers: int, arrays: int) -> list[tuple[str, Any]]:
+    """Fields of a struct of so many integers, then so many pointers."""
     names = [(f"n{i}", ctypes.c_int64) for i in range(numbers)]
     return [*names, *[(f"a{i}", ctypes.c_void_p) for i in range(arrays)]]
 
 
 class _Given(_Struct):
+    """The struct Given of passes.h."""
+
     _fields_ = _fields(4, 3)
 
 
 class _Listed(_Struct):
+    """The struct Listing of listing.h."""
+
     _fields_ = _fields(2, 6)
 
 
 class _Placing(_Struct):
+    """The struct Placing of encode.h."""
+
     _fields_ = _fields(3, 2)
 
 
 def _whole(numbers: Any) -> np.ndarray:
+    """A contiguous array of 32-bit integers."""
     return np.ascontiguousarray(numbers, np.int32)
 
 
@@ -107,7 +118,7 @@ def _given(program: Program) -> tuple[list[int], list[np.ndarray]]:
 
 
 def _counts(built: ctypes.CDLL, program: Program) -> tuple[int, int]:
-    """Steps and values."""
+    """The numbers of steps and values of a Program."""
     given, counts = _Given.of(*_given(program)), np.zeros(2, np.int64)
     built.pfaffian_count(ctypes.addressof(given), counts.ctypes.data)
     return int(counts[0]), int(counts[1])
@@ -121,10 +132,12 @@ def _made(built: ctypes.CDLL, program: Program, words: np.ndarray, outputs: Sequ
 
 
 def _split(numbers: np.ndarray, sizes: Sequence[int]) -> list[list[int]]:
+    """The numbers split into lists of these sizes."""
     return [part.tolist() for part in np.split(numbers, np.cumsum(sizes)[:-1])] if sizes else []
 
 
 def _pass(built: ctypes.CDLL, name: str, program: Program) -> Program:
+    """Apply the pass of this name in C."""
     numbers, arrays = _given(program)
     given, to = _Given.of(numbers, arrays), np.empty(2 * numbers[2] + 1, np.int32)
     n = built.pfaffian_pass(IN_C.index(name), ctypes.addressof(given), to.ctypes.data)
@@ -132,6 +145,7 @@ def _pass(built: ctypes.CDLL, name: str, program: Program) -> Program:
 
 
 def _tail(built: ctypes.CDLL, program: Program, count: int) -> tuple[Program, list[int]]:
+    """`tail` of the passes, in C."""
     numbers, arrays = _given(program)
     given, to = _Given.of(numbers, arrays), np.empty(numbers[2] + 1, np.int32)
     crossing = np.empty(_counts(built, program)[1] + 1, np.int32)
@@ -155,11 +169,12 @@ def _lists(listing: Listing) -> tuple[list[int], list[np.ndarray]]:
 
 
 def _empty(listing: Listing) -> Program:
-    """The Program before its steps are known."""
+    """The Program of a listing without its steps, all outputs zero."""
     return Program(listing.inputs, listing.values, (), listing.ports(listing.no_output), listing.callees)
 
 
 def _listed(built: ctypes.CDLL, listing: Listing) -> Program:
+    """`listed`, the translation of a listing, in C."""
     program = _empty(listing)
     numbers, arrays = _given(program)
     given, lists = _Given.of(numbers, arrays), _Listed.of(*_lists(listing))
@@ -178,6 +193,7 @@ def _places(program: Program, rows: Sequence[int], decided: Sequence[int], const
 def _placed(
     built: ctypes.CDLL, program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int
 ) -> encode.EncodedProgram:
+    """`placed`, the encoding of one Program, in C."""
     n_steps, n_values = _counts(built, program)
     given = _Given.of(*_given(program))
     placing = _Placing.of((n_steps, n_values, base), _places(program, rows, decided, constants))
@@ -189,7 +205,7 @@ def _placed(
 
 
 def _answers() -> Answers:
-    """Rounds of the trial: what each pass gives, as passes_trial.h reads and writes it."""
+    """Rounds of the trial of the passes in C, in the form of passes_trial.h."""
     rounds = [round_ for program in passes_tried() for round_ in _rounds(program)]
     listing = listing_tried()
     rounds.append((_round(TASKS["LIST"], _empty(listing), listing=_lists(listing)), _right(listed(listing))))
@@ -199,7 +215,7 @@ def _answers() -> Answers:
 
 
 def _rounds(program: Program) -> list[tuple[list[int], list[int]]]:
-    """What is given and what is right, of each pass on this Program."""
+    """Input and expected output of the trial for each pass on this Program."""
     rounds = [(_round(i, program), _right(PYTHON[name](program))) for i, name in enumerate(IN_C)]
     tail, crossing = PYTHON["tail"](program, 1)
     rounds.append((_round(TASKS["TAIL"], program, count=1), _right(tail, more=[len(crossing), *crossing])))
@@ -222,14 +238,16 @@ def _round(
     placing: Sequence[np.ndarray] = (_NOTHING,) * 2,
     listing: tuple[list[int], list[np.ndarray]] = ([0, 0], [_NOTHING] * 6),
 ) -> list[int]:
+    """Input of one task of the trial, as passes_trial.h reads it."""
     numbers, arrays = _given(program)
     values = program.first_result + sum(map(program.width, program.steps))
     head = _whole([task, *numbers[:2], program.n_in, count, len(program.steps), values, BASE, *listing[0]])
-    every = [head, *arrays, *listing[1], *placing]
-    return [*map(len, every), *np.concatenate(every).tolist()]
+    inputs = [head, *arrays, *listing[1], *placing]
+    return [*map(len, inputs), *np.concatenate(inputs).tolist()]
 
 
 def _right(program: Program, words: Any = None, counts: Sequence[int] = (0, 0, 0), more: Sequence[int] = ()) -> list[int]:
+    """Expected output of one task of the trial, as passes_trial.h writes it.   words: None: those of the Program."""
     words = program.words if words is None else words
     outputs = [v for output in program.outputs for v in output]
     padded = [[*part, *[0] * (TRIAL_ROOM - len(part))] for part in (words, outputs, more)]

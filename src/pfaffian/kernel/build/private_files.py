@@ -1,4 +1,4 @@
-"""Folders and files that belong to this user alone: code is never loaded from what another user could have written."""
+"""Folders and files that only this user can write: code is never loaded from a file that another user could have written."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_folder(path: Path) -> str | None:
-    """Make the folder with mode 0700 if there is none; the reason why it is not private, or None.
+    """Create the folder with mode 0700 if it does not exist. Return the reason why it is not private, or None if it is.
 
-    No mode is changed: a folder that others can write to, or could replace by a link of theirs, is refused.
+    No mode is changed: a folder that others can write to, or could replace by their own link, is refused.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def make_folder(path: Path) -> str | None:
 
 
 def read(path: Path) -> bytes:
-    """Contents of a private file. PermissionError if another user owns it or can write to it, or if it is no regular file."""
+    """Contents of a private file. Raises PermissionError: another user owns it or can write it, or it is no regular file."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as file:
         status = os.fstat(handle)
@@ -40,18 +40,18 @@ def read(path: Path) -> bytes:
 
 
 def read_note(path: Path) -> dict[str, Any]:
-    """The JSON object in a private file. ValueError if there is none."""
+    """The JSON object in a private file. Raises ValueError: the file does not contain one."""
     try:
         note = json.loads(read(path))
     except RecursionError:
         note = None  # nested too deeply
     if not isinstance(note, dict):
-        raise ValueError(f"{path} holds no JSON object")
+        raise ValueError(f"{path} does not contain a JSON object")
     return note
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a small file, whole or not at all, that only this user can read and write. Raises OSError: it cannot be written."""
+    """Write a small file that only this user can read and write, whole or not at all. Raises OSError: it cannot be written."""
     handle, name = tempfile.mkstemp(prefix="tmp", dir=path.parent)
     try:
         with open(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""Child processes: several at once, in sessions of their own, all ended at a time-out, a failure or Ctrl-C."""
+"""Child processes: several at once, each in its own session, all killed at a time-out, a failure or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.build.waiting import tell
 
 MEMORY = 16 << 30  # bytes of address space for a child
-OUTPUT, ERRORS = 16 << 20, 2048  # bytes of standard output that a child may write by default; of its errors, those kept
+# Bytes of standard output that a child may write by default, and last bytes of its standard error that a message contains.
+OUTPUT, ERRORS = 16 << 20, 2048
 POLL = 0.01  # seconds between two checks of which children have ended
 
 
@@ -26,12 +27,12 @@ _ENDED: ContextVar[Callable[[], bool]] = ContextVar("ended", default=lambda: Fal
 
 
 class Ended(BaseException):
-    """Nobody waits for the commands any more."""
+    """Raised out of `run` when its commands are no longer needed, see `until`."""
 
 
 @contextlib.contextmanager
 def until(ended: Callable[[], bool]) -> Iterator[None]:
-    """Within this context, commands are killed and Ended is raised as soon as `ended()` is true."""
+    """Within this context, `run` kills its commands and raises Ended as soon as `ended()` is true."""
     token = _ENDED.set(ended)
     try:
         yield
@@ -41,7 +42,7 @@ def until(ended: Callable[[], bool]) -> Iterator[None]:
 
 @dataclass(eq=False)
 class _Child:
-    """A running process, and its output so far."""
+    """A running process.   index: of its command.   deadline: by time.monotonic().   out, err: its output so far."""
 
     index: int
     process: subprocess.Popen[bytes]
@@ -51,6 +52,7 @@ class _Child:
 
     @property
     def name(self) -> str:
+        """The program that it runs."""
         return str(self.process.args[0])  # type: ignore[index]
 
 
@@ -64,18 +66,19 @@ def run(
     hint: str = "",
     activity: str = "",
 ) -> list[bytes]:
-    """Run commands (argv), as many at once as there are cores; return the standard output of each.
+    """Run commands, as many at once as there are cores; return the standard output of each.
 
-    Whatever ends this call ends every process that they started: a failure, the time-out, an exception such as Ctrl-C.
+    A failure, a time-out or an exception such as Ctrl-C ends this call and all processes that the commands started.
 
     Args:
-        timeout: [s] for each.
-        environment: variables of each.
-        feed: standard input, shared by all; so only one of them may read it.
-        most: bytes of standard output of each.
+        commands: argv of each.
+        timeout: time for each command [s].
+        environment: environment variables of each command.
+        feed: standard input. All commands share it, so only one of them may read it.
+        most: largest standard output of each command [bytes].
         hint: text appended to every error, such as the path of the source.
-        activity: reported to whoever waits, with the number of commands done.
-    Raises BuildError: one cannot start, takes too long, writes too much, or fails; with the end of its standard error.
+        activity: progress message, sent to the listener with the number of commands done; "" for none.
+    Raises BuildError: a command cannot start, takes too long, writes too much, or fails (with the end of its standard error).
     """
     waiting, outputs = list(enumerate(commands)), [b""] * len(commands)
     running: list[_Child] = []
@@ -112,6 +115,7 @@ def _start(
     given: IO[bytes],
     timeout: float,
 ) -> _Child:
+    """Start a command in a new session and register its pipes. Raises BuildError: it cannot start."""
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(  # noqa: S603  argv is a list made here, no shell
@@ -128,7 +132,7 @@ def _start(
 
 
 def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: int, hint: str) -> bool:
-    """Read what a pipe has now; of errors only the end is kept. False if it had nothing."""
+    """Read the bytes that are in a pipe now; of standard error only the end is stored. False if there were none."""
     child, to = key.data
     try:
         chunk = os.read(key.fd, 1 << 16)
@@ -145,14 +149,17 @@ def _read(selector: selectors.BaseSelector, key: selectors.SelectorKey, most: in
 
 
 def _has_ended(child: _Child) -> bool:
-    """Whether the process has ended; if the system allows, it is not reaped, so that its number is not reused."""
+    """Whether the process has ended. Where the system allows, it is not reaped, so that its process ID is not reused."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return child.process.poll() is not None
     return os.waitid(os.P_PID, child.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _collect(selector: selectors.BaseSelector, child: _Child, most: int, hint: str) -> bytes:
-    """The output of a child that has ended. Its own children, which may hold the pipes open, are killed first."""
+    """The output of a child that has ended, after killing its child processes, which may hold the pipes open.
+
+    Raises BuildError: it failed or wrote too much.
+    """
     _kill_group(child)
     try:
         for key in [k for k in selector.get_map().values() if k.data[0] is child]:
@@ -177,14 +184,14 @@ def _end(child: _Child) -> None:
 
 
 def _kill_group(child: _Child) -> None:
-    """Kill the child's process group, if the child is not reaped yet: until then its number cannot be reused."""
+    """Kill the child's process group if the child is not reaped yet: until then its process ID cannot be reused."""
     if child.process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.process.pid, signal.SIGKILL)
 
 
 def _limit_memory(pid: int) -> None:
-    """Limit the memory of a child where possible: only Linux can do so from outside, which unlike preexec_fn is thread-safe."""
+    """Limit a child's memory where possible. Only Linux can do so from outside, which is thread-safe, unlike preexec_fn."""
     try:
         import resource
 

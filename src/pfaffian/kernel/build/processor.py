@@ -1,4 +1,4 @@
-"""The processor of this machine, as far as the system describes it."""
+"""The processor of this machine, as the operating system describes it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import cache
 from typing import NamedTuple
 
 VECTOR = ("avx", "avx2", "fma", "avx512f", "avx512dq", "asimd", "sve", "sve2")
-"""Instruction sets by which compiled programs differ."""
+"""Instruction sets that make a difference to compiled programs."""
 
 
 class Processor(NamedTuple):
-    """architecture: such as x86_64.   model: the maker's name.   features: all of its instruction sets, sorted."""
+    """A processor.   architecture: such as x86_64.   model: vendor and name.   features: all its instruction sets, sorted."""
 
     architecture: str
     model: str
@@ -19,13 +19,13 @@ class Processor(NamedTuple):
 
     @property
     def vector(self) -> tuple[str, ...]:
-        """Those of its instruction sets by which compiled programs differ."""
+        """The instruction sets of VECTOR that it has."""
         return tuple(name for name in VECTOR if name in self.features)
 
 
 @cache
 def processor() -> Processor:
-    """The first processor of this machine. Only Linux reports features."""
+    """The first processor of this machine. Its features are known on Linux only."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(16384).split("\n\n")[0]

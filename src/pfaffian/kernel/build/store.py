@@ -1,8 +1,8 @@
-"""The store of compiled objects: a folder of immutable entries named by content, correct without any lock.
+"""The store of compiled objects: a folder of immutable entries named by their content, correct without any lock.
 
-KEY.json is the sidecar of a build and contains the sha256 of the object KEY.SHA.so. Before every load this is checked, and that
-both files are private. Builds happen in tmp folders beside them and are published by renaming, the sidecar last. On KEY.alias
-and KEY.programs see `keyed`.
+KEY.json is the sidecar of a build and contains the sha256 of the object KEY.SHA.so. Before every load, this digest is checked,
+and that both files are private. Builds happen in tmp folders inside the store and are published by renaming, the sidecar last.
+The files KEY.alias and KEY.programs are described in `keyed`.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ from pfaffian.errors import BuildError
 from pfaffian.kernel.build import private_files
 
 DAY = 86400.0
-PATIENCE = 60.0  # seconds to wait for another process that builds the same
-ROOM = 2**23  # bytes that must be left on the disk for a build
+PATIENCE = 60.0  # seconds to wait for another process that builds the same object
+ROOM = 2**23  # free bytes on the disk that a build needs
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def directory() -> Path:
-    """The store in $PFAFFIAN_CACHE, $XDG_CACHE_HOME or ~/.cache; if that is not safe, a temporary one after a warning."""
+    """The store in $PFAFFIAN_CACHE, $XDG_CACHE_HOME or ~/.cache; if it is not private, a temporary folder, with a warning."""
     path = _requested()
     reason = private_files.make_folder(path) if path else "there is no home folder"
     if path and reason is None:
         _sweep(path)
         return path
-    _warn_once(f"compiled programs are not kept: {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    _warn_once(f"compiled code is not stored in {path or '~/.cache'}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 
 def _requested() -> Path | None:
-    """The store's folder by the environment. Many users may share $PFAFFIAN_CACHE: each has a folder in it."""
+    """The store's folder according to the environment; None if there is no home folder. Users may share $PFAFFIAN_CACHE: each
+    has a folder in it."""
     if os.environ.get("PFAFFIAN_CACHE"):
         return Path(os.environ["PFAFFIAN_CACHE"]).absolute() / f"pfaffian-{os.getuid()}"
     if os.environ.get("XDG_CACHE_HOME"):
@@ -55,12 +56,13 @@ def _requested() -> Path | None:
 
 @cache
 def _warn_once(message: str) -> None:
+    """Warn with RuntimeWarning, once in each process for each message."""
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 @cache
 def _temporary() -> Path:
-    """A private store for this process only."""
+    """A private folder for this process only, removed when it ends."""
     path = Path(tempfile.mkdtemp(prefix="pfaffian-"))
     import atexit
 
@@ -70,7 +72,7 @@ def _temporary() -> Path:
 
 @cache
 def _sweep(path: Path) -> None:
-    """Once in each process, remove build folders that a killed process left more than a day ago."""
+    """Remove build folders that a killed process left more than a day ago, once in each process."""
     for orphan in path.glob("tmp*"):
         with contextlib.suppress(OSError):
             if time.time() - orphan.stat().st_mtime > DAY:
@@ -78,7 +80,7 @@ def _sweep(path: Path) -> None:
 
 
 def get(store: Path, key: str) -> tuple[Path, dict[str, Any]] | None:
-    """The object of the key and its sidecar; None if either is absent or damaged."""
+    """Path of the object of the key, and its sidecar; None if either is absent, damaged or not private."""
     sidecar = store / f"{key}.json"
     try:
         meta = private_files.read_note(sidecar)
@@ -92,32 +94,33 @@ def get(store: Path, key: str) -> tuple[Path, dict[str, Any]] | None:
 
 
 def _object(store: Path, key: str, sha256: str) -> Path:
+    """Path of an object in the store."""
     return store / f"{key}.{sha256[:16]}.so"
 
 
 def _has_room(path: Path) -> bool:
-    """Whether a build fits on the disk of a folder."""
+    """Whether the disk of a folder has enough free space for a build."""
     try:
         status = os.statvfs(path)
     except OSError:
-        return True  # the build will say it
+        return True  # if there is none, the build raises the error
     return status.f_bavail * status.f_frsize >= ROOM
 
 
 def place_to_build(store: Path) -> Path:
-    """The store, or one for this process alone if the disk of that is full, after a warning."""
+    """The folder to build in: the store, or, if its disk is full, a temporary folder for this process and a warning."""
     if _has_room(store):
         return store
     reason = f"less than {ROOM // 2**20} MB are left on its disk: make room"
-    _warn_once(f"compiled programs are not kept: {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
+    _warn_once(f"compiled code is not stored in {store}: {reason}. Or set PFAFFIAN_CACHE to another folder")
     return _temporary()
 
 
 @contextlib.contextmanager
 def building(store: Path) -> Iterator[Path]:
-    """A fresh folder inside the store, removed afterwards unless the build fails: then the source is kept.
+    """A new folder inside the store. It is removed afterwards, unless the build fails; then it remains, with the source.
 
-    Raises BuildError: the disk is full, so that nothing is kept.
+    Raises BuildError: the disk is full; then the folder is removed too.
     """
     path = None
     try:
@@ -139,7 +142,7 @@ def building(store: Path) -> Iterator[Path]:
 
 
 def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
-    """Move a tested object to its name, the sidecar last: an object without one does not count."""
+    """Move a tested object into the store, then its sidecar: an object without a sidecar does not count."""
     sha256 = hashlib.sha256(built.read_bytes()).hexdigest()
     meta = meta | {"sha256": sha256}
     sidecar = built.with_suffix(".json")
@@ -156,9 +159,10 @@ def publish(store: Path, key: str, built: Path, meta: dict[str, Any]) -> Path:
 
 @contextlib.contextmanager
 def lock(store: Path, key: str) -> Iterator[None]:
-    """Lock the key, so that other processes wait instead of building the same; not forever, since a builder may be suspended.
+    """Lock the key, so that other processes wait instead of building the same object. They wait at most PATIENCE seconds,
+    since the builder may be suspended.
 
-    This only saves work: nothing depends on it.
+    The lock only saves work: the store is correct without it.
     """
     try:
         import fcntl
@@ -181,7 +185,10 @@ def lock(store: Path, key: str) -> Iterator[None]:
 
 
 def prune(days: float = 30.0) -> int:
-    """Delete the entries that were not used for so many days; return their number. A process that has one loaded keeps it."""
+    """Delete objects, notes and Programs that were not used for this number of days; return the number of objects.
+
+    A process that has loaded an object can go on using it.
+    """
     store, count = directory(), 0
     for sidecar in store.glob("*.json"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Find a C compiler, identify it exactly, and run it."""
+"""The C compiler: finding it, identifying it exactly, and running it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from pfaffian.kernel.build.processor import processor
 from pfaffian.kernel.text.units import units_of
 
 TIMEOUT = 300.0  # seconds for one compilation
-ANSWER = 60.0  # seconds for its answer to --version
+ANSWER = 60.0  # seconds for the compiler's answer to --version
 FLAGS = ("-shared", "-fPIC", "-std=gnu11", "-w", "-fwrapv", "-fno-strict-aliasing", "-fno-math-errno",
          "-fno-trapping-math")  # fmt: skip
 Mode = Literal["strict", "interpreter", "fast"]
-# strict and interpreter compute a b + c by two operations, as NumPy does. The interpreter is many short loops, which -O1 does
-# not unroll.
+# The modes strict and interpreter compute a b + c by two operations, as NumPy does. The interpreter consists of many short
+# loops, which -O1 would not unroll.
 MODES: dict[Mode, tuple[str, ...]] = {
     "strict": ("-O1", "-ffp-contract=off"),
     "interpreter": ("-O2", "-ffp-contract=off", "-funroll-loops"),
     "fast": ("-O2", "-ffp-contract=fast"),
 }
-# Of gcc, for long blocks of arithmetic: scheduled before registers are assigned, and not by pairs in short vectors, which makes
-# one lane slower by 40 %. Code is 4 to 10 % faster than by -O1 alone and takes 40 % longer to compile, beside the run.
+# Flags of gcc for long blocks of arithmetic: instructions are scheduled before registers are assigned, and are not paired in
+# short vectors, which makes one lane 40 % slower. The code is 4 to 10 % faster than with -O1 alone and takes 40 % longer to
+# compile, in the background.
 SCHEDULED = ("-O2", "-fschedule-insns", "-fsched-pressure", "-fno-schedule-insns2", "-fno-tree-vectorize",
              "-fno-tree-slp-vectorize")  # fmt: skip
 NO_COMPILER = f"no C compiler found: install gcc or clang, or {install('ziglang')}, or set PFAFFIAN_CC to the path of one"
@@ -40,7 +41,8 @@ NO_COMPILER = f"no C compiler found: install gcc or clang, or {install('ziglang'
 
 @dataclass(frozen=True)
 class Compiler:
-    """argv: starts it.   kind: gcc, clang or zig, by which the flags differ.   identity: sha256 of its version and macros."""
+    """A C compiler.   argv: command that starts it.   kind: gcc, clang or zig, whose flags differ.   version: the first line
+    of its answer to --version.   identity: sha256 of its version and predefined macros."""
 
     argv: tuple[str, ...]
     kind: str
@@ -48,14 +50,14 @@ class Compiler:
     identity: str
 
     def flags(self, mode: Mode, level: str | None = None) -> tuple[str, ...]:
-        """Flags of one compilation, for this processor or for a level of `carried`."""
+        """Flags of one compilation, for this processor or, with a level of `carried`, for all processors of that level."""
         native: tuple[str, ...] = ("-mcpu=native",) if self.kind == "zig" else (NATIVE,)
         if level is not None:
             native = (f"-march={level}",)
-        # gcc 12's tuning for a processor with AVX-512 makes one lane slower by 7 %, and eight no faster.
+        # gcc 12's tuning for processors with AVX-512 makes one lane 7 % slower, and eight lanes no faster.
         if self.kind == "gcc" and NATIVE == "-march=native":
             native += ("-mtune=generic",)
-        # zig writes where the text lay into an object, which would be another one each time it is made.
+        # zig writes the path of the text into an object, which would then differ each time it is compiled.
         quiet = ("-fno-sanitize=all", "-g0") if self.kind == "zig" else ()
         scheduled = SCHEDULED if self.kind == "gcc" and mode != "interpreter" else ()
         return FLAGS + native + quiet + MODES[mode] + scheduled
@@ -77,7 +79,7 @@ def find_compiler() -> Compiler | None:
 
 
 def needed_compiler() -> Compiler:
-    """What `find_compiler` finds. Raises BuildError: nothing."""
+    """The compiler of `find_compiler`. Raises BuildError: there is none."""
     compiler = find_compiler()
     if compiler is None:
         raise BuildError(NO_COMPILER)
@@ -85,6 +87,7 @@ def needed_compiler() -> Compiler:
 
 
 def _argv(name: str) -> tuple[str, ...] | None:
+    """The command that starts a compiler; None if it is not installed."""
     if name == "zig":
         return (sys.executable, "-m", "ziglang", "cc") if importlib.util.find_spec("ziglang") else None
     path = shutil.which(name)
@@ -92,7 +95,7 @@ def _argv(name: str) -> tuple[str, ...] | None:
 
 
 def _stamp(argv: tuple[str, ...]) -> str:
-    """sha256 of the executable's path, size and time and of the processor: when one changes, the compiler is asked again."""
+    """sha256 of path, size and time of the executable and of the processor: if it changes, the compiler is identified anew."""
     path = Path(argv[0]).resolve()
     if "ziglang" in argv:
         spec = importlib.util.find_spec("ziglang")
@@ -105,7 +108,7 @@ def _stamp(argv: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=16)
 def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
-    """The identified compiler, by the note of an earlier process or its own answers; None if it does not answer."""
+    """The Compiler, from the note of an earlier process or from the compiler's answers; None if it does not answer."""
     note = store.directory() / f"compiler-{stamp}.txt"
     with contextlib.suppress(OSError, ValueError):
         kind, version, identity = private_files.read(note).decode().split("\n")
@@ -126,7 +129,10 @@ def _identify(argv: tuple[str, ...], stamp: str) -> Compiler | None:
 
 
 def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode, level: str | None = None) -> None:
-    """Compile one file to a shared object, its units at once. BuildError with the end of the compiler's messages."""
+    """Compile a C file to a shared object, its units in parallel.
+
+    Raises BuildError: with the end of the compiler's messages and the path of the source.
+    """
     units = units_of(source.read_text(encoding="utf-8"))
     flags = compiler.flags(mode, level)
     link = [*compiler.argv, *flags, "-o", str(target)]
@@ -145,13 +151,13 @@ def compile_source(compiler: Compiler, source: Path, target: Path, mode: Mode, l
 
 
 def _compile(commands: list[list[str]], source: Path) -> None:
-    """Run compilers at once; their temporary files go beside the source."""
+    """Run several compiler commands in parallel, with their temporary files in the folder of the source."""
     settings = {"LC_ALL": "C", "ZIG_LOCAL_CACHE_DIR": str(source.parent / "zig"), "TMPDIR": str(source.parent)}
     hint = f"; source kept at {source}"
     processes.run(commands, TIMEOUT, environment=os.environ | settings, hint=hint, activity="compiling, once")
 
 
 def _ask(*argv: str) -> str:
-    """A compiler's answer to a question about itself."""
+    """Standard output of a compiler that is asked about itself."""
     (answer,) = processes.run([argv], ANSWER, environment=os.environ | {"LC_ALL": "C"})
     return answer.decode(errors="replace")

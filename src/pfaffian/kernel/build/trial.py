@@ -1,4 +1,4 @@
-"""Trial of a new object before any other process may load it: in a child process, against the interpreter's numbers."""
+"""The trial of a new object before any process may load it: a child process compares it with the interpreter's numbers."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ sys.stdout.buffer.write(bytes(result)[: 8 * rounds * n_out])
 
 
 class Answers(NamedTuple):
-    """Rounds of RUNS runs.   inputs: (rounds, numbers) in the order of the C function that takes them.
-    outputs: (rounds, numbers) that are right."""
+    """Rounds of RUNS runs each.   inputs: (rounds, numbers) in the order in which pfaffian_trial reads them.
+    outputs: (rounds, numbers) that it must write."""
 
     inputs: np.ndarray
     outputs: np.ndarray
@@ -46,8 +46,8 @@ class Answers(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """answers: called only if something was compiled.   workspace: in doubles.   strict: whether all bits must agree.
-    numbers: the table of the text."""
+    """How to test an object.   answers: returns inputs and expected outputs; called only if something was compiled.
+    workspace: its size in doubles.   strict: whether all bits must agree.   numbers: the table of constants of the text."""
 
     answers: Callable[[], Answers]
     workspace: int
@@ -56,7 +56,11 @@ class Trial:
 
 
 def check(trial: Trial, library: Path, source: Path) -> str:
-    """A note of what was tried. BuildError unless the object computes what the interpreter does, bit for bit if strict."""
+    """Test an object; return the numbers of runs and outputs compared, as text.
+
+    Raises BuildError: the object does not run. MiscompiledError: it does not compute the interpreter's numbers, bit for bit if
+    strict.
+    """
     inputs, expected = trial.answers()
     sizes = [*inputs.shape, expected.shape[1], trial.workspace, len(trial.numbers)]
     argv = [sys.executable, "-I", "-S", "-c", _CHILD, str(library), *map(str, sizes)]
@@ -66,12 +70,15 @@ def check(trial: Trial, library: Path, source: Path) -> str:
         raise BuildError(f"the compiled object does not run; source kept at {source}: {error}") from error
     result = np.frombuffer(output) if len(output) == expected.nbytes else np.empty(0)
     if result.size != expected.size or not same(result, expected.ravel(), trial.strict):
-        raise MiscompiledError(f"the compiler miscompiles: not the interpreter's numbers; source kept at {source}")
+        raise MiscompiledError(f"the compiler miscompiles: other numbers than the interpreter's; source kept at {source}")
     return f"{RUNS * len(inputs)} runs, {int(np.isfinite(expected).sum())} numbers"
 
 
 def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
-    """Equal bit for bit (any nan equals any other); if not strict, half of them within a tolerance of the largest number."""
+    """Whether a and b are equal bit for bit, where any nan equals any other.
+
+    If not strict: whether at least half of the finite numbers of b agree within 1e-6, relative or of the largest number.
+    """
     nan = np.isnan(a) & np.isnan(b)
     if strict:
         return bool(np.all((a.view(np.int64) == b.view(np.int64)) | nan))
@@ -83,14 +90,14 @@ def same(a: np.ndarray, b: np.ndarray, strict: bool) -> bool:
 TINY = 1e-7
 
 RANGES = ((-2.0, 2.0), (0.5, 1.5), (-0.1, 0.1), (0.1, 3.0))
-"""Ranges from which inputs are drawn: masses must be positive, angles may be small or not, and which is which is unknown."""
+"""Ranges from which inputs are drawn. Masses must be positive and angles may be small, but which input is which is unknown."""
 
 
 def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
-    """Numbers (sum of sizes, runs) for inputs of these sizes, the same in every process.
+    """Random numbers (sum of sizes, runs) for inputs of these sizes, the same in every process.
 
-    In each run each input has one of the RANGES. After the first RUNS runs, some inputs consist of zeros and ones, as switches
-    do, some contain zeros, and some are tiny or large.
+    In each run each input is drawn from one of the RANGES. After the first RUNS runs, some inputs consist of zeros and ones,
+    like switches, some contain zeros, and some are tiny or large.
     """
     random = np.random.default_rng(7)
     rows = [np.empty((0, runs))]
@@ -104,17 +111,17 @@ def random_inputs(sizes: Sequence[int], runs: int = RUNS) -> np.ndarray:
 
 
 def in_rounds(rows: np.ndarray) -> np.ndarray:
-    """Numbers (n, runs) as (rounds, n RUNS), where the runs make whole rounds."""
+    """Rearrange numbers (n, runs) as (rounds, n RUNS); the number of runs must be a multiple of RUNS."""
     rounds = rows.shape[1] // RUNS
     return rows.reshape(len(rows), rounds, RUNS).swapaxes(0, 1).reshape(rounds, len(rows) * RUNS)
 
 
 def one_after_another(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Rounds of several functions that are called in turn: as many as the longest has; the others start over."""
+    """Rounds of several functions that are called in turn: as many as the function with most rounds has; the others repeat."""
     rounds = np.arange(max(map(len, parts)))
     return np.hstack([part[rounds % len(part)] for part in parts])
 
 
 def split(rows: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
-    """Inputs (runs, size), one for each size, from rows (sum of sizes, runs)."""
+    """Split rows (sum of sizes, runs) into inputs (runs, size), one for each size."""
     return [part.T for part in np.split(rows, np.cumsum(sizes)[:-1])]

@@ -11,7 +11,7 @@ _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", def
 
 @contextmanager
 def listening(listener: Callable[[str], None]) -> Iterator[None]:
-    """Within this context, `listener` gets short messages on what is being traced, compiled or tried, repeatedly."""
+    """Within this context, `listener` is called repeatedly with short messages about tracing, compiling and testing."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -20,7 +20,7 @@ def listening(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(words: str) -> None:
-    """Send a message to the listener, if there is one."""
+    """Send a progress message to the listener, if there is one."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(words)

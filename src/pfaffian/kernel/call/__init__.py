@@ -1,1 +1,1 @@
-"""Kernels and rollouts, which callers use: found by a key, or traced, printed and built, then called over batches."""
+"""Kernels and rollouts: found by a key, or traced, printed and built, and then called with batches of runs."""

@@ -1,4 +1,4 @@
-"""What this machine offers for kernels: to look for problems, and for `pfaffian doctor`."""
+"""A report on what this machine offers for compiling kernels, for `pfaffian doctor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pfaffian.kernel.call import kernel
 
 
 def diagnose() -> dict[str, str]:
-    """Machine, compiler, its version and flags, the store, and whether a small kernel compiles and agrees with NumPy."""
+    """Machine, compiler, its version and flags, the store's folder, and whether a small kernel compiles and is correct."""
     compiler = toolchain.find_compiler()
     report = {
         "machine": platform.machine(),

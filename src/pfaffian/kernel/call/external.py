@@ -1,4 +1,4 @@
-"""compile_external(functions) -> the path of a library that `casadi.external` loads: CasADi calls our compiled code."""
+"""`compile_external` compiles Functions into a library that `casadi.external` loads, so that CasADi calls compiled code."""
 
 from __future__ import annotations
 
@@ -26,31 +26,34 @@ from pfaffian.kernel.text.source import Source
 
 
 def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> Path:
-    """Compile Functions of SX into one library, strictly, so that CasADi gets the bits of the interpreter.
+    """Compile Functions of SX into one library, in strict mode, so that CasADi gets the bits of the interpreter.
 
-    CasADi takes a function's derivatives from the same library where they have the names by which it asks: jac_f, fwd1_f,
-    adj1_f, and fwd1_adj1_f for the derivative of a derivative.
+    CasADi finds the derivatives of a function f in the same library by the names jac_f, fwd1_f, adj1_f, and fwd1_adj1_f for a
+    derivative of a derivative.
 
     Args:
-        build: returns the Functions, each under its name in the library.
-        key: identifies them permanently; a library that was compiled under it is used, and `build` is not called.
-    Raises BuildError: no compiler, or it fails.
+        build: returns the Functions; the name of each is its name in the library.
+        key: identifies the Functions permanently. If a library was compiled under this key before, it is used, and `build` is
+            not called.
+    Returns:
+        path of the library.
+    Raises BuildError: there is no compiler, or it fails.
     """
     keyed.check_key(key)
-    made = cache(build)
+    functions = cache(build)
 
     def external(*programs: Program, lanes: int) -> Source:
-        return external_text(made(), programs)
+        return external_text(functions(), programs)
 
     def traced() -> tuple[Program, ...]:
         how = passes()
-        return tuple(optimise(trace(f, how, dense=False), how) for f in made())
+        return tuple(optimise(trace(f, how, dense=False), how) for f in functions())
 
     plan = Recipe(traced, external, 1, "strict")
-    if found := keyed.recall(key, plan):
+    if hit := keyed.recall(key, plan):
         if checking():
-            compare(f"the library of {key}", found.digest, plan.digest)
-        return Path(found.library._name)
+            compare(f"the library of {key}", hit.digest, plan.digest)
+        return Path(hit.library._name)
     compiler = needed_compiler()
     tell("deriving the equations")
     programs = plan.programs
@@ -60,7 +63,7 @@ def compile_external(build: Callable[[], tuple[ca.Function, ...]], key: str) -> 
 
 
 def _answers(programs: tuple[Program, ...]) -> Answers:
-    """Rounds for pfaffian_trial of the library: one function after another."""
+    """Rounds for the function pfaffian_trial of the library, which evaluates one function after another."""
     each = []
     for program in programs:
         inputs = in_rounds(exercise(program))

@@ -1,4 +1,4 @@
-"""compile(function) -> Kernel, a function of arrays that runs over a batch in compiled code."""
+"""`compile` makes a Kernel of a casadi.Function: a function of arrays that evaluates a batch of runs in compiled code."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ def compile(
 
     Args:
         function: the Function, or a function without arguments that returns it.
-        backend: "auto" interpreted in C at once, and compiled beside it where that pays, or by NumPy, after a warning, where
-            nothing can be compiled; "c" compiled now, "interpreter" interpreted in C, or BuildError; "numpy" by NumPy.
-        lanes: runs that are computed at once, 8 or 1.
-        strict: the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
-        key: identifies the function permanently, such as a digest of all that it was made from. A kernel that was compiled
-            under the same key, with the same options, compiler and library, is loaded from the store; `function` is not called.
+        backend: "auto" interprets in C at once and compiles in the background when that pays, or runs NumPy, after a warning,
+            where nothing can be compiled; "c" compiles now; "interpreter" interprets in C; "numpy" runs NumPy.
+        lanes: number of runs that are computed at once, 8 or 1.
+        strict: whether to give the same bits on every backend; False lets the compiler contract a b + c (20-30 % faster).
+        key: identifies the function permanently, such as a digest of everything that it depends on. A kernel that was compiled
+            under the same key, with the same options, compiler and library, is loaded from the store without calling
+            `function`. None: no key.
+    Raises BuildError: the Function contains an operation that no Program can contain; or the backend is "c" or "interpreter"
+    and cannot be built.
     """
 
     def build() -> tuple[Any]:
@@ -48,12 +51,13 @@ def compile(
 
 
 def from_program(program: Program, *, backend: Backend = "auto", lanes: int = 8, strict: bool = True) -> Kernel:
-    """Kernel of a Program as it is, without passes; options as for `compile`."""
+    """The Kernel of a Program, to which no passes are applied. The options are those of `compile`."""
     check_options(backend, lanes)
     return _kernel(Recipe(lambda: (program,), kernel_source, lanes, mode_of(strict)), backend, None)
 
 
 def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:
+    """The Kernel of a recipe."""
     code = obtain(plan, "pfaffian_evaluate", _trial, backend, key)
     native = Native(code.tiers, code.shapes[0], plan.lanes, code.work[0]) if code.tiers else None
     return Kernel(code, native)
@@ -61,7 +65,7 @@ def _kernel(plan: Recipe, backend: Backend, key: str | None) -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A function of arrays: kernel(*arrays) -> tuple of arrays. See program, source (C text) and provenance."""
+    """A function of arrays, kernel(*arrays) -> tuple of arrays, with attributes program, source (C text) and provenance."""
 
     code: Code = field(repr=False)
     native: Native | None = field(default=None, repr=False)
@@ -72,31 +76,33 @@ class Kernel:
 
     @property
     def shape(self) -> PortLengths:
+        """Lengths of the inputs and outputs."""
         return self.code.shapes[0]
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What computes now, and what it was made from."""
+        """Digest of the Program, options, the backend that computes now, and how it was compiled."""
         return self.code.provenance
 
     @property
     def program(self) -> Program:
-        """The Program; traced now if the kernel came from the store by its key."""
+        """The Program. It is traced when first needed if the kernel came from the store by its key."""
         return self.code.recipe.programs[0]
 
     @property
     def source(self) -> str:
+        """The C text."""
         return self.code.recipe.source.text
 
     def __call__(self, *arrays: Any, threads: int = 1, out: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, ...]:
         """Evaluate all runs of a batch.
 
         Args:
-            arrays: one for each input, (batch, n_i), or (n_i,) for the same in all runs; any strides, not copied.
-            threads: number of threads that share the blocks of runs.
-            out: arrays (batch, m_j) to write to, any strides.
+            arrays: one for each input, (batch, n_i), or (n_i,) if it is the same in all runs; with any strides, not copied.
+            threads: number of threads that share the blocks of runs, default 1.
+            out: arrays (batch, m_j) for the results, with any strides; None: new arrays.
         Returns:
-            arrays (batch, m_j), runs contiguous in memory; (m_j,) if all inputs are 1-D.
+            arrays (batch, m_j), with the runs contiguous in memory; (m_j,) if all inputs are 1-D.
         """
         if self.native is not None and out is None:
             results = self.native.single(arrays)
@@ -112,6 +118,7 @@ class Kernel:
         return results
 
     def _inputs(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], int, bool]:
+        """The inputs as arrays of float64, the batch size, and whether all are 1-D. Raises ModelError: a wrong shape."""
         sizes = self.shape.inputs
         if len(arrays) != len(sizes):
             raise ModelError(f"the kernel takes {len(sizes)} arrays, got {len(arrays)}")
@@ -122,17 +129,19 @@ class Kernel:
                 raise ModelError(f"argument {i} has shape {array.shape}: needs ({n},) or (batch, {n})")
             if array.ndim == 2:
                 if batch not in (-1, len(array)):
-                    raise ModelError(f"argument {i} has {len(array)} runs where an argument before has {batch}")
+                    raise ModelError(f"argument {i} has {len(array)} runs, but an earlier argument has {batch}")
                 batch = len(array)
             inputs.append(array)
         return inputs, (1 if batch < 0 else batch), batch < 0
 
     def _results(self, batch: int, single: bool) -> tuple[np.ndarray, ...]:
+        """New arrays for the results."""
         if single:
             return tuple([np.empty(n) for n in self.shape.outputs])
         return tuple([np.empty((n, batch)).T for n in self.shape.outputs])
 
     def _given(self, out: Sequence[np.ndarray], batch: int, single: bool) -> tuple[np.ndarray, ...]:
+        """The caller's arrays for the results. Raises ModelError: a wrong type, shape or alignment, or a read-only array."""
         if len(out) != len(self.shape.outputs):
             raise ModelError(f"out has {len(out)} arrays: needs {len(self.shape.outputs)}")
         for j, (array, n) in enumerate(zip(out, self.shape.outputs, strict=True)):
@@ -145,5 +154,5 @@ class Kernel:
 
 
 def _trial(plan: Recipe) -> Trial:
-    """The same calls as pfaffian_trial of driver.h."""
+    """The trial of a kernel, by the function pfaffian_trial of driver.h."""
     return Trial(lambda: of_program(plan.programs[0]), plan.source.doubles, plan.mode != "fast", plan.numbers)

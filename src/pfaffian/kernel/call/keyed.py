@@ -1,7 +1,7 @@
-"""Compiled objects by a key of the caller, without tracing, or by their skeleton, without printing; Programs by a key.
+"""Compiled objects, found by a key of the caller without tracing, or by a skeleton without printing; and Programs by a key.
 
-KEY.alias is a small note that points to an object and contains what is needed to call it, and the note's name and sha256: a
-note that is damaged or was renamed does not count. KEY.programs contains Programs, after the sha256 of name and bytes.
+KEY.alias is a small note that names an object of the store, with everything needed to call it. It also contains its own name
+and sha256, so that a damaged or renamed note is ignored. KEY.programs contains Programs, after the sha256 of name and bytes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ from pfaffian.kernel.program.program import Program
 from pfaffian.kernel.remember import checking, compare
 
 Key = str | tuple[str, str]
-"""Of a caller; or of what it is, and a digest."""
+"""A key of the caller; or a kind of key, such as "skeleton", and a digest."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A loaded library, and what is needed to call it.   numbers: the table of its text, of the Programs of this digest."""
+class Recalled:
+    """A loaded library, with everything needed to call it.
+
+    meta: its sidecar.   shapes: lengths of the ports of each Program.   doubles: size of the workspace.   digest: of the
+    Programs.   numbers: the table of constants of these Programs.
+    """
 
     library: ctypes.CDLL
     meta: dict[str, Any]
@@ -44,15 +48,16 @@ class Found:
 
 
 def check_key(key: Any) -> None:
+    """Raise ModelError if the key is neither None nor a text."""
     if key is not None and not (isinstance(key, str) and key):
         raise ModelError(f"key must be a non-empty text, got {key!r}")
 
 
 @cache
 def sources() -> str:
-    """sha256 of this library's source files, so that nothing compiled by another version of it is used.
+    """sha256 of the source files of this package, so that objects of another version of it are not used.
 
-    It is of the files as they were on import: later edits do not affect what runs.
+    It is computed on import, because later edits of the files do not affect the code that runs.
     """
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256(ca.CasadiMeta.version().encode())
@@ -65,8 +70,8 @@ def sources() -> str:
 sources()
 
 
-def recall(key: Key, recipe: Recipe) -> Found | None:
-    """The object that an earlier remember() noted under the key, or None."""
+def recall(key: Key, recipe: Recipe) -> Recalled | None:
+    """The object that an earlier call of `remember` noted under the key; None if there is none or it cannot be loaded."""
     try:
         name = _name(key, recipe)
         if name is None:
@@ -77,11 +82,11 @@ def recall(key: Key, recipe: Recipe) -> Found | None:
         loaded = library.open_entry(store.get(store.directory(), note["object"]))
     except (OSError, BuildError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return Found(*loaded, shapes, note["doubles"], note["digest"], numbers) if loaded else None
+    return Recalled(*loaded, shapes, note["doubles"], note["digest"], numbers) if loaded else None
 
 
 def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> None:
-    """Note where the object of the recipe is; without effect if the store cannot be written to."""
+    """Note under the key which object of the store belongs to the recipe. No effect if the store cannot be written to."""
     with contextlib.suppress(OSError, BuildError, KeyError):
         name = _name(key, recipe)
         note = {"object": meta["key"], "digest": recipe.digest, "shapes": recipe.shapes, "doubles": doubles}
@@ -90,12 +95,12 @@ def remember(key: Key, recipe: Recipe, meta: dict[str, Any], doubles: int) -> No
 
 
 def by_skeleton(recipe: Recipe) -> Key:
-    """The key that Programs which differ in numbers alone share."""
+    """The key of the recipe's skeleton, which Programs that differ only in numbers share."""
     return "skeleton", recipe.skeleton
 
 
 def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
-    """The Programs of the recipe: from the store if an earlier call left them there under the key, else traced and left."""
+    """The Programs of the recipe: from the store if an earlier call wrote them under the key, else traced and written."""
     name = hashlib.sha256(json.dumps([key, recipe.printer.__name__, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError):
         path = store.directory() / f"{name}.programs"
@@ -104,25 +109,26 @@ def programs(key: str, recipe: Recipe) -> tuple[Program, ...]:
             raise ValueError(f"{path} is not what was written")
         os.utime(path)  # for prune
         return unpack(data)
-    found = recipe.programs
+    traced = recipe.programs
     with contextlib.suppress(OSError):
-        data = pack(found)
+        data = pack(traced)
         private_files.write(store.directory() / f"{name}.programs", _sealed(name, data).encode() + b"\n" + data)
-    return found
+    return traced
 
 
 def _sealed(name: str, data: bytes) -> str:
+    """sha256 of the name and the bytes of a file with Programs."""
     return hashlib.sha256(name.encode() + data).hexdigest()
 
 
 def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """make(), a JSON object; from the note that an earlier process left under the key, if there is one."""
+    """The JSON object make(), read from the note that an earlier process wrote under the key if there is one."""
     name = hashlib.sha256(json.dumps([key, sources()]).encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError, KeyError):
-        found = _read(name)["value"]
+        stored = _read(name)["value"]
         if checking():
-            compare(f"note {key}", json.dumps(found), json.dumps(make()))
-        return found
+            compare(f"note {key}", json.dumps(stored), json.dumps(make()))
+        return stored
     value = make()
     with contextlib.suppress(OSError):
         _write(name, {"value": value})
@@ -130,7 +136,7 @@ def noted(key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _name(key: Key, recipe: Recipe) -> str | None:
-    """Name of the note, a digest of everything that determines the object; None without a compiler."""
+    """Name of the note of a key, a digest of everything that determines the object; None without a compiler."""
     compiler = toolchain.find_compiler()
     if compiler is None:
         return None
@@ -139,7 +145,7 @@ def _name(key: Key, recipe: Recipe) -> str | None:
 
 
 def _read(name: str) -> dict[str, Any]:
-    """The contents of a note. ValueError, KeyError: it is damaged, or was renamed."""
+    """The contents of a note. Raises OSError, ValueError or KeyError: it is absent, damaged or was renamed."""
     path = store.directory() / f"{name}.alias"
     note = private_files.read_note(path)
     if note.pop("check") != _check(note) or note["name"] != name:
@@ -149,10 +155,12 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def _write(name: str, note: dict[str, Any]) -> None:
+    """Write a note with its name and sha256."""
     note = {"name": name, **note}
     text = json.dumps(note | {"check": _check(note)}, indent=1)
     private_files.write(store.directory() / f"{name}.alias", text.encode())
 
 
 def _check(note: dict[str, Any]) -> str:
+    """sha256 of the contents of a note."""
     return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()

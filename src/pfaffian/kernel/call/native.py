@@ -1,4 +1,4 @@
-"""A function over a batch, called by ctypes: batches by their strides, single runs by fixed buffers."""
+"""Calls of a compiled function by ctypes: batches of runs as arrays with strides, single runs through fixed buffers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pfaffian.kernel.call.tiers import Tier, Tiers
 
 
 class Native:
-    """pfaffian_evaluate, as each of its tiers has it.   work: operations of one evaluation."""
+    """The function pfaffian_evaluate of a Kernel, in the tier that is in use.   work: operations of one evaluation."""
 
     def __init__(self, tiers: Tiers, shape: PortLengths, lanes: int, work: int) -> None:
         self.tiers, self.shape, self.lanes, self.work = tiers, shape, lanes, work
         self.local = threading.local()
 
     def batch(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], batch: int, threads: int) -> None:
-        """Write the outputs of all runs; arrays (batch, n) or (n,) of any strides."""
+        """Evaluate all runs and write their outputs; the arrays are (batch, n) or (n,), with any strides."""
         ports = [memory.port(a, 0 if a.ndim == 2 else None) for a in (*inputs, *outputs)]
         table = np.array(ports or [(0, 0, 0)], dtype=np.int64)
         first = table.ctypes.data
@@ -34,7 +34,7 @@ class Native:
         memory.in_blocks(work, batch, self.lanes, threads)
 
     def single(self, arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...] | None:
-        """Results of one run of float64 arrays (n_i,), in a few microseconds; None if the arrays are not of this kind."""
+        """Evaluate one run, given as float64 arrays (n_i,), in a few microseconds; None if the arrays have another form."""
         tier = self.tiers.take(self.work)
         buffers = getattr(self.local, "buffers", None)
         if buffers is None or buffers.tier is not tier:
@@ -51,7 +51,7 @@ class Native:
 
 
 class _Buffers:
-    """Fixed buffers of one thread for the arrays of one run."""
+    """Fixed buffers of one thread for the inputs and outputs of one run, with the arguments of the call."""
 
     def __init__(self, shape: PortLengths, tier: Tier) -> None:
         self.tier = tier
@@ -68,5 +68,6 @@ class _Buffers:
 
 
 def _edges(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """(begin, end) of parts of these sizes in one array."""
     ends = list(accumulate(sizes))
     return [(end - size, end) for size, end in zip(sizes, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""Recipe -> Code: compiled code from the store, or traced and run by the interpreter until compiling pays."""
+"""Recipe -> Code: compiled code from the store, or Programs that the interpreter runs until compiling them pays."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from pfaffian.kernel.remember import checking, compare
 
 @dataclass(frozen=True, eq=False)
 class Code:
-    """The parts of a Kernel or a Rollout.   tiers: None if NumPy interprets it.   work: operations of one evaluation
-    of each part."""
+    """The code of a Kernel or a Rollout.
+
+    shapes: lengths of the ports of each Program.   digest: of the Programs.   tiers: what runs them; None for NumPy.
+    work: number of operations of one evaluation of each Program.
+    """
 
     recipe: Recipe
     shapes: tuple[PortLengths, ...]
@@ -36,7 +39,7 @@ class Code:
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Digest, options, what runs now, and how it was compiled."""
+        """Digest, options, the backend that runs now, and how it was compiled."""
         about = {"digest": self.digest, "lanes": self.recipe.lanes, "strict": self.recipe.mode != "fast"}
         if self.tiers is None:
             return about | {"backend": "numpy"}
@@ -45,8 +48,8 @@ class Code:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the garbage collector: it would look at hundreds of thousands of steps again and again, a fifth of the time, and
-    none of them is in a cycle."""
+    """Disable the garbage collector in this context. It would visit hundreds of thousands of steps again and again, which
+    takes a fifth of the time, although none of them is in a cycle."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -58,17 +61,18 @@ def _uncollected() -> Iterator[None]:
 
 @_uncollected()
 def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], backend: Backend, key: str | None) -> Code:
-    """The code of the recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
+    """The code of a recipe. With a known key nothing is traced; if only numbers are new, nothing is compiled.
 
-    function: of the compiled object.   trial: called only if something is compiled.
+    function: name of the function of the compiled object.   trial: returns the trial of a recipe; called only if something is
+    compiled.
     """
     keyed.check_key(key)
-    found = keyed.recall(key, recipe) if key is not None and backend in ("auto", "c") else None
-    if found:
+    hit = keyed.recall(key, recipe) if key is not None and backend in ("auto", "c") else None
+    if hit:
         if checking():
-            compare(f"the kernel of {key}", found.digest, recipe.digest)
-        tier = compiled(found.library, function, found.doubles, found.meta, found.numbers)
-        return Code(recipe.expecting(found.digest), found.shapes, found.digest, Tiers(tier), (0,) * len(found.shapes))
+            compare(f"the kernel of {key}", hit.digest, recipe.digest)
+        tier = compiled(hit.library, function, hit.doubles, hit.meta, hit.numbers)
+        return Code(recipe.expecting(hit.digest), hit.shapes, hit.digest, Tiers(tier), (0,) * len(hit.shapes))
     tell("deriving the equations")
     if backend == "numpy":
         return Code(recipe, recipe.shapes, recipe.digest)
@@ -81,7 +85,7 @@ def obtain(recipe: Recipe, function: str, trial: Callable[[Recipe], Trial], back
 
 
 def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: Backend, key: str | None) -> Tiers | None:
-    """What runs the Programs of the recipe; None: NumPy."""
+    """The tiers that run the Programs of the recipe; None for NumPy."""
 
     if backend == "interpreter" and recipe.mode == "fast":
         raise BuildError("the interpreter gives strict bits only: leave out strict=False, or choose the backend c")
@@ -96,11 +100,11 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
         keyed.remember(keyed.by_skeleton(recipe), recipe, meta, recipe.source.doubles)
         return tier(library, meta, recipe.source.doubles)
 
-    found = keyed.recall(keyed.by_skeleton(recipe), recipe) if backend in ("auto", "c") else None
-    if found:
+    hit = keyed.recall(keyed.by_skeleton(recipe), recipe) if backend in ("auto", "c") else None
+    if hit:
         if checking():
-            compare("the text of a skeleton", found.meta["key"], key_of(recipe.source.text, recipe.mode, needed_compiler()))
-        return Tiers(tier(found.library, found.meta, found.doubles))
+            compare("the text of a skeleton", hit.meta["key"], key_of(recipe.source.text, recipe.mode, needed_compiler()))
+        return Tiers(tier(hit.library, hit.meta, hit.doubles))
     try:
         if backend == "c" or recipe.mode == "fast":
             return Tiers(build())
@@ -108,10 +112,10 @@ def _tiers(recipe: Recipe, function: str, trial: Callable[[], Trial], backend: B
     except (BuildError, OSError) as error:
         if backend != "auto":
             raise error if isinstance(error, BuildError) else BuildError(f"cannot build: {error}") from error
-        warn_once(f"running by NumPy, some 100 times slower: {error}")
+        warn_once(f"running in NumPy, some 100 times slower: {error}")
         return None
-    given = encoded(*recipe.programs)
-    first = interpreted(library, function, recipe.lanes * given.frame, Words(given))
+    code = encoded(*recipe.programs)
+    first = interpreted(library, function, recipe.lanes * code.frame, Words(code))
     if backend == "interpreter":
         return Tiers(first)
     return Tiers(first, build, WORTH * sum(len(program.steps) for program in callees_first(recipe.programs)))

@@ -1,4 +1,4 @@
-"""What is to be compiled, and how; traced and printed only when needed."""
+"""Recipes: what to compile and how. The Programs are traced and their text is printed only when needed."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ class PortLengths(NamedTuple):
 
 
 def shape(program: Program) -> PortLengths:
+    """Lengths of the inputs and outputs of a Program."""
     return PortLengths(program.inputs, tuple(map(len, program.outputs)))
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """make: returns the Programs.   printer: writes their C text for so many lanes.   mode: of the compiler."""
+    """Programs to be compiled, and how.   make: returns the Programs.   printer: writes their C text.
+    lanes: number of runs that are computed at once.   mode: mode of the compiler."""
 
     make: Callable[[], tuple[Program, ...]]
     printer: Callable[..., Source]
@@ -45,46 +47,51 @@ class Recipe:
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:
+        """The Programs, traced when first needed."""
         return self.make()
 
     @cached_property
     def source(self) -> Source:
+        """The C text, printed when first needed."""
         return self.printer(*self.programs, lanes=self.lanes)
 
     @cached_property
     def numbers(self) -> np.ndarray:
-        """The table of the text."""
+        """The table of constants that the text reads."""
         return numbers(self.programs)
 
     @cached_property
     def skeleton(self) -> str:
-        """The digest that Programs which differ in numbers alone share."""
+        """The digest that Programs share which differ only in numbers."""
         return skeleton(self.programs)
 
     @property
     def shapes(self) -> tuple[PortLengths, ...]:
+        """Lengths of the inputs and outputs of each Program."""
         return tuple(map(shape, self.programs))
 
     @property
     def digest(self) -> str:
+        """Digests of all Programs, in one text."""
         return ":".join(program.digest() for program in self.programs)
 
     def of(self, programs: tuple[Program, ...]) -> Recipe:
-        """The same recipe of Programs that are known."""
+        """This recipe with Programs that are already known."""
         return Recipe(lambda: programs, self.printer, self.lanes, self.mode)
 
     def expecting(self, digest: str) -> Recipe:
-        """The same recipe, but BuildError if the digest of its Programs turns out to be another."""
+        """This recipe, which raises BuildError if its Programs turn out to have another digest."""
 
         def make() -> tuple[Program, ...]:
             if self.digest != digest:
-                raise BuildError("the key was used before for another function, which is the one that is loaded")
+                raise BuildError("the key was used before for another function, which was loaded: choose another key")
             return self.programs
 
         return Recipe(make, self.printer, self.lanes, self.mode)
 
 
 def _apart(*programs: Program) -> tuple[Program, ...]:
+    """The Programs unchanged."""
     return programs
 
 
@@ -96,7 +103,7 @@ def recipe(
     mode: Mode,
     together: Callable[..., tuple[Program, ...]] = _apart,
 ) -> Recipe:
-    """Recipe of the Functions that build() returns, with all passes; `together` is a pass over all their Programs at once."""
+    """The recipe of the Functions that build() returns, with all passes.   together: pass over all their Programs at once."""
     check_options(backend, lanes)
 
     def make() -> tuple[Program, ...]:
@@ -111,10 +118,12 @@ def recipe(
 
 
 def mode_of(strict: bool) -> Mode:
+    """The compiler's mode for the option `strict`."""
     return "strict" if strict else "fast"
 
 
 def check_options(backend: str, lanes: int) -> None:
+    """Raise BuildError if an option has an unknown value."""
     if backend not in BACKENDS:
         raise BuildError(f"backend {backend!r}: choose auto, c, interpreter or numpy")
     if lanes not in (1, 8):

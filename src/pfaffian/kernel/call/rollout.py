@@ -1,4 +1,4 @@
-"""compile_rollout(step, observe, samplers) -> Rollout: time loop, recording and status of every run in compiled code."""
+"""`compile_rollout` makes a Rollout of a step: time loop, recording and status of every run in compiled code."""
 
 from __future__ import annotations
 
@@ -35,34 +35,37 @@ def compile_rollout(
     strict: bool = True,
     key: str | None = None,
 ) -> Rollout:
-    """Compile a time loop.
+    """Compile a time loop of Functions of SX.
 
     Args:
-        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]); u0 and u1 at the ends of the step; n at most
-            nx, the other entries of x stay. Or a function without arguments that returns (step, observe, *samplers).
-        observe: (x[nx], u[nu], p[np], t[1]) -> y[ny].
-        samplers: (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) each: changes of the state at some instants only.
+        step: (x[nx], u0[nu], u1[nu], p[np], t[1], h[1]) -> (x_next[n], fault[nf]), with the inputs u0 and u1 at both ends of
+            the step. n is at most nx; the other entries of x do not change. Or a function without arguments that returns
+            (step, observe, *samplers).
+        observe: (x[nx], u[nu], p[np], t[1]) -> y[ny], the record.
+        samplers: Functions (x[nx], u[nu], p[np], t[1]) -> (x[nx], fault[..]) that change the state at some instants only.
         backend, lanes, strict: as for `compile`.
-        key: identifies them all permanently, as for `compile`.
+        key: identifies all these Functions permanently, as for `compile`.
     """
 
     def build() -> tuple[Any, ...]:
         if observe is not None or isinstance(step, ca.Function) or not callable(step):
             return step, observe, *samplers
-        made = step()
-        if not isinstance(made, tuple) or len(made) < 2:
-            raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {made!r}")
-        return made
+        functions = step()
+        if not isinstance(functions, tuple) or len(functions) < 2:
+            raise ModelError(f"the function given to compile_rollout must return (step, observe, *samplers), got {functions!r}")
+        return functions
 
     return _rollout(recipe(build, rollout_source, backend, lanes, mode_of(strict), _together), backend, key)
 
 
 def _rollout(plan: Recipe, backend: Backend, key: str | None) -> Rollout:
+    """The Rollout of a recipe."""
     code = obtain(plan, "pfaffian_rollout", _trial, backend, key)
     return Rollout(code)
 
 
 def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Program, ...]:
+    """Apply the passes over all Programs of a loop, `share` and `hoist`. Raises BuildError: their ports do not fit."""
     _check_shapes(step, observe, *samplers)
     how = passes()
     programs = step, observe, *samplers
@@ -72,6 +75,7 @@ def _together(step: Program, observe: Program, *samplers: Program) -> tuple[Prog
 
 
 def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
+    """Raise BuildError if the ports of step, observation and samplers do not fit."""
     if len(step.inputs) != 6 or len(step.outputs) != 2:
         raise BuildError("step must be (x, u0, u1, p, t, h) -> (x_next, fault)")
     nx, nu, nu1, n_p, nt, nh = step.inputs
@@ -85,6 +89,8 @@ def _check_shapes(step: Program, observe: Program, *samplers: Program) -> None:
 
 
 class _Port(ctypes.Structure):
+    """The struct Port of ports.h."""
+
     _fields_ = [("data", ctypes.c_void_p), ("run", ctypes.c_int64), ("element", ctypes.c_int64)]
 
 
@@ -108,33 +114,37 @@ class Rollout:
 
     @property
     def shapes(self) -> tuple[PortLengths, ...]:
+        """Lengths of the inputs and outputs of step, observation and samplers."""
         return self.code.shapes
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """What computes now, and what it was made from."""
+        """Digest of the Programs, options, the backend that computes now, and how it was compiled."""
         return self.code.provenance
 
     @property
     def in_c(self) -> bool:
-        """Whether it runs in C, as compiled code or by the interpreter."""
+        """Whether the loop runs in C, as compiled code or by the interpreter, and not in NumPy."""
         return self.code.tiers is not None
 
     @property
     def step(self) -> Program:
-        """The step's Program; traced now if the rollout came from the store by its key."""
+        """The step's Program. It is traced when first needed if the rollout came from the store by its key."""
         return self.code.recipe.programs[0]
 
     @property
     def observe(self) -> Program:
+        """The observation's Program."""
         return self.code.recipe.programs[1]
 
     @property
     def samplers(self) -> tuple[Program, ...]:
+        """The samplers' Programs."""
         return self.code.recipe.programs[2:]
 
     @property
     def source(self) -> str:
+        """The C text."""
         return self.code.recipe.source.text
 
     def __call__(
@@ -143,15 +153,16 @@ class Rollout:
         """Run the steps of a span from the states x0.
 
         Args:
-            x0: (batch, nx) or (nx,).
-            u: (samples, nu) or (samples, batch, nu).
-            p: (batch, np) or (np,).
-            threads: number of threads that share the blocks of runs.
-            status, stopped: those of the previous call. A run with a nonzero status stays as it is.
+            x0: (batch, nx) or (nx,) states.
+            u: (samples, nu) or (samples, batch, nu) samples of the inputs.
+            p: (batch, np) or (np,) parameters.
+            span: the steps, and what is recorded.
+            threads: number of threads that share the blocks of runs, default 1.
+            status, stopped: those of the previous call; None: all runs are running. A run with a nonzero status does not move.
         Returns:
-            status 0 running, 1 state not finite or beyond the limit, 2 + i if fault i is not zero (or nan): faults of the step
-            first, then of each sampler.
-            A stopped run keeps its last good state; its later records are nan.
+            RolloutResult. The status of a run is 0 while it runs, 1 if its state is not finite or beyond the limit, 2 + i if
+            fault i is not zero (or nan); faults are counted through the step, then the samplers. The state of a stopped run is
+            its last good one, and its later records are nan.
         """
         nx, nu, _, n_p, _, _ = self.shapes[0].inputs
         span = as_span(span)
@@ -181,7 +192,7 @@ class Rollout:
         return result
 
     def tier(self, batch: int, steps: int, sampling: Sequence[tuple[int, int]]) -> Tier | None:
-        """What computes so many steps and the samplers that they call; None: NumPy."""
+        """The tier for a call of this many steps with the samplers that they call; None for NumPy."""
         if not self.code.tiers:
             return None
         blocks, (step, _, *samplers) = -(-batch // self.code.recipe.lanes), self.code.work
@@ -191,6 +202,7 @@ class Rollout:
     def _run(
         self, tier: Tier, x0: np.ndarray, u: np.ndarray, p: np.ndarray, span: Span, result: RolloutResult, threads: int
     ) -> None:
+        """Run the time loop in C and fill in the result."""
         sampling = np.array(span.sampling, dtype=np.int64).reshape(-1)
         task = _task(x0, u, p, span, result, sampling)
 
@@ -201,7 +213,7 @@ class Rollout:
 
 
 def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: Any) -> _Task:
-    """The struct of a call; the arrays, all of NumPy or all of one device, must outlive it."""
+    """The struct Rollout of a call. The arrays, all of NumPy or all of one device, must outlive it."""
 
     def port(array: Any, axis: int | None = 0) -> _Port:
         return _Port(*memory.port(array, axis))
@@ -216,7 +228,7 @@ def _task(x0: Any, u: Any, p: Any, span: Span, result: RolloutResult, sampling: 
 
 
 class Buffers(NamedTuple):
-    """The arrays of an InPlace: x (runs, nx), u (1, runs, nu), p (runs, np), status and stopped (runs,)."""
+    """The arrays in which an InPlace works: x (runs, nx), u (1, runs, nu), p (runs, np), status and stopped (runs,)."""
 
     x: np.ndarray
     u: np.ndarray
@@ -226,30 +238,34 @@ class Buffers(NamedTuple):
 
 
 class InPlace:
-    """A rollout whose arrays stay where they are: each call goes on from there, in a few microseconds.
+    """A rollout that works in fixed arrays: each call continues from them and takes a few microseconds besides its steps.
 
-    span: start, length and sampling of the steps; each call says which.
+    span: start time, step, and sampling; each call chooses the steps.
     """
 
     def __init__(self, rollout: Rollout, span: Span, arrays: Buffers, threads: int) -> None:
         self.rollout, self.arrays, self.threads = rollout, arrays, threads
         self.span, self.runs = as_span(span._replace(every=LARGEST)), len(arrays.status)
-        self._task, (self._records, *self._kept) = task_in_place(rollout, self.span, arrays, np)
+        self._task, (self._records, *self._alive) = task_in_place(rollout, self.span, arrays, np)
         self._at = ctypes.addressof(self._task)
 
     def advance(self, first: int, steps: int) -> None:
-        """Steps first ... first + steps - 1."""
+        """Compute the steps first ... first + steps - 1."""
         self._task.every, self._task.last, self._task.count = LARGEST, False, first == 0
         self._move(first, steps)
 
     def observed(self, first: int, steps: int) -> np.ndarray:
-        """The same, and the record (runs, ny) at their end, until the next call."""
-        # The loop records step 0 as well, of which it is a multiple.
+        """Compute the steps first ... first + steps - 1; return the record (runs, ny) at their end.
+
+        The record is valid until the next call.
+        """
+        # The loop records step 0 as well, because 0 is a multiple of `every`.
         self._task.every, self._task.last, self._task.count = first + steps, True, 1 + (first == 0)
         self._move(first, steps)
         return self._records[int(first == 0)]
 
     def _move(self, first: int, steps: int) -> None:
+        """Compute steps with the settings of the task, in C or NumPy."""
         tier = self.rollout.tier(self.runs, steps, self.span.sampling)
         if tier is None:
             self._by_numpy(first, steps)
@@ -265,6 +281,7 @@ class InPlace:
         memory.in_blocks(work, self.runs, self.rollout.code.recipe.lanes, self.threads)
 
     def _by_numpy(self, first: int, steps: int) -> None:
+        """Compute steps in NumPy and copy the results into the arrays."""
         x, u, p, status, stopped = self.arrays
         span = self.span._replace(first=first, steps=steps, every=self._task.every, last=bool(self._task.last))
         r = self.rollout(x, u, p, span, status=status, stopped=stopped)
@@ -272,14 +289,18 @@ class InPlace:
 
 
 def task_in_place(rollout: Rollout, span: Span, arrays: Buffers, module: Any) -> tuple[_Task, tuple[Any, Any]]:
-    """The struct of calls that go on in these arrays, of NumPy or another `module` like it; and what has to outlive it too."""
+    """The struct Rollout of calls that work in these arrays, and (records, sampling), two more arrays that must outlive it.
+
+    module: the library of the arrays, NumPy or one with the same functions.
+    """
     x, u, p, status, stopped = arrays
-    record = module.empty((2, sum(rollout.shapes[1].outputs), len(status))).swapaxes(1, 2)  # of step 0 and of the last one
+    record = module.empty((2, sum(rollout.shapes[1].outputs), len(status))).swapaxes(1, 2)  # of step 0 and of the last step
     sampling = module.asarray(np.array(span.sampling, dtype=np.int64).reshape(-1))
     return _task(x, u, p, span, RolloutResult(x, record, status, stopped), sampling), (record, sampling)
 
 
 def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndarray:
+    """The value as an array of float64. Raises ModelError: a wrong number of axes or length of the last axis."""
     array = memory.addressable(memory.as_float(value, name))
     if array.ndim not in ndims or array.shape[-1] != width:
         raise ModelError(f"{name} has shape {array.shape}: needs {ndims[0]} or {ndims[1]} axes, the last of length {width}")
@@ -287,7 +308,7 @@ def _array(value: Any, name: str, ndims: tuple[int, int], width: int) -> np.ndar
 
 
 def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
-    """A new array with one integer for each run."""
+    """A new array with one integer for each run: the given ones, or the default if there are none."""
     if value is None:
         return np.full(batch, default, dtype)
     array = np.array(value, dtype=dtype)
@@ -297,5 +318,5 @@ def _resumed(value: Any, batch: int, dtype: Any, default: int) -> np.ndarray:
 
 
 def _trial(plan: Recipe) -> Trial:
-    """The same calls as pfaffian_trial of rollout.h."""
+    """The trial of a time loop, by the function pfaffian_trial of rollout.h."""
     return Trial(lambda: of_loop(plan.programs), plan.source.doubles, plan.mode != "fast", plan.numbers)

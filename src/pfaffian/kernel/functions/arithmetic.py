@@ -1,7 +1,7 @@
-"""The two interpretations of an elementary function's body: compute it on NumPy arrays, or write it as C text.
+"""The two uses of an elementary function's body: computing it on NumPy arrays, and writing it as C text.
 
-A body (see `elementary`) uses + - * / & | ^ ~ << >> and the methods of `Arithmetic`; every one is exact or correctly
-rounded, so both interpretations give the same bits. A mask is an integer of all ones or all zeros.
+A body (see `elementary`) uses + - * / & | ^ ~ << >> and the methods of `Arithmetic`. Each of these operations is exact or
+correctly rounded, so arrays and C give the same bits. In C, a mask is an integer of all ones or all zeros.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ Value = Any
 
 
 class Arithmetic(Protocol):
-    """lt le eq ne odd: masks. where: selection of bits. bits, real: the same 64 bits as an integer or as a number."""
+    """The operations that a body may call.
+
+    lt, le, eq, ne, odd: return masks.   where: selects bits by a mask.   bits, real: the same 64 bits as an integer or as a
+    number.   huge: replaces the reduced angle where |x| exceeds a limit.
+    """
 
     def lt(self, a: Value, b: Value) -> Value: ...
     def le(self, a: Value, b: Value) -> Value: ...
@@ -35,7 +39,7 @@ class Arithmetic(Protocol):
 
 
 class _Numpy:
-    """Computes the bodies on arrays."""
+    """Computes the bodies on NumPy arrays."""
 
     lt = staticmethod(np.less)
     le = staticmethod(np.less_equal)
@@ -61,7 +65,7 @@ class _Numpy:
 
     @staticmethod
     def huge(x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
-        """Replace (quadrant, high, low) of the lanes with |x| not <= limit by the exact reduction."""
+        """Replace (quadrant, high, low) by the exact reduction in the lanes where |x| exceeds the limit or is nan."""
         lanes = np.flatnonzero(~(np.fabs(x) <= limit))
         if lanes.size:
             parts = tuple(np.array(part) for part in parts)  # type: ignore[assignment]
@@ -74,7 +78,7 @@ NUMPY: Arithmetic = _Numpy()
 
 
 class Text:
-    """A value in C text, by its name and its type, V (double lanes) or I (integer lanes)."""
+    """A variable in C text: its name and its type, V (double lanes) or I (integer lanes)."""
 
     __slots__ = ("kind", "name", "out")
 
@@ -82,6 +86,7 @@ class Text:
         self.out, self.name, self.kind = out, name, kind
 
     def _binary(self, other: Value, sign: str, swap: bool = False) -> Text:
+        """A new variable `self sign other`, or with swap `other sign self`."""
         a, b = self.name, self.out.text(other, self.kind)
         return self.out.let(f"{b} {sign} {a}" if swap else f"{a} {sign} {b}", self.kind)
 
@@ -135,7 +140,7 @@ _NAME = re.compile(r"t[0-9]+")
 
 
 class Writer:
-    """Writes the bodies as C statements into `lines`."""
+    """Writes the bodies as C statements, which it appends to `lines`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -151,11 +156,13 @@ class Writer:
         return statements[::-1]
 
     def let(self, expression: str, kind: str = "V") -> Text:
+        """Declare a new variable with the value of an expression in C."""
         name = f"t{len(self.lines)}"
         self.lines.append(f"  {kind} {name} = {expression};")
         return Text(self, name, kind)
 
     def text(self, value: Value, kind: str = "V") -> str:
+        """C text of a variable or a number."""
         if isinstance(value, Text):
             return value.name
         if kind == "I":
@@ -164,6 +171,7 @@ class Writer:
         return f"K({special.get(str(value), float(value).hex())})"
 
     def _compare(self, macro: str, a: Value, b: Value) -> Text:
+        """A new mask `macro(a, b)`."""
         return self.let(f"{macro}({self.text(a)}, {self.text(b)})", "I")
 
     def lt(self, a: Value, b: Value) -> Text:
@@ -203,7 +211,7 @@ class Writer:
         return self.let(f"-({i.name} & KI(1))", "I")
 
     def huge(self, x: Value, limit: float, parts: tuple[Value, Value, Value]) -> tuple[Text, Text, Text]:
-        """The parts (n, high, low) of an angle, by the slow exact way where |x| is above the limit."""
+        """The parts (n, high, low) of a reduced angle; where |x| exceeds the limit or is nan, by the slow exact reduction."""
         q, high, low = (self.let(part.name) for part in parts)
         self.lines.append(
             f"  if (ANY(~LE(FABS({x.name}), K({limit.hex()})))) "

@@ -1,6 +1,7 @@
-"""The table of elementary functions, and the trigonometric ones: IEEE operations only, errors of at most 2 ulp.
+"""The table of all elementary functions, and the trigonometric ones: IEEE operations only, errors of at most 2 ulp.
 
-The first argument of each body is an `Arithmetic` m. The polynomials' coefficients are Chebyshev fits of Taylor remainders.
+The first argument m of each body is an `Arithmetic`. The coefficients of the polynomials are Chebyshev fits of Taylor
+remainders.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ COS = (0.041666666666666664, -0.0013888888888887389, 2.48015872987544e-05, -2.75
 
 @dataclass(frozen=True)
 class Elementary:
-    """A function of lanes: its number of arguments and results, and its body(m, *args)."""
+    """An elementary function.   arity: number of arguments.   body: body(m, *args).   results: number of results."""
 
     arity: int
     body: Callable[..., Any]
@@ -37,7 +38,7 @@ class Elementary:
 
 
 def _reduce(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
-    """Integer with the quadrant in its low bits, and the reduced angle as high + low, |high| <= pi/4 (1 + eps)."""
+    """Reduce the angle x: an integer with the quadrant in its low bits, and the rest high + low, |high| <= pi/4 (1 + eps)."""
     n = x * TWO_OVER_PI + MAGIC
     k = n - MAGIC
     a, e1 = two_sum(x - k * PIO2[0], -(k * PIO2[1]))
@@ -50,7 +51,7 @@ def _reduce(m: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _sine_and_cosine(m: Arithmetic, x: Value, pairs: bool = False) -> tuple[Value, Any, Any]:
-    """Quadrant, and sine and cosine of the reduced angle: rounded, or as unevaluated sums (high, low)."""
+    """Quadrant of x, and sine and cosine of the reduced angle: rounded, or with `pairs` as unevaluated sums (high, low)."""
     quadrant, r, low = _reduce(m, x)
     z = r * r
     half = 0.5 * z
@@ -68,7 +69,7 @@ def _turn(m: Arithmetic, quadrant: Value, y: Value) -> Value:
 
 
 def sincos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
-    """sin x and cos x with one reduction of the angle; the pass `pair` inserts it where both are needed."""
+    """sin x and cos x with one reduction of the angle. The pass `pair` inserts this function where both are needed."""
     quadrant, s, c = _sine_and_cosine(m, x)
     swap = m.odd(quadrant)
     sine = _turn(m, quadrant, m.where(swap, c, s))
@@ -77,7 +78,7 @@ def sincos(m: Arithmetic, x: Value) -> tuple[Value, Value]:
 
 
 def tan(m: Arithmetic, x: Value) -> Value:
-    """Quotient of sine and cosine as unevaluated sums: of rounded ones it would be rounded three times."""
+    """tan x, the quotient of sine and cosine as unevaluated sums, so that the result is not rounded three times."""
     quadrant, s, c = _sine_and_cosine(m, x, pairs=True)
     odd = m.odd(quadrant)
     top = m.where(odd, -c[0], s[0]), m.where(odd, -c[1], s[1])
@@ -86,10 +87,12 @@ def tan(m: Arithmetic, x: Value) -> Value:
 
 
 def sin(m: Arithmetic, x: Value) -> Value:
+    """sin x."""
     return sincos(m, x)[0]
 
 
 def cos(m: Arithmetic, x: Value) -> Value:
+    """cos x."""
     return sincos(m, x)[1]
 
 
@@ -107,7 +110,7 @@ for _name in ("pow", "atan2", "hypot"):
 
 
 def c_text(name: str, inline: bool) -> str:
-    """C text of the function on lanes: `V pf_name(V a0, ...)`, or with two results `void pf_name(V a0, V *r0, V *r1)`."""
+    """C text of the function on lanes: `V pf_name(V a0, ...)`, or for two results `void pf_name(V a0, V *r0, V *r1)`."""
     place = "INLINE" if inline else "NOINLINE"
     function = FUNCTIONS[name]
     writer = Writer()
@@ -121,4 +124,5 @@ def c_text(name: str, inline: bool) -> str:
 
 
 def _definition(signature: str, body: list[str]) -> str:
+    """C text of a function with this signature and body."""
     return "\n".join([f"{signature} {{", *body, "}\n"])

@@ -1,4 +1,4 @@
-"""Exact reduction of a huge angle modulo pi/2 in integers (Payne and Hanek), as `reduce_one` of reduction.h does it."""
+"""Exact reduction of a huge angle modulo pi/2 in integers (Payne and Hanek); in C this is `reduce_one` of reduction.h."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ TWO_OVER_PI = _two_over_pi(BITS)
 
 
 def limbs() -> list[int]:
-    """2/pi as 64-bit words, lowest first, one zero word on top."""
+    """2/pi as 64-bit words, the lowest first, with one more word of zero at the end."""
     return [(TWO_OVER_PI >> 64 * i) & (2**64 - 1) for i in range(BITS // 64 + 1)]
 
 
 def _split(a: float) -> tuple[float, float]:
+    """(high, low) with a = high + low and 26 bits each (Veltkamp)."""
     c = 134217729.0 * a
     high = c - (c - a)
     return high, a - high
@@ -45,7 +46,7 @@ def _split(a: float) -> tuple[float, float]:
 def reduce_huge(x: float) -> tuple[float, float, float]:
     """(MAGIC + quadrant, high, low) with x = quadrant pi/2 + high + low modulo 2 pi; nan for inf and nan.
 
-    The window of 2/pi leaves out the bits that give whole turns and keeps 137 correct bits behind the binary point, enough for
+    The window of 2/pi leaves out the bits that give whole turns. It has 137 correct bits behind the binary point, enough for
     the double nearest to a multiple of pi/2 (62 leading zeros).
     """
     if not math.isfinite(x):
@@ -68,7 +69,7 @@ def reduce_huge(x: float) -> tuple[float, float, float]:
 
 
 def _times_half_pi(h: float, rest: float) -> tuple[float, float]:
-    """(h + rest) pi/2 as an unevaluated sum; Dekker's product, since fma is not in the strict set."""
+    """(h + rest) pi/2 as an unevaluated sum, by Dekker's product, since strict arithmetic has no fused multiply-add."""
     (a, b), (c, d) = _split(h), _split(PIO2_HIGH)
     p = h * PIO2_HIGH
     error = ((a * c - p) + a * d + b * c) + b * d

@@ -1,6 +1,6 @@
-"""Exponential, logarithm, power, inverse trigonometric and hyperbolic functions from IEEE operations, at most 2 ulp.
+"""Exponential, logarithm, power, inverse trigonometric and hyperbolic functions from IEEE operations, errors at most 2 ulp.
 
-As in `elementary`, m is an Arithmetic; pairs (high, low) are unevaluated sums.
+The first argument m is an `Arithmetic`, as in `elementary`. Pairs (high, low) are unevaluated sums.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ ATAN_STEPS = (
 
 
 def _nan_of(m: Arithmetic, x: Value, y: Value) -> Value:
+    """Mask of the lanes where x or y is nan."""
     return m.ne(x, x) | m.ne(y, y)
 
 
@@ -64,7 +65,7 @@ def _exp_pair(m: Arithmetic, x: Value, low: Value) -> tuple[Value, Value, Value,
 
 
 def _scale(m: Arithmetic, y: Value, k: Value) -> Value:
-    """y 2^k by two factors, so that neither is out of range."""
+    """y 2^k by two factors, so that neither of them is out of range."""
     half = k >> 1
     return (y * m.real((half + 1023) << 52)) * m.real(((k - half) + 1023) << 52)
 
@@ -76,12 +77,13 @@ def _clamp(m: Arithmetic, x: Value, low: float, high: float) -> Value:
 
 
 def exp(m: Arithmetic, x: Value) -> Value:
+    """e^x."""
     k, s, _, _ = _exp_pair(m, _clamp(m, x, -746.0, 710.0), 0.0)
     return _scale(m, 1.0 + s, k)
 
 
 def _log_split(m: Arithmetic, x: Value) -> Pair:
-    """x = 2^k y with sqrt(1/2) <= y < sqrt 2, for 0 < x < inf: (k as a number, y)."""
+    """(k as a number, y) with x = 2^k y and sqrt(1/2) <= y < sqrt 2, for 0 < x < inf."""
     tiny = m.lt(x, 2.2250738585072014e-308)
     i = m.bits(m.where(tiny, x * 2.0**54, x))
     k = ((i + (ONE_BITS - SQRT_HALF_BITS)) >> 52) - 1023
@@ -90,6 +92,7 @@ def _log_split(m: Arithmetic, x: Value) -> Pair:
 
 
 def log(m: Arithmetic, x: Value) -> Value:
+    """Natural logarithm of x; -inf for zero, nan for negative numbers."""
     k, y = _log_split(m, x)
     f = y - 1.0
     s = f / (2.0 + f)
@@ -117,6 +120,7 @@ def _log_pair(m: Arithmetic, x: Value) -> Pair:
 
 
 def pow(m: Arithmetic, x: Value, y: Value) -> Value:
+    """x^y, by a logarithm with extra bits; nan for a finite x < 0 and a y that is not an integer."""
     a = m.fabs(x)
     log_high, log_low = _log_pair(m, a)
     exponent = _clamp(m, y, -(2.0**65), 2.0**65)
@@ -135,6 +139,7 @@ def pow(m: Arithmetic, x: Value, y: Value) -> Value:
 
 
 def atan(m: Arithmetic, x: Value) -> Value:
+    """arctan x, reduced by the nearest of a few arguments whose arctangents are known."""
     a = m.fabs(x)
     top, bottom, high, low = a, 1.0, 0.0, 0.0
     for start, c, base, base_low in ATAN_STEPS:
@@ -149,6 +154,7 @@ def atan(m: Arithmetic, x: Value) -> Value:
 
 
 def atan2(m: Arithmetic, y: Value, x: Value) -> Value:
+    """Angle of the point (x, y), in [-pi, pi]."""
     a, b = m.fabs(y), m.fabs(x)
     ratio = m.where(m.eq(a, b), 1.0, a / b)
     z = atan(m, m.where(m.eq(a, 0.0), 0.0, ratio))
@@ -157,7 +163,8 @@ def atan2(m: Arithmetic, y: Value, x: Value) -> Value:
 
 
 def _asin_parts(m: Arithmetic, x: Value) -> tuple[Value, Value, Value, Value, Value]:
-    """(small, r, s, head, c): small is |x| < 1/2, else s = sqrt((1 - |x|) / 2) = head + c; its asin is (1 + r) times it."""
+    """(small, r, s, head, c). small is the mask of |x| < 1/2. s = |x| where small, else sqrt((1 - |x|) / 2), and s = head + c;
+    asin s = (1 + r) s."""
     a = m.fabs(x)
     small = m.lt(a, 0.5)
     z = m.where(small, x * x, (1.0 - a) * 0.5)
@@ -169,6 +176,7 @@ def _asin_parts(m: Arithmetic, x: Value) -> tuple[Value, Value, Value, Value, Va
 
 
 def asin(m: Arithmetic, x: Value) -> Value:
+    """arcsin x."""
     small, r, s, head, c = _asin_parts(m, x)
     a = m.fabs(x)
     p = 2.0 * (s * r) - (PIO2_LOW - 2.0 * c)
@@ -177,6 +185,7 @@ def asin(m: Arithmetic, x: Value) -> Value:
 
 
 def acos(m: Arithmetic, x: Value) -> Value:
+    """arccos x."""
     small, r, s, head, c = _asin_parts(m, x)
     near = PIO2_HIGH - (x - (PIO2_LOW - x * r))
     left = PI_HIGH - 2.0 * (s + (r * s - PIO2_LOW))
@@ -185,24 +194,27 @@ def acos(m: Arithmetic, x: Value) -> Value:
 
 
 def _expm1_pair(m: Arithmetic, x: Value) -> Pair:
-    """e^x - 1 for |x| <= 90."""
+    """e^x - 1 as a pair, for |x| <= 90."""
     k, _, high, low = _exp_pair(m, x, 0.0)
     head, rest = two_sum(_scale(m, high, k), -1.0)
     return fast_two_sum(head, rest + _scale(m, low, k))
 
 
 def expm1(m: Arithmetic, x: Value) -> Value:
+    """e^x - 1, accurate for small x too."""
     near = _expm1_pair(m, _clamp(m, x, -50.0, 50.0))[0]
     return m.where(m.eq(x, 0.0), x, m.where(m.lt(50.0, x), exp(m, x), near))
 
 
 def tanh(m: Arithmetic, x: Value) -> Value:
+    """tanh x = (e^2x - 1) / (e^2x + 1)."""
     top, low = _expm1_pair(m, 2.0 * _clamp(m, m.fabs(x), 0.0, 22.0))
     bottom, rest = two_sum(top, 2.0)
     return m.copysign(quotient((top, low), (bottom, rest + low))[0], x)
 
 
 def sinh(m: Arithmetic, x: Value) -> Value:
+    """sinh x = (e + e / (e + 1)) / 2 with e = e^x - 1."""
     a = m.fabs(x)
     e, low = _expm1_pair(m, _clamp(m, a, 0.0, 40.0))
     bottom, rest = two_sum(e, 1.0)
@@ -213,6 +225,7 @@ def sinh(m: Arithmetic, x: Value) -> Value:
 
 
 def cosh(m: Arithmetic, x: Value) -> Value:
+    """cosh x = (e^x + e^-x) / 2."""
     a = m.fabs(x)
     k, _, high, low = _exp_pair(m, _clamp(m, a, 0.0, 40.0), 0.0)
     e = _scale(m, high, k)
@@ -234,12 +247,14 @@ def _log1p_pair(m: Arithmetic, x: Value, low: Value) -> Value:
 
 
 def log1p(m: Arithmetic, x: Value) -> Value:
+    """log(1 + x), accurate for small x too."""
     y = m.where(m.le(x, LARGEST), _log1p_pair(m, x, 0.0), x)
     y = m.where(m.lt(x, -1.0), NAN, m.where(m.eq(x, -1.0), -INF, y))
     return m.where(m.eq(x, 0.0), x, y)
 
 
 def atanh(m: Arithmetic, x: Value) -> Value:
+    """artanh x = log(1 + 2 x / (1 - x)) / 2."""
     a = m.fabs(x)
     inside = m.lt(a, 1.0)
     b = m.where(inside, a, 0.5)
@@ -249,6 +264,7 @@ def atanh(m: Arithmetic, x: Value) -> Value:
 
 
 def asinh(m: Arithmetic, x: Value) -> Value:
+    """arsinh x = log(1 + x + x^2 / (1 + sqrt(1 + x^2))) for x > 0."""
     a = m.fabs(x)
     b = _clamp(m, a, 0.0, 2.0**30)
     near = _log1p_pair(m, *fast_two_sum(b, (b * b) / (1.0 + m.sqrt(1.0 + b * b))))
@@ -256,6 +272,7 @@ def asinh(m: Arithmetic, x: Value) -> Value:
 
 
 def acosh(m: Arithmetic, x: Value) -> Value:
+    """arcosh x = log(1 + t + sqrt(2 t + t^2)) with t = x - 1."""
     t = _clamp(m, x, 1.0, 2.0**30) - 1.0
     near = m.where(m.eq(t, 0.0), 0.0, _log1p_pair(m, *two_sum(t, m.sqrt(2.0 * t + t * t))))
     y = m.where(m.lt(2.0**30, x), log(m, x) + (LN2_HIGH + LN2_LOW), near)
@@ -263,6 +280,7 @@ def acosh(m: Arithmetic, x: Value) -> Value:
 
 
 def hypot(m: Arithmetic, x: Value, y: Value) -> Value:
+    """sqrt(x^2 + y^2), scaled so that no square is out of range."""
     a, b = m.fabs(x), m.fabs(y)
     large = m.where(m.lt(a, b), b, a)
     factor = m.where(m.lt(2.0**500, large), 2.0**-600, m.where(m.lt(large, 2.0**-500), 2.0**600, 1.0))

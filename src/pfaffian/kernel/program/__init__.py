@@ -1,1 +1,1 @@
-"""casadi.Function -> Program, passes over it, and its meaning: the interpreter and the time loop on NumPy arrays."""
+"""casadi.Function -> Program, the passes that simplify it, and its specification: interpreter and time loop in NumPy."""

@@ -1,8 +1,8 @@
-"""Program -> words of numbers that the interpreter in C runs (see text/interpreter.h), without any compiler.
+"""Program -> integer words that the interpreter in C runs (see text/interpreter.h), without any compiler.
 
-Steps of one operation that do not need each other form a group, so that the interpreter looks up the operation once for all of
-them. Values live in registers; a register is used again after the group that reads its value last. Each Program has registers
-of its own, since none calls itself. The constants of all Programs come first.
+Steps of the same operation that do not depend on each other form a group, so that the interpreter looks up the operation once
+for all of them. Values are stored in registers. A register is used again after the last group that reads its value. Each
+Program has its own registers, since no Program calls itself. The first registers contain the constants of all Programs.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from pfaffian.kernel.program.ops import CALL, WORD
 from pfaffian.kernel.program.program import Program, callees_first
 
 END = CALL + 1
-"""The word after the last group of a Program."""
+"""The word that follows the last group of a Program."""
 
 COUNTS = "n_constants", "n_inputs", "n_outputs", "samplers", "sampled", "kept", "frame", "registers"
-"""Numbers that the interpreter is given beside the arrays."""
+"""Names of the numbers that the interpreter takes in addition to the arrays: fields of the struct Code of interpreter.h."""
 
 DECIDING = "lt", "le", "fmin", "fmax"
-"""Operations that decide. All other selections use their results."""
+"""Operations that compare two numbers and so decide. All other selections use their results."""
 
 TURNS = 64
-"""Turns of a repeated call, at most, in which decisions are noted."""
+"""Largest number of iterations of a repeated call whose decisions are noted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Programs as numbers.
+    """Programs as arrays of numbers.
 
-    words: the groups of all Programs, one after another: operation, count, then results and arguments of each step; of a call
-        the callee, how often it is made, its arguments and results.
+    words: the groups of all Programs, one after another: operation, number of steps, then results and arguments of each step;
+        for a call CALL, the callee's row in the table, the number of iterations, its arguments and its results.
     table: (Programs, 6) first word, register of the first input, number of inputs, first word of the list of outputs, number
-        of outputs, how many decisions an evaluation takes.
-    constants: in the first registers.   registers: how many there are.
-    tops: rows of the table that are called from outside.   inputs, outputs: their sizes, of each of these.
+        of outputs, number of decisions of one evaluation.
+    constants: values of the first registers.   registers: number of registers, constants included.
+    tops: rows of the table of the Programs that are called from outside.   inputs, outputs: lengths of their ports.
     """
 
     words: np.ndarray
@@ -51,29 +51,30 @@ class Encoded:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The COUNTS, by name."""
+        """{name: number} for the names in COUNTS."""
         sizes = len(self.constants), len(self.inputs[0]), len(self.outputs[0]), len(self.inputs[2:])
-        return dict(zip(COUNTS, (*sizes, self.sampled, self.kept, self.frame, self.registers), strict=True))
+        return dict(zip(COUNTS, (*sizes, self.sampled, self.saved, self.frame, self.registers), strict=True))
 
     @property
     def frame(self) -> int:
-        """Vectors of a block of runs: inputs and outputs of the first two tops, those of the samplers, registers."""
+        """Vectors of a block of runs: ports of the first two tops, outputs of a sampler, the saved state, and registers."""
         ports = sum(map(sum, (*self.inputs[:2], *self.outputs[:2])))
-        return ports + self.sampled + self.kept + self.registers
+        return ports + self.sampled + self.saved + self.registers
 
     @property
     def sampled(self) -> int:
-        """Outputs of a sampler at most."""
+        """Largest number of outputs of a sampler."""
         return max(map(sum, self.outputs[2:]), default=0)
 
     @property
-    def kept(self) -> int:
-        """Numbers of the state that samplers change."""
+    def saved(self) -> int:
+        """Entries of the state that the time loop saves before the samples of the final record, and restores after them."""
         return self.inputs[2][0] if len(self.inputs) > 2 else 0
 
 
 class EncodedProgram(NamedTuple):
-    """One Program as words.   n: how many there are before the outputs.   registers: that it takes of its own."""
+    """One Program as words.   words: its groups, then the registers of its outputs.   n: number of words before the outputs.
+    registers: number of its own registers, without constants.   decisions: number of decisions of one evaluation."""
 
     words: np.ndarray | list[int]
     n: int
@@ -85,10 +86,10 @@ Place = Callable[[Program, Sequence[int], Sequence[int], Sequence[int], int], En
 
 
 def encode(*programs: Program, place: Place | None = None) -> Encoded:
-    """What the interpreter is given for these Programs, which are called from outside, and all that they call.
+    """Encode Programs that are called from outside, and all Programs that they call, for the interpreter.
 
-    place: encodes one Program, from rows and decisions of its callees, registers of its constants and its first register; the
-    default is `placed`.
+    place: encodes one Program, given rows and decisions of its callees, registers of its constants and its first register;
+    None: `placed`.
     """
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
@@ -113,7 +114,8 @@ def encode(*programs: Program, place: Place | None = None) -> Encoded:
 
 
 def groups_of(program: Program) -> list[list[int]]:
-    """Numbers of the steps in groups of one operation, each after all that it needs; a call is a group of its own."""
+    """Indices of the steps, in groups of one operation; each group follows the groups whose results it needs. A call is a
+    group by itself."""
     steps, first = program.steps, program.first_result
     maker = [-1] * (first + sum(program.width(s) for s in steps))
     users: list[list[int]] = [[] for _ in steps]
@@ -145,7 +147,8 @@ def groups_of(program: Program) -> list[list[int]]:
 def placed(
     program: Program, rows: Sequence[int], decided: Sequence[int], constants: Sequence[int], base: int
 ) -> EncodedProgram:
-    """The words of one Program.   rows, decided: of its callees.   constants: their registers.   base: its first register."""
+    """Encode one Program.   rows, decided: rows in the table and numbers of decisions of its callees.   constants: registers
+    of its constants.   base: its first register."""
     groups, n = groups_of(program), program.n_in
     words: list[int] = []
     place = [*range(base, base + n), *constants, *[-1] * sum(map(program.width, program.steps))]
@@ -177,7 +180,7 @@ def placed(
 
 
 def _dead_after(program: Program, groups: Sequence[Sequence[int]]) -> list[list[int]]:
-    """For each group the results that no later one reads. Inputs keep their registers."""
+    """For each group the results that no later group reads. Inputs are not listed, since their registers stay in use."""
     last: dict[int, int] = {}
     for g, group in enumerate(groups):
         for step in [program.steps[i] for i in group]:

@@ -1,7 +1,7 @@
-"""What a function computes from the parameters alone is computed once by its callers, and handed to each of its calls.
+"""The pass `hoist`: values that a function computes from the parameters alone are computed once, by its caller.
 
-A step calls the same function at several stages. Masses, lengths of the machine and whatever else depends on nothing but the
-parameters are the same at all of them.
+A step calls the same function at several stages. Masses, lengths of the machine and all other values that depend on nothing
+but the parameters are the same at all stages, so the caller computes them once and passes them to each call.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from pfaffian.kernel.program.passes import PYTHON, Passes, rebuild
 from pfaffian.kernel.program.program import Program, Step
 
 CHEAP = {"add", "sub", "mul", "neg", "sq", "twice"}
-"""Operations on the parameters themselves that cost no more than to hand their result on."""
+"""Operations that, applied to the parameters themselves, cost no more than passing on their result."""
 
 
 def hoist(programs: Sequence[Program], parameters: Sequence[range], passes: Passes = PYTHON) -> tuple[Program, ...]:
-    """The Programs with what their callees compute from the parameters alone in themselves.
+    """The Programs after moving into them what their callees compute from the parameters alone.
 
-    parameters: of each Program those of its inputs that are the parameters.
+    parameters: for each Program the range of its inputs that are the parameters.
     """
-    found = tuple(programs)
+    moved = tuple(programs)
     for function in dict.fromkeys(callee for program in programs for callee in program.callees):
-        fixed = _fixed(function, found, parameters)
+        fixed = _fixed(function, moved, parameters)
         if parts := _apart(function, fixed, passes) if fixed else None:
-            found = tuple(_handing(p, function, *parts) if function in p.callees else p for p in found)
-    return tuple(p if p is before else passes["merge"](p) for p, before in zip(found, programs, strict=True))
+            moved = tuple(_handing(p, function, *parts) if function in p.callees else p for p in moved)
+    return tuple(p if p is before else passes["merge"](p) for p, before in zip(moved, programs, strict=True))
 
 
 def _fixed(function: Program, programs: Sequence[Program], parameters: Sequence[range]) -> set[int]:
     """The inputs of the function that are the same parameter at every call."""
     calls = [
-        (s, own)
-        for program, own in zip(programs, parameters, strict=True)
+        (s, places)
+        for program, places in zip(programs, parameters, strict=True)
         for s in program.steps
         if s.op == "call" and program.callees[s.callee] == function
     ]
     if any(s.times > 1 for s, _ in calls):
         return set()
-    given = [[a - own.start if a in own else None for a in s.args] for s, own in calls]
-    return {k for k, places in enumerate(zip(*given, strict=True)) if places[0] is not None and len(set(places)) == 1}
+    given = [[a - places.start if a in places else None for a in s.args] for s, places in calls]
+    return {k for k, numbers in enumerate(zip(*given, strict=True)) if numbers[0] is not None and len(set(numbers)) == 1}
 
 
 def _apart(function: Program, fixed: set[int], passes: Passes) -> tuple[Program, Program] | None:
-    """What the function computes from these inputs alone, as far as that is worth it, and the rest, which takes these values
-    after its inputs; None where nothing is.
+    """The function cut in two: the part that it computes from the fixed inputs alone, as far as it is worth passing on, and
+    the rest, which takes the values of the first part after its inputs. None if nothing is worth it.
     """
     plain = fixed | set(range(function.n_in, function.first_result))
-    made: dict[int, bool] = {}  # value -> whether it is dear
+    worth: dict[int, bool] = {}  # value that depends on fixed inputs alone -> whether it is worth passing on
     used = {v for output in function.outputs for v in output}
     for s in function.steps:
-        if s.op != "call" and all(a in plain or a in made for a in s.args):
-            dear = s.op not in CHEAP or any(a in made for a in s.args)
-            made |= dict.fromkeys(range(s.result, s.result + function.width(s)), dear)
+        if s.op != "call" and all(a in plain or a in worth for a in s.args):
+            costly = s.op not in CHEAP or any(a in worth for a in s.args)
+            worth |= dict.fromkeys(range(s.result, s.result + function.width(s)), costly)
         else:
             used.update(s.args)
-    chosen = tuple(v for v, dear in made.items() if dear and v in used)
+    chosen = tuple(v for v, costly in worth.items() if costly and v in used)
     if not chosen:
         return None
     rest, handed = passes["tail"](replace(function, outputs=(chosen, *function.outputs)), len(chosen))
@@ -64,7 +64,7 @@ def _apart(function: Program, fixed: set[int], passes: Passes) -> tuple[Program,
 
 
 def _handing(program: Program, function: Program, first: Program, rest: Program) -> Program:
-    """The program that computes `first` itself and calls `rest` with it where it called the function."""
+    """The program that computes `first` itself, and calls `rest` with the results where it called the function."""
     at = program.callees.index(function)
     program = _with_constants(program, first.constants)
     place = {c.hex(): program.n_in + i for i, c in enumerate(program.constants)}
@@ -88,7 +88,7 @@ def _handing(program: Program, function: Program, first: Program, rest: Program)
 
 
 def _with_constants(program: Program, constants: Sequence[float]) -> Program:
-    """The program with these among its constants."""
+    """The program with these numbers among its constants."""
     known = {c.hex() for c in program.constants}
     more = tuple(c for c in constants if c.hex() not in known)
 

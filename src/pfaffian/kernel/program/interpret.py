@@ -1,4 +1,4 @@
-"""The NumPy interpreter: the specification of every printer, and the way to run without a compiler."""
+"""The NumPy interpreter: the specification for every printer of C, and the way to run without a compiler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Lanes = np.ndarray  # (batch,) or (1,) for a value that is the same in all runs
 
 
 def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.float64) -> list[np.ndarray]:
-    """Outputs (batch, m_j) of the Program for inputs (batch, n_i) or (n_i,), in numbers of the kind; (m_j,) if all are 1-D."""
+    """Evaluate a Program: outputs (batch, m_j) for inputs (batch, n_i) or (n_i,), or (m_j,) if all inputs are 1-D.
+
+    kind: type of the numbers, np.float64 or np.float32.
+    """
     single = all(a.ndim == 1 for a in arrays)
     batch = next((a.shape[0] for a in arrays if a.ndim == 2), 1)
     lanes = [a[..., i].reshape(-1) for a in arrays for i in range(a.shape[-1])]
@@ -33,17 +36,17 @@ def evaluate(program: Program, arrays: Sequence[np.ndarray], kind: Any = np.floa
 
 
 def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> list[Lanes]:
-    """All outputs in order, one array each. A value is dropped after its last use.
+    """All outputs of a Program in order, one array each. A value is released after its last use.
 
-    In float32 every operation is one of floats, except elementary functions, which are those of the double, rounded.
+    With float32, operations are computed in floats. Elementary functions are computed in double and then rounded.
     """
     constants, orders, results_in_all = _prepared(program, kind)
     values: list[Any] = [*lanes, *constants, *[None] * results_in_all]
     for step, function, results, dead in orders:
         args = [values[a] for a in step.args]
         if function is None:
-            found = turns(program.callees[step.callee], args, step.times, kind)
-            values[step.result : step.result + results] = found
+            outcome = turns(program.callees[step.callee], args, step.times, kind)
+            values[step.result : step.result + results] = outcome
         elif results == 1:
             values[step.result] = function(*args)
         else:
@@ -54,14 +57,15 @@ def run(program: Program, lanes: Sequence[Lanes], kind: Any = np.float64) -> lis
 
 
 def constant(c: float, kind: Any) -> Any:
-    """c in numbers of the kind; out of their range, the smallest or the largest of them."""
+    """The constant c as a number of the kind; outside the kind's range, its smallest normal or its largest number."""
     limits = np.finfo(kind)
     size = min(max(abs(c), float(limits.tiny)), float(limits.max)) if kind is not np.float64 and c else abs(c)
     return kind(math.copysign(size, c))
 
 
 def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lanes]:
-    """The callee applied so many times to its own results; fewer times if these stop changing, which changes no bit."""
+    """Results of calling the callee `times` times on its own results. It stops early once these no longer change, with the
+    same bits."""
     word = np.dtype(f"i{np.dtype(kind).itemsize}")
     results = run(callee, args, kind)
     for _ in range(1, times):
@@ -73,8 +77,8 @@ def turns(callee: Program, args: list[Lanes], times: int, kind: Any) -> list[Lan
 
 
 class _Order(NamedTuple):
-    """A step as it is carried out.   function: of arrays; None for a call.   results: how many.   dead: values that no later
-    step uses."""
+    """A step, prepared for evaluation.   function: operation on arrays; None for a call.   results: number of results.
+    dead: values that no later step uses."""
 
     step: Step
     function: Callable[..., Any] | None
@@ -84,7 +88,7 @@ class _Order(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_Order], int]:
-    """The constants and the steps of a Program, and how many results all steps have."""
+    """The constants of a Program, its prepared steps, and the number of results of all steps."""
     functions = {s.op: None if s.op == "call" else _in_kind(s.op, kind) for s in program.steps}
     orders = [
         _Order(s, functions[s.op], program.width(s), dead) for s, dead in zip(program.steps, _dead_after(program), strict=True)
@@ -93,20 +97,20 @@ def _prepared(program: Program, kind: Any) -> tuple[list[Lanes], list[_Order], i
 
 
 def _in_kind(op: str, kind: Any) -> Callable[..., Any]:
-    """The operation on arrays of the kind."""
+    """The NumPy function of an operation, for arrays of the kind."""
     function = OPS[op].numpy
     if kind is np.float64:
         return function
 
     def narrow(*args: Lanes) -> Any:
-        found = function(*[a.astype(np.float64) for a in args] if op in FUNCTIONS else args)
-        return found.astype(kind) if OPS[op].results == 1 else [x.astype(kind) for x in found]
+        exact = function(*[a.astype(np.float64) for a in args] if op in FUNCTIONS else args)
+        return exact.astype(kind) if OPS[op].results == 1 else [x.astype(kind) for x in exact]
 
     return narrow
 
 
 def _dead_after(program: Program) -> list[list[int]]:
-    """For each step the values that it is the last to use."""
+    """For each step the values that no later step uses."""
     last: dict[int, int] = {}
     for i, step in enumerate(program.steps):
         for r in range(step.result, step.result + program.width(step)):

@@ -1,4 +1,4 @@
-"""The instruction list of a CasADi Function, and the Program that it is."""
+"""The instruction list of a CasADi Function, and its translation to a Program."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from pfaffian.kernel.program.ops import NAME_OF_CODE, OPS
 from pfaffian.kernel.program.program import Program, Step
 
 ALIASES = {ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME}
-"""Bookkeeping operations of CasADi; the value is the first argument."""
+"""Bookkeeping operations of CasADi, whose value is their first argument."""
 
 
 class Listing(NamedTuple):
-    """Instructions of a Function of SX.
+    """The instructions of a Function of SX.
 
-    records: for each instruction its code and three places in the work vector: of the result, and of one or two arguments; of
-        an input place, port, entry; of an output port, place, entry; a call has its numbers in `calls`.
-    room: places of the work vector.
-    inputs, outputs: length of each port.   of_input, of_output: for the entries of each port their places among those of all.
-    values: the constants.   constants: value of each instruction that gives one, in turn.
-    calls: of each call in turn the callee, the places of its arguments and of its results, -1 for what is not used.
+    records: (instructions, 4) code, then three numbers. In general these are places in the work vector, of the result and of
+        one or two arguments; for an input they are place, port and entry; for an output port, place and entry. The arguments
+        of a call are in `calls`.
+    room: length of the work vector.
+    inputs, outputs: length of each port.   of_input, of_output: for each port the indices of its entries among all entries.
+    values: the constants.   constants: number of the value that each constant instruction defines, in order.
+    calls: for each call in order the index of its callee, the places of its arguments and results (-1: unused).
     """
 
     name: str
@@ -40,25 +41,26 @@ class Listing(NamedTuple):
 
     @property
     def no_output(self) -> list[int]:
-        """Values of the outputs where all are structurally zero."""
+        """Numbers of the output values if all outputs are structurally zero: of the constant 0.0, or -1 if there is none."""
         zero = [sum(self.inputs) + i for i, value in enumerate(self.values) if value.hex() == (0.0).hex()]
         return (zero or [-1]) * sum(self.outputs)
 
     def ports(self, outputs: list[int]) -> tuple[tuple[int, ...], ...]:
-        """The outputs port by port."""
+        """Split a list of all output values into ports."""
         begin = [sum(self.outputs[:i]) for i in range(len(self.outputs))]
         return tuple(tuple(outputs[start : start + n]) for start, n in zip(begin, self.outputs, strict=True))
 
 
 def unknown(listing: Listing, i: int) -> BuildError:
-    """The error of an instruction that no Program can contain."""
+    """The error for instruction i, whose operation no Program can contain."""
     code = int(listing.records[i, 0])
     name: Any = next((name for name in dir(ca) if name.startswith("OP_") and getattr(ca, name) == code), f"operation {code}")
-    return BuildError(f"{listing.name}: {name} has no printer; write it with other operations")
+    return BuildError(f"{listing.name}: the operation {name} cannot be compiled; write it with other operations")
 
 
 def listed(listing: Listing) -> Program:
-    """The Program of a listing. CasADi reuses its work vector; here every value gets its own number."""
+    """Translate a listing to a Program. CasADi reuses the places of its work vector; in a Program every value has its own
+    number."""
     known, work, steps = sum(listing.inputs) + len(listing.values), {}, []  # type: ignore[var-annotated]
     outputs, constants, calls = listing.no_output, iter(listing.constants), iter(listing.calls)
     for i, (code, a, b, c) in enumerate(listing.records.tolist()):
@@ -74,9 +76,9 @@ def listed(listing: Listing) -> Program:
         elif code == ca.OP_CONST:
             work[a] = next(constants)
         elif code == ca.OP_CALL:
-            callee, given, made = next(calls)
-            steps.append(Step("call", tuple([work[v] for v in given]), known, callee))
-            work |= {v: known + k for k, v in enumerate(made)}
+            callee, arguments, results = next(calls)
+            steps.append(Step("call", tuple([work[v] for v in arguments]), known, callee))
+            work |= {v: known + k for k, v in enumerate(results)}
             known += listing.callees[callee].n_out
         elif code in ALIASES:
             work[a] = work[b]

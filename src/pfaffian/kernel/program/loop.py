@@ -16,16 +16,17 @@ Hold = Literal["zero", "linear"]
 HOLDS = ("zero", "linear")
 
 FIRST_FAULT = 2
-"""Status of a step's first fault; the samplers' faults follow the step's."""
+"""Status of a step's first fault. The faults of the samplers follow those of the step."""
 
 LARGEST = 2**62
 """Bound of every count, so that the sum of two fits into the integers of the compiled loop."""
 
 
 class RolloutResult(NamedTuple):
-    """x (batch, nx) last good states, records (n, batch, ny), status (batch,) int32, stopped (batch,) step or -1.
+    """What a call of a Rollout returns.
 
-    tier: what computed them: numpy, interpreter or c.
+    x: (batch, nx) last good state of each run.   records: (n, batch, ny).   status: (batch,) int32, see `Rollout`.
+    stopped: (batch,) step at which the run stopped, or -1.   tier: what computed them: numpy, interpreter or c.
     """
 
     x: np.ndarray
@@ -36,21 +37,22 @@ class RolloutResult(NamedTuple):
 
 
 LIMIT = 1e12
-"""A run stops when an entry of its state is larger."""
+"""Default limit: a run stops when the magnitude of an entry of its state exceeds it."""
 
 
 class Span(NamedTuple):
-    """What a call of a Rollout computes: steps k = first ... first + steps - 1, with t_k = t0 + k h.
+    """The steps that a call of a Rollout computes: k = first ... first + steps - 1, with t_k = t0 + k h.
 
+    t0: time of step 0 [s].   h: step [s].   steps, first: number of steps and the first of them.
     every: the state before each step k with k % every == 0 is recorded.
     last: whether to record the state after the final step too. Without it, successive calls with `first` give the records of
         one call, bit for bit.
-    hold: "zero" holds a sample of the inputs through its steps, "linear" interpolates between samples.
-    stride: steps from one sample of the inputs to the next; the last one is held.
+    hold: "zero" holds a sample of the inputs during its steps, "linear" interpolates between samples.
+    stride: steps from one sample of the inputs to the next; the last sample is held.
     limit: a run stops when |x_i| exceeds it.
-    sampling: (period, phase) of each sampler, in steps: it is called at the steps k with k % period == phase, before the state
-        is recorded, all in order. Samples after the final step appear in its record only, so a call that continues from there
-        takes them again.
+    sampling: (period, phase) of each sampler, in steps. A sampler is called at the steps k with k % period == phase, before
+        the state is recorded; samplers are called in order. Samples after the final step affect its record only, so a call
+        that continues from there takes them again.
     """
 
     t0: float
@@ -75,7 +77,7 @@ class Span(NamedTuple):
 
 
 def as_span(s: Span) -> Span:
-    """A Span of Python's numbers. Raises ModelError: a number of it makes no sense."""
+    """The Span with its numbers converted to Python's types. Raises ModelError: a number is out of range."""
     sampling = tuple([(int(n), int(at)) for n, at in s.sampling])
     limit = min(float(s.limit), np.finfo(np.float64).max)
     span = Span(
@@ -86,6 +88,7 @@ def as_span(s: Span) -> Span:
 
 
 def _check_span(span: Span) -> None:
+    """Raise ModelError if a number of the Span is out of range."""
     for period, phase in span.sampling:
         if not 0 <= phase < period <= LARGEST:
             raise ModelError(f"a sampler needs a period of at least one step and a phase below it, got {(period, phase)}")
@@ -109,7 +112,7 @@ def run_loop(
     span: Span,
     result: RolloutResult,
 ) -> None:
-    """Fill in the result, whose status and stopped hold those of the previous call."""
+    """Run the time loop and fill in the result. Its status and stopped contain those of the previous call."""
     batch = len(result.status)
     x = np.array(np.broadcast_to(x0, (batch, x0.shape[-1])))
     records, index, end = iter(result.records), span.recorded(), span.first + span.steps
@@ -137,7 +140,8 @@ def run_loop(
 def _accepted(
     x: np.ndarray, x_next: np.ndarray, fault: np.ndarray, k: int, span: Span, result: RolloutResult, first_fault: int
 ) -> np.ndarray:
-    """The next state of each run that has a good one; other runs stop and get a status. Entries without a next value stay."""
+    """Advance the runs whose next state is good; the others keep their state, stop and get a status. Entries of x beyond those
+    of x_next do not change."""
     running, now = result.status == 0, _status(x_next, fault, span.limit, first_fault)
     failing = running & (now != 0)
     result.status[failing] = now[failing]
@@ -148,7 +152,7 @@ def _accepted(
 
 
 def _input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
-    """Input at the time t0 + j h."""
+    """The inputs at the time t0 + j h."""
     last, i = len(u) - 1, j // span.stride
     sample = u[min(i, last)]
     if span.hold == "zero" or i >= last or j % span.stride == 0:
@@ -158,7 +162,10 @@ def _input_at(u: np.ndarray, j: int, span: Span) -> np.ndarray:
 
 
 def _status(x: np.ndarray, fault: np.ndarray, limit: float, first_fault: int) -> np.ndarray:
-    """0 good, 1 state not finite or beyond the limit, first_fault + i fault i. A fault that is a number precedes status 1."""
+    """Status of each run: 0 good, 1 state not finite or beyond the limit, first_fault + i for fault i.
+
+    A fault that is a number takes precedence over status 1; a fault that is nan does not.
+    """
     good = np.all(np.fabs(x) <= limit, axis=1)
     code = np.where(good, 0, 1)
     for i in reversed(range(fault.shape[1])):

@@ -1,7 +1,7 @@
-"""The operations that a Program may contain: CasADi's name of each, its C text, and how NumPy computes it.
+"""The operations that a Program may contain: CasADi's name, the C text and the NumPy function of each.
 
-Both columns are built from IEEE 754 primitives (+ - * / sqrt, comparison, selection of bits), so both give the same
-bits. The elementary functions are written once, in `elementary`, and run or printed from there.
+C text and NumPy functions consist of IEEE 754 primitives (+ - * / sqrt, comparison, selection of bits), so both give the same
+bits. The elementary functions are written once, in `elementary`, and computed or printed from there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ Array = Any
 
 @dataclass(frozen=True)
 class Op:
-    """Arity, C text with {0}, {1} for the arguments, the same on NumPy arrays, and the number of results."""
+    """An operation.   arity: number of arguments.   c: C text with {0}, {1}, ... for the arguments.   numpy: the same
+    operation on NumPy arrays.   results: number of results."""
 
     arity: int
     c: str
@@ -31,18 +32,22 @@ class Op:
 
 
 def _truth(mask: Array) -> Array:
+    """1.0 where the mask is true, else 0.0."""
     return np.where(mask, 1.0, 0.0)
 
 
 def _fmin(a: Array, b: Array) -> Array:
+    """The smaller of a and b, or the other one where one is nan."""
     return np.where((a < b) | (b != b), a, b)
 
 
 def _fmax(a: Array, b: Array) -> Array:
+    """The larger of a and b, or the other one where one is nan."""
     return np.where((a > b) | (b != b), a, b)
 
 
 def _sign(a: Array) -> Array:
+    """1.0 or -1.0, or a itself where a is zero or nan."""
     return np.where(a > 0, 1.0, np.where(a < 0, -1.0, a))
 
 
@@ -71,7 +76,7 @@ OPS: dict[str, Op] = {
     "not": Op(1, "TRUTH(EQ({0}, K(0.0)))", lambda a: _truth(a == 0)),
     "and": Op(2, "TRUTH(NE({0}, K(0.0)) & NE({1}, K(0.0)))", lambda a, b: _truth((a != 0) & (b != 0))),
     "or": Op(2, "TRUTH(NE({0}, K(0.0)) | NE({1}, K(0.0)))", lambda a, b: _truth((a != 0) | (b != 0))),
-    # A selection of bits, never a product: a NaN in the branch not taken must not leak.
+    # A selection of bits, never a product: a nan in the branch that is not chosen must not reach the result.
     "if_else_zero": Op(2, "SEL(NE({0}, K(0.0)), {1}, K(0.0))", lambda a, b: np.where(a != 0, b, 0.0)),
     "select": Op(3, "SEL(NE({0}, K(0.0)), {1}, {2})", lambda a, b, c: np.where(a != 0, b, c)),  # see `selection`
 }
@@ -83,10 +88,10 @@ OPS.update(
 )
 
 NAMES = (*OPS, "call")
-"""Names of operations by their words."""
+"""Names of all operations; the index of each is its word."""
 
 WORD = {name: i for i, name in enumerate(NAMES)}
-"""The number that stands for an operation where a Program is numbers."""
+"""Operation -> word, the integer that represents it in an encoded Program."""
 
 CALL = WORD["call"]
 

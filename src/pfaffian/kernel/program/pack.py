@@ -1,4 +1,4 @@
-"""Programs as bytes and back: so that a Program which was traced once need not be traced again by another process."""
+"""Programs to bytes and back, so that a Program that was traced once need not be traced again by another process."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pfaffian.kernel.program.program import Program, WordSteps, callees_first
 
 
 def pack(programs: Sequence[Program]) -> bytes:
-    """The Programs and all that they call: their structure, and the constants."""
+    """The Programs and all their callees as bytes: the structure, then the constants."""
     constants = [c for p in callees_first(programs) for c in p.constants]
     return structure(programs) + np.array(constants, float).tobytes()
 
 
 def structure(programs: Sequence[Program]) -> bytes:
-    """All but the constants: the count of whole numbers, and these."""
+    """The Programs and all their callees without the constants, as bytes: a count of integers, then the integers."""
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
     numbers = [len(order), len(programs), *(index[program.digest()] for program in programs)]
@@ -33,21 +33,21 @@ def structure(programs: Sequence[Program]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[Program, ...]:
-    """What was packed."""
+    """The Programs that `pack` turned into bytes."""
     end = 8 + 4 * int(np.frombuffer(data[:8], np.int64)[0])
     whole, at = np.frombuffer(data[8:end], np.int32), 1 + int(np.frombuffer(data[8:12], np.int32)[0])
     numbers = iter(whole[1:at].tolist())
     constants = iter(np.frombuffer(data[end:]).tolist())
     count, tops = next(numbers), next(numbers)
     chosen = [next(numbers) for _ in range(tops)]
-    made: list[Program] = []
+    unpacked: list[Program] = []
     for _ in range(count):
         inputs, callees, lengths = [tuple(islice(numbers, next(numbers))) for _ in range(3)]
         width, n_steps, n_words = islice(numbers, 3)
         outputs = tuple(tuple(islice(numbers, n)) for n in lengths)
-        called = tuple(made[i] for i in callees)
+        called = tuple(unpacked[i] for i in callees)
         sizes = tuple((c.n_in, c.n_out) for c in called)
         steps = WordSteps(whole[at : at + n_words], n_steps, sum(inputs) + width, sizes)
-        made.append(Program(inputs, tuple(islice(constants, width)), steps, outputs, called))
+        unpacked.append(Program(inputs, tuple(islice(constants, width)), steps, outputs, called))
         at += n_words
-    return tuple(made[i] for i in chosen)
+    return tuple(unpacked[i] for i in chosen)

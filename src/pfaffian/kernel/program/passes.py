@@ -1,4 +1,8 @@
-"""Passes: pure functions Program -> Program that change no bit of any result."""
+"""Passes: pure functions Program -> Program. Those of OPTIMISATION change no bit of any result; those of TRANSLATION may.
+
+`simplify` takes x - x and 0 x for zero even where x is inf or nan, as CasADi does; `share_reciprocals` changes quotients by at
+most 2 ulp; and `select` may return -0.0 where CasADi's sum is 0.0.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +20,19 @@ from pfaffian.kernel.program.selection import select
 COMMUTE = {"add", "mul", "eq", "ne", "and", "or"}
 
 Passes = Mapping[str, Callable[..., Any]]
-"""Passes by their names, of one level each: callees stay as they are. See PYTHON."""
+"""{name: pass}, as in PYTHON. Each pass changes one Program and leaves its callees as they are."""
 
 TRANSLATION = "simplify", "share_reciprocals", "select"
-"""Passes that belong to reading what CasADi wrote."""
+"""Passes that are part of translating a CasADi Function."""
 
 FOLDED = {"add", "sub", "mul", "div", "neg", "sq", "twice"}
-"""Operations that may simply be an argument, zero or another operation."""
+"""Operations that may reduce to an argument, to zero or to a simpler operation."""
 
 OPTIMISATION = "merge", "prune", "pair", "roll"
 
 
 def optimise(program: Program, passes: Passes | None = None) -> Program:
-    """All passes of OPTIMISATION, callees included."""
+    """Apply all passes of OPTIMISATION to a Program and its callees."""
     passes = PYTHON if passes is None else passes
     if program.callees:
         program = replace(program, callees=tuple(optimise(callee, passes) for callee in program.callees))
@@ -40,7 +44,10 @@ def optimise(program: Program, passes: Passes | None = None) -> Program:
 def rebuild(
     program: Program, steps: list[Step], renamed: dict[int, int], callees: tuple[Program, ...] | None = None
 ) -> Program:
-    """Renumber the results of `steps` in order. `renamed` maps values that were removed to those that replace them."""
+    """The Program with other steps, their results numbered anew in order.
+
+    renamed: removed value -> value that replaces it.   callees: None: those of the Program.
+    """
     callees = program.callees if callees is None else callees
     number = {v: v for v in range(program.first_result)}
     known, fresh = program.first_result, []
@@ -56,29 +63,32 @@ def rebuild(
 
 
 def prune(program: Program) -> Program:
-    """Drop the steps that no output needs."""
+    """Remove the steps that no output needs."""
     needed = _needed(program, [v for output in program.outputs for v in output])
     return rebuild(program, [s for s in program.steps if s.result in needed], {})
 
 
 def _needed(program: Program, values: Iterable[int]) -> set[int]:
-    """The steps that the values need, each by its first result."""
-    needed, found = set(values), set()
+    """First results of the steps that the values need."""
+    needed, steps = set(values), set()
     for s in reversed(program.steps):
         if any(r in needed for r in range(s.result, s.result + program.width(s))):
             needed.update(s.args)
-            found.add(s.result)
-    return found
+            steps.add(s.result)
+    return steps
 
 
 def tail(program: Program, count: int) -> tuple[Program, list[int]]:
-    """The steps that the first `count` output values do not need, and the values of the others that these take: inputs of the
-    tail, after the given ones. Its one output are the other values."""
+    """The tail of a Program: the steps that its first `count` output values do not need.
+
+    Returns the tail, and the values that it needs of the removed steps. These become its last input. The tail has one output,
+    the remaining output values.
+    """
     n, values = program.n_in, [v for output in program.outputs for v in output]
     head = _needed(program, values[:count])
     rest = [s for s in program.steps if s.result not in head]
-    made = {r for s in program.steps if s.result in head for r in range(s.result, s.result + program.width(s))}
-    crossing = sorted(made & {a for s in rest for a in s.args} | made & set(values[count:]))
+    computed = {r for s in program.steps if s.result in head for r in range(s.result, s.result + program.width(s))}
+    crossing = sorted(computed & {a for s in rest for a in s.args} | computed & set(values[count:]))
     more = len(crossing)
     number = {v: v if v < n else v + more for v in range(program.first_result)}
     number |= {v: n + i for i, v in enumerate(crossing)}
@@ -92,33 +102,34 @@ def tail(program: Program, count: int) -> tuple[Program, list[int]]:
 
 
 def merge(program: Program) -> Program:
-    """Compute equal expressions once. a + b and b + a are equal bit for bit; nothing else is reordered."""
+    """Compute equal expressions once. a + b and b + a count as equal, since their bits are; nothing else is reordered."""
     return _merge(program, fold=False)
 
 
 def simplify(program: Program) -> Program:
-    """Compute equal expressions once, and what is then a - a, a + a, a a or of 0 as CasADi does where it sees what it is.
+    """Compute equal expressions once, and simplify a - a, a + a, a a and operations on zero as CasADi does.
 
-    CasADi simplifies while an expression is built, and there equal operands may still be two expressions.
+    CasADi simplifies while an expression is built. At that time equal operands may still be two different expressions.
     """
     return _merge(program, fold=True)
 
 
 def _merge(program: Program, fold: bool) -> Program:
+    """Compute equal expressions once; with fold, simplify operations too."""
     zeros = [program.n_in + i for i, c in enumerate(program.constants) if c.hex() == (0.0).hex()]
     zero = zeros[0] if zeros else -1
-    seen: dict[tuple[Any, ...], int] = {}
+    results: dict[tuple[Any, ...], int] = {}
     renamed: dict[int, int] = {}
     steps = []
     for step in program.steps:
         step = step._replace(args=tuple([renamed.get(a, a) for a in step.args]))
-        found = _folded(step, zero) if fold and step.op in FOLDED else step
-        if isinstance(found, int):
-            renamed[step.result] = found
+        simpler = _folded(step, zero) if fold and step.op in FOLDED else step
+        if isinstance(simpler, int):
+            renamed[step.result] = simpler
             continue
-        step = found
+        step = simpler
         key = (step.op, step.callee, step.times, *(sorted(step.args) if step.op in COMMUTE else step.args))
-        first = seen.setdefault(key, step.result)
+        first = results.setdefault(key, step.result)
         if first == step.result:
             steps.append(step)
         else:
@@ -127,7 +138,10 @@ def _merge(program: Program, fold: bool) -> Program:
 
 
 def _folded(step: Step, zero: int) -> Step | int:
-    """The step, a simpler one, or the value that it has.   zero: the number of the constant 0.0, or -1."""
+    """Simplify a step: the step, a simpler one, or the number of the value that it is equal to.
+
+    zero: number of the constant 0.0, or -1 if there is none.
+    """
     a, b = step.args[0], step.args[-1]
     if (a == zero and step.op not in ("add", "sub")) or (b == zero and step.op == "mul"):
         return zero
@@ -143,7 +157,7 @@ def _folded(step: Step, zero: int) -> Step | int:
 
 
 def pair(program: Program) -> Program:
-    """sin and cos of one argument become one sincos: they share the reduction of the angle."""
+    """Replace sin and cos of the same argument by one sincos, which reduces the angle only once."""
     cosine = {s.args: s.result for s in program.steps if s.op == "cos"}
     paired = {s.args for s in program.steps if s.op == "sin"} & cosine.keys()
     fresh = 1 + max((s.result + program.width(s) for s in program.steps), default=0)
@@ -163,7 +177,10 @@ def pair(program: Program) -> Program:
 
 
 def roll(program: Program) -> Program:
-    """A chain of calls, each on all results of the previous one and otherwise the same arguments, becomes one repeated call."""
+    """Replace a chain of calls by one repeated call.
+
+    Each call of the chain takes all results of the previous one, then the same further arguments, and no other step uses them.
+    """
     uses = Counter(a for s in program.steps for a in s.args) + Counter(v for output in program.outputs for v in output)
     chains: dict[int, Step] = {}  # first result of a chain -> its step
     for s in program.steps:
@@ -186,4 +203,4 @@ def roll(program: Program) -> Program:
 
 
 PYTHON: Passes = {f.__name__: f for f in (listed, simplify, share_reciprocals, select, merge, prune, pair, roll, tail)}
-"""Passes in Python: the judge of those in C, and what does their work where nothing can be compiled."""
+"""The passes in Python: the specification of those in C, and their substitute where nothing can be compiled."""

@@ -1,7 +1,7 @@
 """The Program: a straight-line list of scalar operations, each value assigned once.
 
 Values are numbered: first the inputs, one after another, then the constants, then the results of the steps in order.
-A Program contains no string except the names of operations, so nothing that a user wrote can reach generated text.
+A Program contains no strings except names of operations, so that no text of a user can reach the generated C.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from pfaffian.kernel.program.ops import CALL, NAMES, OPS, WORD
 
 
 class Step(NamedTuple):
-    """One operation. Its results are the values result, result + 1, ... (one, unless a call or a pair).
+    """One operation. Its results are the values result, result + 1, ...; only calls and sincos have more than one.
 
-    times: how often a call is made, each time with the previous results as its first arguments.
+    op: name of the operation.   args: numbers of its arguments.   callee: index of a call's callee.
+    times: iterations of a call, each with the results of the previous one as its first arguments.
     """
 
     op: str
@@ -34,10 +35,10 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WordSteps(Sequence[Step]):
-    """Steps as words, read only when one of them is looked at: what passes in C give.
+    """Steps as words, as the passes in C return them. They are decoded only when a step is read.
 
-    words: of each step its operation and arguments, of a call CALL, callee, times and arguments.
-    n: how many there are.   known: the first result.   sizes: inputs and outputs of each callee.
+    words: for each step its operation and arguments; for a call CALL, callee, times and arguments.
+    n: number of steps.   known: the first result.   sizes: numbers of inputs and outputs of each callee.
     """
 
     words: np.ndarray
@@ -60,6 +61,7 @@ class WordSteps(Sequence[Step]):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
+        """The steps, decoded from the words."""
         words, at, known, steps = self.words.tolist(), 0, self.known, []
         while at < len(words):
             op, callee, times, at = words[at], -1, 1, at + 1
@@ -79,7 +81,11 @@ _RESULTS = [op.results for op in OPS.values()]
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """inputs: length of each input.   outputs: values of each output.   callees: Programs that `call` steps refer to."""
+    """A straight-line list of scalar operations, each value assigned once.
+
+    inputs: length of each input.   constants: finite numbers.   steps: the operations in order.
+    outputs: numbers of the values of each output.   callees: Programs that `call` steps refer to.
+    """
 
     inputs: tuple[int, ...]
     constants: tuple[float, ...]
@@ -93,10 +99,12 @@ class Program:
 
     @cached_property
     def n_in(self) -> int:
+        """Number of input values."""
         return sum(self.inputs)
 
     @cached_property
     def n_out(self) -> int:
+        """Number of output values."""
         return sum(map(len, self.outputs))
 
     @property
@@ -105,19 +113,19 @@ class Program:
         return self.n_in + len(self.constants)
 
     def width(self, step: Step) -> int:
-        """How many values the step defines."""
+        """Number of values that the step defines."""
         return self.callees[step.callee].n_out if step.op == "call" else OPS[step.op].results
 
     @cached_property
     def n_ops(self) -> int:
-        """Operations executed by one evaluation at most, calls followed."""
+        """Largest number of operations that one evaluation executes, those of callees included."""
         if not self.callees:
             return len(self.steps)
         return sum(self.callees[s.callee].n_ops * s.times if s.op == "call" else 1 for s in self.steps)
 
     @cached_property
     def words(self) -> np.ndarray:
-        """The steps as numbers, see WordSteps."""
+        """The steps as integers, in the form of WordSteps."""
         if isinstance(self.steps, WordSteps):
             return self.steps.words
         words: list[int] = []
@@ -127,14 +135,18 @@ class Program:
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Numbers that each callee takes and gives."""
+        """Numbers of inputs and outputs of each callee."""
         return tuple((callee.n_in, callee.n_out) for callee in self.callees)
 
     def check(self) -> Program:
-        """Return self. BuildError unless it is single assignment, in order, of right arity, finite and callable."""
+        """Return the Program if it is valid.
+
+        Raises BuildError: a constant that is not finite, a step that uses or defines a value out of order or has a wrong
+        number of arguments, an unknown operation, or an invalid callee.
+        """
         if not all(math.isfinite(c) for c in self.constants):
             raise BuildError("a constant of the function is inf or nan: use a finite limit or an if_else")
-        if isinstance(self.steps, WordSteps):  # which passes in C wrote, that were tried
+        if isinstance(self.steps, WordSteps):  # written by passes in C, which were tested when they were compiled
             return self
         known = self.first_result
         for step in self.steps:
@@ -153,7 +165,7 @@ class Program:
         return hash(self.digest())
 
     def digest(self) -> str:
-        """sha256 of the whole Program, callees included; the same in every process."""
+        """sha256 of the whole Program, callees included. It is the same in every process."""
         return self._digest
 
     @cached_property
@@ -166,7 +178,7 @@ class Program:
 
 
 def callees_first(programs: Sequence[Program]) -> list[Program]:
-    """The Programs and all that they call, once each, callees before callers."""
+    """The Programs and all their callees, each once, callees before callers."""
     order: dict[str, Program] = {}
 
     def visit(program: Program) -> None:
@@ -181,12 +193,13 @@ def callees_first(programs: Sequence[Program]) -> list[Program]:
 
 
 def _check_step(program: Program, step: Step, known: int) -> None:
+    """Raise BuildError if the step is invalid.   known: number of its first result."""
     if step.op == "call":
         if not 0 <= step.callee < len(program.callees):
             raise BuildError(f"a call refers to callee {step.callee} of {len(program.callees)}")
         arity = program.callees[step.callee].n_in
         if step.times > 1 and arity < program.callees[step.callee].n_out:
-            raise BuildError("a call cannot be repeated on its own results: it gives more than it takes")
+            raise BuildError("a call cannot be repeated on its own results: it has more results than arguments")
     elif step.op in OPS:
         arity = OPS[step.op].arity
     else:

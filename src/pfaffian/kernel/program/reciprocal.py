@@ -1,11 +1,11 @@
-"""One division for many quotients of one denominator.
+"""The pass `share_reciprocals`: one division instead of many with the same denominator.
 
 CasADi turns x * (1 / y) back into x / y, so a reciprocal that was computed once on purpose arrives as many divisions,
-each of which costs as much as several products. This is part of the translation, before any printer sees the Program.
+each of which costs as much as several products. This pass is part of the translation from CasADi, before any C is printed.
 
 The quotient changes by at most 2 ulp, as long as 1 / y is a normal number. Where |y| is above 2^1022 the reciprocal is
 subnormal and loses digits, and where it is 2^-1024 or less it overflows, so that a / y comes out as inf (or nan, for a = 0)
-although it is a number. Denominators of mechanics (masses, inertias, lengths) are far from both ends.
+although it is a number. Denominators in mechanics (masses, inertias, lengths) are far from both limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pfaffian.kernel.program.program import Program, Step
 
 
 def share_reciprocals(program: Program) -> Program:
-    """a / y, b / y, ... become a * r, b * r with r = 1 / y. A denominator that occurs once is left alone."""
+    """Replace a / y, b / y, ... by a * r, b * r with r = 1 / y. A denominator that occurs only once is left alone."""
     uses = Counter(s.args[-1] for s in program.steps if s.op in ("div", "inv"))
     shared = {y for y, n in uses.items() if n > 1}
     number = {v: v for v in range(program.first_result)}

@@ -1,7 +1,7 @@
-"""One text for what two Programs both compute: a step and an observation call one function, of which each needs a part.
+"""The pass `share`: a step and an observation that call the same function share the part of it that both need.
 
-The function is cut in two: its head computes what the step needs, its tail goes on from there to what only the observation
-needs. The step calls the head, the observation both; nothing is printed or computed twice.
+The function is cut in two: its head computes the values that the step needs, and its tail continues from there to the values
+that only the observation needs. The step calls the head, the observation both, so nothing is printed or computed twice.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pfaffian.kernel.program.passes import PYTHON, Passes, rebuild
 from pfaffian.kernel.program.program import Program, Step
 
 WORTH = 0.5
-"""Fraction of the head's operations that the observation must need itself, or calling the head would be wasteful."""
+"""The observation must need at least this fraction of the head's operations; otherwise calling the head would be wasteful."""
 
 HANDED_ON = 1 / 16
-"""Numbers that the head may pass to the tail, for each of its operations: a step stores them all at every call."""
+"""Largest number of values that the head may pass to the tail, per operation of the head: a step stores them at every call."""
 
 
 def share(step: Program, observe: Program, *samplers: Program, passes: Passes = PYTHON) -> tuple[Program, ...]:
-    """Step and observation, each with only the part that it needs of a function that both call; with one text if that pays.
+    """Reduce each function that both step and observation call to the part that each needs; they share its head if that pays.
 
-    Samplers, which are rarely called, stay as they are.
+    Samplers are returned unchanged, because they are rarely called.
     """
     for function in [p for p in observe.callees if p in step.callees and not _repeated(p, step, observe)]:
         by_step, by_observe = (_used(program, function) for program in (step, observe))
@@ -39,7 +39,7 @@ def share(step: Program, observe: Program, *samplers: Program, passes: Passes = 
 
 
 def _pieces(function: Program, by_step: list[int], by_observe: list[int], passes: Passes) -> tuple[Program, Program] | None:
-    """The head of the function, which computes what a step uses, and the tail; None where two texts serve better."""
+    """The head of the function, which computes the values that the step uses, and its tail; None if sharing does not pay."""
     if by_step != list(range(len(by_step))):
         return None
     whole = sorted({*by_step, *by_observe})
@@ -51,38 +51,41 @@ def _pieces(function: Program, by_step: list[int], by_observe: list[int], passes
 
 
 def cut(function: Program, count: int, passes: Passes = PYTHON) -> tuple[Program, Program]:
-    """Head and tail of a function, with one output each. The head computes the first `count` values, then those that the tail
-    needs of it; the tail takes the inputs and these, and computes the other values."""
+    """Head and tail of a function, with one output each. The head computes the first `count` output values, then the values
+    that the tail needs of it. The tail takes the function's inputs and these values, and computes the other output values."""
     tail, crossing = passes["tail"](function, count)
     head = replace(function, outputs=((*_values(function)[:count], *crossing),))
     return passes["prune"](head), passes["prune"](tail)
 
 
 def _only(function: Program, chosen: Sequence[int], passes: Passes) -> Program:
-    """The function with some of its values as its only output, without what these do not need."""
+    """The function with the chosen output values as its only output, without the steps that these do not need."""
     values = _values(function)
     return passes["prune"](replace(function, outputs=(tuple(values[k] for k in chosen),)))
 
 
 def _values(function: Program) -> list[int]:
+    """All output values of the function."""
     return [v for output in function.outputs for v in output]
 
 
 def _repeated(function: Program, *programs: Program) -> bool:
+    """Whether a repeated call in one of the programs calls the function."""
     return any(s.times > 1 and program.callees[s.callee] == function for program in programs for s in program.steps)
 
 
 def _used(program: Program, function: Program) -> list[int]:
-    """The values of the function that the program uses."""
+    """Indices of the function's output values that the program uses."""
     used = {a for s in program.steps for a in s.args} | set(_values(program))
     starts = [s.result for s in program.steps if s.op == "call" and program.callees[s.callee] == function]
     return [k for k in range(function.n_out) if any(start + k in used for start in starts)]
 
 
 def _calling(program: Program, function: Program, pieces: Sequence[tuple[Program, Sequence[int]]]) -> Program:
-    """The program with each call of the function replaced by calls of its pieces in order.
+    """The program with each call of the function replaced by calls of its pieces, in order.
 
-    pieces: each with the values of the function that it computes first; its further values are arguments of the next piece.
+    pieces: each with the indices of the function's output values that it computes first. Its further values become arguments
+    of the next piece.
     """
     at = program.callees.index(function)
     callees = [*program.callees, *(piece for piece, _ in pieces[1:])]

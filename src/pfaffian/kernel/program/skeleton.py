@@ -1,6 +1,6 @@
-"""Programs apart from their numbers: those that differ in numbers alone have one text in C, and so one compiled object.
+"""Skeletons of Programs. Programs that differ in numbers only have the same C text, and so the same compiled object.
 
-Zero, one and minus one are part of the structure. All other constants stand in a table beside the text.
+Zero, one and minus one are part of the structure. All other constants are read from a table that is not part of the text.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pfaffian.kernel.program.pack import structure
 from pfaffian.kernel.program.program import Program, WordSteps, callees_first
 
 PLAIN = frozenset(x.hex() for x in (0.0, 1.0, -1.0))
-"""Constants that the text contains."""
+"""Constants that are written into the C text."""
 
 
 def in_order_of_use(programs: Sequence[Program]) -> tuple[Program, ...]:
-    """The Programs and all that they call, their constants in the order of their first use, without those that nothing uses.
+    """The Programs with their constants, and those of their callees, in the order of their first use, without unused ones.
 
-    A piece of a Program has the constants of the whole, and their order tells which numbers of the whole were equal.
+    Without this, a piece of a Program would have all constants of the whole, in an order that depends on which of them are
+    equal, and its skeleton would depend on numbers.
     """
     done: dict[str, Program] = {}
     for program in callees_first(programs):
@@ -32,6 +33,7 @@ def in_order_of_use(programs: Sequence[Program]) -> tuple[Program, ...]:
 
 
 def _in_order(program: Program, callees: tuple[Program, ...]) -> Program:
+    """One Program with other callees and with its constants in the order of their first use."""
     words, first, n = program.words, program.first_result, program.n_in
     outputs = np.array([v for output in program.outputs for v in output], np.int32)
     arguments = _arguments(program)
@@ -48,7 +50,7 @@ def _in_order(program: Program, callees: tuple[Program, ...]) -> Program:
 
 
 def _arguments(program: Program) -> np.ndarray:
-    """Whether each of the words is the number of a value."""
+    """A mask of the words that are arguments: all except operations, callees and repetitions of calls."""
     words, at, heads = program.words.tolist(), 0, []
     sizes = [1 + op.arity for op in OPS.values()]
     while at < len(words):
@@ -58,23 +60,23 @@ def _arguments(program: Program) -> np.ndarray:
             at += 3 + program.sizes[words[at + 1]][0]
         else:
             at += sizes[words[at]]
-    found = np.ones(len(words), bool)
-    found[heads] = False
-    return found
+    mask = np.ones(len(words), bool)
+    mask[heads] = False
+    return mask
 
 
 def places(program: Program) -> dict[int, int]:
-    """Of each constant that is not plain, its place among these."""
+    """{index of a constant: its index among the Program's constants that belong to the table}."""
     chosen = [i for i, c in enumerate(program.constants) if c.hex() not in PLAIN]
     return {i: place for place, i in enumerate(chosen)}
 
 
 def numbers(programs: Sequence[Program]) -> np.ndarray:
-    """The table: the constants that are not plain of the Programs and all that they call, callees before callers."""
+    """The table of the Programs and their callees, callees before callers: all constants that are not PLAIN."""
     return np.array([p.constants[i] for p in callees_first(programs) for i in places(p)], float)
 
 
 def skeleton(programs: Sequence[Program]) -> str:
-    """sha256 of the Programs without the numbers of their table."""
+    """sha256 of the Programs and their callees, without the numbers of their table."""
     plain = [c.hex() if c.hex() in PLAIN else "" for p in callees_first(programs) for c in p.constants]
     return hashlib.sha256(structure(programs) + ",".join(plain).encode()).hexdigest()

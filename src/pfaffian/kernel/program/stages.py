@@ -1,7 +1,7 @@
-"""A Program cut into stages: C functions of some thousand operations, and between them the calls of other Programs.
+"""A Program cut into stages: C functions of about a thousand operations, with the calls of other Programs between them.
 
-A function of 10,000 operations in a row compiles slowly, and its code does not fit the instruction cache. Stages run one
-after another, each over a tile of blocks, and pass values on through the slots of a workspace.
+A function of 10,000 operations in a row compiles slowly, and its code does not fit into the instruction cache. Stages run one
+after another, each over a tile of blocks, and pass values on in the slots of a workspace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pfaffian.kernel.program.program import Program, Step
 
 @dataclass(frozen=True)
 class Call:
-    """Call of a callee: it reads the slots from `inputs` on and writes those from `outputs` on."""
+    """Call of a callee, which reads the slots from `inputs` on and writes the slots from `outputs` on."""
 
     callee: int
     inputs: int
@@ -24,9 +24,11 @@ class Call:
 
 @dataclass
 class Stage:
-    """Steps of one C function, and the call after it.
+    """The steps of one C function, and the call that follows it.
 
-    loads, stores: (value, slot).   outs: (value, k), the value is entry k of the Program's outputs.
+    steps: its operations.   called: step of the call, None if no call follows.   call: its callee and slots.
+    loads, stores: (value, slot) that the function reads and writes.   outs: (value, k), where the value is entry k of the
+    Program's outputs.
     """
 
     steps: Sequence[Step]
@@ -39,14 +41,15 @@ class Stage:
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages, and the number of slots that they share."""
+    """The stages of a Program, and the number of slots that they share."""
 
     stages: tuple[Stage, ...]
     slots: int
 
 
 def cut(program: Program, size: int) -> Stages:
-    """Cut after every `size` steps and at every call. A slot is reused after the last stage that reads it."""
+    """Cut a Program into stages, at every call and wherever a stage would exceed the size. A slot is reused after the last
+    stage that reads its value."""
     stages = _split(program, size)
     born = {v: j for j, stage in enumerate(stages) for s in stage.steps for v in _results(program, s)}
     given = {v: j for j, stage in enumerate(stages) if stage.called for v in _results(program, stage.called)}
@@ -59,10 +62,10 @@ def cut(program: Program, size: int) -> Stages:
 
 
 def _split(program: Program, size: int) -> tuple[Stage, ...]:
-    """At least one stage, and one after every call.
+    """The stages without their slots: at least one, and one after every call.
 
-    A stage has at most `size` steps, values that it reads and values that it leaves to others: compilers take time that grows
-    with the square of the last two.
+    The steps of a stage, the values that it reads and the values that it leaves to later stages are together at most `size`,
+    because the time that a compiler takes grows with the square of the last two numbers.
     """
     last = {a: i for i, step in enumerate(program.steps) for a in step.args}
     last |= dict.fromkeys((v for output in program.outputs for v in output), len(program.steps))
@@ -83,6 +86,7 @@ def _split(program: Program, size: int) -> tuple[Stage, ...]:
 
 
 def _results(program: Program, step: Step) -> range:
+    """Values that the step defines."""
     return range(step.result, step.result + program.width(step))
 
 
@@ -93,10 +97,13 @@ def _read(stage: Stage) -> list[int]:
 
 
 def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int]) -> int:
-    """Fill in loads, stores and calls; return the number of slots.   last: value -> last later stage that reads it."""
+    """Fill in the loads, stores and calls of the stages; return the number of slots.
+
+    last: value -> last stage, other than the one that defines it, that reads it.
+    """
     slots = _Slots()
     slot: dict[int, int] = {}
-    ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # stage -> (slot, count) that are free after it
+    ending: dict[int, list[tuple[int, int]]] = defaultdict(list)  # stage -> (slot, count) that become free after it
     for j, stage in enumerate(stages):
         stage.loads = sorted({(v, slot[v]) for v in _read(stage) if v in slot})
         for v in (v for step in stage.steps for v in _results(program, step) if v in last):
@@ -117,13 +124,14 @@ def _allocate(program: Program, stages: tuple[Stage, ...], last: dict[int, int])
 
 
 class _Slots:
-    """Allocator of neighbouring slots; free ones are reused by size."""
+    """Allocator of ranges of neighbouring slots. A free range is reused for a request of the same length."""
 
     def __init__(self) -> None:
         self.count = 0
         self.free: dict[int, list[int]] = defaultdict(list)
 
     def take(self, count: int) -> int:
+        """The first of `count` neighbouring slots."""
         if self.free[count]:
             return self.free[count].pop()
         self.count += count

@@ -1,4 +1,4 @@
-"""casadi.Function of SX -> Program."""
+"""Tracing: casadi.Function of SX -> Program."""
 
 from __future__ import annotations
 
@@ -19,22 +19,27 @@ _LOCK = threading.Lock()  # CasADi's symbols are not thread-safe.
 
 
 def trace(function: ca.Function, passes: Passes = PYTHON, dense: bool = True) -> Program:
-    """The Program of an SX Function. Inputs and outputs become dense columns, matrices column by column; or their nonzeros.
+    """The Program of a Function of SX. Calls of Functions with the option never_inline stay calls.
 
-    Functions with the option never_inline stay calls. Raises BuildError: a Function that is not of SX, an operation without a
-    printer, a constant that is not finite, two different callees of one name.
+    Args:
+        function: the Function of SX.
+        passes: the passes of the translation, in Python or C.
+        dense: whether ports are dense columns, matrices column by column (the default); else they contain only nonzeros.
+    Raises BuildError: a Function that is not of SX, an operation that no Program can contain, a constant that is not finite,
+    two different callees with the same name.
     """
     with _LOCK:
         return _Tracer({}, passes).program(function, dense)
 
 
 class _Tracer:
-    """One trace.   done: name of a callee -> its Function and Program, of those traced so far."""
+    """The tracing of one Function.   done: {name: (Function, Program)} of the callees traced so far."""
 
     def __init__(self, done: dict[str, tuple[ca.Function, Program]], passes: Passes) -> None:
         self.done, self.passes = done, passes
 
     def program(self, function: ca.Function, dense: bool) -> Program:
+        """The Program of a Function, after the passes of TRANSLATION."""
         if not function.is_a("SXFunction"):
             raise BuildError(f"{function.name()} is not a Function of SX: build it from casadi.SX symbols")
         called = _calls(function)
@@ -47,26 +52,27 @@ class _Tracer:
         return program
 
     def callee(self, caller: ca.Function, name: str) -> Program:
-        found = [f for f in caller.find_functions() if f.name() == name]
-        if not found:
-            raise BuildError(f"{caller.name()} calls {name}, which CasADi does not show; write it as a Function of SX")
-        if any(f.__hash__() != found[0].__hash__() for f in found):
+        """The Program of the Function of this name that `caller` calls, traced once."""
+        matches = [f for f in caller.find_functions() if f.name() == name]
+        if not matches:
+            raise BuildError(f"{caller.name()} calls {name}, which CasADi does not list; write it as a Function of SX")
+        if any(f.__hash__() != matches[0].__hash__() for f in matches):
             raise BuildError(f"two different functions are called {name}: give each callee its own name")
         if name in self.done:
             function, program = self.done[name]
-            if function.__hash__() != found[0].__hash__():
+            if function.__hash__() != matches[0].__hash__():
                 raise BuildError(f"two different functions are called {name}: give each callee its own name")
             return program
-        program = self.program(found[0], dense=False)
-        self.done[name] = found[0], program
+        program = self.program(matches[0], dense=False)
+        self.done[name] = matches[0], program
         return program
 
 
 def _calls(function: ca.Function) -> dict[int, str]:
-    """Number of an instruction -> name of the function that it calls."""
+    """{index of an instruction: name of the function that it calls}."""
     if not function.find_functions():
         return {}
-    # Names of inputs and outputs precede the list and may contain anything, so lines are counted from its end.
+    # Names of inputs and outputs precede the list and may contain any text, so lines are counted from the end.
     n = function.n_instructions()
     lines = function.str(True).rstrip("\n").split("\n")[-n:]
     called = {i: match.group(1) for i, line in enumerate(lines) if (match := _CALL.search(line))}
@@ -74,7 +80,7 @@ def _calls(function: ca.Function) -> dict[int, str]:
 
 
 def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], called: dict[int, int]) -> Listing:
-    """What the passes start from.   called: number of an instruction -> which of the callees it calls."""
+    """The instruction list of the Function.   called: {index of an instruction: index of the callee that it calls}."""
     n_in, n_out = function.n_in(), function.n_out()
     inputs, of_input = _layout([function.sparsity_in(i) for i in range(n_in)], dense)
     outputs, of_output = _layout([function.sparsity_out(i) for i in range(n_out)], dense)
@@ -82,7 +88,7 @@ def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], c
     if np.count_nonzero(records[:, 0] == ca.OP_CALL) != len(called):
         raise BuildError(f"{function.name()}: cannot read which function an instruction calls")
     values = {number.hex(): number for number in numbers}
-    values.setdefault((0.0).hex(), 0.0)  # of what is structurally zero, or is once equal expressions are one
+    values.setdefault((0.0).hex(), 0.0)  # for structural zeros, and for a - a that `simplify` finds
     place = {text: sum(inputs) + i for i, text in enumerate(values)}
     calls = [(callee, function.instruction_input(i), function.instruction_output(i)) for i, callee in called.items()]
     constants = [place[number.hex()] for number in numbers]
@@ -91,7 +97,7 @@ def _listing(function: ca.Function, dense: bool, callees: tuple[Program, ...], c
 
 
 def _layout(ports: list[ca.Sparsity], dense: bool) -> tuple[tuple[int, ...], list[list[int]]]:
-    """Length of each port as a column, and for each structural nonzero its place among the entries of all ports."""
+    """Length of each port as a column, and for each of its structural nonzeros the index among the entries of all ports."""
     lengths = tuple(port.numel() if dense else port.nnz() for port in ports)
     begin = [sum(lengths[:i]) for i in range(len(ports))]
     entries = (port.find() if dense and not port.is_dense() else range(port.nnz()) for port in ports)
@@ -99,50 +105,51 @@ def _layout(ports: list[ca.Sparsity], dense: bool) -> tuple[tuple[int, ...], lis
 
 
 def _instructions(function: ca.Function) -> tuple[np.ndarray, list[float]]:
-    """The records of a Listing, and the number of each constant in turn."""
+    """The records of a Listing, and the values of its constant instructions, in order."""
     n = function.n_instructions()
-    found = _serialised(function) if n >= WORTH else None
-    records = _records(function, range(n)) if found is None else found
+    serialised = _serialised(function) if n >= MANY else None
+    records = _records(function, range(n)) if serialised is None else serialised
     constants = np.flatnonzero(records[:, 0] == ca.OP_CONST).tolist()
     return records, [function.instruction_constant(i) for i in constants]
 
 
-WORTH = 200
-"""Instructions from which on all are read at once."""
+MANY = 200
+"""Number of instructions from which on all are read at once, from the serialised Function."""
 
-PLAIN = 12
-"""Instructions that are read one by one too, to find the others, and to see that these are what they are taken for."""
+COMPARED = 12
+"""Number of instructions that are also read one by one and compared with those from the serialised Function."""
 
 
 def _serialised(function: ca.Function) -> np.ndarray | None:
-    """The records, read from the serialised function; None if they are not found there.
+    """The records, read from the serialised Function; None if they are not found there.
 
-    CasADi writes a byte as two letters, and the instructions one after another, each as four numbers of 32 bits.
+    CasADi writes a byte as two letters, and the instructions one after another, each as four numbers of 32 bits. Four
+    instructions that are read one by one serve to find the place, and COMPARED others to confirm it.
     """
     letters = np.frombuffer(function.serialize().encode("latin-1"), np.uint8) - ord("a")
     data = (letters[0::2] | letters[1::2] << 4).tobytes()
     n = function.n_instructions()
-    looked = [i for i in np.linspace(0, n - 1, PLAIN).astype(int).tolist() if function.instruction_id(i) not in _OTHERS]
+    chosen = [i for i in np.linspace(0, n - 1, COMPARED).astype(int).tolist() if function.instruction_id(i) not in _OTHERS]
     near = next((i for i in range(n - 4) if all(function.instruction_id(i + k) not in _OTHERS for k in range(4))), None)
-    if near is None or not looked:
+    if near is None or not chosen:
         return None
-    known, anchor = _records(function, looked), _records(function, range(near, near + 4)).astype("<i4").tobytes()
+    known, anchor = _records(function, chosen), _records(function, range(near, near + 4)).astype("<i4").tobytes()
     at = data.find(anchor)
     while at >= 0:
         begin = at - 16 * near
         if begin >= 0 and begin + 16 * n <= len(data):
             records = np.frombuffer(data[begin : begin + 16 * n], "<i4").reshape(n, 4)
-            if np.array_equal(records[looked], known):
+            if np.array_equal(records[chosen], known):
                 return records.astype(np.int32)
         at = data.find(anchor, at + 1)
     return None
 
 
-_OTHERS = (ca.OP_CONST, ca.OP_CALL)  # their numbers are not those of a record
+_OTHERS = (ca.OP_CONST, ca.OP_CALL)  # instructions whose serialised numbers differ from their record
 
 
 def _records(function: ca.Function, chosen: Sequence[int]) -> np.ndarray:
-    """The records of the instructions, one by one."""
+    """The records of the chosen instructions, read one by one."""
     rows = []
     for i in chosen:
         code, given, made = function.instruction_id(i), function.instruction_input(i), function.instruction_output(i)

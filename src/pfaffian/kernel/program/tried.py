@@ -1,5 +1,5 @@
-"""Small Programs with every operation, in groups of several, and with calls, once and repeated: what the interpreter and the
-passes in C are tried with."""
+"""Small Programs on which the interpreter and the passes in C are tested: with every operation, in groups of several steps,
+and with calls, single and repeated."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ NX, NU, NP = 3, 2, 3
 
 
 def tried() -> tuple[Program, Program, Program]:
-    """A step, an observation and a sampler."""
+    """The Programs of the interpreter's trial: a step, an observation and a sampler."""
     return _step(), _observation(), _sampler()
 
 
 def _settling() -> Program:
-    """(a, b, c) -> (floor a, b / 2, c): called again and again, it stops changing where b ends at zero."""
+    """(a, b, c) -> (floor a, b / 2, c). Repeated on its own results, it stops changing once b has reached zero."""
     steps = Step("floor", (0,), 4), Step("mul", (1, 3), 5)
     return Program((3,), (0.5,), steps, ((4, 5, 2),))
 
 
 def _step() -> Program:
-    """(x, u0, u1, p, t, h) -> next x from a repeated call and one called once, and a fault where x0 is above 1."""
+    """(x, u0, u1, p, t, h) -> next x, from a repeated and a single call, and a fault where the first entry of x is above 1."""
     inputs = NX, NU, NU, NP, 1, 1
     n = sum(inputs)
     steps = (
@@ -40,7 +40,7 @@ def _step() -> Program:
 
 
 def _observation() -> Program:
-    """(x, u, p, t) -> the results of every operation on neighbouring inputs, and again on these results."""
+    """(x, u, p, t) -> the results of every operation on neighbouring inputs, then of every operation on these results."""
     inputs = NX, NU, NP, 1
     n = sum(inputs)
     steps: list[Step] = []
@@ -55,7 +55,7 @@ def _observation() -> Program:
 
 
 def _sampler() -> Program:
-    """(x, u, p, t) -> x + p, and a fault where t is below u0."""
+    """(x, u, p, t) -> x + p, and a fault where t is below the first entry of u."""
     inputs = NX, NU, NP, 1
     n = sum(inputs)
     steps = (*(Step("add", (i, NX + NU + i), n + i) for i in range(NX)), Step("lt", (n - 1, NX), n + NX))
@@ -63,40 +63,41 @@ def _sampler() -> Program:
 
 
 def passes_tried() -> tuple[Program, ...]:
-    """Programs in which each pass finds something, and several that are mixed."""
+    """The Programs of the trial of the passes in C: two on which every pass has an effect, and those of `tried`."""
     return _to_be_shorter(), _to_be_rolled(), *tried()
 
 
 def _to_be_shorter() -> Program:
-    """Equal expressions, denominators, selections of CasADi, an angle's sine and cosine, differences of equal values and what
-    is zero with them."""
+    """A Program with equal expressions, shared denominators, CasADi's selections, sine and cosine of one angle, and
+    differences of equal values with the operations that they make zero."""
     steps, known = [], 4
     a, b, zero = 0, 1, 3
 
-    def made(op: str, *args: int) -> int:
+    def new(op: str, *args: int) -> int:
         nonlocal known
         steps.append(Step(op, args, known))
         known += 1
         return known - 1
 
-    first, second = made("mul", a, b), made("mul", b, a)
-    nothing = made("sub", first, second)
-    sums = [made("add", nothing, a), made("add", b, zero), made("sub", nothing, b), made("mul", b, nothing)]
-    sums += [made("add", first, second), made("sub", a, nothing)]
-    zeros = [made(op, nothing) for op in ("neg", "sq", "twice", "sqrt")]
-    zeros += [made(op, nothing, nothing) for op in ("add", "sub", "mul", "div", "fmax")]
-    zeros += [made(op, *args) for op in ("div", "fmin", "mul") for args in ((nothing, a), (a, nothing))]
-    quotients = [made("div", first, b), made("div", a, b), made("inv", b), made("div", b, a)]
-    yes, no = made("if_else_zero", a, first), made("if_else_zero", made("not", a), b)
-    chosen = made("add", no, yes), made("add", yes, yes)
-    angles = made("sin", a), made("cos", b), made("cos", a), made("sin", made("sin", a))
-    made("sqrt", a)
+    first, second = new("mul", a, b), new("mul", b, a)
+    nothing = new("sub", first, second)
+    sums = [new("add", nothing, a), new("add", b, zero), new("sub", nothing, b), new("mul", b, nothing)]
+    sums += [new("add", first, second), new("sub", a, nothing)]
+    zeros = [new(op, nothing) for op in ("neg", "sq", "twice", "sqrt")]
+    zeros += [new(op, nothing, nothing) for op in ("add", "sub", "mul", "div", "fmax")]
+    zeros += [new(op, *args) for op in ("div", "fmin", "mul") for args in ((nothing, a), (a, nothing))]
+    quotients = [new("div", first, b), new("div", a, b), new("inv", b), new("div", b, a)]
+    yes, no = new("if_else_zero", a, first), new("if_else_zero", new("not", a), b)
+    chosen = new("add", no, yes), new("add", yes, yes)
+    angles = new("sin", a), new("cos", b), new("cos", a), new("sin", new("sin", a))
+    new("sqrt", a)
     outputs = (*sums, *zeros, *quotients), (*chosen, *angles, a, 2)
     return Program((2,), (0.5, 0.0), tuple(steps), outputs).check()
 
 
 def _to_be_rolled() -> Program:
-    """A chain of three calls, one that goes on from a value used twice, and one with another further argument."""
+    """A Program with a chain of three calls, a call that continues from a value used twice, and calls whose further argument
+    differs."""
     inner = Program((3,), (), (Step("add", (0, 2), 3), Step("lt", (1, 2), 4)), ((3, 4),))
     steps = (
         Step("call", (0, 1, 0), 2, 0), Step("call", (2, 3, 0), 4, 0), Step("call", (4, 5, 0), 6, 0),
@@ -107,7 +108,8 @@ def _to_be_rolled() -> Program:
 
 
 def listing_tried() -> Listing:
-    """Two inputs, of which one is a matrix with zeros; a constant, a call, a place that is used again, an output with zeros."""
+    """A Listing with two inputs, one of them a matrix with structural zeros, constants, a call, a reused place of the work
+    vector, and an output with structural zeros."""
     inner = Program((2,), (), (Step("add", (0, 1), 2),), ((2, 0),))
     rows = [
         (ca.OP_INPUT, 0, 0, 1), (ca.OP_INPUT, 1, 1, 0), (ca.OP_CONST, 2, 0, 0), (ca.OP_MUL, 0, 0, 1), (ca.OP_CONST, 3, 0, 0),

@@ -1,1 +1,1 @@
-"""Program -> C: vector lanes for this machine, and portable C99 for any processor."""
+"""Program -> C: vector lanes for this machine, portable C99 for any processor, and CUDA C++."""

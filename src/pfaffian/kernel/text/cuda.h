@@ -1,6 +1,6 @@
-/* What the text of one lane takes from C, as CUDA says it. A run is a thread; what has no mark of its own is for the device
-   (-default-device). Contractions are off (-fmad=false), division and square roots are rounded correctly: the bits are those
-   of every other processor. */
+/* The text of one lane uses these names of C, which CUDA spells differently. A run is a thread. Functions without a qualifier
+   are for the device (-default-device). Contractions are off (-fmad=false), and division and square roots are rounded
+   correctly, so the bits are those of every other processor. */
 #ifdef __CUDACC_RTC__
 typedef int int32_t;
 typedef long long int64_t;
@@ -23,6 +23,6 @@ typedef unsigned long long uint64_t;
 #define __builtin_fmod fmod
 #define __builtin_fabs fabs
 #define __builtin_memcpy memcpy
-static inline void __builtin_memmove(double *to, const double *from, size_t bytes) { /* to lower addresses only */
+static inline void __builtin_memmove(double *to, const double *from, size_t bytes) { /* moves to lower addresses only */
   for (size_t i = 0; i < bytes / sizeof *to; i++) to[i] = from[i];
 }

@@ -1,12 +1,14 @@
-/* `encode` of one Program in C: groups of one operation, registers. The Python of that name says what the words mean. */
+/* Encodes one Program in groups of one operation, with registers, as `placed` of encode.py does; see there for the words. */
 typedef struct {
   int64_t n_steps, n_values, base;
-  const int32_t *constants; /* how many there are, and the register of each */
-  const int32_t *callees;   /* of each callee its row in the table, and its decisions */
+  const int32_t *constants; /* the number of constants, then the register of each */
+  const int32_t *callees;   /* for each callee its row in the table and its number of decisions */
 } Placing;
 
-typedef struct { int32_t *items, count, room, stamp; } Ready; /* steps of one operation; stamp: when the first of them came */
+/* Steps of one operation that are ready to be placed. stamp: when the first of them became ready. */
+typedef struct { int32_t *items, count, room, stamp; } Ready;
 
+/* Adds a step to those that are ready. */
 static void append(Ready *q, int32_t item, int32_t *stamp) {
   if (q->count == q->room) {
     q->room = q->room ? 2 * q->room : 16;
@@ -17,7 +19,7 @@ static void append(Ready *q, int32_t item, int32_t *stamp) {
   q->items[q->count++] = item;
 }
 
-/* The operation that most steps are ready for, of several the one that was ready first; -1: there is none. */
+/* The operation with the most ready steps; among equals the one that became ready first; -1 if no step is ready. */
 static int longest(const Ready *ready) {
   int best = -1;
   for (int op = 0; op <= CALL; op++) {
@@ -28,13 +30,13 @@ static int longest(const Ready *ready) {
   return best;
 }
 
-/* Steps in the order of their groups, and for each group where it ends; the number of groups. */
+/* Writes the steps in the order of their groups, and where each group ends. Returns the number of groups. */
 static int64_t grouped(const Step *steps, int64_t n, int64_t n_values, int32_t *order, int32_t *ends) {
   int32_t *const maker = numbers(n_values, -1), *const waits = numbers(n, 0), *const begin = numbers(n + 1, 0);
   int32_t *const last = numbers(n, -1);
   for (int64_t i = 0; i < n; i++)
     for (int32_t k = 0; k < steps[i].width; k++) maker[steps[i].result + k] = (int32_t)i;
-  /* Users of each step, once each: counted, then listed. */
+  /* The users of each step, each once: counted in the first round, listed in the second. */
   int32_t *users = 0, *at = 0;
   for (int round = 0; round < 2; round++) {
     for (int64_t i = 0; i < n; i++) last[i] = -1;
@@ -75,7 +77,7 @@ static int64_t grouped(const Step *steps, int64_t n, int64_t n_values, int32_t *
   return groups;
 }
 
-/* For each value the group after which no step reads it; -1: an output, which stays. */
+/* For each value the last group that makes or reads it; -1 for an output, whose register stays in use. */
 static int32_t *last_groups(const Given *g, const Step *steps, const int32_t *order, const int32_t *ends, int64_t groups, int64_t n) {
   int32_t *const last = numbers(n, -1);
   for (int32_t j = 0, k = 0; j < groups; j++)
@@ -88,7 +90,8 @@ static int32_t *last_groups(const Given *g, const Step *steps, const int32_t *or
   return last;
 }
 
-/* Write the words, then the registers of the outputs. counts: words before the outputs; registers from `base` on; decisions. */
+/* Writes the words, then the registers of the outputs. counts: words before the outputs; registers from `base` on;
+   decisions. */
 void pfaffian_encode(const Given *g, const Placing *p, int32_t *to, int64_t *counts) {
   const int64_t n = p->n_steps, m = p->n_values;
   Step *const steps = malloc(sizeof(Step) * (size_t)(n + 1));
@@ -102,7 +105,7 @@ void pfaffian_encode(const Given *g, const Placing *p, int32_t *to, int64_t *cou
   for (int64_t v = g->first; v < m; v++)
     if (last[v] >= 0) dying[last[v] + 1]++;
   for (int64_t j = 0; j < groups; j++) dying[j + 1] += dying[j];
-  /* Values that die with each group, in the order in which they were made. */
+  /* For each group the values whose registers become free after it, in the order in which they were made. */
   int32_t *const at = numbers(groups, 0);
   memcpy(at, dying, sizeof(int32_t) * (size_t)groups);
   int64_t n_made = 0;

@@ -1,5 +1,6 @@
-/* A Program as CasADi calls a function of a library: nonzeros of each argument and result, a null pointer for an argument of
-   zeros and for a result that nobody wants. w: FRAME doubles of the caller's, so that threads share nothing. */
+/* Calls a Program in the way in which CasADi calls a function of a library: with the nonzeros of each argument and result, and
+   a null pointer for an argument of zeros and for a result that is not needed. w: FRAME doubles of the caller, so that threads
+   share no memory. */
 static INLINE int call_external(Program *program, const int *in_sizes, int n_in, const int *out_sizes, int n_out,
                                 const double **arg, double **res, double *w) {
   FP_ENTER;
@@ -15,7 +16,7 @@ static INLINE int call_external(Program *program, const int *in_sizes, int n_in,
   return 0;
 }
 
-/* The functions that CasADi looks for by its name. P: the name of its Program. */
+/* The functions that CasADi looks up for a Function of this name. P: the name of its Program. */
 #define EXTERNAL(name, P)                                                                                                 \
   int name(const double **arg, double **res, long long *iw, double *w, int mem) {                                        \
     (void)iw, (void)mem;                                                                                                  \

@@ -1,4 +1,4 @@
-"""Programs -> C of a library that `casadi.external` loads: functions, with names and patterns of what they take and give."""
+"""Programs -> C of a library that `casadi.external` loads: functions, with names and sparsity patterns of their ports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 
 
 def external_text(functions: Sequence[ca.Function], programs: Sequence[Program], part_size: int = PART_SIZE) -> Source:
-    """The library of some Functions.   programs: from the nonzeros of their inputs to those of their outputs."""
+    """C text of a library of Functions.   programs: the Program of each, from nonzero inputs to nonzero outputs."""
     names = [f"F{i}" for i in range(len(programs))]
     tables = [_tables(name, f) for name, f in zip(names, functions, strict=True)]
     entries = [f"EXTERNAL({_checked(f.name())}, {name})" for name, f in zip(names, functions, strict=True)]
@@ -27,6 +27,7 @@ def external_text(functions: Sequence[ca.Function], programs: Sequence[Program],
 
 
 def _tables(name: str, f: ca.Function) -> str:
+    """C tables of the sparsity patterns, names and default values of a Function's ports."""
     lines = []
     ports = {
         "IN": [(f.name_in(i), f.sparsity_in(i)) for i in range(f.n_in())],
@@ -46,11 +47,12 @@ def _tables(name: str, f: ca.Function) -> str:
 
 
 def _number(x: float) -> str:
-    """In C."""
+    """C text of a number, which may be nan."""
     return '__builtin_nan("")' if isnan(x) else repr(x)
 
 
 def _checked(name: str) -> str:
+    """The name. Raises BuildError: it is not an identifier of C."""
     if not _NAME.fullmatch(name):
-        raise BuildError(f"{name!r} is no name in C")
+        raise BuildError(f"{name!r} is not an identifier of C: use letters, digits and _")
     return name

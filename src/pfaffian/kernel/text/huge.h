@@ -1,4 +1,4 @@
-/* reduce_one of reduction.h for the lanes that are beyond the limit. */
+/* Applies reduce_one of reduction.h to the lanes where |x| exceeds the limit or is nan. */
 static NOINLINE void reduce_huge(V x, V limit, V *n, V *high, V *low) {
   double *nn = (double *)n, *hh = (double *)high, *ll = (double *)low;
   const double *xx = (const double *)&x, bound = *(const double *)&limit;

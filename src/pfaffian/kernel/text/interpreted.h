@@ -1,4 +1,5 @@
-/* What callers of the interpreter call: as the functions of compiled kernels, with the Code before their arguments. */
+/* The functions of the interpreter. They correspond to those of compiled kernels, with the Code as an additional first
+   argument. */
 void pfaffian_interpret(const Code *given, const Port *in, const Port *out, int64_t batch, int64_t first, int64_t end, V *w) {
   FP_ENTER;
   begin(given, 0);
@@ -11,7 +12,7 @@ void pfaffian_interpret_rollout(const Code *given, const Rollout *r, int64_t fir
   pfaffian_rollout(0, r, first, end, w);
 }
 
-/* The trials of compiled kernels: what these must give. */
+/* The trials of compiled kernels, run by the interpreter: a compiled kernel must give the same outputs. */
 void pfaffian_interpret_trial(const Code *given, double *in, double *out, V *w) {
   FP_ENTER;
   begin(given, 0);
@@ -24,7 +25,7 @@ void pfaffian_interpret_rollout_trial(const Code *given, double *in, double *out
   try_loops(0, in, out, w);
 }
 
-/* A batch, and what is decided in it. */
+/* Evaluates a batch and notes the decisions in the log. */
 void pfaffian_interpret_noting(const Code *given, const Port *in, const Port *out, int64_t batch, Log *log, V *w) {
   FP_ENTER;
   begin(given, log);

@@ -1,26 +1,27 @@
-/* Programs as data: `encode` says what the words mean. The same loops as those of compiled kernels (ports.h, rollout.h) run
-   them, one block at a time; what is a constant of the text there is read from the Code here. */
+/* The interpreter of encoded Programs; encode.py describes the words. The loops of compiled kernels (ports.h, rollout.h) run
+   them one block at a time. Sizes that are constants in the text of a compiled kernel are read from the Code here. */
 typedef struct {
-  const int32_t *words, *table, *tops;  /* of each Program: first word, first input, inputs, list of outputs, outputs, decisions */
+  const int32_t *words, *table, *tops;  /* table: see Encoded in encode.py */
   const double *constants;
-  const int32_t *inputs[2], *outputs[2]; /* their sizes, of the first two Programs that the loops call */
-  const int32_t *faults;                /* of each sampler */
-  int64_t n_constants, n_inputs, n_outputs, samplers, sampled, kept, frame, registers; /* these are the last of a frame */
+  const int32_t *inputs[2], *outputs[2]; /* lengths of the ports of the first two Programs called from outside */
+  const int32_t *faults;                /* number of faults of each sampler */
+  int64_t n_constants, n_inputs, n_outputs, samplers, sampled, kept, frame, registers; /* registers come last in a frame */
 } Code;
 
-/* What comparisons decide: of all, a bit for each lane of the block; or, of `count` chosen ones, the operands. */
+/* A log of decisions: either the outcomes of all decisions, a bit for each lane of the block, or the operands of `count`
+   chosen decisions. */
 typedef struct {
-  uint8_t *sides;                       /* (decisions, blocks); 0: of the chosen only */
+  uint8_t *sides;                       /* (decisions, blocks) outcomes; 0: operands only */
   const int64_t *which;
   int64_t count, blocks, block;
   double *operands;                     /* (count, blocks, 2, W) */
 } Log;
 
 static _Thread_local const Code *code;
-static _Thread_local V *home;         /* where the constants are */
+static _Thread_local V *home;         /* the registers that contain the constants */
 static _Thread_local int sampler;     /* the top that sampler_program runs */
-static _Thread_local Log *book;       /* 0: nothing is noted */
-static _Thread_local int64_t decision, chosen; /* the next one; the next of those that are examined */
+static _Thread_local Log *book;       /* 0: decisions are not noted */
+static _Thread_local int64_t decision, chosen; /* index of the next decision, and of the next chosen one in the log */
 
 #define ROW(top) (code->table + 6 * code->tops[top])
 #define FRAME (code->frame)
@@ -50,6 +51,7 @@ static _Thread_local int64_t decision, chosen; /* the next one; the next of thos
 
 static void run_words(const int32_t *restrict at, V *restrict r);
 
+/* Notes a decision: its outcome, or its operands if it is chosen. */
 static NOINLINE void note(I side, V a, V b) {
   const int64_t d = decision++;
   if (book->sides) {
@@ -65,7 +67,8 @@ static NOINLINE void note(I side, V a, V b) {
   }
 }
 
-/* The decisions of the turns that a repeated call leaves out because nothing changes any more: as in the last turn. */
+/* Notes the decisions of the iterations that a repeated call skips because its results no longer change: those of its last
+   iteration. */
 static NOINLINE void note_rest(const int32_t *row, int64_t turns, V *r) {
   const int64_t n = row[5], end = decision + turns * n;
   if (book->sides)
@@ -78,7 +81,8 @@ static NOINLINE void note_rest(const int32_t *row, int64_t turns, V *r) {
   decision = end;
 }
 
-/* A call: the arguments go to the callee's inputs; a repeated one goes on with its own results until they stop changing. */
+/* Executes a call: copies the arguments to the callee's inputs, runs it, and copies the results. A repeated call continues
+   with its own results until they stop changing. Returns the next word. */
 static NOINLINE const int32_t *run_call(const int32_t *restrict at, V *restrict r) {
   const int32_t *const row = code->table + 6 * at[0], *const outs = code->words + row[3];
   const int32_t times = at[1], n = row[2], m = row[4];
@@ -106,6 +110,7 @@ static NOINLINE const int32_t *run_call(const int32_t *restrict at, V *restrict 
   return at + m;
 }
 
+/* Evaluates one of the Programs that are called from outside. top: its index among them. */
 static NOINLINE void interpret(int top, const V *in, V *out, V *w) {
   const int32_t *const row = ROW(top), *const outs = code->words + row[3];
   decision = chosen = 0;
@@ -125,4 +130,4 @@ static void sampler_program(const V *in, V *out, V *w, const double *c, int64_t 
 
 static void begin(const Code *given, Log *log) { code = given, book = log, home = 0; }
 
-#define pfaffian_trial try_loops /* of rollout.h */
+#define pfaffian_trial try_loops /* renames the trial of rollout.h */

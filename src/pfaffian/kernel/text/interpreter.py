@@ -1,4 +1,4 @@
-"""The C text of the interpreter: the operations of a Program as loops over registers, and the loops of compiled kernels."""
+"""The C text of the interpreter: loops over registers for each operation of a Program, and the loops of compiled kernels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pfaffian.kernel.program.tried import tried
 from pfaffian.kernel.text.source import file_text, reduction_text
 
 DECIDING = {"lt": "LT({0}, {1})", "le": "LE({0}, {1})", "fmin": "LT({0}, {1})", "fmax": "LT({1}, {0})"}
-"""Operation -> its decision on its operands. All other decisions use the results of these."""
+"""{operation: C text of its decision}, with {0}, {1} for its operands. All other selections use the results of these."""
 
 
 def interpreter_text(lanes: int) -> str:
-    """C of the interpreter for so many lanes; its trial runs what `encode` made of `tried`."""
+    """C text of the interpreter with this number of lanes. Its trial runs the encoded Programs of `tried`."""
     functions = [elementary.c_text(name, inline=False) for name in elementary.FUNCTIONS]
     parts = [f"#define W {lanes}\nenum {{ TURNS = {TURNS} }};", file_text("prelude.h"), reduction_text(), file_text("huge.h")]
     parts += functions
@@ -24,7 +24,7 @@ def interpreter_text(lanes: int) -> str:
 
 
 def _run_words() -> str:
-    """The function that carries out groups of steps until the end of a Program."""
+    """C text of the function that executes groups of steps until the end of a Program."""
     cases = [f"    case {i}: {_case(name)}" for i, name in enumerate(OPS)]
     cases.append(f"    case {CALL}: at = run_call(at, r); break;")
     cases.append(f"    case {END}: return;")
@@ -33,6 +33,7 @@ def _run_words() -> str:
 
 
 def _case(name: str) -> str:
+    """C text that executes a group of steps of one operation."""
     op = OPS[name]
     size = op.arity + op.results
     args = [f"r[at[{op.results + i}]]" for i in range(op.arity)]
@@ -50,7 +51,7 @@ def _case(name: str) -> str:
 
 
 def _tried() -> str:
-    """The Code of what the trial runs, as C."""
+    """C text of the struct Code of the Programs of `tried`, which the trial runs."""
     c = encode(*tried())
     of_each = [*(f"INPUTS{i}" for i in range(2)), *(f"OUTPUTS{i}" for i in range(2))]
     arrays: dict[str, Iterable[int]] = dict(zip(of_each, (*c.inputs[:2], *c.outputs[:2]), strict=True))

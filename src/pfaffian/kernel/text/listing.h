@@ -1,16 +1,17 @@
-/* CasADi's instructions -> the words of a Program. CasADi reuses its work vector; here every value gets a number of its own. */
+/* CasADi's instructions -> the words of a Program. CasADi reuses the places of its work vector; in a Program every value has
+   its own number. */
 typedef struct {
   int64_t n, room;              /* instructions; places of the work vector */
-  const int32_t *records;       /* of each instruction: code, and three numbers that depend on it */
-  const int32_t *meaning;       /* of a code: an operation of a Program, or one of those below */
-  const int32_t *inputs, *outputs; /* for each port where its list begins; the lists: value, or place among the outputs, of entry k */
-  const int32_t *constants;     /* value of each constant in turn */
-  const int32_t *calls;         /* of each call in turn: callee, places of the arguments, places of the results or -1 */
+  const int32_t *records;       /* for each instruction its code, and three numbers whose meaning depends on the code */
+  const int32_t *meaning;       /* for each code an operation of a Program, or one of the negative numbers below */
+  const int32_t *inputs, *outputs; /* where the list of each port begins, then the lists: value, or output index, of entry k */
+  const int32_t *constants;     /* the value of each constant instruction, in order */
+  const int32_t *calls;         /* for each call in order its callee, the places of its arguments and of its results, or -1 */
 } Listing;
 
 enum { UNKNOWN = -1, ALIAS = -2, INPUT = -3, OUTPUT = -4, CONSTANT = -5, CALLED = -6 };
 
-/* The number of words, or -1 - i if instruction i is unknown. */
+/* Writes the words and the outputs. Returns the number of words, or -1 - i if instruction i is unknown. */
 int64_t pfaffian_list(const Given *g, const Listing *l, int32_t *to) {
   int32_t *const work = numbers(l->room, -1), *const begin = to;
   const int32_t *constants = l->constants, *calls = l->calls;

@@ -1,9 +1,9 @@
-/* The passes of `program/` on words, one after another: for each step its operation and the numbers of its arguments, for a call
-   CALL, callee, times and arguments. Results are numbered in order, after the inputs and the constants. A pass writes the words of
-   the Program that it makes, and renumbers the outputs. The Python of the same name says what each is for, and judges it. */
+/* The passes of `program/` in C. The words of a Program are, for each step, its operation and the numbers of its arguments;
+   for a call CALL, callee, times and arguments. Results are numbered in order, after the inputs and the constants. A pass
+   writes the words of the new Program and renumbers the outputs. The function of the same name in Python specifies it. */
 typedef struct {
   int64_t first, zero, n_words, n_outputs; /* first result; number of the constant 0.0, or -1 */
-  const int32_t *sizes;                    /* of each callee: inputs, outputs */
+  const int32_t *sizes;                    /* for each callee its numbers of inputs and outputs */
   const int32_t *words;
   int32_t *outputs;
 } Given;
@@ -14,11 +14,12 @@ typedef struct {
 } Step;
 
 typedef struct {
-  int32_t *number; /* value of the given Program -> value of the new one */
+  int32_t *number; /* value of the given Program -> value of the new Program */
   int32_t *to;     /* where the next word is written */
   int32_t known;   /* the next result */
 } New;
 
+/* The step that begins at a word. */
 static Step step_at(const Given *g, const int32_t *at, int32_t result) {
   Step s = {.op = *at, .callee = -1, .times = 1, .result = result};
   if (s.op == CALL)
@@ -33,13 +34,14 @@ static Step step_at(const Given *g, const int32_t *at, int32_t result) {
   for (Step s = {.next = (g)->words, .width = (int32_t)(g)->first};                               \
        s.next < (g)->words + (g)->n_words && (s = step_at(g, s.next, s.result + s.width), 1);)
 
+/* The number of values of the Program. */
 static int64_t values_of(const Given *g) {
   int64_t n = g->first;
   EACH_STEP(s, g) n += s.width;
   return n;
 }
 
-/* Room for n numbers, all `value`; the caller frees it. */
+/* A new array of n numbers, all equal to `value`; the caller frees it. */
 static int32_t *numbers(int64_t n, int32_t value) {
   int32_t *const room = malloc(sizeof(int32_t) * (size_t)(n + 1));
   if (!room) abort();
@@ -47,19 +49,21 @@ static int32_t *numbers(int64_t n, int32_t value) {
   return room;
 }
 
+/* A Program without steps, with the inputs and constants of the given one. */
 static New new_program(const Given *g, int32_t *to) {
   New p = {numbers(values_of(g), -1), to, (int32_t)g->first};
   for (int32_t v = 0; v < g->first; v++) p.number[v] = v;
   return p;
 }
 
+/* Renumbers the outputs; returns the number of words. */
 static int64_t finished(const Given *g, New *p, int32_t *begin) {
   for (int64_t i = 0; i < g->n_outputs; i++) g->outputs[i] = p->number[g->outputs[i]];
   free(p->number);
   return p->to - begin;
 }
 
-/* Write a step whose arguments are numbers of the new Program; its first result. */
+/* Writes a step whose arguments are values of the new Program; returns its first result. */
 static int32_t put(New *p, int32_t op, int32_t width, int32_t n, const int32_t *args) {
   *p->to++ = op;
   for (int32_t i = 0; i < n; i++) *p->to++ = args[i];
@@ -67,7 +71,7 @@ static int32_t put(New *p, int32_t op, int32_t width, int32_t n, const int32_t *
   return p->known - width;
 }
 
-/* Write a step with other arguments, and as often: those of the given Program. */
+/* Writes a step of the given Program, but with these arguments (values of the given Program) and this number of iterations. */
 static void keep_with(New *p, const Step *s, const int32_t *args, int32_t times) {
   *p->to++ = s->op;
   if (s->op == CALL) *p->to++ = s->callee, *p->to++ = times;
@@ -75,9 +79,10 @@ static void keep_with(New *p, const Step *s, const int32_t *args, int32_t times)
   for (int32_t k = 0; k < s->width; k++) p->number[s->result + k] = p->known++;
 }
 
+/* Writes a step of the given Program. */
 static void keep(New *p, const Step *s) { keep_with(p, s, s->args, s->times); }
 
-/* Whether the first n outputs need a value, or another of the step that makes it. */
+/* For each value, whether the first n outputs need it or another result of the step that makes it. */
 static int32_t *needed_by(const Given *g, int64_t n_outputs) {
   const int64_t n = values_of(g);
   int32_t *const needed = numbers(n, 0), *const start = numbers(n, -1);
@@ -112,14 +117,15 @@ static int same_words(const int32_t *a, const int32_t *b, int64_t n) {
 static uint64_t hash_of(const int32_t *words, int64_t n, int commutes) {
   uint64_t h = 1469598103934665603u;
   for (int64_t i = 0; i < n; i++) {
-    const int64_t k = commutes && words[1] > words[2] && i ? 3 - i : i; /* a + b and b + a in one order */
+    const int64_t k = commutes && words[1] > words[2] && i ? 3 - i : i; /* a + b and b + a in the same order */
     h = (h ^ (uint32_t)words[k]) * 1099511628211u;
     h ^= h >> 29;
   }
   return h;
 }
 
-/* What the operation on the arguments a, of the new Program, simply is: a value, or -1; the operation may become another. */
+/* Simplifies an operation whose arguments a are values of the new Program: returns the value that it is equal to, or -1, after
+   which the operation and its arguments may be simpler. */
 static int32_t folded(int32_t zero, int32_t *op, int32_t *a) {
   if (!FOLDS[*op]) return -1;
   const int sum = *op == ADD || *op == SUB, first = zero >= 0 && a[0] == zero;
@@ -142,7 +148,7 @@ static int64_t merge_or_simplify(const Given *g, int32_t *to, int fold) {
   int64_t steps = 0, size = 16;
   EACH_STEP(s, g) steps += s.width >= 0;
   while (size < 2 * steps) size *= 2;
-  int32_t *const where = numbers(size, -1), *const made = numbers(size, -1); /* of a hash: first word, first result */
+  int32_t *const where = numbers(size, -1), *const made = numbers(size, -1); /* by hash: first word, first result */
   New p = new_program(g, to);
   EACH_STEP(s, g) {
     int32_t *const begin = p.to, known = p.known;
@@ -197,7 +203,7 @@ static int64_t share_reciprocals(const Given *g, int32_t *to) {
   return finished(g, &p, to);
 }
 
-/* The step at a word, if it is this operation; its arguments, or 0. */
+/* The arguments of the step that makes the value, if it is this operation; else 0. */
 static const int32_t *args_if(const Given *g, const int32_t *start, int32_t value, int32_t op) {
   return start[value] >= 0 && g->words[start[value]] == op ? g->words + start[value] + 1 : 0;
 }
@@ -243,7 +249,8 @@ static int64_t pair(const Given *g, int32_t *to) {
   return finished(g, &p, to);
 }
 
-/* Whether the call goes on from the chain `before`: with all its results, which nothing else uses, and its further arguments. */
+/* Whether the call continues the chain that ends with `before`: it takes all results of that, which no other step uses, and
+   the same further arguments. */
 static int continues(const Step *s, const Step *before, const int32_t *uses) {
   if (before->callee != s->callee || s->times != 1 || s->n < s->width) return 0;
   for (int32_t k = 0; k < s->width; k++)
@@ -256,7 +263,7 @@ static int64_t roll(const Given *g, int32_t *to) {
   int32_t *const uses = numbers(n, 0), *const start = numbers(n, -1), *const times = numbers(n, 0);
   EACH_STEP(s, g) for (int32_t i = 0; i < s.n; i++) uses[s.args[i]]++;
   for (int64_t i = 0; i < g->n_outputs; i++) uses[g->outputs[i]]++;
-  EACH_STEP(s, g) { /* start: first argument of the first call of a chain, by the first result of its last */
+  EACH_STEP(s, g) { /* start: first argument of a chain's first call, indexed by the first result of its last call */
     if (s.op != CALL || !s.width) continue;
     start[s.result] = (int32_t)(s.args - g->words), times[s.result] = s.times;
     const int32_t v = s.n ? s.args[0] : 0;
@@ -274,8 +281,8 @@ static int64_t roll(const Given *g, int32_t *to) {
   return finished(g, &p, to);
 }
 
-/* The steps that the first `count` outputs do not need. What they take of the others are inputs, after the given ones: `crossing`,
-   of which there are crossing[0]. The other outputs are renumbered. */
+/* Writes the steps that the first `count` outputs do not need. The values that they need of the other steps become inputs,
+   after the given ones, and are listed in `crossing` after their number, crossing[0]. The other outputs are renumbered. */
 int64_t pfaffian_tail(const Given *g, int64_t n_in, int64_t count, int32_t *crossing, int32_t *to) {
   const int64_t n = values_of(g);
   int32_t *const head = needed_by(g, count), *const crosses = numbers(n, 0);
@@ -298,7 +305,7 @@ static int64_t (*const PASSES[])(const Given *, int32_t *) = {PASS_LIST};
 
 int64_t pfaffian_pass(int64_t which, const Given *g, int32_t *to) { return PASSES[which](g, to); }
 
-/* Steps, and values of the Program. */
+/* Writes the numbers of steps and of values of the Program. */
 void pfaffian_count(const Given *g, int64_t *counts) {
   counts[0] = 0, counts[1] = values_of(g);
   EACH_STEP(s, g) counts[0] += s.width >= 0;

@@ -1,4 +1,4 @@
-"""The C text of the passes."""
+"""The C text of the passes, of the translation of listings and of the encoding."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pfaffian.kernel.program.passes import COMMUTE, FOLDED
 from pfaffian.kernel.text.source import file_text
 
 IN_C = "merge", "simplify", "share_reciprocals", "select", "prune", "pair", "roll"
-"""Passes that take and give the words of a Program, in the order of their numbers."""
+"""Passes from words to words of a Program, in the order of their numbers in C."""
 
 TASKS = {"TAIL": 100, "ENCODE": 101, "LIST": 102}
-"""Numbers in the trial of what is no such pass."""
+"""Numbers of the trial's other tasks, which are not such passes."""
 
 TRIAL_ROOM = 512
-"""Numbers of an array of the trial's answers."""
+"""Length of each array of the trial's answers."""
 
 _C_NAMES = {"select": "select_one"}  # `select` is a function of the system
 
 
 def passes_text() -> str:
-    """C of the passes, of the listing and of the encoding."""
+    """C text of the passes, of the translation of listings and of the encoding, with their trial."""
     constants = (
         {name.upper(): i for i, name in enumerate(OPS)} | {"CALL": CALL, "END": END, "TURNS": TURNS, "ROOM": TRIAL_ROOM} | TASKS
     )

@@ -1,5 +1,5 @@
-/* One task as numbers: how many there are in each array of ARRAYS, then the arrays; the first says which pass it is. What it gives
-   follows in `out`: how many words, the words and the outputs, and what else there is. */
+/* Runs one task of the trial. in: the length of each of the ARRAYS, then the arrays; the first array contains the number of
+   the task. out: the number of words, the counts, the words, the outputs, and the values that a tail takes from the head. */
 enum { WHICH, SIZES, WORDS_IN, OUTPUTS, RECORDS, MEANING, IN_PORTS, OUT_PORTS, CONSTANTS, CALLS, PLACES, ROWS, ARRAYS };
 
 void pfaffian_trial(const double *table, const double *in, double *out, void *work) {

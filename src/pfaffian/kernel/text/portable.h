@@ -45,7 +45,7 @@ static inline V$s FLOOR$s(V$s a) {
 
 static inline V$s CEIL$s(V$s a) { return -FLOOR$s(-a); }
 
-/* Of two positive numbers: the mantissa with its leading bit at its place, and the exponent. */
+/* The mantissa of a positive number, with its leading bit in place, and the exponent. */
 SPARE static inline I$s UNPACK$s(I$s bits, int *exponent) {
   I$s m = bits & (((I$s)1 << $fraction) - 1);
   *exponent = (int)(bits >> $fraction);
@@ -54,7 +54,7 @@ SPARE static inline I$s UNPACK$s(I$s bits, int *exponent) {
   return m;
 }
 
-/* The remainder is exact: division by hand. */
+/* The remainder, which is exact, by long division. */
 static V$s FMOD$s(V$s x, V$s y) {
   const I$s a = BITS$s(x) & ~SIGN$s, b = BITS$s(y) & ~SIGN$s, sign = BITS$s(x) & SIGN$s, infinite = (I$s)$exponents << $fraction;
   if (b == 0 || a >= infinite || b > infinite) return (x * y) / (x * y);
@@ -70,7 +70,8 @@ static V$s FMOD$s(V$s x, V$s y) {
   return REAL$s(sign | ((m & (((I$s)1 << $fraction) - 1)) | (I$s)p << $fraction));
 }
 
-/* To the nearest: by the machine where it has an instruction for it (unless PLAIN_SQRT), else by Newton and a check in integers. */
+/* The square root, rounded to the nearest: by the processor's instruction if there is one (unless PLAIN_SQRT), else by
+   Newton's method and a check in integers. */
 #if defined(__SSE2__) && !defined(PLAIN_SQRT)
 static inline V$s SQRT$s(V$s a) { return $sse; }
 #elif defined(__GNUC__) && defined(__aarch64__) && !defined(PLAIN_SQRT)
@@ -97,7 +98,7 @@ static V$s SQRT$s(V$s a) {
 }
 #endif
 
-/* Makes the first n of the arguments x the results y of a call; 0 if they have been that, to the bit. */
+/* Copies the first n results y of a call to its arguments x; returns 0 if all bits were equal before. */
 static inline int MOVED$s(V$s *x, const V$s *y, int n) {
   int j = 0, moved = 0;
   for (; j < n; j++) {

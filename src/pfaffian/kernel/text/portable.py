@@ -1,11 +1,11 @@
-"""Programs -> C99 for one run, without a library, with memory that the caller gives, and portable to any compiler.
+"""Programs -> C99 for one run: portable to any compiler, without a library, in memory that the caller provides.
 
-The text has the same operations as the kernel's, so in double it gives the interpreter's bits wherever the compiler respects
-IEEE 754. In single, sums and products are of floats, and an elementary function is that of the double, rounded: again the bits
-of the interpreter on floats.
+The text has the same operations as that of a kernel, so in double precision it gives the interpreter's bits wherever the
+compiler respects IEEE 754. In single precision, sums and products are computed in floats, and elementary functions in double,
+then rounded; these are the bits of the interpreter on floats.
 
-Values that live longer than one short C function stand in a work array of the caller's, so a law of any length takes little of
-the stack, whatever the compiler makes of it.
+Values that are needed beyond one short C function are stored in a work array of the caller, so that a law of any length takes
+little stack, whatever the compiler does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from pfaffian.kernel.text.source import reduction_text, stage_lines
 
 
 class Precision(NamedTuple):
-    """real: the type in C.   kind: the type in NumPy.   suffix: of the names of operations.   words: for the template."""
+    """A floating-point type.   real: its name in C.   kind: its type in NumPy.   suffix: suffix of names of C operations.
+    words: values for the template portable.h."""
 
     real: str
     kind: Any
@@ -73,9 +74,9 @@ GUARD = """\
 #endif
 """
 PART_SIZE = 200
-"""Operations of a C function: at most as many values stand on the stack at once."""
+"""Largest number of operations of a C function, and so of values on the stack at once."""
 FRAME = 128
-"""Bytes of a call besides its values: return address, saved registers, the frame of an operation that is a function."""
+"""Stack of a call [bytes] besides its values: return address, saved registers, frame of an operation that is a function."""
 
 _OPERATION = re.compile(r"\b(K|LT|LE|EQ|NE|SEL|TRUTH|SQRT|FABS|FLOOR|CEIL|FMOD|COPYSIGN)\(")
 _WORD = re.compile(r"\w+")
@@ -84,8 +85,11 @@ _DEFINED = re.compile(r"^(?:#define |typedef \w+ |(?:SPARE )?static (?:inline )?
 
 @dataclass(frozen=True)
 class Portable:
-    """text: C of functions `static void p{i}(const V *in, V *out, V *w)`.   names: of the functions of the requested Programs.
-    work: values of w that each needs.   stack: bytes that a call of each takes at most, even without optimisation.
+    """C99 of Programs.
+
+    text: functions `static void p{i}(const V *in, V *out, V *w)`.   names: names of the functions of the requested Programs.
+    work: length of w that each of them needs.   stack: bound on the stack of a call of each [bytes], even without
+    optimisation.
     """
 
     text: str
@@ -95,7 +99,7 @@ class Portable:
 
 
 def portable_source(programs: Sequence[Program], precision: str, part_size: int = PART_SIZE) -> Portable:
-    """C99 of the Programs, in "double" or "single" precision.   part_size: operations of a C function, at most."""
+    """C99 of the Programs, in "double" or "single" precision.   part_size: largest number of operations of a C function."""
     of = PRECISIONS[precision]
     order = callees_first(programs)
     index = {program.digest(): i for i, program in enumerate(order)}
@@ -120,17 +124,18 @@ def portable_source(programs: Sequence[Program], precision: str, part_size: int 
 
 
 def literal(of: Precision, c: float) -> str:
-    """The number as C text."""
+    """C text of a number, rounded to the precision."""
     return f"K{of.suffix}({float(constant(c, of.kind)).hex()})"
 
 
 @cache
 def _elementary(name: str) -> str:
+    """C text of an elementary function, without the attribute NOINLINE of kernels."""
     return elementary.c_text(name, False).replace("static NOINLINE ", "static ", 1)
 
 
 def _prelude(*texts: str) -> str:
-    """Definitions of all operations that the texts use, directly or through others."""
+    """C definitions of all operations that the texts use, directly or through other operations."""
     template = files("pfaffian.kernel.text").joinpath("portable.h").read_text(encoding="utf-8")
     pieces = []
     for of in PRECISIONS.values():
@@ -145,7 +150,7 @@ def _prelude(*texts: str) -> str:
 
 
 def _function(program: Program, index: int, order: dict[str, int], of: Precision, pieces: Stages) -> tuple[str, int]:
-    """C of one Program without its callees, and the bytes of its largest stage on the stack."""
+    """C text of one Program without its callees, and the stack [bytes] of its largest stage."""
     V, text, body, most, size = f"V{of.suffix}", [], [], 0, np.dtype(of.kind).itemsize
     literals = [literal(of, c) for c in program.constants]
     for j, stage in enumerate(pieces.stages):
@@ -170,7 +175,7 @@ def _function(program: Program, index: int, order: dict[str, int], of: Precision
 
 
 def _statement(of: Precision, op: str, v: int, args: Sequence[str]) -> str:
-    """C statement of one operation; in single, an elementary function is that of the double, rounded."""
+    """C statement of one operation; in single precision, an elementary function is computed in double, then rounded."""
     V, double = f"V{of.suffix}", op in elementary.FUNCTIONS and of.suffix != ""
     given = [f"(V){a}" for a in args] if double else args
     text = OPS[op].c.format(*given)

@@ -1,7 +1,7 @@
-/* Arrays of the caller: data, and how many doubles lie between two runs and between two elements. Any strides do. */
+/* An array of the caller: its data, and the strides between two runs and between two elements, in doubles. */
 typedef struct { double *data; int64_t run, element; } Port;
 
-/* Runs of the trial of a new object; its arrays lie one after another, the runs contiguous. */
+/* Number of runs in the trial of a new object. The arrays of a trial lie one after another, with the runs contiguous. */
 #define TRIAL_RUNS 32
 static inline Port trial_port(double **data, int64_t n) {
   const Port p = {*data, 1, TRIAL_RUNS};
@@ -9,19 +9,19 @@ static inline Port trial_port(double **data, int64_t n) {
   return p;
 }
 
-/* Blocks of a tile: as many as fit, all tiles but the last alike. */
+/* Number of blocks of a tile, at most TILE, such that the tiles are as equal as possible. */
 static inline int64_t tile_size(int64_t blocks) {
   const int64_t tiles = (blocks + TILE - 1) / TILE;
   return tiles ? (blocks + tiles - 1) / tiles : 0;
 }
 
-/* How many blocks from run b on are whole and lie in memory as vectors do. */
+/* Number of blocks from run b on that are full and contiguous in memory, like vectors. */
 static inline int64_t whole(const Port *p, int64_t b, int64_t blocks, int64_t batch) {
   const int64_t full = (batch - b) / W;
   return p->run != 1 ? 0 : full < blocks ? full : blocks;
 }
 
-/* Elements of one block; past the end of the batch the last run is repeated, never read beyond. */
+/* Reads the elements of one block. Lanes past the end of the batch repeat its last run; nothing is read beyond it. */
 static inline void read_block(const Port *p, int64_t n, int64_t b, int64_t batch, V *restrict to) {
   const double *const d = p->data;
   double *const lane = (double *)to;
@@ -29,7 +29,7 @@ static inline void read_block(const Port *p, int64_t n, int64_t b, int64_t batch
 #ifdef SQUARE
   if (p->element == 1 && b + W <= batch && n >= SQUARE)
     for (; i < n; i += SQUARE) {
-      if (i > n - SQUARE) i = n - SQUARE; /* the last one overlaps */
+      if (i > n - SQUARE) i = n - SQUARE; /* the last square overlaps the one before */
       read_square(d + b * p->run + i, p->run, to + i);
     }
 #endif
@@ -54,7 +54,8 @@ static inline void write_block(const Port *p, int64_t n, int64_t b, int64_t batc
     for (int64_t j = 0; j < count; j++) d[j * p->run + i * p->element] = lane[i * W + j];
 }
 
-/* n elements of the runs from b on and as many frames. A row goes for all blocks at once: the next may be a page away. */
+/* Reads n elements of `blocks` blocks of runs, from run b on, into their frames. An element is read for all blocks before the
+   next one, because the next may be a page away. */
 static inline void read_port(const Port *p, int64_t n, int64_t b, int64_t blocks, int64_t batch, V *restrict to) {
   const int64_t full = whole(p, b, blocks, batch);
   for (int64_t i = 0; i < n; i++)
@@ -71,8 +72,8 @@ static inline void write_port(const Port *p, int64_t n, int64_t b, int64_t block
   for (int64_t k = full; k < blocks; k++) write_block(p, n, b + k * W, batch, from + k * FRAME);
 }
 
-/* A Program over the runs [begin, end) of a batch, a tile of blocks at a time; begin is a multiple of W. One port for each of
-   its inputs and outputs, of these sizes. w: TILE frames of inputs, outputs, slots. c: the numbers of the text. */
+/* Evaluates a Program for the runs [begin, end) of a batch, a tile of blocks at a time; begin is a multiple of W. There is a
+   port for each input and output, with these sizes. w: TILE frames of inputs, outputs and slots. c: the table of constants. */
 typedef void Program(const V *in, V *out, V *w, const double *c, int64_t n);
 static INLINE void evaluate(Program *program, const double *c, const int *in_sizes, int n_in, const int *out_sizes, int n_out,
                             const Port *in, const Port *out, int64_t batch, int64_t begin, int64_t end, V *w) {
@@ -93,7 +94,7 @@ static INLINE void evaluate(Program *program, const double *c, const int *in_siz
 }
 
 #ifndef __CUDACC__
-/* A Program as a plain function of its arrays, which lie one after another: what a trial compares. */
+/* Evaluates a Program for a trial; its arrays lie one after another. */
 static void try_program(Program *program, const double *c, const int *in_sizes, int n_in, const int *out_sizes, int n_out,
                         double **in, double **out, V *w) {
   Port from[n_in + 1], to[n_out + 1];
@@ -104,7 +105,7 @@ static void try_program(Program *program, const double *c, const int *in_sizes, 
 #define TRY(name, c, in, out, w) try_program(name, c, name##_IN, name##_N_IN, name##_OUT, name##_N_OUT, in, out, w)
 #endif
 
-/* Same bits whatever another library did to the rounding mode or to denormals. */
+/* Set the default rounding mode and denormals, so that the bits are the same whatever modes another library has set. */
 #if defined(__SSE2__) && !defined(__CUDACC__)
 #include <xmmintrin.h>
 #define FP_ENTER const unsigned fp_saved = _mm_getcsr(); _mm_setcsr(0x1f80)

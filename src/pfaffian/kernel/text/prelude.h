@@ -1,12 +1,12 @@
-/* Lanes. V is W doubles and I is W 64-bit integers; a mask is an I of all ones or all zeros in each lane.
+/* Operations on lanes. V is W doubles and I is W 64-bit integers; a mask is an I of all ones or all zeros in each lane.
    The same text serves W = 1 (plain double) and W = 8. Every macro is exact or correctly rounded. */
-#ifndef __CUDACC__ /* for which cuda.h says the same */
+#ifndef __CUDACC__ /* for CUDA, cuda.h has these definitions */
 #include <stdint.h>
 #if W > 1 && defined(__SSE2__)
-#include <immintrin.h> /* a sixth of a second, for nothing where W = 1 */
+#include <immintrin.h> /* takes a sixth of a second to compile, and is not needed where W = 1 */
 #endif
 #define NOINLINE __attribute__((noinline))
-/* A stage may be in another unit of the text than the loop that calls it. */
+/* In a text of several units, a stage may be in another unit than the loop that calls it. */
 #ifdef UNIT
 #define STAGE NOINLINE __attribute__((visibility("hidden")))
 #else
@@ -33,7 +33,7 @@ typedef int64_t I __attribute__((vector_size(8 * W)));
 #define REAL(i) ((V)(i))
 #endif
 
-/* A number of the text, which stands in a table: another machine of the same structure has other numbers. */
+/* A constant, read from a table, since another mechanism with the same structure has other numbers. */
 static inline V all_lanes(double x) { return K(x); }
 #define C(i) all_lanes(c[i])
 
@@ -49,7 +49,7 @@ static inline V TRUTH(I m) { return REAL(m & BITS(K(1.0))); }
 static inline V FABS(V a) { return REAL(BITS(a) & KI(INT64_MAX)); }
 static inline V COPYSIGN(V a, V b) { return REAL((BITS(a) & KI(INT64_MAX)) | (BITS(b) & KI(INT64_MIN))); }
 
-/* One lane after another, where the machine has no instruction for all. */
+/* Applies a function to one lane after another, where the processor has no instruction for all lanes. */
 #define EACH(name, call)                                                             \
   static inline V name(V a) {                                                        \
     double x[W];                                                                     \
@@ -90,7 +90,7 @@ static inline int ANY(I m) {
 }
 #endif
 
-/* fmod is exact, so the C library's is everybody's. */
+/* fmod is exact, so every C library gives the same bits. */
 static inline V FMOD(V a, V b) {
   double x[W], y[W];
   __builtin_memcpy(x, &a, sizeof a);
@@ -100,7 +100,7 @@ static inline V FMOD(V a, V b) {
   return a;
 }
 
-/* Whether the first n are the same, to the bit. */
+/* Whether the first n vectors are the same, to the bit. */
 static inline int pf_same(const V *x, const V *y, int n) {
   int j = 0;
   while (j < n && !ANY(NE(BITS(x[j]), BITS(y[j])))) j++;

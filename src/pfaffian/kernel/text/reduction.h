@@ -1,4 +1,5 @@
-/* Exact reduction of a huge angle modulo pi/2 (Payne and Hanek), in C99; reduction.py says the same in Python. */
+/* Exact reduction of a huge angle modulo pi/2 (Payne and Hanek), in C99; reduce_huge of reduction.py does the same in
+   Python. */
 static void reduce_one(double x, double *n, double *high, double *low) {
   const double half_pi = 0x1.921fb54442d18p+0, rest_of_half_pi = 0x1.1a62633145c07p-54, magic = 0x1.8p+52;
   union { double real; uint64_t bits; } u;
@@ -11,7 +12,7 @@ static void reduce_one(double x, double *n, double *high, double *low) {
     return;
   }
 
-  /* The mantissa times the window of 2/pi that gives no whole turns, modulo 2^192, in words of 32 bits. */
+  /* The mantissa times the window of 2/pi whose bits give no whole turns, modulo 2^192, in words of 32 bits. */
   const uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52, factor[2] = {m & UINT32_MAX, m >> 32};
   const int shift = 1216 - (exponent - 1075) - 190, bit = shift & 31;
   uint64_t product[6] = {0};
@@ -34,7 +35,7 @@ static void reduce_one(double x, double *n, double *high, double *low) {
     a = ~a + (b == 0);
   }
 
-  /* It as a double, to the nearest, and what that leaves as another. */
+  /* The fraction as the nearest double, and the remainder as another double. */
   double part[2] = {0.0, 0.0}, side = 1.0;
   int power = -53;
   for (int i = 0; i < 2 && (a | b) != 0; i++) {

@@ -1,5 +1,5 @@
-/* The time loop. A lane that fails is frozen at its last good state; nothing spreads to the lanes beside it. The blocks of
-   a tile advance together, and one whose lanes have all stopped leaves it. */
+/* The time loop. A lane that fails is frozen at its last good state and does not affect other lanes. The blocks of a tile
+   advance together; a block leaves the tile when all its lanes have stopped. */
 typedef struct {
   Port x0, u, p, x, records;            /* u: element of one sample; records: element of one record */
   int64_t u_sample, record;             /* doubles between samples, between records */
@@ -11,7 +11,7 @@ typedef struct {
 } Rollout;
 
 #define NX STEP_IN[0]
-#define MOVING STEP_OUT[0] /* the first entries of x; what comes after a step leaves alone */
+#define MOVING STEP_OUT[0] /* number of the first entries of x, which a step changes; it leaves the others alone */
 #define NU STEP_IN[1]
 #define NP STEP_IN[3]
 #define NF STEP_OUT[1]
@@ -22,7 +22,7 @@ static const int SAMPLER_NF[] = SAMPLER_FAULTS;
 #define SAMPLER(j) SAMPLER_PROGRAM[j]
 #endif
 
-/* Input at node j, the time t0 + j h. */
+/* The inputs at the time t0 + j h. */
 static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
   const int64_t last = r->samples - 1, i = j / r->stride;
   Port sample = r->u;
@@ -35,7 +35,7 @@ static void input_at(const Rollout *r, int64_t j, int64_t b, V *u, V *next) {
   for (int k = 0; k < NU; k++) u[k] = u[k] + K(fraction) * (next[k] - u[k]);
 }
 
-/* W runs from `run` on: their status, mask of those that go on, steps at which the others stopped. */
+/* W runs from `run` on: their status codes, the mask of those that are running, the steps at which the others stopped. */
 typedef struct {
   int64_t run;
   V code;
@@ -61,7 +61,7 @@ static void enter(const Rollout *r, Block *block, V *x, V *p, V *h) {
   *h = K(r->h);
 }
 
-/* The record of `count` blocks that are neighbours. */
+/* Writes the record of `count` neighbouring blocks; nan for runs that have stopped. */
 static void record(const Rollout *r, const Block *block, int64_t count, int64_t index, V *y) {
   Port place = r->records;
   place.data += index * r->record;
@@ -70,7 +70,7 @@ static void record(const Rollout *r, const Block *block, int64_t count, int64_t 
   write_port(&place, NY, block->run, count, r->batch, y);
 }
 
-/* Last good states and status; of the records from index on, nan. */
+/* Writes the last good states and the status of a block, and nan into its records from index on. */
 static void leave(const Rollout *r, Block *block, int64_t index, const V *x, V *y) {
   double status[W];
   write_port(&r->x, NX, block->run, 1, r->batch, x);
@@ -80,7 +80,8 @@ static void leave(const Rollout *r, Block *block, int64_t index, const V *x, V *
   for (; index < r->count; index++) record(r, block, 1, index, y);
 }
 
-/* 0 good, 1 state not finite or beyond the limit, first + i fault i. A fault that is a number is the better reason. */
+/* Status of each lane: 0 good, 1 state not finite or beyond the limit, first + i for fault i. A fault that is a number takes
+   precedence over status 1. */
 static V verdict(const V *x, int n, const V *fault, int nf, int first, V limit) {
   I good = KI(-1);
   for (int i = 0; i < n; i++) good = good & LE(FABS(x[i]), limit);
@@ -90,8 +91,8 @@ static V verdict(const V *x, int n, const V *fault, int nf, int first, V limit) 
   return code;
 }
 
-/* Take the next n entries of the state where they are good; where not, note the reason: the first of nf faults, which come
-   after them, has the status `first`. */
+/* Accepts the next n entries of the state in the lanes where they are good; the other lanes stop with a status. The nf faults
+   follow these entries; the first of them has the status `first`. */
 static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *next, int n, int nf, int first) {
   const V now = verdict(next, n, next + n, nf, first, K(r->limit));
   const I ok = block->running & EQ(now, K(0.0)), failing = block->running & ~ok;
@@ -105,7 +106,7 @@ static void settle(const Rollout *r, Block *block, int64_t k, V *x, const V *nex
     if (lane[i]) block->stopped[i] = k;
 }
 
-/* What an observation and a sampler see. */
+/* Writes the inputs of an observation or a sampler. */
 static inline void look(V *seen, const V *x, const V *u, const V *p) {
   __builtin_memcpy(seen, x, NX * sizeof(V));
   __builtin_memcpy(seen + NX, u, NU * sizeof(V));
@@ -113,7 +114,8 @@ static inline void look(V *seen, const V *x, const V *u, const V *p) {
 }
 
 static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V *w) {
-  /* A frame: inputs of STEP x u0 u1 p t h, its outputs, inputs of OBSERVE x u p t, its outputs, those of a sampler, x, slots. */
+  /* A frame: inputs of STEP (x u0 u1 p t h), its outputs, inputs of OBSERVE (x u p t), its outputs, outputs of a sampler, a
+     copy of x, slots. */
   V *const x = w, *const u0 = x + NX, *const u1 = u0 + NU, *const p = u1 + NU, *const t = p + NP, *const h = t + 1;
   V *const next = h + 1, *const seen = next + MOVING + NF, *const y = seen + NX + NU + NP + 1;
   V *const sampled = y + NY, *const kept = sampled + SAMPLER_OUT, *const slots = kept + KEPT;
@@ -137,7 +139,7 @@ static void run_tile(const double *c, const Rollout *r, int64_t b, int64_t n, V 
     for (int64_t i = 0, f = 0; i < n; i++, f += FRAME) {
       t[f] = K(time);
       input_at(r, k, blocks[i].run, u0 + f, u1 + f);
-      /* What is sampled at the end is for its record: a call that goes on from here samples it again. */
+      /* Samples at the end affect its record only: a call that continues from here takes them again. */
       if (k == end) __builtin_memcpy(kept + f, x + f, KEPT * sizeof(V));
     }
     for (int j = 0, first = 2 + NF; j < N_SAMPLERS; first += SAMPLER_NF[j++]) {
@@ -178,7 +180,8 @@ void pfaffian_rollout(const double *c, const Rollout *r, int64_t begin, int64_t 
   FP_LEAVE;
 }
 
-/* The step, the observation, the samplers, and one step of the loop with two records, in which all is sampled each step. */
+/* The trial: the step, the observation, the samplers, and one step of the loop with two records, in which all samplers are
+   called at each step. */
 void pfaffian_trial(const double *c, double *in, double *out, V *w) {
   FP_ENTER;
   TRY(STEP, c, &in, &out, w);

@@ -1,4 +1,4 @@
-"""Program -> C. Only numbers and names of operations enter the text; most numbers stand in a table beside it (skeleton.py)."""
+"""Program -> C. Only numbers and names of operations enter the text; most numbers are read from a table (skeleton.py)."""
 
 from __future__ import annotations
 
@@ -15,34 +15,38 @@ from pfaffian.kernel.program.skeleton import places
 from pfaffian.kernel.program.stages import Call, Stage, Stages, cut
 from pfaffian.kernel.text.units import of_unit
 
-UNIT_STEPS, MOST_UNITS = 5000, 8  # steps of each unit in which a long text is compiled; units at most
-PART_SIZE = 1500  # operations of a C function, with what it loads and stores
-TILE = 8  # blocks of a tile at most; half as many where the code stays in the instruction cache anyway
-TEXT = 4000  # operations whose code stays there
-CIRCULAR, FEW = ("sin", "cos", "sincos"), 128  # inlined (3 % faster) where they are few enough not to bloat the code
-TILE_BYTES = 512 << 10  # of the frames of a tile, at most: well within the second-level cache
+UNIT_STEPS, MOST_UNITS = 5000, 8  # steps of each unit in which a long text is compiled; largest number of units
+PART_SIZE = 1500  # size of a stage: operations, loads and stores of a C function
+TILE = 8  # largest number of blocks of a tile; half as many where the code fits into the instruction cache anyway
+SHORT_TEXT = 4000  # operations whose code fits into that cache
+CIRCULAR, INLINED = ("sin", "cos", "sincos"), 128  # inlined (3 % faster) if used at most so often, or the code would bloat
+TILE_BYTES = 512 << 10  # largest size of the frames of a tile: well within the second-level cache
 LONG_TEXT = 25_000  # operations whose code alone fills that cache: then each fetch of it serves a whole tile (15 % faster)
 
 
 @cache
 def file_text(name: str) -> str:
+    """Text of a file in this folder."""
     return files("pfaffian.kernel.text").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
 def _elementary(name: str, inline: bool) -> str:
+    """C text of an elementary function."""
     return elementary.c_text(name, inline)
 
 
 @cache
 def reduction_text() -> str:
+    """C text of the exact reduction of huge angles, with its table of 2/pi."""
     words = ", ".join(f"UINT64_C({word})" for word in reduction.limbs())
     return f"static const uint64_t TWO_OVER_PI[] = {{{words}}};\n" + file_text("reduction.h")
 
 
 @dataclass(frozen=True)
 class Source:
-    """C text.   lanes: doubles of a vector.   frame: vectors of a block of runs.   tile: blocks that pass a stage together."""
+    """C text of a kernel.   lanes: doubles of a vector.   frame: vectors of the workspace of a block of runs.
+    tile: number of blocks that pass a stage together."""
 
     text: str
     lanes: int
@@ -56,17 +60,17 @@ class Source:
 
 
 def kernel_source(program: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
-    """C of one Program and of the loop over a batch around it (driver.h)."""
+    """C text of one Program and of the loop over a batch that calls it (driver.h)."""
     return source_of([program], ["PROGRAM"], file_text("driver.h"), lanes, part_size)
 
 
 def rollout_source(step: Program, observe: Program, *samplers: Program, lanes: int, part_size: int = PART_SIZE) -> Source:
-    """C of a step, an observation and samplers, and of the time loop around them (rollout.h)."""
+    """C text of a step, an observation and samplers, and of the time loop that calls them (rollout.h)."""
     return source_of([step, observe], ["STEP", "OBSERVE"], file_text("rollout.h"), lanes, part_size, samplers)
 
 
 def single_source(step: Program, observe: Program, *samplers: Program, part_size: int = PART_SIZE) -> Source:
-    """The same for one run at a time, with all numbers in the text."""
+    """C text of a step, an observation, samplers and their time loop for one run at a time, with all numbers in the text."""
     return source_of([step, observe], ["STEP", "OBSERVE"], file_text("rollout.h"), 1, part_size, samplers, most=1, table=False)
 
 
@@ -80,14 +84,14 @@ def source_of(
     most: int = TILE,
     table: bool = True,
 ) -> Source:
-    """C of Programs, and of the loops around them (driver), which call them by these names.
+    """C text of Programs, and of the loops (driver) that call them by these names.
 
-    most: blocks of a tile.   table: whether constants come from a table instead of standing in the text.
+    most: largest number of blocks of a tile.   table: whether constants are read from a table instead of being in the text.
     """
     order = callees_first([*programs, *samplers])
     index = {program.digest(): i for i, program in enumerate(order)}
     uses = Counter(s.op for program in order for s in program.steps if s.op in elementary.FUNCTIONS)
-    functions = [_elementary(name, name in CIRCULAR and uses[name] <= FEW) for name in sorted(uses)]
+    functions = [_elementary(name, name in CIRCULAR and uses[name] <= INLINED) for name in sorted(uses)]
     slots: dict[str, int] = {}
     bodies, numbers = [], 0
     units = min(MOST_UNITS, 1 + sum(len(program.steps) for program in order) // UNIT_STEPS)
@@ -102,7 +106,7 @@ def source_of(
     frame = sum(p.n_in + p.n_out for p in programs) + max((s.n_out + s.inputs[0] for s in samplers), default=0)
     frame += max(slots[p.digest()] for p in (*programs, *samplers))
     steps = sum(len(program.steps) for program in order)
-    tile = most if steps > TEXT else max(1, most // 2)
+    tile = most if steps > SHORT_TEXT else max(1, most // 2)
     if steps < LONG_TEXT:
         tile = max(1, min(tile, TILE_BYTES // (8 * lanes * max(1, frame))))
     sizes = f"#define W {lanes}\nenum {{ FRAME = {max(1, frame)}, TILE = {tile} }};\n"
@@ -112,6 +116,7 @@ def source_of(
 
 
 def _ports(name: str, program: Program, index: int) -> str:
+    """C definitions of the name of a Program and of the numbers and lengths of its ports."""
     sizes = {"IN": program.inputs, "OUT": tuple(map(len, program.outputs))}
     lines = [f"#define {name} p{index}"]
     for side, lengths in sizes.items():
@@ -122,25 +127,26 @@ def _ports(name: str, program: Program, index: int) -> str:
 
 
 def _table(samplers: Sequence[Program], index: Sequence[int]) -> str:
-    """Tables of the samplers' functions and their numbers of faults; with one entry 0 if there are no samplers."""
+    """C tables of the samplers' functions and their numbers of faults, with a single entry 0 if there are no samplers."""
     functions = ", ".join(f"p{i}" for i in index) or "0"
     faults = ", ".join(str(len(s.outputs[1])) for s in samplers) or "0"
     most = max((s.n_out for s in samplers), default=0)
     lines = [f"#define SAMPLERS {{{functions}}}", f"#define SAMPLER_FAULTS {{{faults}}}"]
-    kept = samplers[0].inputs[0] if samplers else 0
-    return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most}, KEPT = {kept} }};", ""])
+    saved = samplers[0].inputs[0] if samplers else 0
+    return "\n".join([*lines, f"enum {{ N_SAMPLERS = {len(samplers)}, SAMPLER_OUT = {most}, KEPT = {saved} }};", ""])
 
 
 def _literals(program: Program, begin: int | None) -> list[str]:
-    """C of each constant.   begin: of the Program's numbers in the table; None: all stand in the text."""
+    """C text of each constant.   begin: index of the Program's first number in the table; None: all are written as numbers."""
     tabled = {} if begin is None else {i: begin + place for i, place in places(program).items()}
     return [f"C({tabled[i]})" if i in tabled else f"K({c.hex()})" for i, c in enumerate(program.constants)]
 
 
 def _function(program: Program, index: int, order: dict[str, int], pieces: Stages, units: int, literals: Sequence[str]) -> str:
-    """C of one Program without its callees: each stage over all frames of a tile, then its call.
+    """C text of one Program without its callees: a function for each stage, and one that runs each stage over all frames of a
+    tile, then the call that follows it.
 
-    Stage j of Program i belongs to unit (i + j) mod units, the loop over the stages to unit 0.
+    Stage j of Program i belongs to unit (i + j) mod units, the function that runs the stages to unit 0.
     """
     text, body = [], []
     for j, stage in enumerate(pieces.stages):
@@ -158,7 +164,8 @@ def _function(program: Program, index: int, order: dict[str, int], pieces: Stage
 
 
 def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots: int) -> str:
-    """C of a call: over all frames of a tile; a repeated one frame by frame, on its own results until they stop changing."""
+    """C text of a call over all frames of a tile. A repeated call goes frame by frame, on its own results until they stop
+    changing."""
     name, x, y, w = f"p{order[callee.digest()]}", f"w + {call.inputs}", f"w + {call.outputs}", f"w + {slots}"
     if times == 1:
         return f"  {name}({x}, {y}, {w}, c, n);"
@@ -178,7 +185,8 @@ def _call(order: dict[str, int], callee: Program, call: Call, times: int, slots:
 
 
 class _Lanes:
-    """Statements in lanes. A condition is stored as a mask beside its number, which would have to be compared again."""
+    """Writes operations as C statements on lanes. A condition is stored both as a number and as a mask, so that a later
+    selection need not compare the number again."""
 
     def __init__(self) -> None:
         self.masks: set[str] = set()
@@ -203,10 +211,10 @@ def stage_lines(
     statement: Callable[[str, int, Sequence[str]], str] | None = None,
     in_place: bool = False,
 ) -> list[str]:
-    """Statements of one stage, of values of type V. A value is stored as soon as it is known.
+    """C statements of one stage, with values of type V. A value is stored as soon as it is known.
 
-    literals: C of each constant.   statement: writes an operation; None: in lanes.   in_place: read what is in memory where it
-    is used, instead of all of it first: nothing else is written to a place that the stage reads.
+    literals: C text of each constant.   statement: writes one operation; None: as lanes.   in_place: whether to read inputs
+    and slots where they are used instead of loading all of them first. This is safe: no stage writes to a place that it reads.
     """
     names = {program.n_in + i: text for i, text in enumerate(literals)}
     stored = [(v, f"w[{slot}]") for v, slot in stage.stores] + [(v, f"out[{k}]") for v, k in stage.outs]

@@ -1,4 +1,4 @@
-/* 8 runs by 8 elements between rows of the caller, a run each, and vectors, an element each. Only moves. */
+/* Copies 8 runs by 8 elements between rows of the caller, one for each run, and vectors, one for each element. */
 #if W == 8 && (defined(__clang__) || __GNUC__ >= 12)
 #define SQUARE 8
 #define PAIRS(a, b, even, odd)                                                       \
@@ -14,7 +14,7 @@
 static inline void load_row(V *to, const double *from) { __builtin_memcpy(to, from, sizeof(V)); }
 static inline void store_row(double *to, V from) { __builtin_memcpy(to, &from, sizeof(V)); }
 
-/* v[j] becomes element j of all rows. */
+/* Transposes 8 rows: v[j] becomes element j of all of them. */
 static inline void transpose(V v[8]) {
   V a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7;
   PAIRS(v[0], v[1], a0, a1);

@@ -1,4 +1,4 @@
-"""A long text is compiled in units at once: each has the shared text and its own stages, and unit 0 also the loops."""
+"""Units of a long C text, compiled in parallel: each has the shared text and its own stages, unit 0 also the loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def of_unit(unit: int, *lines: str) -> list[str]:
 
 
 def units_of(text: str) -> list[str]:
-    """The text of each unit, in order; the whole text if there is only one."""
+    """The text of each unit, in order; the whole text if there is only one unit."""
     shared, *marked = _MARK.split(text)
     parts = [(None, shared), *zip(marked[::2], marked[1::2], strict=True)]
     count = 1 + max((int(unit) for unit, _ in parts if unit), default=0)
