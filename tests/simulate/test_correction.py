@@ -1,4 +1,4 @@
-"""Correction of drift: Newton iterations that end at a tolerance, a largest number of them, and what happens beyond."""
+"""Correction of drift: Newton iterations down to a tolerance, their largest number, and a stop beyond the limit."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import MET
 
 LOOSE = 1e-7
-"""Drift allowed, of the longest side: some tens of steps of 10 ms gather it."""
+"""Tolerance relative to the longest side; the drift exceeds it after some tens of steps of 10 ms."""
 
 DRIFT = 0.9 * LOOSE
-"""The same [m]: the pivots are 0.9 m apart."""
+"""LOOSE as a length [m]: the pivots are 0.9 m apart."""
 
 COARSE = {"duration": 0.6, "step": 1e-2, "backend": "interpreter"}
 
@@ -22,7 +22,7 @@ def moved(scheme: pf.Scheme, **also):
     return pf.run(four_bar("spherical"), FOUR_BAR_START, {"a": 4.0}, scheme=scheme, **(COARSE | also))
 
 
-def test_correction_waits_until_the_tolerance_is_passed():
+def test_correction_waits_until_the_tolerance_is_exceeded():
     free, loose, tight = (moved(pf.Scheme(violation_limit=1e-2, **x)) for x in (
         {"corrections": 0}, {"tolerance": LOOSE}, {}))  # fmt: skip
     assert free.violation.max() > DRIFT
@@ -49,7 +49,7 @@ def test_rows_without_position_are_corrected_by_their_velocity():
         assert abs(abs(float(r.v[-1, 1])) - left) < MET
 
 
-def test_beyond_the_largest_number_of_iterations_a_run_stops_and_says_so():
+def test_a_run_stops_if_the_allowed_corrections_do_not_suffice():
     start = {"duration": 0.01, "correct_start": False}
     with pytest.warns(pf.RunWarning, match="constraint violation above the limit after correction"):
         stopped = moved(pf.Scheme(corrections=1), **start)

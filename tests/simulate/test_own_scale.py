@@ -281,7 +281,7 @@ def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
 
 def test_what_weight_does_to_momenta_that_go_with_the_machine():
     """Along rails that fall: cars on them keep their own momenta, as the world sees them, while nothing pushes them."""
-    from tests.simulate.test_reduced_rates import changes_as_it_must
+    from tests.simulate.test_reduced_rates import checked_signals
 
     bodies = [pf.body("frame", 3.0, com=(0.1, 0.2, 0), inertia=0.2), pf.body("car", 1.0, com=(0.1, 0, 0.2), inertia=0.1),
               pf.body("arm", 0.5, com=(0.2, 0.1, 0), inertia=0.05)]  # fmt: skip
@@ -292,5 +292,5 @@ def test_what_weight_does_to_momenta_that_go_with_the_machine():
     m = pf.mechanism("rails", bodies, joints, actuators=motors, gravity=(0.5, -1.0, -9.81))
     assert "car" in [m.v_names[i] for i in plan(m, None).conserved]
     random = np.random.default_rng(8)
-    said = changes_as_it_must(pf.reduce(m), pf.random_configuration(m, random), random.normal(size=5), random.normal(size=2))
+    said = checked_signals(pf.reduce(m), pf.random_configuration(m, random), random.normal(size=5), random.normal(size=2))
     close(said["momentum_drift"], 0 * said["momentum_drift"], 1e-12, "momentum of the bodies", scale=1.0)

@@ -19,7 +19,7 @@ from tests.simulate.test_reduced_chains import GROUPS, LATER, ORBITS, TREES, fol
 from tests.tolerance import DERIVATIVE, close
 
 
-def changes_as_it_must(system, q, v, u, p=None):
+def checked_signals(system, q, v, u, p=None):
     """What the state's parts and signals are there, by name; v and q come back."""
     m = system.mechanism
     T = pf.symbols(m)
@@ -53,7 +53,7 @@ def test_momenta_of_bodies(base):
     m = machine(random, base)
     m = m.with_(forces=[pf.wrench("hand", "b3", point=random.normal(size=3))])
     q, v, u = start(m, random)
-    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    said = checked_signals(pf.reduce(m), q, v, u)
     k = m.joints[0].nv
     assert len(said["momentum_drift"]) >= k
     close(said["momentum_drift"], 0 * said["momentum_drift"], 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
@@ -72,7 +72,7 @@ def test_weight_pushes_along_what_it_breaks(base):
     bare = pf.joint("j0", base, "world", "b0")
     m = m.with_(joints=[bare, *m.joints[1:]])
     q, v, u = start(m, random)
-    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    said = checked_signals(pf.reduce(m), q, v, u)
     weight = sum(float(b.mass) for b in m.bodies) * np.array([float(x) for x in ca.vertsplit(ca.DM(m.gravity))])
     along = ["xyz".index(n[-1]) for n in bare.v_names if n.startswith("v")]
     close(said["rate"][m.nq : m.nq + len(along)], weight[along], 100 * DERIVATIVE, "weight")
@@ -84,7 +84,7 @@ def test_the_space_of_one_momentum(base):
     m = machine(random, base)
     q, v, u = start(m, random)
     mu = pf.reduction.momentum_map(m, q, v)
-    said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
+    said = checked_signals(pf.reduce(m, momentum=mu), q, v, u)
     seen = (pf.mass_matrix(m, q) @ v)[: len(mu)]
     close(said.get("orbit", mu), seen, 100 * DERIVATIVE, "momentum in the body", scale=1.0)
     assert ("orbit" in said) == (base in ORBITS)
@@ -111,7 +111,7 @@ def test_the_space_of_a_special_momentum(base, which):
     # The velocity of the first joint that this momentum leaves.
     held = pf.reduction.momentum_map(m, q, np.r_[np.zeros(k), v[k:]])
     v[:k] = np.linalg.solve(np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - held)
-    said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
+    said = checked_signals(pf.reduce(m, momentum=mu), q, v, u)
     keeping = isotropy(ca.DM(group.S), mu).shape[1]
     assert len(said.get("orbit", ())) == (k if k > keeping else 0)
 
@@ -124,7 +124,7 @@ def test_groups_that_follow_the_shape(base):
     m = m.with_(forces=[pf.wrench("hand", "b2", point=random.normal(size=3), axes="LOCAL")])
     q, v, u = start(m, random)
     there = pf.assemble(m, q, v)
-    changes_as_it_must(pf.reduce(m), there.q, there.v, u)
+    checked_signals(pf.reduce(m), there.q, there.v, u)
 
 
 @pytest.mark.parametrize("at, kind", [(at, k) for at in (0, 2) for k in KINDS if KINDS[k].nv > 1 and k != "universal"])
@@ -140,7 +140,7 @@ def test_joints_that_roll(at, kind):
                        distribution=random.normal(size=(j.nv, max(1, j.nv // 2))), **pitch)  # fmt: skip
     motors = [a for a in m.actuators if a.joint != j.name]
     m = m.with_(joints=[rolling if x is j else x for x in m.joints], actuators=motors)
-    changes_as_it_must(pf.reduce(m), *start(m, random))
+    checked_signals(pf.reduce(m), *start(m, random))
 
 
 @pytest.mark.parametrize("base", ["free", "planar", "cylindrical"])
@@ -151,7 +151,7 @@ def test_closures_push_back(base):
     m = m.with_(constraints=[pf.coincide("tip", "b2", (0.3, 0.1, 0), "b3", (0.1, 0.3, 0))])
     q, v, u = start(m, random)
     there = pf.assemble(m, q, v)
-    said = changes_as_it_must(pf.reduce(m), there.q, there.v, u)
+    said = checked_signals(pf.reduce(m), there.q, there.v, u)
     k = m.joints[0].nv
     assert (said["rate"][m.nq : m.nq + k] == 0).all()
 
@@ -170,7 +170,7 @@ def test_closures_push_back_on_wheels_too():
     assert not system.holds
     q, v, u = start(m, random)
     there = pf.assemble(m, q, v)
-    said = changes_as_it_must(system, there.q, there.v, u)
+    said = checked_signals(system, there.q, there.v, u)
     assert "momentum_drift" not in said
 
 
@@ -182,7 +182,7 @@ def test_a_first_joint_on_a_pedestal():
     stands = pf.joint("j0", "cylindrical", "foot", "b0", placement=first.placement, child_placement=first.child_placement)
     m = m.with_(bodies=[random_body(random, "foot"), *m.bodies], joints=[foot, stands, *m.joints[1:]])
     q, v, u = start(m, random)
-    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    said = checked_signals(pf.reduce(m), q, v, u)
     close(said["momentum_drift"], np.zeros(2), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
 
 
@@ -200,5 +200,5 @@ def test_joints_that_follow_others(how):
     ball = pf.joint("j3", "spherical", "b2", "b3", armature=0.7, **place)
     m = m.with_(joints=[m.joints[0], drives, follows, ball], actuators=[pf.actuator("motor", "j1")])
     q, v, u = start(m, random)
-    changes_as_it_must(pf.reduce(m), q, v, u)
-    changes_as_it_must(pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v)), q, v, u)
+    checked_signals(pf.reduce(m), q, v, u)
+    checked_signals(pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v)), q, v, u)

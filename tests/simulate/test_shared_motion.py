@@ -12,7 +12,7 @@ from pfaffian.maths import se3
 from pfaffian.reduction import locked_inertia, mechanical_connection, momentum_map, shape_inertia
 from tests.random_mechanisms import random_body
 from tests.simulate.machines import summed
-from tests.simulate.test_reduced_rates import changes_as_it_must
+from tests.simulate.test_reduced_rates import checked_signals
 from tests.simulate.test_reduction import machine
 from tests.tolerance import DERIVATIVE, close
 
@@ -102,7 +102,7 @@ def test_states_with_and_without_the_momentum_move_as_the_machine_does(name):
     J = momentum_map(m, q, v)
     plain = pf.run(m, q, v, **KEEP)
     for system in (pf.reduce(m), pf.reduce(m, momentum=J)):
-        said = changes_as_it_must(system, q, v, [])
+        said = checked_signals(system, q, v, [])
         close(said["momentum_drift"], 0 * said["momentum_drift"], 100 * DERIVATIVE, "drift", scale=1.0)
         run = pf.run(system, q, v, **KEEP)
         close(run.q, plain.q, 1e-9, "q")
@@ -220,7 +220,7 @@ def test_joints_that_share_a_part_of_their_motion(name, shared):
     pushed = m.with_(forces=[*m.forces, pf.wrench("jet", "other", point=(0.1, 0.2, 0.3), axes="LOCAL")])
     T = pf.symbols(pushed)
     force = np.array(ca.Function("force", [T.q, pushed.p_symbols], [T.B @ u])(q, pushed.p_defaults)).ravel()
-    changed = changes_as_it_must(pf.reduce(pushed), q, v, u)
+    changed = checked_signals(pf.reduce(pushed), q, v, u)
     entry = [i for i, name in enumerate(system.parts[1].names) if name.startswith("all.")]
     close(changed["rate"][m.nq :][entry], carried(m, q, s.basis).T @ force, 1e-11, "rate of the momentum", scale=1.0)
     tether = pf.spring("tether", "world", "one", point_a=(0.5, 0.4, 0.3), point_b=(0.1, 0.2, 0.1), stiffness=3.0)
