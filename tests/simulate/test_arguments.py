@@ -86,9 +86,9 @@ BAD = [
 
 @pytest.mark.parametrize(("call", "name", "value"), BAD)
 def test_bad_numbers_are_named(call, name, value):
-    with pytest.raises(pf.ModelError, match=rf"\b{name}\b") as said:
+    with pytest.raises(pf.ModelError, match=rf"\b{name}\b") as error:
         call(name, value)
-    assert len(str(said.value)) < 400
+    assert len(str(error.value)) < 400
 
 
 OUT_OF_RANGE = {

@@ -100,20 +100,20 @@ def test_a_grasp_as_a_joint_gives_the_same_machine_in_one_tree(kind):
     random = np.random.default_rng(3)
     q = dict(zip(one.q_names, pf.random_configuration(one, random), strict=True))
     v = dict(zip(one.v_names, random.normal(size=one.nv) / 2, strict=True))
-    held = pf.run(pf.reduce(one), q, v, **KEEP)
+    as_tree = pf.run(pf.reduce(one), q, v, **KEEP)
     known = {n: x for n, x in q.items() if n in two.q_names}, {n: x for n, x in v.items() if n in two.v_names}
-    lead = pf.forward_kinematics(one, held["q"].values[0])["target"]
-    twist = pf.jacobian(one, "target", held["q"].values[0], frame="LOCAL") @ held["v"].values[0]
+    lead = pf.forward_kinematics(one, as_tree["q"].values[0])["target"]
+    twist = pf.jacobian(one, "target", as_tree["q"].values[0], frame="LOCAL") @ as_tree["v"].values[0]
     place = [*lead.position, *Rotation.from_matrix(lead.rotation).as_quat()]
     there = dict(zip([n for n in two.q_names if n.startswith("drift.")], place, strict=True)) | known[0]
     moving = dict(zip([n for n in two.v_names if n.startswith("drift.")], twist, strict=True)) | known[1]
     plain = pf.run(two, there, moving, **KEEP)
-    assert pf.results.causes(plain) == pf.results.causes(held) == ["finished"]
+    assert pf.results.causes(plain) == pf.results.causes(as_tree) == ["finished"]
     for n in known[0]:
-        close(held["q"].sel(coordinate=n), plain["q"].sel(coordinate=n), 1e-9, n)
-    parts = pf.momentum(one, held["q"].values, held["v"].values)
+        close(as_tree["q"].sel(coordinate=n), plain["q"].sel(coordinate=n), 1e-9, n)
+    parts = pf.momentum(one, as_tree["q"].values, as_tree["v"].values)
     close(parts, np.broadcast_to(parts[0], parts.shape), 1e-12, "momentum of the bodies about the origin")
-    assert float(np.abs(held["momentum_drift"]).max()) < 1e-12
+    assert float(np.abs(as_tree["momentum_drift"]).max()) < 1e-12
 
 
 def test_closures_that_cannot_become_joints_are_refused():
@@ -134,9 +134,9 @@ def test_closures_that_cannot_become_joints_are_refused():
 def test_a_closure_to_a_body_fixed_on_the_world_takes_momentum():
     """Otherwise it would count as a closure between bodies, whose reactions leave the first joint alone."""
     m = pf.joined(capture(GRASPS["weld"], post=True), "grasp")
-    held = m.with_(constraints=[pf.coincide("tie", "post", (0, 0, 0.1), "lower", (0.4, 0, 0))])
+    tied = m.with_(constraints=[pf.coincide("tie", "post", (0, 0, 0.1), "lower", (0.4, 0, 0))])
     with pytest.raises(pf.ModelError, match="closure 'tie' ties 'capture' to 'post', which does not move"):
-        pf.reduce(held)
+        pf.reduce(tied)
 
 
 SIDES = {"left": 0.2, "right": -0.2}
