@@ -17,7 +17,7 @@ ALGEBRA = 64 * EPS
 """Rounding of a few dozen operations on numbers of the stated scale; to be multiplied by the condition number where a
 system is solved."""
 
-MET = 1e-10
+SATISFIED = 1e-10
 """Residual of a state on its constraints: closures are placed and velocities projected to a few eps."""
 
 CLEAR_OF_THRESHOLD = (1e-7, 1e-2)

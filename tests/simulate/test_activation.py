@@ -10,7 +10,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.simulate import activation, adaptive
 from tests.simulate.test_velocity_constraints import slide
-from tests.tolerance import MET, close
+from tests.tolerance import SATISFIED, close
 
 QUICK = {"duration": 0.5, "step": 1e-2, "backend": "interpreter"}
 AWAY = r"became active \(active_while\) away from phi = 0: .*'floor' is "
@@ -55,7 +55,7 @@ def test_other_runs_of_a_batch_continue():
         r = pf.run(m, parameters={"height": [0.0, 0.2, 1e-7, -0.1]}, **QUICK)
     assert ((r["status"].values != 0) == [False, True, False, True]).all()
     assert "phi of 'floor' is 0.1" in str(r["reason"].values[3])
-    close(r["q"].values[2, -1, 1], 1e-7, MET, "moved by less than the tolerance")
+    close(r["q"].values[2, -1, 1], 1e-7, SATISFIED, "moved by less than the tolerance")
 
 
 @pytest.mark.parametrize("speed", [1e-3, 1.0, 300.0])
@@ -64,8 +64,8 @@ def test_a_falling_body_is_caught_by_a_floor(speed):
     m = slide([floor(-0.1 * speed, lambda k: k.joint("z") < -0.1 * speed)])
     r = pf.run(m, None, [0.5, -speed], **QUICK)
     assert float(r["status"]) == 0
-    close(r["q"].values[-1, 1], -0.1 * speed, MET, "lies on the floor")
-    close(r["v"].values[-1], [0.5, 0.0], MET, "slides on")
+    close(r["q"].values[-1, 1], -0.1 * speed, SATISFIED, "lies on the floor")
+    close(r["v"].values[-1], [0.5, 0.0], SATISFIED, "slides on")
 
 
 def test_a_fall_from_rest_onto_a_floor_nearby_is_caught():
@@ -86,7 +86,7 @@ def test_other_kinds_of_constraints_may_activate_anywhere():
     law = pf.constraints.active_while(pf.constraints.acceleration_constraint("law", lambda k: ([[1.0, 0.0]], 0)), late)
     r = pf.run(slide([skate, law]), None, [1.0, 1.0], **QUICK)
     assert float(r["status"]) == 0
-    close(r["v"].values[-1, 1], 0.0, MET, "stopped")
+    close(r["v"].values[-1, 1], 0.0, SATISFIED, "stopped")
 
 
 @pytest.mark.parametrize("at", [0.195, 0.3217])
@@ -97,8 +97,8 @@ def test_an_adaptive_run_stops_at_the_instant_of_activation(at):
         r = pf.run_adaptive(m, {"x": 0.0}, {"x": 1.0}, times=np.linspace(0, 0.5, 51), max_step=0.2)
     assert f"at t = {at} s" in str(caught[0].message), caught[0].message
     before = r["time"].values <= at
-    close(r["stopped"].values, at, MET, "stopped at the jump")
-    close(r["q"].values[before, 0], r["time"].values[before], MET, "recorded until then")
+    close(r["stopped"].values, at, SATISFIED, "stopped at the jump")
+    close(r["q"].values[before, 0], r["time"].values[before], SATISFIED, "recorded until then")
     assert float(r["status"]) > 2 and np.isnan(r["q"].values[~before]).all()
 
 
@@ -119,7 +119,7 @@ def test_a_switched_parameter_may_activate_a_constraint():
     with pytest.warns(pf.RunWarning, match=AWAY + r"-0\.3"):
         r = pf.run(m, switches={"on": lambda k: ca.if_else(k.t > 0.195, 1, on.symbol)}, **QUICK)
     assert 0.19 <= float(r["stopped"]) <= 0.21
-    close(pf.run(m, parameters={"on": 1.0}, **QUICK)["q"].values[-1, 1], 0.3, MET, "on from the start: assembled")
+    close(pf.run(m, parameters={"on": 1.0}, **QUICK)["q"].values[-1, 1], 0.3, SATISFIED, "on from the start: assembled")
 
 
 # -- phi that jumps, and conditions that become NaN -------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def test_phi_that_jumps_by_a_switched_parameter_stops_the_run(active):
     words = r"became active \(active_while\) away from phi = 0: shelf" if active else JUMPED + r"-0\.3"
     with pytest.warns(pf.RunWarning, match=words):
         r = pf.run(m, switches=switch, **QUICK)
-    assert 0.19 <= float(r["stopped"]) <= 0.21 and np.nanmax(np.abs(r["q"].values[:, 1])) < MET
+    assert 0.19 <= float(r["stopped"]) <= 0.21 and np.nanmax(np.abs(r["q"].values[:, 1])) < SATISFIED
 
 
 def test_a_closure_that_a_switched_parameter_shifts():
@@ -180,14 +180,14 @@ def test_phi_that_moves_without_a_jump_is_followed(step):
     r = pf.run(slide([shelf(ramps)]), None, [1.0, 0.0], **QUICK | {"step": step, "every": round(1e-2 / step)})
     assert float(r["status"]) == 0
     f = ca.Function("f", [t := ca.SX.sym("t")], [ramps(type("At", (), {"t": t}))])
-    close(r["q"].values[:, 1], [float(f(t)) for t in r["time"].values], MET, "on the shelf")
+    close(r["q"].values[:, 1], [float(f(t)) for t in r["time"].values], SATISFIED, "on the shelf")
 
 
 def test_a_small_shift_by_a_switched_parameter_is_followed():
     m = with_radius_of_gyration(slide([shelf(lambda k: HEIGHT.symbol)], parameters=[HEIGHT]))
     r = pf.run(m, switches={"height": lambda k: HEIGHT.symbol + 5e-7}, **QUICK)
     assert float(r["status"]) == 0
-    close(r["q"].values[-1, 1], 50 * 5e-7, 3 * MET, "moved by less than the tolerance in each step")
+    close(r["q"].values[-1, 1], 50 * 5e-7, 3 * SATISFIED, "moved by less than the tolerance in each step")
 
 
 def test_constraints_that_cannot_jump_are_not_checked_for_jumps():
@@ -221,7 +221,7 @@ def test_a_constraint_within_two_steps_of_motion_is_reached(steps, reached, inte
     if reached:
         r = pf.run(m, *start, **keep)
         assert float(r["status"]) == 0
-        close(r["q"].values[-1, 1], 0.007 * steps, MET, "on the floor")
+        close(r["q"].values[-1, 1], 0.007 * steps, SATISFIED, "on the floor")
         return
     with pytest.warns(pf.RunWarning, match=AWAY):
         assert float(pf.run(m, *start, **keep)["stopped"]) == pytest.approx(0.19)

@@ -11,7 +11,7 @@ import pfaffian as pf
 from pfaffian.simulate import newton, start_search
 from tests.random_mechanisms import Case, constrained, matrices
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
-from tests.tolerance import MET, close
+from tests.tolerance import SATISFIED, close
 
 QUICK = {"backend": "numpy"}
 RUN = {"duration": 0.01, "backend": "interpreter"}
@@ -46,8 +46,8 @@ def test_named_coordinates_and_rates_stay_to_the_last_digit():
     r = pf.run(four_bar(), {"a": -0.6}, {"a": 6.0}, **RUN)
     assert r.q.sel(coordinate="a").values[0] == -0.6
     assert r.v.sel(velocity="a").values[0] == 6.0
-    assert r.violation.values[0] < MET
-    assert r.velocity_violation.values[0] < MET
+    assert r.violation.values[0] < SATISFIED
+    assert r.velocity_violation.values[0] < SATISFIED
     assert r.moved.sel(coordinate="a") == 0
     assert r.moved_rate.sel(velocity="a") == 0
     np.testing.assert_array_equal(r.moved.values, r.q.values[0] - [-0.6, 0, 0])
@@ -222,7 +222,7 @@ def test_rolling_does_not_prevent_a_position():
         ],
     )  # fmt: skip
     found = pf.assemble(m, {"ice.x": 0.3, "ice.angle": 0.0}, **QUICK)
-    np.testing.assert_allclose(found.q, [0.3, 1.0, 0.0], atol=MET)
+    np.testing.assert_allclose(found.q, [0.3, 1.0, 0.0], atol=SATISFIED)
 
 
 # -- impossible starts ------------------------------------------------------------------------------------------
@@ -294,14 +294,14 @@ def test_a_crank_angle_has_two_assemblies():
     found = pf.assemble(four_bar(), {"a": -0.6}, branches=5, **QUICK)
     assert found.q.shape == (2, 3)
     assert (found.q[:, 0] == -0.6).all()
-    assert (found.residual < MET).all()
+    assert (found.residual < SATISFIED).all()
     assert np.linalg.norm(found.moved[0]) < np.linalg.norm(found.moved[1])
     ends = pf.compile_terms(four_bar(), {"tip": lambda T: T.kinematics.position("rocker", (ROCKER, 0, 0))}, **QUICK)
     (x1, _, z1), (x2, _, z2) = ends(found.q)["tip"]
     A, D = np.array([CRANK * np.cos(0.6), CRANK * np.sin(0.6)]), np.array([GROUND, 0])
     along = (D - A) / np.linalg.norm(D - A)
     off = [along[0] * (z - A[1]) - along[1] * (x - A[0]) for x, z in ((x1, z1), (x2, z2))]
-    close(off[0], -off[1], MET, "one is the other's mirror image in the line from crank to bearing")
+    close(off[0], -off[1], SATISFIED, "one is the other's mirror image in the line from crank to bearing")
     assert len(pf.assemble(four_bar(), {"a": -0.6}, branches=2, **QUICK).q) == 2
     assert found.named["b"].shape == (2,)
 
@@ -347,7 +347,7 @@ def test_a_guess_may_name_a_part_of_a_quaternion_but_q_may_not():
     m, how = pf.mechanism("post", [post], [ball], constraints=[tip]), {"duration": 0.0, "backend": "numpy"}
     half = np.hypot(1, 0.2)
     r = pf.run(m, guess={"ball.qz": 0.2}, **how)  # about the normal of the plane, so that nothing has to move
-    close(r.q.values[0], [0, 0, 0.2 / half, 1 / half], MET, "the rest is neutral, and the whole of unit length")
+    close(r.q.values[0], [0, 0, 0.2 / half, 1 / half], SATISFIED, "the rest is neutral, and the whole of unit length")
     r = pf.run(m, guess={"ball.qy": [0.2, -0.1], "ball.qz": 0.3}, **how)
     assert r.violation.max() < 1e-12 and (np.abs(r.moved.sel(coordinate="ball.qy").values) > 0.05).all()
     with pytest.raises(pf.ModelError, match="q names a part of the quaternion of joint 'ball'"):
@@ -449,7 +449,7 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
         assert r.stopped.values[i] == 0
         assert np.isnan(r.q.values[i]).all()
         assert (r.moved.values[i] == 0).all()
-    assert (r.start_residual.values[good] < MET).all()
+    assert (r.start_residual.values[good] < SATISFIED).all()
     for i in good:
         alone = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS[i]}, **SHORT)
         np.testing.assert_array_equal(alone.q.values, r.q.values[i])
@@ -460,7 +460,7 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
     found = pf.assemble(m, {"a": -0.6}, parameters={"coupler": LENGTHS})
     assert np.isnan(found.q[bad]).all()
     np.testing.assert_array_equal(found.q[good], r.q.values[good, 0])
-    np.testing.assert_allclose(found.residual, r.start_residual.values, atol=MET)
+    np.testing.assert_allclose(found.residual, r.start_residual.values, atol=SATISFIED)
 
 
 def test_a_batch_in_which_nothing_closes_is_an_error():
@@ -563,10 +563,10 @@ def test_a_guess_near_a_ridge_descends_onto_the_constraints():
     closed = np.isfinite(nearby.q).all(axis=1)
     assert 30 < closed.sum() < 40
     np.testing.assert_array_equal(found.q[closed], nearby.q[closed])
-    assert (found.residual < MET).all()
+    assert (found.residual < SATISFIED).all()
     phi = pf.compile_terms(m, {"phi": lambda T: T.rows.phi}, backend="interpreter", lanes=1)
     for guess, q in zip(guesses[~closed], found.q[~closed], strict=True):
-        assert np.abs(phi(guess)["phi"]).max() > 0.1 and np.abs(phi(q)["phi"]).max() < MET
+        assert np.abs(phi(guess)["phi"]).max() > 0.1 and np.abs(phi(q)["phi"]).max() < SATISFIED
     alone = pf.assemble(m, guesses[np.flatnonzero(~closed)[0]], backend="interpreter")
     np.testing.assert_array_equal(alone.q, found.q[~closed][0])
 
@@ -592,6 +592,6 @@ def test_rods_in_line_bend_onto_the_constraints():
     ends = {"placement_a": pf.pose((0.3, 0, 0)), "placement_b": pf.pose((0.5, 0, 0))}
     m = pf.mechanism("six bar", bodies, joints, constraints=[pf.closure("pin", "revolute", "rod 2", "rod 4", **ends)])
     found = pf.assemble(m, backend="interpreter")
-    assert found.residual < MET and np.abs(found.moved).max() > 0.1
+    assert found.residual < SATISFIED and np.abs(found.moved).max() > 0.1
     with pytest.raises(pf.RunError, match="search=True looks for a solution further away"):
         pf.assemble(m, search=False, backend="interpreter")
