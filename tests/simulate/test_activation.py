@@ -211,7 +211,7 @@ def test_a_condition_that_becomes_infinite_is_valid():
     assert float(pf.run(m, **QUICK)["status"]) == 0
 
 
-@pytest.mark.parametrize("steps, met", [(1.9, True), (2.1, False)])
+@pytest.mark.parametrize("steps, reached", [(1.9, True), (2.1, False)])
 @pytest.mark.parametrize("integrator", ["rk4", "euler"])
 def test_a_constraint_within_two_steps_of_motion_is_reached(steps, reached, integrator):
     """The floor is that many steps of 1e-2 s away from the point, which moves at 0.7 m/s, when it becomes active."""
@@ -227,7 +227,7 @@ def test_a_constraint_within_two_steps_of_motion_is_reached(steps, reached, inte
         assert float(pf.run(m, *start, **keep)["stopped"]) == pytest.approx(0.19)
 
 
-@pytest.mark.parametrize("off, met", [(0.9, True), (1.1, False)])
+@pytest.mark.parametrize("off, reached", [(0.9, True), (1.1, False)])
 def test_a_machine_at_rest_may_be_off_by_the_violation_limit(off, reached):
     scheme = pf.Scheme(violation_limit=1e-4)
     m = with_radius_of_gyration(slide([floor(off * 1e-4, late)], gravity=(0, 0, 0)))
