@@ -116,8 +116,8 @@ def test_every_run_of_a_large_batch_has_its_reason() -> None:
 @pytest.mark.parametrize("often", [None, 0.02], ids=["continuous", "every 20 ms"])
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_a_reference_that_ends_is_named(often, backend) -> None:
-    """The reference is named beside the effect on the state; each run of a batch has its own parameters, and no reference
-    is named where the run diverges by itself."""
+    """The reference is named in addition to the effect on the state; each run of a batch has its own parameters, and no
+    reference is named where the run diverges by itself."""
     end = pf.Parameter("end", 0.1, "s")
     task = control.stack(control.joints("held"), control.joints("wild"))
     goal = control.function_of_time(lambda t: [np.sqrt(end - t), 0], 2)
