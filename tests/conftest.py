@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-# A shell that starts the tests in the background has Ctrl-C ignored, by all they start too; here it is part of what is tested.
+# A shell that starts the tests in the background lets them, and all that they start, ignore Ctrl-C, which is tested here.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("dev", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -28,5 +28,5 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_collection_modifyitems(items: list) -> None:
-    """Studies first: each takes long on one core, and at the end they would keep the other waiting."""
+    """Run studies first: each takes long on one core, and at the end the other core would be idle."""
     items.sort(key=lambda item: item.path.name != "test_studies.py")

@@ -1,7 +1,7 @@
-"""Machines as graphs of bodies and joints, of which any joints can be cut that leave a tree; and their regularity by NumPy.
+"""Machines as graphs of bodies and joints, any of which may be cut if a tree remains; and their regularity by NumPy.
 
-The machine is described in one configuration, in the world: where its bodies and the frames of its joints are. A joint of the
-tree then has its coordinates at zero, so that the machine is there in its neutral configuration, whatever is cut.
+The machine is described in one configuration, by the poses of its bodies and of the frames of its joints in the world. A joint
+of the tree has its coordinates at zero there, so that this is the neutral configuration, whatever is cut.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ KINDS = [kind for kind in SUBGROUPS if kind not in ("free", "fixed")]
 
 
 class Part(NamedTuple):
-    """A joint of a kind between two bodies.   at: its frame in the world.   to: that of b, of what is no group of motions: a
-    universal joint, a point on a line or plane, a rod. It is always cut.
-    """
+    """A joint of a kind between two bodies.   at: its frame in the world.   to: the frame of b for a kind that is no group
+    of motions, a universal joint, a point on a line or plane, or a rod. Such a joint is always cut."""
 
     kind: str
     a: str
@@ -34,7 +33,7 @@ class Part(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """bodies: name -> (pose in the world, mass, centre in the body (3,), radius of gyration).   parts: name -> joint."""
+    """bodies: name -> (pose in the world, mass, mass centre in the body (3,), radius of gyration).   parts: name -> joint."""
 
     bodies: dict[str, tuple[pf.Pose, float, np.ndarray, float]]
     parts: dict[str, Part]
@@ -44,11 +43,12 @@ def machine(
     g: Graph,
     cut: set[str],
     random: np.random.Generator | None = None,
-    own: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> pf.Mechanism:
-    """Those joints cut; where `random` is given, their frames are moved by what they leave free, and some ends exchanged.
+    """The machine with these joints cut. With `random` the frames of closures are moved along what they leave free, and some
+    ends are exchanged.
 
-    own: joint -> more options of it, or its pose if it is an edge.
+    options: joint -> further options, or its pose if it is an edge.
     """
     where = {"world": pf.pose()} | {name: body[0] for name, body in g.bodies.items()}
     bodies = [pf.body(name, mass, com, 2 / 3 * mass * radius**2) for name, (_, mass, com, radius) in g.bodies.items()]
@@ -58,7 +58,7 @@ def machine(
         del waiting[name]
         parent, child = (part.a, part.b) if part.a in reached else (part.b, part.a)
         ends = {"placement": where[parent].inverse() @ part.at, "child_placement": where[child].inverse() @ part.at}
-        more = own.get(name, {})
+        more = options.get(name, {})
         if "pose" in more:
             A, B, way = ends["placement"], ends["child_placement"].inverse(), more["pose"]
             away = parent == part.a
@@ -82,7 +82,7 @@ def machine(
 
 
 def _plain_closure(name: str, part: Part, where: Mapping[str, pf.Pose]) -> pf.Constraint:
-    """Of a part that is no group of motions."""
+    """Closure for a joint that is no group of motions."""
     assert part.to is not None
     A, B = where[part.a].inverse() @ part.at, where[part.b].inverse() @ part.to
     more: dict[str, Any] = {"axis_b": (0, 0, 1)} if part.kind == "universal" else {}
@@ -92,13 +92,13 @@ def _plain_closure(name: str, part: Part, where: Mapping[str, pf.Pose]) -> pf.Co
 
 
 def _plain(part: Part, centre: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """Point and freedoms [m or 1; 1] of a part that is no group of motions, and the lengths that it brings in."""
+    """Point and freedoms [m or 1; 1] of a joint that is no group of motions, and the lengths that it contributes."""
     assert part.to is not None
     (R, p), (Q, r) = ((np.array(ca.DM(X.R)), np.array(ca.DM(X.p)).ravel()) for X in (part.at, part.to))
     turns = np.vstack([np.zeros((3, 3)), np.eye(3)])
     slides = {"point-on-line": R[:, 2:], "point-on-plane": R[:, :2], "distance": np.linalg.svd((r - p)[None])[2][1:].T}
     arms = [np.linalg.norm(centre[part.b] - r)] if part.b in centre else []
-    if not part.kind.startswith("point") and part.a in centre:  # whose frame A lies anywhere on its line or plane
+    if not part.kind.startswith("point") and part.a in centre:  # frame A of a point may lie anywhere on its line or plane
         arms.append(np.linalg.norm(centre[part.a] - p))
     if part.kind == "universal":
         return p, np.vstack([np.zeros((3, 2)), np.column_stack([R[:, 2], Q[:, 2]])]), arms
@@ -119,9 +119,9 @@ def _moved(kind: str, random: np.random.Generator) -> pf.Pose:
 
 
 def by_numpy(g: Graph, tree: set[str], tied: tuple[str, str, float] | None = None) -> float:
-    """Regularity of a graph in which all loops share joints, from singular values: of S in the metric of G.
+    """Regularity of a graph in which all loops share joints, by singular values: those of S in the metric of G.
 
-    tied: a hinge, another one that turns with it, and how many times as fast.
+    tied: a hinge, another one that turns with it, and the ratio of their rates.
     """
     position = {n: np.array(ca.DM((X @ pf.pose(com)).p)).ravel() for n, (X, _, com, _) in g.bodies.items()}
     names = [n for n in g.parts if g.parts[n].kind != "fixed"]
@@ -170,7 +170,7 @@ def by_numpy(g: Graph, tree: set[str], tied: tuple[str, str, float] | None = Non
 
 
 def _shift(r: np.ndarray) -> np.ndarray:
-    """A twist [v; w] at r as that of the origin."""
+    """Matrix that takes a twist [v; w] at r to the origin."""
     X = np.eye(6)
     X[:3, 3:] = np.cross(r, np.eye(3)).T
     return X
@@ -186,7 +186,7 @@ def _welded(g: Graph) -> dict[str, set[str]]:
 
 
 def _cycles(g: Graph, tree: set[str]) -> list[dict[str, int]]:
-    """For each joint beside the tree the ways around its loop, from a null vector of incidence."""
+    """For each joint outside the tree, the signs of the joints around its loop, from a null vector of the incidence matrix."""
     bodies, found = ["world", *g.bodies], []
     column = {
         n: (np.array([x == p.b for x in bodies]) * 1.0 - np.array([x == p.a for x in bodies])) for n, p in g.parts.items()
@@ -206,7 +206,7 @@ def body(random: np.random.Generator) -> tuple[pf.Pose, float, np.ndarray, float
 
 
 def ring(kinds: list[str], random: np.random.Generator) -> Graph:
-    """One loop through the world."""
+    """A single loop through the world."""
     names = ["world", *(f"body {i}" for i in range(len(kinds) - 1))]
     parts = {
         f"{i} {kind}": Part(kind, names[i], names[(i + 1) % len(kinds)], random_pose(random)) for i, kind in enumerate(kinds)
@@ -215,7 +215,7 @@ def ring(kinds: list[str], random: np.random.Generator) -> Graph:
 
 
 def platform(legs: list[list[str]], random: np.random.Generator) -> Graph:
-    """A platform on legs, each a chain of joints from the ground to it."""
+    """A platform on legs, each a chain of joints from the ground to the platform."""
     bodies, parts = {"platform": body(random)}, {}
     for i, kinds in enumerate(legs):
         chain = ["world", *(f"link {i}{j}" for j in range(len(kinds) - 1)), "platform"]
@@ -225,7 +225,8 @@ def platform(legs: list[list[str]], random: np.random.Generator) -> Graph:
 
 
 def cranks(count: int, rotation: np.ndarray, angles: tuple[float, float] = (0.4, 0.3)) -> Graph:
-    """Equal cranks side by side, bars from the top of each to that of the next: loops that share hinges, in a plane."""
+    """Equal cranks side by side, with bars from the top of each one to that of the next: loops in a plane that share
+    hinges."""
     Y, (swing, lean) = pf.pose(rotation=np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0.0]])), angles
     base = pf.pose(rotation=rotation)
     bodies, parts = {}, {}
@@ -246,7 +247,7 @@ def cranks(count: int, rotation: np.ndarray, angles: tuple[float, float] = (0.4,
 
 
 def coupled_wheels(angle: float) -> Graph:
-    """Three equal cranks on one rigid rod, as of a locomotive: one too many even in the plane."""
+    """Three equal cranks on one rigid rod, as on a locomotive: even in the plane one of them is redundant."""
     Y = pf.pose(rotation=np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0.0]]))
     bodies, parts = {"rod": (pf.pose(), 1.5, np.array([1.1 + np.cos(angle), 0.1, np.sin(angle)]), 0.8)}, {}
     for i, x in enumerate((0.0, 1.0, 2.3)):

@@ -1,4 +1,4 @@
-"""The same machine said a second way: as a graph of relative poses with coordinates of its own instead of joints."""
+"""The same machine described as a graph of relative poses, in redundant coordinates instead of joints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pfaffian.maths import so3
 
 
 class Chart(NamedTuple):
-    """q, v: names.   K: q -> q_dot = K v.   R, p: pose of q.   phi: what vanishes.   of: a joint's q (n,) -> these."""
+    """Coordinates of a joint.   q, v: names.   K: q -> K(q) in q_dot = K v.   pose: q -> pose.   phi: q -> residual.   of:
+    q of the joint (n,) -> these coordinates."""
 
     q: tuple[str, ...]
     v: tuple[str, ...]
@@ -32,7 +33,7 @@ def _columns(q):
 
 
 def _spin(q):
-    """Rate of the nine entries, column by column, with the body's angular velocity: R_dot = R hat(w)."""
+    """K of the nine entries, column by column, for the body's angular velocity: R_dot = R hat(w)."""
     R = _columns(q)
     x, y, z = R[:, 0], R[:, 1], R[:, 2]
     none = ca.SX.zeros(3, 1)
@@ -40,7 +41,7 @@ def _spin(q):
 
 
 def _orthonormal(q):
-    """R^T R = 1, six rows, and det R = 1, which adds no rank."""
+    """Residuals of R^T R = 1, six rows, and of det R = 1, which adds no rank."""
     R = _columns(q)
     E = R.T @ R - ca.SX.eye(3)
     return ca.vertcat(E[0, 0], E[1, 1], E[2, 2], E[0, 1], E[0, 2], E[1, 2], ca.det(R) - 1)
@@ -66,18 +67,18 @@ REDUNDANT = {
                   lambda q: ca.diagcat(_columns(q[3:]), _spin(q[3:])), lambda q: pf.Pose(_columns(q[3:]), q[:3]),
                   lambda q: _orthonormal(q[3:]), lambda q: np.concatenate([q[:3], _entries(q[3:])])),
 }  # fmt: skip
-"""Kind of joint -> coordinates in which nothing is an angle or a quaternion [konz25 (2.5)-(2.7), (3.48), (4.87)]."""
+"""Kind of joint -> coordinates without angles and quaternions [konz25 (2.5)-(2.7), (3.48), (4.87)]."""
 
 
 class Twin(NamedTuple):
-    """m: the graph.   q: configuration of the tree (nq,) -> of the graph."""
+    """m: the graph.   q: configuration of the tree (nq,) -> that of the graph."""
 
     m: pf.Mechanism
     q: Callable[[np.ndarray], np.ndarray]
 
 
 def graph_twin(m: pf.Mechanism, *, backwards: bool = False) -> Twin:
-    """The mechanism with every joint as coordinates and an edge; springs and dampers of joints as functions.
+    """The mechanism with coordinates and an edge for every joint, and functions for the springs and dampers of joints.
 
     backwards: edges in the opposite order, every other one written from the child's side.
     """

@@ -1,8 +1,8 @@
-"""Overconstrained linkages: closed chains of hinges that move although a count of their rows forbids it.
+"""Overconstrained linkages: closed chains of hinges that move although the number of their rows forbids it.
 
-Each link goes from one hinge to the next by Denavit and Hartenberg's numbers: offset R along the hinge, length a along the
-common normal, twist alpha about it. Which hinge is cut, and where on its axis and how turned about it the closure's frames
-are, is free: the motion does not depend on it.
+Each link goes from one hinge to the next by the parameters of Denavit and Hartenberg: offset R along the hinge, length a along
+the common normal, twist alpha about it. Any hinge may be cut, and the closure's frames may be anywhere on its axis and turned
+about it: the motion does not depend on this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import pfaffian as pf
 
 
 class Chain(NamedTuple):
-    """a, alpha, R: of each link [m, rad, m]; the last link is fixed to the world.   near: angles close to an assembly [rad]."""
+    """a, alpha, R: parameters of each link [m, rad, m]; the last link is fixed to the world.   near: angles close to an
+    assembly [rad]."""
 
     a: tuple[float, ...]
     alpha: tuple[float, ...]
@@ -25,14 +26,14 @@ class Chain(NamedTuple):
 
 
 def bennett(a: float, b: float, alpha: float, obtuse: bool = False) -> Chain:
-    """Four hinges, opposite links equal, sin(alpha) / a = sin(beta) / b."""
+    """Four hinges, with equal opposite links and sin(alpha) / a = sin(beta) / b."""
     beta = np.arcsin(b / a * np.sin(alpha))
     beta = np.pi - beta if obtuse else beta
     return Chain((a, b, a, b), (alpha, beta, alpha, beta), (0.0,) * 4, (0.4, 2.6, 0.4, -2.6))
 
 
 def goldberg(a: float = 1.0, b: float = 1.3, c: float = 1.6, alpha: float = 0.5) -> Chain:
-    """Two linkages of Bennett that share the links c, taken out, and join the links a and b."""
+    """Two linkages of Bennett without the links c that they share, with links a and b joined to each other."""
     beta, gamma = (np.arcsin(x / a * np.sin(alpha)) for x in (b, c))
     return Chain((a + b, c, b, a, c), (alpha + beta, gamma, beta, alpha, gamma), (0.0,) * 5, (0.5, 2.4, 0.3, 0.4, -2.3))
 
@@ -49,7 +50,7 @@ def bricard(near: tuple[float, ...] = (0.6, -0.9, 1.4, 0.6, -0.9, 1.4)) -> Chain
 
 
 def schatz(a: float = 1.0) -> Chain:
-    """The inversion of a trihedral linkage of Bricard that mixers use."""
+    """The inversion of Bricard's trihedral linkage that is used in mixers."""
     right = np.pi / 2
     return Chain(
         (0.0, a, a, a, 0.0, np.sqrt(3) * a), (right,) * 5 + (0.0,), (0.3, 0, 0, 0, 0, -0.3), (0.5, 2.0, 1.5, 2.0, 1.5, 0.7)
@@ -57,18 +58,18 @@ def schatz(a: float = 1.0) -> Chain:
 
 
 def sarrus() -> Chain:
-    """Two groups of three parallel hinges, which leave a straight line."""
+    """Two groups of three parallel hinges, which leave motion along a straight line."""
     right = np.pi / 2
     return Chain((1.0, 1.0, 0.5) * 2, (0.0, 0.0, right, 0.0, 0.0, -right), (0.0,) * 6, (0.5, 1.0, 0.5, 0.5, 1.0, 0.5))
 
 
 def parallelogram(shift: float = 0.0) -> Chain:
-    """A plane loop of hinges in space."""
+    """A planar loop of hinges in space."""
     return Chain((1.0, 2.0, 1.0, 2.0), (0.0,) * 4, (shift, 0.0, -shift, 0.0), (1.0, np.pi - 1.0, 1.0, np.pi - 1.0))
 
 
 def matrix_along(c: Chain, i: int) -> np.ndarray:
-    """(4, 4) from hinge i to hinge i + 1, the angle of i apart."""
+    """(4, 4) matrix from hinge i to hinge i + 1, without the angle of hinge i."""
     s, k = np.sin(c.alpha[i]), np.cos(c.alpha[i])
     return np.array([[1, 0, 0, c.a[i]], [0, k, -s, 0], [0, s, k, c.R[i]], [0, 0, 0, 1]])
 
@@ -79,7 +80,7 @@ def turn(angle: float) -> np.ndarray:
 
 
 def closed(c: Chain, near: np.ndarray | None = None, hold: int = 0) -> np.ndarray:
-    """Angles that close the chain, the one of a hinge as it is near them. By SciPy, without the library."""
+    """Angles that close the chain, computed by SciPy without the library; the angle of hinge `hold` is that in `near`."""
     x0 = np.array(c.near if near is None else near)
     others = [i for i in range(len(c.a)) if i != hold]
 
@@ -103,7 +104,7 @@ def _pose(X: np.ndarray) -> pf.Pose:
 
 
 FRAMES = (pf.Parameter("slide", 0.0, "m"), pf.Parameter("turn a", 0.0, "rad"), pf.Parameter("turn b", 0.0, "rad"))
-"""Where the closure's frames are: along the hinge that is cut, and turned about it, of either body."""
+"""Where the closure's frames are: the offset along the cut hinge, and the angles about it of either body."""
 
 
 def linkage(c: Chain, cut: int = -1) -> pf.Mechanism:
@@ -132,9 +133,9 @@ def linkage(c: Chain, cut: int = -1) -> pf.Mechanism:
 
 
 def start(c: Chain, m: pf.Mechanism, speed: float = 1.0) -> tuple[dict[str, float], dict[str, float]]:
-    """Angles of an assembly, and rates of its motion at which hinge 0 has a speed [rad/s], of the hinges that are not cut.
+    """Angles of an assembly, and rates at which hinge 0 has a speed [rad/s], for the hinges that are not cut.
 
-    Rates from the null space of the screws of all hinges, without the library.
+    The rates come from the null space of the screws of all hinges, without the library.
     """
     x, T, screws = closed(c), np.eye(4), []
     for i, angle in enumerate(x):
@@ -148,10 +149,10 @@ def start(c: Chain, m: pf.Mechanism, speed: float = 1.0) -> tuple[dict[str, floa
 
 
 def storeys(count: int, rotation: np.ndarray, cut: str = "top", reverse: bool = False) -> pf.Mechanism:
-    """Parallelograms on top of each other, every loop closed by a hinge of five rows; one motion each.
+    """Parallelograms on top of each other, each closed by a hinge with five rows and with one motion.
 
-    rotation: (3, 3) of the whole, which no axis of the world then is in line with.   cut: at the "top" or the "foot" of the
-    right leg of each storey.   reverse: the order of the closures.
+    rotation: (3, 3) of the whole, so that no axis is aligned with the world.   cut: at the "top" or the "foot" of the right
+    leg of each storey.   reverse: reverses the order of the closures.
     """
     hinge = {"kind": "revolute", "axis": (0, 1, 0)}
     base = pf.pose((0, 0, 0), rotation=rotation)

@@ -1,4 +1,4 @@
-"""The public names, gathered in one place for the promises about them."""
+"""The public names, collected in one place for the tests of promises about them."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ ROOMS = {name: getattr(pf, name) for name in public_names(pf) if isinstance(geta
 PUBLIC: dict[str, Any] = {name: getattr(pf, name) for name in public_names(pf) if name not in ROOMS} | {
     f"{room}.{name}": getattr(module, name) for room, module in ROOMS.items() for name in public_names(module)
 }
-"""Name, with its room -> value."""
+"""Name with its room -> value."""

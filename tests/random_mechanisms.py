@@ -1,6 +1,6 @@
-"""Random mechanisms of every joint and constraint kind, at states that meet their constraints.
+"""Random mechanisms with all kinds of joints and constraints, at states that satisfy their constraints.
 
-Structure (which joints, which constraints) is drawn by Hypothesis so that failures shrink; numbers come from one seed.
+Hypothesis draws the structure (which joints, which constraints), so that failures shrink; numbers come from one seed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ JOINTS = (
     "translation", "universal", "planar-helical", "schoenflies",
 )  # fmt: skip
 SCREWS = ("helical", "planar-helical")
-CLOSURES = tuple(name for name in KINDS_OF_CLOSURE if name != "fixed")  # which is weld
-SYMMETRIC = tuple(name for name in CLOSURES if not name.startswith("point"))  # the same read from B to A
+CLOSURES = tuple(name for name in KINDS_OF_CLOSURE if name != "fixed")  # it is the same as weld
+SYMMETRIC = tuple(name for name in CLOSURES if not name.startswith("point"))  # they are the same from B to A
 EXTRAS = ("duplicate", "reversed", "driven", "rolling", "squared", "within", "speed", "pushed")
 
 
@@ -57,7 +57,7 @@ def random_pose(random: np.random.Generator, reach: float = 0.5) -> pf.Pose:
 
 
 def random_body(random: np.random.Generator, name: str) -> pf.Body:
-    """Six point masses in a cube: always physical."""
+    """A body of six point masses in a cube, so that its inertia is always physical."""
     masses, points = random.uniform(0.1, 1, 6), random.uniform(-0.4, 0.4, (6, 3))
     com = masses @ points / masses.sum()
     arms = points - com
@@ -66,7 +66,8 @@ def random_body(random: np.random.Generator, name: str) -> pf.Body:
 
 
 def random_tree(random: np.random.Generator, kinds: list[str], parents: list[int]) -> pf.Mechanism:
-    """Body i hangs by joint kinds[i] on body parents[i], -1 the world; springs, dampers, armature on some joints."""
+    """A tree in which joint kinds[i] carries body i on body parents[i], -1 being the world; some joints have springs,
+    dampers and armature."""
     bodies = [random_body(random, f"b{i}") for i in range(len(kinds))]
     joints = []
     for i, (kind, parent) in enumerate(zip(kinds, parents, strict=True)):
@@ -79,7 +80,7 @@ def random_tree(random: np.random.Generator, kinds: list[str], parents: list[int
 
 
 def joint_numbers(random: np.random.Generator, kind: str) -> dict[str, Any]:
-    """Pitch, spring, damper and armature of a joint: single numbers, one for each velocity, or matrices."""
+    """Pitch, spring, damper and armature of a joint: scalars, one number for each velocity, or matrices."""
     k = KINDS[kind]
     numbers: dict[str, Any] = {"pitch": random.choice([-0.3, 0.4])} if kind in SCREWS else {}
     if not k.nv:
@@ -106,7 +107,7 @@ def random_forces(random: np.random.Generator, m: pf.Mechanism) -> pf.Mechanism:
 
 
 def moving(m: pf.Mechanism) -> list[str]:
-    """Bodies that some joint before them moves."""
+    """Bodies that move, because of their joint or one before it."""
     found: list[str] = []
     for j in m.joints:
         if j.nv or j.parent in found:
@@ -122,7 +123,7 @@ def placements(m: pf.Mechanism, q: np.ndarray) -> dict[str, tuple[np.ndarray, np
 
 
 def closing(name: str, kind: str, a: str, b: str, random: np.random.Generator, at: dict) -> Any:
-    """A closure between two bodies that holds where they are now, moved somewhere by what it leaves free."""
+    """A closure between two bodies that is satisfied at their placements, with its frames moved along what it leaves free."""
     X, axis = random_pose(random), random.normal(size=3)
     (Ra, pa), (Rb, pb) = at[a], at[b]
     number = KINDS_OF_CLOSURE[kind].number
@@ -137,7 +138,7 @@ def closing(name: str, kind: str, a: str, b: str, random: np.random.Generator, a
 
 
 def allowed(kind: str, random: np.random.Generator, numbers: dict) -> pf.Pose:
-    """A pose of b seen from a that a closure leaves, its axis being z; of a universal joint with x the second axis of b."""
+    """A pose of b relative to a that a closure with the axis z allows; for a universal joint x is the second axis of b."""
     if kind == "universal":  # about z of a, then about x of b
         a, b = random.uniform(-np.pi, np.pi, 2)
         return pf.pose(rpy=(0, 0, a)) @ pf.pose(rpy=(b, 0, 0))
@@ -153,13 +154,13 @@ def allowed(kind: str, random: np.random.Generator, numbers: dict) -> pf.Pose:
 
 
 def reverse(c: Any) -> Any:
-    """The same closure with its ends exchanged: other rows, the same row space."""
+    """The same closure with its ends exchanged: other rows in the same row space."""
     ends = {"body_a": c.body_b, "body_b": c.body_a, "placement_a": c.placement_b, "placement_b": c.placement_a}
     return replace(c, name=f"{c.name} reversed", **ends)
 
 
 def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, at: dict, t: float) -> list:
-    """Constraints that make life hard, all met at the present placement."""
+    """Constraints that are difficult in some way, all satisfied at these placements."""
     name, body = f"{kind} {len(made)}", str(random.choice([n for n in moving(m) if "plate" not in n]))
     x, i = random.normal(size=3) * 0.3, int(random.integers(3))
     R, p = at[body]
@@ -174,15 +175,15 @@ def extra(kind: str, m: pf.Mechanism, made: list, random: np.random.Generator, a
         return [pf.nonholonomic(name, lambda k: ca.dot(k.rotation(body)[:, i], k.velocity(body, x)) - 0.2 * ca.cos(k.t))]
     if kind == "speed":  # not affine in v
         return [pf.nonholonomic(name, lambda k: ca.sumsqr(k.velocity(body, x)) - 0.5 - 0.1 * ca.sin(3 * k.t))]
-    if kind == "pushed":  # of accelerations, by rows that turn with q, v and t
+    if kind == "pushed":  # constrains accelerations, by rows that depend on q, v and t
         mix = random.normal(size=(2, m.nv))
         return [pf.constraints.acceleration_constraint(name, lambda k: _pushed(k, mix))]
-    if kind == "squared":  # beside the plain row, one whose gradient vanishes wherever the plain one is met
+    if kind == "squared":  # the plain row, and one whose gradient vanishes wherever the plain one is satisfied
         return [
             pf.holonomic(name, lambda k: k.position(body, x)[i] - here),
             pf.holonomic(f"{name} again", lambda k: (k.position(body, x)[i] - here) ** 2),
         ]
-    if kind == "within":  # a closure between a body and itself, by way of a fixed joint: rows that are zero throughout
+    if kind == "within":  # a closure between a body and itself, through a fixed joint: its rows are always zero
         return [pf.closure(name, "weld", body, f"{body} plate")]
     return []
 
@@ -195,7 +196,7 @@ def _pushed(k: pf.Kinematics, mix: np.ndarray) -> tuple[ca.SX, ca.SX]:
 def constrained(
     random: np.random.Generator, kinds: list[str], parents: list[int], closures: list[str], extras: list[str]
 ) -> Case:
-    """A mechanism whose constraints all hold, position and velocity, at a random state."""
+    """A mechanism at a random state that satisfies all its constraints in position and velocity."""
     m = random_tree(random, kinds, parents)
     m = random_forces(random, m)
     if "within" in extras:
@@ -218,7 +219,8 @@ def constrained(
 
 
 def _without_contradiction(case: Case) -> pf.Mechanism:
-    """Without rows of accelerations where others leave no freedom for them: those agree with each other, these do not."""
+    """The mechanism, without rows of accelerations if the other rows leave no freedom for them, since then they would
+    contradict."""
     m, others = case.m, [c for c in case.m.constraints if not isinstance(c, AccelerationConstraint)]
     if len(others) == len(m.constraints):
         return m
@@ -229,11 +231,11 @@ def _without_contradiction(case: Case) -> pf.Mechanism:
 
 
 def on_velocity(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.ndarray:
-    """v moved onto eta = 0 by NumPy's pseudoinverse, in one go where eta is affine in v."""
+    """v projected onto eta = 0 by NumPy's pseudoinverse, in one step if eta is affine in v."""
     if not m.constraints:
         return v
-    wanted = {"A": lambda T: T.A[T.rows.at(0, 1), :], "eta": lambda T: T.rows.eta[T.rows.at(0, 1), 0]}
-    at = of_terms(m, wanted)
+    rows_of = {"A": lambda T: T.A[T.rows.at(0, 1), :], "eta": lambda T: T.rows.eta[T.rows.at(0, 1), 0]}
+    at = of_terms(m, rows_of)
     for _ in range(12 if any(c.name.startswith("speed") for c in m.constraints) else 1):
         rows = at(q, v, np.zeros(m.nu), t)
         v = v - (np.linalg.pinv(rows["A"], rcond=1e-9) @ rows["eta"]).ravel()
@@ -242,7 +244,7 @@ def on_velocity(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, t: float) -> np.n
 
 @st.composite
 def trees(draw: st.DrawFn, most: int = 6) -> tuple[np.random.Generator, list[str], list[int]]:
-    """A generator with the joints and the parents of up to `most` bodies."""
+    """A random generator, and the joints and parents of up to `most` bodies."""
     kinds = draw(st.lists(st.sampled_from(JOINTS), min_size=1, max_size=most).filter(lambda kinds: set(kinds) != {"fixed"}))
     parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
     return np.random.default_rng(draw(st.integers(0, 2**32 - 1))), kinds, parents
@@ -278,20 +280,20 @@ def small(draw: st.DrawFn) -> Case:
     motors = pf.actuate_all(m).actuators[: draw(count)]
     m = m.with_(actuators=motors, forces=[pf.wrench("hand", "b0")] if draw(st.booleans()) and not motors else [])
     q, t = pf.random_configuration(m, random), 0.0
-    at, held, made = placements(m, q), moving(m)[-1], []
+    at, last_body, made = placements(m, q), moving(m)[-1], []
     for i in range(draw(count)):
-        made.append(closing(f"c{i}", "point-on-plane", "world", held, random, at))
+        made.append(closing(f"c{i}", "point-on-plane", "world", last_body, random, at))
     m = m.with_(constraints=made)
     return Case(m, q, on_velocity(m, q, random.normal(size=m.nv), t), random.normal(size=m.nu), t)
 
 
 def matrices(case: Case, parts: dict[Any, Any]) -> dict[Any, np.ndarray]:
-    """Functions of Terms at the state of the case, by any key, each as a matrix (rows, columns)."""
+    """Functions of Terms at the state of the case, by any keys, each as a matrix (rows, columns)."""
     return of_terms(case.m, parts)(case.q, case.v, case.u, case.t)
 
 
 def of_terms(m: pf.Mechanism, parts: dict[Any, Any]) -> Callable[..., dict[Any, np.ndarray]]:
-    """(q, v, u, t) -> functions of Terms, each as a matrix. By CasADi: one state is not worth making a Program."""
+    """(q, v, u, t) -> functions of Terms, each as a matrix, by CasADi, since a Program does not pay for one state."""
     T = symbols(m)
     made = [ca.densify(ca.SX(f(T))) for f in parts.values()]
     f = ca.Function("parts", [T.q, T.v, T.u, T.t, m.p_symbols], made, {"cse": True})

@@ -12,5 +12,5 @@ from pfaffian.simulate.system import System
 
 
 def simulation(system: System, scheme: Scheme, law: Control | None = None, *others: Any, **named: Any) -> Simulation:
-    """As Simulation; without a law that of the open loop."""
+    """Simulation with the same arguments; without a law it has the open loop."""
     return Simulation(system, scheme, law or open_loop(system.mechanism), *others, **named)

@@ -1,4 +1,4 @@
-"""Every study runs, draws its figures, and what it claims holds."""
+"""Every study runs, draws its figures, and satisfies its claims."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def test_study(name):
     outcome = run_study(name, PLACE)
     assert outcome.claims, "a study without claims proves nothing"
     assert outcome.holds, report(c for c in outcome.claims if not c.holds)
-    assert outcome.figures, "a study shows what it found"
+    assert outcome.figures, "a study shows its results in figures"
     for name_of_figure, figure in outcome.figures.items():
         assert complaints(figure) == [], name_of_figure

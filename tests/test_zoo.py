@@ -1,4 +1,4 @@
-"""The zoo: each machine closes, moves as freely as said, and gives its number; it is found by name, listed and drawn."""
+"""The zoo: each machine closes, has its stated mobility and satisfies its claim; it is found by name, listed and drawn."""
 
 from __future__ import annotations
 
@@ -22,26 +22,28 @@ ROBOTS = {"baxter_bar", "panda_welded"}
 
 
 machine = cache(zoo.machine)
-"""Each file is read once."""
+"""The machine of the zoo by name; each file is read once."""
 
 
 @pytest.mark.parametrize("name", zoo.machines())
-def test_a_machine_has_its_degrees_of_freedom_and_its_number(name: str) -> None:
+def test_a_machine_has_its_degrees_of_freedom_and_satisfies_its_claim(name: str) -> None:
     found = machine(name)
     at = zoo.start(found.m, found.settings)
     rank = pf.forward_dynamics(found.m, at.q, at.v, at.u, parameters=at.p).rank
     assert found.m.nv - int(rank) == zoo.mobility(name)
     claim = zoo.claim(found, at)
     assert claim.holds, f"{claim.name}: {claim.value} is not {claim.expected}"
-    assert claim.tolerance <= 1e-5 * max(abs(claim.expected), 0.1) and claim.source, "a number that says something"
+    assert claim.tolerance <= 1e-5 * max(abs(claim.expected), 0.1) and claim.source, (
+        "the tolerance is tight and the source given"
+    )
     assert len(found.title) > 40 and found.settings.duration > 0
 
 
-def test_the_zoo_is_all_examples_that_need_no_other_package() -> None:
+def test_the_zoo_contains_all_examples_that_need_no_other_package() -> None:
     assert set(zoo.machines()) == set(examples()) - ROBOTS and len(zoo.machines()) >= 40
 
 
-def test_the_lines_before_a_file_and_its_docstring_say_what_it_is() -> None:
+def test_the_comment_and_docstring_of_a_file_describe_it() -> None:
     assert machine("bennett").title.startswith("Bennett's linkage: four skew hinges")
     assert zoo.description("sarrus") == "Height of the plate [m]"
     claim = zoo.claim(machine("sarrus"), zoo.start(*machine("sarrus")[2:]))
@@ -50,7 +52,7 @@ def test_the_lines_before_a_file_and_its_docstring_say_what_it_is() -> None:
 
 @pytest.mark.parametrize("name", zoo.machines())
 def test_a_machine_is_equal_when_written_and_read_again(name: str, tmp_path: Path) -> None:
-    """In YAML; the others refuse parameters, and say what keeps them."""
+    """In YAML. Other formats refuse parameters, and the error names YAML."""
     m, settings = machine(name).m, machine(name).settings
     assert pf.read(pf.write(m, tmp_path / "again.yaml", settings)[0]) == (m, settings)
     if name == "stewart":
@@ -67,7 +69,7 @@ def test_a_machine_is_read_by_its_name(path: str, tmp_path: Path, monkeypatch: p
     assert pf.read(path)[0] == machine("bennett").m
 
 
-def test_a_file_goes_before_a_machine_of_its_name_but_not_with_the_prefix(
+def test_a_file_has_priority_over_a_machine_of_its_name_unless_prefixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -77,7 +79,7 @@ def test_a_file_goes_before_a_machine_of_its_name_but_not_with_the_prefix(
 
 
 @pytest.mark.parametrize("path", ["zoo:benett", "benett", "zoo:", "zoo:../zoo", "other/bennett.yaml"])
-def test_a_name_that_is_none_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_name_is_refused(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(pf.ModelError, match="pfaffian zoo") as error:
         pf.read(path)
@@ -87,16 +89,16 @@ def test_a_name_that_is_none_is_refused(path: str, tmp_path: Path, monkeypatch: 
 def test_the_command_lists_the_zoo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pfaffian.viewer.zoo.machine", machine)
     assert main(["zoo"]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said for name in examples()) and "Height of the plate [m]" in said
-    assert [line.split()[:3] for line in said.split("\n") if line.startswith("  sarrus ")] == [["sarrus", "5", "1"]]
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in examples()) and "Height of the plate [m]" in printed
+    assert [line.split()[:3] for line in printed.split("\n") if line.startswith("  sarrus ")] == [["sarrus", "5", "1"]]
 
 
 def test_the_command_shows_a_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film = tmp_path / "film.html"
     assert main(["zoo", "scotch-yoke", "--out", str(tmp_path), "--animate", str(film)]) == 0
-    said = capsys.readouterr().out
-    assert "2 bodies, 1 degree of freedom" in said and "1 of 1 claim hold" in said
+    printed = capsys.readouterr().out
+    assert "2 bodies, 1 degree of freedom" in printed and "1 of 1 claim hold" in printed
     assert (tmp_path / "scotch_yoke.png").read_bytes()[1:4] == b"PNG" and film.stat().st_size > 10_000
     assert main(["zoo", "scotch-joke"]) == 2
     assert "did you mean 'scotch_yoke'" in capsys.readouterr().err
@@ -112,7 +114,7 @@ def pendulum() -> tuple[pf.Mechanism, object]:
     return m, pf.run(m, {"hinge": 1.0}, duration=0.4, every=20, backend="numpy")
 
 
-def test_a_still_shows_the_end_in_full_and_instants_before_it_faint(pendulum) -> None:
+def test_a_still_shows_the_end_opaque_and_earlier_instants_faint(pendulum) -> None:
     m, r = pendulum
     made = scene(m, states_of(m, r))
     parts, moving = frozen(made, 0, 0.1)
@@ -146,6 +148,6 @@ def test_a_round_ellipsoid_rolls_as_a_ball() -> None:
 
 
 @pytest.mark.parametrize("half", [(0.1, 0, 0.1), (0.1, -1, 0.1), (0.1, 0.1), "x"])
-def test_half_axes_are_above_zero(half) -> None:
+def test_semi_axes_must_be_positive(half) -> None:
     with pytest.raises(pf.ModelError, match="constraint 'egg': semi_axes"):
         pf.rolling.ellipsoid("egg", "b", half)

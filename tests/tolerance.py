@@ -1,6 +1,7 @@
-"""Every tolerance of the tests with its reason, and the one comparison that uses them.
+"""The tolerances of the tests with their reasons, and the comparison that uses them.
 
-PFAFFIAN_TOL_SCALE=0 makes every comparison fail and so print its residual; PFAFFIAN_RESIDUALS=file appends them all.
+With PFAFFIAN_TOL_SCALE=0 every comparison fails and so prints its residual; PFAFFIAN_RESIDUALS=file appends all residuals to a
+file.
 """
 
 from __future__ import annotations
@@ -13,47 +14,50 @@ import numpy as np
 EPS = float(np.finfo(float).eps)
 
 ALGEBRA = 64 * EPS
-"""A few dozen operations on numbers of the stated scale; times the condition number where a system is solved."""
+"""Rounding of a few dozen operations on numbers of the stated scale; to be multiplied by the condition number where a
+system is solved."""
 
-MET = 1e-10
-"""A state counts as on its constraints: closures are placed and velocities projected to some eps."""
+SATISFIED = 1e-10
+"""Residual of a state on its constraints: closures are placed and velocities projected to a few eps."""
 
 CLEAR_OF_THRESHOLD = (1e-7, 1e-2)
-"""Rows with a remainder below the first are dependent, above the second independent, in whichever metric; in between
+"""Rows with a remainder below the first number are dependent and above the second independent, in any metric; in between
 formulations may decide differently (RANK_TOLERANCE is 1e-5)."""
 
 PEER = 1e-10
-"""Another engine's recursions for the same numbers, relative to the largest entry: above rounding, below any wrong term."""
+"""Difference from the recursions of another engine, relative to the largest entry: above rounding, and below any wrong
+term."""
 
 PEER_CONSTRAINED = 1e-8
-"""Pinocchio's proximal iteration leaves its own error of about 1e-9."""
+"""Difference from Pinocchio's proximal iteration, which has an error of about 1e-9."""
 
 POWER = 1e-12
-"""dE/dt against power, both exact derivatives, relative to the sum of the sizes of their parts: rounding of long sums."""
+"""Difference of dE/dt and power, both by exact derivatives, relative to the sum of the magnitudes of their parts: rounding
+of long sums."""
 
 DERIVATIVE = 1e-12
-"""A closed formula against CasADi's derivative of another one, relative to the size of the parts."""
+"""Difference between a closed formula and CasADi's derivative of another one, relative to the size of the parts."""
 
 INTEGRATED = 1e-8
-"""RK4 at steps of 1e-3 s or below over a second of gentle motion against order 8 at 1e-10 to 1e-12."""
+"""Difference of RK4 at steps of 1e-3 s or below from order 8 at 1e-10 to 1e-12, over a second of slow motion."""
 
 PAST_SINGULAR = 1e-5
-"""Tip of the N-four-bar after 20 s and eleven singular passages at 1 ms, relative to its length."""
+"""Error of the tip of the N-four-bar after 20 s and eleven singular passages at 1 ms, relative to its length."""
 
 ANDREWS = 1e-8
-"""Andrews' mechanism at t = 0.03 s, after five turns of the crank at up to 1400 rad/s."""
+"""Error of Andrews' mechanism at t = 0.03 s, after five turns of the crank at up to 1400 rad/s."""
 
 ADAMS = 1e-4
-"""ADAMS' own integration error over 5 s of swinging; its tables print 7 digits."""
+"""ADAMS' integration error over 5 s of swinging; its tables have 7 digits."""
 
 ADAMS_LOOSE = 1e-3
-"""Where its tables err more: for one and the same motion those of two joints differ by 8e-4."""
+"""Error where ADAMS' tables are less accurate: for the same motion those of two joints differ by 8e-4."""
 
 SLOPE = 0.2
-"""Observed order over five halvings; higher powers of the step still show in the first ones."""
+"""Error of the observed order over five halvings; higher powers of the step still affect the first ones."""
 
 CENTRAL = 1e-7
-"""Central differences at a step of 1e-5: h^2 / 6 of the third derivative and eps / h."""
+"""Error of central differences at a step of 1e-5: h^2 / 6 of the third derivative, and eps / h."""
 
 
 def residual(actual, expected, scale=None) -> float:

@@ -1,18 +1,18 @@
-"""Boards, racers, sleighs and trailers on blades, each on three sorts of first joints: a planar joint, two slides and a hinge,
-and a free body with a closure to the floor."""
+"""Boards, racers, sleighs and trailers on blades, each with three kinds of first joints: a planar joint, two slides and a
+hinge, and a free joint with a closure to the floor."""
 
 from __future__ import annotations
 
 import pfaffian as pf
 
 BASES = ("planar", "slides and hinge", "free")
-"""How the first body stands on the floor."""
+"""Kinds of first joints, by which the first body stands on the floor."""
 THIN = 1e-12
-"""Mass of what only turns [kg]."""
+"""Mass of a body of which only the inertia matters [kg]."""
 
 
 def standing(base: str, body: str) -> tuple[list[pf.Body], list[pf.Joint], list[pf.Closure]]:
-    """Bodies, joints and closures with which a body slides on the plane z = 0 and turns about z."""
+    """Bodies, joints and closures by which a body slides on the plane z = 0 and turns about z."""
     if base == "planar":
         return [], [pf.joint("ground", "planar", "world", body)], []
     if base == "free":
@@ -26,7 +26,7 @@ def standing(base: str, body: str) -> tuple[list[pf.Body], list[pf.Joint], list[
 
 
 def blade(body: str, at: float = 0.0) -> pf.Nonholonomic:
-    """At x = `at` of the body, along its x."""
+    """A blade at x = `at` of the body, along its x axis."""
     return pf.rolling.knife_edge(f"{body} blade", body, (1, 0, 0), point=(at, 0, 0))
 
 
@@ -39,7 +39,8 @@ def machine(name, base, bodies, joints, blades, motors, parameters=()) -> pf.Mec
 
 
 def snakeboard(base: str, inertia: float = 0.3, linked: bool = False) -> pf.Mechanism:
-    """A board of 6 kg with a rotor and two wheel sets 0.35 m from its middle, each steered for itself or against each other."""
+    """A board of 6 kg with a rotor and two wheel sets 0.35 m from its middle, steered independently or, if `linked`,
+    oppositely."""
     bodies = [pf.body("board", 6.0, inertia=inertia), pf.body("rotor", THIN, inertia=0.4)]
     joints = [pf.joint("rotor", "revolute", "board", "rotor")]
     for name, x in (("back", -0.35), ("front", 0.35)):
@@ -51,7 +52,7 @@ def snakeboard(base: str, inertia: float = 0.3, linked: bool = False) -> pf.Mech
 
 
 def roller_racer(base: str, front: float | pf.Parameter = 0.3, back: float = 0.5) -> pf.Mechanism:
-    """Two bodies on a hinge, with axles behind it and before it by these lengths."""
+    """Two bodies on a hinge, with one axle at a distance `back` behind it and another one at `front` before it."""
     bodies = [pf.body("seat", 4.0, com=(0.1, 0, 0), inertia=0.2), pf.body("bar", 1.0, com=(0.05, 0, 0), inertia=0.1)]
     joints = [pf.joint("hinge", "revolute", "seat", "bar", placement=(back, 0, 0))]
     axles = [blade("seat"), blade("bar", front)]
@@ -82,7 +83,7 @@ def trailer(base: str) -> pf.Mechanism:
 
 
 def truck() -> pf.Mechanism:
-    """The car and its trailer on two wheels each that roll, of whose eight rows two follow from the others."""
+    """The car and its trailer, each on two rolling wheels; two of the eight rows of the wheels follow from the others."""
     m = trailer("planar")
     bodies, joints, rows = [], [], [blade("fork")]
     for body, x, half, radius in (("car", 0.0, 0.2, 0.1), ("trailer", -0.5, 0.25, 0.12)):

@@ -1,4 +1,4 @@
-"""Work counted instead of timed: the same on any machine under any load."""
+"""Work is counted instead of timed, so that it is the same on any computer under any load."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from types import FrameType
 from typing import Any
 
 PATIENCE = 900.0
-"""Seconds after which a test gives up on what may never end. No result hangs on it: a busy machine is slow a hundred times."""
+"""Seconds after which a test gives up on a process that may never end. No result depends on it, since a busy computer may
+be a hundred times slower."""
 
 CALLS_A_CHARACTER = 15
-"""What reading a text may cost, 1000 calls apart: eleven in the worst text of the tests, of a scanner written in Python. A
-reader that looks at every character again for each of 90,000 others makes thousands."""
+"""Allowed calls for each character of a text, apart from 1000: eleven in the worst text of the tests, by a scanner written
+in Python. A reader that looks at every character again for each of 90,000 others needs thousands."""
 
 
 def calls(f: Callable[[], Any]) -> int:
-    """Calls of Python and built-in functions while f() runs."""
+    """Number of calls of Python and built-in functions while f() runs."""
     count = 0
 
     def counted(frame: FrameType, event: str, arg: Any) -> None:
@@ -33,7 +34,7 @@ def calls(f: Callable[[], Any]) -> int:
 
 
 def calls_to_refuse(read: Callable[[str], Any], text: str, error: type[Exception]) -> int:
-    """Calls of read(text), which has to end in `error`."""
+    """Number of calls of read(text), which must raise `error`."""
     ended = []
 
     def attempt() -> None:
@@ -43,5 +44,5 @@ def calls_to_refuse(read: Callable[[str], Any], text: str, error: type[Exception
             ended.append(e)
 
     count = calls(attempt)
-    assert ended, f"{read.__name__} took what it should refuse"
+    assert ended, f"{read.__name__} accepted what it should refuse"
     return count

@@ -12,7 +12,7 @@ import pytest
 
 import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
-from tests.tolerance import MET, PEER, close
+from tests.tolerance import PEER, SATISFIED, close
 from tools.compare_mjcf import examine
 
 SMALL = '<inertial pos="0.1 0.02 -0.05" mass="1.3" fullinertia="0.05 0.06 0.04 0.002 -0.003 0.001"/>'
@@ -209,7 +209,7 @@ def test_loops_agree_with_mujoco_but_are_exact(name):
     q = pf.assemble(m, start, backend="interpreter").q
     data.qpos, data.qvel, turns = state_of(model, q, np.zeros(m.nv))
     mujoco.mj_forward(model, data)
-    assert np.abs(data.efc_pos[: data.ne]).max() < MET
+    assert np.abs(data.efc_pos[: data.ne]).max() < SATISFIED
     J = data.efc_J.reshape(-1, model.nv)[: data.ne]
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
@@ -233,8 +233,8 @@ def test_keyframes_are_starts():
     q, v, u, _ = quiet(text, keyframe="home")[1].arrays(m)
     model = mujoco.MjModel.from_xml_string(text)
     qpos, qvel, _ = state_of(model, q, v)
-    close(qpos, model.key_qpos[0], MET, "qpos")
-    close(qvel, model.key_qvel[0], MET, "qvel")
+    close(qpos, model.key_qpos[0], SATISFIED, "qpos")
+    close(qvel, model.key_qvel[0], SATISFIED, "qvel")
     assert u.tolist() == [4]
     assert quiet(text, keyframe=1)[1].guess["h"] == 9
     assert settings.step == 0.002 and settings.duration == 1.0
@@ -330,8 +330,8 @@ def test_meshes_are_needed_only_for_inertia(tmp_path):
     with_file = m.body("a").shapes[0], quiet(meshed(SMALL), folder=tmp_path)[0].body("a").shapes[0]
     for s in with_file:
         assert s.file == str(path.resolve()) and np.ravel(m.value(s.size)).tolist() == [2, 2, 2]
-        close(np.ravel(m.value(s.placement.p)), [0.1, 0.2, 0.3], MET, "place of the mesh", 1.0)
-        close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], MET, "direction of the mesh", 1.0)
+        close(np.ravel(m.value(s.placement.p)), [0.1, 0.2, 0.3], SATISFIED, "place of the mesh", 1.0)
+        close(m.value(s.placement.R)[:, 1], [0, 0.28, 0.96], SATISFIED, "direction of the mesh", 1.0)
 
 
 def test_a_mesh_is_read_even_if_the_compiler_moves_its_geometry():

@@ -13,7 +13,7 @@ import pfaffian as pf
 from pfaffian.errors import ModelError, ModelWarning
 from tests.formats.test_mjcf import CHAIN, body, mjcf, ours, state_of
 from tests.formats.test_mjcf import quiet as read_mjcf
-from tests.tolerance import MET, PEER, close
+from tests.tolerance import PEER, SATISFIED, close
 
 INERTIA = "<inertia><ixx>0.05</ixx><iyy>0.06</iyy><izz>0.04</izz><ixy>0.002</ixy><ixz>-0.003</ixz><iyz>0.001</iyz></inertia>"
 MASS = f"<inertial><pose>0.1 0.02 -0.05 0.3 -0.2 0.5</pose><mass>1.3</mass>{INERTIA}</inertial>"
@@ -168,12 +168,12 @@ def place(m, settings, body):
 )
 def test_frames_determine_the_positions_of_links(parts, expected):
     m, settings, _ = read(sdf(*parts))
-    close(place(m, settings, m.bodies[-1].name), expected, MET, "place", 1.0)
+    close(place(m, settings, m.bodies[-1].name), expected, SATISFIED, "place", 1.0)
 
 
 def test_in_old_files_a_joint_may_have_the_name_of_a_link():
     m, settings, _ = read(sdf(link("a", ROD), joint("a", "revolute", "world", "a", ROD), version="1.6"))
-    close(place(m, settings, "a"), (0.3, 0.1, 0.2), MET, "place", 1.0)
+    close(place(m, settings, "a"), (0.3, 0.1, 0.2), SATISFIED, "place", 1.0)
 
 
 def test_ends_of_a_joint_may_be_frames_of_links():
@@ -206,7 +206,7 @@ def test_axes_are_expressed_in_their_frame(axis, version, expected):
     )
     m, _, _ = read(text)
     moved = [np.ravel(pf.forward_kinematics(m, [x])["b"].position) for x in (0.0, 1.0)]
-    close(moved[1] - moved[0], expected, MET, "direction", 1.0)
+    close(moved[1] - moved[0], expected, SATISFIED, "direction", 1.0)
 
 
 # -- joints -----------------------------------------------------------------------------------------------------------
@@ -351,8 +351,8 @@ def test_a_link_that_is_only_a_parent_becomes_a_child():
         )
     )
     turned, straight = (pf.forward_kinematics(x, [0.2, y])["b"] for x, y in ((m, -0.7), (forward, 0.7)))
-    close(turned.position, straight.position, MET, "place", 1.0)
-    close(turned.rotation, straight.rotation, MET, "orientation", 1.0)
+    close(turned.position, straight.position, SATISFIED, "place", 1.0)
+    close(turned.rotation, straight.rotation, SATISFIED, "orientation", 1.0)
 
 
 def test_base_decides_whether_a_model_floats():
@@ -360,7 +360,7 @@ def test_base_decides_whether_a_model_floats():
         m, _, _ = read(sdf(link("a", ROD), link("b"), joint("j", "revolute", "a", "b")), base=base)
         assert m.joint("root_joint").kind.name == kind
     m, settings, _ = read(sdf(link("a", ROD), link("b"), joint("j", "revolute", "a", "b")), base="fixed")
-    close(place(m, settings, "a"), (0.3, 0.1, 0.2), MET, "place", 1.0)
+    close(place(m, settings, "a"), (0.3, 0.1, 0.2), SATISFIED, "place", 1.0)
 
 
 def test_world_gravity_step_and_models():
@@ -374,7 +374,7 @@ def test_world_gravity_step_and_models():
     assert m.value(m.gravity).ravel().tolist() == [0, 1, -2] and settings.step == 0.004
     m, settings, _ = read(sdf(link("a", "", f"<gravity>0</gravity>{MASS}")))
     a = pf.compile_terms(m, {"a": lambda T: pf.FORMULATIONS["gauss"](T).v_dot}, backend="numpy", lanes=1)
-    close(np.ravel(a(settings.arrays(m)[0], np.zeros(6))["a"]), np.zeros(6), MET, "without gravity", 1.0)
+    close(np.ravel(a(settings.arrays(m)[0], np.zeros(6))["a"]), np.zeros(6), SATISFIED, "without gravity", 1.0)
 
 
 @pytest.mark.parametrize("step", ["0", "-0.001", "1"])

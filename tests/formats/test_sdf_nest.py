@@ -11,7 +11,7 @@ import pfaffian as pf
 from pfaffian.errors import ModelError
 from pfaffian.formats import sdf_nest
 from tests.formats.test_sdf import joint, link, read, sdf
-from tests.tolerance import MET, PEER, close
+from tests.tolerance import PEER, SATISFIED, close
 
 
 def X(text):
@@ -83,8 +83,8 @@ def alike(one, other, **options):
     for x in (settings.arrays(m)[0], q):
         places, others = pf.forward_kinematics(m, x), pf.forward_kinematics(twin, x)
         for b in m.bodies:
-            close(places[b.name].position, others[b.name].position, MET, b.name, 1.0)
-            close(places[b.name].rotation, others[b.name].rotation, MET, b.name, 1.0)
+            close(places[b.name].position, others[b.name].position, SATISFIED, b.name, 1.0)
+            close(places[b.name].rotation, others[b.name].rotation, SATISFIED, b.name, 1.0)
     a, b = (pf.forward_dynamics(x, q, v).v_dot for x in (m, twin))
     close(a, b, PEER, "accelerations")
     return m
@@ -168,7 +168,7 @@ def test_an_included_file_keeps_the_rules_of_its_version(shelf):
     m, settings, _ = read(sdf(include("case.sdf", pose("0 0 0 0 0 0.5"))), folder=shelf, base="fixed")
     q = settings.arrays(m)[0]
     moved = pf.forward_kinematics(m, q + 1)["case::lid"].position - pf.forward_kinematics(m, q)["case::lid"].position
-    close(np.ravel(moved), (math.cos(0.5), math.sin(0.5), 0), MET, "direction", 1.0)
+    close(np.ravel(moved), (math.cos(0.5), math.sin(0.5), 0), SATISFIED, "direction", 1.0)
 
 
 def test_a_world_of_one_included_model_is_that_model(shelf):
@@ -178,7 +178,7 @@ def test_a_world_of_one_included_model_is_that_model(shelf):
     m, settings = pf.read(shelf / "world.sdf", base="fixed")
     assert m.q_names == ("bend",) and m.value(m.gravity).ravel().tolist() == [0, 0, -1]
     at = pf.forward_kinematics(m, settings.arrays(m)[0])["palm"]
-    close(np.ravel(at.position), (X(HAND) @ X(PALM))[:3, 3], MET, "place", 1.0)
+    close(np.ravel(at.position), (X(HAND) @ X(PALM))[:3, 3], SATISFIED, "place", 1.0)
     two = f"{include('model://sun')}{include('hand')}"
     (shelf / "world.sdf").write_text(f'<sdf version="1.9"><world name="w">{two}</world></sdf>')
     assert pf.read(shelf / "world.sdf", model="hand")[0].q_names[-1] == "bend"

@@ -23,14 +23,14 @@ LEVI_CIVITA = np.array([[[(i - j) * (j - k) * (k - i) / 2 for k in range(3)] for
 
 @pytest.fixture(autouse=True)
 def interpreted(request, monkeypatch):
-    """The same numbers without a compiler, but once."""
+    """Compute without a compiler, except in one test: the numbers are the same."""
     if request.function is not test_a_batch:
         monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
 def weightless(drawn) -> Case:
-    """A tree without gravity. A rotor inertia that is the same along all axes of a joint stands still while they turn, so its
-    energy is that of M only on one axis."""
+    """A tree without gravity. An armature that is equal along all axes of a joint does not turn with the joint, so its
+    energy is that of M only for joints with one axis."""
     random, kinds, parents = drawn
     m = random_tree(random, kinds, parents)
     joints = [j if j.nv == 1 else replace(j, armature=0 * j.armature) for j in m.joints]
@@ -48,7 +48,7 @@ def test_four_equivalent_inertia_forces(drawn):
 
 
 def four_forces(case: Case) -> None:
-    """Gibbs and Appell, Hamel, Levi-Civita, projection. [konz25 (3.26)-(3.31)]"""
+    """Compare Gibbs and Appell's, Hamel's, Levi-Civita's and the projected inertia forces. [konz25 (3.26)-(3.31)]"""
     v_dot = ca.DM(np.random.default_rng(1).normal(size=case.m.nv))
 
     def gibbs_appell(T):
@@ -87,7 +87,7 @@ def test_identities_of_the_connection(drawn):
         "geodesic": lambda T: T.M @ connection.geodesic_acceleration(T.kinematics, T.M),
     })  # fmt: skip
     n, v, M, gamma, Gamma = case.m.nv, case.v, r["M"], tensor(r["gamma"]), tensor(r["Gamma"])
-    dM = r["dM"].reshape(n, n, n)  # M is symmetric, so either order of its entries will do
+    dM = r["dM"].reshape(n, n, n)  # M is symmetric, so the order of its entries does not matter
     size = np.abs(dM).max() + np.abs(M).max()
     close(gamma, -gamma.transpose(1, 0, 2), DERIVATIVE, "gamma is skew")
     close(dM, Gamma + Gamma.transpose(1, 0, 2), DERIVATIVE, "d_k M_ij = Gamma_ijk + Gamma_jik", size)
@@ -102,8 +102,8 @@ def test_identities_of_the_connection(drawn):
     close(r["left"], np.eye(n), DERIVATIVE, "K^+ K = 1")
 
 
-def test_rotation_commutes_as_vectors_cross():
-    """Quaternions for q: the coefficients are those of the group, whatever the coordinates. [konz25 (2.20)]"""
+def test_commutation_coefficients_of_rotations_are_the_cross_product():
+    """With quaternions for q the coefficients are those of the group, as for any coordinates. [konz25 (2.20)]"""
     b = pf.body("b", 1, inertia=1)
     m = pf.mechanism("ball", [b], [pf.joint("j", "spherical", "world", "b")])
     q = pf.random_configuration(m, np.random.default_rng(1))
@@ -111,17 +111,17 @@ def test_rotation_commutes_as_vectors_cross():
 
 
 def test_free_body_tables():
-    """The 18 coefficients of SE(3) and all of its connection. [konz25 (3.49), (3.57), (3.58)]"""
+    """The 18 coefficients of SE(3) and its whole connection. [konz25 (3.49), (3.57), (3.58)]"""
     random = np.random.default_rng(2)
-    own = random_body(random, "b")
-    m = pf.mechanism("free", [own], [pf.joint("j", "free", "world", "b")])
+    free_body = random_body(random, "b")
+    m = pf.mechanism("free", [free_body], [pf.joint("j", "free", "world", "b")])
     q = pf.random_configuration(m, random)
     gamma = np.zeros((6, 6, 6))
     for k, i, j in ((1, 2, 6), (1, 5, 3), (2, 3, 4), (2, 6, 1), (3, 1, 5), (3, 4, 2), (4, 5, 6), (5, 6, 4), (6, 4, 5)):
         gamma[i - 1, j - 1, k - 1], gamma[j - 1, i - 1, k - 1] = 1, -1
     close(pf.calculus.commutation_coefficients(m, q), gamma, DERIVATIVE, "gamma of SE(3)")
 
-    mass, s, I = (m.value(x) for x in (own.mass, own.com, own.inertia))
+    mass, s, I = (m.value(x) for x in (free_body.mass, free_body.com, free_body.inertia))
     mass, s = mass.item(), s.ravel()
     second = np.trace(I) / 2 * np.eye(3) - I + mass * np.outer(s, s)  # sum of m x x^T about the frame's origin
     entries = dict.fromkeys(("324", "135", "216"), mass)
@@ -140,7 +140,7 @@ def test_free_body_tables():
 
 
 def whirl(m: pf.Mechanism) -> pf.Mechanism:
-    """The same along velocities that turn with the configuration and are no rates of anything."""
+    """The mechanism along velocities that turn with the configuration and are not rates of any coordinates."""
     mixed = np.roll(np.diag(np.random.default_rng(8).normal(size=m.nv)), 1, axis=1)
     names = [f"y{i}" for i in range(m.nv)]
     return m.with_(velocities=pf.velocities(lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.position("b1")[0] + 0.3), names))
@@ -153,7 +153,7 @@ def unsprung(kinds: list[str], parents: list[int]) -> pf.Mechanism:
 
 
 def test_other_coordinates_and_velocities():
-    """Cosines and rotation matrices for q change nothing, v = T(q) y what a change of basis must. [konz25 (2.19)]"""
+    """Cosines and rotation matrices for q change nothing; v = T(q) y gives what a change of basis gives. [konz25 (2.19)]"""
     m = unsprung(["spherical", "planar"], [-1, 0])
     q = pf.random_configuration(m, np.random.default_rng(4))
     n, twin, other = m.nv, graph_twin(m), whirl(m)
@@ -186,7 +186,7 @@ def pendulum() -> pf.Mechanism:
 
 
 def test_gradient_and_hessian():
-    """Of the potential energy; of a function of the caller's; where it is critical the metric does not matter."""
+    """For the potential energy and a function of the caller; at a critical point the metric does not matter."""
     m = pendulum()
     close(pf.calculus.directional_derivative(m, [0.3]), [[9.81 * np.cos(0.3)]], DERIVATIVE, "gradient")
     close(pf.calculus.covariant_hessian(m, [-np.pi / 2]), [[9.81]], DERIVATIVE, "stable")
@@ -197,7 +197,7 @@ def test_gradient_and_hessian():
 
 
 def test_hessian_is_the_second_derivative_along_geodesics():
-    """d2/dt2 of f along v_dot^i = -Gamma^i_jk v^j v^k, for any v: that is what (2.16) is for."""
+    """d2/dt2 of f along v_dot^i = -Gamma^i_jk v^j v^k, for any v, is what (2.16) gives."""
     random = np.random.default_rng(5)
     m = random_tree(random, ["spherical", "planar", "revolute"], [-1, 0, 0]).with_(gravity=(1, 2, 3))
     T = pf.symbols(m)
@@ -220,7 +220,7 @@ def test_a_batch():
 
 
 def test_linear_terms_do_no_work():
-    """A charge in a plane: T = |v|^2 / 2 + b_i v^i + T0, and c with the curl of b. [konz25 (2.44b) as corrected]"""
+    """A charge in a plane: T = |v|^2 / 2 + b_i v^i + T0, so c contains the curl of b. [konz25 (2.44b) as corrected]"""
     b = pf.body("b", 1.0)
     m = pf.mechanism("plane", [b], [pf.joint("j", "planar", "world", "b")], gravity=(0, 0, 0))
     T = pf.symbols(m)
@@ -231,10 +231,10 @@ def test_linear_terms_do_no_work():
     q, v = np.array([0.3, -0.4, 0.5]), np.array([0.2, 0.7, -0.3])
     M, c, energy, K = (np.array(x) for x in f(q, v, 0.6))
     rate = K @ v
-    wanted = 2 * np.cos(0.6) * np.array([-rate[1], rate[0]]) - np.sin(0.6) * np.array([-q[1], q[0]]) - [2 * q[0], 0]
-    wanted += rate[2] * np.array([-rate[1], rate[0]])  # body axes turn
+    expected = 2 * np.cos(0.6) * np.array([-rate[1], rate[0]]) - np.sin(0.6) * np.array([-q[1], q[0]]) - [2 * q[0], 0]
+    expected += rate[2] * np.array([-rate[1], rate[0]])  # the body's axes turn
     close(M, np.eye(3), DERIVATIVE, "mass")
-    close(c.ravel()[:2], K[:2, :2].T @ wanted, DERIVATIVE, "force", 1.0)
+    close(c.ravel()[:2], K[:2, :2].T @ expected, DERIVATIVE, "force", 1.0)
     close(energy.item(), rate @ rate / 2 - q[0] ** 2, DERIVATIVE, "energy")
     with pytest.raises(pf.ModelError, match=r"T must be quadratic in v"):
         hamel(k, ca.sqrt(ca.sumsqr(T.v)))
@@ -242,12 +242,12 @@ def test_linear_terms_do_no_work():
 
 def test_wrong_arguments():
     m = pendulum()
-    for ask, said in (
+    for ask, message in (
         (lambda: pf.calculus.covariant_hessian(m, f=lambda k: k.v[0]), "depends on q and t alone"),
         (lambda: pf.calculus.covariant_hessian(m, f=lambda k: k.position("b")), "one number"),
         (lambda: pf.calculus.directional_derivative(m, f=3), "a function of Kinematics is needed"),
         (lambda: pf.calculus.directional_derivative(m, f=lambda k: k.position("c")), "f: mechanism 'pendulum' has no body 'c'"),
         (lambda: pf.calculus.commutation_coefficients(m, [1, 2]), "q has shape"),
     ):
-        with pytest.raises(pf.ModelError, match=said):
+        with pytest.raises(pf.ModelError, match=message):
             ask()

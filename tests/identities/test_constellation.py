@@ -1,4 +1,4 @@
-"""Point springs as one spring between poses and back; stiffness, damping and inertia of 21 numbers. [konz25 2.4, A.5]"""
+"""Point springs as one spring between poses and back, and stiffness, damping and inertia of 21 numbers. [konz25 2.4, A.5]"""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def number(x) -> np.ndarray:
 
 
 def random_springs(seed: int, n: int = 7):
-    """Of seeds 3 and above with body points mirrored in space, so that the second moments have a negative determinant."""
+    """Random springs (k, p, h). For seeds of 3 and above the body points are mirrored, so that the second moments have a
+    negative determinant."""
     random = np.random.default_rng(seed)
     h = random.normal(size=(n, 3))
     p = h @ (np.diag([1, 1, -1.5]) if seed > 2 else np.eye(3)) @ random_rotation(random).T + 0.4 * random.normal(size=(n, 3))
@@ -48,7 +49,7 @@ def random_poses(random, count: int):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 40])
 def test_springs_are_17_numbers(seed, n):
-    """V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 at any pose, and V0 is the least energy of all. [konz25 (3.61)-(3.72)]"""
+    """V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0 at any pose, and V0 is the smallest energy. [konz25 (3.61)-(3.72)]"""
     springs, random = random_springs(seed, n), np.random.default_rng(100 + seed)
     found = forces.spring_constellation(*springs)
     G_R, K = at_rest(found), found.stiffness
@@ -72,7 +73,8 @@ def test_springs_are_17_numbers(seed, n):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_gradient_and_hessian(seed):
-    """Along G_dot = G hat(xi), of the energy spring by spring, as printed. [konz25 (3.64), (3.65), (3.72)]"""
+    """Along G_dot = G hat(xi): derivatives of the energy summed over the springs against the printed ones. [konz25 (3.64),
+    (3.65), (3.72)]"""
     k, p, h = springs = random_springs(seed)
     random = np.random.default_rng(seed)
     R, r, xi = ca.SX.sym("R", 3, 3), ca.SX.sym("r", 3), ca.SX.sym("xi", 6)
@@ -100,13 +102,13 @@ def test_gradient_and_hessian(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("more", [None, 0.0, 3.0])
-def test_and_back(seed, more):
+def test_point_springs_give_the_matrix_back(seed, more):
     first = forces.spring_constellation(*random_springs(seed))
     least = forces.spring_constellation(*forces.point_springs(first.stiffness, first.rest)).energy
     S = first.stiffness[:3, :3] - first.weight * np.outer(first.centre, first.centre)
     close(least, max(0.0, -2 * np.linalg.eigvalsh(S)[0]), 1e-12, "least energy", 10)
-    wanted = None if more is None else least + more
-    springs = forces.point_springs(first.stiffness, first.rest, wanted)
+    total_energy = None if more is None else least + more
+    springs = forces.point_springs(first.stiffness, first.rest, total_energy)
     again = forces.spring_constellation(*springs)
     close(again.stiffness, first.stiffness, 1e-13, "K'", 100)
     close(at_rest(again), at_rest(first), 1e-12, "pose at rest", 10)
@@ -114,8 +116,8 @@ def test_and_back(seed, more):
     assert np.ptp(springs.stiffness) == 0 and len(springs.stiffness) == 4
 
 
-def test_back_of_one_spring():
-    """All four at one point, and spread out on one body where there has to be energy."""
+def test_point_springs_of_one_spring():
+    """All four springs are at one point, or spread out on one body if there is an energy."""
     first = forces.spring_constellation([3.0], [[0, 0, 1]], [[1, 0, 0]])
     assert not first.strict and first.energy == 0 and not first.moments.any()
     for energy in (None, 2.5):
@@ -125,8 +127,8 @@ def test_back_of_one_spring():
 
 
 @pytest.mark.parametrize("seed", [1, 4])
-def test_merged_springs_pull_as_they_did(seed):
-    """Forces and reactions; a second moment with a negative eigenvalue too, and ends the other way round."""
+def test_merged_springs_give_the_same_forces(seed):
+    """Forces and reactions are equal, also for a second moment with a negative eigenvalue and for ends in the other order."""
     case, (k, p, h) = chain(), random_springs(seed)
     single = [pf.spring(f"s{i}", "b2", "b3", point_a=p[i], point_b=h[i], stiffness=k[i]) for i in range(6)]
     single.append(pf.spring("s6", "b3", "b2", point_a=h[6], point_b=p[6], stiffness=k[6]))
@@ -167,8 +169,8 @@ def test_inner_product(seed):
     close(inner(K, a, b), inner(K, b, a), ALGEBRA, "symmetric", 100)
     R = random_rotation(random)
     turned = [(R @ Yi, R @ xi) for Yi, xi in (a, b)]
-    close(inner(general, *turned), inner(general, a, b), ALGEBRA, "a pseudo-matrix does not mind turning", 100)
-    assert abs(inner(K, *turned) - inner(K, a, b)) > 1e-3, "but others do"
+    close(inner(general, *turned), inner(general, a, b), ALGEBRA, "a pseudo-matrix is invariant under rotations", 100)
+    assert abs(inner(K, *turned) - inner(K, a, b)) > 1e-3, "but others are not"
     for rank in (6, 3, 1):
         for G in random_poses(random, 10):
             off = (G[:3, :3] - np.eye(3), G[:3, 3])
@@ -177,7 +179,8 @@ def test_inner_product(seed):
 
 @pytest.mark.parametrize("ends", [("b3", "b2"), ("world", "b1"), ("b2", "world")])
 def test_a_pose_spring_of_21_numbers(ends):
-    """Of Vee(K') it is the one of K'; of others V is 0 at rest only, with K for its Hessian along the body's twists."""
+    """With Vee(K') it equals the spring of K'. For other K, V is 0 only at rest, where its Hessian along the body's twists
+    is K."""
     random, case = np.random.default_rng(4), chain()
     pseudo, rest = forces.spring_constellation(*random_springs(5)).stiffness, random_pose(random)
     general = number(se3.Vee(pseudo))
@@ -218,7 +221,7 @@ def test_at_rest_the_hessian_is_the_stiffness():
 
 @pytest.mark.parametrize("ends", [("world", "b1"), ("b2", "b3")])
 def test_added_mass(ends):
-    """M v_dot + c as Kirchhoff has them, M_A xi_dot - ad(xi)^T M_A xi, carried by the Jacobian of the relative twist."""
+    """M v_dot + c are those of Kirchhoff, M_A xi_dot - ad(xi)^T M_A xi, mapped by the Jacobian of the relative twist."""
     random, case, (a, b) = np.random.default_rng(7), chain(), ends
     M_A = random_form(random)
     with_mass, plain = (
@@ -264,7 +267,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_they_refuse(what):
-    ask, said = REFUSED[what]
-    with pytest.raises(pf.ModelError, match=said):
+def test_wrong_arguments_are_refused(what):
+    ask, message = REFUSED[what]
+    with pytest.raises(pf.ModelError, match=message):
         ask()

@@ -53,7 +53,7 @@ def test_closure_rows(kind, ends):
     r = matrices(Case(closed, q, v, np.zeros(0), 0.0), PARTS)
     size = np.abs(r["A"]).max() * (1 + np.abs(v).sum()) ** 2
     assert len(r["A"]) == ROWS[kind]
-    close(r["phi"], 0 * r["phi"], ALGEBRA, "placed closed", 10 if "helical" in kind else 1)  # metres that screws went
+    close(r["phi"], 0 * r["phi"], ALGEBRA, "placed closed", 10 if "helical" in kind else 1)  # metres that screws travelled
     close(r["eta"], 0 * r["eta"], ALGEBRA, "moving closed", size)
     close(r["from eta"], r["A"], DERIVATIVE, "A is the derivative of eta")
     close(r["phi rate"], r["eta"], DERIVATIVE, "eta is the rate of phi on the manifold", size)
@@ -62,8 +62,8 @@ def test_closure_rows(kind, ends):
 
 
 @pytest.mark.parametrize("kind", [k for k in CLOSURES if k not in ("universal", "distance") and "helical" not in k])
-def test_free_motions_of_a_closure(kind):
-    """A free body closed to the world keeps exactly the motions that the kind names."""
+def test_free_motions_of_a_closure_are_those_of_its_kind(kind):
+    """A free body closed to the world retains exactly the motions that the kind names."""
     random = np.random.default_rng(6)
     m = random_tree(random, ["free"], [-1])
     free = {"weld": [], "revolute": [5], "prismatic": [2], "cylindrical": [2, 5], "spherical": [3, 4, 5],

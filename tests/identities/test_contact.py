@@ -1,4 +1,4 @@
-"""Compliant contact and stops: bounces, stick and slip, distances, momentum and energy, beside closed forms and SciPy."""
+"""Compliant contact and stops: bounces, stick and slip, distances, momentum and energy, against closed forms and SciPy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_elastic_bounce_lasts_as_long_as_its_closed_form(exponent, stiffness)
 
 
 def hunt_crossley(v: float, c: float, k: float, n: float) -> float:
-    """Speed after the bounce, by SciPy."""
+    """Speed after the bounce, computed by SciPy."""
 
     def rate(t, x):
         return [x[1], -k * max(x[0], 0) ** n * max(0, 1 + c * x[1]) / MASS]
@@ -63,10 +63,10 @@ def hunt_crossley(v: float, c: float, k: float, n: float) -> float:
     return -solve_ivp(rate, (0, 1), [0.0, v], rtol=1e-10, atol=1e-12, events=parted, max_step=1e-4).y[1, -1]
 
 
-def test_a_damped_bounce_and_the_stiff_integrator_at_its_step():
-    """The speed after is that of the ODE of the law; tr-bdf2 at 1 ms, a tenth of the bounce, is near it.
+def test_a_damped_bounce_with_rk4_and_with_the_stiff_integrator():
+    """The speed afterwards is that of the law's ODE; tr-bdf2 at 1 ms, a tenth of the bounce, comes close to it.
 
-    No step of the damped ones gains energy, to what an order of two leaves: a part of 3e-4 of it at the lightest damping.
+    No step of the damped bounces gains energy, up to the error of order two: 3e-4 of the energy at the lightest damping.
     """
     c, v, k = np.array([0.05, 0.3, 3.0]), 1.5, 2e5
     expected = np.array([hunt_crossley(v, x, k, 1.5) for x in c])
@@ -86,7 +86,7 @@ W = pf.pose((0.4, -1.0, 2.0), rpy=(0.7, -0.4, 1.1))
 
 
 def block(moved: bool) -> pf.Mechanism:
-    """A block of four sharp corners on a slope; moved: all of it, and gravity, in another frame of the world."""
+    """A block with four sharp corners on a slope. moved: everything, including gravity, is in another frame of the world."""
     X = W if moved else pf.pose()
     rubber = {"stiffness": 1e5, "exponent": 1.0, "damping": 20.0, "friction": FRICTION}
     slope = forces.contact(
@@ -104,8 +104,8 @@ def on_slope():
     return pf.run(block(False), {"fly.z": -4e-5}, duration=0.5, scheme=STIFF, parameters={"slope": [0.3, 0.6]}, **QUIET)
 
 
-def test_a_block_sticks_below_the_angle_of_friction_and_slides_above(on_slope):
-    """Stuck it creeps by creep t / sqrt(1 - t^2), t = tan(slope) / mu; sliding it gains g (sin - mu cos)."""
+def test_a_block_sticks_below_the_friction_angle_and_slides_above(on_slope):
+    """When it sticks it creeps at creep t / sqrt(1 - t^2), t = tan(slope) / mu; when it slides it gains g (sin - mu cos)."""
     v = on_slope.v.sel(velocity="fly.vx").values
     t = np.tan(0.3) / FRICTION
     close(v[0, -1], 1e-2 * t / np.sqrt(1 - t**2), 1e-3, "creep")
@@ -114,7 +114,7 @@ def test_a_block_sticks_below_the_angle_of_friction_and_slides_above(on_slope):
     assert (on_slope.status == 0).all() and np.diff(on_slope.energy.values.squeeze(), axis=1).max() < 1e-12
 
 
-def test_a_block_in_another_frame_of_the_world_moves_alike(on_slope):
+def test_a_block_in_another_frame_of_the_world_moves_the_same_way(on_slope):
     r = pf.run(block(True), {"fly.z": -4e-5}, duration=0.1, scheme=STIFF, parameters={"slope": [0.3, 0.6]}, **QUIET)
     close(r.q, on_slope.q[:, :101], 1e-9, "q")
     close(r.v, on_slope.v[:, :101], 1e-7, "v", 1)
@@ -140,16 +140,16 @@ def pair(a: str, b: str, **law) -> pf.Mechanism:
     return pf.mechanism("pair", bodies, joints, forces=[*touch], gravity=(0, 0, 0))
 
 
-def state(seed: int, apart: float) -> tuple[np.ndarray, np.ndarray]:
+def state(seed: int, distance: float) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     turns = [Rotation.random(random_state=int(random.integers(1000))).as_quat() for _ in "ab"]
     way = random.normal(size=3)
-    q = np.concatenate([apart * way / np.linalg.norm(way), turns[0], np.zeros(3), turns[1]])
+    q = np.concatenate([distance * way / np.linalg.norm(way), turns[0], np.zeros(3), turns[1]])
     return q, random.normal(size=12)
 
 
 def ends(shape, G) -> tuple[np.ndarray, float]:
-    """End points in the world and radius."""
+    """End points in the world, and the radius."""
     if isinstance(shape, tuple):
         return np.array([G[0] @ shape + G[1]]), 0.0
     X, size = shape.placement, number(shape.size).ravel()
@@ -163,7 +163,7 @@ def ends(shape, G) -> tuple[np.ndarray, float]:
 
 
 def depths(a: str, b: str, q: np.ndarray) -> np.ndarray:
-    """Of each point of contact, from the geometry alone."""
+    """Depth of each contact point, from the geometry alone."""
     at = [(Rotation.from_quat(q[i + 3 : i + 7]).as_matrix(), q[i : i + 3]) for i in (0, 7)]
     points, radius = ends(SHAPES[a], at[0])
     if b == "plane":
@@ -182,8 +182,9 @@ def depths(a: str, b: str, q: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS)
-def test_a_pair_stores_what_its_depth_says_and_acts_equally_on_both(a, b):
-    """Energy from the depth; forces and moments of the pair add up to nothing; it never does work but that of its energy."""
+def test_the_force_of_a_pair_follows_from_its_depth_and_acts_equally_on_both(a, b):
+    """The energy follows from the depth, forces and moments of the pair sum to zero, and beyond its energy the pair does no
+    positive work."""
     m = pair(a, b, damping=0.4, friction=0.7)
     f = pf.compile_terms(m, {"f": lambda T: T.f, "V": lambda T: T.V, "J": lambda T: T.kinematics.jacobian("a", "WORLD"),
                              "K": lambda T: T.kinematics.jacobian("b", "WORLD")}, backend="numpy")  # fmt: skip
@@ -220,7 +221,7 @@ def test_friction_slows_the_sliding_point_by_its_load():
 
 
 def test_stops_hold_a_slider_within_its_limits():
-    """Against a stop of n = 2 a push of F rests at (F / k)^(1/2); from the other side the speed comes back elastically."""
+    """At a stop with n = 2 a push of F rests at (F / k)^(1/2); on the other side the speed is returned elastically."""
     rail = pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0), limits=(-0.2, 0.5))
     ends = forces.stops([rail], stiffness=1e6, exponent=2.0, damping=C)
     push = pf.actuator("push", "rail")
@@ -231,7 +232,7 @@ def test_stops_hold_a_slider_within_its_limits():
     close(r.q[-1, 0], 0.5 + np.sqrt(50 / 1e6), 1e-6, "rests")
     back = pf.run(m, [0.0], [-1.0], duration=0.4, step=2e-4, **QUIET)
     close(back.v[-1], [1.0], 1e-4, "comes back")
-    assert float(back.limit_excess.max()) > 0, "said in the result, without a warning"
+    assert float(back.limit_excess.max()) > 0, "recorded in the result, without a warning"
     close(-0.2 - float(back.q.min()), (3 * MASS / 2 / 1e6) ** (1 / 3), 1e-3, "depth")
 
 
@@ -245,7 +246,7 @@ def test_stops_of_joints_with_several_coordinates_and_one_side():
         close(pf.forward_dynamics(m, q).v_dot * MASS, f, 1e-12, f"at {q}", 50)
 
 
-# -- what is too fast is named before anything touches ----------------------------------------------------------------
+# -- contacts that are too fast are named before they touch -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(("speed", "friction", "words"), [
@@ -258,13 +259,15 @@ def test_a_contact_is_named_before_it_touches(speed, friction, words):
     fly = pf.joint("fly", "free", "world", "ball")
     m = pf.mechanism("ball", [pf.body("ball", MASS, inertia=0.1)], [fly], forces=[*ground])
     at = {"fly.z": 5.0}, {"fly.vz": speed}
-    with pytest.warns(pf.RunWarning, match=words) as said:
+    with pytest.warns(pf.RunWarning, match=words) as caught:
         pf.run(m, *at, duration=0.002, backend="interpreter")
-    assert "integrator='tr-bdf2') is stable without following them" in str(said[0].message)
+    assert "integrator='tr-bdf2') is stable without following them" in str(caught[0].message)
     first = r"the friction of contact 'ground', 1\.96e\+05 1/s, " if friction else ""
-    with pytest.warns(pf.RunWarning, match=f"^{first}the spring of contact 'ground'.*may not converge.*a larger creep") as said:
+    with pytest.warns(
+        pf.RunWarning, match=f"^{first}the spring of contact 'ground'.*may not converge.*a larger creep"
+    ) as caught:
         pf.run(m, *at, duration=0.002, scheme=STIFF, backend="interpreter")
-    assert len(said) == 1
+    assert len(caught) == 1
 
 
 K, CREEP = pf.Parameter("k", 1e5), pf.Parameter("creep", 1e-2)
@@ -281,9 +284,9 @@ def rolling() -> pf.Mechanism:
 THROWN = {"fly.z": 0.13}, {"fly.vx": 2.0, "fly.wy": -10.0, "fly.vz": -1.0}
 
 
-def test_within_its_bounds_the_stiff_integrator_converges_and_hardly_gains_energy():
-    """Springs of up to 0.7 per step, weight that stops at most half of the creep in a step, any damping: as many iterations as
-    the library takes by itself, and no warning. Energy rises by less than a part of 1e-2 in a step."""
+def test_within_its_bounds_the_stiff_integrator_converges_and_gains_almost_no_energy():
+    """Springs of up to 0.7 per step, a weight that stops at most half of the creep in a step, and any damping: with the
+    default number of iterations there is no warning. Energy rises by less than 1e-2 of itself in a step."""
     grid = np.array(np.meshgrid([1e3, 1e4, 1e5, 1e6], [0.0, 0.3, 3.0, 30.0], [0.01, 0.1])).reshape(3, -1)
     p = dict(zip(("k", "c", "creep"), grid, strict=True))
     with warnings.catch_warnings():
@@ -298,7 +301,7 @@ def test_within_its_bounds_the_stiff_integrator_converges_and_hardly_gains_energ
 
 
 def thrown_at_random(count: int) -> dict[str, np.ndarray]:
-    """Stiffness from soft to the bound, damping from none to some, friction as `rolling` has it."""
+    """Stiffness from soft to the bound and damping from none to some; friction as in `rolling`."""
     random = np.random.default_rng(5)
     return {
         "k": 10 ** random.uniform(3, 6, count),
@@ -306,53 +309,53 @@ def thrown_at_random(count: int) -> dict[str, np.ndarray]:
     }
 
 
-def test_no_rise_of_energy_is_silent():
-    """The most by which a run's energy is above an earlier one is in `energy_error`; beyond the bound it warns."""
+def test_a_rise_of_energy_warns():
+    """`energy_error` is at least the largest rise of a run's energy above an earlier value; beyond the bound it warns."""
     p, given = thrown_at_random(60), {"duration": 0.3, "scheme": pf.Scheme(integrator="tr-bdf2"), "backend": "interpreter"}
-    with pytest.warns(pf.RunWarning) as said:
+    with pytest.warns(pf.RunWarning) as caught:
         r = pf.run(rolling(), *THROWN, parameters=p, **given)
     E, T = r.energy.values.reshape(60, -1), r.kinetic_energy.values.reshape(60, -1)
     rise = np.array([max(0, *(e[i:].max() - e[i] for i in range(len(e)))) for e in E])
-    much = np.flatnonzero(rise > 2 * BOUND * T.max(axis=1))
-    assert 10 < len(much) < 50 and (r.energy_error.values >= rise).all()
-    words = str(said[0].message)
-    assert len(said) == 1 and "J of energy, which rises although nothing drives it" in words
-    for run in (much[0], much[-1]):
+    rising = np.flatnonzero(rise > 2 * BOUND * T.max(axis=1))
+    assert 10 < len(rising) < 50 and (r.energy_error.values >= rise).all()
+    words = str(caught[0].message)
+    assert len(caught) == 1 and "J of energy, which rises although nothing drives it" in words
+    for run in (rising[0], rising[-1]):
         one = {name: float(x[run]) for name, x in p.items()}
         with pytest.warns(pf.RunWarning, match="which rises although nothing drives it"):
             pf.run(rolling(), *THROWN, parameters=one, **given)
-    with pytest.warns(pf.RunWarning, match="give the run") as said:
+    with pytest.warns(pf.RunWarning, match="give the run") as caught:
         pf.run(rolling(), *THROWN, parameters={"k": 1e4, "c": 30.0}, **given)
-    assert "rises" not in str(said[0].message), "the impact itself costs 1.4e-3 rad of spin, and no energy"
+    assert "rises" not in str(caught[0].message), "the impact has an error of 1.4e-3 rad of spin, but none of energy"
 
 
 @pytest.mark.parametrize(("given", "words"), [
     ({"creep": 4e-3}, r"the friction of contact 'ground', 1\.23e\+03 1/s of 'ball': faster than the step of 0\.001 s"),
     ({"k": 2.2e6}, r"^the spring of contact 'ground' once it touches, 1\.05e\+03 rad/s of 'ball'.*a step of 0\.0005 s"),
 ])  # fmt: skip
-def test_what_the_stiff_integrator_may_not_solve_is_named_before_the_run(given, words):
+def test_problems_too_fast_for_the_stiff_integrator_are_named_before_the_run(given, words):
     with pytest.warns(pf.RunWarning, match=words):
         pf.run(rolling(), *THROWN, duration=0.002, parameters=given, scheme=pf.Scheme(integrator="tr-bdf2"), **QUIET)
 
 
-def test_iterations_are_those_of_the_mechanism_unless_a_scheme_gives_them():
+def test_the_number_of_iterations_is_the_mechanisms_unless_a_scheme_gives_one():
     calm = pf.mechanism("calm", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")])
     for m, given, used in ((calm, None, 4), (rolling(), None, 16), (rolling(), 7, 7), (calm, 9, 9)):
         scheme = pf.Scheme(integrator="tr-bdf2", iterations=given)
         assert pf.run(m, duration=0.001, scheme=scheme, **QUIET).attrs["iterations"] == used
 
 
-def test_a_run_names_a_contact_at_its_own_rate():
+def test_the_rate_of_a_contact_is_that_at_the_depth_of_its_weight():
     """sqrt(n k x^(n-1) / m) at the depth that carries the weight."""
     k, n = 1e10, 1.5
     deep = (MASS * 9.81 / k) ** (1 / n)
     m = ball(n, k).with_(gravity=(0, 0, -9.81))
-    with pytest.warns(pf.RunWarning) as said:
+    with pytest.warns(pf.RunWarning) as caught:
         pf.run(m, [5.0], duration=0.002, backend="interpreter")
-    assert f"{np.sqrt(n * k * deep ** (n - 1) / MASS):.3g} rad/s" in str(said[0].message)
+    assert f"{np.sqrt(n * k * deep ** (n - 1) / MASS):.3g} rad/s" in str(caught[0].message)
 
 
-# -- what is wrong ------------------------------------------------------------------------------------------------------
+# -- wrong arguments ----------------------------------------------------------------------------------------------------
 
 
 def touch(**given):
@@ -408,14 +411,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what):
+def test_wrong_arguments_are_named(what):
     wrong, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         wrong()
 
 
-def test_friction_acts_midway_in_the_overlap_of_two_balls():
-    """Balls of 0.2 m and 0.3 m that overlap by 0.1 m: 0.15 m below the centre of the smaller one is the arm of its moment."""
+def test_friction_acts_in_the_middle_of_the_overlap_of_two_balls():
+    """Balls of 0.2 m and 0.3 m overlap by 0.1 m, so the arm of the moment is 0.15 m, below the centre of the smaller one."""
     small, large = (pf.shape("sphere", radius=r) for r in (0.2, 0.3))
     touch = pf.forces.contact("touch", "ball", shape_a=small, shape_b=large, stiffness=1e4, friction=0.5)
     joint = pf.joint("ball", "free", "world", "ball")

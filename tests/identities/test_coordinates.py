@@ -1,4 +1,4 @@
-"""Coordinates with phi = 0 and minimal velocities: what K, dphi/dq and their inverses are to each other. [konz25 2.1]"""
+"""Coordinates with phi = 0 and minimal velocities: relations between K, dphi/dq and their inverses. [konz25 2.1]"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MACHINES = {
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_velocities_and_constraints_split_the_rates(name):
-    """Phi K = 0, Y K = 1, K Y + Psi Phi = 1, and Penrose's conditions of both pairs. [konz25 (2.4)-(2.10)]"""
+    """Phi K = 0, Y K = 1, K Y + Psi Phi = 1, and Penrose's conditions for both pairs. [konz25 (2.4)-(2.10)]"""
     m = MACHINES[name]()
     phi = {
         "Phi": lambda T: ca.densify(ca.vertcat(*[_rows(c, T) for c in m.coordinates if c.phi])),
@@ -52,8 +52,9 @@ def _rows(c: pf.Coordinates, T: pf.Terms) -> ca.SX:
     return ca.jacobian(c.phi(T.q[T.mechanism.q_slices[c.name], 0]), T.q)
 
 
-def test_jacobians_and_their_rates_are_those_of_the_place_of_a_point():
-    """Of a body that a fixed joint turns: J v and J_dot v by differentiating the place of a point, by default the origin."""
+def test_jacobians_and_their_rates_follow_from_the_position_of_a_point():
+    """J v and J_dot v of a body behind a turned fixed joint equal derivatives of a point's position, by default that of the
+    origin."""
     random = np.random.default_rng(2)
     bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("ball", "arm", "camera")]
     joints = [

@@ -1,4 +1,4 @@
-"""Derivatives of the motion: against differences along the constraints, and against each other."""
+"""Derivatives of the motion, against differences along the constraints and against each other."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from tests.random_mechanisms import EXTRAS, Case, constrained, loops, of_terms, 
 from tests.tolerance import close
 
 DIFFERENCES = 1e-7
-"""Differences of order six, steps from 1e-3 down: 1e-10 on most machines, less digits next to a singular configuration."""
+"""Error of differences of order six with steps from 1e-3 down: 1e-10 on most machines, more next to a singular
+configuration."""
 
 SAME = 1e-10
-"""Products against the matrices: the same sums in another order."""
+"""Error of products relative to the matrices: the same sums in another order."""
 
 STEPS = (1e-3, 5e-4, 2.5e-4)
 PARTS = ("v_dot", "reaction", "multipliers")
 
 
 def reference(m: pf.Mechanism) -> Callable[..., dict[Any, np.ndarray]]:
-    """The motion by its formulation, and the rows."""
+    """Function for the motion by its formulation, and the rows."""
     solve = pf.FORMULATIONS["control-force" if m.servos else "gauss"]
 
     def multipliers(T: pf.Terms) -> ca.SX:
@@ -58,7 +59,7 @@ class Path:
         self.dq = self.dq - np.linalg.pinv(A, rcond=1e-6) @ (A @ self.dq)
         self.dv, self.du, self.dt = random.normal(size=case.m.nv), random.normal(size=case.m.nu), float(random.normal())
         if case.m.constraints:
-            self.dt = 0.0  # constraints that depend on t would carry the state along
+            self.dt = 0.0  # otherwise constraints that depend on t would change the states
 
     def at(self, q: np.ndarray, v: np.ndarray, e: float = 0.0) -> dict[Any, np.ndarray]:
         c = self.case
@@ -75,7 +76,7 @@ class Path:
         return q, v
 
     def stays(self) -> bool:
-        """Whether there are such states: rows that agree at one state only leave none beside it."""
+        """Whether such states exist: rows that agree at one state only leave none nearby."""
         q, v = self.states(STEPS[0])
         now = self.at(q, v)
         return bool(max(np.abs(now["phi"]).max(initial=0.0), np.abs(now["eta"]).max(initial=0.0)) < 1e-9)
@@ -86,7 +87,7 @@ class Path:
         return [v, *[found[name].ravel() for name in PARTS]]
 
     def slopes(self, numbers: Callable[[float], list[np.ndarray]] | None = None) -> list[np.ndarray]:
-        """Along the path: of v, v_dot, reaction and multipliers, or of other numbers."""
+        """Derivatives along the path: of v, v_dot, reaction and multipliers, or of other numbers."""
         of = numbers or self.numbers
         table = [[(a - b) / (2 * h) for a, b in zip(of(h), of(-h), strict=True)] for h in STEPS]
         for power in (4, 16):
@@ -107,7 +108,7 @@ def check(case: Case, path: Path | None = None) -> pf.evaluate.derivatives.Deriv
     return d
 
 
-KINDS = tuple(kind for kind in EXTRAS if kind != "squared")  # its row is rounding on the constraints, and differences feel it
+KINDS = tuple(kind for kind in EXTRAS if kind != "squared")  # its row is rounding on the constraints; differences notice it
 
 
 @settings(max_examples=5)
@@ -120,7 +121,7 @@ def test_random_mechanisms_by_differences(case):
 
 @pytest.fixture(scope="module")
 def every_kind() -> Case:
-    """Redundant, nonholonomic and acceleration rows at once."""
+    """A case with redundant, nonholonomic and acceleration rows."""
     random = np.random.default_rng(5)
     kinds, extras = ["free", "revolute", "spherical"], ["rolling", "speed", "pushed", "duplicate"]
     return constrained(random, kinds, [-1, 0, 1], ["point-on-plane"], extras)
@@ -128,13 +129,13 @@ def every_kind() -> Case:
 
 @pytest.fixture(scope="module")
 def found(every_kind) -> pf.evaluate.derivatives.Derivatives:
-    """Its derivatives, compared with differences."""
+    """The derivatives of that case, after a comparison with differences."""
     return check(every_kind)
 
 
-def test_redundant_nonholonomic_and_acceleration_rows_at_once(found):
+def test_redundant_nonholonomic_and_acceleration_rows_together(found):
     d = found
-    assert d.motion.rank < len(d.values) and d.regular  # redundant, and yet regular
+    assert d.motion.rank < len(d.values) and d.regular  # redundant, but regular
     assert np.abs(d.multipliers.q).max() > 0.1
 
 
@@ -143,8 +144,8 @@ def servo_case() -> Case:
     joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))]
     joints += [pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]
     tip = pf.holonomic("tip", lambda k: k.position("bob", (0, 0, -1.0))[0] - 0.3 * k.t)
-    held = pf.servo(tip, ["drive"], stiffness=9.0, damping=2.0)
-    m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")], constraints=[held])
+    controlled = pf.servo(tip, ["drive"], stiffness=9.0, damping=2.0)
+    m = pf.mechanism("crane", bodies, joints, actuators=[pf.actuator("drive", "x")], constraints=[controlled])
     return Case(m, np.array([0.1, 0.4]), np.array([0.2, -0.3]), np.zeros(1), 0.2)
 
 
@@ -161,38 +162,38 @@ def test_servo_forces():
             close(getattr(d, name).v[:, i], by_v.ravel(), 1e-8, f"{name} by v", 10.0)
     later = (f(case.q, case.v, case.u, case.t + 1e-5)["v_dot"] - f(case.q, case.v, case.u, case.t - 1e-5)["v_dot"]) / 2e-5
     close(d.v_dot.t, later.ravel(), 1e-8, "v_dot by t", 10.0)
-    assert np.abs(d.v_dot.u).max() < SAME  # what the servo takes back
+    assert np.abs(d.v_dot.u).max() < SAME  # the servo compensates the input
     assert d.regular
 
 
 def test_a_servo_without_authority_has_no_derivative():
-    """A motor that pushes along one axis, and a path across it."""
+    """The motor pushes along an axis that is normal to the path at one of two states."""
     plane = pf.joint("bead", "planar-translation", "world", "bead")
     path = pf.holonomic("path", lambda k: k.q[1] + k.q[0] ** 2 - 0.1 * k.t)
-    held = pf.servo(path, ["push"], stiffness=9.0, damping=2.0)
+    controlled = pf.servo(path, ["push"], stiffness=9.0, damping=2.0)
     motor = pf.actuator("push", "bead", component=0)
-    m = pf.mechanism("bead", [pf.body("bead", mass=1.0)], [plane], actuators=[motor], constraints=[held])
+    m = pf.mechanism("bead", [pf.body("bead", mass=1.0)], [plane], actuators=[motor], constraints=[controlled])
     assert pf.derivatives(m, [[0.0, 0.0], [0.5, 0.0]], backend="numpy").regular.tolist() == [False, True]
 
 
-def test_products_are_those_with_the_matrices(every_kind, found):
+def test_products_equal_those_with_the_matrices(every_kind, found):
     case, random, d = every_kind, np.random.default_rng(2), found
     m = case.m
     dq, dv, du, dt = random.normal(size=m.nv), random.normal(size=m.nv), random.normal(size=m.nu), 0.7
-    ahead = pf.calculus.jvp(m, case.q, case.v, case.u, t=case.t, dq=dq, dv=dv, du=du, dt=dt)
-    weights = {name: random.normal(size=len(getattr(ahead, name))) for name in PARTS}
+    forward = pf.calculus.jvp(m, case.q, case.v, case.u, t=case.t, dq=dq, dv=dv, du=du, dt=dt)
+    weights = {name: random.normal(size=len(getattr(forward, name))) for name in PARTS}
     back = pf.calculus.vjp(m, case.q, case.v, case.u, t=case.t, **weights)
     for name in PARTS:
         x = getattr(d, name)
         expected = x.q @ dq + x.v @ dv + x.u @ du + x.t * dt
-        close(getattr(ahead, name), expected, SAME, f"{name} along", np.abs(expected).max())
+        close(getattr(forward, name), expected, SAME, f"{name} along", np.abs(expected).max())
     for by in ("q", "v", "u", "t"):
         expected = sum(weights[name] @ getattr(getattr(d, name), by) for name in PARTS)
         close(getattr(back, by), expected, SAME, f"back to {by}", np.abs(expected).max())
 
 
 def pendulum() -> pf.Mechanism:
-    """Of two parameters, in a potential that depends on time."""
+    """A pendulum with two parameters, in a potential that depends on time."""
     mass, length = pf.Parameter("mass", 2.0, "kg"), pf.Parameter("length", 1.5, "m")
     bob = pf.body("bob", mass=mass, com=(0, 0, -length))
     hinge = pf.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))
@@ -215,8 +216,8 @@ def test_parameters_time_and_inputs_of_a_pendulum():
     by_mass = -(u + push) / (M**2 * l**2)
     by_length = 9.81 / l**2 * np.sin(q) - 2 * (u + push) / (M * l**3)
     close(d.v_dot.parameters, [[by_mass, by_length]], 1e-12, "by parameters", 10.0)
-    ahead = pf.calculus.jvp(m, [q], [0.2], [u], t=t, parameters={"length": 1.2}, dp={"mass": 1.0, "length": 2.0})
-    close(ahead.v_dot, [by_mass + 2 * by_length], 1e-12, "along parameters", 10.0)
+    forward = pf.calculus.jvp(m, [q], [0.2], [u], t=t, parameters={"length": 1.2}, dp={"mass": 1.0, "length": 2.0})
+    close(forward.v_dot, [by_mass + 2 * by_length], 1e-12, "along parameters", 10.0)
 
 
 def test_a_batch_is_its_states_to_the_bit_on_every_thread_and_backend():
@@ -230,13 +231,13 @@ def test_a_batch_is_its_states_to_the_bit_on_every_thread_and_backend():
         assert np.array_equal(a, b) and np.array_equal(a[-1], c)
 
 
-def test_only_what_is_asked_for():
+def test_only_requested_derivatives_are_given():
     d = pf.derivatives(pendulum(), [0.3], by=["u"], of=["v_dot"], backend="numpy")
     assert d.v_dot.u is not None and d.v_dot.q is None and d.v_dot.t is None
     assert all(x is None for x in (*d.reaction, *d.multipliers))
 
 
-def test_where_there_is_no_derivative_it_is_said():
+def test_singular_states_without_derivative_are_marked():
     plane = pf.joint("bead", "planar-translation", "world", "bead")
     wires = pf.holonomic("wires", lambda k: k.q[0] * k.q[1])
     m = pf.mechanism("crossing", [pf.body("bead", mass=1.0)], [plane], constraints=[wires])
@@ -244,7 +245,7 @@ def test_where_there_is_no_derivative_it_is_said():
     assert d.regular.tolist() == [False, True] and d.motion.rank.tolist() == [0, 1]
 
 
-def test_a_constraint_that_rests_is_no_singularity():
+def test_an_inactive_constraint_is_no_singularity():
     plane = pf.joint("bead", "planar-translation", "world", "bead")
     floor = pf.constraints.active_while(pf.holonomic("floor", lambda k: k.q[1]), lambda k: k.q[0] > 0)
     m = pf.mechanism("ledge", [pf.body("bead", mass=1.0)], [plane], constraints=[floor])
@@ -253,7 +254,7 @@ def test_a_constraint_that_rests_is_no_singularity():
 
 
 def test_inverse_dynamics(every_kind):
-    """Of a machine with redundant rows and motors on all joints, beside differences along its motion."""
+    """For a machine with redundant rows and motors on all joints, against differences along its motion."""
     case = every_kind
     m = pf.actuate_all(case.m.with_(actuators=[], forces=[]))
     push = np.random.default_rng(3).normal(size=m.nu)
@@ -274,7 +275,8 @@ def test_inverse_dynamics(every_kind):
 
 
 def test_a_graph_has_the_derivatives_of_its_tree():
-    """Along the velocities they do not depend on the coordinates, here a rotation of nine numbers beside a quaternion."""
+    """Derivatives along velocities do not depend on the coordinates, here nine entries of a rotation instead of a
+    quaternion."""
     random = np.random.default_rng(3)
     m = random_forces(random, bare(random_tree(random, ["planar", "spherical"], [-1, 0])))
     rolling = pf.nonholonomic("rolling", lambda k: k.velocity("b1", (0.1, 0.2, 0.3))[0] - 0.1 * ca.cos(k.t))
@@ -301,8 +303,9 @@ def test_refusals():
         pf.derivatives(m, [0.0], threads=0)
 
 
-def test_a_change_of_a_design_that_moves_against_the_count_of_its_rows():
-    """Bennett's linkage with longer links or another twist: the loop closes again, and all three parts of the change add up."""
+def test_derivatives_by_the_design_of_an_overconstrained_linkage():
+    """Bennett's linkage with longer links or another twist: its loop still closes, and the change of the acceleration is
+    the sum of three parts."""
     m, settings = pf.read("zoo:bennett")
     near = pf.assemble(m, settings.q, guess=settings.guess, backend="interpreter").q
     sizes = 4e-3 / 2.0 ** np.arange(3)

@@ -31,7 +31,7 @@ TIME, S = ca.SX.sym("time"), ca.SX.sym("s")
 
 
 def family(m, random):
-    """q(t, s): polynomials, their quaternions normalised."""
+    """Family q(t, s) of polynomials with normalised quaternions."""
     q0, c = pf.random_configuration(m, random), random.normal(size=(m.nq, 5))
     powers = ca.vertcat(TIME, S, TIME**2, TIME * S, TIME**2 * S)
     q = ca.DM(q0) + ca.DM(c) @ powers
@@ -41,7 +41,7 @@ def family(m, random):
 
 
 def along(m, q, f):
-    """d/ds f at s = t = 0 exactly, that of the formula, and the state. f(k, v_dot)."""
+    """Exact d/ds f at s = t = 0, the arguments of the formula, and the state.   f(k, v_dot)."""
     k, a = symbols(m.with_(constraints=[])).kinematics, ca.SX.sym("a", m.nv)
     Y = ca.Function("Y", [k.q, m.p_symbols], [connection.left_inverse(k)])
     p = ca.DM(m.p_defaults)
@@ -65,7 +65,7 @@ def check(m, q, f, what):
 
 
 def mixed(k, a):
-    """Of position, velocity and acceleration, none of them linear."""
+    """A function of position, velocity and acceleration that is linear in none of them."""
     return ca.vertcat(ca.sin(k.q) * ca.sumsqr(k.v), ca.cos(a) + k.v, ca.dot(a, k.v))
 
 
@@ -77,7 +77,7 @@ def test_random_mechanisms(drawn):
 
 
 def force(k, a):
-    """M v_dot + c, at any kinematics."""
+    """M v_dot + c, for any kinematics."""
     return inverse_dynamics(k, a)
 
 
@@ -86,11 +86,11 @@ def force(k, a):
 def test_a_chain(kind, f):
     random = np.random.default_rng(2)
     m = random_tree(random, [kind, "revolute", "spherical"], [-1, 0, 1])
-    assert check(m, family(m, random), f, kind) > 0.1, "velocities that are no rates"
+    assert check(m, family(m, random), f, kind) > 0.1, "these velocities are no rates of coordinates"
 
 
-def test_velocities_that_are_chosen():
-    """T(q): the commutation coefficients change along the motion."""
+def test_chosen_velocities():
+    """With T(q) the commutation coefficients change along the motion."""
     random = np.random.default_rng(8)
     m = random_tree(random, ["revolute", "spherical"], [-1, 0])
     X = random.normal(size=(4, 4))
@@ -99,8 +99,9 @@ def test_velocities_that_are_chosen():
     assert check(turned, family(turned, random), mixed, "chosen") > 0.1
 
 
-def test_rotation_matrices_for_coordinates():
-    """The same F0, F1, F2 of the same f as with a quaternion, and as printed: B = -hat(w) for eps_dot + w x eps."""
+def test_rotation_matrices_as_coordinates():
+    """F0, F1, F2 of one f are equal with a quaternion and with nine entries, and as printed: B = -hat(w) for eps_dot + w x
+    eps."""
     random = np.random.default_rng(3)
     I = np.diag([1.0, 2.0, 3.0])
 
@@ -135,7 +136,7 @@ def test_rotation_matrices_for_coordinates():
 
 
 def test_differences_of_simulated_motions():
-    """Two motions of a free body from near starts: their deviation obeys the equation of small deviations."""
+    """Two motions of a free body from nearby starts: their deviation satisfies the linearised equation."""
     random = np.random.default_rng(5)
     m = pf.mechanism("free", [random_body(random, "b")], [pf.joint("j", "free", "world", "b")],
                      forces=[pf.forces.pose_spring("s", "world", "b", np.diag([1.0, 2, 3, 4]))])  # fmt: skip
@@ -148,7 +149,7 @@ def test_differences_of_simulated_motions():
     for sign in (1, -1):
         q = start + sign * tiny * np.array(K(start)[0] @ d).ravel()
         q[3:] /= np.linalg.norm(q[3:])
-        v = v0 + sign * tiny * near.B @ d  # eps_dot = 0 at the start
+        v = v0 + sign * tiny * near.B @ d  # so that eps_dot = 0 at the start
         moves.append(pf.run(m, q, v, duration=0.1, backend="interpreter", record=["q", "v"]))
     base = pf.run(m, start, v0, duration=0.1, backend="interpreter", record=["q", "v"])
     q, v = base["q"].values, base["v"].values
@@ -171,8 +172,8 @@ def test_differences_of_simulated_motions():
 
 
 @pytest.mark.parametrize("moving", [False, True])
-def test_beside_linearise(moving):
-    """At an equilibrium the same eigenvalues; of a moving state the same change of the acceleration with q and v."""
+def test_agrees_with_linearise(moving):
+    """At an equilibrium the eigenvalues are equal; at a moving state the change of the acceleration with q and v is."""
     random = np.random.default_rng(4)
     m = random_tree(random, ["revolute", "spherical", "revolute"], [-1, 0, 1])
     m = pf.actuate_all(m)
@@ -219,12 +220,12 @@ def test_inputs_batches_and_refusals():
             assert np.array_equal(x[i], y)
     step = pf.calculus.linearise_along(m, q, v, u=u + 1).value - L.value
     close(step, L.E.sum(axis=2), 1e-12, "E", 10)
-    for ask, said in (
+    for ask, message in (
         (lambda: pf.calculus.linearise_along(m, q, v, f=3), r"f: a function f\(k, v_dot\)"),
         (lambda: pf.calculus.linearise_along(m, q, v, f=lambda k: k.v), "f: a function of 2 argument"),
         (lambda: pf.calculus.linearise_along(m, q, v, f=lambda k, a: ca.SX.sym("z")), "f uses symbols"),
         (lambda: pf.calculus.linearise_along(m, q, v[:2]), "numbers of runs differ"),
         (lambda: pf.calculus.linearise_along(m, q, v, {"x": 1}), "v_dot"),
     ):
-        with pytest.raises(pf.ModelError, match=said):
+        with pytest.raises(pf.ModelError, match=message):
             ask()

@@ -1,8 +1,8 @@
 """Derivatives of the motion of fifty random constrained machines, to ten digits and more.
 
 CasADi differentiates the formulation itself, through its factorisations, which the library never does. The multipliers of
-smallest norm are derived from the reaction by NumPy: the derivative of a pseudoinverse. All along a random change of q, v, u
-and t that the constraints allow to first order, so that redundant rows are no exception.
+smallest norm are derived from the reaction by NumPy, with the derivative of a pseudoinverse. All are compared along a random
+change of q, v, u and t that the constraints allow to first order, so that redundant rows are no exception.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from tests.random_mechanisms import (
 from tests.tolerance import close
 
 EXACT = 1e-10
-"""Of the largest entry; the largest difference of these machines is near 1e-13."""
+"""Bound relative to the largest entry; the largest difference of these machines is near 1e-13."""
 
 RANK = 1e-8
-"""Part of the largest singular value below which a direction is none."""
+"""Singular values below this part of the largest one count as zero."""
 
-KINDS = tuple(kind for kind in EXTRAS if kind != "squared")  # whose rows have lost rank there
+KINDS = tuple(kind for kind in EXTRAS if kind != "squared")  # the rows of "squared" have lost rank on the constraints
 CHARTED = ("revolute", "prismatic", "planar", "spherical", "free")
 
 
@@ -54,7 +54,7 @@ def tree(random: np.random.Generator, of: Sequence[str]) -> tuple[list[str], lis
 
 
 def loop(seed: int) -> Case:
-    """Closures, rows of motion, acceleration and time, written twice or not."""
+    """A tree with closures and with rows on motion, acceleration and time, some of them redundant."""
     random = np.random.default_rng(seed)
     kinds, parents = tree(random, JOINTS)
     closures = drawn(random, CLOSURES, 0, len(kinds))
@@ -62,7 +62,7 @@ def loop(seed: int) -> Case:
 
 
 def graph(seed: int) -> Case:
-    """Edges between coordinates with constraints of their own, a ball joint to the world and a row that rolls."""
+    """A graph in coordinates that have constraints, with a ball joint to the world and a rolling row."""
     random = np.random.default_rng(seed)
     m = random_forces(random, bare(random_tree(random, *tree(random, CHARTED))))
     q, last = pf.random_configuration(m, random), m.bodies[-1].name
@@ -74,13 +74,13 @@ def graph(seed: int) -> Case:
 
 
 def servo(seed: int) -> Case:
-    """A motor that holds a coordinate of a point on a path in time; every other one beside a row that rolls, written twice,
-    once by a factor that moves."""
+    """A motor that controls a coordinate of a point along a path in time; for odd seeds there is also a rolling row,
+    written twice, once with a factor that varies."""
     random = np.random.default_rng(seed)
     m = random_forces(random, random_tree(random, *tree(random, [kind for kind in JOINTS if kind != "fixed"])))
     body, x, t = moving(m)[-1], random.normal(size=3), 0.2
     path = pf.holonomic("path", lambda k: k.position(body, x)[seed % 3] - 0.3 * ca.sin(k.t))
-    held, across = pf.servo(path, [m.actuators[0].name], stiffness=9.0, damping=2.0), (seed + 1) % 3
+    controlled, across = pf.servo(path, [m.actuators[0].name], stiffness=9.0, damping=2.0), (seed + 1) % 3
 
     def rolling(k: pf.Kinematics) -> ca.SX:
         return k.velocity(body, x)[across] - 0.2 * ca.cos(k.t)
@@ -89,24 +89,24 @@ def servo(seed: int) -> Case:
     rows = rows if seed % 2 and m.nv > 2 else []
     q, v = pf.random_configuration(m, random), random.normal(size=m.nv)
     v = on_velocity(m.with_(constraints=rows), q, v, t)
-    return Case(m.with_(constraints=[held, *rows]), q, v, random.normal(size=m.nu), t)
+    return Case(m.with_(constraints=[controlled, *rows]), q, v, random.normal(size=m.nu), t)
 
 
 def allowed(J: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """A random vector that the rows J, of any rank, map to zero."""
+    """A random vector in the null space of the rows J, of any rank."""
     way = random.normal(size=J.shape[1])
     return way - np.linalg.pinv(J, rcond=RANK) @ (J @ way)
 
 
 def pseudoinverse(X: np.ndarray, dX: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """X^+, and its derivative at constant rank."""
+    """X^+ and its derivative at constant rank."""
     P = np.linalg.pinv(X, rcond=RANK)
     across, along = np.eye(X.shape[0]) - X @ P, np.eye(X.shape[1]) - P @ X
     return P, -P @ dX @ P + P @ P.T @ dX.T @ across + along @ dX.T @ P.T @ P
 
 
-def compared(case: Case) -> int:
-    """Compares the derivatives of a case; how many rows are redundant."""
+def compare(case: Case) -> int:
+    """Compare the derivatives of a case; returns the number of redundant rows."""
     m, random = case.m, np.random.default_rng(0)
     T = symbols(m)
     motion = pf.FORMULATIONS["control-force" if m.servos else "gauss"](T)
@@ -130,7 +130,7 @@ def compared(case: Case) -> int:
     X, dX = (
         numbers[3].reshape(m.nv, rows),
         by_casadi[3].reshape(m.nv, rows),
-    )  # A^T: its columns are those of A one after another
+    )  # A^T: the columns of A are stored one after another
     P, dP = pseudoinverse(X, dX)
     expected = [*by_casadi[:2], dP @ numbers[2].ravel() + P @ by_casadi[2]]
     found = np.split(ours @ np.concatenate([dq, dv, du, dt]), [m.nv, 2 * m.nv])
@@ -146,7 +146,7 @@ GROUPS: dict[str, tuple[Callable[[int], Case], int]] = {"loops": (loop, 30), "gr
 def test_fifty_machines(name):
     make, count = GROUPS[name]
     cases = [make(seed) for seed in range(count)]
-    redundant = [compared(case) > 0 for case in cases]
+    redundant = [compare(case) > 0 for case in cases]
     if name == "loops":
         words = " ".join(c.name for case in cases for c in case.m.constraints)
         assert all(kind in words for kind in ("rolling", "speed", "pushed", "driven", "duplicate", "within"))

@@ -1,4 +1,4 @@
-"""Forces as functions of the kinematics: their power, what they equal, what feels them, what they compile to."""
+"""Forces as functions of the kinematics: their power, equivalent forces, reactions, and what they compile to."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LOAD = pf.Parameter("load", 1.3, "N")
 
 
 def cubic(a: str, b: str):
-    """A potential that grows with the fourth power of a distance, of a stiffness that changes with time."""
+    """A potential that grows with the fourth power of a distance, with a stiffness that depends on time."""
     return lambda k: (1 + 0.2 * ca.sin(k.t)) * ca.sumsqr(k.position(b, X) - k.position(a, Y)) ** 2 / 4
 
 
 def thick(a: str, b: str):
-    """No quadratic form: a dissipation function of third degree beside one of second."""
+    """A dissipation function that is no quadratic form: a term of third degree and one of second."""
 
     def R(k):
         w = k.twist(a, "LOCAL_WORLD_ALIGNED") - k.twist(b, "LOCAL_WORLD_ALIGNED")
@@ -38,14 +38,14 @@ def thick(a: str, b: str):
 
 
 def swirl(k):
-    """S v with S skew: a gyroscopic force, of no power."""
+    """S v with a skew S: a gyroscopic force, which has no power."""
     n = k.mechanism.nv
     S = np.triu(np.arange(1, n * n + 1).reshape(n, n) % 7, 1)
     return ca.DM(S - S.T) @ k.v * LOAD
 
 
 def gust(a: str):
-    """A force and a moment that depend on everything."""
+    """A force and a moment that depend on configuration, velocity, time and a parameter."""
 
     def f(k):
         z = k.position(a)[2]
@@ -55,7 +55,7 @@ def gust(a: str):
 
 
 def functions(m: pf.Mechanism) -> list:
-    """One of each kind between the first body and the last, or the world where there is one body."""
+    """One force of each kind between the first and the last body, or the world if there is only one body."""
     a = m.bodies[0].name
     b = m.bodies[-1].name if len(m.bodies) > 1 else "world"
     slow = next(j for j in m.joints if j.nv)
@@ -73,7 +73,7 @@ def with_functions(m: pf.Mechanism) -> pf.Mechanism:
 
 
 def power_of_functions(T: pf.Terms) -> ca.SX:
-    """By the definitions of the forces above."""
+    """Power of the forces in `functions`, by their definitions."""
     k, m = T.kinematics, T.mechanism
     _, thick_, swirl_, slow, w = m.forces[-5:]
     R = thick_.function(k)
@@ -84,7 +84,7 @@ def power_of_functions(T: pf.Terms) -> ca.SX:
     slip = k.velocity(w.body, w.point) - k.velocity(w.by, by.R.T @ (x - by.p))
     turn = k.twist(w.body, "WORLD")[3:] - k.twist(w.by, "WORLD")[3:]
     P += ca.dot(G.R @ W[:3], slip) + ca.dot(G.R @ W[3:], turn)
-    return P + ca.jacobian(m.forces[-5].function(k), T.t)  # whoever changes the potential
+    return P + ca.jacobian(m.forces[-5].function(k), T.t)  # power of the agent that changes the potential
 
 
 def powers(formulation: str, m: pf.Mechanism) -> dict:
@@ -96,8 +96,8 @@ def powers(formulation: str, m: pf.Mechanism) -> dict:
 
     def others(T):
         P = pf.Terms(plain, T.q, T.v, T.u, T.t)
-        own = P.V - gravity_energy(P.kinematics, m.gravity)  # of springs, whose power is not lost
-        return ca.dot(P.generalised_input + motion(T).reaction, T.v) + rate(P, own)
+        springs = P.V - gravity_energy(P.kinematics, m.gravity)  # stored energy, whose change is not lost
+        return ca.dot(P.generalised_input + motion(T).reaction, T.v) + rate(P, springs)
 
     return {
         "energy": lambda T: rate(T, T.T, motion(T).v_dot) + rate(T, T.V),
@@ -139,12 +139,12 @@ def test_formulations_agree():
     for n in names:
         close(r[n], r["gauss"], 1e-11, f"v_dot by {n}")
     free = pf.actuate_all(m.with_(forces=[f for f in m.forces if f.name != "hand"]))
-    held = pf.inverse_dynamics(free, q, v, np.zeros(m.nv), t=0.4).tau
+    holding = pf.inverse_dynamics(free, q, v, np.zeros(m.nv), t=0.4).tau
     T = matrices(Case(free, q, v, np.zeros(free.nu), 0.4), {"x": lambda T: T.c - T.f})
-    close(held, T["x"].ravel(), 1e-12, "inputs that hold against it", np.abs(T["x"]).max())
+    close(holding, T["x"].ravel(), 1e-12, "inputs that hold the machine still", np.abs(T["x"]).max())
 
 
-# -- what they equal --------------------------------------------------------------------------------------------------
+# -- equivalent forces ------------------------------------------------------------------------------------------------
 
 SPRING = {"stiffness": 7.0, "rest": 0.4, "damping": 0.6}
 
@@ -165,7 +165,7 @@ def pull(k) -> ca.SX:
 
 
 def twins() -> dict[str, list]:
-    """One spring-damper between b1 and b3, said in several ways."""
+    """One spring-damper between b1 and b3, described in several ways."""
     return {
         "built in": [pf.spring("s", "b1", "b3", point_a=X, point_b=Y, **SPRING)],
         "potential and dissipation": [
@@ -190,7 +190,7 @@ def chain(seed: int = 9) -> Case:
 
 
 @pytest.mark.parametrize("way", list(twins())[1:])
-def test_a_spring_said_otherwise(way):
+def test_a_spring_described_by_functions(way):
     case, parts = chain(), {"f": lambda T: T.f, "V": lambda T: T.V}
     ours, theirs = (case.m.with_(forces=[*case.m.forces, *twins()[n]]) for n in (way, "built in"))
     one, two = (matrices(Case(m, case.q, case.v, case.u, 0.0), parts) for m in (ours, theirs))
@@ -205,26 +205,27 @@ def test_a_spring_said_otherwise(way):
         close(found[n].wrench, known[n].wrench, 1e-10, f"wrench of joint {n} with a {way}", scale)
 
 
-def test_forces_within_joints_are_what_the_joint_gives():
-    """A damper, a spring and a torque of one hinge, by the joint itself, by joint coordinates, and by an actuator."""
+def test_forces_within_joints_equal_those_of_the_joint():
+    """A damper, a spring and a torque at one hinge, by the joint itself, by functions of joint coordinates, and by an
+    actuator."""
     random = np.random.default_rng(3)
     m = random_tree(random, ["free", "revolute", "spherical"], [-1, 0, 1])
     without = ("damping", "armature", "stiffness")
     still = [type(j)(**vars(j) | {n: 0 * getattr(j, n) for n in without}) for j in m.joints]
     hinge = type(m.joints[1])(**vars(still[1]) | {"stiffness": ca.SX(3.0), "damping": ca.SX(0.4), "rest": ca.SX(0.2)})
     known = m.with_(joints=[still[0], hinge, still[2]], actuators=[pf.actuator("motor", "j1")])
-    said = m.with_(joints=still, forces=[
+    by_functions = m.with_(joints=still, forces=[
         pf.forces.potential("spring", lambda k: 1.5 * (k.joint("j1") - 0.2) ** 2),
         pf.forces.dissipation("damper", lambda k: 0.2 * k.joint_rate("j1") ** 2),
         pf.forces.generalised_force("torque", lambda k: 0.7, joint="j1"),
     ])  # fmt: skip
     q, v, names = pf.random_configuration(m, random), random.normal(size=m.nv), ["j0", "j1", "j2"]
-    one, two = pf.reaction_wrench(said, names, q, v), pf.reaction_wrench(known, names, q, v, {"motor": 0.7})
+    one, two = pf.reaction_wrench(by_functions, names, q, v), pf.reaction_wrench(known, names, q, v, {"motor": 0.7})
     for n in names:
         close(one[n].wrench, two[n].wrench, 1e-11, f"wrench of {n}", np.abs(two["j1"].wrench).max())
 
 
-def test_what_a_body_does_to_another_leaves_their_momentum():
+def test_forces_between_bodies_conserve_their_momentum():
     random = np.random.default_rng(6)
     m = random_tree(random, ["free", "free", "revolute"], [-1, -1, 1]).with_(gravity=(0, 0, 0))
     within = [pf.forces.potential("V", cubic("b0", "b2")), pf.wrench("w", "b2", gust("b2"), point=X, by="b0", axes="LOCAL"),
@@ -261,7 +262,7 @@ def test_an_input_wrench_between_two_bodies():
     close(a.wrench, b.wrench, 1e-12, "what a joint carries of it")
 
 
-# -- what is compiled, kept and run -----------------------------------------------------------------------------------
+# -- kernels, files and runs ------------------------------------------------------------------------------------------
 
 
 def pendulum(*forces) -> pf.Mechanism:
@@ -270,11 +271,11 @@ def pendulum(*forces) -> pf.Mechanism:
     return pf.mechanism("pendulum", [rod], [hinge], forces=forces, actuators=[pf.actuator("motor", "hinge", limits=(-1, 1))])
 
 
-def test_other_functions_other_kernels():
+def test_each_function_has_its_kernel():
     def made(power, f=pf.forces.potential, **more):
         return digest(pendulum(f("F", lambda k: k.joint("hinge") ** power, **more)))
 
-    assert made(2) == made(2), "what computes alike is found again"
+    assert made(2) == made(2), "equal functions have one digest"
     w = [pf.wrench("w", "rod", lambda k: ca.vertcat(k.t, 0, 0, 0, 0, 0), by=by, axes=axes)
          for by in (None, "world") for axes in ("WORLD", "LOCAL")]  # fmt: skip
     other = [made(2), made(3), made(2, pf.forces.dissipation), made(2, pf.forces.generalised_force),
@@ -291,7 +292,7 @@ def level(k):
     return 2.0 * ca.cos(k.joint("hinge"))
 
 
-def test_a_mechanism_with_functions_is_kept():
+def test_a_mechanism_with_functions_can_be_pickled():
     m = pendulum(pf.forces.potential("level", level), pf.wrench("w", "rod", still), pf.forces.dissipation("R", level))
     read = pickle.loads(pickle.dumps(m))
     assert read == m and hash(read) == hash(m) and digest(read) == digest(m)
@@ -303,20 +304,20 @@ def still(k):
     return [0, 0, 0, 0, 0, 0]
 
 
-def test_a_run_keeps_the_energy_of_a_potential():
-    """Rods whose weight a potential carries in place of gravity, beside the true one."""
+def test_a_run_conserves_the_energy_of_a_potential():
+    """A rod whose weight is a potential instead of gravity, compared with the rod under gravity."""
     weight = pf.forces.potential("weight", lambda k: 9.81 * k.position("rod", (0.5, 0, 0))[2])
-    plain, said = pendulum(), pendulum(weight).with_(gravity=(0, 0, 0))
-    a, b = (pf.run(m, {"hinge": 0.3}, duration=0.5, every=50, record=["q", "energy"]) for m in (plain, said))
+    plain, by_potential = pendulum(), pendulum(weight).with_(gravity=(0, 0, 0))
+    a, b = (pf.run(m, {"hinge": 0.3}, duration=0.5, every=50, record=["q", "energy"]) for m in (plain, by_potential))
     np.testing.assert_allclose(a["q"], b["q"], atol=1e-12)
     np.testing.assert_allclose(a["energy"], b["energy"], atol=1e-9)
     assert np.ptp(b["energy"].values) < 1e-9
     q = {"hinge": 0.4}
-    np.testing.assert_allclose(pf.energy(said, q).potential, pf.energy(plain, q).potential, rtol=1e-12)
+    np.testing.assert_allclose(pf.energy(by_potential, q).potential, pf.energy(plain, q).potential, rtol=1e-12)
 
 
-def test_a_law_that_is_cut_steers_against_them():
-    """A computed torque knows every force of the mechanism: its error dynamics stay linear."""
+def test_a_limited_law_compensates_them():
+    """A computed torque includes every force of the mechanism, so the error dynamics stay linear."""
     m = pendulum(pf.forces.generalised_force("drag", lambda k: -0.05 * k.joint_rate("hinge") ** 3, joint="hinge"),
                  pf.wrench("wind", "rod", lambda k: ca.vertcat(0.1 * ca.sin(k.t), 0, 0, 0, 0, 0), point=(1, 0, 0)),
                  pf.forces.potential("V", lambda k: 0.05 * ca.cos(2 * k.joint("hinge")))).with_(gravity=(0, 0, 0))  # fmt: skip
@@ -330,7 +331,7 @@ def test_a_law_that_is_cut_steers_against_them():
 
 
 def test_linearised():
-    """Of a hinge: inertia J, weight, and f(q, v) by functions."""
+    """A hinge with inertia J under forces f(q, v) given by functions."""
     m = pendulum(
         pf.forces.potential("V", lambda k: k.joint("hinge") ** 4),
         pf.forces.dissipation("R", lambda k: k.joint_rate("hinge") ** 2),
@@ -346,8 +347,8 @@ def test_linearised():
     assert np.prod(np.linalg.eigvals(L.A)) == pytest.approx(-(at(q + h) - at(q - h)) / (2 * h), rel=1e-7)
 
 
-def test_kinematics_that_stand_elsewhere():
-    """Terms at expressions, not symbols: functions are differentiated all the same."""
+def test_functions_at_expressions_instead_of_symbols():
+    """Terms at expressions, not symbols: the functions are still differentiated."""
     m = with_functions(random_tree(np.random.default_rng(1), ["revolute", "spherical"], [-1, 0]))
     q, v = pf.random_configuration(m, np.random.default_rng(1)), np.arange(m.nv) + 1.0
     x = ca.SX.sym("x")

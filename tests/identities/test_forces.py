@@ -15,26 +15,26 @@ from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close
 
 
 def undamped(m: pf.Mechanism) -> pf.Mechanism:
-    """Only what has a potential."""
+    """The mechanism with springs and weight only, without dampers, wrenches and inputs."""
     springs = [type(f)(**{**vars(f), "damping": ca.SX(0)}) for f in m.forces if hasattr(f, "stiffness")]
     joints = [type(j)(**{**vars(j), "damping": 0 * j.damping}) for j in m.joints]
     return m.with_(joints=joints, forces=springs, actuators=[])
 
 
 def slope(T: pf.Terms, x: ca.SX) -> ca.SX:
-    """(nv, 1) of a number of the configuration, along the velocity coordinates."""
+    """(nv, 1) derivative of a function of the configuration along the velocities."""
     return (ca.jacobian(x, T.q) @ T.kinematics.kinematic_matrix).T
 
 
 @given(trees())
-def test_springs_pull_down_their_energy(drawn):
+def test_springs_are_minus_the_slope_of_their_energy(drawn):
     case = drawn_case(drawn)
     m = undamped(case.m)
     r = matrices(Case(m, case.q, case.v, np.zeros(0), 0.0), {
         "f": lambda T: T.f,
         "slope": lambda T: slope(T, T.V - gravity_energy(T.kinematics, m.gravity)),
     })  # fmt: skip
-    close(r["f"], -r["slope"], DERIVATIVE, "springs push down their potential", 10 + np.abs(r["slope"]).max())
+    close(r["f"], -r["slope"], DERIVATIVE, "forces are minus the slope of the potential", 10 + np.abs(r["slope"]).max())
 
 
 def test_springs_by_central_differences():
@@ -50,7 +50,8 @@ def test_springs_by_central_differences():
 
 
 def test_spring_without_rest_length():
-    """Pull -k (p_b - p_a) on b and its opposite on a, k l^2 / 2 of energy; nothing, not no number, where the points meet."""
+    """The pull is -k (p_b - p_a) on b and the opposite on a, the energy k l^2 / 2. Where the points coincide both are zero,
+    not NaN."""
     random = np.random.default_rng(11)
     m = random_tree(random, ["free", "spherical"], [-1, 0])
     ends = {"point_a": (0.1, 0.2, 0.3), "point_b": (-0.3, 0.1, 0.0)}
@@ -72,8 +73,8 @@ def test_spring_without_rest_length():
     close(two["V"] - one["V"], [[3.5 * line @ line]], ALGEBRA, "energy of the spring", 1 + np.abs(two["V"]).max())
     end = {"p": lambda T: T.kinematics.position("b1", ends["point_b"])}
     there = matrices(Case(plain, q, v, np.zeros(0), 0.0), end)["p"].ravel()
-    met = pf.spring("met", "world", "b1", point_a=there, point_b=ends["point_b"], stiffness=7.0)
-    slack = matrices(Case(undamped(m.with_(forces=[met])), q, v, np.zeros(0), 0.0), parts)
+    coincident = pf.spring("met", "world", "b1", point_a=there, point_b=ends["point_b"], stiffness=7.0)
+    slack = matrices(Case(undamped(m.with_(forces=[coincident])), q, v, np.zeros(0), 0.0), parts)
     close(slack["f"], one["f"], ALGEBRA, "no pull where the points meet", 1.0)
     close(slack["V"], one["V"], ALGEBRA, "nor energy", 1.0)
 
@@ -124,7 +125,7 @@ def test_armature_only_adds_to_the_diagonal():
 
 
 def test_lumped_bodies_equal_one_body():
-    """Bodies on fixed joints move as one: M and c are those of the sum of their masses."""
+    """Bodies on fixed joints move as one: M and c equal those of a body with the combined mass, mass centre and inertia."""
     random = np.random.default_rng(7)
     m = random_tree(random, ["revolute", "spherical"], [-1, 0])
     plate, place = random_body(random, "plate"), random_pose(random)

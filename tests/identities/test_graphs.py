@@ -1,4 +1,4 @@
-"""Trees said as graphs, and velocities of the caller's choice: the same Terms, the same motion."""
+"""Trees written as graphs, and velocities chosen by the caller: the same Terms, the same motion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PARTS = {
 
 
 def bare(m: pf.Mechanism) -> pf.Mechanism:
-    """Without armature and joint springs, which edges do not have."""
+    """The mechanism without armature and joint springs, which edges do not have."""
     return m.with_(joints=[replace(j, armature=0 * j.armature, stiffness=0 * j.stiffness) for j in m.joints])
 
 
@@ -52,9 +52,10 @@ def evaluated(m: pf.Mechanism, q, v, u) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("name", TREES)
-def test_a_tree_said_as_a_graph_has_the_same_terms(name, backwards):
+def test_a_tree_written_as_a_graph_has_the_same_terms(name, backwards):
     m = tree_of(name, 3)
-    # Not where a weld is off by nearly half a turn: there its residual has no sure direction, and 1e-12 is too much to ask.
+    # The seed avoids welds that are off by almost half a turn: there the direction of the residual is ill-conditioned, and
+    # 1e-12 cannot be expected.
     twin, random = graph_twin(m, backwards=backwards), np.random.default_rng(18)
     assert twin.m.nv == m.nv and twin.m.nq != m.nq
     for _ in range(3):
@@ -65,8 +66,8 @@ def test_a_tree_said_as_a_graph_has_the_same_terms(name, backwards):
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_a_graph_in_place_of_a_tree_costs_no_more(name):
-    """Edges that turn or slide about constant axes become the tree's own links."""
+def test_a_graph_costs_little_more_than_a_tree(name):
+    """Edges that turn or slide about constant axes become links of a tree."""
     m = tree_of(name, 3).with_(constraints=[])
     twin = graph_twin(m).m
     assert pf.symbols(twin).kinematics.rates.plain
@@ -74,12 +75,12 @@ def test_a_graph_in_place_of_a_tree_costs_no_more(name):
     for x in (m, twin):
         T = pf.symbols(x)
         counts.append(ca.Function("terms", [T.q, T.v, T.t], [ca.densify(T.M), T.c]).n_instructions())
-    # The tree puts each link into the frame of its joint; a pose that is any function of q leaves it where it is.
+    # The tree puts each link into the frame of its joint, whereas a pose that is any function of q leaves it where it is.
     assert counts[1] < 2.5 * counts[0]
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_motion_of_a_graph_is_that_of_the_tree(name):
+def test_a_graph_moves_as_the_tree(name):
     m = tree_of(name, 5).with_(constraints=[])
     twin, random = graph_twin(m, backwards=True), np.random.default_rng(9)
     q, v = pf.random_configuration(m, random), 0.5 * random.normal(size=m.nv)
@@ -99,11 +100,11 @@ def test_motion_of_a_graph_is_that_of_the_tree(name):
     close(there.energy.values, here.energy.values, INTEGRATED, "energy")
 
 
-# -- choice of velocities ----------------------------------------------------------------------------------------------
+# -- chosen velocities -------------------------------------------------------------------------------------------------
 
 
 def chosen(m: pf.Mechanism, seed: int):
-    """The mechanism with random velocities that turn as it moves, and T at q."""
+    """The mechanism with random velocities that turn with the configuration, and T as a function of q."""
     random = np.random.default_rng(seed)
     A, B = np.eye(m.nv) + 0.3 * random.normal(size=(2, m.nv, m.nv)) / np.sqrt(m.nv), random.normal(size=m.nq)
 
@@ -128,11 +129,11 @@ def test_terms_along_chosen_velocities(name, graph):
     q_dot = pf.compile_terms(m, {"q_dot": lambda t: t.kinematics.q_dot}, backend="numpy", lanes=1)(q, T @ y)["q_dot"].ravel()
     h = 1e-6
     T_dot_y = (T_of(q + h * q_dot) - T_of(q - h * q_dot)) @ y / (2 * h)
-    wanted = {
+    expected = {
         "M": T.T @ here["M"] @ T, "f": T.T @ here["f"], "B": T.T @ here["B"], "T": here["T"], "V": here["V"],
         "A": here["A"] @ T, "phi": here["phi"], "eta": here["eta"],
     }  # fmt: skip
-    for what, x in wanted.items():
+    for what, x in expected.items():
         close(there[what], x, DERIVATIVE, f"{name}: {what}", scale=[1.0, np.abs(x).max(initial=0.0)])
     c = T.T @ (here["c"].ravel() + here["M"] @ T_dot_y)
     close(there["c"].ravel(), c, 1e-8, f"{name}: c by a central difference")
@@ -141,7 +142,7 @@ def test_terms_along_chosen_velocities(name, graph):
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_motion_does_not_depend_on_the_choice(name):
+def test_the_motion_does_not_depend_on_the_choice(name):
     m, random = tree_of(name, 6).with_(constraints=[]), np.random.default_rng(4)
     new, T = chosen(m, 3)
     q, v = pf.random_configuration(m, random), 0.5 * random.normal(size=m.nv)
@@ -169,12 +170,12 @@ def test_every_formulation_along_chosen_velocities():
     assert len(names) > 6
 
 
-def test_a_robot_with_one_joint_of_the_callers_own():
-    """The elbow of a UR5 replaced by coordinates with another K: half its angle's tangent."""
+def test_a_robot_with_one_joint_in_other_coordinates():
+    """The elbow of a UR5 in coordinates with another K: the tangent of half its angle."""
     random = np.random.default_rng(12)
     m = pf.formats.read_urdf(installed("example-robot-data", "ur_description/urdf/ur5_robot.urdf", "tests"))
     j = m.joint("elbow_joint")
-    own = pf.coordinates("knee", ["t"], ["w"], lambda q: (1 + q[0] ** 2) / 2)
+    knee = pf.coordinates("knee", ["t"], ["w"], lambda q: (1 + q[0] ** 2) / 2)
 
     def pose(k):
         t = k.joint("knee")[0]
@@ -188,7 +189,7 @@ def test_a_robot_with_one_joint_of_the_callers_own():
     joints = [pf.edge("elbow edge", j.parent, j.child, pose) if x is j else x for x in m.joints]
     damping = [pf.forces.dissipation("damper", lambda k: j.damping * ca.sumsqr(k.joint_rate("knee")) / 2)]
     motors = [replace(a, joint="knee") if a.joint == j.name else a for a in m.actuators]
-    new = pf.mechanism("UR5", m.bodies, joints, coordinates=[own], gravity=m.gravity, forces=damping, actuators=motors)
+    new = pf.mechanism("UR5", m.bodies, joints, coordinates=[knee], gravity=m.gravity, forces=damping, actuators=motors)
     at, last = m.q_slices[j.name].start, m.nq - 1
     order = [i for i in range(m.nq) if i != at] + [at]
     q, v, u = random.uniform(-1, 1, m.nq), random.normal(size=m.nv), random.normal(size=m.nu)
@@ -200,13 +201,13 @@ def test_a_robot_with_one_joint_of_the_callers_own():
     close(2 * np.arctan(there.q.values[:, last]), here.q.values[:, at], INTEGRATED, "the elbow")
 
 
-def test_a_graph_starts_far_from_its_constraints():
+def test_a_graph_may_start_far_from_its_constraints():
     m = tree_of("branches", 3)
     twin = graph_twin(m.with_(constraints=[m.constraints[1]])).m
     assert np.abs(pf.assemble(twin).residual).max() < 1e-9
 
 
-def test_a_body_of_a_pseudo_inertia():
+def test_a_body_with_a_pseudo_inertia():
     m = bare(random_tree(np.random.default_rng(3), ["free", "revolute"], [-1, 0]))
     bodies = []
     for b in m.bodies:
@@ -245,7 +246,7 @@ def test_random_configurations_and_starts_are_on_phi():
     c, s = a.q[..., 2].ravel(), a.q[..., 3].ravel()
     assert np.abs(c**2 + s**2 - 1).max() < 1e-12
     named = pf.assemble(twin, {"j0.c": 0.6})
-    close(np.abs(named.q[..., 2:4].ravel()), [0.6, 0.8], 1e-12, "what is named is kept")
+    close(np.abs(named.q[..., 2:4].ravel()), [0.6, 0.8], 1e-12, "named coordinates stay")
     with pytest.raises(pf.ModelError, match="no q with phi\\(q\\) = 0 that keeps c"):
         pf.assemble(twin, {"j0.c": 1.5})
 
@@ -315,7 +316,7 @@ def test_wrong_graphs_are_named(case):
         call()
 
 
-def test_two_maps_do_not_share_a_kernel():
+def test_different_maps_have_different_kernels():
     from pfaffian.terms.digest import digest
 
     plain = made()
@@ -328,14 +329,15 @@ def test_two_maps_do_not_share_a_kernel():
     assert digest(plain) == digest(made())
 
 
-def test_laws_tasks_servos_and_figures_take_a_graph_as_it_is(tmp_path):
-    """A hand on a task, one joint held by a servo, with another v as well: the inputs and motions of the tree."""
+def test_laws_tasks_servos_and_figures_accept_a_graph(tmp_path):
+    """A task for a hand and a servo on one joint, also with other velocities: inputs and motions are those of the tree."""
     random = np.random.default_rng(21)
     m = pf.actuate_all(bare(random_tree(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2])))
     q, tip = pf.random_configuration(m, random), m.bodies[-1].name
     twin = graph_twin(m)
     new, T = chosen(twin.m, 4)
-    # As many coordinates as there are velocities: what a law leaves open it leaves at rest along v, and so along other v not.
+    # The task has as many coordinates as there are velocities, since a law leaves the rest of the motion at rest along v,
+    # which depends on the choice of v.
     task = lambda k: ca.vertcat(k.position(tip), k.rotation(tip)[0, 1])  # noqa: E731
     here = pf.compile_terms(m, {"p": lambda T: task(T.kinematics)}, backend="numpy", lanes=1)(q)["p"].ravel()
     law = pf.control.operational_space(task, pf.control.set_point(here + 0.02), stiffness=30.0, damping=8.0, joint_damping=1.0)
@@ -349,9 +351,9 @@ def test_laws_tasks_servos_and_figures_take_a_graph_as_it_is(tmp_path):
         pf.results.write_netcdf(there, tmp_path / "graph.nc")
         assert pf.results.read_netcdf(tmp_path / "graph.nc").v.equals(there.v)
         assert len(pf.overview(there).axes) > 1
-    held = pf.servo(pf.holonomic("hold", lambda k: k.position(tip)[2] - 0.1 * k.t), ["j0"])
-    pushed = [x.with_(constraints=[held], actuators=[pf.actuator("j0", "j0")]) for x in (m, twin.m, new)]
-    start = pf.assemble(m.with_(constraints=[held.target]), q)
+    hold = pf.servo(pf.holonomic("hold", lambda k: k.position(tip)[2] - 0.1 * k.t), ["j0"])
+    pushed = [x.with_(constraints=[hold], actuators=[pf.actuator("j0", "j0")]) for x in (m, twin.m, new)]
+    start = pf.assemble(m.with_(constraints=[hold.target]), q)
     v = start.v.ravel()
     starts = [(start.q.ravel(), v), (twin.q(start.q.ravel()), v)]
     starts.append((starts[1][0], np.linalg.solve(T(starts[1][0]), v)))

@@ -13,7 +13,7 @@ from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 
 def rate(T: pf.Terms, x: ca.SX, v_dot: ca.SX | None = None) -> ca.SX:
-    """dx/dt along the motion: q changes by K v, v by v_dot (zero if not given), time by one."""
+    """dx/dt along the motion: q changes by K v, v by v_dot (zero unless given), time by one."""
     out = ca.jtimes(x, T.q, T.kinematics.q_dot) + ca.jtimes(x, T.t, ca.SX(1))
     return out if v_dot is None else out + ca.jtimes(x, T.v, v_dot)
 
@@ -65,7 +65,7 @@ def test_momentum(drawn):
 
 
 def body_momentum(k: pf.Kinematics, b: pf.Body) -> ca.SX:
-    """[linear; angular about the world's origin] from the body's own numbers and the velocity of its mass centre."""
+    """[linear; angular about the world's origin] from the body's data and the velocity of its mass centre."""
     R, com = k.rotation(b.name), k.position(b.name, b.com)
     p = b.mass * k.velocity(b.name, b.com)
     return ca.vertcat(p, R @ (b.inertia @ k.twist(b.name)[3:]) + ca.cross(com, p))
@@ -91,7 +91,7 @@ def test_velocities_are_rates(drawn):
 
 @given(trees(most=4))
 def test_coriolis_force_does_the_work_of_the_changing_mass(drawn):
-    """v^T c less weight is v^T M_dot v / 2: the part of c that is quadratic does no work beyond it."""
+    """v^T c without weight is v^T M_dot v / 2: beyond that, the quadratic part of c does no work."""
     case = drawn_case(drawn)
     m = case.m
     r = matrices(case, {

@@ -1,4 +1,4 @@
-"""Which multipliers the motion determines, and the smallest of those that it does not."""
+"""Which multipliers the motion determines, and the smallest ones where it does not."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,11 @@ from pfaffian.dynamics.multipliers import minimum_norm_multipliers, unique_multi
 AXIS = (0, -1, 0)
 ROD = (0, 1 / 12, 1 / 12)
 ACCURATE = 1e-10
-"""Of multipliers of some newtons: rounding times the condition of a few rows."""
+"""Error of multipliers of some newtons: rounding times the condition of a few rows."""
 
 
 def four_bar(kind, extra=()):
-    """A planar four-bar whose loop is closed in space: out of the plane its rows are redundant or vanish."""
+    """A planar four-bar whose loop is closed in space: rows out of the plane are redundant or vanish."""
     bodies = [pf.body(name, 1.0, (0.5, 0, 0), ROD) for name in ("crank", "coupler", "rocker")]
     joints = [
         pf.joint("A", "revolute", "world", "crank", axis=AXIS),
@@ -43,7 +43,7 @@ DOUBLE = pf.coincide("again", "coupler", (1, 0, 0), "rocker", (1, 0, 0))
 @pytest.mark.parametrize(
     ("kind", "extra"), [("spherical", ()), ("revolute", ()), ("spherical", (DOUBLE,)), ("revolute", (DOUBLE,))]
 )
-def test_uniqueness_is_that_of_the_left_null_space(kind, extra):
+def test_uniqueness_follows_from_the_left_null_space(kind, extra):
     x = found(four_bar(kind, extra))
     idle = scipy.linalg.null_space(x["A"].T)
     expected = np.linalg.norm(idle, axis=1) < 1e-8
@@ -54,6 +54,6 @@ def test_uniqueness_is_that_of_the_left_null_space(kind, extra):
     np.testing.assert_allclose(x["A"].T @ x["multiplier"], x["reaction"], atol=ACCURATE * np.abs(x["reaction"]).max())
 
 
-def test_written_once_the_in_plane_multipliers_are_unique_written_twice_none_is():
+def test_in_plane_multipliers_are_unique_unless_rows_are_duplicated():
     assert found(four_bar("spherical"))["unique"].sum() == 2
     assert found(four_bar("spherical", (DOUBLE,)))["unique"].sum() == 0

@@ -1,4 +1,4 @@
-"""A value given at run time is the same as a mechanism built with the number."""
+"""A value given at run time gives the same results as a mechanism built with the number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALUES = dict(zip(NAMES, (1.7, 0.8, 0.3, 4.0, 0.2, 0.1, 0.05, -8.0, 2.0, 1.5, 0.
 
 
 def machine(**x) -> pf.Mechanism:
-    """Every kind of number of a model, as given."""
+    """A mechanism with every kind of number of a model, from these values."""
     bodies = [
         pf.body("a", x["mass"], com=(x["length"] / 2, 0, 0.1), inertia=x["inertia"]),
         pf.body("b", 2 * x["mass"], com=(0, 0.1, 0), inertia=(0.2, 0.2, x["inertia"] / 2)),
@@ -76,7 +76,7 @@ def test_runs_with_parameters_equal_rebuilt_mechanisms():
     batch = pf.run(open_, [0.3, 0.1], parameters={"length": lengths}, duration=0.3, every=100)
     for i, length in enumerate(lengths):
         one = pf.run(machine(**VALUES | {"length": length}), [0.3, 0.1], duration=0.3, every=100)
-        close(batch.q.values[i], one.q.values, 1e4 * ALGEBRA, "run with parameters")  # 300 steps of rounding
+        close(batch.q.values[i], one.q.values, 1e4 * ALGEBRA, "run with parameters")  # rounding of 300 steps
 
 
 def test_batch_of_terms_equals_single_states():

@@ -1,4 +1,4 @@
-"""dE/dt is the power of all that is not conservative, along any motion: exact derivatives, no integration."""
+"""dE/dt equals the power of all nonconservative forces, along any motion, by exact derivatives without integration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tolerance import POWER, close
 
 
 def damping_power(T: pf.Terms) -> ca.SX:
-    """What joint dampers, the dampers between bodies and constant wrenches put in, by their own definitions."""
+    """Power of joint dampers, dampers between bodies and constant wrenches, by their definitions."""
     k, m = T.kinematics, T.mechanism
     rates = {j: k.joint_rate(j.name) for j in m.joints}
     P = -sum(ca.dot(v, j.damping @ v) for j, v in rates.items())
@@ -34,7 +34,7 @@ def wrench_power(k: pf.Kinematics, w, value: ca.SX) -> ca.SX:
 
 
 def input_power(T: pf.Terms) -> ca.SX:
-    """Motors through their gears, then the wrenches that are inputs."""
+    """Power of motors through their gears, and of the wrenches that are inputs."""
     k, m = T.kinematics, T.mechanism
     P = sum(a.gear * T.u[i] * k.joint_rate(a.joint)[a.component] for i, a in enumerate(m.actuators))
     hands = [f for f in m.forces if getattr(f, "value", 0) is None]
@@ -45,7 +45,7 @@ def input_power(T: pf.Terms) -> ca.SX:
 
 
 def powers(formulation: str) -> dict:
-    """dE/dt and the powers that must add up to it, under one formulation's motion."""
+    """dE/dt and the powers whose sum it must be, for the motion by one formulation."""
     made: dict = {}
 
     def motion(T):
@@ -82,6 +82,6 @@ def test_power_with_constraints(case):
     well_posed(r)
     balance(r, case.v, "dE/dt with constraints")
     moving = [c for c in case.m.constraints if c.name.startswith(("driven", "rolling", "speed", "pushed"))]
-    if not moving:  # constraints at rest
+    if not moving:  # constraints that are at rest
         forces = np.abs(r["M"]).max() * np.abs(r["v_dot"]).max() + np.abs(r["force"]).max()
         close(r["reaction"], [[0.0]], POWER, "constraints at rest do no work", (1 + np.abs(case.v).sum()) * forces)

@@ -31,7 +31,7 @@ def number(x) -> np.ndarray:
 
 
 def random_pseudo(random: np.random.Generator) -> np.ndarray:
-    """Of five weights at points."""
+    """A random pseudo-matrix of five weights at points."""
     points = np.c_[random.normal(size=(5, 3)), np.ones(5)]
     return (random.uniform(1, 5, 5) * points.T) @ points
 
@@ -77,8 +77,8 @@ def test_a_pose_spring_and_its_wrench(ends):
     close(both["f"], spring["f"] + damper["f"] - plain["f"], DERIVATIVE, "a bushing is both", np.abs(both["f"]).max())
 
 
-def test_any_number_of_springs_is_one_matrix():
-    """Springs of no length from points h of b3 to where these are at rest on b2. [konz25 (3.61)-(3.72)]"""
+def test_springs_of_zero_length_equal_one_pose_spring():
+    """Springs of zero length from points h of b3 to where these are on b2 at rest. [konz25 (3.61)-(3.72)]"""
     random, case = np.random.default_rng(2), chain()
     k, h, rest = random.uniform(1, 5, 4), random.normal(size=(4, 3)), random_pose(random)
     p = h @ number(rest.R).T + number(rest.p).T
@@ -111,7 +111,7 @@ def test_pseudo_matrix():
 
 
 def slip(k: pf.Kinematics) -> ca.SX:
-    """Velocity of the point X of b1 along the surface of b3 with the normal y."""
+    """Velocity of the point X of b1 along the surface of b3 with normal y."""
     at = k.pose("b3")
     s = k.velocity("b1", X) - k.velocity("b3", at.R.T @ (k.position("b1", X) - at.p))
     return s - at.R[:, 1] * ca.dot(at.R[:, 1], s)
@@ -157,8 +157,8 @@ POWERS = {
 
 @pytest.mark.parametrize("name", POWERS)
 def test_power(name):
-    """dE/dt is what the force takes, by its own definition, beside what acts within the joints."""
-    force, own = POWERS[name]
+    """dE/dt is the power of the force by its definition plus that of forces within the joints."""
+    force, power = POWERS[name]
     plain = chain(11)
     case = with_(plain, force)
 
@@ -171,7 +171,7 @@ def test_power(name):
 
     r = matrices(case, {
         "energy": lambda T: rate(T, T.T + T.V, motion(T)),
-        "power": lambda T: own(T.kinematics) if own else -2 * force.function(T.kinematics),
+        "power": lambda T: power(T.kinematics) if power else -2 * force.function(T.kinematics),
         "others": others,
         "v_dot": motion,
     })  # fmt: skip
@@ -179,20 +179,20 @@ def test_power(name):
     assert np.abs(r["power"]).max() > 1e-3
     close(r["energy"], r["power"] + r["others"], POWER, f"power of {name}", size)
     if name not in ("propeller", "drag"):
-        assert r["power"] < 0, "it takes energy"
+        assert r["power"] < 0, "it dissipates energy"
     read = pickle.loads(pickle.dumps(case.m))
     assert read == case.m and digest(read) == digest(case.m) != digest(plain.m)
 
 
 def every_force(m: pf.Mechanism) -> list:
-    """The forces above, and functions of every kind, under names of their own."""
+    """The forces of POWERS, and functions of every kind, under different names."""
     named = [replace(force, name=name) for name, (force, _) in POWERS.items()]
-    return [*named, *[f for f in functions(m) if f.name != "swirl"]]  # which is along v, whatever v is
+    return [*named, *[f for f in functions(m) if f.name != "swirl"]]  # swirl is along v, whichever v is chosen
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_on_graphs_and_along_other_velocities(backwards):
-    """Said on a graph the same forces; along chosen velocities v0 = T v they are T^T f."""
+    """On a graph the forces are the same; along chosen velocities v0 = T v they are T^T f."""
     case = chain(11)
     thrusters = [forces.thruster("t", "b2", axis=(1, 2, 3), torque=0.2), pf.actuator("a", "j1")]
     m = bare(case.m).with_(actuators=thrusters)
@@ -221,7 +221,7 @@ def block(*forces, gravity=(0, 0, 0), parameters=()) -> pf.Mechanism:
 
 
 def test_fall_against_drag():
-    """v = v_t tanh(g t / v_t), z = -v_t^2 / g log cosh(g t / v_t); sideways log(1 + c v t) / c while it drags alone."""
+    """v = v_t tanh(g t / v_t), z = -v_t^2 / g log cosh(g t / v_t); sideways log(1 + c v t) / c under drag alone."""
     c, g = 0.5 * 1.225 * 0.8 * 0.5 / 2.0, 9.81
     ball = pf.mechanism("ball", [pf.body("ball", 2.0, inertia=0.1)], [pf.joint("b", "free", "world", "ball")],
                         forces=[forces.drag("air", "ball", 0.5, coefficient=0.8)], gravity=(0, 0, -g))  # fmt: skip
@@ -240,7 +240,8 @@ def test_fall_against_drag():
 
 
 def test_sliding_to_rest():
-    """With Coulomb friction C v / sqrt(v^2 + s^2) alone: w - s artanh(s / w) falls by C / m a second, w = sqrt(v^2 + s^2)."""
+    """Under Coulomb friction C v / sqrt(v^2 + s^2) alone, w - s artanh(s / w) falls by C / m each second, with w = sqrt(v^2
+    + s^2)."""
     C, s, m, v0 = 3.0, 0.05, 2.0, 1.0
     r = pf.run(block(forces.joint_friction("f", "x", C, smooth=s)), v={"x": v0}, duration=0.6, every=100)
 
@@ -254,7 +255,7 @@ def test_sliding_to_rest():
 
 
 def test_steady_sliding_with_stribeck():
-    """Pulled by 2.5 N: friction falls from 3 N to 2 N and rises with 0.8 v; the stable speed is beyond the drop."""
+    """A force of 2.5 N pulls. Friction falls from 3 N to 2 N and rises by 0.8 v, so the stable speed lies beyond the drop."""
     law = {"static": 3.0, "stribeck": 0.2, "viscous": 0.8, "smooth": 0.01}
     pull = pf.wrench("pull", "block", (2.5, 0, 0, 0, 0, 0))
     r = pf.run(block(forces.joint_friction("f", "x", 2.0, **law), pull), v={"x": 1.0}, duration=80.0, every=80000)
@@ -274,7 +275,8 @@ def test_steady_sliding_with_stribeck():
 
 
 def test_hover():
-    """Four propellers, two of each hand, hold the weight and turn nothing; one alone turns its frame against itself."""
+    """Four propellers, two of each handedness, carry the weight without a moment; a single one turns its frame the other
+    way."""
     w = pf.Parameter("w", 400.0, "rad/s")
     k_T, arms, hands = 1.2 * 9.81 / 4 / 400**2, [(1, 0), (0, 1), (-1, 0), (0, -1)], ("right", "left") * 2
     frame = pf.body("frame", 1.2, inertia=(0.01, 0.01, 0.02))
@@ -291,32 +293,32 @@ def test_hover():
 
 
 def test_a_rotor_on_its_motor():
-    """At a steady speed the motor gives k_M w^2, which the frame feels the other way; the rotor carries the thrust."""
+    """At a steady speed the motor gives k_M w^2, whose reaction turns the frame; the rotor carries the thrust."""
     bodies = [pf.body("frame", 1.0, inertia=0.01), pf.body("rotor", 0.1, inertia=(1e-4, 1e-4, 2e-4))]
     joints = [pf.joint("f", "free", "world", "frame"), pf.joint("r", "revolute", "frame", "rotor")]
     k_T, k_M, w = 1e-5, 2e-7, 500.0
     m = pf.mechanism("rotor", bodies, joints, actuators=[pf.actuator("motor", "r")],
                      forces=[forces.propeller("p", "rotor", "r", thrust=k_T, torque=k_M)])  # fmt: skip
     found = pf.forward_dynamics(m, m.neutral(), {"r": w}, u={"motor": k_M * w**2})
-    turn = -k_M * w**2 / 0.01  # of the frame
+    turn = -k_M * w**2 / 0.01  # acceleration of the frame
     np.testing.assert_allclose(found.v_dot, [0, 0, k_T * w**2 / 1.1 - 9.81, 0, 0, turn, -turn], rtol=1e-12, atol=1e-12)
 
 
-def test_a_thruster_is_a_wrench_by_one_input():
-    """As many as components of a wrench do what its inputs do, and what a known wrench does in each joint."""
+def test_thrusters_equal_wrenches():
+    """Thrusters act as a wrench with a single input each, along the velocities and in each joint."""
     case = chain(7)
     one = [forces.thruster("x", "b1", axis=(2, 0, 0), point=X, torque=0.3), forces.thruster("y", "b2", axis=(0, 3, -4))]
     m = case.m.with_(actuators=[pf.actuator("motor", "j3"), *one])
     u = np.array([0.4, 1.5, -2.0])
     known = [pf.wrench("x", "b1", (1.5, 0, 0, 0.45, 0, 0), point=X, axes="LOCAL"),
              pf.wrench("y", "b2", (0, -1.2, 1.6, 0, 0, 0), axes="LOCAL")]  # fmt: skip
-    said = case.m.with_(actuators=[pf.actuator("motor", "j3")], forces=known)
+    with_wrenches = case.m.with_(actuators=[pf.actuator("motor", "j3")], forces=known)
     assert m.u_names == ("motor", "x", "y") and m.u_units[1:] == ("N", "N") and m.motor_names == m.u_names
     parts = {"x": lambda T: T.generalised_input}
-    a, b = (matrices(Case(x, case.q, case.v, w, 0.0), parts)["x"] for x, w in ((m, u), (said, u[:1])))
+    a, b = (matrices(Case(x, case.q, case.v, w, 0.0), parts)["x"] for x, w in ((m, u), (with_wrenches, u[:1])))
     close(a, b, ALGEBRA, "generalised force of thrusters", np.abs(b).max())
     names = [j.name for j in m.joints]
-    found, expected = (pf.reaction_wrench(x, names, case.q, case.v, w) for x, w in ((m, u), (said, u[:1])))
+    found, expected = (pf.reaction_wrench(x, names, case.q, case.v, w) for x, w in ((m, u), (with_wrenches, u[:1])))
     for n in names:
         close(found[n].wrench, expected[n].wrench, 1e-11, f"wrench of {n}", np.abs(expected["j0"].wrench).max())
     ways = [{}, {"torque": 1}, {"axis": (1, 0, 0)}, {"point": (1, 0, 0)}]
@@ -325,8 +327,9 @@ def test_a_thruster_is_a_wrench_by_one_input():
     assert pickle.loads(pickle.dumps(m)) == m
 
 
-def test_thrusters_hold_a_hull():
-    """A servo constraint and a law hold a planar vehicle by two thrusters, each with half its weight; limits cut them."""
+def test_thrusters_carry_a_hull():
+    """A servo constraint and a law hold a planar vehicle by two thrusters, which carry half the weight each; limits cut
+    them."""
     hull = pf.body("hull", 2.0, inertia=0.3)
     ride = pf.joint("p", "planar", "world", "hull", placement=pf.pose(rpy=(np.pi / 2, 0, 0)))
     motors = [
@@ -387,7 +390,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("case", range(len(REFUSED)))
-def test_what_they_refuse(case):
-    ask, said = REFUSED[case]
-    with pytest.raises(pf.ModelError, match=said):
+def test_wrong_arguments_are_refused(case):
+    ask, message = REFUSED[case]
+    with pytest.raises(pf.ModelError, match=message):
         ask()

@@ -1,4 +1,5 @@
-"""Two-forms, connections and momentum maps of a reduction: what holds of them on any machine. [chhabra14 sections 3.2, 3.3]"""
+"""Two-forms, connections and momentum maps of a reduction: identities that hold on any machine. [chhabra14 sections 3.2,
+3.3]"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ SPECIAL = {
     "free": ([1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3]), "spherical": ([1, 2, 3],), "planar": ([1, 2, 3],),
     "schoenflies": ([1, 2, 3, 4],),
 }  # fmt: skip
-"""First joint -> momenta of different orbits."""
+"""Kind of first joint -> momenta with different orbits."""
 CASES = [(base, mu) for base, momenta in SPECIAL.items() for mu in momenta]
 NAMES = [f"{base} {mu}" for base, mu in CASES]
 
@@ -67,7 +68,7 @@ def pose(m: pf.Mechanism, q: np.ndarray) -> tuple[ca.DM, ca.DM]:
 
 @pytest.mark.parametrize(("base", "mu"), CASES, ids=NAMES)
 def test_the_two_form_is_closed(base, mu):
-    """dXi(i, j, k) = sum round of d_i Xi_jk - Xi([i, j], k) = 0, by exact derivatives. [chhabra14 theorem 3.2.7]"""
+    """dXi(i, j, k), the cyclic sum of d_i Xi_jk - Xi([i, j], k), is zero by exact derivatives. [chhabra14 theorem 3.2.7]"""
     m = machine(base)
     T, joint = symbols(m), m.joints[0]
     orbit = orbit_of(group_of(joint), np.array(mu, dtype=float))
@@ -88,14 +89,14 @@ def test_the_two_form_is_closed(base, mu):
     turned = np.einsum("ijl,lk->ijk", c, at)
     whole = sum((along - turned).transpose(x) for x in ((0, 1, 2), (1, 2, 0), (2, 0, 1)))
     close(whole, np.zeros_like(whole), 1e4 * ALGEBRA, "d Xi", scale=np.abs(along).max())
-    # Without brackets it is not.
+    # Without the brackets it is not zero.
     assert np.abs(along + along.transpose(1, 2, 0) + along.transpose(2, 0, 1)).max() > 1e-3 * np.abs(along).max()
 
 
 @pytest.mark.parametrize(("base", "mu"), CASES, ids=NAMES)
 def test_the_two_form_by_curvature(base, mu):
-    """Xi(u, w) = <mu_b, B(u, w)> + <mu, [X_u, X_w]>, X_u = (T chi u) chi^-1 + Ad_chi A u, and any motion of the isotropy group
-    beside it drops out. [chhabra14 (3.3.43)]"""
+    """Xi(u, w) = <mu_b, B(u, w)> + <mu, [X_u, X_w]>, X_u = (T chi u) chi^-1 + Ad_chi A u. Any motion of the isotropy group
+    may be added to X, since it drops out. [chhabra14 (3.3.43)]"""
     m = machine(base)
     j, (q, _) = m.joints[0], start(m)
     S, orbit = S_of(m), orbit_of(group_of(j), np.array(mu, dtype=float))
@@ -124,8 +125,8 @@ def test_the_two_form_by_curvature(base, mu):
 
 @pytest.mark.parametrize(("base", "mu"), CASES, ids=NAMES)
 def test_a_run_at_one_momentum_follows_the_two_form(base, mu):
-    """iota_X (Omega - Xi_mu) = dH, H = p~^T M^^-1 p~ / 2 + mu_b^T K11^-1 mu_b / 2 with p~ = p_s - A^T mu_b: the state holds
-    p_s, and changes by momenta of bodies. [chhabra14 (3.3.42), (3.3.44)]"""
+    """iota_X (Omega - Xi_mu) = dH, H = p~^T M^^-1 p~ / 2 + mu_b^T K11^-1 mu_b / 2 with p~ = p_s - A^T mu_b: the state
+    contains p_s, whose rate follows from momenta of bodies. [chhabra14 (3.3.42), (3.3.44)]"""
     m = machine(base)
     j, T = m.joints[0], symbols(m)
     orbit, K, rest = orbit_of(group_of(j), np.array(mu, dtype=float)), blocks(T, j.name), list(range(j.nv, m.nv))
@@ -134,14 +135,14 @@ def test_a_run_at_one_momentum_follows_the_two_form(base, mu):
     mu_b = body_momentum(group_of(j), orbit, o)
     theta, y = K.A.T @ mu_b, solve_definite(K.shape, p)
     H = (ca.dot(p, y) + ca.dot(mu_b, solve_definite(K.K11, mu_b))) / 2
-    # The axes of rotors that joints drive do not turn with them.
+    # The axes of rotors that joints drive do not turn with the rotors.
     rotors = ca.vertcat(*[link.armature for link in T.kinematics.tree.links])[rest]
     turned = ca.vertcat(*[y.T @ commutation_coefficients(T.kinematics)[i][rest, rest] @ (p - rotors * y) for i in rest])
     slope = ca.vertcat(ca.gradient(H, o), directional_derivative(T.kinematics, H)[:, rest].T + turned)
     system, x = pf.reduce(m, momentum=mu), ca.SX.sym("x", m.nq + m.nv)
     at_rest = Motion(ca.SX(m.nv, 1), ca.SX(m.nv, 1), ca.SX(0))
     moving = ca.Function("moving", [T.q, T.v, T.u, x], [system.rated(x, T, at_rest), T.generalised_input[rest]])
-    shown = ca.Function("shown", [x, T.t], [system.q_and_v(x, T.t)[1]])
+    velocity_of = ca.Function("shown", [x, T.t], [system.q_and_v(x, T.t)[1]])
     q_dot, mu_dot = ca.SX.sym("q_dot", m.nq), ca.SX.sym("mu_dot", k)
     seen = [x, y, mu_b, theta, slope, two_form(T, j.name, orbit, o), ca.jacobian(mu_b, o)]
     seen[0] = ca.jtimes(theta, T.q, q_dot) + K.A.T @ mu_dot
@@ -150,7 +151,7 @@ def test_a_run_at_one_momentum_follows_the_two_form(base, mu):
     at = [q, np.linspace(0.2, 0.7, d), random.normal(size=len(rest))]
     _, y_at, mu_at, theta_at, *_ = f(*at, 0, 0)
     state = ca.vertcat(ca.DM(q), mu_at, ca.DM(at[2]) + theta_at)
-    v = shown(state, 0)
+    v = velocity_of(state, 0)
     rate, pushed = (np.array(a).ravel() for a in moving(q, v, 0, state))
     theta_dot, _, _, _, slope, Xi, J = (np.array(a) for a in f(*at, rate[: m.nq], rate[m.nq : m.nq + k]))
     close(np.array(v)[k:], np.array(y_at), 1e3 * ALGEBRA, "y")
@@ -163,7 +164,7 @@ def test_a_run_at_one_momentum_follows_the_two_form(base, mu):
 
 
 def test_the_two_form_in_the_printed_chart():
-    """By the thesis's section and sum over structure constants. [chhabra14 3.4]"""
+    """By the section of the thesis and its sum over structure constants. [chhabra14 3.4]"""
     m = study.mechanism()
     T, o, mu1, mu2 = symbols(m), ca.SX.sym("o", 4), printed.MU["mu1"], printed.MU["mu2"]
     chart = Orbit(
@@ -179,19 +180,19 @@ def test_the_two_form_in_the_printed_chart():
 
 
 WHOLE = {"translation": [1, 2, 3], "cylindrical": [0.5, -2], "revolute": [1.5], "planar": [0, 0, 2.5], "free": [0] * 6}
-"""Momenta that all motions of their group leave as they are."""
+"""Momenta that every motion of their group leaves unchanged."""
 
 
 @pytest.mark.parametrize("base", WHOLE)
-def test_where_the_isotropy_group_is_the_whole(base):
-    """Xi_ij = <mu, B_ij>, over the shape alone, and nothing at no momentum. [chhabra14 cor. 3.3.7, (3.3.47)]"""
+def test_two_form_where_the_isotropy_group_is_the_whole_group(base):
+    """Xi_ij = <mu, B_ij>, over the shape alone, and zero without momentum. [chhabra14 cor. 3.3.7, (3.3.47)]"""
     m, mu = machine(base), np.array(WHOLE[base], dtype=float)
     q, _ = start(m)
     Xi = pf.reduction.reduced_two_form(m, mu, q)
     n = m.nv - m.joints[0].nv
     assert Xi.shape == (n, n)
     close(Xi, pf.reduction.connection_curvature(m, q) @ mu, 1e2 * ALGEBRA, "Xi", scale=1)
-    # What only slides goes where the mass centre is not: its connection is flat.
+    # A base that only slides moves opposite to the mass centre: its connection is flat.
     bent = base != "translation" and mu.any()
     assert np.abs(Xi).max() > 0.01 if bent else np.abs(Xi).max() < 1e2 * ALGEBRA
 
@@ -200,16 +201,16 @@ def test_where_the_isotropy_group_is_the_whole(base):
 
 
 def almost_symplectic(m, group):
-    """z = (q^, p^) symbols, H and Omega - Xi^ (6, 6) with iota_X (Omega - Xi^) = dH, of a machine of three coordinates beside a
-    group that wheels fix. [chhabra14 (4.2.13)]"""
+    """Symbols z = (q^, p^), H and Omega - Xi^ (6, 6) with iota_X (Omega - Xi^) = dH, of a machine with three coordinates
+    besides a group that wheels fix. [chhabra14 (4.2.13)]"""
     T = symbols(m)
-    own = [i for n in group for i in range(m.v_slices[n].start, m.v_slices[n].stop)]
-    rest = [i for i in range(m.nv) if i not in own]
-    X, p = ca.densify(horizontal_lift(T, own)), ca.SX.sym("p", len(rest))
+    in_group = [i for n in group for i in range(m.v_slices[n].start, m.v_slices[n].stop)]
+    rest = [i for i in range(m.nv) if i not in in_group]
+    X, p = ca.densify(horizontal_lift(T, in_group)), ca.SX.sym("p", len(rest))
     y = solve_definite(X.T @ T.M @ X, p)
-    P, B = (T.M @ X @ y)[own], curvature(T, -X[own, :], group)
+    P, B = (T.M @ X @ y)[in_group], curvature(T, -X[in_group, :], group)
     n = len(rest)
-    Xi = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(own))), ca.SX(n, n))
+    Xi = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(in_group))), ca.SX(n, n))
     H = ca.dot(p, y) / 2 + potential_energy(T.kinematics)
     return T.q, p, H, ca.densify(ca.blockcat([[-Xi, ca.SX.eye(n)], [-ca.SX.eye(n), ca.SX(n, n)]]))
 
@@ -222,18 +223,18 @@ WHEELED = {
 
 @pytest.mark.parametrize("name", WHEELED)
 def test_momenta_by_bodies_and_by_curvature(name):
-    """X^T p_dot + X_dot^T p = d_i T^ - gamma_ij^k y^j p_k - Xi^_ji y^j: two ways to one equation. [chhabra14 (4.2.13)]"""
+    """X^T p_dot + X_dot^T p = d_i T^ - gamma_ij^k y^j p_k - Xi^_ji y^j: one equation in two ways. [chhabra14 (4.2.13)]"""
     make, group = WHEELED[name]
     m = make()
     T = symbols(m)
-    own = [i for n in group for i in range(m.v_slices[n].start, m.v_slices[n].stop)]
-    rest, n = [i for i in range(m.nv) if i not in own], m.nv - len(own)
-    X, y = ca.densify(horizontal_lift(T, own)), ca.SX.sym("y", m.nv - len(own))
-    metric, B = X.T @ T.M @ X, curvature(T, -X[own, :], group)
-    pi, P = metric @ y, (T.M @ X @ y)[own]
+    in_group = [i for n in group for i in range(m.v_slices[n].start, m.v_slices[n].stop)]
+    rest, n = [i for i in range(m.nv) if i not in in_group], m.nv - len(in_group)
+    X, y = ca.densify(horizontal_lift(T, in_group)), ca.SX.sym("y", m.nv - len(in_group))
+    metric, B = X.T @ T.M @ X, curvature(T, -X[in_group, :], group)
+    pi, P = metric @ y, (T.M @ X @ y)[in_group]
     slope = directional_derivative(T.kinematics, ca.dot(y, pi) / 2)[:, rest].T
     turned = ca.vertcat(*[ca.dot(commutation_coefficients(T.kinematics)[i][rest, rest].T @ y, pi) for i in rest])
-    pull = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(own))), ca.SX(n, n)).T @ y
+    pull = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(in_group))), ca.SX(n, n)).T @ y
     by_bodies = ca.substitute(transport_along(T, X), T.v, X @ y)
     f = ca.Function("f", [T.q, y], [by_bodies, slope - turned - pull, pull])
     bent = 0.0
@@ -245,9 +246,9 @@ def test_momenta_by_bodies_and_by_curvature(name):
     assert bent > 1e-3
 
 
-def test_no_form_though_wheels_roll():
-    """Of a rover whose mass centre is on the axle Xi^ = 0, and both momenta are kept; its wheels let it turn and roll as ever,
-    B^ is not zero. [chhabra14 remark 4.2.9]"""
+def test_the_form_vanishes_although_wheels_roll():
+    """For a rover with its mass centre on the axle Xi^ = 0, and both momenta are conserved, although its wheels let it turn
+    and roll and B^ is not zero. [chhabra14 remark 4.2.9]"""
     m = steps.rover()
     m = m.with_(bodies=m.bodies[:3], joints=m.joints[:3])
     random = np.random.default_rng(2)
@@ -260,9 +261,9 @@ def test_no_form_though_wheels_roll():
 
 
 def constants_of(name):
-    """(q, p) -> the momenta along the fields of the study, by hand."""
+    """(q, p) -> the momenta along the fields of the study, written by hand."""
     if name == "load along":
-        return lambda q, p: [p[2], (p[1] - p[2] * steps.CARRIAGE["b"] * ca.cos(q[2])) / ca.sqrt(felt(q[2]))]
+        return lambda q, p: [p[2], (p[1] - p[2] * steps.CARRIAGE["b"] * ca.cos(q[2])) / ca.sqrt(effective_inertia(q[2]))]
     b, c = steps.ROVER["b"], steps.ROVER["c"]
 
     def both(q, p):
@@ -272,24 +273,26 @@ def constants_of(name):
     return both
 
 
-def felt(a):
+def effective_inertia(a):
     g = steps.CARRIAGE
     return (g["mass"] + g["fork"] + g["wheel"]) * g["b"] ** 2 + g["wheel_I"] + steps.LOAD * (g["b"] * ca.sin(a)) ** 2
 
 
 @pytest.mark.parametrize("name", ["load across", "load along"])
 def test_constants_of_motion_and_their_fields(name):
-    """h is kept where its field leaves H as it is, dH(X_h) = -dh(X_H), and nowhere else. [chhabra14 prop. 4.2.12]
+    """h is conserved if its field leaves H unchanged, dH(X_h) = -dh(X_H), and only then. [chhabra14 prop. 4.2.12]
 
-    Of the load along the carriage both constants commute and what their fields make of d Xi^ vanishes on their level, so that
-    [chhabra14 theorem 4.2.17] takes them out; those of the load across are kept as well, but neither is true of them."""
+    With the load along the carriage both constants commute, and the contribution of their fields to d Xi^ vanishes on their
+    level, so that [chhabra14 theorem 4.2.17] applies; with the load across they are conserved as well, but neither condition
+    holds.
+    """
     make, group = WHEELED[name]
     m = make()
     q, p, H, form = almost_symplectic(m, group)
     rest = [i for i in range(m.nq) if not any(m.q_slices[n].start <= i < m.q_slices[n].stop for n in group)]
     z = ca.vertcat(q[rest], p)
-    asked = [*constants_of(name)(q, p), p[1], ca.sin(q[rest[0]]) * p[0] + p[2]]
-    slopes = ca.horzcat(*[ca.gradient(x, z) for x in (*asked, H)])
+    functions = [*constants_of(name)(q, p), p[1], ca.sin(q[rest[0]]) * p[0] + p[2]]
+    slopes = ca.horzcat(*[ca.gradient(x, z) for x in (*functions, H)])
     # iota_X form = dh: form^T X = dh.
     fields = ca.solve(form.T, slopes)
     change = ca.jacobian(ca.vec(form), z)
@@ -303,20 +306,21 @@ def test_constants_of_motion_and_their_fields(name):
     d = d + d.transpose(1, 2, 0) + d.transpose(2, 0, 1)
     level = null_space(dh[:, :2].T)
     left = np.einsum("ak,abc,bi,cj->kij", X[:, :2], d, level, level)
-    taken_out = name == "load along"
+    applies = name == "load along"
     assert np.abs(d).max() > 1e-3
     for x in (bracket[0, 1], np.abs(left).max()):
-        assert abs(x) < 1e-12 if taken_out else abs(x) > 1e-3
-    # What the level carries has the fields as its kernel, or none.
-    assert np.linalg.matrix_rank(level.T @ at @ level, tol=1e-9) == (2 if taken_out else 4)
+        assert abs(x) < 1e-12 if applies else abs(x) > 1e-3
+    # The form on the level has the fields as its kernel, or no kernel.
+    assert np.linalg.matrix_rank(level.T @ at @ level, tol=1e-9) == (2 if applies else 4)
 
 
 # -- connections and momentum maps ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("base", ["free", "planar", "schoenflies"])
-def test_moving_all_by_the_group(base):
-    """T(g q) = T(q), J(g q) = Ad_g^-T J, I(g q) = Ad_g^-T I Ad_g^-1, A and M^ the same; I^-1 J xi_Q = xi. [chhabra14 3.3.2]"""
+def test_equivariance_under_the_group(base):
+    """T(g q) = T(q), J(g q) = Ad_g^-T J, I(g q) = Ad_g^-T I Ad_g^-1, A and M^ are invariant; I^-1 J xi_Q = xi. [chhabra14
+    3.3.2]"""
     m = machine(base)
     j, (q, v) = m.joints[0], start(m)
     g = start(m, 9)[0]
@@ -336,8 +340,9 @@ def test_moving_all_by_the_group(base):
 
 
 @pytest.mark.parametrize(("base", "mu"), CASES[:4], ids=NAMES[:4])
-def test_what_the_isotropy_group_feels(base, mu):
-    """I^mu = i^T I i; A^mu is one along the group, zero across it in the metric, and moves with all by the group."""
+def test_inertia_and_connection_of_the_isotropy_group(base, mu):
+    """I^mu = i^T I i. A^mu is the identity along the group, zero across it in the metric, and equivariant under the
+    isotropy group."""
     m = machine(base)
     j, (q, v) = m.joints[0], start(m)
     i = isotropy(S_of(m), mu)
@@ -352,13 +357,13 @@ def test_what_the_isotropy_group_feels(base, mu):
     h = se3.exp(ca.DM(S_of(m) @ i @ np.linspace(0.3, 0.8, i.shape[1])))
     moved = q.copy()
     moved[: j.nq] = np.array(group_of(j).chart(*se3.compose(*map(ca.DM, h), *pose(m, q)))).ravel()
-    turned = np.linalg.lstsq(i, adjoint(m, *map(ca.DM, h)) @ i, rcond=None)[0]  # Ad_h keeps the algebra
+    turned = np.linalg.lstsq(i, adjoint(m, *map(ca.DM, h)) @ i, rcond=None)[0]  # Ad_h maps the algebra to itself
     close(i @ turned, adjoint(m, *map(ca.DM, h)) @ i, 1e2 * ALGEBRA, "Ad_h i")
     close(pf.reduction.isotropy_connection(m, mu, moved), turned @ A, 1e4 * ALGEBRA, "A^mu moved by h")
 
 
-def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
-    """h = g chi(o)^-1 leaves mu as it is all along a run, and h^-1 h_dot is of its algebra. [chhabra14 (5.1.11)]"""
+def test_the_remaining_motion_stays_in_the_isotropy_group():
+    """h = g chi(o)^-1 leaves mu unchanged throughout a run, and h^-1 h_dot is in its algebra. [chhabra14 (5.1.11)]"""
     first, second = (
         pf.body("a", 2.0, com=(0.1, 0, 0), inertia=(0.1, 0.2, 0.25)),
         pf.body("b", 1.0, com=(0.2, 0, 0), inertia=0.1),
@@ -380,7 +385,7 @@ def test_what_is_left_of_the_place_stays_in_the_isotropy_group():
     for q, mu_b in zip(r.q.values, r.orbit.values, strict=True):
         x = ca.DM(orbit.coordinates(*group.motion(ca.DM(q[:7]))))
         close(np.array(seen(x)).ravel(), mu_b, 1e-9, "mu_b by the chart")
-        # The section is in the frame of the chart: a^-1 g = h chi there.
+        # The section is in the frame of the chart, where a^-1 g = h chi.
         carried = se3.compose(*se3.inverse(*map(ca.DM, orbit.aligned)), *group.motion(ca.DM(q[:7])))
         h.append(se3.compose(*carried, *se3.inverse(*section(x))))
     Ad = np.array([np.array(se3.Ad(*x)) for x in h])

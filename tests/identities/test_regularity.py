@@ -1,4 +1,5 @@
-"""`regularity` is a number of the constraints, not of how they are written: frames, order, and the way it is computed."""
+"""`regularity` depends on the constraints and not on how they are written: neither on frames, nor on order, nor on the
+method."""
 
 from __future__ import annotations
 
@@ -34,24 +35,24 @@ def regular(m: pf.Mechanism, q: Sequence[float] | np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_regularity_knows_neither_frames_nor_order(kind: str) -> None:
-    """Both frames of a closure anywhere on the motions that it leaves, its bodies hung by slides and turns."""
+def test_regularity_depends_neither_on_frames_nor_on_order(kind: str) -> None:
+    """Both frames of a closure are moved along the motions that it leaves, on bodies carried by slides and turns."""
     for seed in range(2):
         random = np.random.default_rng(seed)
         tree = random_tree(random, *TREE)
         q = random_configuration(tree, random, 1.0)
         at = placements(tree, q)
         first, second = closing("first", kind, "b0", "b3", random, at), closing("second", "distance", "b4", "b3", random, at)
-        own = regular(tree.with_(constraints=[first, second]), q)
+        reference = regular(tree.with_(constraints=[first, second]), q)
         pitch = {"pitch": first.number} if "helical" in kind else {}
         a, b = (allowed(kind, random, pitch) for _ in range(2))
         moved = replace(first, placement_a=first.placement_a @ a, placement_b=first.placement_b @ b)
-        assert 1e-3 < own < 1
-        close(regular(tree.with_(constraints=[second, moved]), q), own, 1e-8, f"regularity of {kind}, seed {seed}")
+        assert 1e-3 < reference < 1
+        close(regular(tree.with_(constraints=[second, moved]), q), reference, 1e-8, f"regularity of {kind}, seed {seed}")
 
 
-def test_a_function_is_measured_alike_wherever_the_frames_of_a_closure_are() -> None:
-    """Its typical size is of random slides, as far as the tree is long: a closure does not lengthen it."""
+def test_a_function_has_the_same_size_wherever_the_frames_of_a_closure_are() -> None:
+    """Its typical size is that for random slides as long as the tree, which a closure does not lengthen."""
     random = np.random.default_rng(5)
     tree = random_tree(random, *TREE)
     q = random_configuration(tree, random, 1.0)
@@ -59,13 +60,13 @@ def test_a_function_is_measured_alike_wherever_the_frames_of_a_closure_are() -> 
     bent = pf.holonomic("bent", lambda k: k.q[slide] ** 2 + ca.sin(k.q[0]) - float(q[slide] ** 2 + np.sin(q[0])))
     loop = closing("loop", "cylindrical", "b0", "b3", random, placements(tree, q))
     far = replace(loop, placement_a=loop.placement_a @ pf.pose((0, 0, 40.0)))
-    own, other = (regular(tree.with_(constraints=[c, bent]), q) for c in (loop, far))
-    assert 0.1 < own < 0.9
-    close(other, own, 1e-8, "regularity with the frame 40 m along its axis")
+    reference, other = (regular(tree.with_(constraints=[c, bent]), q) for c in (loop, far))
+    assert 0.1 < reference < 0.9
+    close(other, reference, 1e-8, "regularity with the frame 40 m along its axis")
 
 
-def test_rows_without_entries_do_not_count() -> None:
-    """Of three coordinates of a point in a plane two rows are left, the same as of two."""
+def test_zero_rows_do_not_count() -> None:
+    """Three coordinates of a point in a plane leave two rows, which give the result of two coordinates."""
     m, q = storeys(1, np.eye(3)), [0.3, -1.1, 0.4]
 
     def pin(rows: list[int]) -> pf.Holonomic:
@@ -77,7 +78,7 @@ def test_rows_without_entries_do_not_count() -> None:
 
 
 def test_regularity_by_orthonormal_rows_and_by_their_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chains of loops take A A^T, all else orthonormal rows: one number."""
+    """Chains of loops use A A^T, everything else orthonormal rows; both give the same number."""
     R = np.linalg.qr(np.random.default_rng(4).normal(size=(3, 3)))[0]
     m = storeys(3, R * np.sign(np.linalg.det(R)))
     found = []
@@ -101,7 +102,7 @@ LINKAGES = {
 
 @pytest.mark.parametrize("name", LINKAGES)
 def test_any_hinge_of_a_linkage_may_be_cut(name: str) -> None:
-    """Rows of the one are not those of another, and their rank off the constraints differs."""
+    """The rows of one cut differ from those of another, and so does their rank off the constraints."""
     chain, found = LINKAGES[name], []
     for cut in range(len(chain.a)):
         m = linkage(chain, cut)
@@ -112,7 +113,7 @@ def test_any_hinge_of_a_linkage_may_be_cut(name: str) -> None:
 
 
 def cuts(g: Graph, random: np.random.Generator, count: int) -> list[set[str]]:
-    """Random joints whose cutting leaves a tree."""
+    """Random sets of joints whose cutting leaves a tree."""
     found = []
     for _ in range(count):
         reached, tree = {n: {n} for n in ("world", *g.bodies)}, set()
@@ -156,20 +157,21 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_any_joints_may_be_cut(name: str) -> None:
-    """The frames of the closures anywhere on what they leave free, their order too; and singular values by NumPy."""
+    """The frames of the closures are anywhere on what they leave free and their order is random; the result is also that by
+    singular values in NumPy."""
     g, random = GRAPHS[name], np.random.default_rng(3)
-    own = by_numpy(g, set(g.parts) - cuts(g, random, 1)[0])
-    assert 1e-3 < own < 0.95
+    reference = by_numpy(g, set(g.parts) - cuts(g, random, 1)[0])
+    assert 1e-3 < reference < 0.95
     between = {n for n, part in g.parts.items() if "world" not in (part.a, part.b)}
-    star = [between] if len(g.parts) == len(between) + len(g.bodies) else []  # loops that go through each other both ways
+    star = [between] if len(g.parts) == len(between) + len(g.bodies) else []  # loops that share joints in both directions
     for cut in cuts(g, random, 3) + star:
         for moved in (None, random):
             m = machine(g, cut, moved)
-            close(regular(m, m.neutral()), own, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
+            close(regular(m, m.neutral()), reference, 1e-8, f"regularity of {name}, cut at {sorted(cut)}")
 
 
 def crossed() -> pf.Pose:
-    """A frame whose z-axis is normal to that of the frame it is seen from."""
+    """A frame whose z-axis is normal to that of the frame in which it is given."""
     return pf.pose(rpy=(np.pi / 2, 0.4, 0))
 
 
@@ -182,8 +184,8 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("kind", PLAIN)
-def test_closures_that_are_no_group_of_motions(kind: str) -> None:
-    """Between two bodies, beside singular values by NumPy, in a loop of few freedoms and in one of many."""
+def test_closures_that_form_no_group_of_motions(kind: str) -> None:
+    """Between two bodies, in a loop with few freedoms and in one with many, against singular values in NumPy."""
     random = np.random.default_rng(11)
     for kinds in (["revolute", "prismatic", "revolute"], ["spherical", "cylindrical", "revolute", "revolute"]):
         g = ring([*kinds, "revolute"], random)
@@ -193,12 +195,12 @@ def test_closures_that_are_no_group_of_motions(kind: str) -> None:
         close(regular(m, m.neutral()), by_numpy(g, set(g.parts) - {name}), 1e-8, f"regularity of a loop with {kind}")
 
 
-def test_a_loop_without_mass_is_measured_by_how_far_its_joints_are_apart() -> None:
+def test_a_loop_without_mass_is_measured_by_the_distance_of_its_joints() -> None:
     random = np.random.default_rng(3)
     g = ring(["revolute", "prismatic", "revolute", "spherical", "revolute"], random)
     g.bodies.update({n: (X, 0.0, com, 0.0) for n, (X, _, com, _) in g.bodies.items()})
     name, *rest = g.parts
-    m = machine(g, {name}, own={n: {"armature": 0.1} for n in rest})
+    m = machine(g, {name}, options={n: {"armature": 0.1} for n in rest})
     close(regular(m, m.neutral()), by_numpy(g, set(rest)), 1e-8, "regularity of a loop without mass")
 
 
@@ -207,7 +209,7 @@ FIRST, SECOND, PLANAR, LAST = (list(RING.parts)[i] for i in (0, 1, 6, 7))
 
 
 def cam(k: pf.Kinematics) -> pf.Pose:
-    """A turn and a slide along its axis by the first joint's angle."""
+    """A turn, and a displacement, as functions of the first joint's angle."""
     a = k.joint(FIRST)[0]
     turn = ca.vertcat(
         ca.horzcat(ca.cos(2 * a), -ca.sin(2 * a), 0), ca.horzcat(ca.sin(2 * a), ca.cos(2 * a), 0), ca.SX([[0, 0, 1]])
@@ -225,12 +227,12 @@ TIED = {
 
 
 @pytest.mark.parametrize("name", TIED)
-def test_joints_that_have_no_rates_of_their_own(name: str) -> None:
-    """Any other joint of their loop may be cut, and frames of closures be moved."""
-    own, random, found = TIED[name], np.random.default_rng(5), []
+def test_joints_without_independent_rates(name: str) -> None:
+    """Any other joint of their loop may be cut, and the frames of closures may be moved."""
+    options, random, found = TIED[name], np.random.default_rng(5), []
     for cut in [n for n in RING.parts if n not in (FIRST, SECOND, LAST, PLANAR)]:
         for moved in (None, random):
-            m = machine(RING, {cut}, moved, own)
+            m = machine(RING, {cut}, moved, options)
             found.append(regular(m, m.neutral()))
     assert 1e-3 < found[0] < 0.95
     close(found, np.full(len(found), found[0]), 1e-8, f"regularity with {name}, whatever is cut")
@@ -238,7 +240,7 @@ def test_joints_that_have_no_rates_of_their_own(name: str) -> None:
         close(found[0], by_numpy(RING, set(RING.parts) - {LAST}, (FIRST, LAST, 2.0)), 1e-8, "by singular values")
 
 
-def test_a_distribution_is_what_it_spans() -> None:
+def test_a_distribution_counts_by_its_span() -> None:
     found = []
     for mixed in (np.eye(2), np.array([[2.0, 5.0], [0.1, -3.0]])):
         m = machine(RING, {SECOND}, None, {PLANAR: {"distribution": WAYS @ mixed}})
@@ -246,8 +248,9 @@ def test_a_distribution_is_what_it_spans() -> None:
     close(found[0], found[1], 1e-9, "regularity for two bases of a distribution")
 
 
-def test_near_the_dead_centre_of_coupled_wheels_it_falls_with_the_angle() -> None:
-    """There forces along the rod are a second combination of forces that turns nothing, beside one that never does."""
+def test_near_the_dead_centre_of_coupled_wheels_regularity_falls_with_the_angle() -> None:
+    """At the dead centre forces along the rod are a second combination of forces without effect, besides one that always
+    exists."""
     found = []
     for angle in (0.8, 4e-3, 2e-3, 1e-3):
         g = coupled_wheels(angle)
@@ -262,7 +265,7 @@ def test_near_the_dead_centre_of_coupled_wheels_it_falls_with_the_angle() -> Non
 
 @pytest.mark.parametrize("kind", ["revolute", "distance", "universal"])
 def test_a_closure_that_is_written_twice_counts_once(kind: str) -> None:
-    """Also with its bodies exchanged, and anywhere on its axis."""
+    """Also with its bodies exchanged, and with its frame anywhere on the axis."""
     random = np.random.default_rng(5)
     tree = random_tree(random, *TREE)
     q = random_configuration(tree, random, 1.0)
@@ -271,27 +274,28 @@ def test_a_closure_that_is_written_twice_counts_once(kind: str) -> None:
     again = [replace(c, name="again"), replace(c, name="back", body_a="b3", body_b="b0", **ends)]
     if kind == "revolute":
         again.append(replace(c, name="slid", placement_a=c.placement_a @ pf.pose((0, 0, 0.4), rpy=(0, 0, 1.0))))
-    own = regular(tree.with_(constraints=[c]), q)
-    assert 1e-3 < own < 1
+    reference = regular(tree.with_(constraints=[c]), q)
+    assert 1e-3 < reference < 1
     for other in again:
-        close(regular(tree.with_(constraints=[c, other]), q), own, 1e-9, f"{kind} and {other.name!r}")
+        close(regular(tree.with_(constraints=[c, other]), q), reference, 1e-9, f"{kind} and {other.name!r}")
 
 
-def test_other_constraints_are_held_against_the_motions_that_loops_leave() -> None:
-    """The height of a beam on equal legs, which with them turns by less and less: in proportion, whatever is cut."""
+def test_other_constraints_are_measured_on_the_motions_that_loops_leave() -> None:
+    """The height of a beam on equal legs changes less and less as these lie down: regularity is proportional to it,
+    whatever is cut."""
     angles = np.array([0.5, 0.1, 0.02])
     for cut in ("top", "foot"):
         m = storeys(1, np.eye(3), cut)
         height = pf.holonomic("height", lambda k: k.position("beam 0", (0.3, 0, 0))[2] - 0.9)
-        held = m.with_(constraints=[height, *m.constraints])
+        with_height = m.with_(constraints=[height, *m.constraints])
         signs = {"left 0": 1, "beam 0": -1, "right 0": 1}
-        found = [regular(held, [signs[n] * x for n in m.q_names]) for x in angles]
+        found = [regular(with_height, [signs[n] * x for n in m.q_names]) for x in angles]
         assert found[0] < regular(m, [signs[n] * 0.5 for n in m.q_names])
         close(np.array(found) / found[0], np.sin(angles) / np.sin(angles[0]), 1e-9, f"in proportion, cut at the {cut}")
 
 
-def test_a_loop_that_is_open_does_not_count() -> None:
-    """Of two storeys that share no joint the other one decides, and nothing does where both are open."""
+def test_an_open_loop_does_not_count() -> None:
+    """If one of two storeys that share no joint is open, the other one decides; if both are open the result is 1."""
     m, q = storeys(2, TURNED), [0.3, -0.3, 0.3, 0.02, -0.02, 0.02]
     angles = dict(zip(("left 0", "beam 0", "right 0", "left 1", "beam 1", "right 1"), q, strict=True))
     at = [angles[n] for n in m.q_names]

@@ -9,7 +9,7 @@ from pfaffian.formats import parse_yaml
 from pfaffian.model.constraint import Closure
 from pfaffian.terms.digest import digest
 from tests.random_mechanisms import Case, matrices, random_tree
-from tests.tolerance import ALGEBRA, DERIVATIVE, INTEGRATED, MET, close
+from tests.tolerance import ALGEBRA, DERIVATIVE, INTEGRATED, SATISFIED, close
 
 G = 9.81
 
@@ -90,7 +90,7 @@ def test_a_ball_rolls_down_a_slope():
     r = pf.run(m, 0.3 * np.r_[normal, 0, 0, 0, 1 / 0.3], duration=1.0, step=0.01, every=10, backend="interpreter")
     t, way = r["time"].values, np.array([np.cos(slope), 0, -np.sin(slope)])
     close(r["q"].values[:, :3] @ way, 5 / 14 * G * np.sin(slope) * t**2, INTEGRATED, "way down")
-    close(r["multiplier"].values[:, 0], np.full(len(t), 2 * G * np.cos(slope)), MET, "normal force", G)
+    close(r["multiplier"].values[:, 0], np.full(len(t), 2 * G * np.cos(slope)), SATISFIED, "normal force", G)
     close(r["energy"].values, np.full(len(t), r["energy"].values[0]), INTEGRATED, "energy")
 
 
@@ -101,11 +101,11 @@ def test_a_disk_rolls_straight_with_known_multipliers():
     r = pf.run(m, upright(0.5), duration=0.5, step=0.01, every=10, backend="interpreter")
     a, t = 3.0 / 1.5, r["time"].values
     close(r["q"].values[:, 0], a * t**2 / 2, INTEGRATED, "x")
-    close(r["q"].values[:, [1, 2]], np.tile([0, 0.5], (len(t), 1)), MET, "straight")
+    close(r["q"].values[:, [1, 2]], np.tile([0, 0.5], (len(t), 1)), SATISFIED, "straight")
     one = r["multiplier"].values[0]
-    close(one[0], G, MET, "normal force", G)
-    close(np.hypot(one[1], one[2]), 3.0 - a, MET, "friction", G)
-    close(one[2], 0.0, MET, "none sideways", G)
+    close(one[0], G, SATISFIED, "normal force", G)
+    close(np.hypot(one[1], one[2]), 3.0 - a, SATISFIED, "friction", G)
+    close(one[2], 0.0, SATISFIED, "none sideways", G)
 
 
 def test_a_wheel_carried_by_a_cart_adds_no_height():
@@ -129,7 +129,7 @@ def test_a_skate_on_a_turning_floor_is_carried_along():
     edge = pf.rolling.knife_edge("edge", "skate", (1, 0, 0), rate=rate)
     m = pf.mechanism("skate", [body], [pf.joint("j", "planar", "world", "skate")], constraints=[edge], parameters=[rate])
     a = pf.assemble(m, [2.0, 0.0, 0.0], parameters={"rate": [0.7, -1.0]}, backend="numpy")
-    close(a.v[:, 1], [1.4, -2.0], MET, "sideways speed")
+    close(a.v[:, 1], [1.4, -2.0], SATISFIED, "sideways speed")
 
 
 def test_a_flat_disk_has_no_lowest_point():
@@ -163,7 +163,7 @@ def test_reactions_of_contacts_act_on_bodies():
     a = pf.forward_dynamics(push, m.neutral(), np.zeros(6)).v_dot.ravel()[0]
     close(a, 1.9 / (1 + 2 * 1.4), ALGEBRA, "acceleration")
     wrench = pf.reaction_wrench(push, "socket", m.neutral(), np.zeros(6), frame="LOCAL_WORLD_ALIGNED").wrench
-    close(wrench[0], 1.4 * 2 * a, MET, "the arm pushes the ball and its spin")
+    close(wrench[0], 1.4 * 2 * a, SATISFIED, "the arm pushes the ball and its spin")
 
 
 def test_numbers_and_functions_are_in_the_digest():

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 import pfaffian as pf
 from pfaffian.dynamics.motion import RANK_TOLERANCE
 from tests.random_mechanisms import Case, loops, matrices, random_forces, random_tree, small, trees
-from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, MET, close
+from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, SATISFIED, close
 
 CONSTRAINED = [n for n in pf.FORMULATIONS if n != "articulated"]
 HEAVY = {"quasi-velocity-symmetric"}  # an iterated matrix square root: half a minute of tracing at 16 velocities
@@ -69,7 +69,7 @@ def weighted(r: dict) -> np.ndarray:
 def well_posed(r: dict) -> None:
     """Keep examples whose constraints are met and whose rank is no matter of opinion."""
     low, high = CLEAR_OF_THRESHOLD
-    assume(max(np.abs(r["eta"]).max(), np.abs(r["phi"]).max()) < MET)
+    assume(max(np.abs(r["eta"]).max(), np.abs(r["phi"]).max()) < SATISFIED)
     for A in (r["A"], weighted(r)):
         left = remainders(A, r["size"])
         assume(((left < low) | (left > high)).all())

@@ -22,8 +22,8 @@ def pendulum(length: float = 1.0, motor: bool = True, **joint) -> pf.Mechanism:
 
 
 def four_bar(closure: str = "revolute", ground: float = 0.9) -> pf.Mechanism:
-    """Crank, coupler, rocker in the x-z plane; a revolute closure writes five rows of rank two. A ground beyond 1.8 m is too
-    long for it."""
+    """A crank, a coupler and a rocker in the x-z plane. A revolute closure writes five rows of rank two. With a ground
+    longer than 1.8 m the loop cannot close."""
     lengths = {"crank": 0.3, "coupler": 0.8, "rocker": 0.7}
     bodies = [pf.body(n, 1 + l, com=(l / 2, 0, 0), inertia=l * l / 6) for n, l in lengths.items()]
     joints = [
@@ -37,11 +37,11 @@ def four_bar(closure: str = "revolute", ground: float = 0.9) -> pf.Mechanism:
 
 
 FOUR_BAR_START = np.array(list(START.values()))
-"""Closed to the last digit: what moves further does so by its own doing."""
+"""Closed to the last digit, so that any further motion comes from the run."""
 
 
 def ball_and_plane() -> pf.Mechanism:
-    """A spherical joint, a hinge, and a tip that stays on an inclined plane: quaternions and a constraint."""
+    """A spherical joint, a hinge, and a tip that stays on an inclined plane: a machine with quaternions and a constraint."""
     bodies = [
         pf.body("upper", 1.0, com=(0.3, 0, 0), inertia=(0.02, 0.05, 0.04)),
         pf.body("lower", 0.7, com=(0.2, 0.05, 0), inertia=(0.01, 0.03, 0.02)),
@@ -58,7 +58,7 @@ def ball_and_plane() -> pf.Mechanism:
 
 
 def flying_pair() -> pf.Mechanism:
-    """A free body with a spherical joint to a second one: no constraint, two quaternions."""
+    """A free body and a second one on a spherical joint: a machine without constraints, with two quaternions."""
     bodies = [
         pf.body("hull", 2.0, inertia=(0.3, 0.4, 0.5)),
         pf.body("arm", 0.5, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.02)),
@@ -75,9 +75,9 @@ def velocity(m: pf.Mechanism, seed: int = 0, size: float = 1.0) -> np.ndarray:
 
 
 def about_mass_centre(m: pf.Mechanism, q, v) -> np.ndarray:
-    """The spatial momentum of a first joint, less what turning it has of V = momentum along its slides / mass of all bodies.
+    """The spatial momentum of the first joint, less the contribution of V = momentum along its slides / mass of all bodies.
 
-    By the momentum map alone, which is linear in v: what it is for V, wherever the machine is.
+    The momentum map is linear in v, so this contribution is its value at V, wherever the machine is.
     """
     J = np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)]).T
     (part,) = m.joints[0].parts
@@ -90,12 +90,12 @@ def about_mass_centre(m: pf.Mechanism, q, v) -> np.ndarray:
 
 
 def summed(m, q, v):
-    """Momentum of all bodies and its moment about their mass centre, body by body: sums of m v, I w and r x m v."""
+    """Total momentum, and its moment about the common mass centre: sums of m v, I w and r x m v over the bodies."""
     P, L, mass, at, place = np.zeros(3), np.zeros(3), 0.0, np.zeros(3), pf.forward_kinematics(m, q)
     for b in m.bodies:
-        own, com, I = (np.array(ca.DM(x)) for x in (b.mass, b.com, b.inertia))
+        body_mass, com, I = (np.array(ca.DM(x)) for x in (b.mass, b.com, b.inertia))
         R, V = place[b.name].rotation, pf.jacobian(m, b.name, q, frame="LOCAL_WORLD_ALIGNED", point=com.ravel()) @ v
-        c, carried = place[b.name].position + R @ com.ravel(), own.item() * V[:3]
+        c, carried = place[b.name].position + R @ com.ravel(), body_mass.item() * V[:3]
         P, L = P + carried, L + np.cross(c, carried) + R @ I @ R.T @ V[3:]
-        mass, at = mass + own.item(), at + own.item() * c
+        mass, at = mass + body_mass.item(), at + body_mass.item() * c
     return P, L - np.cross(at / mass, P)

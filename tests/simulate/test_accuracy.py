@@ -1,4 +1,4 @@
-"""What the length of its steps costs a run: the estimate against closed forms, who is blamed, the step that is advised."""
+"""Error estimates of a run's steps against closed forms, the part that the warning names, and the step that it advises."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def cubic(k: float) -> Potential:
     return pf.forces.potential("cubic", lambda K: k / 4 * K.q[0] ** 4)
 
 
-def said(m, q=None, v=None, **how) -> tuple[list[str], object]:
-    """What a run warns of, and its result."""
+def warned(m, q=None, v=None, **how) -> tuple[list[str], object]:
+    """The texts of a run's warnings, and its result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         r = pf.run(m, q, v, **{"duration": 1.0, "backend": "interpreter", "every": 50} | how)
@@ -48,7 +48,8 @@ def advised(words: str) -> float:
 
 
 def heavy_top() -> pf.Mechanism:
-    """The published benchmark: 15 kg, 1 m from a fixed point, spinning at 150 rad/s. [Geradin and Cardona 2001]"""
+    """The published benchmark: a top of 15 kg, its mass centre 1 m from a fixed point, spinning at 150 rad/s. [Geradin and
+    Cardona 2001]"""
     body = pf.body("top", 15.0, com=(0, 1, 0), inertia=(0.234375, 0.46875, 0.234375))
     return pf.mechanism("heavy top", [body], [pf.joint("tip", "spherical", "world", "top")])
 
@@ -63,15 +64,15 @@ TOP_SPEED = [0, 150, -4.61538]
 
 
 def test_a_spring_too_fast_for_the_step():
-    """Of 1e6 N/m on 1 kg, 97 % of the energy is lost in a second at 1 ms."""
-    (words,), r = said(block(coil(1e6)), [0.01])
+    """A spring of 1e6 N/m on 1 kg loses 97 % of its energy in a second at 1 ms."""
+    (words,), r = warned(block(coil(1e6)), [0.01])
     lost = float(r.energy[-1] - r.energy[0])
     assert lost < -0.96 * float(r.energy[0])
     assert "the fastest part is potential 'coil', 1e+03 rad/s; " in words and "judging by its start" in words
     step = advised(words)
     fine = pf.run(block(coil(1e6)), [0.01], duration=1.0, step=step, every=round(0.1 / step))
     off = np.abs(fine.v.values[:, 0] + 10 * np.sin(1000 * fine.time.values)).max() / 10
-    assert off < BOUND and float(fine.step_error) < BOUND and 20 * step > 1e-4, "and no step that is far too short"
+    assert off < BOUND and float(fine.step_error) < BOUND and 20 * step > 1e-4, "and the advised step is not far too short"
     close(fine.energy.values, np.full(11, 50.0), BOUND, "energy")
 
 
@@ -96,22 +97,22 @@ KEEPS = {
 
 
 @pytest.mark.parametrize("case", KEEPS)
-def test_all_energy_is_accounted_for_where_nothing_works(case):
+def test_energy_error_is_the_change_of_energy_where_no_power_flows(case):
     make, how, keeps = KEEPS[case]
-    _, r = said(make(), **{"duration": 0.2, "error_bound": np.inf} | how)
+    _, r = warned(make(), **{"duration": 0.2, "error_bound": np.inf} | how)
     made, change = float(r.energy_error), float(r.energy[-1] - r.energy[0])
     assert r.energy_error.attrs["units"] == "J" and (made == change if keeps else 0 <= made < 1e-6)
 
 
-def test_energy_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
+def test_lost_energy_warns_although_comparisons_show_no_error(monkeypatch):
     monkeypatch.setattr(HalfSteps, "_error", lambda self, apart, size: np.zeros_like(apart))
-    (words,), r = said(block(coil(1e6)), [0.01])
+    (words,), r = warned(block(coil(1e6)), [0.01])
     assert float(r.step_error) == 0 and f"and {float(r.energy_error):+.2g} J of energy" in words and "potential 'coil'" in words
 
 
 def test_a_body_that_spins():
-    """About a principal axis RK4 turns the quaternion by (w h)^5 / 5120 too little a step."""
-    (words,), r = said(SPUN, None, {"f.wz": 300.0})
+    """About a principal axis the quaternion falls behind by (w h)^5 / 5120 in each step of RK4."""
+    (words,), r = warned(SPUN, None, {"f.wz": 300.0})
     behind = 1000 * 0.3**5 / 5120
     close(r.step_error, behind, 0.01, "angle lost")
     assert f"an error of {behind:.2g}, judging" in words and "the fastest part is the spin of joint 'f', 300 rad/s" in words
@@ -124,7 +125,7 @@ def test_a_body_that_spins():
 
 def test_a_body_that_tumbles_at_300_rad_s():
     v = np.array([0, 0, 0, 170.0, 180.0, 170.0])
-    (words,), r = said(SPUN, None, v, duration=0.5)
+    (words,), r = warned(SPUN, None, v, duration=0.5)
     exact = pf.run_adaptive(SPUN, None, v, times=[0, 0.5], tolerance=1e-13)
     turned = Rotation.from_quat(r.q.values[-1, 3:]).inv() * Rotation.from_quat(exact.q.values[-1, 3:])
     assert turned.magnitude() > 4e-4
@@ -137,7 +138,7 @@ def test_a_body_that_tumbles_at_300_rad_s():
 
 
 def test_the_published_heavy_top():
-    (words,), r = said(heavy_top(), None, TOP_SPEED, duration=2.0)
+    (words,), r = warned(heavy_top(), None, TOP_SPEED, duration=2.0)
     exact = pf.run_adaptive(heavy_top(), None, TOP_SPEED, times=[0, 2.0], tolerance=1e-13)
     off = (Rotation.from_quat(r.q.values[-1]).inv() * Rotation.from_quat(exact.q.values[-1])).magnitude()
     assert off > 1e-4 and 0.05 * off < float(r.step_error) < 10 * off, (off, float(r.step_error))
@@ -149,16 +150,16 @@ def test_the_published_heavy_top():
 
 
 def test_a_cubic_spring_under_tr_bdf2():
-    """It forgets what is stiff, also where that is the motion."""
+    """TR-BDF2 damps stiff motion, also where it is the motion of interest."""
     m, scheme = block(cubic(1e6)), pf.Scheme(integrator="tr-bdf2")
-    (words,), r = said(m, [0.1], scheme=scheme)
+    (words,), r = warned(m, [0.1], scheme=scheme)
     assert float(r.energy[-1]) < 0.999 * float(r.energy[0])
     assert "the fastest part is potential 'cubic', 173 rad/s; step=" in words
 
 
 def test_iterations_that_do_not_converge_name_the_spring_and_a_step():
     m, scheme = block(cubic(1e8)), pf.Scheme(integrator="tr-bdf2")
-    (words,), r = said(m, [0.1], scheme=scheme)
+    (words,), r = warned(m, [0.1], scheme=scheme)
     assert "the fastest part is potential 'cubic', 1.73e+03 rad/s: a step of 0.0003 s follows it" in words
     assert (
         float(pf.run(m, [0.1], duration=0.1, step=3e-4, scheme=scheme, backend="interpreter", error_bound=np.inf).status) == 0
@@ -168,27 +169,29 @@ def test_iterations_that_do_not_converge_name_the_spring_and_a_step():
 
 @pytest.mark.parametrize("damping", [5e3, 1e9])
 def test_a_damper_too_fast_for_the_step(damping):
-    found, r = said(block(damping=damping), [0.1], [1.0])
+    found, r = warned(block(damping=damping), [0.1], [1.0])
     words = f"the fastest part is damper of joint 'x', {damping:.3g} 1/s"
     assert (
         words in found[-1]
         and words in pf.results.causes(r)[0]
         and "integrator='tr-bdf2') is stable without following what decays so fast" in found[-1]
     )
-    assert len(found) == 2, "said before the run, and of its stop"
+    assert len(found) == 2, "one warning before the run, and one of its stop"
     assert pf.results.causes(r)[0].startswith("diverged")
-    quiet = {"backend": "numpy", "error_bound": np.inf}  # its first steps do not follow how the block stops
+    quiet = {"backend": "numpy", "error_bound": np.inf}  # the first steps do not follow how the block stops
     over = pf.run(block(damping=damping), [0.1], [1.0], duration=1.0, scheme=pf.Scheme(integrator="tr-bdf2"), **quiet)
     close(over.q.values[-1, 0], 0.1 + 1 / damping, 0.01 / damping, "comes to rest")
 
 
-def test_a_slow_spring_is_not_blamed_for_a_stop():
-    found, r = said(block(coil(100.0), pf.forces.generalised_force("ends", lambda k: ca.sqrt(0.05 - k.t))), [0.1], duration=0.1)
+def test_a_slow_spring_is_not_named_as_the_cause_of_a_stop():
+    found, r = warned(
+        block(coil(100.0), pf.forces.generalised_force("ends", lambda k: ca.sqrt(0.05 - k.t))), [0.1], duration=0.1
+    )
     assert found and not any("the fastest part is" in words for words in [*found, *pf.results.causes(r)])
 
 
 STIFF = 4e6
-"""[N/m] at 1 kg: a step of 1 ms damps its motion by a quarter, so that a tenth of a second later none is left."""
+"""[N/m] at 1 kg: a step of 1 ms damps the motion by a quarter, so that nothing is left of it a tenth of a second later."""
 
 
 def stiff_from(begin: float, end: float) -> Potential:
@@ -196,7 +199,7 @@ def stiff_from(begin: float, end: float) -> Potential:
 
 
 def switched(begin: float, end: float = 9.0) -> tuple[pf.Mechanism, dict]:
-    """A spring that a switch makes stiff for a while."""
+    """A block on a spring that a switch makes stiff for a while."""
     k = pf.Parameter("k", 1.0, "N/m")
     rail = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0), stiffness=k)
     m = pf.mechanism("block", [pf.body("b", 1.0)], [rail], parameters=[k], gravity=(0, 0, 0))
@@ -216,30 +219,30 @@ def switched(begin: float, end: float = 9.0) -> tuple[pf.Mechanism, dict]:
         ),
     ],
 )
-def test_a_spring_that_gets_too_fast_on_the_way(m, how, words):
-    """No step is compared there, and what it did is gone at the end."""
+def test_a_spring_that_becomes_too_fast_between_comparisons_is_named(m, how, words):
+    """No step is compared while the spring is stiff, and at the end its motion has decayed."""
     for q, v in (([0.1], [0.3]), ([[0.0], [0.1]], [[0.0], [0.3]])):
-        found, _ = said(m, q, v, duration=2.0, **how)
+        found, _ = warned(m, q, v, duration=2.0, **how)
         assert len(found) == 1 and found[0].startswith(words) and "became shorter than the step of 0.001 s" in found[0]
 
 
 @pytest.mark.parametrize("end", [9.0, 1.9])
 def test_a_step_is_compared_where_recorded_speeds_turn_fast(end):
-    """The same springs, whose states are known there."""
+    """The same springs in runs that record their states."""
     for q, v in (([0.1], [0.3]), ([[0.0], [0.1]], [[0.0], [0.3]])):
-        found, _ = said(block(stiff_from(1.2, end)), q, v, duration=2.0)
+        found, _ = warned(block(stiff_from(1.2, end)), q, v, duration=2.0)
         assert len(found) == 1 and "an error of more than 1" in found[0]
         assert "the fastest part is potential 'late', 2e+03 rad/s" in found[0] and advised(found[0]) < 1e-4
 
 
 def test_what_was_too_fast_from_the_start_is_named_once():
     line = pf.spring("line", "world", "b", point_a=(-1, 0, 0), stiffness=1.0, rest=1.0)
-    found, _ = said(block(line, pf.forces.potential("even", lambda K: STIFF * K.q[0] ** 2 / 2)), duration=0.1)
+    found, _ = warned(block(line, pf.forces.potential("even", lambda K: STIFF * K.q[0] ** 2 / 2)), duration=0.1)
     assert len(found) == 1 and "time constants shorter" in found[0]
-    assert said(block(line, stiff_from(0.02, 0.04)), [0.1], duration=0.1, scheme=pf.Scheme(integrator="tr-bdf2"))[0] == []
+    assert warned(block(line, stiff_from(0.02, 0.04)), [0.1], duration=0.1, scheme=pf.Scheme(integrator="tr-bdf2"))[0] == []
 
 
-# -- who is blamed ------------------------------------------------------------------------------------------------------
+# -- the part that the warning names ------------------------------------------------------------------------------------
 
 
 def steered(T, z, w, y):
@@ -261,22 +264,22 @@ def steered(T, z, w, y):
     ],
 )  # fmt: skip
 def test_the_fastest_part_is_named(words, make, how):
-    found, _ = said(make(), {"x": 0.1}, {"x": 0.2}, duration=0.2, **how)
+    found, _ = warned(make(), {"x": 0.1}, {"x": 0.2}, duration=0.2, **how)
     assert f"the fastest part is {words}" in found[0], found
 
 
-def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
-    """The frequency is that of the bar along its constraints."""
+def test_frequency_of_a_spring_in_a_loop_is_that_of_the_constrained_machine():
+    """The frequency is that of the linearised four-bar on its constraints."""
     at = FOUR_BAR_START[2]
     m = four_bar().with_(forces=[pf.forces.potential("stop", lambda k: 1e6 * (k.joint("d") - at) ** 2)])
-    found, _ = said(m, FOUR_BAR_START, {"a": 0.5}, duration=0.2)
+    found, _ = warned(m, FOUR_BAR_START, {"a": 0.5}, duration=0.2)
     assert "the fastest part is potential 'stop', " in found[0]
     T = pf.linearise(m, FOUR_BAR_START, {"a": 0.0})
     rate = float(re.search(r"'stop', ([0-9.e+]+) rad/s", found[0])[1])
-    close(rate, T.frequencies.max(), 0.02, "its frequency, beside that of the linearised bar")
+    close(rate, T.frequencies.max(), 0.02, "its frequency, compared with the linearised four-bar")
 
 
-# -- what is not said -------------------------------------------------------------------------------------------------
+# -- runs without a warning -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -289,41 +292,41 @@ def test_a_spring_inside_a_loop_swings_all_that_moves_with_it():
         (pf.reduction.hamiltonian(pendulum()), [2.0], [1.0]),
     ],
 )
-def test_what_is_accurate_says_nothing(m, q, v):
-    found, r = said(m, q, v, duration=0.2)
+def test_accurate_runs_do_not_warn(m, q, v):
+    found, r = warned(m, q, v, duration=0.2)
     assert found == [] and 0 <= float(r.step_error) < BOUND / 10
     exact = pf.run_adaptive(m, q, v, times=[0, 0.2], tolerance=1e-13)
     assert float(abs(r.v[-1] - exact.v[-1]).max()) < BOUND
 
 
 @pytest.mark.parametrize("when", [3e-4, 0.3003])
-def test_a_jump_in_a_force_is_no_error_of_every_step(when):
-    """One step errs by it, also where it is the one that is looked at."""
+def test_a_jump_in_a_force_counts_as_the_error_of_one_step(when):
+    """Only the step with the jump has the error, also where it is the step that is compared."""
     m = block(pf.forces.generalised_force("kick", lambda k: ca.if_else(k.t > when, 5.0, 0.0)), coil(100.0))
-    _, r = said(m, [0.5], duration=0.4)
+    _, r = warned(m, [0.5], duration=0.4)
     exact = pf.run(m, [0.5], duration=0.4, step=1e-4, every=4000)
     off = float(abs(r.v[-1] - exact.v[-1])[0]) / 5
     assert not float(r.step_error) > 3 * off and off < 1e-3
 
 
-def test_the_bound_is_the_callers():
-    found, r = said(block(coil(1e6)), [0.01], error_bound=np.inf)
+def test_the_callers_error_bound_is_used():
+    found, r = warned(block(coil(1e6)), [0.01], error_bound=np.inf)
     assert found == [] and float(r.step_error) > BOUND
-    (words,), _ = said(pendulum(), [2.0], [1.0], error_bound=1e-9, step=0.01)
+    (words,), _ = warned(pendulum(), [2.0], [1.0], error_bound=1e-9, step=0.01)
     assert "more than 1e-09" in words
     for wrong in (0, -1.0, "much", np.nan, [1.0]):
         with pytest.raises(pf.ModelError, match="error_bound"):
             pf.run(pendulum(), duration=0.1, error_bound=wrong)
 
 
-def test_what_is_slow_is_no_case_for_what_forgets():
-    """Euler errs by what brakes at 5 1/s too; another integrator follows that."""
-    (words,), _ = said(block(damping=5.0), None, [1.0], scheme=pf.Scheme(integrator="euler"))
+def test_slow_decay_is_no_reason_to_advise_tr_bdf2():
+    """Euler also has errors in a decay of 5 1/s; a more accurate explicit integrator follows that."""
+    (words,), _ = warned(block(damping=5.0), None, [1.0], scheme=pf.Scheme(integrator="euler"))
     assert "integrator='rk4') follows it" in words and "tr-bdf2" not in words
 
 
 def rod(stiffness: float) -> pf.Mechanism:
-    """A pendulum whose rod gives."""
+    """A pendulum with an elastic rod."""
     bodies = [pf.body("hinge", 0.2, inertia=0.01), pf.body("bob", 1.0, inertia=0.01)]
     joints = [pf.joint("swing", "revolute", "world", "hinge", axis=(0, 1, 0)),
               pf.joint("stretch", "prismatic", "hinge", "bob", axis=(1, 0, 0), placement=pf.pose((1, 0, 0)),
@@ -331,37 +334,37 @@ def rod(stiffness: float) -> pf.Mechanism:
     return pf.mechanism("rod", bodies, joints)
 
 
-def test_what_an_integrator_forgets_adds_up_to_nothing():
-    """A rod of 1e8 N/m under tr-bdf2 swings as one that does not give; how it stretches is not judged by itself."""
+def test_damped_stiff_motion_adds_no_error():
+    """A rod of 1e8 N/m under tr-bdf2 swings as a rigid one does; its stretching is not judged by itself."""
     scheme = pf.Scheme(integrator="tr-bdf2")
-    found, r = said(rod(1e8), {"swing": 0.3}, duration=0.3, scheme=scheme)
-    _, fine = said(rod(1e8), {"swing": 0.3}, duration=0.3, step=2.5e-4, every=200, error_bound=np.inf, scheme=scheme)
+    found, r = warned(rod(1e8), {"swing": 0.3}, duration=0.3, scheme=scheme)
+    _, fine = warned(rod(1e8), {"swing": 0.3}, duration=0.3, step=2.5e-4, every=200, error_bound=np.inf, scheme=scheme)
     assert found == [] and float(abs(r.q - fine.q).sel(coordinate="swing").max()) < BOUND
 
 
 # -- batches, laws, bits ----------------------------------------------------------------------------------------------
 
 
-def test_a_batch_says_once_which_run_errs_the_most():
+def test_a_batch_warns_once_and_names_the_run_of_largest_error():
     stiffness = pf.Parameter("k", 1.0)
     m = block(coil(stiffness.symbol)).with_(parameters=[stiffness])
     k = np.array([1e2, 2e5, 1e2, 1e2, 1e6])
-    found, r = said(m, [0.01], parameters={"k": k}, duration=0.3)
+    found, r = warned(m, [0.01], parameters={"k": k}, duration=0.3)
     (words,) = found
     assert "of 5 runs (run 4 the most) of 'block'" in words and "1e+03 rad/s" in words
     assert ((r.step_error.values > BOUND) == (k > 1e3)).all()
     for i in (0, 1, 4):
-        _, alone = said(m, [0.01], parameters={"k": k[i]}, duration=0.3)
+        _, alone = warned(m, [0.01], parameters={"k": k[i]}, duration=0.3)
         assert float(alone.step_error) == float(r.step_error[i]) and float(alone.energy_error) == float(r.energy_error[i])
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "euler", "midpoint", "tr-bdf2"])
 def test_the_estimate_follows_the_error(monkeypatch, integrator):
-    """Of a swing that is smooth, whatever the order."""
+    """For a smooth swing, at any order."""
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 100)
     m, how = pendulum(), {"scheme": pf.Scheme(integrator=integrator), "step": 0.01, "error_bound": np.inf, "duration": 1.6}
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 20)
-    _, r = said(m, [1.0], [0.5], every=1, **how)
+    _, r = warned(m, [1.0], [0.5], every=1, **how)
     exact = pf.run_adaptive(m, [1.0], [0.5], times=r.time.values, tolerance=1e-13)
     off = float(abs(r.q - exact.q).max())
     assert 0.1 * off < float(r.step_error) < 30 * off
@@ -375,19 +378,20 @@ DRIVEN = {
 
 
 @pytest.mark.parametrize("how", DRIVEN)
-def test_a_look_takes_what_drives_the_run_as_the_run_does(monkeypatch, how):
-    """A law in discrete time, late, with its modes; a series of inputs: a step of a look has the bits of the run's own."""
+def test_a_compared_step_has_the_inputs_of_the_run(monkeypatch, how):
+    """With a delayed law in discrete time and modes, or with a series of inputs, a compared step has the bits of the run's
+    own step."""
     seen, advance = [], HalfSteps.advance
 
-    def kept(self, k, x, some, n=1):
+    def advance_recorded(self, k, x, some, n=1):
         found = advance(self, k, x, some, n)
         seen.append((k, n, found.x.copy()))
         return found
 
-    monkeypatch.setattr(HalfSteps, "advance", kept)
+    monkeypatch.setattr(HalfSteps, "advance", advance_recorded)
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 100)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 30)
-    # Looks fall on steps that are no multiple of what a sample or a period takes.
+    # Comparisons fall on steps that are no multiple of the sampling time or the period.
     r = pf.run(
         cart(), {"x": 0.3}, {"x": -8.0}, duration=0.257, step=1e-3, backend="interpreter", error_bound=np.inf, **DRIVEN[how]
     )
@@ -400,7 +404,7 @@ def test_a_look_takes_what_drives_the_run_as_the_run_does(monkeypatch, how):
             np.testing.assert_allclose(x[0, :-1], there, rtol=0, atol=1e-12)
 
 
-def test_no_bit_of_a_run_changes_by_looking(monkeypatch):
+def test_comparing_steps_changes_no_bit_of_a_run(monkeypatch):
     m, how = ball_and_plane(), {"duration": 0.6, "step": 0.01, "error_bound": 1e-9}
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 100)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 8)
@@ -413,22 +417,22 @@ def test_no_bit_of_a_run_changes_by_looking(monkeypatch):
     np.testing.assert_array_equal(looked.end_state.values, plain.end_state.values)
 
 
-def test_few_steps_of_many_runs_are_looked_at_in_some():
+def test_short_batches_compare_steps_in_some_of_their_runs():
     r = pf.run(pendulum(), np.linspace(0, 1, 100)[:, None], duration=0.01, backend="interpreter")
     assert np.isfinite(r.step_error.values).sum() == 8 and np.isfinite(r.step_error.values[0])
     assert "step_error" not in pf.run(pendulum(), duration=0.0, backend="interpreter")
 
 
-def test_a_start_at_rest_tells_nothing_and_is_looked_at_again():
-    """A block that a spring holds and a push moves, from next to nothing on: by the middle of the run it swings."""
+def test_a_start_at_rest_is_compared_again_later():
+    """A push that grows from almost nothing moves a block on a spring: by the middle of the run it swings."""
     push = pf.forces.generalised_force("push", lambda k: 1e-9 + 1e3 * k.t**4)
     r = pf.run(block(push, coil(1e4)), duration=1.0, backend="interpreter", error_bound=np.inf)
     assert 0 < float(r.step_error) < BOUND
 
 
 @pytest.mark.parametrize("steps", [2, 10, 100])
-def test_a_few_steps_from_rest_tell_something(steps):
-    """A pendulum that hangs still and is pushed from the second half on."""
+def test_a_few_steps_from_rest_suffice_for_an_estimate(steps):
+    """A pendulum hangs still until a motor pushes it in the second half of the run."""
     u = np.zeros((steps, 1))
     u[steps // 2 :] = 5.0
     r, fine = (pf.run(pendulum(), u=u, u_step=0.05, duration=steps * 0.05, step=h, backend="interpreter", error_bound=np.inf)
@@ -437,9 +441,9 @@ def test_a_few_steps_from_rest_tell_something(steps):
     assert 0 < off < 20 * float(r.step_error) < 1e-2 and float(r.energy_error) > 0
 
 
-def test_a_start_that_settles_is_followed_before_it_is_said_to_err():
-    """A push against a damper: what the first steps err by is taken back within some 20 of them."""
+def test_an_initial_transient_that_settles_does_not_warn():
+    """A push against a damper: the errors of the first steps cancel within some 20 steps."""
     m = block(pf.forces.generalised_force("push", lambda k: 1.0), damping=200.0)
-    found, r = said(m, duration=1.0, every=1)
+    found, r = warned(m, duration=1.0, every=1)
     exact = (1 - np.exp(-200 * r.time.values)) / 200
     assert found == [] and np.abs(r.v.values[:, 0] - exact).max() * 200 < float(r.step_error) < BOUND

@@ -1,4 +1,4 @@
-"""Arguments that no run can use end in ModelError, which names them: checked as they are given, before any is cast."""
+"""Arguments that no run can use raise a ModelError that names them: they are checked as given, before any conversion."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ BAD = [
 
 @pytest.mark.parametrize(("call", "name", "value"), BAD)
 def test_bad_numbers_are_named(call, name, value):
-    with pytest.raises(pf.ModelError, match=rf"\b{name}\b") as said:
+    with pytest.raises(pf.ModelError, match=rf"\b{name}\b") as error:
         call(name, value)
-    assert len(str(said.value)) < 400
+    assert len(str(error.value)) < 400
 
 
 OUT_OF_RANGE = {
@@ -107,19 +107,19 @@ OUT_OF_RANGE = {
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE)
-def test_what_is_out_of_range_is_named(case):
+def test_arguments_out_of_range_are_named(case):
     arguments, message = OUT_OF_RANGE[case]
     with pytest.raises(pf.ModelError, match=message):
         pf.run(pendulum(), **(RUN | arguments))
 
 
-def test_large_integers_are_numbers():
+def test_large_integers_are_accepted_as_numbers():
     assert pf.run(pendulum(), {"pivot": 2**70}, duration=0.0).q.values[0, 0] == 2.0**70
     assert pf.run(pendulum(), np.array([1], dtype=np.int8), duration=np.int64(0), every=np.int32(5)).q.values[0, 0] == 1
 
 
 @pytest.mark.parametrize("what", ["steps", "every", "stride", "first"])
-def test_the_compiled_loop_takes_no_count_beyond_its_integers(what):
+def test_the_compiled_loop_refuses_counts_beyond_its_integers(what):
     traced = simulation(as_system(pendulum()), pf.Scheme()).traced
     rollout = compile_rollout(traced.step, traced.observe, backend="numpy", lanes=1)
     with pytest.raises(pf.ModelError, match="at most"):
@@ -134,12 +134,12 @@ def two_motors() -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("u", [np.zeros((5, 2)), {"m1": np.zeros(5)}])
-def test_runs_that_only_u_has_are_refused(u):
+def test_a_batch_given_by_u_alone_is_refused(u):
     with pytest.raises(pf.ModelError, match="nothing else has 5 runs: give u_step"):
         pf.run(two_motors(), u=u, **RUN)
 
 
-def test_references_that_only_u_has_are_refused():
+def test_references_given_by_u_alone_are_refused():
     law = pf.control.computed_torque(pf.control.joints("pivot"), pf.control.sampled(["x"]), stiffness=4.0, damping=4.0)
     with pytest.raises(pf.ModelError, match="nothing else has 5 runs"):
         pf.run(pendulum(), u=np.zeros((5, 3)), control=law, **RUN)
@@ -149,13 +149,13 @@ def test_references_that_only_u_has_are_refused():
 
 
 @pytest.mark.parametrize("other", ["q", "v"])
-def test_runs_that_something_else_has_take_their_own_inputs(other):
+def test_a_batch_of_states_takes_an_input_for_each_run(other):
     u = np.arange(10.0).reshape(5, 2)
     r = pf.run(two_motors(), u=u, **{other: np.zeros((5, 1))}, backend="numpy", **RUN)
     np.testing.assert_array_equal(r.u.values[:, 0], u)
 
 
-def test_a_series_by_name_is_the_series_by_array():
+def test_a_series_by_name_equals_the_series_by_array():
     x, how = np.linspace(0, 2, 6), {"u_step": 0.02, "hold": "linear", "backend": "numpy"} | RUN
     whole = np.stack([np.zeros(6), x], axis=1)
     by_name, by_array = (pf.run(two_motors(), u=u, **how) for u in ({"m2": x}, whole))

@@ -1,4 +1,5 @@
-"""What steps make of energy and momenta: beside closed forms, and beside the exact motion over each step that is looked at."""
+"""Errors in energy and momenta made by the steps, compared with closed forms and with the exact motion over each compared
+step."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def run(m, q=None, v=None, **how):
 
 
 @pytest.fixture
-def often(monkeypatch):
-    """Several looks at a short run."""
+def compare_often(monkeypatch):
+    """Compare several steps of a short run."""
     monkeypatch.setattr("pfaffian.simulate.accuracy.WORK_PER_COMPARISON", 10)
     monkeypatch.setattr("pfaffian.simulate.accuracy.STEPS_PER_COMPARISON", 10)
 
@@ -37,29 +38,30 @@ def often(monkeypatch):
 # -- energy less work ---------------------------------------------------------------------------------------------------
 
 
-def test_energy_made_beside_the_work_of_a_damper(often):
-    """Of v_dot = -c v RK4 makes R v of v in a step, the damper exp(-c h) v: what is between them is a geometric series."""
+def test_energy_error_against_the_work_of_a_damper(compare_often):
+    """For v_dot = -c v a step of RK4 multiplies v by R, the exact motion by exp(-c h); their differences sum to a geometric
+    series."""
     c, h, n = 2.0, 0.0125, 80
     r = run(block(damping=c), None, [1.0], duration=n * h, step=h)
     x = -c * h
     R = 1 + x + x**2 / 2 + x**3 / 6 + x**4 / 24
     close(float(r.v[-1, 0]), R**n, 1e-12, "RK4")
     made = (R**2 - np.exp(2 * x)) / 2 * (1 - R ** (2 * n)) / (1 - R**2)
-    close(float(r.energy_error), abs(made), 0.05, "what the looks say")
+    close(float(r.energy_error), abs(made), 0.05, "the estimate from compared steps")
 
 
-def test_a_law_that_pushes_as_a_damper_brakes(often):
-    """Leaves a free swing, of which all that is lost is the steps' doing."""
+def test_a_law_that_cancels_a_damper_leaves_only_the_steps_energy_error(compare_often):
+    """The swing is then free, and all energy that it loses is lost by the steps."""
     m = pf.actuate_all(block(coil(200.0**2), damping=30.0))
     r = run(m, [0.01], duration=0.4, control=control.Control(lambda T, z, w, y: control.Command(30.0 * T.v)))
     free = run(block(coil(200.0**2)), [0.01], duration=0.4)
     lost = abs(float(free.energy_error))
     close(float(r.energy[-1] - r.energy[0]), float(free.energy_error), 1e-6, "the same swing")
-    assert lost < float(r.energy_error) < 30 * lost, "most of what one step makes the next takes back"
+    assert lost < float(r.energy_error) < 30 * lost, "most of the energy that one step adds, the next removes"
 
 
 def crane() -> pf.Mechanism:
-    """A load on a hoist that is driven along its rail, as hard as wanted."""
+    """A load on a hoist whose position on the rail a constraint prescribes."""
     cart, load = pf.body("cart", 3.0), pf.body("load", 1.5, com=(0, 0, -0.8), inertia=(0.02, 0.02, 0.01))
     joints = [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0)),
               pf.joint("swing", "revolute", "cart", "load", axis=(0, 1, 0), damping=0.3)]  # fmt: skip
@@ -85,8 +87,8 @@ WORKED = {
 
 
 @pytest.mark.parametrize("case", WORKED)
-def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
-    """At each look; the exact motion over the step does the work that inputs, dampers and moving constraints do."""
+def test_energy_error_equals_the_difference_from_the_exact_motion(monkeypatch, compare_often, case):
+    """At each compared step. The exact motion over it includes the work of inputs, dampers and moving constraints."""
     monkeypatch.setattr("pfaffian.simulate.accuracy.MOST_COMPARISONS", 4)
     make, q, v, how, h = WORKED[case]
     m, looks, seen = make(), [], Watch.compare
@@ -114,7 +116,7 @@ def test_energy_made_is_that_beside_the_exact_motion(monkeypatch, often, case):
     assert 0.1 * np.mean(size) < float(r.energy_error) / round(0.8 / h) < 10 * max(size)
 
 
-def test_energy_is_not_said_where_it_is_not_recorded_or_a_run_stops():
+def test_energy_error_is_absent_without_records_and_nan_after_a_stop():
     assert "energy_error" not in run(pendulum(), [1.0], record=["q"])
     r = run(block(damping=5e3), [0.1], [1.0])
     assert int(r.status) and np.isnan(float(r.energy_error)) and np.isfinite(float(r.step_error))
@@ -123,12 +125,12 @@ def test_energy_is_not_said_where_it_is_not_recorded_or_a_run_stops():
 # -- momenta ------------------------------------------------------------------------------------------------------------
 
 
-def found(m):
+def momenta_checked(m):
     return momenta_of(simulation(as_system(m), Scheme(), None, (), "all"))
 
 
 def test_a_body_in_flight():
-    """The spin of a plate is closed form enough: what is kept is what the start has."""
+    """For the spin of a plate, conserved quantities keep their initial values; no closed form of the motion is needed."""
     m = SPUN.with_(gravity=(0, 0, -9.81))
     r = run(m, None, {"f.wx": 20.0, "f.wz": 30.0, "f.vx": 3.0}, duration=0.5, step=0.01)
     R = [pf.forward_kinematics(m, q)["b"].rotation for q in r.q.values[[0, -1]]]
@@ -137,7 +139,7 @@ def test_a_body_in_flight():
     P = [turn @ v[:3] for turn, v in zip(R, r.v.values[[0, -1]], strict=True)]
     made = np.concatenate([P[1] - P[0] + [0, 0, 9.81 * 0.5], L[1] - L[0]])
     assert np.abs(made[3:]).max() > 1e-6
-    close(r.momentum_error.values, made, 1e-9, "momenta of its own")
+    close(r.momentum_error.values, made, 1e-9, "change of the momenta")
     assert list(r.momentum_error_entry.values) == list(m.v_names)
     assert list(r.momentum_error_unit.values) == ["N s"] * 3 + ["N m s"] * 3
 
@@ -153,7 +155,7 @@ def test_far_from_home_no_digit_is_lost():
 
 
 def satellite(*forces, **how) -> pf.Mechanism:
-    """A hull with a tethered stone: nothing pushes but what is given."""
+    """A hull with a tethered stone; only the given forces push it."""
     hull, stone = pf.body("hull", 8.0, com=(0.1, 0, 0), inertia=(1.0, 1.5, 2.0)), pf.body("stone", 0.5, inertia=(1e-3,) * 3)
     joints = [pf.joint("fly", "free", "world", "hull"),
               pf.joint("boom", "spherical", "hull", "stone", placement=pf.pose((0, 0, 1.0)), damping=0.01)]  # fmt: skip
@@ -162,7 +164,7 @@ def satellite(*forces, **how) -> pf.Mechanism:
 
 
 def choosing(k):
-    """Pushes where no random state is."""
+    """A force that acts only far from the states that are tried at random."""
     return ca.if_else(k.joint("fly")[0] > 50, ca.vertcat(1, 0, 0, 0, 0, 0), ca.SX.zeros(6, 1))
 
 
@@ -173,11 +175,11 @@ PUSHED = {
     "an arm on it": (lambda: satellite(pf.wrench("w", "stone", (0, 2, 1, 0, 0, 1), by="hull")), []),
     "a push along z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 1, 0, 0, 0))), [2, 3, 4]),
     "a twist about z": (lambda: satellite(pf.wrench("w", "stone", (0, 0, 0, 0, 0, 1))), [5]),
-    "what may be asked": (lambda: satellite(pf.wrench("w", "hull")), [0, 1, 2, 3, 4, 5]),
-    "a case elsewhere": (lambda: satellite(pf.forces.generalised_force("w", choosing, joint="fly")), [0, 1, 2, 3, 4, 5]),
+    "a wrench as an input": (lambda: satellite(pf.wrench("w", "hull")), [0, 1, 2, 3, 4, 5]),
+    "a force far away": (lambda: satellite(pf.forces.generalised_force("w", choosing, joint="fly")), [0, 1, 2, 3, 4, 5]),
     "a damper on the joint": (lambda: satellite(pf.forces.generalised_force("w", lambda k: -k.v[6:9], joint="boom")), []),
-    "a loop of its own": (lambda: satellite(constraints=[pf.closure("c", "weld", "hull", "stone")]), []),
-    "a hinge of its own": (
+    "a weld between its bodies": (lambda: satellite(constraints=[pf.closure("c", "weld", "hull", "stone")]), []),
+    "a hinge between its bodies": (
         lambda: satellite(constraints=[pf.closure("c", "revolute", "hull", "stone", axis=(0, 1, 0))]),
         [],
     ),
@@ -190,36 +192,36 @@ PUSHED = {
 
 
 @pytest.mark.parametrize("case", PUSHED)
-def test_what_pushes_from_outside_is_read_off(case):
+def test_momenta_that_outside_forces_change_are_detected(case):
     make, pushed = PUSHED[case]
-    assert list(found(make()).pushed) == pushed
+    assert list(momenta_checked(make()).pushed) == pushed
 
 
-def test_a_machine_that_stands_keeps_what_its_first_joint_leaves():
+def test_a_machine_on_a_rail_conserves_the_momentum_along_it():
     rail = block()
-    assert list(found(rail).conserved) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
+    assert list(momenta_checked(rail).conserved) == [True] and list(run(rail, None, [2.0]).momentum_error.values) == [0.0]
     for m in (pendulum(), four_bar(), block(damping=1.0), pf.actuate_all(block())):
-        assert found(m) is None, m.name
-    assert found(pf.reduce(SPUN).mechanism) and momenta_of(simulation(pf.reduce(SPUN), Scheme())) is None
+        assert momenta_checked(m) is None, m.name
+    assert momenta_checked(pf.reduce(SPUN).mechanism) and momenta_of(simulation(pf.reduce(SPUN), Scheme())) is None
 
 
-def test_a_push_that_comes_and_goes_is_no_error():
-    """Momentum that is pushed is looked at, and not what it changes by."""
+def test_a_push_that_varies_is_no_momentum_error():
+    """Changes of a momentum that is pushed from outside do not count as its error."""
     m = satellite(pf.wrench("w", "hull", lambda k: ca.vertcat(ca.sin(3 * k.t), 0, 0, 0, 0, 0)))
     r = run(m, None, {"fly.wx": 2.0, "fly.vx": 1.0}, step=2e-3)
     change = (r.energy[-1] - r.energy[0]).values
     assert abs(float(change)) > 1e-3 and np.abs(r.momentum_error.values).max() < 1e-6
 
 
-def test_euler_makes_momentum_and_says_how_much():
-    """Of a tether between bodies it keeps the sum of what it pushes, not what turns."""
+def test_eulers_momentum_error_is_reported():
+    """With a tether between the bodies Euler's rule conserves the linear momentum, but not the angular one."""
     v = {"fly.wx": 2.0, "fly.wz": 1.0, "boom.wx": 1.0}
     r = run(satellite(), None, v, duration=0.3, scheme=pf.Scheme(integrator="euler"))
     fine = run(satellite(), None, v, duration=0.3)
     assert np.abs(r.momentum_error.values[3:]).max() > 1e-4 > 1e4 * np.abs(fine.momentum_error.values).max()
 
 
-def test_momentum_that_is_lost_is_said_whatever_the_looks_see(monkeypatch):
+def test_lost_momentum_warns_although_comparisons_show_no_error(monkeypatch):
     monkeypatch.setattr(HalfSteps, "_error", lambda self, apart, size: np.zeros_like(apart))
     v, euler = {"f.vx": 1.0, "f.wx": 2.0, "f.wz": 3.0}, pf.Scheme(integrator="euler")
     with pytest.warns(pf.RunWarning, match="an error of") as caught:

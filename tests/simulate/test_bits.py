@@ -1,4 +1,5 @@
-"""Same bits on real machines: NumPy == scalar C == 8 lanes, gcc and clang (zig), any batch size, one thread or two."""
+"""Real machines give the same bits by NumPy, scalar C and 8 lanes, by gcc and clang (zig), in any batch size, on one thread
+or two."""
 
 import warnings
 from pathlib import Path
@@ -22,7 +23,7 @@ def machine(request):
 
 
 def states(m, settings, runs):
-    """Start values spread a little: bits must not depend on where a run stands in the batch."""
+    """Initial states that differ a little, since bits must not depend on a run's position in the batch."""
     random = np.random.default_rng(5)
     q = np.tile(m.neutral(), (runs, 1))
     for name, value in settings.start.items():
@@ -49,7 +50,7 @@ def test_right_hand_side(machine, compiler, monkeypatch):
 
 def test_rollout(machine):
     m, settings = machine
-    duration = 0.02 if m.nv < 10 else 0.003  # the interpreter takes a second for a step of a large robot
+    duration = 0.02 if m.nv < 10 else 0.003  # the interpreter takes a second for each step of a large robot
     x, keep = states(m, settings, 17), dict(duration=duration, step=1e-3, u=np.linspace(-1, 1, m.nu), correct_start=False)
     keep["record"] = ["q", "v", "energy", "reaction", "rank"]
     q, v = x[:, : m.nq], x[:, m.nq :]

@@ -1,4 +1,5 @@
-"""The estimate of a run's errors where its motion turns fast between the looks, beside the same run with steps of an eighth."""
+"""The error estimate of a run whose motion turns fast between compared steps, against the same run with an eighth of the
+step."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from pfaffian.simulate.accuracy import Watch
 from tests.wheeled_boards import blade, machine, snakeboard, trailer
 
 FACTOR = 5
-"""Of the sum of all local errors; one step that was compared stands for many."""
+"""Factor between the estimate and the sum of all local errors: one compared step stands for many."""
 AMPLIFIED = 8
-"""Motions may amplify errors so many times within the runs of this file."""
+"""Largest growth of an error by the motions within the runs of this file."""
 STEP = 5e-3
 
 
@@ -28,21 +29,22 @@ def two_trailers() -> pf.Mechanism:
 
 
 def turning(m: pf.Mechanism, seed: int) -> dict:
-    """A start in motion, with a torque under which wheels spin and stand across what carries them now and then."""
+    """A start in motion, and a torque under which wheels spin and now and then stand across the motion of their body."""
     random = np.random.default_rng(seed)
     shape = {j.name: random.uniform(-1, 1) for j in m.joints[-2:]}
     at = pf.assemble(m, shape, random.normal(size=m.nv) * 2)
     return {"q": at.q, "v": at.v, "u": random.normal(size=m.nu) * 0.3, "duration": 4.0, "backend": "interpreter"}
 
 
-def apart(r, fine) -> float:
-    """In angles and places, or in speeds relative to the largest."""
+def difference(r, fine) -> float:
+    """Largest difference of angles and places, or of speeds relative to the largest speed."""
     q, v = (np.abs(r[name].values - fine[name].values).max() for name in ("q", "v"))
     return float(max(q, v / np.abs(fine.v.values).max()))
 
 
 def summed(m, r, u) -> float:
-    """The errors of single steps from all records of a run, by their halves, in angles or in speeds relative to the largest."""
+    """Sum of the local errors at all records of a run, estimated by half steps, of angles or of speeds relative to the
+    largest."""
     one, two = (
         pf.run(m, r.q.values[:-1], r.v.values[:-1], u=u, duration=STEP, step=h, error_bound=np.inf, record=["q", "v"],
                correct_start=False, backend="interpreter")
@@ -58,7 +60,7 @@ def summed(m, r, u) -> float:
     [(two_trailers, 0), (two_trailers, 3), (lambda: snakeboard("slides and hinge"), 2), (lambda: trailer("planar"), 1)],
 )
 def test_steps_where_directions_turn_fast_are_in_the_estimate(make, seed):
-    """Looks at even instants miss them: the sum is 500 to 10,000,000 times as much."""
+    """Comparisons at evenly spaced instants miss these steps: the sum is 500 to 10,000,000 times as large."""
     m = pf.reduce(make())
     how = turning(m.mechanism, seed)
     with warnings.catch_warnings(record=True) as caught:
@@ -67,11 +69,11 @@ def test_steps_where_directions_turn_fast_are_in_the_estimate(make, seed):
         fine = pf.run(m, step=STEP / 8, every=8, **how, error_bound=np.inf)
     found, total = float(r.step_error), summed(m, r, how["u"])
     assert 1 / FACTOR < found / total < FACTOR, f"estimate {found:.1e}, sum {total:.1e}"
-    assert apart(r, fine) < AMPLIFIED * found
+    assert difference(r, fine) < AMPLIFIED * found
     assert bool(caught) == (found > 5e-5)
 
 
-def test_a_reduced_run_errs_the_same_in_a_batch_and_whatever_its_bound():
+def test_the_estimate_of_a_reduced_run_is_independent_of_batch_and_bound():
     m = pf.reduce(trailer("planar"))
     one = turning(m.mechanism, 1)
     both = one | {"q": np.array([m.mechanism.neutral(), one["q"]]), "v": np.array([np.zeros(m.mechanism.nv), one["v"]])}
@@ -80,16 +82,18 @@ def test_a_reduced_run_errs_the_same_in_a_batch_and_whatever_its_bound():
 
 
 H, STEPS, AT_LOOK, LATER = 1e-3, 60, 30, 46
-"""A run that is looked at at its start, which tells nothing, and at its middle; the steps in whose middle it is pushed most."""
+"""A run that is compared at its start, where it is at rest, and at its middle; and the steps in whose middle the push is
+largest."""
 
 
 def pushing(t, step: int):
-    """A force of 1 N against the motion, for some steps."""
+    """A force that reaches 1 N against the motion, for some steps."""
     return -(ca if isinstance(t, ca.SX) else np).exp(-(((t / H - step - 0.5) / 2) ** 2))
 
 
 def fifth_differences(step: int) -> np.ndarray:
-    """Of the speed of 1 kg under that force, which RK4 integrates by Simpson's rule."""
+    """Fifth differences of the position of 1 kg under that force: fourth differences of the speed, which RK4 integrates by
+    Simpson's rule."""
     t = H * np.arange(STEPS)
     return np.diff(H / 6 * (pushing(t, step) + 4 * pushing(t + H / 2, step) + pushing(t + H, step)), 4)
 
@@ -97,10 +101,11 @@ def fifth_differences(step: int) -> np.ndarray:
 @pytest.mark.parametrize(
     "largest",
     [1e-6 * np.array([(1, 3.01), (1, 2.99), (0.98, 0.98 * 3.01)]), np.array([(0, 3.01e-11), (0, 2.99e-11)])],
-    ids=["beside those of a look", "beside rounding"],
+    ids=["relative to a compared step", "relative to rounding"],
 )
 def test_a_step_is_compared_where_differences_are_three_times_as_large_and_add_up_to_the_bound(monkeypatch, largest):
-    """Of the runs of a batch the first alone: the second is too even, the third errs too little."""
+    """Only the first run of the batch qualifies: the differences of the second are too even, the error of the third is too
+    small."""
     at = np.array([fifth_differences(AT_LOOK), fifth_differences(LATER)])
     forces = largest / np.abs(at).max(axis=1)
     total = STEPS * np.abs(forces @ at).mean(axis=1)  # relative to a largest speed of 1 m/s
@@ -112,11 +117,11 @@ def test_a_step_is_compared_where_differences_are_three_times_as_large_and_add_u
     m = pf.mechanism("block", [pf.body("b", 1.0)], [rail], forces=[force], parameters=sizes, gravity=(0, 0, 0))
     compared, seen = Watch.compared, []
 
-    def kept(self, k, x, some):
+    def compared_recorded(self, k, x, some):
         seen.append((k, some.tolist()))
         return compared(self, k, x, some)
 
-    monkeypatch.setattr(Watch, "compared", kept)
+    monkeypatch.setattr(Watch, "compared", compared_recorded)
     pf.run(m, None, [1.0], parameters=dict(zip(("look", "later"), forces.T, strict=True)), duration=STEPS * H, step=H,
            error_bound=0.99 * total[0], backend="interpreter")  # fmt: skip
     assert seen == [(LATER, [0])]

@@ -1,4 +1,4 @@
-"""Closed chains on a base that floats: closures between bodies push back, and momentum does not notice."""
+"""Closed chains on a floating base: closures between bodies react on both, and the total momentum is unaffected."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ KEEP = {"duration": 0.3, "step": 1e-3, "every": 20, "u": {"motor": 0.1}}
 
 
 def four_bar(*closures: Constraint) -> pf.Mechanism:
-    """A planar four-bar of unlike rods on a hull that turns in space."""
+    """A planar four-bar of unequal rods on a hull that turns in space."""
     rod = {"com": (0.1, 0.02, 0), "inertia": np.diag([0.02, 0.03, 0.04])}
     bodies = [pf.body("hull", 5.0, inertia=np.diag([1, 1.2, 1.5])), *[pf.body(n, 1.0, **rod) for n in "abc"]]
     joints = [
@@ -28,7 +28,7 @@ def four_bar(*closures: Constraint) -> pf.Mechanism:
 
 
 def pin(k: pf.Kinematics) -> object:
-    """The two rows of the loop in its plane."""
+    """The two equations of the loop in its plane."""
     return (k.pose("hull").R.T @ (k.position("b", (0.35, 0, 0)) - k.position("c", (0.3, 0, 0))))[:2]
 
 
@@ -39,8 +39,9 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("kind", LOOPS)
-def test_rows_across_a_planar_loop_are_rounding_wherever_the_hull_turns(kind):
-    """They have rank 2, and the motion is that of the loop said by two rows; reduced it is the same with its momentum kept."""
+def test_rows_across_a_planar_loop_stay_redundant_while_the_hull_turns(kind):
+    """The rows have rank 2, and the motion is that of the loop written as two rows; the reduced machine moves alike and
+    conserves its momentum."""
     m, plain = four_bar(LOOPS[kind]), four_bar(pf.holonomic("close", pin))
     q = pf.assemble(m, {"j1": 1.0}).q
     v = pf.assemble(m, q, np.random.default_rng(1).normal(size=m.nv) / 2).v
@@ -51,13 +52,13 @@ def test_rows_across_a_planar_loop_are_rounding_wherever_the_hull_turns(kind):
     for what in ("q", "v"):
         close(full[what], two[what], 1e-11, what)
         close(reduced[what], full[what], 1e-11, what)
-    kept = reduced["momentum"].values[:, :6]
-    close(kept, np.tile(about_mass_centre(m, q, v), (len(kept), 1)), 1e-12, "momentum")
+    first_momenta = reduced["momentum"].values[:, :6]
+    close(first_momenta, np.tile(about_mass_centre(m, q, v), (len(first_momenta), 1)), 1e-12, "momentum")
     assert float(np.abs(reduced["momentum_drift"]).max()) < 1e-12
 
 
 def capture(*closures: Constraint, post: bool = False) -> pf.Mechanism:
-    """A satellite with an arm of two links, and a target that tumbles with a panel on it; both stand on the world."""
+    """A satellite with an arm of two links, and a tumbling target with a panel; both stand on the world."""
     link = {"com": (0.2, 0.01, 0.02), "inertia": np.diag([0.02, 0.05, 0.04])}
     bodies = [pf.body("target", 3.0, com=(0.02, 0, 0.01), inertia=np.diag([0.3, 0.2, 0.4])), pf.body("panel", 0.5, **link)]
     bodies += [
@@ -90,31 +91,32 @@ GRASPS = {
 
 
 @pytest.mark.parametrize("kind", GRASPS)
-def test_a_grasp_as_a_joint_is_the_same_machine_in_one_tree(kind):
-    """With its rows beside it without them, all of it by name; as one tree it is reduced, and its momentum kept."""
+def test_a_grasp_as_a_joint_gives_the_same_machine_in_one_tree(kind):
+    """The tree without the rows of the grasp is compared by name with the machine that has them; reduced, it conserves its
+    momentum."""
     two = capture(GRASPS[kind])
     one = pf.joined(two, "grasp")
     assert [j.name for j in one.joints] == ["flight", "shoulder", "elbow", "grasp", "hinge"] and not one.constraints
     random = np.random.default_rng(3)
     q = dict(zip(one.q_names, pf.random_configuration(one, random), strict=True))
     v = dict(zip(one.v_names, random.normal(size=one.nv) / 2, strict=True))
-    held = pf.run(pf.reduce(one), q, v, **KEEP)
+    as_tree = pf.run(pf.reduce(one), q, v, **KEEP)
     known = {n: x for n, x in q.items() if n in two.q_names}, {n: x for n, x in v.items() if n in two.v_names}
-    lead = pf.forward_kinematics(one, held["q"].values[0])["target"]
-    twist = pf.jacobian(one, "target", held["q"].values[0], frame="LOCAL") @ held["v"].values[0]
+    lead = pf.forward_kinematics(one, as_tree["q"].values[0])["target"]
+    twist = pf.jacobian(one, "target", as_tree["q"].values[0], frame="LOCAL") @ as_tree["v"].values[0]
     place = [*lead.position, *Rotation.from_matrix(lead.rotation).as_quat()]
     there = dict(zip([n for n in two.q_names if n.startswith("drift.")], place, strict=True)) | known[0]
     moving = dict(zip([n for n in two.v_names if n.startswith("drift.")], twist, strict=True)) | known[1]
     plain = pf.run(two, there, moving, **KEEP)
-    assert pf.results.causes(plain) == pf.results.causes(held) == ["finished"]
+    assert pf.results.causes(plain) == pf.results.causes(as_tree) == ["finished"]
     for n in known[0]:
-        close(held["q"].sel(coordinate=n), plain["q"].sel(coordinate=n), 1e-9, n)
-    parts = pf.momentum(one, held["q"].values, held["v"].values)
+        close(as_tree["q"].sel(coordinate=n), plain["q"].sel(coordinate=n), 1e-9, n)
+    parts = pf.momentum(one, as_tree["q"].values, as_tree["v"].values)
     close(parts, np.broadcast_to(parts[0], parts.shape), 1e-12, "momentum of the bodies about the origin")
-    assert float(np.abs(held["momentum_drift"]).max()) < 1e-12
+    assert float(np.abs(as_tree["momentum_drift"]).max()) < 1e-12
 
 
-def test_what_is_no_joint_of_a_tree_is_said():
+def test_closures_that_cannot_become_joints_are_refused():
     weld, ball, rod = (GRASPS["weld"], GRASPS["spherical"], pf.closure("rod", "distance", "lower", "target", length=0.3))
     with pytest.raises(pf.ModelError, match=r"joined: 'capture' has no closure 'gasp'; did you mean 'grasp'"):
         pf.joined(capture(weld), "gasp")
@@ -129,19 +131,19 @@ def test_what_is_no_joint_of_a_tree_is_said():
             pf.joined(m, name)
 
 
-def test_a_closure_to_what_is_fixed_on_the_world_takes_momentum():
-    """It was taken for one between bodies, whose reactions leave the first joint alone."""
+def test_a_closure_to_a_body_fixed_on_the_world_takes_momentum():
+    """Otherwise it would count as a closure between bodies, whose reactions leave the first joint alone."""
     m = pf.joined(capture(GRASPS["weld"], post=True), "grasp")
-    held = m.with_(constraints=[pf.coincide("tie", "post", (0, 0, 0.1), "lower", (0.4, 0, 0))])
+    tied = m.with_(constraints=[pf.coincide("tie", "post", (0, 0, 0.1), "lower", (0.4, 0, 0))])
     with pytest.raises(pf.ModelError, match="closure 'tie' ties 'capture' to 'post', which does not move"):
-        pf.reduce(held)
+        pf.reduce(tied)
 
 
 SIDES = {"left": 0.2, "right": -0.2}
-"""Across a base, of its shoulders [m]; on one axis both would turn as one."""
+"""Positions of the shoulders across the base [m]; on one axis both would turn as one."""
 
 
-def test_a_robot_whose_base_is_fixed_is_told_to_let_it_float():
+def test_an_error_about_a_fixed_base_advises_a_floating_one():
     arms = [pf.body(n, 1.0, inertia=1.0) for n in SIDES]
     m = pf.mechanism("robot", arms, [pf.joint(n, "revolute", "world", n, placement=(0, y, 0)) for n, y in SIDES.items()])
     with pytest.raises(pf.ModelError, match=r"by 'left', 'right'; .* let the body that carries them float, .*base='free'"):

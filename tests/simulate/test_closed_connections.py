@@ -1,7 +1,7 @@
 """Connection, generalised Jacobian, reaction null space and holonomy of a closed chain, against sums over its bodies.
 
-The machine is a crank-rocker and a wheel on a hull that floats. The derivation beside it knows no joints but the crank and the
-wheel: the loop is solved in closed form, and momenta are summed up body by body in the hull's frame.
+The machine is a crank-rocker and a wheel on a floating hull. The reference solution has no joints but the crank and the wheel:
+it solves the loop in closed form and sums the momenta body by body in the hull's frame.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def machine(base: str = "free", closure=LOOPS["five rows of rank two"], **more) 
     return pf.mechanism("crank-rocker", bodies, joints, constraints=[closure], gravity=(0, 0, 0), **more)
 
 
-# -- the same by hand: places and rates of bodies in the hull's frame, all in its plane ----------------------------------
+# -- the same by hand: positions and velocities of bodies in the hull's frame, all in its plane --------------------------
 
 
 def across(x):
@@ -48,7 +48,7 @@ def at_angle(x):
 
 
 def loop(a: float, side: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Angles (a, b, c) of the hinges at an angle of the crank, and their rates by that of the crank."""
+    """Angles (a, b, c) of the hinges at an angle of the crank, and their rates relative to that of the crank."""
     knee = np.array([LEFT, 0]) + CRANK * at_angle(a)
     to = np.array([RIGHT, 0]) - knee
     far = np.linalg.norm(to)
@@ -62,7 +62,8 @@ def loop(a: float, side: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Sums:
-    """Of the bodies: K (3, 3) of the hull's twist (v_x, v_y, w), and K_s (3, 2) of crank and wheel."""
+    """Sums over the bodies: the momentum is K (3, 3) times the hull's twist (v_x, v_y, w) plus K_s (3, 2) times the rates
+    of crank and wheel."""
 
     def __init__(self, a: float, side: int = 1) -> None:
         (_, b, c), (_, b_rate, c_rate) = loop(a, side)
@@ -95,12 +96,12 @@ def state(a: float, side: int = 1) -> dict[str, float]:
 
 
 def directions(a: float, side: int = 1) -> np.ndarray:
-    """(4, 2) velocities of a, b, c, w by those of crank and wheel."""
+    """(4, 2) velocities of a, b, c, w for unit rates of crank and wheel."""
     return np.column_stack([np.r_[loop(a, side)[1], 0], [0, 0, 0, 1]])
 
 
 PLANE = [0, 1, 5]
-"""Of a twist: along x and y, about z."""
+"""Entries of a twist: along x and y, about z."""
 
 
 @pytest.mark.parametrize("closure", LOOPS)
@@ -115,15 +116,16 @@ def test_connection_and_generalised_jacobian_are_those_of_crank_and_wheel(closur
         J, J_s = by_hand.twist[n]
         J_g = pf.reduction.generalised_jacobian(m, n, q, frame="LOCAL_WORLD_ALIGNED", point=(*COM[n], 0))
         close(J_g[PLANE] @ s, J_s - J @ by_hand.A, PEER, f"J_g of {n}")
-        # The rest of s is none of the machine's motions: nothing but these two columns is left.
+        # The other directions of s are no motions of the machine: J_g has rank two.
         assert np.linalg.svd(J_g, compute_uv=False)[2] < 1e-12
     inertia = pf.reduction.shape_inertia(m, q)
     close(s.T @ inertia @ s, by_hand.energy - by_hand.K_s.T @ by_hand.A, PEER, "M^")
     assert np.linalg.eigvalsh(inertia)[1] < 1e-12
 
 
-def test_velocities_off_the_closure_are_put_onto_it():
-    """By the shortest change in the metric of M without momentum, so by what an impulse of the pin would make of them."""
+def test_velocities_off_the_closure_are_projected_onto_it():
+    """The projection is the smallest change in the metric of M at zero momentum, which is the change that an impulse of the
+    pin makes."""
     m, a = machine(), -1.3
     q, s = state(a), directions(a)
     whole = pf.reduction.shape_inertia(m.with_(constraints=[]), q)
@@ -138,8 +140,8 @@ def test_velocities_off_the_closure_are_put_onto_it():
           pf.reduction.generalised_jacobian(m, "rocker", q) @ v[6:], PEER, "twist")  # fmt: skip
 
 
-def test_curvature_is_that_of_the_closed_shape():
-    """B_aw = d_a A_w - d_w A_a - [A_a, A_w] over crank and wheel, differences of the sums by hand."""
+def test_curvature_includes_the_closure():
+    """B_aw = d_a A_w - d_w A_a - [A_a, A_w] over crank and wheel, by differences of the sums by hand."""
     m, a, h = machine("planar"), 0.7, 1e-4
     s, here = directions(a), Sums(a)
     slope = (8 * (Sums(a + h).A - Sums(a - h).A) - Sums(a + 2 * h).A + Sums(a - 2 * h).A)[:, 1] / (12 * h)
@@ -153,7 +155,8 @@ def test_curvature_is_that_of_the_closed_shape():
 
 
 def test_motions_that_leave_the_hull_at_rest_keep_the_loop_closed():
-    """One motion leaves its attitude: the wheel against the crank. None leaves the whole pose. Open, there were more."""
+    """One motion leaves the attitude of the hull, the wheel against the crank; none leaves its whole pose. With the loop
+    open three leave the attitude."""
     m, a = machine(), 2.1
     q, s = state(a), directions(a)
     x, y = Sums(a).A[2]
@@ -166,7 +169,7 @@ def test_motions_that_leave_the_hull_at_rest_keep_the_loop_closed():
 
 @pytest.mark.parametrize("side", [1, -1])
 def test_a_turn_of_the_crank_turns_the_hull(side):
-    """The path names the crank alone; the closure moves coupler and rocker, on the branch where they begin."""
+    """The path names the crank alone; the closure moves coupler and rocker on the branch of the start."""
     m = machine("planar")
     g = pf.reduction.holonomy(m, lambda x: {"a": 0.5 + 2 * np.pi * x, "w": 0}, start=state(0.5, side), steps=60)
     angles = 0.5 + 2 * np.pi * np.arange(256) / 256
@@ -198,7 +201,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_closure_of_the_machine_is_refused_by_name(what):
+def test_other_constraints_than_closures_between_bodies_are_refused(what):
     m = machine("planar")
     tied = m.with_(constraints=[pf.coincide("tie", "world", (0, 0.5, 0), "hull", (0, 0.5, 0))])
     with pytest.raises(pf.ModelError, match=f"{what}: closure 'tie' ties 'crank-rocker' to 'world', which does not move"):
@@ -211,8 +214,9 @@ def test_what_is_no_closure_of_the_machine_is_refused_by_name(what):
             REFUSED[what](m.with_(constraints=[other]))
 
 
-def test_wheels_on_the_ground_are_no_part_of_the_shape():
-    """They leave the connection of the mass matrix as it is, and a machine that rolls does not float."""
+def test_wheels_on_the_ground_do_not_affect_the_connection():
+    """The connection of the mass matrix ignores them, whereas reaction_null_space refuses a machine that rolls, since it
+    does not float."""
     m = machine("planar")
     rolls = m.with_(constraints=[*m.constraints, pf.nonholonomic("skate", lambda k: k.twist("hull")[1])])
     close(pf.reduction.mechanical_connection(rolls, state(1)), pf.reduction.mechanical_connection(m, state(1)), PEER, "A")
@@ -220,8 +224,8 @@ def test_wheels_on_the_ground_are_no_part_of_the_shape():
         pf.reduction.reaction_null_space(rolls)
 
 
-def test_a_law_asks_within_the_closure_too():
-    """The expressions of floating_base are those of the functions."""
+def test_expressions_in_laws_respect_the_closure():
+    """The expressions of floating_base give the numbers of the functions."""
     m, q = machine(), state(1.7)
     base = pf.reduction.floating_base
     terms = {"J": lambda T: base(T).jacobian("rocker"), "P": lambda T: base(T).reaction_free("attitude")}

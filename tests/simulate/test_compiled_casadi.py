@@ -1,4 +1,4 @@
-"""`casadi_function` compiled: the numbers and derivatives of the expression, in CasADi's own programs."""
+"""`casadi_function` with compiled code gives the numbers and derivatives of the expression, also within CasADi's solvers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pfaffian.simulate import casadi_functions
 from tests.tolerance import close
 
 SAME = 1e-12
-"""The same sums in another order."""
+"""Tolerance for the same sums in another order."""
 
 H = 0.02
 
 
 def bead() -> pf.Mechanism:
-    """On a circle that grows with time, under a wind that turns; a motor, a parameter."""
+    """A bead on a circle that grows with time, in a wind that varies, with a motor and a parameter."""
     size = pf.Parameter("size", 1.0, "m")
     plane = pf.joint("bead", "planar-translation", "world", "bead")
     circle = pf.holonomic("circle", lambda k: (k.q[0] ** 2 + k.q[1] ** 2 - (size.symbol + 0.1 * k.t) ** 2) / 2)
@@ -32,7 +32,7 @@ def bead() -> pf.Mechanism:
 
 
 def at(f: ca.Function, t: float = 0.0) -> list[ca.DM]:
-    """Arguments on the constraint."""
+    """Arguments of f at a state on the constraint."""
     q, v = np.array([0.6, 0.8]), np.array([0.8, -0.6])
     radius = 1.2 + 0.1 * t
     q, v = q * radius, v * 0.7 + 0.1 * q
@@ -41,7 +41,7 @@ def at(f: ca.Function, t: float = 0.0) -> list[ca.DM]:
 
 
 def derivatives(f: ca.Function) -> ca.Function:
-    """Its Jacobian, products with a direction, ahead and back, and the Hessian of a sum of what it gives."""
+    """The Jacobian of f, its products with a direction and with weights, and the Hessian of a sum of its results."""
     given = [ca.MX.sym(name, f.size1_in(i)) for i, name in enumerate(f.name_in())]
     x, y = ca.vertcat(*given), ca.vertcat(*[ca.vec(part) for part in f.call(given)])
     way, weights = ca.DM(np.sin(1.0 + np.arange(x.numel()))), ca.DM(np.cos(np.arange(y.numel())))
@@ -70,15 +70,15 @@ def test_numbers_and_derivatives_are_those_of_the_expression(both, what):
         assert part.is_a("External", False)
     for a, b in zip(f.call(at(f, 0.3)), expression.call(at(f, 0.3)), strict=True):
         close(np.array(a), np.array(b), SAME, what, max(1.0, float(ca.norm_inf(b))))
-    parts = "Jacobian", "ahead", "back", "Hessian"
+    parts = "Jacobian", "forward", "reverse", "Hessian"
     compiled, interpreted = (derivatives(g).call(at(f, 0.3)) for g in (f, expression))
     for name, a, b in zip(parts, compiled, interpreted, strict=True):
         close(np.array(a), np.array(b), 1e-11, name, float(ca.norm_inf(ca.vec(b))))
 
 
 @pytest.mark.parametrize("what", MADE)
-def test_by_time_beside_differences(both, what):
-    """Along q(t), v(t) that stay on the circle."""
+def test_the_time_derivative_equals_differences_along_a_motion(both, what):
+    """The differences are taken along q(t), v(t) that stay on the circle."""
     f = both[what][0]
     J = f.jacobian()(*at(f, 0.3), *f.call(at(f, 0.3)))
     e = 1e-3
@@ -92,7 +92,7 @@ def test_by_time_beside_differences(both, what):
     close(found, (4 * near - far) / 3, 1e-8, "along the motion")
 
 
-def test_parameters_that_are_left_out_are_not_zero(both):
+def test_omitted_parameters_give_nan(both):
     for f in both["step"]:
         assert np.isnan(np.array(f(x=at(f)[0])["x_next"])).all() and np.isfinite(np.array(f(x=at(f)[0], p=1.2)["x_next"])).all()
 
@@ -104,7 +104,7 @@ def test_the_step_is_that_of_run(both):
 
 
 def test_ipopt_plans_with_compiled_code_and_exact_hessians(both):
-    """Twenty steps of a bead that is to come to rest at the top of its circle."""
+    """Twenty steps shall bring the bead to rest at the top of its circle."""
     found = []
     for step in both["step"]:
         u, x, cost = ca.MX.sym("u", 20), at(step)[0], 0
@@ -119,7 +119,7 @@ def test_ipopt_plans_with_compiled_code_and_exact_hessians(both):
     close(found[0][0], found[1][0], 1e-6, "the plan", np.abs(found[1][0]).max())
 
 
-def test_in_expressions_of_sx_and_read_again_it_keeps_its_derivatives(both):
+def test_derivatives_survive_expressions_of_sx_and_serialisation(both):
     f, expression = both["forward_dynamics"]
     q, (_, *rest) = ca.SX.sym("q", 2), at(f)
     for g in (f, ca.Function.deserialize(f.serialize())):
@@ -129,7 +129,7 @@ def test_in_expressions_of_sx_and_read_again_it_keeps_its_derivatives(both):
         close(np.array(slope(at(f)[0])), np.array(expected(at(f)[0])), SAME, "in SX", 10.0)
 
 
-def test_matrices_beside_the_values_and_no_second_derivatives():
+def test_wrt_adds_jacobians_and_hessian_false_omits_second_derivatives():
     m = bead()
     f = pf.casadi_function(m, "rate", wrt=["x", "t"], backend="c")
     expression = pf.casadi_function(m, "rate", wrt=["x", "t"], backend="casadi")
@@ -143,7 +143,7 @@ def test_matrices_beside_the_values_and_no_second_derivatives():
         ca.hessian(ca.sumsqr(once(x, 0.3, 1.2, 0)), x)
 
 
-def test_what_was_compiled_before_is_not_derived_again(both, monkeypatch):
+def test_a_compiled_function_is_not_derived_again(both, monkeypatch):
     def never(self: object) -> None:
         raise AssertionError
 
@@ -152,7 +152,7 @@ def test_what_was_compiled_before_is_not_derived_again(both, monkeypatch):
     close(np.array(again.call(at(again))[0]), np.array(both["forward_dynamics"][0].call(at(again))[0]), 0, "the same")
 
 
-def test_another_step_or_law_is_another_library(both):
+def test_each_step_size_and_law_has_its_library(both):
     law = control.Control(lambda T, z, w, y: control.Command(w - T.v[0]), w_names=("set",))
     m, f = bead(), both["step"][0]
     keys = {
@@ -168,7 +168,7 @@ def test_another_step_or_law_is_another_library(both):
     assert np.abs(np.array(other.call(at(f))[0] - f.call(at(f))[0])).max() > 1e-3
 
 
-def test_without_a_compiler_casadi_evaluates_it_and_it_is_said(monkeypatch):
+def test_without_a_compiler_casadi_evaluates_it_and_warns(monkeypatch):
     monkeypatch.setenv("PFAFFIAN_CC", "/no/such/compiler")
     monkeypatch.setattr(library, "_warned", set())
     with pytest.warns(RuntimeWarning, match="casadi_function: evaluated by CasADi, .* slower .*: no C compiler found") as seen:

@@ -1,6 +1,6 @@
-"""Components of momentum that gravity leaves alone, on a first joint that stands askew: kept for as long as the machine moves.
+"""Components of momentum that gravity does not change, on a tilted first joint: they stay constant throughout a run.
 
-What bodies have is summed in NumPy: a linear momentum along level directions, an angular momentum about the vertical.
+The reference sums the bodies in NumPy: a linear momentum along level directions, an angular momentum about the vertical.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ ASKEW = pf.pose((0.2, 0.1, 0.3), rpy=(0.4, -0.3, 0.7))
 DOWN = np.array([0, 0, -9.81])
 LONG = {"duration": 50.0, "step": 2e-3, "every": 2500, "u": {"elbow": 0.1}}
 LEVEL = {"free": 2, "planar-helical": 1, "planar": 1}
-"""How many level directions these slide along; a spherical joint turns about one vertical axis."""
+"""Number of level directions along which these joints slide; a spherical joint turns about one vertical axis."""
 
 
 def falling(kind: str, place=ASKEW, **more) -> pf.Mechanism:
-    """A hull with an arm on a spring and a rotor, of which nothing stands along anything."""
+    """A hull with a sprung arm and a rotor, no axis of which is aligned with another."""
     pitch = {"pitch": 0.3} if kind == "planar-helical" else {}
     bodies = [
         pf.body("hull", 3.0, com=(0.05, 0.02, 0.3), inertia=np.diag([0.3, 0.4, 0.5])),
@@ -43,7 +43,7 @@ def started(m: pf.Mechanism):
 
 
 def of_bodies(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Momentum of all bodies, and its moment about the joint's place, world axes."""
+    """Momentum of all bodies, and its moment about the joint's place, in world axes."""
     p, L = np.zeros(3), np.zeros(3)
     for b in m.bodies:
         pose, twist = pf.forward_kinematics(m, q)[b.name], pf.jacobian(m, b.name, q, frame="LOCAL") @ v
@@ -57,7 +57,7 @@ def of_bodies(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray
 
 
 def direction(kind: str) -> np.ndarray:
-    """The first level direction or vertical axis in the world: that nearest to the joint's x axis."""
+    """The first level direction, or the vertical axis, in the world: the one nearest to the joint's x axis."""
     axes, down = np.array(ca.DM(ASKEW.R)), DOWN / np.linalg.norm(DOWN)
     across = np.cross(axes[:, 2], down)
     d = {1: across, 2: axes[:, 0] - (axes[:, 0] @ down) * down}.get(LEVEL.get(kind, 0), down)
@@ -65,7 +65,7 @@ def direction(kind: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", [*LEVEL, "spherical"])
-def test_kept_for_as_long_as_it_moves(kind):
+def test_constants_stay_the_same_over_50_s(kind):
     m, d = falling(kind), direction(kind)
     q, v = started(m)
     r = pf.run(pf.reduce(m), q, v, **LONG)
@@ -80,7 +80,7 @@ def test_kept_for_as_long_as_it_moves(kind):
 
 
 @pytest.mark.parametrize("kind", ["free", "spherical"])
-def test_the_motion_is_that_of_the_machine_as_it_is(kind):
+def test_the_reduced_machine_moves_as_the_full_one(kind):
     m = falling(kind)
     q, v = started(m)
     times = {"times": [0, 0.5, 1.0], "tolerance": 1e-12, "u": {"elbow": 0.1}}
@@ -89,7 +89,7 @@ def test_the_motion_is_that_of_the_machine_as_it_is(kind):
         close(r[name], plain[name], 1e-9, name, scale=1.0)
 
 
-def test_only_where_nothing_pushes_along_them_and_they_are_no_axes():
+def test_constants_exist_only_off_the_joints_axes_and_without_forces_along_them():
     jet = pf.forces.thruster("jet", "hull", axis=(1, 0, 0))
     for m in (falling("free", place=(0, 0, 1)), falling("free", actuators=[jet])):
         assert [part.name for part in pf.reduce(m).parts] == ["q", "momentum"]

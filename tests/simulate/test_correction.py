@@ -1,4 +1,4 @@
-"""Correction of drift: Newton iterations that end at a tolerance, a largest number of them, and what happens beyond."""
+"""Correction of drift: Newton iterations down to a tolerance, their largest number, and a stop beyond the limit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 
 import pfaffian as pf
 from tests.simulate.machines import FOUR_BAR_START, four_bar
-from tests.tolerance import MET
+from tests.tolerance import SATISFIED
 
 LOOSE = 1e-7
-"""Drift allowed, of the longest side: some tens of steps of 10 ms gather it."""
+"""Tolerance relative to the longest side; the drift exceeds it after some tens of steps of 10 ms."""
 
 DRIFT = 0.9 * LOOSE
-"""The same [m]: the pivots are 0.9 m apart."""
+"""LOOSE as a length [m]: the pivots are 0.9 m apart."""
 
 COARSE = {"duration": 0.6, "step": 1e-2, "backend": "interpreter"}
 
@@ -22,12 +22,12 @@ def moved(scheme: pf.Scheme, **also):
     return pf.run(four_bar("spherical"), FOUR_BAR_START, {"a": 4.0}, scheme=scheme, **(COARSE | also))
 
 
-def test_correction_waits_until_the_tolerance_is_passed():
+def test_correction_waits_until_the_tolerance_is_exceeded():
     free, loose, tight = (moved(pf.Scheme(violation_limit=1e-2, **x)) for x in (
         {"corrections": 0}, {"tolerance": LOOSE}, {}))  # fmt: skip
     assert free.violation.max() > DRIFT
-    assert MET < loose.violation.max() <= DRIFT
-    assert tight.violation.max() < MET
+    assert SATISFIED < loose.violation.max() <= DRIFT
+    assert tight.violation.max() < SATISFIED
     early = int(np.argmax(free.violation.values > DRIFT))
     assert early > 2
     assert np.array_equal(loose.q[:early], free.q[:early])
@@ -46,10 +46,10 @@ def test_rows_without_position_are_corrected_by_their_velocity():
     for tolerance, left in ((1e-2, 1e-3), (1e-4, 0.0)):
         scheme = pf.Scheme(tolerance=tolerance, violation_limit=1.0)
         r = pf.run(m, None, [1.0, 1e-3, 0.0], duration=1e-3, correct_start=False, backend="interpreter", scheme=scheme)
-        assert abs(abs(float(r.v[-1, 1])) - left) < MET
+        assert abs(abs(float(r.v[-1, 1])) - left) < SATISFIED
 
 
-def test_beyond_the_largest_number_of_iterations_a_run_stops_and_says_so():
+def test_a_run_stops_if_the_allowed_corrections_do_not_suffice():
     start = {"duration": 0.01, "correct_start": False}
     with pytest.warns(pf.RunWarning, match="constraint violation above the limit after correction"):
         stopped = moved(pf.Scheme(corrections=1), **start)

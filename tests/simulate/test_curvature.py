@@ -1,6 +1,7 @@
-"""Second derivatives of CasADi's functions, beside second differences of their values: of any state, on the constraints or off.
+"""Second derivatives of CasADi functions against second differences of their values, at states on the constraints and off
+them.
 
-Jansen's leg at a crank angle of zero has straight lines, where factorisations have no derivative of their own.
+At a crank angle of zero Jansen's leg has bodies in a straight line, where a factorisation is not differentiable.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tests.simulate.test_sensitivity import five_bar
 from tests.tolerance import close
 
 BY_DIFFERENCES = 1e-7
-"""Second differences of order six."""
+"""Error of second differences of order six."""
 
 
 def jansen() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
@@ -25,14 +26,14 @@ def jansen() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
 
 
 def bar() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
-    """With a row too many."""
+    """A five-bar with a redundant row."""
     m = five_bar()
     q, v = pf.assemble(m, [1.8, -0.9, 1.2, 0.9], [0.3, 0.1, 0.2, 0.4], backend="interpreter")[:2]
     return m, np.ravel(q), np.ravel(v)
 
 
 def rolling() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
-    """A free body, whose q has a quaternion and whose linear velocity is stepped along other axes, on a blade in a wind."""
+    """A free body on a blade in a wind: q contains a quaternion, and the linear velocity is integrated along other axes."""
     free = pf.joint("free", "free", "world", "body")
     blade = pf.nonholonomic("blade", lambda k: k.velocity("body", (0.1, 0.2, 0.3))[1] - 0.1 * ca.cos(k.t))
     m = pf.mechanism("blade", [pf.body("body", 1.0, inertia=(0.1, 0.2, 0.3))], [free], constraints=[blade])
@@ -60,7 +61,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_hessians_beside_second_differences(name):
+def test_hessians_equal_second_differences(name):
     make, what, how = CASES[name]
     m, q, v = make()
     f = pf.casadi_function(m, what, backend="casadi", **how)
@@ -77,8 +78,8 @@ def test_hessians_beside_second_differences(name):
     close(way @ np.array(found(start)) @ way, (16 * near - far) / 15, BY_DIFFERENCES, name, max(1.0, abs(near)))
 
 
-def test_all_ways_to_a_second_derivative_agree():
-    """Ahead and back, in any order: CasADi takes whichever costs less."""
+def test_second_derivatives_agree_in_every_mode():
+    """Forward and reverse mode in any order: CasADi takes whichever costs less."""
     m, q, v = bar()
     f, x = pf.casadi_function(m, "step", step=0.01, backend="casadi"), np.concatenate([q, v])
     X, way = ca.MX.sym("x", 8), np.sin(np.arange(8.0))
@@ -87,6 +88,6 @@ def test_all_ways_to_a_second_derivative_agree():
     ways = [ca.jtimes(back, X, way), ca.jtimes(back, X, way, True), ca.jtimes(ahead, X, weights * 0 + way)]
     first, second, third = (np.array(z).ravel() for z in ca.Function("ways", [X], ways)(x))
     twice = ca.gradient(ca.dot(weights, ahead), X)
-    close(second, first, 1e-11, "back twice")
-    close(np.array(ca.Function("twice", [X], [twice])(x)).ravel(), first, 1e-11, "back of ahead")
-    close(weights @ third, way @ first, 1e-11, "ahead twice")
+    close(second, first, 1e-11, "reverse twice")
+    close(np.array(ca.Function("twice", [X], [twice])(x)).ravel(), first, 1e-11, "reverse of forward")
+    close(weights @ third, way @ first, 1e-11, "forward twice")

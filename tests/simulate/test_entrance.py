@@ -1,4 +1,5 @@
-"""Starts in a singular configuration: as accurate as others where the velocity says which way, told where it does not."""
+"""Starts in a singular configuration: as accurate as any other where the velocity chooses a branch; a warning where it does
+not."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ FLAT = np.pi / 2 * np.array([1, -1, 1, -1, 1])
 ALONG = 5.0 * np.array([1, -1, 1, -1, 1])
 
 AS_ELSEWHERE = 1e-11
-"""What a second from any other start errs by at 1 ms; a first stage without its rows costs 1e-7."""
+"""Error of a run of one second from a regular start at 1 ms; a first stage without the lost rows costs 1e-7."""
 
 
 def exact(times: np.ndarray) -> np.ndarray:
@@ -42,8 +43,8 @@ def test_a_start_from_flat_is_as_accurate_as_any(spatial):
     assert (r["rank"][0], r["rank"][1]) == (2, 4)
 
 
-def test_the_acceleration_is_that_of_the_motion():
-    """And the reaction does no work; where nothing moves, no row is found."""
+def test_the_acceleration_at_a_singularity_is_that_of_the_motion():
+    """The reaction does no work. At rest no lost row is recovered."""
     m, parts = n_four_bar(2, True), {"v_dot": lambda T: passage.motion(T).v_dot, "rank": lambda T: passage.motion(T).rank,
                                      "reaction": lambda T: passage.motion(T).reaction}  # fmt: skip
     r = matrices(Case(m, FLAT, ALONG, np.zeros(0), 0.0), parts)
@@ -55,14 +56,14 @@ def test_the_acceleration_is_that_of_the_motion():
 
 @given(loops(most=3))
 @settings(max_examples=8)
-def test_elsewhere_it_is_gauss(case):
+def test_at_regular_states_it_equals_gauss(case):
     parts = {"passage": lambda T: passage.motion(T).v_dot, "gauss": lambda T: pf.FORMULATIONS["gauss"](T).v_dot,
              "M": lambda T: T.M}  # fmt: skip
     r = matrices(case, parts)
     close(r["passage"], r["gauss"], INTEGRATED, "acceleration", 1 + np.abs(r["gauss"]).max())
 
 
-def test_the_same_bits_alone_in_a_batch_and_by_numpy():
+def test_bits_are_equal_alone_in_a_batch_and_by_numpy():
     m = n_four_bar(2, False)
     q, v = np.array([FLAT, 0.3 * FLAT, FLAT]), np.array([ALONG, 0 * ALONG, -ALONG])
     keep = {"duration": 0.01, "step": 1e-3}
@@ -76,7 +77,7 @@ def test_the_same_bits_alone_in_a_batch_and_by_numpy():
     assert np.array_equal(one.q, batch.q[:, :2])
 
 
-def test_a_held_or_linear_input_enters_the_first_step():
+def test_inputs_with_either_hold_enter_the_first_step():
     m, keep = slider_crank().with_(actuators=[pf.actuator("motor", "a")]), {"duration": 4e-3, "step": 1e-3, "u_step": 2e-3}
     u = np.array([[0.0], [40.0], [40.0]])
     start = np.pi / 2 * np.array([1, -2]), [2.0, -4.0]
@@ -84,14 +85,15 @@ def test_a_held_or_linear_input_enters_the_first_step():
     assert ends[1] > ends[0] + 1e-3
 
 
-def test_a_start_at_rest_is_said_and_named():
+def test_a_singular_start_at_rest_warns_with_its_configuration():
     with pytest.warns(pf.RunWarning, match=r"the run of .* begins in a singular conf.*, at a = 1\.5708, b = -3\.14159:"):
         r = pf.run(slider_crank(), np.pi / 2 * np.array([1, -2]), duration=0.01, backend="interpreter")
     assert r.entrance == 2
 
 
-def test_of_a_batch_those_that_begin_at_rest_are_counted_and_the_first_is_named():
-    """Not the one that passes through, nor the regular one; without q in the record by its number alone; six names at most."""
+def test_a_batch_warns_with_the_number_of_singular_starts_at_rest_and_the_first_of_them():
+    """Neither the run that passes through nor the regular one counts. Without q in the record the warning has the number of
+    the run alone; at most six coordinates are named."""
     m, keep = slider_crank(), {"duration": 2e-3, "step": 1e-3, "backend": "interpreter"}
     q = np.pi / 2 * np.array([[1, -2], [0.5, -1], [1, -2], [1, -2]])
     v = np.array([[2.0, -4.0], [0, 0], [0, 0], [0, 0]])
@@ -110,7 +112,7 @@ def test_of_a_batch_those_that_begin_at_rest_are_counted_and_the_first_is_named(
 
 @pytest.mark.parametrize("rate, expected", [(0.0, 2), (3.0, 1)])
 def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
-    """A skate beside it, and a row of accelerations, are no rows that the slider-crank lost."""
+    """The rows of a skate and of an acceleration constraint are not taken for rows that the slider-crank lost."""
     m = slider_crank()
     skate, floor = pf.body("skate", 1.0, (0.1, 0, 0), 0.1), pf.joint("floor", "planar", "world", "skate")
     edge = pf.rolling.knife_edge("edge", "skate", (1, 0, 0))
@@ -124,7 +126,8 @@ def test_rows_without_phi_do_not_tell_branches_apart(rate, expected):
 
 
 def test_regularity_is_zero_where_a_step_begins_in_the_singular_configuration():
-    """Out of it for five steps, and the same way back: the sixth step begins where the first did."""
+    """The machine leaves the singular configuration for five steps and returns the same way, so the sixth step begins where
+    the first did."""
     m, keep = slider_crank(), {"step": 1e-3, "backend": "interpreter"}
     out = pf.run(m, np.pi / 2 * np.array([1, -2]), [3.0, -6.0], duration=5e-3, **keep)
     back = pf.run(m, out.q.values[-1], -out.v.values[-1], duration=1e-2, **keep)
@@ -133,7 +136,7 @@ def test_regularity_is_zero_where_a_step_begins_in_the_singular_configuration():
     assert "entrance" not in back
 
 
-def test_rows_that_are_redundant_on_the_constraints_alone_are_no_entrance():
+def test_rows_that_are_redundant_only_on_the_constraints_make_no_singular_start():
     m = four_bar()
     m = m.with_(constraints=[*m.constraints, reverse(m.constraints[0])])
     r = pf.run(m, FOUR_BAR_START, {"a": 4.0}, duration=0.0, backend="interpreter")

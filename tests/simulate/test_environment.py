@@ -1,4 +1,4 @@
-"""Gymnasium vector environments: the steps are a run's, episodes begin and end as Gymnasium says."""
+"""Gymnasium vector environments step as a run does; episodes begin and end as Gymnasium defines."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ def cost(q, v, u):
     return -(q[:, 0] ** 2) - 1e-3 * u[:, 0] ** 2
 
 
-def made(**changes):
+def environment(**changes):
     return vector_environment(pendulum(), N, **HOW | {"reward": cost, "q": STARTS, "longest": 1000} | changes)
 
 
 def test_steps_are_those_of_a_run():
-    env = made(steps=3)
+    env = environment(steps=3)
     observed, info = env.reset(seed=5)
     assert observed.shape == (N, 2) and env.observation_space.contains(observed) and not info
     assert {*observed[:, 0]} <= {*STARTS[:, 0]} and len({*observed[:, 0]}) > 1 and (observed[:, 1] == 0).all()
     start, u = observed[:, :1], np.array([[1.0], [-2.0], [9.0], [0.0]])
     for _ in range(4):
         observed, reward, terminated, truncated, info = env.step(u)
-    held = np.clip(u, -3, 3)
-    alone = pf.run(pendulum(), start, u=held, duration=12 * STEP, step=STEP, backend="interpreter", every=12)
+    clipped = np.clip(u, -3, 3)
+    alone = pf.run(pendulum(), start, u=clipped, duration=12 * STEP, step=STEP, backend="interpreter", every=12)
     np.testing.assert_array_equal(observed, np.hstack([alone.q.values[:, -1], alone.v.values[:, -1]]))
-    np.testing.assert_array_equal(reward, cost(alone.q.values[:, -1], alone.v.values[:, -1], held))
+    np.testing.assert_array_equal(reward, cost(alone.q.values[:, -1], alone.v.values[:, -1], clipped))
     assert terminated.dtype == truncated.dtype == bool and not (terminated | truncated).any()
     np.testing.assert_array_equal(env.reset(seed=5)[0][:, :1], start)
 
 
-def test_episodes_end_and_begin_anew_in_the_next_step():
-    env = made(terminated=lambda q, v: np.abs(q[:, 0]) < 0.05, longest=40)
+def test_episodes_end_and_restart_in_the_next_step():
+    env = environment(terminated=lambda q, v: np.abs(q[:, 0]) < 0.05, longest=40)
     assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
     env.reset(seed=1)
     before, ends = np.zeros(N, dtype=bool), np.zeros(2, dtype=int)
@@ -69,7 +69,7 @@ def test_a_machine_that_stops_ends_its_episode_alone():
     assert np.isfinite(observed).all() and not terminated[first].any()
 
 
-def test_closed_loops_are_put_onto_their_constraints_and_what_is_seen_is_chosen():
+def test_starts_are_assembled_and_observations_may_be_chosen():
     start = FOUR_BAR_START + 1e-3
     with pytest.warns(RunWarning, match="moved"):
         env = vector_environment(four_bar(), 2, **HOW, reward=cost, q=start, observe=lambda q, v: np.sin(q[:, :1]))
@@ -80,8 +80,8 @@ def test_closed_loops_are_put_onto_their_constraints_and_what_is_seen_is_chosen(
     assert {*named.reset(seed=3)[0][:, 0]} == {0.1, 0.2}
 
 
-def test_gymnasium_s_own_wrappers_take_it():
-    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(made(longest=3))
+def test_wrappers_of_gymnasium_accept_it():
+    env = gymnasium.wrappers.vector.RecordEpisodeStatistics(environment(longest=3))
     env.reset(seed=0)
     infos = [env.step(env.action_space.sample())[-1] for _ in range(3)]
     assert infos[-1]["episode"]["l"].tolist() == [3] * N
@@ -98,23 +98,23 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_is_refused(case):
+def test_wrong_arguments_are_refused(case):
     changed, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
-        made(**changed)
+        environment(**changed)
 
 
 @pytest.mark.parametrize("name", ["reward", "terminated"])
-def test_one_number_of_each_machine_is_needed(name):
-    """A column would be broadcast against the rewards of all machines by whoever learns from them."""
+def test_functions_must_return_one_number_for_each_machine(name):
+    """A learning program would broadcast a column against the rewards of all machines."""
     for shape in ((N, 1), (), (N - 1,)):
-        env = made(**{name: lambda *state, shape=shape: np.zeros(shape)})
+        env = environment(**{name: lambda *state, shape=shape: np.zeros(shape)})
         env.reset(seed=0)
         with pytest.raises(ModelError, match=rf"{name} gives .*: \({N},\) is needed, one number for each machine"):
             env.step(np.zeros((N, 1)))
 
 
-def test_states_of_others_and_singular_starts_are_refused():
+def test_saved_states_of_other_mechanisms_and_singular_starts_are_refused():
     s, other = pf.stepper(pendulum(), runs=2), pf.stepper(pendulum(2.0), runs=2)
     with pytest.raises(ModelError, match="put: the saved state belongs to another mechanism"):
         s.put(np.array([0]), other.save(), np.array([0]))
@@ -125,7 +125,7 @@ def test_states_of_others_and_singular_starts_are_refused():
         folded.put(np.array([0]), saved, np.array([0]))
 
 
-def test_without_gymnasium_it_says_what_to_install(monkeypatch):
+def test_without_gymnasium_the_error_names_the_package(monkeypatch):
     monkeypatch.delitem(sys.modules, "pfaffian.simulate.environment")
     monkeypatch.setitem(sys.modules, "gymnasium.spaces", None)
     with pytest.raises(ModelError, match="need the package gymnasium: run `pip install gymnasium`"):

@@ -1,4 +1,4 @@
-"""Static equilibria: chains, buckling, a suspension and a rolling disk, beside closed forms and a scalar search."""
+"""Static equilibria of chains, a buckling four-bar, a suspension and a skate, against closed forms and a scalar search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.tolerance import close
 
 G = 9.81
 MATCH = 1e-9
-"""Newton's iterations end where 1e-10 of the forces is out of balance."""
+"""Newton's iterations stop where 1e-10 of the forces is out of balance."""
 
 
 def hinge(name: str, a: str, b: str, at=(0, 0, 0), **more) -> pf.Joint:
@@ -23,7 +23,7 @@ def hinge(name: str, a: str, b: str, at=(0, 0, 0), **more) -> pf.Joint:
 
 
 def chain(n: int, span: float, length: float = 2.0) -> pf.Mechanism:
-    """Rods between two fixed points; of three rows of the closure one is redundant."""
+    """Rods between two fixed points; one of the closure's three rows is redundant."""
     l = length / n
     bodies = [pf.body(f"rod {i}", 1 / n, com=(l / 2, 0, 0), inertia=l * l / 12 / n) for i in range(n)]
     joints = [hinge(f"j{i}", f"rod {i - 1}" if i else "world", f"rod {i}", (l if i else 0, 0, 0)) for i in range(n)]
@@ -33,7 +33,7 @@ def chain(n: int, span: float, length: float = 2.0) -> pf.Mechanism:
 
 @pytest.mark.parametrize("n", [3, 10])
 def test_a_hanging_chain_of_rods(n):
-    """tan(angle of rod i) = (i - (n - 1) / 2) w / H, with the H that spans the distance."""
+    """tan(angle of rod i) = (i - (n - 1) / 2) w / H, where H follows from the span."""
     span, i = 1.2, np.arange(n) - (n - 1) / 2
     H = brentq(lambda H: np.cos(np.arctan(i * G / n / H)).sum() * 2 / n - span, 1e-6, 1e4)
     found = pf.equilibrium(chain(n, span), {"j0": 0.5})
@@ -43,7 +43,7 @@ def test_a_hanging_chain_of_rods(n):
 
 
 def test_a_fine_chain_hangs_as_a_catenary():
-    """Its sag tends to a (cosh(s / 2a) - 1), 2 a sinh(s / 2a) = length, with the square of the rods' length."""
+    """The sag tends to a (cosh(s / 2a) - 1), where 2 a sinh(s / 2a) = length, with the square of the rods' length."""
     a = brentq(lambda a: 2 * a * np.sinh(0.6 / a) - 2, 0.1, 10)
     off = []
     for n in (4, 8):
@@ -52,13 +52,13 @@ def test_a_fine_chain_hangs_as_a_catenary():
     assert 3.5 < off[0] / off[1] < 4.5 and abs(off[1]) < 0.01
 
 
-# -- a four-bar with a spring, which buckles ----------------------------------------------------------------------------
+# -- a four-bar with a spring that buckles ------------------------------------------------------------------------------
 
 LOAD, LENGTH, SPRING = pf.Parameter("load", 5.0, "kg"), 0.5, 40.0
 
 
 def portal() -> pf.Mechanism:
-    """Two light upright cranks with a coupler of some load, held upright by a spring in one foot: a parallelogram."""
+    """A parallelogram: two light cranks with a loaded coupler, which a spring in one foot holds upright."""
     bodies = [
         pf.body("left", 1e-9, inertia=1e-9),
         pf.body("beam", LOAD, (0.3, 0, 0), 0.1),
@@ -73,14 +73,14 @@ def portal() -> pf.Mechanism:
 
 
 CRITICAL = SPRING / LENGTH / G
-"""[kg] k / (l g), beyond which k angle = m g l sin(angle) has two more solutions."""
+"""[kg] k / (l g), above which k angle = m g l sin(angle) has two more solutions."""
 
 
 def test_a_four_bar_with_a_spring_buckles_to_both_sides():
     mass = 1.5 * CRITICAL
     angle = brentq(lambda x: SPRING * x - mass * G * LENGTH * np.sin(x), 0.1, 3)
     found = pf.equilibrium(portal(), parameters={"load": mass}, branches=6)
-    upright = np.flatnonzero(np.abs(found.named["knee"] + found.named["foot"]) < 1e-6)  # the others are crossed
+    upright = np.flatnonzero(np.abs(found.named["knee"] + found.named["foot"]) < 1e-6)  # the other solutions are crossed
     assert found.q.shape[0] >= 3
     angles = found.named["foot"][upright]
     for expected, stable in ((0.0, False), (angle, True), (-angle, True)):
@@ -93,7 +93,8 @@ def test_a_four_bar_with_a_spring_buckles_to_both_sides():
 
 
 def test_the_branches_along_the_load():
-    """The straight one turns unstable at the critical load, where two others begin; loads as the closed form says."""
+    """The straight branch becomes unstable at the critical load, where two others begin; their loads follow the closed
+    form."""
     path = equilibrium_path(portal(), "load", 2 * CRITICAL, step=0.1)
     assert set(path.curve) == {0, 1, 2}
     (at,) = np.flatnonzero(path.event == "branch")
@@ -111,7 +112,7 @@ def test_the_branches_along_the_load():
 
 
 def test_a_curve_goes_round_its_folds():
-    """The von Mises truss, two springs that snap through: F = 2 k (l0 / l - 1) h, fold at l^3 = l0 b^2."""
+    """The von Mises truss has two springs that snap through: F = 2 k (l0 / l - 1) h, with a fold at l^3 = l0 b^2."""
     F, b, k, l0 = pf.Parameter("F", 0.0, "N"), 1.0, 200.0, np.hypot(1.0, 0.3)
     slide = pf.joint("h", "prismatic", "world", "top")
     springs = [pf.spring(n, "world", "top", point_a=(x, 0, 0), stiffness=k, rest=l0) for n, x in (("l", -b), ("r", b))]
@@ -129,12 +130,14 @@ def test_a_curve_goes_round_its_folds():
 # -- a double wishbone suspension ----------------------------------------------------------------------------------------
 
 LOWER, UPPER, UPRIGHT, PIVOT, RATE, FREE = 0.40, 0.30, 0.25, np.array([0.05, 0.30]), 2e5, 0.36
-"""Lengths of the arms and the upright [m], upper pivot from the lower one (y, z), rate [N/m] and length of the spring."""
+"""Lengths of the arms and the upright [m], the upper pivot relative to the lower one (y, z) [m], rate [N/m] and free length
+[m] of the spring."""
 WHEEL = pf.Parameter("wheel load", 3000.0, "N")
 
 
 def wishbone() -> pf.Mechanism:
-    """Quarter car: arms about x; a spring from the middle of the lower arm to the body; the wheel's load on the upright."""
+    """A quarter car: arms about x, a spring from the middle of the lower arm to the body, and the wheel's load on the
+    upright."""
     rods = [("lower", LOWER, 4.0), ("upper", UPPER, 3.0), ("upright", UPRIGHT, 20.0)]
     bodies = [pf.body(n, mass, com=(0, 0, l / 2) if n == "upright" else (0, l / 2, 0), inertia=0.05) for n, l, mass in rods]
     axis = {"axis": (1, 0, 0)}
@@ -154,7 +157,7 @@ def rotated(x: float, y: float, z: float) -> np.ndarray:
 
 
 def by_hand(x: float) -> tuple[float, float, float]:
-    """Angles of upper arm and upright from circles in the plane (y, z), and the energy, at the lower arm's angle x."""
+    """Angles of the upper arm and the upright from circles in the plane (y, z), and the energy, at the lower arm's angle x."""
     ball = rotated(x, LOWER, 0)
     d = np.linalg.norm(ball - PIVOT)
     cos = (UPPER**2 + d**2 - UPRIGHT**2) / (2 * UPPER * d)
@@ -182,16 +185,16 @@ def test_a_double_wishbone_rests_where_a_scalar_search_finds_it():
     close(np.sort(pf.linearise(wishbone(), found.q).hertz), np.sort([found.hertz[0]] * 2), 1e-8, "frequency")
 
 
-# -- holding, batches, what has no potential, what rolls -----------------------------------------------------------------
+# -- fixed coordinates, batches, redundant rows, a skate, no equilibrium -------------------------------------------------
 
 
-def test_what_is_held_stays_and_takes_its_force():
-    """A pendulum held at an angle takes m g l sin(angle); a batch of parameters, and inputs, in one call."""
+def test_hold_fixes_a_coordinate_and_gives_its_reaction():
+    """A pendulum at a fixed angle needs m g l sin(angle). Parameters and inputs may be batches in one call."""
     mass = pf.Parameter("mass", 2.0, "kg")
     arm = pf.body("arm", mass, com=(0, 0, -1.0), inertia=0.1)
     m = pf.mechanism("arm", [arm], [hinge("A", "world", "arm")], actuators=[pf.actuator("motor", "A")], parameters=[mass])
     found = pf.equilibrium(m, {"A": 0.7}, hold=["A"], parameters={"mass": [1.0, 2.0, 3.0]})
-    close(found.q[:, 0], [0.7] * 3, 1e-15, "held")
+    close(found.q[:, 0], [0.7] * 3, 1e-15, "fixed angle")
     close(found.reaction[:, 0], np.array([1, 2, 3]) * G * np.sin(0.7), 1e-12, "torque")
     assert found.stable.all() and found.stiffness.shape == (3, 0)
     driven = pf.equilibrium(m, u=[[0.0], [5.0]])
@@ -201,7 +204,7 @@ def test_what_is_held_stays_and_takes_its_force():
     assert not over.stable and over.unstable == 1 and over.hertz[0] < 0
 
 
-def test_rows_written_twice_change_nothing():
+def test_a_duplicate_closure_changes_nothing():
     once, twice = portal(), portal()
     twice = twice.with_(constraints=[*twice.constraints, *(pf.closure("again", "revolute", "world", "right", axis=(0, 1, 0),
                         placement_a=(0.6, 0, 0), placement_b=(0, 0, -LENGTH)),)])  # fmt: skip
@@ -211,8 +214,8 @@ def test_rows_written_twice_change_nothing():
     close(b.stiffness, a.stiffness, 1e-6, "stiffness")
 
 
-def test_a_blade_on_a_slope_rests_across_it():
-    """Of a row of velocities alone the reaction holds: a skate across a slope rests at any place, along it nowhere."""
+def test_a_skate_on_a_slope_rests_across_it():
+    """A row on velocities contributes only its reaction: across the slope the skate rests at any place, along it nowhere."""
     skate = pf.joint("skate", "planar", "world", "skate")
     blade = pf.nonholonomic("blade", lambda k: k.twist("skate")[1])
     slope = {"gravity": (2.0, 0, -9.0), "constraints": [blade]}
@@ -222,7 +225,7 @@ def test_a_blade_on_a_slope_rests_across_it():
     close(np.linalg.norm(found.reaction[:2]), 2.0, 1e-8, "held by the blade")
 
 
-def test_no_equilibrium_is_said_so():
+def test_a_machine_without_equilibrium_raises_an_error():
     m = pf.mechanism("box", [pf.body("box", 1.0)], [pf.joint("slope", "prismatic", "world", "box", axis=(1, 0, 1))])
     with pytest.raises(pf.RunError, match=r"no equilibrium of 'box' was found.*most along 'slope'"):
         pf.equilibrium(m)
@@ -231,8 +234,8 @@ def test_no_equilibrium_is_said_so():
 # -- accelerations ------------------------------------------------------------------------------------------------------
 
 
-def test_accelerations_are_completed_and_driven():
-    """Of a four-bar one component gives the others, as a run's motion has them; and inverse dynamics of all of it."""
+def test_one_acceleration_determines_the_others_and_the_inputs():
+    """In a four-bar one component gives the others, as in its free motion; inverse dynamics completes it likewise."""
     m = portal()
     q = pf.assemble(m, {"foot": 0.4}).q
     v = pf.assemble(m, q, {"foot": 1.3}).v
@@ -286,7 +289,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what):
+def test_wrong_arguments_are_named(what):
     wrong, words = WRONG[what]
     with pytest.raises((pf.ModelError, pf.RunError), match=words):
         wrong()
@@ -300,8 +303,8 @@ def test_accelerations_that_break_rows_or_leave_motions_free():
         COMPLETE(loose, [0, 0], [0, 0], {"A": 1.0})
 
 
-def test_branches_hold_what_forces_lead_away_from():
-    """A pendulum hangs or stands; the forces lead to the first alone."""
+def test_branches_include_equilibria_that_forces_lead_away_from():
+    """A pendulum hangs or stands upright; following the forces leads to the first only."""
     hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
     m = pf.mechanism("pendulum", [pf.body("rod", 2.0, com=(0, 0, -1))], [hinge])
     found = pf.equilibrium(m, {"hinge": 0.5}, branches=3)
@@ -309,7 +312,7 @@ def test_branches_hold_what_forces_lead_away_from():
     assert np.cos(found.q[:, 0]) == pytest.approx([1, -1])
 
 
-def test_motions_come_in_order_of_their_stiffness():
+def test_modes_are_sorted_by_stiffness():
     """Two carts on springs, the stiffer one first in the mechanism."""
     slides = [
         pf.joint("stiff", "prismatic", "world", "light", axis=(1, 0, 0), stiffness=900.0),

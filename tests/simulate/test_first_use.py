@@ -1,4 +1,4 @@
-"""What first uses and short runs cost, counted: calls of Python functions and built-in ones, the same on any machine."""
+"""Cost of first uses and short runs, counted in calls of Python and built-in functions, which are the same on any computer."""
 
 from __future__ import annotations
 
@@ -19,36 +19,34 @@ from tests.simulate.machines import pendulum
 from tests.work import calls
 
 DURATION = 2e-3
-"""Two steps [s]."""
+"""Duration of two steps [s]."""
 
-OF_A_STEP = 3_600
-"""Calls of a run of one step, 3,190 with xarray 2026; 4,340 where xarray checks the labels."""
+MOST_CALLS_OF_A_STEP = 3_600
+"""Bound on the calls of a run of one step: 3,190 with xarray 2026, 4,340 if xarray checks the labels."""
 
 
 def first(make: Callable[[int], pf.Mechanism], n: int) -> int:
-    """Calls of the first run of a machine of n parts."""
+    """Number of calls in the first run of a machine of n parts."""
     m = make(n)
     return calls(lambda: pf.run(m, duration=DURATION, backend="interpreter"))
 
 
 @pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is computed twice for comparison."""
+def without_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute nothing twice for comparison."""
     monkeypatch.setattr(remember, "CHECKING", False)
 
 
 @pytest.fixture(scope="module")
 def warm() -> None:
-    """What every first run loads."""
+    """Load everything that a first run loads."""
     pf.run(ladder(2), duration=DURATION, backend="interpreter")
 
 
 @pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize(("make", "most"), [(ladder, 110_000), (chain, 17_000)])
-def test_a_first_run_costs_as_much_for_each_part_of_a_large_machine_as_of_a_small_one(
-    make: Callable[[int], pf.Mechanism], most: int
-) -> None:
-    """92,000 and 14,000 calls. Rows that are orthonormalised densely would take the square of their number."""
+def test_the_cost_of_a_first_run_is_linear_in_the_number_of_parts(make: Callable[[int], pf.Mechanism], most: int) -> None:
+    """Each part takes 92,000 and 14,000 calls. Dense orthonormalisation of the rows would take the square of their number."""
     assert (first(make, 18) - first(make, 6)) / 12 < most
 
 
@@ -56,10 +54,10 @@ def test_a_run_of_one_step() -> None:
     m = pendulum(motor=False)
     run = lambda: pf.run(m, duration=1e-3, step=1e-3, backend="interpreter")  # noqa: E731
     run()
-    assert calls(run) < OF_A_STEP
+    assert calls(run) < MOST_CALLS_OF_A_STEP
 
 
-def test_lengths_are_found_once_where_no_function_of_a_caller_can_change_them() -> None:
+def test_lengths_are_computed_once_unless_a_callers_function_may_change_them() -> None:
     m, spring = ladder(2), pf.forces.generalised_force("spring", lambda k: -k.q)
     assert machine_length(m) is machine_length(m)
     pushed = m.with_(forces=[spring])
@@ -67,7 +65,7 @@ def test_lengths_are_found_once_where_no_function_of_a_caller_can_change_them() 
     assert ca.is_equal(machine_length(pushed), machine_length(m))
 
 
-def test_results_share_no_label_that_a_caller_may_change() -> None:
+def test_results_share_no_mutable_labels() -> None:
     m = pendulum(motor=False)
     one, other = (pf.run(m, duration=DURATION, backend="interpreter") for _ in range(2))
     for name in one.variables:
@@ -77,8 +75,8 @@ def test_results_share_no_label_that_a_caller_may_change() -> None:
     assert other["run"].dims == () and set(other.indexes) == {"coordinate", "velocity", "time"}
 
 
-def test_one_run_of_a_batch_is_labelled_alike() -> None:
-    """With and without the run axis the same values, attributes and coordinates."""
+def test_a_batch_of_one_run_is_labelled_as_a_single_run() -> None:
+    """Values, attributes and coordinates are the same with and without the run axis."""
     m, q = pendulum(), np.array([0.3])
     single = pf.run(m, q, duration=DURATION, u=np.zeros((3, m.nu)), u_step=1e-3, backend="interpreter")
     axis = pf.run(m, q, duration=DURATION, u=np.zeros((3, m.nu)), u_step=1e-3, backend="interpreter", squeeze=False)
@@ -88,7 +86,7 @@ def test_one_run_of_a_batch_is_labelled_alike() -> None:
 
 @pytest.mark.parametrize("squeeze", [True, False])
 def test_a_result_is_labelled_as_xarray_itself_would(monkeypatch, squeeze: bool) -> None:
-    """By the shortcut and without it, beside the public way with all its checks."""
+    """The shortcut and the way without it give the labels of xarray's public constructor, which makes all checks."""
     m, how = pendulum(), {"duration": DURATION, "backend": "interpreter", "squeeze": squeeze}
     direct = pf.run(m, [0.3], **how)
     parts = ({n: (x.dims, x.values, x.attrs) for n, x in of.items()} for of in (direct.data_vars, direct.coords))

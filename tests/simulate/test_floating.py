@@ -1,4 +1,4 @@
-"""Machines on a free base: against composite bodies summed up by hand, closed forms, and runs."""
+"""Machines on a free base, against composite bodies summed by hand, closed forms, and runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HAND = {"frame": "LOCAL_WORLD_ALIGNED", "point": (0.2, -0.1, 0.3)}
 
 
 class Arm(NamedTuple):
-    """Numbers of an arm of hinges on a free base.   bodies: n + 1.   axes, places: (n, 3).   turned: n of (3, 3)."""
+    """An arm of hinges on a free base.   bodies: n + 1.   axes, places: (n, 3).   turned: n rotations (3, 3)."""
 
     bodies: list[pf.Body]
     axes: np.ndarray
@@ -52,14 +52,16 @@ def hat(w):
 
 
 def about(n, angle):
-    """Rodrigues' formula."""
+    """Rotation about a unit vector n, by Rodrigues' formula."""
     return np.eye(3) + np.sin(angle) * hat(n) + (1 - np.cos(angle)) * hat(n) @ hat(n)
 
 
 class Composite(NamedTuple):
-    """By u = [w_0; r_0_dot; joints], world axes, of the base's origin: H (6 + n, 6 + n), momentum rows (6, 6 + n) [angular
-    about the world's origin; linear] and twist rows J (6, 6 + n) [turning; travel] of a point of the last body.
-    to_v: (6 + n, 6 + n) u of our v."""
+    """Quantities for the velocities u = [w_0; r_0_dot; joints] of the base's origin and the joints, in world axes.
+
+    H: (6 + n, 6 + n) mass matrix. momentum: (6, 6 + n) rows [angular about the world's origin; linear]. J: (6, 6 + n) twist
+    rows [turning; travel] of a point of the last body. to_v: (6 + n, 6 + n) matrix with u = to_v v for our v.
+    """
 
     H: np.ndarray
     momentum: np.ndarray
@@ -68,7 +70,7 @@ class Composite(NamedTuple):
 
 
 def composite(arm: Arm, q: np.ndarray, point) -> Composite:
-    """Decoupled natural orthogonal complement with composite masses, from the last body down."""
+    """Quantities of an arm by the decoupled natural orthogonal complement with composite masses, from the last body down."""
     n = len(arm.axes)
     x, y, z, w = q[3:7]
     R = [np.eye(3) + 2 * w * hat([x, y, z]) + 2 * hat([x, y, z]) @ hat([x, y, z])]
@@ -82,10 +84,10 @@ def composite(arm: Arm, q: np.ndarray, point) -> Composite:
     centre = [o + A @ com.ravel() for o, A, (_, com, _) in zip(origin, R, number, strict=True)]
 
     def carry(to, at):
-        """Twist at a point -> twist at another of the same body."""
+        """Matrix that takes the twist at one point to the twist at another point of the same body."""
         return np.block([[np.eye(3), np.zeros((3, 3))], [hat(at - to), np.eye(3)]])
 
-    # Twists of joints at the mass centres they move, of the base at its origin.
+    # Twist of each joint at the mass centre of the body that it moves.
     p = [np.r_[k[i], np.cross(k[i], centre[i + 1] - origin[i + 1])] for i in range(n)]
     M = [None] * (n + 1)
     for i in reversed(range(n + 1)):
@@ -97,7 +99,7 @@ def composite(arm: Arm, q: np.ndarray, point) -> Composite:
     H, rows = np.zeros((6 + n, 6 + n)), np.zeros((6, 6 + n))
     base = carry(centre[0], origin[0])
     H[:6, :6] = base.T @ M[0] @ base
-    back = carry(np.zeros(3), origin[0])  # momentum about the base's origin -> about the world's
+    back = carry(np.zeros(3), origin[0])  # from the momentum about the base's origin to that about the world's
     for j in range(n):
         across = M[j + 1] @ p[j]
         H[:6, 6 + j] = (carry(centre[j + 1], centre[0]) @ base).T @ across
@@ -113,8 +115,8 @@ def composite(arm: Arm, q: np.ndarray, point) -> Composite:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_space_robot_toolkits_quantities(seed):
-    """H_0, H_0m, H* = H_m - H_0m^T H_0^-1 H_0m, momentum and generalised Jacobian, re-derived above."""
+def test_quantities_of_space_robot_toolkits(seed):
+    """H_0, H_0m, H* = H_m - H_0m^T H_0^-1 H_0m, momentum and generalised Jacobian, from composite bodies."""
     arm = random_arm(seed)
     m = arm.mechanism
     q, v = start(m, seed)
@@ -132,7 +134,7 @@ def test_a_space_robot_toolkits_quantities(seed):
     close(pf.reduction.momentum_twist(m, "b7", q, v, **HAND), drift[turn_last], PEER, "J_b H_0^-1 mu")
 
 
-def test_the_twist_of_the_hand_is_both_parts():
+def test_the_twist_of_the_hand_is_the_sum_of_joint_and_momentum_parts():
     m = satellite()
     q, v = start(m, 4)
     J = pf.jacobian(m, "right", q, **HAND)
@@ -140,7 +142,7 @@ def test_the_twist_of_the_hand_is_both_parts():
         m, "right", q, v, **HAND
     )
     close(parts, J @ v, 1e2 * ALGEBRA, "V")
-    # By the momentum that is kept it is the same, and knows no velocities of the base.
+    # With the conserved momentum as an argument the result is the same, although no velocities of the base enter.
     mu = pf.reduction.momentum_map(m, q, v)
 
     def by_momentum(T):
@@ -153,8 +155,8 @@ def test_the_twist_of_the_hand_is_both_parts():
     close(f(q)["J"], pf.reduction.generalised_jacobian(m, "right", q), 10 * ALGEBRA, "J in the body")
 
 
-def test_what_is_left_out():
-    """Twists of the body's origin in its own axes; the whole pose kept; 200 steps."""
+def test_defaults_of_optional_arguments():
+    """Twists are of the body's origin in its axes, the null space keeps the whole pose, and holonomy takes 200 steps."""
     m = satellite()
     q, v = start(m, 6)
     by_arm, by_momentum = (
@@ -174,13 +176,14 @@ def test_what_is_left_out():
     assert pf.reduction.holonomy(two_bodies(), lambda x: x).shape == (201, 4, 4)
 
 
-def test_expressions_serve_laws_and_outputs():
-    """A law that pushes along the reaction null space of four hinges: the hull does not turn. Outputs say the hand's twist."""
+def test_expressions_work_in_laws_and_outputs():
+    """A law that pushes along the reaction null space of four hinges does not turn the hull; an output computes the hand's
+    twist."""
     m = random_arm(7, 4).mechanism
     m = m.with_(actuators=pf.actuate_all(m).actuators[6:])
 
     def law(T, z, w, reaction):
-        """s = P(q) a t: torques are what these accelerations of the joints ask for, the base left to itself."""
+        """Torques that move the joints at s = P(q) a t while the base moves freely."""
         base = pf.reduction.floating_base(T)
         P = base.reaction_free("attitude")
         a = ca.DM([0.8, -0.5, 0.4, 0.6])
@@ -205,7 +208,7 @@ def test_expressions_serve_laws_and_outputs():
 
 @pytest.mark.parametrize("keep, rows, left", [("pose", slice(0, 6), 1), ("attitude", slice(3, 6), 4)])
 def test_reaction_null_space(keep, rows, left):
-    """By the SVD of the coupling, its linear part eliminated by hand."""
+    """Against the SVD of the coupling, whose linear part is eliminated by hand."""
     m = random_arm(5).mechanism
     q = np.array([start(m, i)[0] for i in range(3)])
     P = pf.reduction.reaction_null_space(m, q, keep=keep)
@@ -231,7 +234,7 @@ def two_bodies(base="planar") -> pf.Mechanism:
 
 
 def turned_by(a: float, b: float) -> float:
-    """Of the hull while the hinge goes from a to b, no angular momentum, in closed form."""
+    """Angle by which the hull turns while the hinge goes from a to b without angular momentum, in closed form."""
     e = M1 * M2 / (M1 + M2)
     A1, A2, k = J1 + e * ARM1**2, J2 + e * ARM2**2, 2 * e * ARM1 * ARM2
     root = np.sqrt((A1 + A2) ** 2 - k**2)
@@ -245,19 +248,19 @@ def turned_by(a: float, b: float) -> float:
 @pytest.mark.parametrize("base", ["planar", "free"])
 @pytest.mark.parametrize("a, b", [(-0.4, 2.3), (0.0, 2 * np.pi), (1.0, -8.0)])
 def test_planar_holonomy_in_closed_form(base, a, b):
-    """A hinge that turns all the way round leaves another attitude although the machine has its shape again."""
+    """After a full turn of the hinge the machine has its shape again, but another attitude."""
     g = pf.reduction.holonomy(two_bodies(base), lambda x: a + (b - a) * x, steps=120)
     angle = np.unwrap(np.arctan2(g[:, 1, 0], g[:, 0, 0]))
     close(angle[-1], turned_by(a, b), PEER, "angle", 1)
-    # The mass centre stands still: the hull's does what the arm's does, the other way.
+    # The common mass centre stands still: those of hull and arm move oppositely.
     c, s = np.cos(angle + a + (b - a) * np.linspace(0, 1, 121)), np.sin(angle + a + (b - a) * np.linspace(0, 1, 121))
     arm = g[:, :2, 3] + ARM1 * g[:, :2, 0] + ARM2 * np.stack([c, s], axis=1)
     centre = (M1 * g[:, :2, 3] + M2 * arm) / (M1 + M2)
     close(centre, np.tile(centre[0], (121, 1)), PEER, "mass centre", 1)
 
 
-def test_holonomy_in_space_is_that_of_a_run():
-    """A loop of two hinges that do not commute, of order six, and as the integrator has it."""
+def test_holonomy_in_space_equals_that_of_a_run():
+    """A loop of two hinges that do not commute: of order six, and equal to the integrated motion."""
     m = satellite()
     path = lambda x: ca.vertcat(ca.sin(2 * np.pi * x), 1 - ca.cos(2 * np.pi * x))  # noqa: E731
     coarse, fine, finest = (pf.reduction.holonomy(m, path, steps=n)[-1] for n in (15, 30, 60))
@@ -278,7 +281,7 @@ def _rate(path, t):
 
 
 def test_holonomy_of_a_ball_joint():
-    """Its path is of quaternions; turned about one axis it is a hinge."""
+    """The path consists of quaternions; turned about one axis the ball acts as a hinge."""
     m = two_bodies("free")
     ball = pf.joint("hinge", "spherical", "hull", "arm", placement=(ARM1, 0, 0))
     by_ball = pf.reduction.holonomy(

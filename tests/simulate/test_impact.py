@@ -1,4 +1,4 @@
-"""Plastic impact: against the merged machine, by momentum alone."""
+"""Plastic impact against the merged machine, by momentum alone."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.tolerance import close
 
 OBJECT = pf.body("object", 1.7, com=(0.1, -0.2, 0.05), inertia=(0.05, 0.08, 0.09))
 GRASP = pf.pose((0.1, 0.3, 0.1), rpy=(0.3, -0.5, 0.2)), pf.pose((-0.2, 0.1, 0), rpy=(0, 0.4, 0))
-"""In the hand, and in the object."""
+"""Poses of the grasp in the hand and in the object."""
 
 
 def meeting() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
-    """A satellite whose hand is where a tumbling object is to be held, and their velocities before."""
+    """A satellite whose hand is at a tumbling object that it is to grasp, their configuration, and their velocities before."""
     m = satellite(actuators=[])
     weld = pf.closure("grasp", "fixed", "right", "object", placement_a=GRASP[0], placement_b=GRASP[1])
     both = m.with_(bodies=[*m.bodies, OBJECT], joints=[*m.joints, pf.joint("tumble", "free", "world", "object")],
@@ -24,15 +24,15 @@ def meeting() -> tuple[pf.Mechanism, np.ndarray, np.ndarray]:
     return both, pf.assemble(both, q, hold=["flight", "l", "r"]).q, v
 
 
-def test_a_grasp_is_the_merged_machine_by_momentum():
-    """With the object in its hand M' v' = X^T M v-, X (v by v') the velocities of machine and object."""
+def test_velocities_after_a_grasp_are_those_of_the_merged_machine():
+    """With the object in the hand M' v' = X^T M v-, where v = X v' are the velocities of machine and object."""
     m, q, v = meeting()
     before = v.copy()
     hit = pf.impact(m, q, v)
     close(pf.momentum(m, q, hit.v), pf.momentum(m, q, v), 1e-12, "momentum")
     assert (v == before).all() and np.abs(hit.v - v).max() > 0.1
-    held = pf.joint("held", "fixed", "right", "object", placement=GRASP[0] @ GRASP[1].inverse())
-    merged = m.with_(joints=[*m.joints[:-1], held], constraints=[])
+    grip = pf.joint("held", "fixed", "right", "object", placement=GRASP[0] @ GRASP[1].inverse())
+    merged = m.with_(joints=[*m.joints[:-1], grip], constraints=[])
     X = np.vstack([np.eye(8), pf.jacobian(merged, "object", q[:9])])
     M = pf.mass_matrix(m, q)
     close(pf.mass_matrix(merged, q[:9]), X.T @ M @ X, 1e-12, "M'")
@@ -44,7 +44,7 @@ def test_a_grasp_is_the_merged_machine_by_momentum():
     close(pf.impact(m, q, hit.v).v, hit.v, 1e-12, "nothing more to hit")
 
 
-def test_it_is_what_assemble_does_and_goes_by_runs():
+def test_an_impact_equals_assembly_and_takes_batches():
     m, q, v = meeting()
     many = pf.impact(m, np.tile(q, (3, 1)), np.outer([1, 2, -1], v))
     close(many.v, np.outer([1, 2, -1], many.v[0]), 1e-11, "linear")
@@ -52,8 +52,8 @@ def test_it_is_what_assemble_does_and_goes_by_runs():
     close(many.loss, many.loss[0] * np.array([1, 4, 1]), 1e-11, "loss")
 
 
-def test_a_batch_stays_a_batch_whatever_says_it():
-    """Of one run or two, by q, v or parameters; and constraints are those of the time."""
+def test_any_argument_may_make_a_batch():
+    """Batches of one run or two, by q, v or parameters. Constraints are evaluated at the time of the impact."""
     mass = pf.Parameter("mass", 2.0, "kg")
     cart, stop = pf.body("cart", mass, inertia=0.1), pf.nonholonomic("belt", lambda k: k.v[0] - 3 * k.t)
     m = pf.mechanism("cart", [cart], [pf.joint("j", "prismatic", "world", "cart")], constraints=[stop], parameters=[mass])
@@ -66,7 +66,7 @@ def test_a_batch_stays_a_batch_whatever_says_it():
         pf.impact(m, [0], [1], t="now")
 
 
-def test_it_is_what_a_run_does_where_a_constraint_comes_on():
+def test_a_run_makes_the_same_impact_where_a_constraint_activates():
     m, q, v = meeting()
     (weld,), h = m.constraints, 1e-6
     late = m.with_(constraints=[pf.constraints.active_while(weld, lambda k: k.t > h / 2)])
@@ -76,8 +76,8 @@ def test_it_is_what_a_run_does_where_a_constraint_comes_on():
 
 
 def test_a_tilted_rod_lands_on_its_tip():
-    """The textbook's: of a rod that falls without turning, m, l, its tip hits a frictionless floor at angle a:
-    it falls over by 6 v cos a / (l (1 + 3 cos^2 a)) [rad/s]."""
+    """A textbook result: a rod of length l falls at speed v without turning, and its tip hits a frictionless floor at angle
+    a; then it turns at 6 v cos a / (l (1 + 3 cos^2 a)) [rad/s]."""
     l, a, fall = 1.4, 0.6, 2.0
     rod = pf.body("rod", 0.9, inertia=(0, 0.9 * l**2 / 12, 0.9 * l**2 / 12))
     floor = pf.holonomic("floor", lambda k: k.position("rod", (-l / 2, 0, 0))[1])
@@ -87,7 +87,7 @@ def test_a_tilted_rod_lands_on_its_tip():
     close(hit.v[2], -6 * fall * np.cos(a) / (l * (1 + 3 * np.cos(a) ** 2)), 1e-12, "w")
 
 
-def test_refused():
+def test_wrong_impacts_are_refused():
     m, q, v = meeting()
     with pytest.raises(pf.RunError, match=r"impact: grasp\.\w+ is .* off before the impact; put q onto the constraints first"):
         pf.impact(m, q + np.r_[0.1, np.zeros(15)], v)

@@ -1,4 +1,5 @@
-"""Symmetries from the child's side of the first joint: the spin of a top, and all of that of an even body, by closed forms."""
+"""Symmetries on the child's side of the first joint: the spin of a top, and all rotations of a symmetric body, by closed
+forms."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MASS, ARM, ACROSS, SPIN, G = 0.9, 0.25, 0.013, 0.021, 9.81
 
 
 def top(base="spherical", gravity=(0, 0, -G), **more):
-    """A top whose axis is none of its frame's."""
+    """A top whose symmetry axis is no axis of its frame, and this axis."""
     R = Rotation.from_euler("xyz", (0.4, 0.3, -0.2)).as_matrix()
     axis, I = R[:, 2], R @ np.diag([ACROSS, ACROSS, SPIN]) @ R.T
     com = ARM * axis if base == "spherical" else np.array([0.3, -0.2, 0.5])
@@ -25,7 +26,8 @@ def top(base="spherical", gravity=(0, 0, -G), **more):
 
 
 def by_angles(nutation, rates, times):
-    """Nutation angle of Lagrange's top from its rates of precession, nutation and spin, by the equation of its energy.
+    """Nutation angle of Lagrange's top by the equation of its energy, from the rates of precession, nutation and spin; and
+    p_psi, p_phi.
 
     A = ACROSS + m l^2:   A nutation'' = (p_psi cos - p_phi)(p_psi - p_phi cos) / (A sin^3) + m g l sin.
     """
@@ -41,7 +43,7 @@ def by_angles(nutation, rates, times):
     return solve_ivp(f, (0, times[-1]), [nutation, theta], "DOP853", times, rtol=1e-12, atol=1e-13).y[0], p_psi, p_phi
 
 
-def test_lagranges_top_keeps_its_spin_and_what_is_about_the_vertical():
+def test_lagranges_top_conserves_its_spin_and_its_momentum_about_the_vertical():
     m, axis = top()
     assert pf.reduction.symmetry(m).group == "SO(2)" and len(pf.reduction.symmetry(m).further) == 1
     assert [x.side for _, x in pf.reduction.symmetry(m).further[0]] == ["right"] * 3
@@ -59,29 +61,30 @@ def test_lagranges_top_keeps_its_spin_and_what_is_about_the_vertical():
     close(np.arccos(R[:, 2, :] @ axis), want, 1e-5, "nutation")
     I = np.array(pf.mass_matrix(m))
     L = np.einsum("tij,tj->ti", R, r.v.values @ I)
-    # The step errs by 1e-5; what is kept does not.
+    # The steps have an error of 1e-5; the conserved momenta have none.
     close(np.einsum("ti,tij,j->t", L, R, axis), np.full(len(L), p_psi), 1e-12, "spin")
     close(L[:, 2], np.full(len(L), p_phi), 1e-12, "about the vertical")
     close(
         r.inner_momentum.values[:, 0] * np.linalg.norm(axis) / _along(pf.reduction.symmetry(m), axis),
         np.full(len(L), p_psi),
         1e-12,
-        "held",
+        "inner momentum",
     )
     assert r.inner_momentum_entry.values.tolist() == ["peg.wx within"]
     assert r.momentum_drift_entry.values.tolist()[-1] == "peg.wx within" and float(np.abs(r.momentum_drift).max()) < 1e-12
 
 
 def _along(s, axis):
-    """How long the twist of a symmetry is, in turns about the axis."""
+    """Component about the axis of a symmetry's twist."""
     turn = sum(w * np.array(x.twist[3:]) for w, x in s.further[0])
     close(np.cross(turn, axis), np.zeros(3), 1e-9, "axis", scale=1.0)
     return turn @ axis
 
 
 @pytest.mark.parametrize("alike", [True, False], ids=["all axes alike", "one axis"])
-def test_an_even_body_that_flies_keeps_all_of_it(alike):
-    """However long the steps are. A body alike about all axes keeps its rates in itself, one about an axis that rate."""
+def test_a_symmetric_body_in_flight_conserves_its_inner_momenta(alike):
+    """At any step a body with three equal inertias conserves its angular velocity in its own axes, one with two the rate
+    about its axis."""
     if alike:
         m = machine([pf.body("ball", 2.0, com=(0.1, 0.2, -0.1), inertia=0.3)], [pf.joint("f", "free", "world", "ball")])
         axes = np.eye(3)
@@ -96,8 +99,8 @@ def test_an_even_body_that_flies_keeps_all_of_it(alike):
     assert float(np.abs(r.momentum_drift).max()) < 1e-12 and np.ptp(r.inner_momentum.values, axis=0).max() == 0
 
 
-def test_a_sleeping_top_stays_where_it_is():
-    """The spin tells nothing of an axis that the momentum is along: nothing is corrected there."""
+def test_a_sleeping_top_keeps_its_attitude():
+    """With the momentum along its axis, the spin does not determine the attitude, and nothing is corrected."""
     m, axis = top()
     upright = Rotation.align_vectors([[0, 0, 1]], [axis])[0]
     r = pf.run(pf.reduce(m), upright.as_quat(), 60.0 * axis, duration=0.5, step=5e-4, every=50, error_bound=1.0)
@@ -105,8 +108,8 @@ def test_a_sleeping_top_stays_where_it_is():
     close(R @ axis, np.tile([0.0, 0, 1], (len(R), 1)), 1e-8, "axis")
 
 
-def test_parts_that_turn_against_each_other_tell_nothing_of_the_attitude():
-    """A hull and a rotor on its axis, even about it, without momentum together: they turn where they are."""
+def test_counter_rotating_parts_do_not_determine_the_attitude():
+    """A symmetric hull and a rotor on its axis, without momentum in total, turn in place."""
     place = pf.pose((0.1, 0.2, 0.3), rpy=(0.4, 0.3, -0.2))
     turned = Rotation.from_euler("xyz", (0.4, 0.3, -0.2)).as_matrix()
     hull = pf.body("hull", 5.0, com=(0.1, 0.2, 0.3), inertia=turned @ np.diag([0.3, 0.3, 0.5]) @ turned.T)
@@ -122,16 +125,16 @@ def test_parts_that_turn_against_each_other_tell_nothing_of_the_attitude():
     assert len(r.inner_momentum_entry) == 1 and np.ptp(r.q.values[:, 7]) > 0.5
 
 
-def test_implicit_steps_hold_it_too():
-    """However often they put the attitude right within a step."""
+def test_implicit_steps_conserve_inner_momenta():
+    """They may correct the attitude several times within a step."""
     m, axis = top()
     scheme = pf.Scheme(integrator="midpoint")
     r = pf.run(pf.reduce(m), v=10.0 * axis + [0.3, 0, 0], duration=0.02, step=2e-3, scheme=scheme, error_bound=1.0)
     assert float(np.abs(r.momentum_drift).max()) < 1e-14
 
 
-def test_a_jet_about_the_axis_changes_what_is_held():
-    """By its impulse."""
+def test_a_jet_about_the_axis_changes_the_inner_momentum():
+    """The change is the jet's impulse."""
     m, axis = top("free", gravity=(0, 0, 0))
     pushed = m.with_(forces=[pf.wrench("jet", "top", point=(0.3, -0.2, 0.5), axes="LOCAL")])
     u = {f"jet.n{x}": 0.05 * a for x, a in zip("xyz", axis, strict=True)}
@@ -140,7 +143,7 @@ def test_a_jet_about_the_axis_changes_what_is_held():
     close(w[-1] - w[0], 0.05 * 0.5 / SPIN, 1e-11, "spin")
 
 
-def test_parameters_that_break_what_is_held_are_refused():
+def test_parameters_that_break_an_inner_symmetry_are_refused():
     uneven = pf.Parameter("uneven", 1e-13, "kg m^2")
     body = pf.body("top", 1.0, com=(0, 0, 0.2), inertia=[[0.02 + uneven.symbol, 0, 0], [0, 0.02, 0], [0, 0, 0.03]])
     m = machine([body], [pf.joint("peg", "spherical", "world", "top")], parameters=[uneven], gravity=(0, 0, -9.81))

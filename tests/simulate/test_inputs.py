@@ -1,4 +1,4 @@
-"""Inputs held, interpolated and refused."""
+"""Input series with either hold, inputs by name, and refused arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_input_series_against_scipy(hold):
     m = pendulum(damping=0.3)
     r = pf.run(m, [0.4], [0.0], duration=1.0, step=1e-3, every=200, u=U[:, None], u_step=U_STEP, hold=hold)
     state, expected = [0.4, 0.0], [[0.4, 0.0]]
-    for i in range(5):  # sample by sample: the right-hand side has corners
+    for i in range(5):  # sample by sample, since the right-hand side is not smooth
         ends = (i * U_STEP, (i + 1) * U_STEP)
 
         def slope(t, x, ends=ends):
@@ -38,7 +38,7 @@ def test_input_series_against_scipy(hold):
     close(found, np.array(expected), INTEGRATED, f"input series, hold {hold}")
 
 
-def test_names_and_arrays_are_the_same():
+def test_names_and_arrays_give_the_same_run():
     m = four_bar()
     start = dict(zip(m.q_names, FOUR_BAR_START.tolist(), strict=True))
     by_name = pf.run(m, start, {"a": 0.0}, u={"motor": 2.0}, duration=0.1)
@@ -92,7 +92,7 @@ def test_wrong_input_is_named(case):
 
 
 def stretched() -> pf.Mechanism:
-    """The four-bar with its far bearing at a distance that a run may choose."""
+    """The four-bar with its far bearing at a distance that is a parameter."""
     m, far = four_bar(), pf.Parameter("far", 0.9)
     d = pf.joint("d", "revolute", "world", "rocker", axis=(0, 1, 0), placement=pf.pose((far, 0, 0)))
     return m.with_(joints=[*m.joints[:2], d], parameters=[far])
@@ -106,7 +106,7 @@ def test_start_that_cannot_close_is_named():
 
 
 @pytest.mark.parametrize("hold, enough", [("zero", 5), ("linear", 6)])
-def test_a_series_that_ends_before_the_run_is_said(hold, enough):
+def test_a_series_that_ends_before_the_run_warns(hold, enough):
     m, keep = pendulum(), {"duration": 0.01, "u_step": 2e-3, "hold": hold, "backend": "interpreter"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -116,8 +116,8 @@ def test_a_series_that_ends_before_the_run_is_said(hold, enough):
         pf.run(m, u={"motor": np.ones(enough - 1)}, **keep)
 
 
-def test_no_inputs_are_none():
-    """As the settings of a file without inputs have them."""
+def test_an_empty_dict_means_no_inputs():
+    """The settings of a file without inputs contain an empty dict."""
     ball = pf.mechanism("point", [pf.body("ball", 1.0)], [pf.joint("rail", "prismatic", "world", "ball", axis=(0, 0, 1))])
     one, two = (pf.run(ball, duration=0.1, step=0.05, u=u, backend="numpy") for u in ({}, None))
     np.testing.assert_array_equal(one.q, two.q)

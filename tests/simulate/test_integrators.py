@@ -1,4 +1,4 @@
-"""What each integrator is for: the midpoint keeps the energy, TR-BDF2 steps over stiff springs."""
+"""The purpose of each integrator: the midpoint rule conserves energy, TR-BDF2 steps over stiff springs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from studies.integrators import mechanism as elastic_four_bar
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_body, random_pose
 from tests.simulate.machines import FOUR_BAR_START, Y, ball_and_plane, flying_pair, four_bar, pendulum, velocity
-from tests.tolerance import ALGEBRA, MET, close
+from tests.tolerance import ALGEBRA, SATISFIED, close
 
 MIDPOINT, STIFF = pf.Scheme(integrator="midpoint"), pf.Scheme(integrator="tr-bdf2")
-KEPT = 1e-11
-"""Energy of the midpoint after 1e5 steps, relative to its largest part: that many roundings at random."""
+CONSERVED = 1e-11
+"""Energy drift of the midpoint rule after 1e5 steps, relative to the largest part of the energy: as many random roundings."""
 
 
 def double_pendulum(**changes) -> pf.Mechanism:
@@ -47,25 +47,25 @@ def drift(r) -> float:
     ],
     ids=["turning points", "chaos", "redundant rows", "quaternion"],
 )
-def test_energy_is_kept_over_1e5_steps(m, q, v, step):
+def test_energy_is_conserved_over_1e5_steps(m, q, v, step):
     r = pf.run(m, q, v, duration=1e5 * step, step=step, every=1000, scheme=MIDPOINT)
-    assert r.status == 0 and drift(r) < KEPT
+    assert r.status == 0 and drift(r) < CONSERVED
     plain = pf.run(m, q, v, duration=1e5 * step, step=step, every=1000)
-    assert drift(plain) > 1e4 * KEPT, "or the others keep it too"
+    assert drift(plain) > 1e4 * CONSERVED, "RK4 conserves it as well"
     if m.ideal:
-        assert float(r.violation.max()) < MET and float(r.velocity_violation.max()) < MET
+        assert float(r.violation.max()) < SATISFIED and float(r.velocity_violation.max()) < SATISFIED
 
 
 @pytest.mark.parametrize("formulation", ["multipliers", "projection", "quasi-velocity"])
-def test_energy_is_kept_by_every_formulation(formulation):
-    """Also where the correction has a factorisation of its own."""
+def test_energy_is_conserved_by_every_formulation(formulation):
+    """Also by formulations whose correction needs a new factorisation."""
     scheme = pf.Scheme(formulation=formulation, integrator="midpoint")
     r = pf.run(four_bar(), FOUR_BAR_START, {"a": 4.0}, duration=0.5, step=0.01, scheme=scheme, backend="interpreter")
-    assert drift(r) < KEPT
+    assert drift(r) < CONSERVED
 
 
-def test_energy_is_kept_in_coordinates_of_the_callers_own():
-    """Nine entries of a rotation matrix on six equations: as in the quaternions of the tree, to rounding."""
+def test_energy_is_conserved_in_coordinates_that_a_caller_defines():
+    """Nine entries of a rotation matrix under six equations conserve it as the quaternions of the tree do, to rounding."""
     random = np.random.default_rng(3)
     bodies = [random_body(random, n) for n in "ab"]
     joints = [
@@ -76,21 +76,21 @@ def test_energy_is_kept_in_coordinates_of_the_callers_own():
     twin, q, v = graph_twin(m), pf.random_configuration(m, random), random.normal(size=m.nv)
     keep = {"duration": 0.3, "step": 0.01, "scheme": MIDPOINT, "backend": "interpreter"}
     tree, graph = pf.run(m, q, v, **keep), pf.run(twin.m, twin.q(q), v, **keep)
-    assert twin.m.nq > m.nq and drift(tree) < KEPT and drift(graph) < KEPT
-    close(graph.v, tree.v, 2e-3, "v: both rules err by h^2, in their own way")
+    assert twin.m.nq > m.nq and drift(tree) < CONSERVED and drift(graph) < CONSERVED
+    close(graph.v, tree.v, 2e-3, "v: the errors of both are of order h^2 and differ")
 
 
-def test_energy_is_kept_in_another_state():
+def test_energy_is_conserved_in_positions_and_momenta():
     m = double_pendulum()
     how = {"duration": 1.0, "step": 0.01, "scheme": MIDPOINT, "backend": "interpreter"}
     r, plain = (pf.run(x, {"A": -2.0, "B": 1.0}, **how) for x in (pf.reduction.hamiltonian(m), m))
-    assert drift(r) < KEPT
-    close(r.q, plain.q, 0.02, "q: both rules err by h^2, in their own way")
+    assert drift(r) < CONSERVED
+    close(r.q, plain.q, 0.02, "q: the errors of both are of order h^2 and differ")
     assert float(abs(r.q - plain.q).max()) > 1e-6
 
 
-def test_energy_changes_by_the_power_of_the_middle():
-    """A damper and a motor: what their power at the middle of each step says, written out for one joint."""
+def test_energy_changes_by_the_power_at_the_middle_of_the_step():
+    """The power of a damper and a motor at the middle of each step, written out for one joint."""
     h, push, damping = 0.02, 1.5, 0.4
     m = pendulum(damping=damping)
     r = pf.run(m, {"pivot": 1.0}, {"pivot": 2.0}, u=[push], duration=2.0, step=h, scheme=MIDPOINT, backend="interpreter")
@@ -99,7 +99,7 @@ def test_energy_changes_by_the_power_of_the_middle():
 
 
 def test_rest_stays_rest():
-    """Nothing moves and nothing pulls: rounding is not put right by pushing."""
+    """In equilibrium the correction of the energy does not turn rounding into motion."""
     m, hanging = double_pendulum(gravity=(3, 0, -9)), np.arctan2(9, 3)
     for start in (0.0, 1e-9):
         r = pf.run(m, {"A": hanging + start}, duration=2.0, step=0.01, scheme=MIDPOINT, backend="interpreter")
@@ -108,21 +108,21 @@ def test_rest_stays_rest():
 
 
 @pytest.mark.parametrize(("scheme", "step", "speed"), [(MIDPOINT, 0.02, 20.0), (STIFF, 0.03, 5.0)])
-def test_iterations_arrive_where_plain_ones_do_not(scheme, step, speed):
-    """A link that turns by 0.4 rad, or 0.15 rad, a step: what its speed does is in no matrix."""
+def test_iterations_converge_for_links_that_turn_fast(scheme, step, speed):
+    """The link turns by 0.4 rad or 0.15 rad a step, and no iteration matrix contains the effect of its speed."""
     r = pf.run(
         double_pendulum(), {"A": -2.0}, {"B": speed}, duration=20 * step, step=step, scheme=scheme, backend="interpreter"
     )
     assert r.status == 0
 
 
-def test_a_step_too_long_is_a_fault():
+def test_a_step_that_is_too_long_stops_the_run():
     with pytest.warns(pf.RunWarning, match="did not converge: take a shorter step"):
         r = pf.run(double_pendulum(), {"A": -2.0}, {"B": 40.0}, duration=1.0, step=0.1, scheme=MIDPOINT, backend="interpreter")
     assert pf.results.causes(r)[0].startswith(UNCONVERGED)
 
 
-def test_constraints_that_come_and_go_are_refused():
+def test_the_midpoint_rule_refuses_constraints_that_activate():
     m = double_pendulum(constraints=[pf.constraints.active_while(pf.holonomic("stop", lambda k: k.q[1]), lambda k: k.t < 1)])
     with pytest.raises(pf.ModelError, match=r"'midpoint' cannot serve 'double pendulum'.*come and go \(stop\).*take 'rk4'"):
         pf.run(m, duration=0.1, scheme=MIDPOINT, backend="interpreter")
@@ -135,7 +135,8 @@ STIFFEST = 1e8  # N/m
 
 
 def test_two_masses_on_a_stiff_spring():
-    """The slow mode to closed form at order two, the fast one (12,000 rad/s) forgotten; rk4 at these steps diverges."""
+    """The slow mode follows the closed form at order two while the fast one (12,000 rad/s) decays; RK4 diverges at these
+    steps."""
     masses = [pf.body("a", 1.0), pf.body("b", 2.0)]
     slides = [
         pf.joint("x", "prismatic", "world", "a", axis=(1, 0, 0), stiffness=100.0),
@@ -162,7 +163,8 @@ def angle_of(r, x="p.x", z="p.z"):
 
 
 def test_a_stiff_direction_that_turns():
-    """A bob on a spring of 1e8 N/m in Cartesian coordinates is a pendulum: 0.3 rad/s of the 10,000 are where it is going."""
+    """A bob on a spring of 1e8 N/m in Cartesian coordinates moves as a pendulum, whose rate is a small fraction of the
+    10,000 rad/s."""
     bob, hinge = [pf.body("bob", 1.0, inertia=0.01)], [pf.joint("p", "free", "world", "bob")]
     elastic = pf.mechanism("elastic", bob, hinge, forces=[pf.spring("s", "world", "bob", stiffness=STIFFEST, rest=1.0)])
     rigid = pf.mechanism("rigid", [pf.body("bob", 1.0, com=(1, 0, 0))], [pf.joint("a", "revolute", "world", "bob", axis=Y)])
@@ -178,15 +180,15 @@ def test_a_stiff_link_in_a_loop():
     q, v = dict(zip("abd", FOUR_BAR_START, strict=True)), {"a": 4.0}
     exact = pf.run_adaptive(elastic_four_bar(0.0), q, v, times=np.linspace(0, 2, 201))
     r = pf.run(elastic_four_bar(STIFFEST), q | {"s": 0.0}, v | {"s": 0.0}, duration=2.0, step=1e-3, every=10, scheme=STIFF)
-    assert r.status == 0 and float(r.violation.max()) < MET
+    assert r.status == 0 and float(r.violation.max()) < SATISFIED
     close(r.q.sel(coordinate=list("abd")), exact.q, 1e-4, "q of the rigid four-bar", scale=1.0)
     assert float(abs(r.q.sel(coordinate="s")).max()) < 2e-6
 
 
 def test_an_arm_on_a_bushing():
-    """Its base is held by 1e8 N/m and 1e6 N m/rad with some damping, all six directions; a pendulum hangs on it."""
+    """The base rests on 1e8 N/m and 1e6 N m/rad with some damping, in all six directions; a pendulum hangs on it."""
 
-    def held(k):
+    def bushing_energy(k):
         q = k.joint("base")
         return STIFFEST / 2 * ca.sumsqr(q[:3]) + 1e6 / 2 * 4 * ca.sumsqr(q[3:6])
 
@@ -194,7 +196,7 @@ def test_an_arm_on_a_bushing():
     pivot = pf.joint("A", "revolute", "base", "arm", axis=Y, placement=(0.1, 0, 0.05))
     soft = pf.mechanism(
         "on a bushing", bodies, [pf.joint("base", "free", "world", "base", damping=50.0), pivot],
-        forces=[pf.forces.potential("bushing", held)],
+        forces=[pf.forces.potential("bushing", bushing_energy)],
     )  # fmt: skip
     fixed = pf.mechanism("fixed", bodies, [pf.joint("base", "fixed", "world", "base"), pivot])
     exact = pf.run_adaptive(fixed, times=np.linspace(0, 2, 201))
@@ -204,17 +206,17 @@ def test_an_arm_on_a_bushing():
 
 
 def test_stiff_dampers():
-    """v' = -c v / m with c h / m from 3 to 300, each stands after its m v / c."""
+    """Bodies with v' = -c v / m and c h / m from 3 to 300 each stop after a distance of m v / c."""
     rates = 1e3 * np.geomspace(3, 300, 6)
     bodies = [pf.body(f"b{i}", 1.0) for i in range(6)]
     rails = [pf.joint(f"x{i}", "prismatic", "world", f"b{i}", axis=(1, 0, 0), damping=c) for i, c in enumerate(rates)]
     m = pf.mechanism("damped", bodies, rails, gravity=(0, 0, 0))
     r = pf.run(m, None, np.ones(6), duration=0.04, step=1e-3, scheme=STIFF, backend="interpreter")
     assert r.status == 0
-    close(r.q.values[-1] * rates, np.ones(6), 1e-6, "way until each stands, of m v / c")
+    close(r.q.values[-1] * rates, np.ones(6), 1e-6, "distance to rest, relative to m v / c")
 
 
-# -- both, with all that a run may have ---------------------------------------------------------------------------
+# -- both, with all features that a run may have ------------------------------------------------------------------
 
 
 def integrating(terms, z, w, y):
@@ -229,27 +231,27 @@ def driven():
     return double_pendulum(constraints=[pf.holonomic("driven", lambda k: k.q[0] - 0.5 * ca.sin(3 * k.t))])
 
 
-def served():
+def with_servo():
     task = pf.holonomic("tip", lambda k: k.q[1] - 0.2 * ca.cos(2 * k.t))
     return double_pendulum(constraints=[pf.servo(task, ["mB"])])
 
 
 def skate():
-    """A sleigh whose mass is ahead of its edge: fewer speeds than coordinates."""
+    """A sleigh whose mass centre is ahead of its edge: it has fewer speeds than coordinates."""
     edge = pf.joint("s", "planar", "world", "b", distribution=["vx", "wz"], speeds=["ahead", "turn"])
     return pf.mechanism("sleigh", [pf.body("b", 1.0, com=(0.3, 0, 0), inertia=0.1)], [edge], gravity=(0, 0, 0))
 
 
-FULL = {  # mechanism, and what a run is given
+FULL = {  # mechanism and arguments of the run
     "a law that integrates": (double_pendulum(), {"q": {"A": 0.1}, "control": LAW, "u": [0.3, -0.2]}),
     "a driven joint": (driven(), {"u": [0.0, 0.4]}),
-    "a servo constraint": (served(), {"u": [0.5, 0.0]}),
+    "a servo constraint": (with_servo(), {"u": [0.5, 0.0]}),
     "cut inputs": (
         double_pendulum(actuators=[pf.actuator("mA", "A", limits=(-1, 1)), pf.actuator("mB", "B")]),
         {"q": {"A": 0.1}, "u": [5.0, 0.1]}),
     "a rate to hold": (
         double_pendulum(constraints=[pf.nonholonomic("equal", lambda k: k.v[0] - 0.5 * k.v[1])]), {"u": [1.0, 0.5]}),
-    "a push in its own time": (
+    "a force that depends on time": (
         double_pendulum(forces=[pf.forces.potential("tide", lambda k: 2 * ca.sin(k.q[0]) * ca.cos(3 * k.t))]),
         {"q": {"A": 0.1}}),
     "a flight": (flying_pair(), {"v": velocity(flying_pair())}),
@@ -259,8 +261,8 @@ FULL = {  # mechanism, and what a run is given
 
 @pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
 @pytest.mark.parametrize("case", FULL)
-def test_it_converges_with(case, integrator):
-    """Of order two, by two steps: the error against order 8 falls to a quarter."""
+def test_it_converges_at_order_two_with(case, integrator):
+    """Half the step reduces the error against order 8 to a quarter."""
     m, given = FULL[case]
     scheme = pf.Scheme(integrator=integrator, saturate=case == "cut inputs")
     exact = pf.run_adaptive(m, times=[0, 0.4], tolerance=1e-11, scheme=scheme, **given)
@@ -273,7 +275,7 @@ def test_it_converges_with(case, integrator):
 
 
 @pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
-def test_same_bits_whatever_runs_it(integrator):
+def test_bits_are_equal_by_numpy_and_c_alone_and_in_a_batch(integrator):
     m = ball_and_plane()
     there = pf.assemble(m, None, velocity(m))
     v = np.linspace(0.5, 1, 9)[:, None] * there.v
@@ -296,7 +298,7 @@ def test_a_resumed_run_has_the_same_bits(integrator):
 
 @pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
 def test_a_law_in_discrete_time(integrator):
-    """Held between instants; its own fault and the integrator's keep their meanings."""
+    """Its inputs are constant between instants; its fault and that of the integrator are reported as such."""
 
     def answer(s):
         u = ca.vertcat(-3 * s.terms.q[0] - s.terms.v[0], 0)
@@ -317,8 +319,8 @@ def test_a_law_in_discrete_time(integrator):
 
 
 @pytest.mark.parametrize("integrator", ["midpoint", "tr-bdf2"])
-def test_a_singular_start_is_left(integrator):
-    """A parallelogram in line, moving along one branch: the first step goes by what the lost rows say."""
+def test_a_singular_start_is_left_along_one_branch(integrator):
+    """A flat parallelogram moves along one branch: the first step uses the lost rows."""
     lengths = {"crank": 1.0, "coupler": 2.0, "rocker": 1.0}
     bodies = [pf.body(n, 1.0, com=(l / 2, 0, 0), inertia=0.1) for n, l in lengths.items()]
     joints = [

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a run: heard within a call of the compiled loop, however long the run and its `every`."""
+"""Ctrl-C interrupts a run within one call of the compiled loop, however long the run and its `every`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.simulate.machines import pendulum
 from tests.work import PATIENCE
 
 HOURS = 10**11
-"""Steps of a run that nobody waits for."""
+"""Number of steps of a run that takes hours."""
 
 SCRIPT = f"""
 import os, signal, threading
@@ -33,14 +33,15 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_is_heard_between_two_records():
+def test_an_interrupt_stops_a_run_between_two_records():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout.strip() == "heard", done.stderr
 
 
 @pytest.mark.parametrize("runs", [1, 9])
 def test_calls_are_short_and_change_no_bit(monkeypatch, runs):
-    """A clock that says each call took as long as it has steps: the next has no more than fit into the time of a call."""
+    """The clock says that the time of each call is proportional to its steps; the next call has no more steps than fit into
+    CALL_SECONDS."""
     now, steps = [0.0], []
     call = Rollout.__call__
 
@@ -52,7 +53,7 @@ def test_calls_are_short_and_change_no_bit(monkeypatch, runs):
 
     q = np.linspace(-1, 1, runs)[:, None]
     whole = pf.run(pendulum(), q, duration=1.0, every=300)
-    monkeypatch.setattr(Watch, "at", ())  # its looks are calls too
+    monkeypatch.setattr(Watch, "at", ())  # comparisons of steps are calls too
     monkeypatch.setattr(module, "FIRST_LANE_STEPS", 2 * runs)
     monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(Rollout, "__call__", timed)

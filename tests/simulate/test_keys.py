@@ -1,4 +1,5 @@
-"""A key covers all that a compiled text, or a decision of a maker, may rest on; what was made keeps what it was given."""
+"""A key covers all that compiled code, or a decision made while a law is built, may depend on; laws and mechanisms copy
+their arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ Y = (0, 1, 0)
 
 
 def everything() -> pf.Mechanism:
-    """One of each kind of part, numbers and names of each kind in it."""
+    """A machine with one part of each kind, and numbers and names of each kind in it."""
     l = pf.Parameter("l", 1.0, "m")
     bodies = [pf.body("cart", 1.5, inertia=0.1), pf.body("rod", 2 * l, (0, 0, -l / 2), 0.1), pf.body("fin", 0.3, inertia=0.1),
               pf.body("gear", 0.2, inertia=0.01)]  # fmt: skip
@@ -61,7 +62,7 @@ def everything() -> pf.Mechanism:
 
 
 def changed(x):
-    """The value with something about it changed; None where it says nothing of its own."""
+    """The value with one change; None for kinds of values that are not varied."""
     if isinstance(x, ca.SX) and x.numel():
         y = ca.densify(ca.SX(x))
         y[0] += 0.25
@@ -78,7 +79,7 @@ def changed(x):
 
 
 def ways() -> dict:
-    """Name of a field of a part -> the machine with it changed, and nothing checked."""
+    """Name of a field of a part -> function that changes it in a machine without any check."""
     m, found = (
         everything(),
         {"lenient": lambda m: replace(m, lenient=True), "gravity": lambda m: replace(m, gravity=changed(m.gravity))},
@@ -111,7 +112,7 @@ def known():
 
 @pytest.mark.parametrize("way", [name for name in WAYS if not name.startswith("order of bodies")])
 def test_every_field_of_a_mechanism_is_in_its_key(known, way):
-    """Names and limits too: a law may read them, and a reaction is asked for by name."""
+    """Names and limits count too: a law may read them, and a reaction is requested by name."""
     from pfaffian.model.digest import structure
     from pfaffian.terms.present import present
 
@@ -129,14 +130,14 @@ def test_parameters_count_by_name_default_and_unit():
 
     keys = [digest(one(**more)) for more in ({}, {"name": "k"}, {"default": 2.0}, {"unit": "mm"}, {})]
     assert keys[0] == keys[4] and len(set(keys)) == 4
-    assert digest(replace(one(), name="another")) == keys[0], "what a machine is called shapes nothing"
+    assert digest(replace(one(), name="another")) == keys[0], "the name of a machine is not part of its digest"
 
 
-# -- what a decision hangs on --------------------------------------------------------------------------------------------
+# -- what decisions depend on --------------------------------------------------------------------------------------------
 
 
 def pair_of_loops(a: str, b: str) -> pf.Mechanism:
-    """Two rods that hang from a cart, the tip of each on a rail of its own, called a and b."""
+    """Two rods that move in a plane, the tip of each in a plane of the world; these closures are called a and b."""
     bodies = [pf.body(n, 1.0 + i, (0, 0, -0.5), 0.1) for i, n in enumerate(("one", "two"))]
     joints = [pf.joint(f"j{n}", "planar", "world", n, axis=Y) for n in ("one", "two")]
     rails = [pf.closure(name, "point-on-plane", "world", body, placement_b=pf.pose((0, 0, -1)), placement_a=pf.pose((0, 0, -1)))
@@ -144,7 +145,7 @@ def pair_of_loops(a: str, b: str) -> pf.Mechanism:
     return pf.actuate_all(pf.mechanism("loops", bodies, joints, constraints=rails))
 
 
-def test_reactions_of_swapped_names():
+def test_reactions_follow_swapped_names():
     m, swapped = pair_of_loops("A", "B"), pair_of_loops("B", "A")
     found = [pf.reaction_wrench(x, name).wrench for x in (m, swapped) for name in "AB"]
     np.testing.assert_array_equal(found[0], found[3])
@@ -152,18 +153,18 @@ def test_reactions_of_swapped_names():
     assert np.abs(found[0] - found[1]).max() > 1
     outputs = {"a": pf.reaction("A")}
     ran = [pf.run(x, duration=0.002, outputs=outputs)["a"].values[0] for x in (m, swapped)]
-    for r, wanted in zip(ran, (found[0], found[1]), strict=True):
-        np.testing.assert_allclose(r, wanted, rtol=0, atol=1e-9)
+    for r, expected in zip(ran, (found[0], found[1]), strict=True):
+        np.testing.assert_allclose(r, expected, rtol=0, atol=1e-9)
 
 
-def test_laws_by_the_names_of_rows():
+def test_laws_that_name_rows_depend_on_the_names():
     goal = {"task": control.joints("jone"), "reference": control.set_point([0.1, 0, 0]), "stiffness": 4.0, "damping": 4.0}
     law = control.hybrid_force(**goal, force=control.set_point([1.0]), rows=["A.vz"], force_gain=1.0, integral_gain=1.0)
     keys = [simulation(as_system(pair_of_loops(*names)), pf.Scheme(), law).key for names in ("AB", "BA", "AB")]
     assert keys[0] == keys[2] != keys[1]
 
 
-def test_switches_of_parameters_with_swapped_names():
+def test_switches_follow_swapped_names_of_parameters():
     def m(a, b):
         p = [pf.Parameter(a, 1.0), pf.Parameter(b, 1.0)]
         push = [pf.forces.potential("V", lambda K: p[0].symbol * K.q[0] + 10 * p[1].symbol * K.q[0])]
@@ -180,7 +181,7 @@ def lifted(low: float, high: float) -> pf.Mechanism:
     return pf.mechanism("lift", [pf.body("b", 1.0)], [pf.joint("z", "prismatic", "world", "b")], actuators=motors)
 
 
-def test_limits_of_the_actuators_themselves():
+def test_limits_of_the_actuators_count():
     given = {
         "inertia": pf.forces.pseudo_matrix(1.0),
         "stiffness": pf.forces.pseudo_matrix(100.0),
@@ -194,8 +195,8 @@ def test_limits_of_the_actuators_themselves():
     assert reached[0][1] == pytest.approx(9.0) and reached[1][1] == pytest.approx(12.0)
 
 
-def test_defaults_that_a_law_decides_by():
-    """Motors that are alike at the defaults, or not."""
+def test_defaults_that_a_law_decides_by_count():
+    """Motors that are equal at the defaults, or not."""
 
     def key(gear):
         g = pf.Parameter("g", gear)
@@ -209,7 +210,7 @@ def test_defaults_that_a_law_decides_by():
     assert key(1.0) == key(1.0) != key(2.0)
 
 
-# -- what a maker keeps is a copy ----------------------------------------------------------------------------------------
+# -- laws and mechanisms copy their arguments ----------------------------------------------------------------------------
 
 ARM = pair_of_loops("A", "B")
 GOAL = {"task": lambda K: K.q[:2], "stiffness": 4.0, "damping": 4.0}
@@ -218,8 +219,8 @@ GOAL = {"task": lambda K: K.q[:2], "stiffness": 4.0, "damping": 4.0}
 FLOATING = pf.actuate_all(pf.mechanism("hull", [pf.body("one", 1.0, inertia=0.1)], [pf.joint("j", "free", "world", "one")]))
 
 
-def kept(make, value, change, m=ARM):
-    """What a law of `value` is, before and after value was changed in place."""
+def before_and_after(make, value, change, m=ARM):
+    """Digest and equations of a law of `value`, before and after the value is changed in place."""
     law = make(value)
     seen = []
     for _ in range(2):
@@ -229,33 +230,33 @@ def kept(make, value, change, m=ARM):
     return seen
 
 
-def put(x):
+def edit(x):
     x[0] = 7.0
 
 
 COPIES = {
-    "weight, a list": (lambda x: control.projected(reference=control.set_point([0, 0]), weight=x, **GOAL), [1.0] * 6, put),
-    "weight, an array": (lambda x: control.projected(reference=control.set_point([0, 0]), weight=x, **GOAL), np.ones(6), put),
-    "gains": (lambda x: control.projected(reference=control.set_point([0, 0]), **GOAL | {"stiffness": x}), np.ones(2), put),
+    "weight, a list": (lambda x: control.projected(reference=control.set_point([0, 0]), weight=x, **GOAL), [1.0] * 6, edit),
+    "weight, an array": (lambda x: control.projected(reference=control.set_point([0, 0]), weight=x, **GOAL), np.ones(6), edit),
+    "gains": (lambda x: control.projected(reference=control.set_point([0, 0]), **GOAL | {"stiffness": x}), np.ones(2), edit),
     "a gain as an expression": (
-        lambda x: control.projected(reference=control.set_point([0, 0]), **GOAL | {"stiffness": x}), ca.SX([1.0, 2.0]), put),
+        lambda x: control.projected(reference=control.set_point([0, 0]), **GOAL | {"stiffness": x}), ca.SX([1.0, 2.0]), edit),
     "limits": (lambda x: control.projected(reference=control.set_point([0, 0]), limits=x, **GOAL),
                np.tile([-5.0, 5.0], (6, 1)), lambda x: x.__setitem__((0, 0), -1.0)),
-    "a set point": (lambda x: control.projected(reference=control.set_point(x), **GOAL), np.zeros(2), put),
+    "a set point": (lambda x: control.projected(reference=control.set_point(x), **GOAL), np.zeros(2), edit),
     "a path": (lambda x: control.projected(
-        reference=control.function_of_time(control.rest_to_rest(x, [1, 1], 1.0), 2), **GOAL), np.zeros(2), put),
-    "a polynomial": (lambda x: control.projected(reference=control.polynomial(x, [1, 1], 1.0), **GOAL), np.zeros(2), put),
+        reference=control.function_of_time(control.rest_to_rest(x, [1, 1], 1.0), 2), **GOAL), np.zeros(2), edit),
+    "a polynomial": (lambda x: control.projected(reference=control.polynomial(x, [1, 1], 1.0), **GOAL), np.zeros(2), edit),
     "a pose": (lambda x: control.projected(**GOAL | {"task": control.pose("one", x)}, reference=control.set_point([0.0] * 6)),
                np.eye(3), lambda x: x.__setitem__((slice(None), slice(None)), np.diag([1, -1, -1])), FLOATING),
     "a point": (lambda x: control.projected(**GOAL | {"task": control.point("one", x)}, reference=control.set_point([0.0] * 3)),
-                np.zeros(3), put, FLOATING),
+                np.zeros(3), edit, FLOATING),
     "axes": (lambda x: control.projected(**GOAL | {"task": control.point("one", axes=x)}, reference=control.set_point([0.0])),
              [0], lambda x: x.__setitem__(0, 2)),
     "rows": (lambda x: control.hybrid_force(reference=control.set_point([0, 0]), force=control.set_point([1.0]), rows=x,
                                             force_gain=1.0, integral_gain=1.0, **GOAL), ["A.vz"],
              lambda x: x.__setitem__(0, "B.vz")),
     "noise": (lambda x: control.discrete(lambda s: control.Command(s["y"]), 0.01,
-                                         measure={"y": control.sensor(lambda K: K.v, x)}), np.zeros(6), put),
+                                         measure={"y": control.sensor(lambda K: K.v, x)}), np.zeros(6), edit),
     "sensors": (lambda x: control.discrete(lambda s: control.Command(s["y"]), 0.01, measure=x),
                 {"y": control.sensor(lambda K: K.v)}, lambda x: x.update(y=control.sensor(lambda K: 2 * K.v))),
     "a start": (lambda x: control.discrete(lambda s: control.Command(s["z"] * ca.SX.ones(6, 1), d_next={"z": s["z"]}), 0.01,
@@ -269,13 +270,13 @@ COPIES = {
 
 
 @pytest.mark.parametrize("what", COPIES)
-def test_what_a_law_was_given_may_change(what):
-    before, after = kept(*COPIES[what])
+def test_changing_an_argument_in_place_changes_no_law(what):
+    before, after = before_and_after(*COPIES[what])
     assert before == after
 
 
 @pytest.mark.parametrize("part", ["mass", "com", "placement", "stiffness", "gear", "gravity", "wrench"])
-def test_what_a_mechanism_was_given_may_change(part):
+def test_changing_an_argument_in_place_changes_no_mechanism(part):
     x = ca.SX([2.0, 0, 0]) if part in ("com", "placement", "gravity") else ca.SX([2.0] * 6) if part == "wrench" else ca.SX(2.0)
     given = {part: x}
     body = pf.body("b", given.get("mass", 1.0), given.get("com", (0, 0, -1)), 0.1)
@@ -320,7 +321,7 @@ def test_a_system_with_a_part_replaced_is_another(change):
     assert key(plain) == was == key(pf.reduction.hamiltonian(pendulum()))
 
 
-def test_a_replaced_system_does_not_poison_the_plain_one():
+def test_a_replaced_system_does_not_affect_the_original():
     plain = pf.reduction.hamiltonian(pendulum())
     fast = replace(plain, rate=lambda T, motion, x: 2 * plain.rate(T, motion, x))
     found = [pf.run(s, [0.3], duration=0.1, step=0.01)["q"].values[-1, 0] for s in (fast, plain, pendulum())]
@@ -328,18 +329,20 @@ def test_a_replaced_system_does_not_poison_the_plain_one():
 
 
 @pytest.mark.parametrize("text", ["[q; v]", "[q; p]", "mine", None])
-def test_a_digest_of_ones_own_on_another_state(text):
+def test_another_state_with_any_digest_gives_the_same_motion(text):
     m = pendulum()
-    own = System(
+    swapped_state = System(
         m, "[v; q]", (StatePart("y", ("a", "b"), ("1", "1")),),
         enter=lambda T: ca.vertcat(T.v, T.q), show=lambda x, t: (x[1], x[0]),
         rate=lambda T, motion, x: ca.vertcat(motion.v_dot, T.v), digest=text,
     )  # fmt: skip
-    found, wanted = (pf.run(s, [0.3], duration=0.05, step=0.01, backend="numpy")["q"].values[-1, 0] for s in (own, m))
-    assert found == pytest.approx(wanted, abs=1e-9)
+    found, expected = (
+        pf.run(s, [0.3], duration=0.05, step=0.01, backend="numpy")["q"].values[-1, 0] for s in (swapped_state, m)
+    )
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_reduction_whose_symmetry_is_gone_is_refused():
+def test_a_reduction_whose_symmetry_is_lost_is_refused():
     lean = [0.0]
     tilt = pf.forces.potential("tilt", lambda K: lean[0] * K.joint("base")[0])
     bodies = [pf.body("hull", 2.0, inertia=(0.3, 0.4, 0.5)), pf.body("arm", 1.0, (0.3, 0, 0), 0.1)]
@@ -357,7 +360,7 @@ def test_a_reduction_whose_symmetry_is_gone_is_refused():
 
 @pytest.mark.parametrize("make", [pf.reduction.hamiltonian, pf.reduce, lambda m: m], ids=["hamiltonian", "reduce", "mechanism"])
 def test_a_cell_of_a_notebook_run_twice(make):
-    """Each time with a Parameter of its own: of one name, and none of the other's."""
+    """Each time the cell makes another Parameter of the same name."""
 
     def cell():
         g = pf.Parameter("gain", 2.0)
@@ -374,16 +377,16 @@ def test_a_cell_of_a_notebook_run_twice(make):
 
 @pytest.mark.parametrize("condition", [True, np.bool_(True), 1, 1.0])
 def test_a_constraint_that_is_always_active(condition):
-    held = pf.constraints.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: condition)
-    r = pf.run(pendulum(constraints=[held]), [0.3], duration=0.03, step=0.01, backend="numpy")
+    always = pf.constraints.active_while(pf.holonomic("c", lambda K: K.q[0] - 0.3), lambda K: condition)
+    r = pf.run(pendulum(constraints=[always]), [0.3], duration=0.03, step=0.01, backend="numpy")
     assert (r["q"].values == 0.3).all() and (r["v"].values == 0).all()
 
 
 # -- sources and checks --------------------------------------------------------------------------------------------------
 
 
-def test_sources_are_those_that_were_imported(monkeypatch, tmp_path):
-    """An edit of a file after it was imported changes no key: what runs is the old code."""
+def test_sources_are_those_at_import(monkeypatch, tmp_path):
+    """An edit of a file after its import changes no key, since the imported code is what runs."""
     (tmp_path / "kernel").mkdir()
     monkeypatch.setattr(keyed, "__file__", str(tmp_path / "kernel" / "keyed.py"))
     was = keyed.sources()
@@ -394,8 +397,8 @@ def test_sources_are_those_that_were_imported(monkeypatch, tmp_path):
     assert done.stdout.split() == ["1"]
 
 
-def test_what_is_found_again_is_checked(monkeypatch):
-    """A memory that leaves out what its answer depends on is found out, and only where that is asked for."""
+def test_remembered_results_are_checked_on_request(monkeypatch):
+    """A memory whose key leaves out something that its result depends on is detected, but only if checks are requested."""
     hidden = [1.0]
 
     @remembered(4)
@@ -419,7 +422,7 @@ def test_what_is_found_again_is_checked(monkeypatch):
 
 
 @pytest.mark.parametrize("backend, what", [("c", "the kernel of k"), ("auto", "the Programs of k")])
-def test_a_kernel_and_a_note_from_the_store_are_checked(monkeypatch, tmp_path, backend, what):
+def test_kernels_and_notes_from_the_store_are_checked(monkeypatch, tmp_path, backend, what):
     from pfaffian import kernel
 
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path))
@@ -438,8 +441,8 @@ def test_a_kernel_and_a_note_from_the_store_are_checked(monkeypatch, tmp_path, b
 
 
 @pytest.mark.parametrize("name", ["particle-on-circle", "arm-on-slider"])
-def test_studies_find_nothing_stale(name, monkeypatch):
-    """Twice, so that all of the second is found again, made anew and compared; the whole sweep is PFAFFIAN_CHECK=1 pytest."""
+def test_studies_use_no_stale_results(name, monkeypatch):
+    """The second run finds everything again, computes it anew and compares; PFAFFIAN_CHECK=1 pytest does so in all tests."""
     place = Path(__file__).parents[2] / "studies"
     run_study(name, place, draw=False)
     monkeypatch.setattr(remember, "CHECKING", True)

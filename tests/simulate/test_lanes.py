@@ -1,4 +1,4 @@
-"""A run that fails says when and why, and the runs beside it keep their bits."""
+"""A run that fails reports when and why, and the other runs of its batch keep their bits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def starts(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("where", [0, 3, 10])
-def test_diverging_run_leaves_the_others_alone(where):
-    # Negative damping: the poisoned run gains 1 J a rad/s, the others have none.
+def test_a_diverging_run_leaves_the_others_alone(where):
+    # Negative damping: the diverging run gains 1 J a rad/s, the others have none.
     gain = pf.Parameter("gain", 0.0)
     m = pf.mechanism(
         "unstable",
@@ -44,7 +44,7 @@ def test_diverging_run_leaves_the_others_alone(where):
         assert np.array_equal(mixed[name].values[others], alone[name].values[others])
 
 
-def test_broken_loop_stops_with_its_cause():
+def test_a_broken_loop_stops_with_its_cause():
     m = four_bar()
     v = np.array([[1.0, 0, 0], [1e5, 0, 0], [2.0, 0, 0]])
     r = pf.run(m, FOUR_BAR_START, v, duration=0.2, step=1e-3)

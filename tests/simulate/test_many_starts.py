@@ -1,4 +1,4 @@
-"""Many starts at once: in blocks, with the bits of one after the other, and those out of reach told apart early."""
+"""Many starts at once: computed in blocks with the bits of single runs; starts out of reach are recognised early."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.simulate.test_start import arm_to_a_place, places
 QUICK = {"backend": "interpreter"}
 COUNT = 24
 BLOCKS = 5
-"""Runs of a block, no divisor of COUNT."""
+"""Runs of a block; no divisor of COUNT."""
 
 BYTES = 450
-"""Most bytes for each run beside what is recorded."""
+"""Largest memory for each run in addition to its record."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def same(a, b) -> None:
 
 
 def many_runs() -> dict:
-    """Starts some of which do not close, and some of whose steps err."""
+    """Arguments of runs, some of whose starts do not close and some of whose steps exceed the error bound."""
     a = np.linspace(-3, 3, COUNT)
     return {"q": {"d": a}, "v": {"d": a}, "duration": 0.05, "step": 0.01, "every": 2, "error_bound": 1e-9, **QUICK}
 
@@ -63,17 +63,17 @@ def test_blocks_change_no_bit_of_a_run(small_blocks, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::pfaffian.RunWarning")
 def test_warnings_do_not_depend_on_blocks(monkeypatch):
-    said = []
+    messages = []
     for size in (BLOCKS, 10 * COUNT):
         for room in (assemble, newton, roll, accuracy):
             monkeypatch.setattr(room, "BLOCK", size)
         with pytest.warns(pf.RunWarning) as seen:
             pf.run(four_bar(), **many_runs())
-        said.append([str(w.message) for w in seen])
-    assert said[0] == said[1]
+        messages.append([str(w.message) for w in seen])
+    assert messages[0] == messages[1]
 
 
-def test_a_body_that_cannot_be_is_named_in_whatever_block(monkeypatch):
+def test_an_impossible_body_is_named_in_any_block(monkeypatch):
     monkeypatch.setattr(unphysical, "BLOCK", BLOCKS)
     mass = pf.Parameter("mass", 1.0, "kg")
     m = pf.mechanism("block", [pf.body("box", mass)], [pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0))],
@@ -84,30 +84,30 @@ def test_a_body_that_cannot_be_is_named_in_whatever_block(monkeypatch):
         pf.run(m, parameters={"mass": values}, duration=0.1, **QUICK)
 
 
-# -- those out of reach ------------------------------------------------------------------------------------------
+# -- starts out of reach -----------------------------------------------------------------------------------------
 
 
-def test_what_is_told_apart_early_changes_no_bit(monkeypatch):
-    """By the kernel for what is held, of which few iterations remain for those out of reach."""
-    m, asked, one = arm_to_a_place(), [], newton._step
+def test_early_recognition_of_starts_out_of_reach_changes_no_bit(monkeypatch):
+    """The kernel for fixed coordinates recognises them, so that few full iterations remain."""
+    m, batches, one = arm_to_a_place(), [], newton._step
     slow = pf.assemble(m, placed(COUNT), **QUICK)
-    monkeypatch.setattr(newton, "_step", lambda problem, q, v: asked.append(len(q)) or one(problem, q, v))
+    monkeypatch.setattr(newton, "_step", lambda problem, q, v: batches.append(len(q)) or one(problem, q, v))
     pf.assemble(m, placed(COUNT), **QUICK)
-    before = sum(asked)
-    asked.clear()
+    before = sum(batches)
+    batches.clear()
     monkeypatch.setattr(start_search, "MANY", 1)
     same(slow, pf.assemble(m, placed(COUNT), **QUICK))
-    assert sum(asked) < 0.4 * before
+    assert sum(batches) < 0.4 * before
 
 
 @pytest.mark.parametrize("hold", [["a"], ["a", "d"], []])
-def test_the_kernel_for_what_is_held_goes_where_that_of_all_goes(hold):
-    """To the bit: q after each iteration, from states far off, whatever v."""
+def test_the_kernel_for_fixed_coordinates_makes_the_same_iterations(hold):
+    """The bits of q after each iteration are equal, from states far off and at any v."""
     m, random = four_bar(), np.random.default_rng(4)
-    q, v, held = random.uniform(-3, 3, (20, 3)), random.normal(size=(20, 3)), np.isin(m.v_names, hold)
+    q, v, is_fixed = random.uniform(-3, 3, (20, 3)), random.normal(size=(20, 3)), np.isin(m.v_names, hold)
     free = newton.free_problem(m, np.zeros((20, 0)), 0.0, "interpreter")
-    problem = free._replace(fixed=free.fixed._replace(q=np.tile(held, (20, 1))))
-    positions = newton._positions(m, "interpreter", tuple(held.tolist()))
+    problem = free._replace(fixed=free.fixed._replace(q=np.tile(is_fixed, (20, 1))))
+    positions = newton._positions(m, "interpreter", tuple(is_fixed.tolist()))
     for _ in range(4):
         found, (there, phi) = newton._step(problem, q, v), positions(q, np.ones(3), np.zeros((20, 0)), np.zeros(1))
         np.testing.assert_array_equal(there, found.q)
@@ -115,7 +115,7 @@ def test_the_kernel_for_what_is_held_goes_where_that_of_all_goes(hold):
         q, v = found.q, found.v
 
 
-def test_no_hope_is_given_up_where_iterations_arrive():
+def test_starts_whose_iterations_converge_count_as_hopeful():
     m, random = four_bar(), np.random.default_rng(5)
     q, v = random.uniform(-3, 3, (200, 3)), 5 * random.normal(size=(200, 3))
     free = newton.free_problem(m, np.zeros((200, 0)), 0.0, "interpreter")
@@ -129,7 +129,7 @@ def test_no_hope_is_given_up_where_iterations_arrive():
 # -- memory ------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_of_a_batch_takes_some_hundred_bytes_beside_its_record(monkeypatch):
+def test_a_run_of_a_batch_takes_some_hundred_bytes_in_addition_to_its_record(monkeypatch):
     for room in (unphysical, assemble, newton, accuracy, roll):
         monkeypatch.setattr(room, "BLOCK", 128)
     m, _ = pf.formats.read_yaml(Path(__file__).parents[2] / "examples" / "slider_crank.yaml")

@@ -1,4 +1,4 @@
-"""Result files: whole or absent on a full disk, and never read as something else once damaged."""
+"""Result files are whole or absent on a full disk, and a damaged file is never read as something else."""
 
 import hashlib
 import os
@@ -38,8 +38,8 @@ def written(result, tmp_path):
     return path
 
 
-LOST = r"filter returned failure|Fletcher32"
-"""What HDF5 says of it, by version."""
+DAMAGED = r"filter returned failure|Fletcher32"
+"""Message of HDF5 about damaged data, which depends on its version."""
 
 
 def test_round_trip(result, written):
@@ -49,8 +49,9 @@ def test_round_trip(result, written):
         xr.testing.assert_identical(other.load(), result)
 
 
-def test_every_damage_is_found(written):
-    """Flipped bits, truncated and zeroed tails, pieces of another file, nothing: RunError, whatever byte it is."""
+def test_every_damage_is_detected(written):
+    """Flipped bits, truncated and zeroed tails, pieces of another file and an empty file raise RunError, whichever byte is
+    damaged."""
     whole = written.read_bytes()
     random = np.random.default_rng(4)
     damaged = [whole[: int(k)] for k in [0, 1, 8, 79, len(whole) - 1, *random.integers(len(whole), size=40)]]
@@ -66,20 +67,20 @@ def test_every_damage_is_found(written):
             pf.results.read_netcdf(written)
 
 
-def test_rubbish_under_a_right_seal(written):
+def test_invalid_data_under_a_valid_seal_is_refused(written):
     for stored in (b"", b"\x89HDF\r\n\x1a\n" + bytes(500), b"CDF\x01" + bytes(90), os.urandom(3000)):
         written.write_bytes(stored + SEAL + hashlib.sha256(stored).hexdigest().encode())
         with pytest.raises(pf.RunError, match=r"run\.nc"):
             pf.results.read_netcdf(written)
 
 
-def test_other_readers_find_flipped_numbers(result, written):
-    """HDF5's own checksum of each array."""
+def test_other_readers_detect_flipped_numbers(result, written):
+    """HDF5 itself has a checksum for each array."""
     whole = bytearray(written.read_bytes())
     at = whole.index(result["q"].values.tobytes())
     whole[at + 100] ^= 4
     written.write_bytes(whole)
-    with pytest.raises(OSError, match=LOST), xr.open_dataset(written, engine="h5netcdf") as other:
+    with pytest.raises(OSError, match=DAMAGED), xr.open_dataset(written, engine="h5netcdf") as other:
         other.load()
 
 
@@ -106,15 +107,15 @@ assert pf.results.read_netcdf(folder / "run.nc")["q"].shape == (10, 8)
 
 
 def test_a_full_disk_leaves_the_process_and_the_old_file(tmp_path):
-    """A limit on file sizes fails as a full disk does, in the middle of a write: an error, not a signal."""
+    """A limit on file sizes fails in the middle of a write, as a full disk does: with an error, not a signal."""
     child = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE)
     assert child.returncode == 0, child.stderr
     assert "cannot write" in child.stdout and "run.nc" in child.stdout
     assert [p.name for p in tmp_path.iterdir() if p.name != "figure.png"] == ["run.nc"]
 
 
-def test_orphans_are_swept(result, tmp_path):
-    """What a killed writer left, once it is old; nothing else, and nothing of someone who may still be writing."""
+def test_files_of_killed_writers_are_deleted(result, tmp_path):
+    """Only old ones are deleted; other files stay, as do those of a writer that may still run."""
     old, young, others = (tmp_path / f".pfaffian-{c * 32}.tmp" for c in "abc")
     named = tmp_path / ".pfaffian-notes.tmp"
     for path in (old, young, others, named):

@@ -1,4 +1,4 @@
-"""A machine of the same structure with other numbers runs on what was compiled before."""
+"""A machine of the same structure with other numbers runs on the code that was compiled before."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ OTHER = {
 
 
 def run(numbers, backend):
-    """Two links whose end stays at a height, driven to a goal by motors that are too weak for it."""
+    """Two links whose end stays at a constant height, driven to a goal by motors that are too weak for it."""
     n = dict(numbers)
     hinge = {"kind": "revolute", "axis": (0, 1, 0), "damping": n["damping"]}
     joints = [
@@ -60,10 +60,10 @@ def test_another_number_compiles_nothing(first, name, monkeypatch):
 
     monkeypatch.setattr(library, "_build", build)
     numbers = FIRST | {name: OTHER[name]}
-    found, wanted = (run(numbers, backend) for backend in ("c", "interpreter"))
-    assert (found.attrs["kernel_backend"], wanted.attrs["kernel_backend"]) == ("c", "interpreter")
+    found, expected = (run(numbers, backend) for backend in ("c", "interpreter"))
+    assert (found.attrs["kernel_backend"], expected.attrs["kernel_backend"]) == ("c", "interpreter")
     for signal in ("q", "v", "u", "reaction"):
-        assert np.array_equal(found[signal], wanted[signal], equal_nan=True), signal
+        assert np.array_equal(found[signal], expected[signal], equal_nan=True), signal
     assert any(not np.array_equal(found[signal], first[signal], equal_nan=True) for signal in ("q", "u")), (
         "the number has no effect"
     )

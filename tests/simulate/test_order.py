@@ -7,7 +7,7 @@ import pytest
 
 import pfaffian as pf
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, velocity
-from tests.tolerance import ALGEBRA, MET, SLOPE, close
+from tests.tolerance import ALGEBRA, SATISFIED, SLOPE, close
 
 DURATION = 0.4
 HALVINGS = 5
@@ -47,13 +47,13 @@ def test_order(case, integrator, order):
 def test_corrections_hold_the_constraints():
     m, q, v, _ = CASES["four-bar, redundant rows"]
     r = pf.run(m, q, v, duration=3.0, step=1e-3, every=10)
-    assert r.violation.max() < MET
-    assert r.velocity_violation.max() < MET
+    assert r.violation.max() < SATISFIED
+    assert r.velocity_violation.max() < SATISFIED
     loose = pf.run(m, q, v, duration=3.0, step=1e-3, every=10, scheme=pf.Scheme(corrections=0))
     assert loose.violation.max() > r.violation.max()
 
 
-def test_quaternions_stay_of_length_one():
+def test_quaternions_keep_unit_length():
     m, q, v, _ = CASES["flying pair"]
     r = pf.run(m, q, v, duration=2.0, step=1e-2)
     for joint in ("flight", "ball"):
@@ -79,7 +79,8 @@ def oscillator() -> pf.Mechanism:
 
 
 def test_euler_is_semi_implicit():
-    """v first, q with the new v, to the digit; so energy stays within h w / 2 of its start, where the explicit rule gains."""
+    """The rule computes v first and q with the new v, to the last digit. So the energy stays within h w / 2 of its start,
+    where that of the explicit rule grows."""
     h, q, v = 1e-2, [0.3], [0.5]
     r = pf.run(oscillator(), q[0:1], v[0:1], duration=10.0, step=h, scheme=pf.Scheme(integrator="euler"), backend="interpreter")
     for _ in range(len(r.time) - 1):
@@ -91,7 +92,7 @@ def test_euler_is_semi_implicit():
 
 
 def test_euler_turns_quaternions_by_the_new_velocity():
-    """A free ball under a moment about its axis: after a step it has turned by h times the new rate, not the old one."""
+    """A free ball under a moment about its axis turns by h times the new rate in a step, not the old one."""
     h, moment = 1e-2, 5.0
     push = pf.wrench("push", "ball", value=(0, 0, 0, 0, 0, moment))
     ball = pf.mechanism("ball", [pf.body("ball", 1.0, inertia=0.1)], [pf.joint("j", "free", "world", "ball")], forces=[push])

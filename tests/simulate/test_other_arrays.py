@@ -1,4 +1,4 @@
-"""Arrays of other libraries, by the array API standard and DLPack: the numbers of NumPy's, nothing lost in silence."""
+"""Arrays of other libraries, by the array API standard and DLPack, give the numbers of NumPy arrays; lost precision warns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pfaffian.model.number import floats
 
 
 class Strict:
-    """An array as the standard has it and no more: no `__array__`, no sequence, a dtype that is not NumPy's."""
+    """An array with exactly the features of the standard: no `__array__`, no sequence, and a dtype that is not NumPy's."""
 
     dtype = "double"
 
@@ -35,7 +35,7 @@ class Strict:
 
 
 class Elsewhere(Strict):
-    """One that only another processor can read."""
+    """An array that only another processor can read."""
 
     def __dlpack__(self, **how: Any) -> Any:
         raise BufferError("on a device")
@@ -54,7 +54,7 @@ SERIES = np.sin(np.arange(5.0))[:, None]
 
 
 def numbers(m: pf.Mechanism, kind: Callable[[Any], Any]) -> list[np.ndarray]:
-    """Of all doors that take arrays: one state and a batch, by position and by name."""
+    """Results of all functions that take arrays: for one state and a batch, by position and by name."""
     q, v, u = (kind(x) for x in STATES)
     one = [kind(x[0]) for x in STATES]
     how = {"backend": "interpreter"}
@@ -84,7 +84,7 @@ def jax_arrays() -> Callable[[Any], Any]:
 
 
 @pytest.mark.parametrize("name", ["the standard", "jax"])
-def test_they_are_taken_everywhere_and_give_the_same_bits(name):
+def test_other_arrays_are_accepted_everywhere_and_give_the_same_bits(name):
     m, kind = crane(), Strict if name == "the standard" else jax_arrays()
     expected = numbers(m, lambda x: np.asarray(x))
     found = numbers(m, kind)
@@ -106,7 +106,7 @@ def test_doubles_are_not_copied():
 
 
 @pytest.mark.parametrize("read", [floats, memory.as_float])
-def test_single_precision_is_said(read):
+def test_single_precision_warns(read):
     for x in (np.float32([0.1]), Strict(np.float32([0.1]))):
         with pytest.warns(RunWarning, match="q is in float32, which has 6 digits; the computation is in double precision"):
             found = read(x, "q")
@@ -123,7 +123,7 @@ def test_single_precision_of_a_quadratic_program_warns():
 
 
 @pytest.mark.parametrize("read", [floats, memory.as_float])
-def test_what_numpy_cannot_read_is_refused_with_the_way_out(read):
+def test_arrays_that_numpy_cannot_read_are_refused_with_advice(read):
     with pytest.raises(ModelError, match=r"q: NumPy cannot read this tests.Elsewhere: give a copy in the .* \(on a device\)"):
         read(Elsewhere([1.0]), "q")
     with pytest.raises(ModelError, match="q"):

@@ -1,4 +1,4 @@
-"""Who waits for a first run is told what for; who does not ask, or does not wait, hears nothing."""
+"""A first run reports its stages if this is requested or the wait is long; otherwise it prints nothing."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def empty_store(tmp_path, monkeypatch):
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path))
 
 
-def test_a_first_run_says_what_one_waits_for(empty_store, capfd):
+def test_a_first_run_reports_its_stage(empty_store, capfd):
     pf.run(pendulum(1.01), duration=0.01, progress=True)
-    said = capfd.readouterr().err
-    assert "pendulum: deriving the equations" in said
-    assert "10/10" in said
+    printed = capfd.readouterr().err
+    assert "pendulum: deriving the equations" in printed
+    assert "10/10" in printed
     pf.run(pendulum(1.02), duration=0.01)
     assert capfd.readouterr().err == ""
 
 
-def test_each_stage_is_told_and_none_of_what_is_known(empty_store):
+def test_each_stage_is_reported_unless_the_code_is_known(empty_store):
     heard: list[str] = []
 
     def compiled() -> None:
@@ -47,22 +47,22 @@ def test_each_stage_is_told_and_none_of_what_is_known(empty_store):
         assert heard[0] == "deriving the equations"
         assert heard[1] == "compiling, once, 0 of 1 pieces done"
         assert heard[-1] == "testing the compiled code"
-        assert heard.count("compiling, once, 0 of 1 pieces done") > 1, "again and again while it lasts"
+        assert heard.count("compiling, once, 0 of 1 pieces done") > 1, "repeated while it lasts"
         heard.clear()
         compiled()
         assert heard == []
     with kernel.listening(heard.append):
         pass
     kernel.compile(tip, backend="numpy")
-    assert heard == [], "nobody listens any more"
+    assert heard == [], "no report after the listener is removed"
 
 
-def test_a_long_wait_is_explained_to_who_did_not_ask(empty_store, capfd, monkeypatch):
+def test_a_long_wait_is_reported_without_a_request(empty_store, capfd, monkeypatch):
     monkeypatch.setattr(progress, "LONG", 0.0)
     with progress_line("an \x1b arm", False), progress_line("a part of it", True):
         kernel.compile(tip, key="another key", backend="c")
-    said = capfd.readouterr().err.splitlines()
-    assert "pfaffian: an \\x1b arm: compiling, this once ..." in said and len(said) == len(set(said)) <= 3
+    printed = capfd.readouterr().err.splitlines()
+    assert "pfaffian: an \\x1b arm: compiling, this once ..." in printed and len(printed) == len(set(printed)) <= 3
     with progress_line("an arm", False):
         kernel.compile(tip, key="another key", backend="c")
-    assert capfd.readouterr().err == "", "nothing is made"
+    assert capfd.readouterr().err == "", "nothing is compiled"

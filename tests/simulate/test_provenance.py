@@ -1,4 +1,4 @@
-"""Every result says what made it: versions, sources, commit, processor, program."""
+"""Every result records its origin: versions, sources, commit, processor, program."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ A, B = "a" * 40, "b1" * 20
 HERE = Path(__file__).parents[2]
 
 
-def test_every_result_has_it(tmp_path):
+def test_every_result_has_provenance(tmp_path):
     by_steps = pf.run(pendulum(), duration=0.01)
     adaptive = pf.run_adaptive(pendulum(), times=np.linspace(0, 0.01, 3))
     pf.results.write_netcdf(by_steps, tmp_path / "run.nc")
@@ -30,9 +30,9 @@ def test_every_result_has_it(tmp_path):
 
 
 def test_this_checkout():
-    """As git says it, where this is a checkout."""
-    said = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
-    known = said.stdout.strip() if (HERE / ".git").exists() else None
+    """The commit is the one that git reports, if this is a checkout."""
+    reported = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
+    known = reported.stdout.strip() if (HERE / ".git").exists() else None
     assert checked_out(HERE) == known == machine().get("commit")
 
 
@@ -46,7 +46,7 @@ def checkout(tmp_path):
 
 def test_kinds_of_checkouts(checkout):
     git = checkout / ".git"
-    assert checked_out(checkout) is None  # nothing committed yet
+    assert checked_out(checkout) is None  # nothing is committed yet
     (git / "packed-refs").write_text(f"# pack-refs with: peeled\n{B} refs/heads/other\n{A} refs/heads/main\n^{B}\n")
     assert checked_out(checkout) == A
     (git / "refs" / "heads" / "main").write_text(f"{B}\n")
@@ -65,13 +65,13 @@ def test_kinds_of_checkouts(checkout):
 
 
 @pytest.mark.parametrize("head", ["", "ref: ", "ref: refs/heads/../../HEAD", "not a commit", "ref: \0", A[:-1], "é" * 40])
-def test_damaged_checkouts_say_nothing(checkout, head):
+def test_damaged_checkouts_give_no_commit(checkout, head):
     (checkout / ".git" / "HEAD").write_text(head)
     assert checked_out(checkout) is None
 
 
-def test_the_checkout_of_something_else_says_nothing(checkout):
-    """An installed library may lie in a folder of a user's own repository."""
+def test_checkouts_of_other_projects_give_no_commit(checkout):
+    """An installed library may lie in a folder of the user's repository."""
     (checkout / ".git" / "HEAD").write_text(A)
     (checkout / "pyproject.toml").write_text('[project]\nname = "robots"\ndependencies = ["pfaffian"]\n')
     assert checked_out(checkout) is None

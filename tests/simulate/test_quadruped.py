@@ -1,4 +1,4 @@
-"""A quadruped on feet that touch the ground: it stands, and trots open loop."""
+"""A quadruped on feet that touch the ground stands, and trots in open loop."""
 
 import casadi as ca
 import numpy as np
@@ -7,10 +7,10 @@ import pfaffian as pf
 from tests.tolerance import close
 
 OPEN = {"hip": 0.0, "thigh": 0.8, "calf": -1.6}
-"""Angles of a leg that stands [rad]."""
+"""Joint angles of a standing leg [rad]."""
 
 LEGS = {"FL": 0.0, "FR": np.pi, "RL": np.pi, "RR": 0.0}
-"""Phase of the trot."""
+"""Phase of each leg in the trot [rad]."""
 
 GAIT = pf.Parameter("gait", 0.0)
 
@@ -29,13 +29,14 @@ def hold(leg: str, part: str) -> pf.Mechanism:
 
 
 def test_go2_stands_and_lifts_its_feet_in_a_trot():
-    """In steps of 1 ms. Standing the ground carries its weight; trotting two feet leave the ground, the others do not slip."""
+    """At steps of 1 ms. When it stands, the ground carries its weight; in the trot two feet leave the ground and the others
+    do not slip."""
     path = pf.formats.installed("example-robot-data", "go2_description/urdf/go2.urdf", "test_quadruped")
     m, foot = pf.formats.read_urdf(path, base="free"), pf.shape("sphere", radius=0.022)
     rubber = {"shape_a": foot, "stiffness": 3e4, "exponent": 1.0, "damping": 10.0, "friction": 0.8, "creep": 0.02}
     feet = [f for leg in LEGS for f in pf.forces.contact(f"{leg} ground", f"{leg}_foot", **rubber)]
-    held = [hold(leg, part) for leg in LEGS for part in OPEN]
-    m = m.with_(forces=[*feet, *held], parameters=[GAIT])
+    servos = [hold(leg, part) for leg in LEGS for part in OPEN]
+    m = m.with_(forces=[*feet, *servos], parameters=[GAIT])
     stance = {f"{leg}_{part}_joint": angle for leg in LEGS for part, angle in OPEN.items()}
     high = 0.022 - pf.forward_kinematics(m, stance)["FL_foot"].position[2]
     r = pf.run(

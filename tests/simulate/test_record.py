@@ -1,4 +1,4 @@
-"""Which signals a run records, and what a reader of results says about those it does not find."""
+"""Which signals a run records, and what readers of results advise where one is missing."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ RUN = {"duration": 0.02, "backend": "interpreter"}
 
 
 def signals(r) -> set[str]:
-    """Variables over time."""
+    """Names of the variables over time."""
     return {str(name) for name, x in r.data_vars.items() if "time" in x.dims}
 
 
-def test_one_run_records_all_and_a_batch_the_lean_part():
+def test_one_run_records_all_and_a_batch_only_the_lean_part():
     one = signals(pf.run(four_bar(), FOUR_BAR_START, **RUN))
     batch = signals(pf.run(four_bar(), np.tile(FOUR_BAR_START, (2, 1)), **RUN))
     assert one - batch == {"phi", "reaction", "multiplier"}
@@ -40,14 +40,24 @@ UNITS = {
     "moved_rate": "per velocity", "start_residual": "per row", "inputs": "per input", "step_error": "1", "energy_error": "J",
     "time": "s", "sample_time": "s",
 }  # fmt: skip
-SAID = {"status", "stopped", "end_state", "moved", "moved_rate", "start_residual", "inputs", "step_error", "energy_error"}
+WITH_MEANING = {
+    "status",
+    "stopped",
+    "end_state",
+    "moved",
+    "moved_rate",
+    "start_residual",
+    "inputs",
+    "step_error",
+    "energy_error",
+}
 
 
-def test_every_variable_says_its_unit_or_its_meaning():
+def test_every_variable_has_a_unit_or_a_meaning():
     r = pf.run(four_bar(), FOUR_BAR_START, u=np.zeros((3, 1)), u_step=0.01, **RUN)
     every = {str(name): x.attrs for name, x in r.variables.items()}
     assert {name: x["units"] for name, x in every.items() if "units" in x} == UNITS
-    assert {name for name, x in every.items() if "meaning" in x} == SAID
+    assert {name for name, x in every.items() if "meaning" in x} == WITH_MEANING
     assert set().union(*every.values()) == {"units", "meaning"}
     assert r.inputs.dims == ("sample", "given") and r.end_state.dims == ("state_entry",)
     assert r.moved.dims == ("coordinate",) and r.moved_rate.dims == ("velocity",)
@@ -63,7 +73,7 @@ def test_chosen_signals_have_the_same_bits_in_any_order():
             assert np.array_equal(few[name].values, whole[name].values), name
 
 
-def test_what_is_recorded_is_part_of_the_name_under_which_it_is_compiled():
+def test_the_record_is_part_of_the_kernels_key():
     key = lambda record: simulation(as_system(four_bar()), pf.Scheme(), record=as_record(record, 1)).key  # noqa: E731
     assert key(["q", "rank"]) == key(["rank", "q", "rank"])
     assert len({key("all"), key("lean"), key(["q"]), key(["q", "rank"])}) == 4
@@ -89,7 +99,7 @@ def test_wrong_record_is_named(record, message):
         pf.run(four_bar(), FOUR_BAR_START, record=record, **RUN)
 
 
-def test_readers_say_what_to_record():
+def test_readers_advise_what_to_record():
     r = pf.run(four_bar(), FOUR_BAR_START, record=["rank", "energy"], **RUN)
     assert pf.overview(r).axes
     with pytest.raises(pf.ModelError, match=r"no 'regularity': run with record=\['regularity', 'rank'\]"):
@@ -105,11 +115,11 @@ def test_readers_say_what_to_record():
         pf.overview(pf.run(four_bar(), FOUR_BAR_START, record=["rank"], **RUN))
 
 
-# -- what a run was given ---------------------------------------------------------------------------------------
+# -- the arguments of a run in its result -----------------------------------------------------------------------
 
 
 def weighed() -> pf.Mechanism:
-    """A pendulum with a mass and a length to choose, driven by a motor."""
+    """A pendulum with a mass and a length as parameters, driven by a motor."""
     mass, length = pf.Parameter("mass", 1.0, "kg"), pf.Parameter("length", 0.5, "m")
     bob = pf.body("bob", mass, com=(0, 0, -length))
     return pendulum().with_(bodies=[bob], parameters=[mass, length])
@@ -149,10 +159,10 @@ def test_inputs_of_every_run_are_in_the_result_and_the_file(tmp_path):
     assert "inputs" not in pf.run(pendulum(motor=False), **RUN)
 
 
-# -- what does not fit ------------------------------------------------------------------------------------------
+# -- records larger than memory ---------------------------------------------------------------------------------
 
 
-def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypatch):
+def test_a_record_larger_than_memory_is_refused_before_anything_is_compiled(monkeypatch):
     def never(*_, **__):
         raise AssertionError("compiled in vain")
 
@@ -161,19 +171,21 @@ def test_a_record_that_does_not_fit_is_refused_before_anything_is_made(monkeypat
     monkeypatch.setattr("pfaffian.simulate.record_memory.available", lambda: 10**9)
     runs, records, numbers, states = 1000, 100_001, 5, 2  # q, v, energy, kinetic_energy, u
     needed = 8 * runs * (records * numbers + 4 * states)
-    with pytest.raises(pf.ModelError, match=rf"needs {needed} bytes .* {records} records .* 1000 run.*every=.*record=") as said:
+    with pytest.raises(
+        pf.ModelError, match=rf"needs {needed} bytes .* {records} records .* 1000 run.*every=.*record="
+    ) as error:
         pf.run(pendulum(), np.zeros((runs, 1)), duration=100.0)
-    assert "1000000000 bytes (1 GB) are available" in str(said.value)
+    assert "1000000000 bytes (1 GB) are available" in str(error.value)
     for less in ({"every": 1000}, {"record": ["energy"], "every": 10}):
         with pytest.raises(AssertionError, match="in vain"):
             pf.run(pendulum(), np.zeros((runs, 1)), duration=100.0, **less)
 
 
-def test_there_is_memory_and_no_more_than_the_machine_has():
+def test_available_memory_is_plausible():
     assert 10**7 < available() < 10**15
 
 
-def test_an_output_is_asked_for_by_being_given():
+def test_an_output_that_is_given_is_recorded():
     r = pf.run(four_bar(), FOUR_BAR_START, outputs={"tip": lambda k: k.position("crank", (0.3, 0, 0))}, record=["q"], **RUN)
     assert {"q", "tip"} <= set(r) and "v" not in r
     assert r["tip"].sizes["tip_component"] == 3

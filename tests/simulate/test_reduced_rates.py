@@ -1,7 +1,7 @@
-"""A reduced state changes as it must: its rate is the derivative of `enter` along the motion of the machine as it is.
+"""The rate of a reduced state is the derivative of `enter` along the motion of the full machine.
 
-At random states of random machines, so to rounding; runs of 10 s are in test_reduced_chains. The motion comes of articulated
-bodies, or of multipliers where there are constraints: they share with a reduction only where bodies are and how they move.
+Random states of random machines are compared to rounding; runs of 10 s are in test_reduced_chains. The motion comes from
+articulated bodies, or from multipliers where there are constraints; these share only the kinematics with a reduction.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from tests.simulate.test_reduced_chains import GROUPS, LATER, ORBITS, TREES, fol
 from tests.tolerance import DERIVATIVE, close
 
 
-def changes_as_it_must(system, q, v, u, p=None):
-    """What the state's parts and signals are there, by name; v and q come back."""
+def checked_signals(system, q, v, u, p=None):
+    """The state's parts and signals by name, after a check of its rate and of the q and v that it gives back."""
     m = system.mechanism
     T = pf.symbols(m)
     plain = T.kinematics.rates.plain and not m.constraints
     motion = Motion(*map(ca.SX, pf.FORMULATIONS["articulated" if plain else "multipliers"](T)))
     x = system.entered(T, T.q, T.v)
     moved, rate = system.pushed(x, T, T.kinematics.q_dot, motion.v_dot), system.rated(x, T, motion)
-    said = system.recorded(x, T, motion) | {"M": T.M}
-    f = ca.Function("f", [T.q, T.v, T.u, T.t, m.p_symbols], [moved, rate, *system.q_and_v(x, T.t), x, *said.values()])
+    signals = system.recorded(x, T, motion) | {"M": T.M}
+    f = ca.Function("f", [T.q, T.v, T.u, T.t, m.p_symbols], [moved, rate, *system.q_and_v(x, T.t), x, *signals.values()])
     found = [np.array(a).ravel() for a in f(q, v, u, 0.3, m.p_defaults if p is None else p)]
     moved, rate, q_back, v_back = found[:4]
     close(rate, moved, 1e4 * DERIVATIVE, "rate", scale=1 + np.abs(moved).max())
     close(q_back, q, 0.0, "q")
     close(v_back, v, 1e3 * DERIVATIVE, "v", scale=1.0)
-    return dict(zip(said, found[5:], strict=True)) | {"rate": rate, "x": found[4]}
+    return dict(zip(signals, found[5:], strict=True)) | {"rate": rate, "x": found[4]}
 
 
 def start(m, random):
@@ -47,35 +47,35 @@ def machine(random, base):
 
 
 @pytest.mark.parametrize("base", GROUPS)
-def test_momenta_of_bodies(base):
-    """Pushed from outside too: momentum of the first joint changes by the force, and is what the bodies have."""
+def test_momenta_equal_those_of_the_bodies(base):
+    """With a force from outside too: it changes the momentum of the first joint, which equals that of the bodies."""
     random = np.random.default_rng([1, GROUPS.index(base)])
     m = machine(random, base)
     m = m.with_(forces=[pf.wrench("hand", "b3", point=random.normal(size=3))])
     q, v, u = start(m, random)
-    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    signals = checked_signals(pf.reduce(m), q, v, u)
     k = m.joints[0].nv
-    assert len(said["momentum_drift"]) >= k
-    close(said["momentum_drift"], 0 * said["momentum_drift"], 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
-    error = said.get("momentum_rate_error", np.zeros(0))
+    assert len(signals["momentum_drift"]) >= k
+    close(signals["momentum_drift"], 0 * signals["momentum_drift"], 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+    error = signals.get("momentum_rate_error", np.zeros(0))
     close(error, 0 * error, 100 * DERIVATIVE, "momenta beyond the first joint's", scale=1.0)
-    M = said["M"].reshape(m.nv, m.nv)
+    M = signals["M"].reshape(m.nv, m.nv)
     shape = np.linalg.inv(np.linalg.inv(M)[k:, k:])
-    close(said["shape_momentum"], shape @ v[k:], 1e3 * DERIVATIVE, "M^ s")
+    close(signals["shape_momentum"], shape @ v[k:], 1e3 * DERIVATIVE, "M^ s")
 
 
 @pytest.mark.parametrize("base", ["free", "planar", "schoenflies"])
-def test_weight_pushes_along_what_it_breaks(base):
+def test_weight_changes_momenta_along_it(base):
     random = np.random.default_rng([2, GROUPS.index(base)])
     m = machine(random, base)
     m = m.with_(gravity=random.normal(size=3))
     bare = pf.joint("j0", base, "world", "b0")
     m = m.with_(joints=[bare, *m.joints[1:]])
     q, v, u = start(m, random)
-    said = changes_as_it_must(pf.reduce(m), q, v, u)
+    signals = checked_signals(pf.reduce(m), q, v, u)
     weight = sum(float(b.mass) for b in m.bodies) * np.array([float(x) for x in ca.vertsplit(ca.DM(m.gravity))])
     along = ["xyz".index(n[-1]) for n in bare.v_names if n.startswith("v")]
-    close(said["rate"][m.nq : m.nq + len(along)], weight[along], 100 * DERIVATIVE, "weight")
+    close(signals["rate"][m.nq : m.nq + len(along)], weight[along], 100 * DERIVATIVE, "weight")
 
 
 @pytest.mark.parametrize("base", GROUPS)
@@ -84,13 +84,13 @@ def test_the_space_of_one_momentum(base):
     m = machine(random, base)
     q, v, u = start(m, random)
     mu = pf.reduction.momentum_map(m, q, v)
-    said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
+    signals = checked_signals(pf.reduce(m, momentum=mu), q, v, u)
     seen = (pf.mass_matrix(m, q) @ v)[: len(mu)]
-    close(said.get("orbit", mu), seen, 100 * DERIVATIVE, "momentum in the body", scale=1.0)
-    assert ("orbit" in said) == (base in ORBITS)
-    close(said["momentum_drift"], np.zeros(len(mu)), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
-    shape = np.linalg.inv(np.linalg.inv(said["M"].reshape(m.nv, m.nv))[len(mu) :, len(mu) :])
-    close(said["shape_momentum"], shape @ v[len(mu) :], 1e3 * DERIVATIVE, "M^ s")
+    close(signals.get("orbit", mu), seen, 100 * DERIVATIVE, "momentum in the body", scale=1.0)
+    assert ("orbit" in signals) == (base in ORBITS)
+    close(signals["momentum_drift"], np.zeros(len(mu)), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+    shape = np.linalg.inv(np.linalg.inv(signals["M"].reshape(m.nv, m.nv))[len(mu) :, len(mu) :])
+    close(signals["shape_momentum"], shape @ v[len(mu) :], 1e3 * DERIVATIVE, "M^ s")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,8 @@ def test_the_space_of_one_momentum(base):
 )
 @pytest.mark.parametrize("which", ["none", "along axes", "slides only", "turns only"])
 def test_the_space_of_a_special_momentum(base, which):
-    """As large as what does not keep the momentum: [chhabra14 table 3.1]. Also where its axis is one of the frame."""
+    """The orbit has coordinates unless every motion of the group keeps the momentum: [chhabra14 table 3.1]. Also for
+    momenta along axes of the frame."""
     random = np.random.default_rng([4, GROUPS.index(base)])
     m = machine(random, base)
     q, v, u = start(m, random)
@@ -108,28 +109,28 @@ def test_the_space_of_a_special_momentum(base, which):
         "none": np.zeros(k), "along axes": np.array([1.0 if i in (1, 2, 4, 5) else 0.0 for i in group.axes]),
         "slides only": np.where(turns, 0, random.normal(size=k)), "turns only": np.where(turns, random.normal(size=k), 0),
     }[which]  # fmt: skip
-    # The velocity of the first joint that this momentum leaves.
-    held = pf.reduction.momentum_map(m, q, np.r_[np.zeros(k), v[k:]])
-    v[:k] = np.linalg.solve(np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - held)
-    said = changes_as_it_must(pf.reduce(m, momentum=mu), q, v, u)
+    # The velocity of the first joint at which the machine has this momentum.
+    by_shape = pf.reduction.momentum_map(m, q, np.r_[np.zeros(k), v[k:]])
+    v[:k] = np.linalg.solve(np.array([pf.reduction.momentum_map(m, q, e) for e in np.eye(m.nv)[:k]]).T, mu - by_shape)
+    signals = checked_signals(pf.reduce(m, momentum=mu), q, v, u)
     keeping = isotropy(ca.DM(group.S), mu).shape[1]
-    assert len(said.get("orbit", ())) == (k if k > keeping else 0)
+    assert len(signals.get("orbit", ())) == (k if k > keeping else 0)
 
 
 @pytest.mark.parametrize("base", GROUPS)
 def test_groups_that_follow_the_shape(base):
-    """v_G = -A(s) s_dot with a random A, a force from outside, beside multipliers."""
+    """v_G = -A(s) s_dot with a random A and a force from outside, against multipliers."""
     random = np.random.default_rng([5, GROUPS.index(base)])
     m = following(random, base)
     m = m.with_(forces=[pf.wrench("hand", "b2", point=random.normal(size=3), axes="LOCAL")])
     q, v, u = start(m, random)
     there = pf.assemble(m, q, v)
-    changes_as_it_must(pf.reduce(m), there.q, there.v, u)
+    checked_signals(pf.reduce(m), there.q, there.v, u)
 
 
 @pytest.mark.parametrize("at, kind", [(at, k) for at in (0, 2) for k in KINDS if KINDS[k].nv > 1 and k != "universal"])
 def test_joints_that_roll(at, kind):
-    """Forces of springs, dampers and rotors along the speeds too."""
+    """Springs, dampers and rotors act along the speeds too."""
     random = np.random.default_rng([6, at, *map(ord, kind)])
     kinds = ["cylindrical", "planar", "universal"]
     kinds[at] = kind
@@ -140,24 +141,25 @@ def test_joints_that_roll(at, kind):
                        distribution=random.normal(size=(j.nv, max(1, j.nv // 2))), **pitch)  # fmt: skip
     motors = [a for a in m.actuators if a.joint != j.name]
     m = m.with_(joints=[rolling if x is j else x for x in m.joints], actuators=motors)
-    changes_as_it_must(pf.reduce(m), *start(m, random))
+    checked_signals(pf.reduce(m), *start(m, random))
 
 
 @pytest.mark.parametrize("base", ["free", "planar", "cylindrical"])
-def test_closures_push_back(base):
-    """A loop of four bars on any base: what closes it leaves the momentum alone, and moves the shape."""
+def test_closures_do_not_change_the_momentum(base):
+    """A loop of four bars on any base: its closure does not change the momentum, but it changes the motion of the shape."""
     random = np.random.default_rng([7, GROUPS.index(base)])
     m = tree(random, [base, "spherical", "spherical", "spherical"], [-1, 0, 1, 0])
     m = m.with_(constraints=[pf.coincide("tip", "b2", (0.3, 0.1, 0), "b3", (0.1, 0.3, 0))])
     q, v, u = start(m, random)
     there = pf.assemble(m, q, v)
-    said = changes_as_it_must(pf.reduce(m), there.q, there.v, u)
+    signals = checked_signals(pf.reduce(m), there.q, there.v, u)
     k = m.joints[0].nv
-    assert (said["rate"][m.nq : m.nq + k] == 0).all()
+    assert (signals["rate"][m.nq : m.nq + k] == 0).all()
 
 
-def test_closures_push_back_on_wheels_too():
-    """Chaplygin with a loop on the hull, onto which a state has to be put back; wheels alone no state can leave."""
+def test_closures_react_on_wheels_too():
+    """Chaplygin's reduction with a loop on the hull, onto which the state has to be projected; with wheels alone no state
+    can leave the constraints."""
     random = np.random.default_rng(8)
     m = following(random, "planar")
     assert pf.reduce(m).holds
@@ -170,8 +172,8 @@ def test_closures_push_back_on_wheels_too():
     assert not system.holds
     q, v, u = start(m, random)
     there = pf.assemble(m, q, v)
-    said = changes_as_it_must(system, there.q, there.v, u)
-    assert "momentum_drift" not in said
+    signals = checked_signals(system, there.q, there.v, u)
+    assert "momentum_drift" not in signals
 
 
 def test_a_first_joint_on_a_pedestal():
@@ -182,13 +184,13 @@ def test_a_first_joint_on_a_pedestal():
     stands = pf.joint("j0", "cylindrical", "foot", "b0", placement=first.placement, child_placement=first.child_placement)
     m = m.with_(bodies=[random_body(random, "foot"), *m.bodies], joints=[foot, stands, *m.joints[1:]])
     q, v, u = start(m, random)
-    said = changes_as_it_must(pf.reduce(m), q, v, u)
-    close(said["momentum_drift"], np.zeros(2), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
+    signals = checked_signals(pf.reduce(m), q, v, u)
+    close(signals["momentum_drift"], np.zeros(2), 100 * DERIVATIVE, "momentum of the bodies", scale=1.0)
 
 
 @pytest.mark.parametrize("how", ["mimic", "edge"])
 def test_joints_that_follow_others(how):
-    """Before a ball with a rotor, whose velocities then are no link's of the same number."""
+    """They come before a ball with a rotor, so that its velocities do not have the numbers of its link."""
     random = np.random.default_rng(3)
     m = tree(random, ["planar", "revolute", "revolute", "spherical"], [-1, 0, 1, 2])
     place = {"placement": random_pose(random)}
@@ -200,5 +202,5 @@ def test_joints_that_follow_others(how):
     ball = pf.joint("j3", "spherical", "b2", "b3", armature=0.7, **place)
     m = m.with_(joints=[m.joints[0], drives, follows, ball], actuators=[pf.actuator("motor", "j1")])
     q, v, u = start(m, random)
-    changes_as_it_must(pf.reduce(m), q, v, u)
-    changes_as_it_must(pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v)), q, v, u)
+    checked_signals(pf.reduce(m), q, v, u)
+    checked_signals(pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v)), q, v, u)

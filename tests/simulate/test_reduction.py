@@ -1,6 +1,6 @@
-"""Reduction: the reduced machine is the same machine, and what is kept is kept to the last bit.
+"""Reduction: the reduced machine moves as the full one, and conserved momenta stay the same to the last bit.
 
-On random trees, over 10 s, in test_reduced_chains.
+Random trees over 10 s are in test_reduced_chains.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.tolerance import ALGEBRA, close
 
 KEEP = {"duration": 0.05, "step": 1e-3, "every": 10, "backend": "interpreter"}
 SAME = 1e-9
-"""Two states of one machine after 0.05 s of RK4 at 1 ms."""
+"""Difference between two states of one machine after 0.05 s of RK4 at 1 ms."""
 
 
 def satellite(gravity=(0, 0, 0), **changes) -> pf.Mechanism:
@@ -41,7 +41,7 @@ def satellite(gravity=(0, 0, 0), **changes) -> pf.Mechanism:
 
 
 def same(m, q, v, **more):
-    """The result of the reduced machine, once it is the motion of the machine as it is."""
+    """The result of the reduced machine, after a check that it moves as the full one."""
     plain, other = pf.run(m, q, v, **KEEP | more), pf.run(pf.reduce(m), q, v, **KEEP | more)
     for name in ("q", "v", "energy"):
         close(other[name], plain[name], SAME, name)
@@ -53,21 +53,21 @@ def start(m, seed=0):
     return pf.random_configuration(m, random), random.normal(size=m.nv)
 
 
-def test_all_momentum_of_a_free_machine_is_kept_to_the_bit():
+def test_all_momentum_of_a_free_machine_is_conserved_to_the_bit():
     m = satellite()
     r = same(m, *start(m), u=[0.2, -0.3])
-    kept = r.momentum.values[:, :6]
-    assert np.array_equal(kept, np.tile(kept[0], (len(kept), 1)))
+    conserved_part = r.momentum.values[:, :6]
+    assert np.array_equal(conserved_part, np.tile(conserved_part[0], (len(conserved_part), 1)))
     assert float(np.abs(r.momentum_drift).max()) < 1e3 * ALGEBRA
     assert list(r.momentum_entry.values) == list(m.v_names) and list(r.momentum_unit.values[[0, 3]]) == ["N s", "N m s"]
-    # It is that of the bodies, along the world's axes and about the mass centre.
+    # It is the momentum of the bodies along the world's axes, about the mass centre.
     q, v = r.q.values[0], r.v.values[0]
     momentum = pf.momentum(m, q, v)
     momentum[3:] -= np.cross(pf.mass_centre(m, q), momentum[:3])
-    close(kept[0], momentum, 10 * ALGEBRA, "momentum")
+    close(conserved_part[0], momentum, 10 * ALGEBRA, "momentum")
 
 
-def test_gravity_leaves_what_is_across_it():
+def test_gravity_conserves_the_momenta_across_it():
     m = satellite((0, 0, -9.81))
     r = same(m, *start(m))
     for i in (0, 1, 5):  # two translations and the turn about the vertical
@@ -77,13 +77,13 @@ def test_gravity_leaves_what_is_across_it():
     close(r.momentum.values[-1, 2] - r.momentum.values[0, 2], -weight * 0.05, 1e-12, "impulse of weight")
 
 
-def test_forces_from_outside_change_it_by_their_impulse():
+def test_outside_forces_change_the_momentum_by_their_impulse():
     m = satellite(forces=[pf.wrench("jet", "right", axes="WORLD")])
     r = same(m, *start(m), u={"jet.fx": 0.7})
     close(r.momentum.values[-1, :3] - r.momentum.values[0, :3], [0.035, 0, 0], 1e-12, "impulse")
 
 
-def test_a_closed_chain_is_opened_and_the_closure_pushes_back():
+def test_a_closed_chain_is_reduced_with_its_closure_as_a_force():
     m = satellite()
     arm = pf.body("brace", 0.3, com=(0.1, 0, 0), inertia=0.01)
     hinge = pf.joint("b", "spherical", "hull", "brace", placement=(-0.2, 0.1, 0))
@@ -91,29 +91,31 @@ def test_a_closed_chain_is_opened_and_the_closure_pushes_back():
     m = m.with_(constraints=[pf.coincide("tip", "brace", (0.4, 0, 0), "right", (0.1, 0.3, 0))], actuators=[])
     there = pf.assemble(m, None, np.r_[0.3, -0.1, 0.2, 0.4, 0.1, -0.2, np.full(m.nv - 6, 0.3)])
     r = same(m, there.q, there.v)
-    # The state is put onto the closure by way of (q, v).
+    # The state is projected onto the closure by way of (q, v).
     assert np.ptp(r.momentum.values[:, :6], axis=0).max() < 1e-12 and float(r.violation.max()) < 1e-9
     with pytest.raises(pf.ModelError, match="closure 'tie' ties 'satellite' to 'world', which does not move"):
         pf.reduce(m.with_(constraints=[pf.coincide("tie", "world", (0, 0, 0), "right", (0, 0, 0))]))
 
 
 def test_chaplygin_on_a_rover():
-    """Found, one digest by either way to ask for it, the same motion; its numbers `chhabra-reduction` claims."""
+    """The group is found, both ways to request it have one digest, and the motion is the same; the study
+    `chhabra-reduction` claims its numbers."""
     m = rover()
     assert plan(m, None).group == (0, 1, 2) and plan(m, ("base",)) == plan(m, None)
     assert pf.reduce(m, by="base").digest == pf.reduce(m).digest
     other = same(m, *ROVER_START, step=5e-4, every=100)
-    assert float(other.velocity_violation.max()) < 1e-13  # by construction: nothing is corrected
+    assert float(other.velocity_violation.max()) < 1e-13  # by construction, without any correction
 
 
-def test_wheels_that_the_others_fix_are_found():
-    """A car's rows fix one velocity more than its place has: one of its wheels; its post keeps its momentum."""
+def test_wheels_that_the_other_rows_fix_are_found():
+    """The rows of a car fix one velocity more than its pose has, that of a wheel; its post conserves its momentum."""
     m = study.car()
     assert plan(m, None) == ((0, 1, 2, m.v_names.index("psi2")), (3, 4, 6, 7), (), (m.v_names.index("phi1"),), False)
 
 
-def test_a_post_keeps_its_momentum_when_what_it_carries_is_even():
-    """Chaplygin and a second step: nothing drives the post of a rover, and all it carries is balanced about its axis."""
+def test_a_post_with_a_balanced_load_conserves_its_momentum():
+    """Chaplygin's reduction and a second step: nothing drives the post of a rover, and all that it carries is balanced
+    about its axis."""
     m = rover()
     spin = pf.joint("spin", "revolute", "rover", "post", placement=(0.25, 0, 0))
     post = pf.body("post", 1.0, com=(0, 0, 0.2), inertia=(0.02, 0.02, 0.01))
@@ -121,12 +123,12 @@ def test_a_post_keeps_its_momentum_when_what_it_carries_is_even():
     assert plan(m, None).conserved == (5,)
     q, v = np.r_[0, 0, 0, 0, 0, 0.3], np.r_[0.35, 0, 0.2, 3, 4, 0.5]
     r = same(m, q, v)
-    # The post's own, about an axis that goes with the rover.
+    # The momentum of the post alone, about an axis that moves with the rover.
     close(r.momentum.sel(momentum_entry="spin"), np.full(len(r.time), 0.01 * (v[2] + v[5])), ALGEBRA, "of the post at 0")
     full = pf.run(m, q, v, **KEEP)
     w, spun = full.v.values[:, [2, 5]].T
     close(0.01 * (w + spun), r.momentum.sel(momentum_entry="spin"), SAME, "momentum of the post")
-    assert np.ptp(spun) > 1e-3, "it does not merely spin evenly"
+    assert np.ptp(spun) > 1e-3, "the spin of the post is not constant"
 
 
 def rolling_rover():
@@ -146,32 +148,34 @@ def rolling_car():
 
 
 @pytest.mark.parametrize("make", [rolling_rover, rolling_car])
-def test_momentum_along_what_wheels_and_symmetry_both_leave(make):
-    """d/dt <p_b, s> = <p_b, [xi, s] + Ds q_dot> of the ways s of the group that the wheels leave, on a planar base: the
-    nonholonomic momentum equation. [chhabra14 prop. 4.2.15] So it changes, though nothing depends on the wheels."""
+def test_momentum_along_motions_that_wheels_and_symmetry_allow(make):
+    """d/dt <p_b, s> = <p_b, [xi, s] + Ds q_dot> for the motions s of the group that the wheels allow, on a planar base: the
+    nonholonomic momentum equation. [chhabra14 prop. 4.2.15] So it changes, although nothing depends on the wheels."""
     m, (q, v), ways, names = make()
     more = {"by": ["base", "psi3"]} if len(names) == 1 else {}
     r = pf.run(pf.reduce(m, **more), q, v, duration=0.06, step=1e-4, every=10, backend="c")
     q, v, p, h = r.q.values, r.v.values, study.momenta(m, r), 1e-6
     for way, name in zip(ways, names, strict=True):
-        kept = r.momentum.sel(momentum_entry=name).values
-        close(kept, np.array([a @ way(b) for a, b in zip(p, q, strict=True)]), 1e2 * ALGEBRA, "momentum along the way")
+        conserved_part = r.momentum.sel(momentum_entry=name).values
+        close(
+            conserved_part, np.array([a @ way(b) for a, b in zip(p, q, strict=True)]), 1e2 * ALGEBRA, "momentum along the way"
+        )
         rate = []
         for a, b, y in zip(p, q, v, strict=True):
             s = way(b)
             turning = np.zeros(m.nv)
             turning[:2] = [y[1] * s[2] - y[2] * s[1], y[2] * s[0] - y[0] * s[2]]
-            b_dot = np.r_[0, 0, 0, y[3:]]  # no way depends on where the base is
+            b_dot = np.r_[0, 0, 0, y[3:]]  # none of these motions depends on the place of the base
             rate.append(a @ (turning + (way(b + h * b_dot) - way(b - h * b_dot)) / (2 * h)))
         rate = np.array(rate)
-        close(study.along_time(r, kept), rate[3:-3], 1e-7, f"rate of {name}")
-        assert np.abs(rate).max() > 1e-3 * np.abs(kept).max()
+        close(study.along_time(r, conserved_part), rate[3:-3], 1e-7, f"rate of {name}")
+        assert np.abs(rate).max() > 1e-3 * np.abs(conserved_part).max()
 
 
-# -- constants of motion of one's own ---------------------------------------------------------------------------
+# -- constants of motion along given fields ---------------------------------------------------------------------
 
 
-def test_a_constant_of_motion_is_kept_and_the_rest_is_the_same_machine():
+def test_a_given_constant_of_motion_is_conserved_and_the_motion_is_that_of_the_full_machine():
     m = steps.rover()
     q, v = steps.rover_start()
     plain = pf.run(m, q, v, **KEEP)
@@ -181,17 +185,17 @@ def test_a_constant_of_motion_is_kept_and_the_rest_is_the_same_machine():
             close(r[name], plain[name], SAME, name)
         for i, name in enumerate(("psi1", "psi2")):
             assert (np.ptp(r.momentum.sel(momentum_entry=name).values) == 0) == (name in given), i
-    # Where a constant is next to nothing, what rounding adds to its rate would be seen.
+    # Where a constant is almost zero, rounding in its rate would show.
     M, b, tread = pf.mass_matrix(m, q), steps.ROVER["b"], steps.ROVER["c"] / steps.ROVER["b"]
     ways = np.array([[1, 0, 0, 1 / b, 1 / b, 0], [0, 0, 1, -tread, tread, 0]])
     for i, name in enumerate(("psi1", "psi2")):
         h = np.array(ca.DM(steps.shares(ca.DM(q[5]))))[i] @ (ways @ M @ ways.T)
         still = np.array([-h[1], h[0]]) / np.linalg.norm(h) @ ways + [0, 0, 0, 0, 0, -0.3]
         r = pf.run(pf.reduce(m, along={name: steps.FIELDS[name]}), q, still, **KEEP)
-        kept = r.momentum.sel(momentum_entry=name).values
-        assert np.abs(kept).max() < 1e-14 and np.ptp(kept) == 0, name
+        conserved_part = r.momentum.sel(momentum_entry=name).values
+        assert np.abs(conserved_part).max() < 1e-14 and np.ptp(conserved_part) == 0, name
     r = pf.run(pf.reduce(m, along=steps.FIELDS), q, v, **KEEP)
-    # Another field is another kernel: what the state says is along it.
+    # Another field gives another kernel: the momentum in the state is along that field.
     both = pf.run(pf.reduce(m, along={"psi1": steps.FIELDS["psi2"]}), q, v, **KEEP)
     close(both.momentum[0, 0], r.momentum[0, 1], ALGEBRA, "along the other field")
 
@@ -202,7 +206,7 @@ def ahead(k):
 
 
 NO_CONSTANTS = {
-    "not kept": (steps.rover, {"psi1": ahead}, "no constant of 'rover with a load': the inertia of what moves changes it"),
+    "not conserved": (steps.rover, {"psi1": ahead}, "no constant of 'rover with a load': the inertia of what moves changes it"),
     "mass centre ahead": (lambda: steps.rover(0.05), steps.FIELDS, "the inertia of what moves changes it"),
     "a spring": (steps.rover, {"slide": lambda k: [0, 0, 0, 0, 0, 1]}, "spring or damper of joint 'slide'"),
     "slips": (steps.rover, {"psi1": lambda k: [1, 0, 0, 0, 0, 0]}, "constraints of 'rover with a load' do not allow"),
@@ -211,21 +215,21 @@ NO_CONSTANTS = {
     "no such": (steps.rover, {"psi3": ahead}, "has no velocity 'psi3': did you mean"),
     "of velocities": (steps.rover, {"psi1": lambda k: k.v}, "depends on velocities"),
     "the group's own": (steps.rover, {"base.vx": ahead}, "not among the free ones of .*; choose one of psi1, psi2"),
-    "kept as it is": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "choose one of l, r$"),
+    "a symmetry already": (lambda: satellite(), {"flight.vx": lambda k: np.eye(8)[0]}, "choose one of l, r$"),
     "no function": (steps.rover, {"psi1": [1, 0]}, "function of Kinematics"),
     "with a chart": (lambda: satellite(), {"momentum": [0] * 6, "along": {"l": ahead}}, "momentum= is for a machine"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("make, given, words", NO_CONSTANTS.values(), ids=NO_CONSTANTS)
-def test_a_field_whose_momentum_is_not_kept_says_why(make, given, words):
+def test_a_field_without_conserved_momentum_is_refused_with_the_reason(make, given, words):
     with pytest.raises(pf.ModelError, match=words):
         pf.reduce(make(), **given if "along" in given else {"along": given})
 
 
-def test_a_ball_on_a_rover_turns_as_if_the_rover_were_not_there():
-    """A second step by a group that does not commute, acting from the child's side: a ball that is alike about all axes keeps
-    all of its momentum in its own axes, and the rover feels its mass alone."""
+def test_a_ball_on_a_rover_turns_as_without_the_rover():
+    """A second step by a group that does not commute, on the child's side: a ball with three equal inertias conserves its
+    momentum in its own axes, and the rover feels only its mass."""
     m = rover()
     ball = pf.joint("ball", "spherical", "rover", "post", placement=(0.25, 0.1, 0.05))
     m = m.with_(bodies=[*m.bodies[:3], pf.body("post", 1.0, inertia=0.02)], joints=[*m.joints[:3], ball])
@@ -233,10 +237,10 @@ def test_a_ball_on_a_rover_turns_as_if_the_rover_were_not_there():
     turned = np.r_[0.1, 0.5, -0.2, 0.3]
     q, v = np.r_[0, 0, 0, 0, 0, turned / np.linalg.norm(turned)], np.r_[0.35, 0, 0.2, 3, 4, 0.5, -2.0, 1.0]
     r = same(m, q, v)
-    # What the bodies have of it, from q and v.
+    # The drift compares the momentum in the state with that of the body, from q and v.
     assert r.momentum_drift_entry.values.tolist() == list(m.v_names[5:])
     assert float(np.abs(r.momentum_drift).max()) < 1e2 * ALGEBRA
-    # In the ball's axes it is 0.02 of how it turns in space; relative to the rover it turns about the rover's z too.
+    # In the ball's axes it is 0.02 times the angular velocity in space, which includes the rover's turn about z.
     spin = [so3_of(x[5:]).T @ [0, 0, y[2]] + y[5:] for x, y in zip(r.q.values, r.v.values, strict=True)]
     close(np.array(spin) * 0.02, r.momentum.values[:, 2:], 1e2 * ALGEBRA, "momentum of the ball")
     bare = m.with_(bodies=[*m.bodies[:3], pf.body("post", 1.0, inertia=0)], joints=[*m.joints[:3], pf.locked(ball)])
@@ -271,7 +275,8 @@ def test_special_momenta(v, size):
 
 
 def test_a_body_that_tumbles_end_over_end_stays_on_the_orbit():
-    """About y, its linear momentum along x: seen from the body the axis of the momentum goes all the way round."""
+    """It tumbles about y with its linear momentum along x, so that the axis of the momentum goes all the way round in the
+    body's frame."""
     m = satellite(actuators=[])
     q, v = m.neutral(), np.r_[0, 0, 2.0, 0, 4.0, 0, 0.1, 0.1]
     r = at_one_momentum(m, q, v, duration=1.7, backend="c")
@@ -284,8 +289,8 @@ def test_a_body_that_tumbles_end_over_end_stays_on_the_orbit():
 
 @pytest.mark.parametrize("axis", range(3))
 @pytest.mark.parametrize("slides", [True, False], ids=["linear", "angular"])
-def test_every_momentum_is_taken_at_the_attitude_of_home(axis, slides):
-    """Along each axis: charts of angles have a pole at one of them."""
+def test_every_momentum_is_accepted_at_the_home_attitude(axis, slides):
+    """Momenta along each axis: charts of angles have a pole at one of them."""
     m = satellite(actuators=[])
     mu = np.eye(6)[axis if slides else 3 + axis]
     unit = np.array([pf.reduction.momentum_map(m, None, e) for e in np.eye(m.nv)[:6]]).T
@@ -293,7 +298,7 @@ def test_every_momentum_is_taken_at_the_attitude_of_home(axis, slides):
     at_one_momentum(m, None, v, mu, duration=0.05)
 
 
-def test_what_is_said_beside_the_state_has_names_and_units():
+def test_signals_of_a_reduced_state_have_names_and_units():
     m = satellite()
     for system in (pf.reduce(m), pf.reduce(m.with_(actuators=[]), momentum=pf.reduction.momentum_map(m, *start(m)))):
         r = pf.run(system, *start(m), **KEEP)
@@ -304,8 +309,8 @@ def test_what_is_said_beside_the_state_has_names_and_units():
 
 
 @pytest.mark.parametrize("base", ["free", "spherical", "planar", "schoenflies"])
-def test_the_space_of_one_momentum_costs_no_more_than_that_of_all(base):
-    """Operations of a step of RK4 on the orbit of one momentum, beside those of `reduce(m)`."""
+def test_the_space_of_one_momentum_costs_no_more_than_all_momenta(base):
+    """Operations of a step of RK4 on the orbit of one momentum, compared with those of `reduce(m)`."""
     from tests.simulate.test_reduced_rates import machine
 
     m = satellite(actuators=[]) if base == "free" else machine(np.random.default_rng(3), base)
@@ -320,17 +325,17 @@ def test_operations_of_the_spacecraft_of_the_thesis():
     assert one < 0.85 * full and one < 4800
 
 
-def test_another_momentum_is_not_taken_silently():
+def test_a_start_with_another_momentum_is_refused():
     m = satellite()
     with pytest.raises(pf.ModelError, match="show does not undo enter: v"):
         pf.run(pf.reduce(m, momentum=[1, 0, 0, 0, 0, 2]), *start(m), **KEEP)
 
 
-# -- what it is made of -----------------------------------------------------------------------------------------
+# -- connection, inertia and curvature --------------------------------------------------------------------------
 
 
 def test_connection_locked_inertia_and_energy():
-    """A(xi_Q) = xi, A = I^-1 J, J of horizontal velocities 0, T in blocks. [chhabra14 (3.3.35)-(3.3.42)]"""
+    """A(xi_Q) = xi, A = I^-1 J, J of horizontal velocities is 0, and T splits into blocks. [chhabra14 (3.3.35)-(3.3.42)]"""
     m = satellite()
     q, v = start(m, 5)
     A, I, J = pf.reduction.mechanical_connection(m, q), pf.reduction.locked_inertia(m, q), pf.reduction.momentum_map(m, q, v)
@@ -338,7 +343,7 @@ def test_connection_locked_inertia_and_energy():
     M = pf.mass_matrix(m, q)
     close(A, np.linalg.solve(M[:6, :6], M[:6, 6:]), 10 * ALGEBRA, "A")
     close(pf.reduction.momentum_map(m, q, np.r_[-A @ v[6:], v[6:]]), np.zeros(6), 1e2 * ALGEBRA, "J of horizontal velocities")
-    # All other joints locked it moves by I^-1 J seen from the world: Ad_g (tau + A s).
+    # With all other joints locked it would move by I^-1 J, as seen from the world: Ad_g (tau + A s).
     g = np.array(ca.DM(se3.Ad(*SUBGROUPS["free"].motion(ca.DM(q[:7])))))
     close(np.linalg.solve(I, J), g @ (v[:6] + A @ v[6:]), 1e3 * ALGEBRA, "A = I^-1 J")
     s, mu_b = v[6:], g.T @ J
@@ -346,8 +351,8 @@ def test_connection_locked_inertia_and_energy():
     close(split, v @ M @ v / 2, 10 * ALGEBRA, "T")
 
 
-def test_curvature_is_what_a_small_loop_of_the_shape_leaves():
-    """Without momentum, round a square of the two hinges: the hull has moved by minus the curvature times the area."""
+def test_curvature_is_the_displacement_by_a_small_loop_of_the_shape():
+    """Without momentum, after a square of the two hinges, the hull has moved by minus the curvature times the area."""
     m = satellite()
     s0, h = np.array([0.3, -0.4]), 2e-3
     B = pf.reduction.connection_curvature(m, np.r_[0, 0, 0, 0, 0, 0, 1, s0])
@@ -357,7 +362,7 @@ def test_curvature_is_what_a_small_loop_of_the_shape_leaves():
     nodes, weights = np.polynomial.legendre.leggauss(4)
     g = np.eye(4)
     for begin, side in zip(corner, sides, strict=True):
-        # Magnus to second order over each side is enough: sides are short.
+        # Magnus' expansion to second order suffices, since the sides are short.
         A = [
             pf.reduction.mechanical_connection(m, np.r_[0, 0, 0, 0, 0, 0, 1, s0 + begin + side * (x + 1) / 2]) @ side
             for x in nodes
@@ -370,7 +375,7 @@ def test_curvature_is_what_a_small_loop_of_the_shape_leaves():
 
 
 def uneven(k):
-    """A floor on which the wheels seem to be of another size elsewhere."""
+    """Constraints of wheels whose radius seems to depend on the place on the floor."""
     v_x, v_y, w = ca.vertsplit(k.joint_rate("base"))
     r = 0.1 + 0.03 * ca.sin(k.joint("base")[0])
     return ca.vertcat(v_y, v_x - w - r * k.joint_rate("psi1"), v_x + w - r * k.joint_rate("psi2"))
@@ -392,14 +397,14 @@ REFUSED = {
         lambda: satellite(joints=[pf.joint("flight", "universal", "world", "hull"), *satellite().joints[1:]]),
         r"joint 'flight' of 'satellite' permits no group of motions \(universal\)"),
     "on a slope": (lambda: rover().with_(gravity=(1, 0, -9.81)), r"gravity of 'rover' depends on where 'base' is"),
-    "held": (
+    "a constraint on a coordinate": (
         lambda: satellite(constraints=[pf.holonomic("hold", lambda k: k.q[0])]),
         r"constraint 'hold' of 'satellite' is neither a closure between bodies"),
-    "now and then": (
+    "active for a while": (
         lambda: satellite(constraints=[pf.constraints.active_while(
             pf.coincide("tie", "hull", (0.5, 0, 0), "right", (0, 0, 0)), lambda k: k.t > 1)]),
         r"constraint 'tie' of 'satellite' is neither a closure between bodies nor .* on velocities, or not always active"),
-    "wheels now and then": (
+    "wheels active for a while": (
         lambda: rover().with_(constraints=[pf.constraints.active_while(c, lambda k: k.t > 1) for c in rover().constraints]),
         r"constraint on velocities, or not always active; a reduction by joint 'base' cannot take it"),
     "pushed along": (
@@ -409,7 +414,7 @@ REFUSED = {
         lambda: (satellite((0, 0, -9.81)), {"momentum": [0] * 6}), r"is not conserved \(moving along z of 'flight': gravity"),
     "a momentum that is driven": (
         lambda: (satellite(forces=[pf.wrench("jet", "hull")]), {"momentum": [0] * 6}), r"input 'jet.fx' changes it"),
-    "wheels that know the place": (
+    "wheels that depend on the place": (
         lambda: rover().with_(constraints=[pf.nonholonomic("c", uneven)]),
         r"no group from the others: the permitted motion of 'rover' depends on where 'base' is: no symmetry\. Name"),
     "velocities chosen": (
@@ -430,7 +435,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("make, words", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_reduced_is_said(make, words):
+def test_machines_that_cannot_be_reduced_are_refused(make, words):
     with pytest.raises(pf.ModelError, match=words):
         made = make()
         machine, more = made if isinstance(made, tuple) else (made, {})
@@ -463,17 +468,17 @@ SPIN = "turning about z of 'spin'"
 
 
 def test_a_rotor_is_a_symmetry_while_its_mass_is_on_the_axis():
-    """[chhabra14 4.4] with its errata; and whatever a parameter is, unless it is said."""
+    """[chhabra14 4.4] with its errata. A symmetry must hold for any value of a parameter unless one is given."""
     s = pf.reduction.symmetry(ROTOR, parameters={"off": 0.0})
     assert s.group == "SE(2)" and further(s)[1:] == [SPIN]
-    # All of it also turns from inside about the mass centre that both have.
+    # The whole machine also turns, on the child's side, about the common mass centre.
     ((x, *_), (y, *_), (turn, _)) = s.further[0]
     close([x, y, turn], [(2 * 0.1) / 10, -(8 * 0.05 + 2 * 0.2) / 10, 1], 1e3 * ALGEBRA, "weights")
     s = pf.reduction.symmetry(ROTOR, parameters={"off": 0.2})
     assert not s.further and causes(s)[SPIN] == "the centre of mass of 'rotor' lies 0.2 m off the axis"
     s = pf.reduction.symmetry(ROTOR)
     assert not s.further and causes(s)[SPIN] == "the inertia of 'rotor' with other parameters"
-    # What a run's parameters may break is not taken for kept.
+    # A momentum that parameters of a run may break does not count as conserved.
     q, v = np.r_[0, 0, 0, 0], np.r_[0.1, 0.2, 1.0, 2.0]
     r = same(ROTOR, q, v, parameters={"off": 0.3})
     assert np.ptp(r.momentum.values[:, 3]) > 1e-3
@@ -483,16 +488,17 @@ def test_gravity_springs_and_motors_are_named():
     m = satellite((0, 0, -9.81), forces=[pf.spring("tether", "world", "hull", point_a=(0, 0, 2), stiffness=3.0)])
     s = pf.reduction.symmetry(m)
     assert s.group == "SO(2)"
-    said = causes(s)
-    assert "spring 'tether'" in said["moving along x of 'flight'"] and "gravity" not in said["moving along x of 'flight'"]
-    assert "gravity" in said["moving along z of 'flight'"] and "spring 'tether'" in said["moving along z of 'flight'"]
+    report = causes(s)
+    assert "spring 'tether'" in report["moving along x of 'flight'"] and "gravity" not in report["moving along x of 'flight'"]
+    assert "gravity" in report["moving along z of 'flight'"] and "spring 'tether'" in report["moving along z of 'flight'"]
     driven = pf.reduction.symmetry(satellite(actuators=[pf.forces.thruster("jet", "hull", axis=(1, 0, 0))])).driven
     assert list(driven) == ["jet"] and "moving along x of 'flight'" in [x.label for x in driven["jet"]]
     assert "SE(2) by 'flight'" in repr(pf.reduction.symmetry(satellite((0, 0, -9.81))))
 
 
-def test_rover_on_a_disc_and_joints_alike():
-    """Only turns about the disc's axis, of what is done on the disc; in the world the rover may be moved as it likes."""
+def test_a_rover_on_a_disc_may_be_moved_in_the_world():
+    """On the disc only turns about its axis are symmetries of the whole; relative to the world the rover may be moved in
+    any way."""
     disc, cart = pf.body("disc", 20.0, inertia=2.5), pf.body("cart", 4.0, com=(0.15, 0, 0), inertia=0.1)
     s = pf.reduction.symmetry(
         machine([disc, cart], [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "cart")])
@@ -502,7 +508,7 @@ def test_rover_on_a_disc_and_joints_alike():
     assert "moving along x of 'plane'" in causes(s)
 
 
-def test_slides_commute_and_balls_turn_from_inside():
+def test_slides_commute_and_balls_turn_on_the_child_side():
     box, arm = pf.body("box", 3.0, inertia=0.2), pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.05)
     slide, hinge = pf.joint("slide", "prismatic", "world", "box"), pf.joint("hinge", "revolute", "box", "arm")
     s = pf.reduction.symmetry(machine([box, arm], [slide, hinge]))
@@ -512,12 +518,12 @@ def test_slides_commute_and_balls_turn_from_inside():
     s = pf.reduction.symmetry(machine(bodies, [pf.joint("fly", "free", "world", "box"), ball]))
     inside = [f"turning about {axis} of 'ball' from the child's side" for axis in "xyz"]
     assert s.group == "SE(3)" and further(s)[1:] == inside
-    # The box is even about the line through both centres: it turns there, and the ball does not.
+    # The box is symmetric about the line through both centres: it may turn about it while the ball does not.
     assert further(s)[0] == "turning about x of 'fly' from the child's side and turning about x of 'ball'"
     close([w for w, _ in s.further[0]], [1, -1], 1e3 * ALGEBRA, "weights")
 
 
-def test_a_gyroscope_keeps_its_own_momentum_in_space():
+def test_a_gyroscope_conserves_its_momentum_in_space():
     """A second group that is not abelian: a body on a ball joint at its mass centre, on a carriage that does not turn."""
     bodies = [pf.body("cart", 3.0, inertia=0.2), pf.body("gyro", 1.0, inertia=(0.1, 0.2, 0.25)),
               pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)]  # fmt: skip
@@ -538,8 +544,9 @@ def sleigh():
     return machine(bodies, joints)
 
 
-def test_a_base_that_rolls_drops_its_place():
-    """The momentum equation of a joint with a distribution: nothing is kept, but nothing knows the place. [chhabra14 4.2.15]"""
+def test_a_base_that_rolls_is_reduced_by_its_place():
+    """The momentum equation of a joint with a distribution: no momentum is conserved, but nothing depends on the place.
+    [chhabra14 4.2.15]"""
     m = sleigh()
     r = same(m, *start(m))
     assert list(r.momentum_entry.values) == ["base.ahead", "base.turn", "arm"] and np.ptp(r.momentum.values[:, 0]) > 1e-4
@@ -547,26 +554,30 @@ def test_a_base_that_rolls_drops_its_place():
         pf.reduce(m.with_(gravity=(1, 0, 0)))
 
 
-def test_a_system_says_what_it_is_reduced_by():
-    """Which joints the constraints fix, what is kept, what stands in the way; a result says it too."""
-    said = str(pf.reduce(rover()))
-    assert "the constraints fix the velocities of base by the others: psi1, psi2, phi1, phi2, phi3" in said
-    assert "closures" not in said and "spatial" not in said
+def test_a_system_describes_its_reduction():
+    """It lists the velocities that the constraints fix, what is conserved and what breaks a symmetry; a result contains the
+    same text."""
+    report = str(pf.reduce(rover()))
+    assert "the constraints fix the velocities of base by the others: psi1, psi2, phi1, phi2, phi3" in report
+    assert "closures" not in report and "spatial" not in report
     falling = pf.reduce(satellite().with_(gravity=(0, 0, -9.81)))
-    said = str(falling)
-    assert "momenta of joint 'flight' are spatial, about the mass centre" in said
-    assert "no symmetry by moving along z of 'flight': gravity, [ 0.    0.   -9.81] m/s^2" in said
-    assert "moving along x" not in said
+    report = str(falling)
+    assert "momenta of joint 'flight' are spatial, about the mass centre" in report
+    assert "no symmetry by moving along z of 'flight': gravity, [ 0.    0.   -9.81] m/s^2" in report
+    assert "moving along x" not in report
     assert "<pre>" in falling._repr_html_() and "&#x27;flight&#x27; are spatial" in falling._repr_html_()
     free = [f"flight.{x}" for x in ("vx", "vy", "vz", "wx", "wy", "wz")]
     spatial = (
         "momenta of joint 'flight' are spatial, about the mass centre; "
         "those of other joints are relative to a frame that moves with it"
     )
-    kept, changed = f"conserved while no force acts along them: {', '.join(free)}", "changed by the motion itself: l, r"
+    conserved_part, changed = (
+        f"conserved while no force acts along them: {', '.join(free)}",
+        "changed by the motion itself: l, r",
+    )
     stands = [f"no symmetry by {way} of 'flight': gravity" for way in ("moving along z", "turning about x", "turning about y")]
-    assert list(pf.reduce(satellite()).about) == [spatial, kept, changed]
-    assert [line.split(", [")[0] for line in falling.about] == [spatial, kept, changed, *stands]
+    assert list(pf.reduce(satellite()).about) == [spatial, conserved_part, changed]
+    assert [line.split(", [")[0] for line in falling.about] == [spatial, conserved_part, changed, *stands]
     none = "conserved while no force acts along them: none"
     assert list(pf.reduce(sleigh()).about) == [none, "changed by the motion itself: base.ahead, base.turn, arm"]
     result = pf.run(falling, duration=2e-3, backend="interpreter")

@@ -1,4 +1,4 @@
-"""What a result says about itself, on disk as in memory; runs by the adaptive method."""
+"""What a result contains, on disk as in memory; and runs by the adaptive method."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_netcdf_round_trip(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"]
 
 
-def test_what_is_no_result_is_refused(tmp_path):
+def test_damaged_and_missing_files_are_refused(tmp_path):
     broken = tmp_path / "broken.nc"
     broken.write_bytes(b"\x89HDF\r\n not so")
     for path in (broken, tmp_path / "absent.nc"):
@@ -71,7 +71,7 @@ def test_adaptive_run_agrees_with_small_steps(make, q):
 
 
 def test_an_adaptive_run_is_on_its_constraints_at_each_record_and_after_each_step():
-    """At a tolerance of 1e-6 records would be off by 2e-7 otherwise, and velocities by 6e-6 m/s after 20 s of drift."""
+    """Otherwise records at a tolerance of 1e-6 would be off by 2e-7, and velocities by 6e-6 m/s after 20 s of drift."""
     r = pf.run_adaptive(four_bar(), FOUR_BAR_START, {"a": 6.0}, times=np.linspace(0, 20, 21), tolerance=1e-6)
     assert float(r.violation.max()) < 1e-12 and float(r.velocity_violation.max()) < 1e-10
     m = flying_pair()

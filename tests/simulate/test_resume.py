@@ -1,4 +1,4 @@
-"""A run in two parts has the bits of one: state, law, delays, modes, noise and times; or it is refused."""
+"""A run in two parts has the bits of one run: state, law, delays, modes, noise and times; otherwise it is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEP = 1e-3
 
 
 def cart(**more) -> pf.Mechanism:
-    """A cart on a spring that a mode makes stiffer, and a push that depends on the time."""
+    """A cart on a spring that a mode makes stiffer, under a force that depends on time."""
     pull = pf.forces.potential("pull", lambda k: (2 + 3 * MODE.symbol) * ca.sumsqr(k.q - 0.1 * ca.sin(7 * k.t)) / 2)
     body, rail = pf.body("b", MASS.symbol), pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
     given = {"actuators": [pf.actuator("motor", "x")], "forces": [pull], "parameters": [MODE, MASS], "gravity": (0, 0, 0)}
@@ -35,7 +35,7 @@ def integral(T, z, w, y):
 
 
 def law(period: float = 0.004) -> control.Control:
-    """Late, with a memory, a hold of first order, a slower noisy sensor, and a law that integrates beside it."""
+    """A delayed law with memory, first-order hold and a slow noisy sensor, and a continuous law that integrates beside it."""
     slow = control.discrete(
         lambda s: Command(-3 * s["place"] - s["sum"], d_next={"sum": s["sum"] + 0.1 * s["place"]}),
         period, phase=0.002, latency=2, hold="first", state={"sum": 0.2}, inputs=(),
@@ -45,7 +45,7 @@ def law(period: float = 0.004) -> control.Control:
 
 
 def same(rest: xr.Dataset, whole: xr.Dataset, after: int) -> None:
-    """Every record, and what the runs end with."""
+    """Check that all records and the final states are equal."""
     for name, x in whole.data_vars.items():
         if "time" in x.dims:
             np.testing.assert_array_equal(rest[name].values, x.isel(time=slice(after, None)).values, err_msg=name)
@@ -66,7 +66,7 @@ def test_two_parts_have_the_bits_of_one_run(steps, backend):
     assert rest.attrs["seed"] == 5 and float(rest.parameters.sel(parameter="mass")) == 1.7
 
 
-def test_a_batch_with_a_seed_for_each_run_is_those_single_runs():
+def test_a_batch_with_a_seed_for_each_run_equals_single_runs():
     keep = {"control": law(), "switches": SWITCH, "step": STEP, "backend": "interpreter", "duration": 0.02}
     seeds = [7, 2**40, 7]
     many = pf.run(cart(), {"x": 0.3}, seed=seeds, **keep, record="all")
@@ -81,8 +81,8 @@ def test_a_batch_with_a_seed_for_each_run_is_those_single_runs():
             pf.run(cart(), {"x": 0.3}, seed=wrong, **keep)
 
 
-def test_a_batch_goes_on_in_three_parts_by_way_of_a_file(tmp_path):
-    """Some of it, chosen by isel, with records further apart, and noise of each run's own."""
+def test_a_batch_continues_in_three_parts_through_a_file(tmp_path):
+    """With records further apart and the noise of each run; also some of the runs, chosen by isel."""
     keep, q = (
         {"control": law(), "switches": SWITCH, "step": STEP, "backend": "interpreter", "every": 4},
         np.linspace(0.2, 0.5, 5)[:, None],
@@ -99,7 +99,7 @@ def test_a_batch_goes_on_in_three_parts_by_way_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])
-def test_a_series_of_inputs_goes_on(hold):
+def test_a_series_of_inputs_continues(hold):
     u = np.random.default_rng(2).normal(size=(21, 1))
     keep = {"step": STEP, "u_step": 4 * STEP, "hold": hold, "backend": "interpreter"}
     whole = pf.run(cart(), duration=0.08, u=u, **keep)
@@ -108,31 +108,31 @@ def test_a_series_of_inputs_goes_on(hold):
 
 
 @pytest.mark.parametrize("make", [four_bar, lambda: pf.reduction.hamiltonian(four_bar())], ids=["[q; v]", "[q; p]"])
-def test_constraints_and_other_states_go_on(make):
+def test_constraints_and_other_states_continue(make):
     keep = {"step": 0.01, "backend": "interpreter"}
     whole = pf.run(make(), FOUR_BAR_START, {"a": 1.0}, duration=0.2, **keep)
     half = pf.run(make(), FOUR_BAR_START, {"a": 1.0}, duration=0.1, **keep)
     same(pf.run(make(), start_from=half, duration=0.1, **keep), whole, 10)
 
 
-def test_a_law_in_python_goes_on_where_it_held():
-    asked = []
+def test_a_law_in_python_continues_at_its_instants():
+    times_called = []
 
     def steer(t, q, v):
-        asked.append(t)
+        times_called.append(t)
         return -3 * q
 
     keep = {"control": control.python_law(steer, 0.007, latency=1), "step": STEP, "backend": "interpreter"}
     whole = pf.run(cart(), {"x": 0.3}, duration=0.05, **keep)
-    instants = list(dict.fromkeys(asked))
-    asked.clear()
+    instants = list(dict.fromkeys(times_called))
+    times_called.clear()
     half = pf.run(cart(), {"x": 0.3}, duration=0.02, **keep)
     same(pf.run(cart(), start_from=half, duration=0.03, **keep), whole, 20)
-    assert list(dict.fromkeys(asked)) == instants
+    assert list(dict.fromkeys(times_called)) == instants
 
 
-def test_a_new_start_of_a_law_that_holds_something_is_said():
-    """It is another run: what was under way, remembered and integrated is gone."""
+def test_a_new_start_of_a_law_with_memory_warns():
+    """It is another run, since delayed, remembered and integrated values are lost."""
     keep = {"control": law(), "step": STEP, "backend": "interpreter"}
     whole, half = (pf.run(cart(), {"x": 0.3}, duration=T, **keep) for T in (0.08, 0.04))
     with pytest.warns(pf.RunWarning, match=r"starts anew; start_from=result continues with the complete"):
@@ -146,7 +146,7 @@ def result() -> xr.Dataset:
 
 
 REFUSED = {
-    "what it has itself": ({"q": {"x": 0.1}, "seed": 3}, "so leave out q, seed"),
+    "what the result contains": ({"q": {"x": 0.1}, "seed": 3}, "so leave out q, seed"),
     "a start": ({"start": 1.0}, "so leave out start"),
     "another step": ({"step": 2e-3}, r"steps of 0\.001 s and this run of 0\.002 s: take step=0\.001"),
     "records between": ({"every": 3}, "ends after 10 steps, which is no multiple of every = 3"),
@@ -162,7 +162,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_does_not_follow_is_refused(case):
+def test_arguments_that_do_not_continue_the_result_are_refused(case):
     how, words = REFUSED[case]
     how = {"m": cart(), "start_from": result, "duration": 0.01, "step": STEP, "backend": "interpreter"} | how
     if callable(how["start_from"]):
@@ -171,7 +171,7 @@ def test_what_does_not_follow_is_refused(case):
         pf.run(**how)
 
 
-def test_runs_that_stopped_do_not_go_on():
+def test_stopped_runs_do_not_continue():
     m = cart(forces=[pf.forces.generalised_force("wild", lambda k: 1e8 * MODE.symbol * k.v)])
     with pytest.warns(pf.RunWarning):
         r = pf.run(m, None, [1.0], parameters={"mode": [0, 1]}, duration=0.02, step=STEP, backend="interpreter")

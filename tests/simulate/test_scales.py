@@ -1,4 +1,4 @@
-"""The same machine in other units of length, from nanometres to gigametres, and far from the origin: the same motion."""
+"""The same machine in other units of length, from nanometres to gigametres, and far from the origin, has the same motion."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pfaffian.terms.lengths import default_length, loop_length, machine_length
 from tests.tolerance import close
 
 ROUNDED = 1e-12
-"""Of angles and of slides beside the unit, after 50 steps: units that are no powers of two round."""
+"""Difference of angles, and of slides in their unit, after 50 steps: units that are no powers of two cause rounding."""
 
 Y = (0, 1, 0)
 
 
 def four_bar(unit, closed: bool = True, parameters=()) -> pf.Mechanism:
-    """Of sides 0.3 to 0.9 units, closed by five rows of rank two or by a function of the caller's."""
+    """A four-bar with sides of 0.3 to 0.9 units, closed by five rows of rank two or by a function."""
     lengths = {"crank": 0.3, "coupler": 0.8, "rocker": 0.7}
     bodies = [pf.body(n, 1 + l, com=(l / 2 * unit, 0, 0), inertia=l * l / 6 * unit**2) for n, l in lengths.items()]
     joints = [
@@ -35,7 +35,7 @@ def four_bar(unit, closed: bool = True, parameters=()) -> pf.Mechanism:
 
 
 def slider_crank(unit) -> pf.Mechanism:
-    """Angles and a slide in the same rows."""
+    """A machine with angles and a slide in the same rows."""
     bodies = [
         pf.body("crank", 1.0, com=(0.15 * unit, 0, 0), inertia=0.01 * unit**2),
         pf.body("rod", 1.5, com=(0.4 * unit, 0, 0), inertia=0.05 * unit**2),
@@ -51,7 +51,7 @@ def slider_crank(unit) -> pf.Mechanism:
 
 
 def welded_pair(unit) -> pf.Mechanism:
-    """Two free bodies, rows of lengths and rows of angles."""
+    """Two free bodies, with rows of lengths and rows of angles."""
     inertia = np.array([0.1, 0.2, 0.15]) * unit**2
     bodies = [pf.body(n, mass, com=(0.1 * unit, 0.2 * unit, 0), inertia=list(inertia)) for n, mass in (("A", 1.0), ("B", 2.0))]
     joints = [pf.joint(n.lower(), "free", "world", n) for n in "AB"]
@@ -61,7 +61,7 @@ def welded_pair(unit) -> pf.Mechanism:
 
 
 def disk(unit) -> pf.Mechanism:
-    """Rows of velocities."""
+    """A rolling disk, with rows of velocities."""
     body = pf.body("disk", 1.0, inertia=[x * unit**2 for x in (0.1, 0.2, 0.1)])
     roll = pf.rolling.disk("roll", "disk", 0.5 * unit, axis=Y)
     return pf.mechanism(
@@ -70,7 +70,7 @@ def disk(unit) -> pf.Mechanism:
 
 
 def particle(unit) -> pf.Mechanism:
-    """On a circle by a function in square lengths; no body has a length."""
+    """A particle on a circle by a function in square lengths; no body has a length."""
     joints = [
         pf.joint("x", "prismatic", "world", "slide", axis=(1, 0, 0)),
         pf.joint("z", "prismatic", "slide", "bob"),
@@ -81,7 +81,7 @@ def particle(unit) -> pf.Mechanism:
 
 
 def two_particles(unit) -> pf.Mechanism:
-    """On crossing rails, with a rod between them: y = 0 is singular, so the start is one that has to be looked for."""
+    """Two particles on crossing rails, with a rod between them. y = 0 is singular, so the start has to be searched for."""
     joints = [pf.joint("x", "prismatic", "world", "A", axis=(1, 0, 0)), pf.joint("y", "prismatic", "world", "B")]
     rod = pf.closure("rod", "distance", "A", "B", length=unit)
     bodies = [pf.body("A", 1.0), pf.body("B", 2.0)]
@@ -100,7 +100,7 @@ START = {
 
 
 def moved(name: str, unit: float):
-    """q in units, rank, regularity and violation beside the unit."""
+    """q in units, rank, regularity, and the violation in units."""
     machine, q, v = START[name]
     m = machine(unit)
     r = pf.run(m, q(unit), v, duration=0.15, step=3e-3, every=10, backend="interpreter")
@@ -118,7 +118,7 @@ def test_units_of_length_change_nothing(name):
         other = moved(name, unit)
         close(other[0], q, ROUNDED, f"{name} in units of {unit} m", 1.0)
         assert (other[1] == rank).all()
-        # Of a particle nothing says how long its row typically is.
+        # A particle gives no typical length for its row.
         assert name == "particle" or np.abs(other[2] - regularity).max() < ROUNDED, f"regularity of {name} in units of {unit} m"
         assert other[3] < max(1e-12, 1e-15 / min(unit, 1.0))  # angles have no unit
 
@@ -126,7 +126,7 @@ def test_units_of_length_change_nothing(name):
 @pytest.mark.filterwarnings("ignore:.*inertia so far off")
 @pytest.mark.parametrize("closed", [True, False])
 def test_lengths_that_are_parameters(closed):
-    """One kernel for machines of 1e-9 to 1e9 m."""
+    """One kernel serves machines of 1e-9 to 1e9 m."""
     unit = pf.Parameter("unit", 1.0, "m")
     m = four_bar(unit.symbol, closed, [unit])
     sizes = [1.0, 1e-9, 1e-5, 1e5, 1e9]
@@ -139,7 +139,7 @@ def test_lengths_that_are_parameters(closed):
 
 
 def test_a_small_machine_that_leaves_its_constraints_stops():
-    """Without correction a four-bar of 1 nm drifts off by parts of itself, and stops as one of 1 m does."""
+    """Without correction a four-bar of 1 nm drifts off by a fraction of its size, and stops as one of 1 m does."""
     stops = []
     for unit in (1.0, 1e-9):
         with pytest.warns(pf.RunWarning, match="violation above the limit"):
@@ -150,14 +150,14 @@ def test_a_small_machine_that_leaves_its_constraints_stops():
     assert stops[0] == stops[1]
 
 
-def test_a_state_that_is_off_by_parts_of_a_small_machine_is_refused():
+def test_a_state_that_is_off_by_a_fraction_of_a_small_machine_is_refused():
     m = four_bar(1e-9)
     with pytest.raises(pf.ModelError, match="off the constraints"):
         pf.inverse_dynamics(m, {"a": 0.3}, {}, np.zeros(3))
 
 
 def test_welded_bodies_in_orbit():
-    """4.2e7 m from the origin rounding alone is 1e-8 m; a metre off is still seen."""
+    """At 4.2e7 m from the origin rounding alone is 1e-8 m; an error of a metre is still detected."""
     m, random = welded_pair(1.0), np.random.default_rng(0)
     q = np.array([pf.random_configuration(m, random) for _ in range(60)])
     q[:, :3] += 4.2e7 / np.sqrt(3) * random.normal(size=(60, 3))
@@ -167,16 +167,16 @@ def test_welded_bodies_in_orbit():
     assert found.residual.max() < 1e-6
 
 
-def test_what_rounding_does_not_explain_far_away_is_refused():
+def test_an_error_beyond_rounding_far_away_is_refused():
     body, pin = pf.body("A", 1.0, inertia=1.0), pf.joint("a", "revolute", "world", "A", placement=(4.2e7, 0, 0))
-    held = pf.coincide("held", "world", (4.2e7 + 1e-3, 0, 0), "A", (0, 0, 0))
-    m = pf.mechanism("stuck", [body], [pin], constraints=[held])
+    tie = pf.coincide("held", "world", (4.2e7 + 1e-3, 0, 0), "A", (0, 0, 0))
+    m = pf.mechanism("stuck", [body], [pin], constraints=[tie])
     with pytest.raises(pf.RunError, match="held"):
         pf.assemble(m, backend="numpy")
 
 
 def pair(kind: str, at: float = 0.0, **number: float) -> pf.Mechanism:
-    """Two point masses that slide along all axes from a point `at` metres away, in one closure."""
+    """Two point masses that slide along all axes from a point `at` metres from the origin, with one closure."""
     bodies = [pf.body(name, 1.0) for name in "ab"]
     joints = [pf.joint(f"to {name}", "translation", "world", name, placement=(at, 0, 0)) for name in "ab"]
     return pf.mechanism("pair", bodies, joints, constraints=[pf.closure("rod", kind, "a", "b", **number)], gravity=(0, 0, 0))
@@ -189,8 +189,8 @@ def test_a_rod_or_a_pitch_is_a_length_where_bodies_are_points(kind, number, long
     assert machine_length(m, closed=False).is_zero()
 
 
-def test_what_is_much_to_a_rod_is_refused_however_far_away_it_is():
-    """A hundredth of 3 mm, which is nothing to the kilometre to the origin."""
+def test_an_error_that_is_large_for_a_rod_is_refused_at_any_distance():
+    """The error is a hundredth of 3 mm, which is negligible relative to the kilometre to the origin."""
     m = pair("distance", at=1000.0, length=3e-3)
     q = np.array([0, 0, 0, 3.03e-3, 0, 0])
     with pytest.raises(pf.ModelError, match="off the constraints"):

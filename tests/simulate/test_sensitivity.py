@@ -1,4 +1,4 @@
-"""Derivatives of steps and rollouts: against differences of the very steps, against each other, and through JAX and CasADi."""
+"""Derivatives of steps and rollouts, against differences of the same steps, against each other, and through JAX and CasADi."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from pfaffian.kernel.build.toolchain import find_compiler
 from tests.tolerance import close
 
 CALLS = {"backend": "interpreter"}
-"""Nothing is compiled here."""
+"""Settings with which nothing is compiled."""
 
 EXPRESSION = {"backend": "casadi"}
 
 H = 2e-3
 BY_DIFFERENCES = 1e-8
-"""Differences of order four of a step of 2 ms; what the held factors leave out is below."""
+"""Error of differences of order four of a step of 2 ms; what the fixed factors neglect is smaller."""
 
 SAME = 1e-12
-"""The same sums in another order."""
+"""Tolerance for the same sums in another order."""
 
 
 def five_bar() -> pf.Mechanism:
-    """Two motors, a closed loop, and its link length a parameter."""
+    """A closed loop with two motors, with a link's length as a parameter."""
     length = pf.Parameter("length", 0.5, "m")
     bodies = [pf.body(n, 1.0, com=(0.25, 0, 0), inertia=0.05) for n in "abcd"]
     hinge = {"kind": "revolute", "axis": (0, -1, 0)}
@@ -42,7 +42,7 @@ def five_bar() -> pf.Mechanism:
         pf.joint("right", parent="world", child="c", placement=(0.4, 0, 0), **hinge),
         pf.joint("right elbow", parent="c", child="d", placement=(0.5, 0, 0), **hinge),
     ]
-    tip = pf.closure("tip", "spherical", "b", "d", placement_a=(length, 0, 0), placement_b=(0.5, 0, 0))  # one row too many
+    tip = pf.closure("tip", "spherical", "b", "d", placement_a=(length, 0, 0), placement_b=(0.5, 0, 0))  # one row is redundant
     motors = [pf.actuator(n, n) for n in ("left", "right")]
     return pf.mechanism("five-bar", bodies, joints, constraints=[tip], actuators=motors, parameters=[length])
 
@@ -68,11 +68,11 @@ def difference(f, size: float = 1e-3) -> np.ndarray:
 
 
 def by_differences(f, at: np.ndarray) -> np.ndarray:
-    """Derivatives of f(x) at x, column by column."""
+    """Derivatives of f(x) at x = at, column by column."""
     return np.array([difference(lambda e, way=way: f(at + e * way)) for way in np.eye(len(at))]).T
 
 
-def test_a_step_beside_differences(bar):
+def test_a_step_equals_differences(bar):
     m, q, v = bar
     u, p = np.array([0.4, -0.2]), np.array([0.5])
     s = pf.stepper(m, step=H, **CALLS)
@@ -87,11 +87,11 @@ def test_a_step_beside_differences(bar):
     at = np.concatenate([q, v, u, p])
     assert np.array_equal(np.concatenate([d.q, d.v]), end(at))  # the step of run, to the bit
     close(np.hstack([d.A, d.B, d.P]), by_differences(end, at), BY_DIFFERENCES, "by q, v, u and p")
-    assert np.abs(d.P).max() > 0.1  # the end is put onto the longer link
+    assert np.abs(d.P).max() > 0.1  # the end is projected onto the longer link
 
 
 def test_turning_bodies_move_along_their_velocities():
-    """A free body whose q has a unit quaternion: displacements are along v at both ends."""
+    """A free body whose q contains a unit quaternion: displacements are along v at both ends."""
     m = pf.mechanism(
         "top", [pf.body("top", 1.0, com=(0, 0, 0.1), inertia=(0.1, 0.2, 0.3))], [pf.joint("free", "free", "world", "top")]
     )
@@ -109,7 +109,7 @@ def test_turning_bodies_move_along_their_velocities():
     close(d.A, by_differences(end, np.zeros(12)), 1e-9, "A")
 
 
-def test_a_law_in_the_loop_and_what_it_integrates():
+def test_a_law_in_the_loop_and_its_integrals():
     slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
     m = pf.mechanism("cart", [pf.body("cart", 2.0)], [slide], actuators=[pf.actuator("push", "x")])
     law = control.Control(lambda T, z, w, y: control.Command(-3 * T.q - 2 * z + w, z_dot=T.q), z=(0.5,), w_names=("set",))
@@ -130,7 +130,7 @@ def test_a_rollout_is_a_run_to_the_bit(bar, motion):
     close(r.time, run["time"].values, SAME, "time")
 
 
-def test_a_rollout_forwards_and_backwards(bar, motion):
+def test_jvp_and_vjp_of_a_rollout_agree(bar, motion):
     m, q, v = bar
     r, u = motion
     random = np.random.default_rng(1)
@@ -139,7 +139,7 @@ def test_a_rollout_forwards_and_backwards(bar, motion):
     ahead, back = r.jvp(dq=dq, dv=dv, du=du, dp=[0.3]), r.vjp(q=weights[0], v=weights[1])
     forwards = (ahead.q * weights[0]).sum() + (ahead.v * weights[1]).sum()
     backwards = back.q @ dq + back.v @ dv + (back.u * du).sum() + back.parameters @ [0.3]
-    close(backwards, forwards, 1e-11, "one number two ways", abs(forwards))
+    close(backwards, forwards, 1e-11, "one number by jvp and by vjp", abs(forwards))
 
     def end(e: float) -> np.ndarray:
         return pf.calculus.rollout(m, q, v, u + e * du, steps=60, step=H, every=60, **CALLS).q[-1]
@@ -149,11 +149,12 @@ def test_a_rollout_forwards_and_backwards(bar, motion):
 
 
 SIZES = 0.02 / 2.0 ** np.arange(3)
-"""Of the changes whose differences are taken: order six, one batch of runs."""
+"""Sizes of the changes for differences of order six, in one batch of runs."""
 
 
 def gradient_and_differences(m, start, way, steps: int, step: float, scheme=None) -> tuple[float, float]:
-    """Of a sum of numbers of the end, along a change (dq, dv, du, dp) of (q, v, u, p): by vjp and by differences of runs."""
+    """Derivative of a sum of final values along a change (dq, dv, du, dp) of (q, v, u, p), by vjp and by differences of
+    runs."""
     e = np.array([0, *[sign * size for size in SIZES for sign in (1, -1)]])[:, None]
     q, v, p = (x + e * dx for x, dx in zip((start[0], start[1], start[3]), (way[0], way[1], way[3]), strict=True))
     u = start[2][:, None] + e * way[2][:, None]
@@ -170,8 +171,9 @@ def gradient_and_differences(m, start, way, steps: int, step: float, scheme=None
     return found, table[0]
 
 
-def test_a_gradient_through_a_thousand_steps_of_a_tree_beside_differences():
-    """A crane with a load on a rod of any length, by all it starts with: to what differences can tell."""
+def test_a_gradient_through_a_thousand_steps_of_a_tree_equals_differences():
+    """A crane with a load on a rod whose length is a parameter; all arguments change. The bound is the accuracy of the
+    differences."""
     length = pf.Parameter("length", 0.7, "m")
     bodies = [pf.body("cart", 1.0), pf.body("load", 0.5, com=(0, 0, -length), inertia=0.01)]
     rail = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
@@ -184,8 +186,9 @@ def test_a_gradient_through_a_thousand_steps_of_a_tree_beside_differences():
     close(found, expected, 1e-10, "the gradient", abs(expected))
 
 
-def test_a_gradient_through_a_thousand_steps_of_a_loop_beside_differences(bar):
-    """A swinging five-bar, by speeds and torques: what held factors leave out of each step, h^5, is h^4 of the motion."""
+def test_a_gradient_through_a_thousand_steps_of_a_loop_equals_differences(bar):
+    """A swinging five-bar, along changes of speeds and torques. What fixed factors neglect is h^5 in each step, so h^4 of
+    the motion."""
     m, q, v = bar
     A = pf.compile_terms(m, {"A": lambda T: T.A}, backend="numpy")(q)["A"]
     change = np.random.default_rng(0).normal(size=4)
@@ -250,7 +253,7 @@ def test_a_start_in_a_singular_configuration_is_refused():
         pf.calculus.rollout(m, [0.0, 0.0], [1.0, 0.0], steps=2, **CALLS)
 
 
-# -- in the programs of others --------------------------------------------------------------------------------------------
+# -- in other programs ----------------------------------------------------------------------------------------------------
 
 
 def test_casadi_functions_give_casadi_these_derivatives(bar):
@@ -279,14 +282,14 @@ def test_casadi_functions_give_casadi_these_derivatives(bar):
     close(smallest, u[:, None], 1e-9, "u")
 
 
-def test_casadi_asks_the_library_and_does_not_differentiate_the_text(bar):
-    """The derivative of a square root's value is not there: no factorisation is differentiated."""
+def test_casadi_calls_the_library_and_does_not_differentiate_the_expression(bar):
+    """No derivative of a square root appears, so no factorisation is differentiated."""
     f = pf.casadi_function(bar[0], "forward_dynamics", **EXPRESSION)
-    for asked in (f.forward(1), f.reverse(1)):
-        roots = [i for i in range(asked.n_instructions()) if asked.instruction_id(i) == ca.OP_SQRT]
+    for derivative in (f.forward(1), f.reverse(1)):
+        roots = [i for i in range(derivative.n_instructions()) if derivative.instruction_id(i) == ca.OP_SQRT]
         values = [i for i in range(f.n_instructions()) if f.instruction_id(i) == ca.OP_SQRT]
-        assert len(roots) == len(values)  # those of its own factors
-        assert asked.name_in()[0] == "i0"  # CasADi's own derivatives would name their inputs
+        assert len(roots) == len(values)  # those of its own factorisation
+        assert derivative.name_in()[0] == "i0"  # CasADi's own derivatives would name their inputs
 
 
 def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
@@ -311,8 +314,8 @@ def test_a_model_for_acados_is_data_and_files(bar, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["forward_dynamics", "inverse_dynamics", "constraints", "rate", "step"])
-def test_parameters_that_are_left_out_are_not_zero(bar, what):
-    """CasADi takes zero for any input that a call by names leaves out: a link without length."""
+def test_omitted_parameters_give_nan(bar, what):
+    """CasADi takes zero for any input that a call by name omits, which here would be a link without length."""
     m, q, v = bar
     how = {"step": H} if what == "step" else {}
     f = pf.casadi_function(m, what, **how, **EXPRESSION)
@@ -320,7 +323,7 @@ def test_parameters_that_are_left_out_are_not_zero(bar, what):
     given = {name: known[name] for name in f.name_in() if name in known}
     first = f.name_out()[0]
     assert np.isnan(f.default_in(f.index_in("p"))) and f.default_in(0) == 0
-    if what != "inverse_dynamics":  # whose rows of NaN count as dependent
+    if what != "inverse_dynamics":  # its rows of NaN count as dependent
         assert np.isnan(np.array(f(**given)[first])).any()
     assert np.isfinite(np.array(f(**given, p=m.p_defaults)[first])).all()
 
@@ -360,11 +363,11 @@ def check_jax(jax, m, q, v) -> None:
     r = pf.calculus.rollout(m, q, v, u, steps=20, step=H, every=20, **CALLS)
     weights = np.zeros(r.q.shape)
     weights[-1, 0] = 1.0
-    own = r.vjp(q=weights)
+    by_vjp = r.vjp(q=weights)
     assert float(cost(x, u, m.p_defaults)) == r.q[-1, 0]
-    close(by_u, own.u, 1e-13, "by u", np.abs(own.u).max())
-    close(by_x, np.concatenate([own.q, own.v]), 1e-12, "by x")
-    close(by_p, own.parameters, 1e-12, "by p")
+    close(by_u, by_vjp.u, 1e-13, "by u", np.abs(by_vjp.u).max())
+    close(by_x, np.concatenate([by_vjp.q, by_vjp.v]), 1e-12, "by x")
+    close(by_p, by_vjp.parameters, 1e-12, "by p")
     f = pf.bridges.jax_function(m, "forward_dynamics", **CALLS)
     many = jax.vmap(f, (0, None, None))(np.stack([q, q + 0.1]), v, u[0])
     d = pf.derivatives(m, [q, q + 0.1], v, u[0], **CALLS)
@@ -389,7 +392,7 @@ def check_jax(jax, m, q, v) -> None:
 
 
 def test_a_policy_learns_through_a_four_bar_in_jax():
-    """Feedback of a motor that turns eight cranks to a goal, by gradients through 40 steps of the machine."""
+    """Feedback for a motor that turns eight cranks to a goal, learned from gradients through 40 steps of the machine."""
     jax = pytest.importorskip("jax")
     m = pf.read(Path(__file__).parents[2] / "examples" / "four_bar.yaml")[0]
     m = m.with_(actuators=[pf.actuator("motor", "crank")], gravity=(0, 0, 0))
@@ -413,7 +416,7 @@ def test_a_policy_learns_through_a_four_bar_in_jax():
 
 
 def test_tensors_of_single_precision_are_refused(monkeypatch):
-    """With a stand-in for PyTorch, which is not installed with the tests."""
+    """Uses a stand-in for PyTorch, which is not installed with the tests."""
 
     class Tensor(SimpleNamespace):
         dtype = "float64"
@@ -455,7 +458,7 @@ def test_tensors_of_single_precision_are_refused(monkeypatch):
         pf.bridges.torch_function(m, "forward_dynamics", threads=0, backend="numpy")
 
 
-def test_without_pytorch_it_is_named(monkeypatch):
+def test_without_pytorch_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ModelError, match=r"torch_function needs the package torch: run `pip install torch`"):
         pf.bridges.torch_function(five_bar(), "forward_dynamics", backend="numpy")

@@ -1,4 +1,5 @@
-"""What bodies on several first joints share: total momentum by NumPy, connection, locked inertia, and states without it."""
+"""What bodies on several first joints share: total momentum against NumPy, connection, locked inertia, and states without
+the momentum."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pfaffian.maths import se3
 from pfaffian.reduction import locked_inertia, mechanical_connection, momentum_map, shape_inertia
 from tests.random_mechanisms import random_body
 from tests.simulate.machines import summed
-from tests.simulate.test_reduced_rates import changes_as_it_must
+from tests.simulate.test_reduced_rates import checked_signals
 from tests.simulate.test_reduction import machine
 from tests.tolerance import DERIVATIVE, close
 
@@ -22,7 +23,7 @@ SLOPE = pf.pose((0.2, 0.3, 0.1), rpy=(0.3, -0.4, 0.2))
 
 
 def pair(kinds, places=(0, 0), *, seed=1, **more):
-    """Two bodies on joints of these kinds on the world, and a damped spring between them."""
+    """Two bodies on joints of these kinds to the world, and a damped spring between them."""
     random = np.random.default_rng(seed)
     bodies = [random_body(random, name) for name in ("one", "other")]
     joints = [
@@ -45,7 +46,7 @@ MACHINES = {
     "a ball on a slope's normal": pair(["spherical", "cylindrical"], (SLOPE, SLOPE)),
 }
 SHARED = {"planes across": 1, "a plane and a ball": 1, "a ball on a slope's normal": 1}
-"""Machines of which no joint moves as all do together, and how many motions these share."""
+"""Machines in which no single joint moves as the whole does, and the number of motions that their joints share."""
 
 
 def start(m, seed=3):
@@ -55,17 +56,17 @@ def start(m, seed=3):
 
 
 def of_bodies(m, q, v):
-    """Momentum of all bodies, and its moment about the origin: `summed`, which is about their mass centre, moved there."""
+    """Total momentum, and its moment about the origin; `summed` gives it about the mass centre."""
     P, L = summed(m, q, v)
     place, mass, at = pf.forward_kinematics(m, q), 0.0, np.zeros(3)
     for b in m.bodies:
-        own, com = float(b.mass), np.array(ca.DM(b.com)).ravel()
-        mass, at = mass + own, at + own * (place[b.name].position + place[b.name].rotation @ com)
+        body_mass, com = float(b.mass), np.array(ca.DM(b.com)).ravel()
+        mass, at = mass + body_mass, at + body_mass * (place[b.name].position + place[b.name].rotation @ com)
     return np.r_[P, L + np.cross(at / mass, P)]
 
 
 def carried(m, q, basis):
-    """(nv, k) velocities by which all moves along twists of the world, by Jacobians of the bodies alone."""
+    """(nv, k) velocities at which everything moves along twists of the world, by Jacobians of the bodies."""
     Y = np.zeros((m.nv, basis.shape[1]))
     for j in m.joints:
         J = pf.jacobian(m, j.child, q, frame="WORLD")[:, m.v_slices[j.name]]
@@ -75,7 +76,7 @@ def carried(m, q, basis):
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_momentum_and_energy_split_by_the_connection(name):
-    """J = I (w + A s), T = s^T M^ s / 2 + J^T I^-1 J / 2 of v = Y w + E s within closures. [chhabra14 (3.3.37), (3.3.42)]"""
+    """J = I (w + A s), T = s^T M^ s / 2 + J^T I^-1 J / 2 with v = Y w + E s within closures. [chhabra14 (3.3.37), (3.3.42)]"""
     m = MACHINES[name]
     q, v = start(m)
     basis, J = pf.reduction.symmetry(m).basis, momentum_map(m, q, v)
@@ -96,14 +97,14 @@ def test_momentum_and_energy_split_by_the_connection(name):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_states_with_and_without_the_momentum_move_as_the_machine_does(name):
+def test_states_with_and_without_the_momentum_move_as_the_full_machine(name):
     m = MACHINES[name]
     q, v = start(m)
     J = momentum_map(m, q, v)
     plain = pf.run(m, q, v, **KEEP)
     for system in (pf.reduce(m), pf.reduce(m, momentum=J)):
-        said = changes_as_it_must(system, q, v, [])
-        close(said["momentum_drift"], 0 * said["momentum_drift"], 100 * DERIVATIVE, "drift", scale=1.0)
+        signals = checked_signals(system, q, v, [])
+        close(signals["momentum_drift"], 0 * signals["momentum_drift"], 100 * DERIVATIVE, "drift", scale=1.0)
         run = pf.run(system, q, v, **KEEP)
         close(run.q, plain.q, 1e-9, "q")
         found = momentum_map(m, run.q.values, run.v.values)
@@ -113,26 +114,27 @@ def test_states_with_and_without_the_momentum_move_as_the_machine_does(name):
 
 
 def as_one_tree(constraints=()):
-    """Two satellites, the other on the first one by a free joint; and the same by joints of their own on the world."""
+    """Two satellites, the second on the first by a free joint; and the same on two joints to the world."""
     two = pair(["free", "free"], forces=[], constraints=list(constraints))
     chain = [two.joints[0], pf.joint("on other", "free", "one", "other")]
     return two.with_(joints=chain), two
 
 
-def in_turn(m):
-    """A translation and a ball in the place of the first joint, with a body of no mass between them."""
+def in_series(m):
+    """The machine with a translation and a ball joint instead of the first joint, and a massless body between them."""
     slide, ball = pf.joint("slide", "translation", "world", "carriage"), pf.joint("ball", "spherical", "carriage", "one")
     return m.with_(bodies=[pf.body("carriage"), *m.bodies], joints=[slide, ball, *m.joints[1:]])
 
 
 def twins(case):
-    """The tree on one free joint and its q, v; the machine that several joints carry and its q, v; and the pose of the base."""
+    """The tree on one free joint and its q, v; the machine on several joints and its q, v; and the adjoint of the base's
+    pose."""
     tree, two = as_one_tree([GRIP] if case == "that hold each other" else [])
     q, v = start(tree)
     at = pf.forward_kinematics(tree, q)
     Ad, R = ad_of(at["one"]), at["one"].rotation
     if case == "in turn":
-        m = in_turn(tree)
+        m = in_series(tree)
         # The slide's velocity is along the world's axes.
         return tree, q, v, m, q, np.r_[R @ v[:3], v[3:]], Ad
     other = at["other"]
@@ -141,9 +143,9 @@ def twins(case):
 
 
 @pytest.mark.parametrize("case", ["on no spring", "that hold each other", "in turn"])
-def test_satellites_by_joints_together_and_as_one_tree(case):
-    """A tree on one free joint is the same machine: connections and curvatures are those of its base, seen from the world, and
-    what joints do to bodies is the same. [chhabra14 (3.2.24), theorem 3.2.7]"""
+def test_satellites_on_several_joints_equal_one_tree(case):
+    """A tree on one free joint is the same machine: connections and curvatures are those of its base, seen from the world,
+    and joints have the same effect on bodies. [chhabra14 (3.2.24), theorem 3.2.7]"""
     tree, q, v, m, there, v_there, Ad = twins(case)
     close(momentum_map(m, there, v_there), momentum_map(tree, q, v), 1e-12, "J", scale=1.0)
     close(locked_inertia(m, there), locked_inertia(tree, q), 1e-12, "I")
@@ -166,10 +168,10 @@ def test_satellites_by_joints_together_and_as_one_tree(case):
         close(found, pf.reduction.reaction_null_space(tree, q, keep=keep), 1e-9, keep, scale=1.0)
     T = pf.symbols(m)
     given = np.arange(1.0, 7.0)
-    told = ca.Function("told", [T.q], [pf.reduction.floating_base(T).momentum_twist("other", momentum=given)])(there)
+    by_momentum = ca.Function("told", [T.q], [pf.reduction.floating_base(T).momentum_twist("other", momentum=given)])(there)
     carried = np.linalg.solve(locked_inertia(m, there), given)
     seen = np.linalg.solve(ad_of(pf.forward_kinematics(m, there)["other"]), carried)
-    close(np.array(told).ravel(), seen, 1e-11, "by mu", scale=1.0)
+    close(np.array(by_momentum).ravel(), seen, 1e-11, "by mu", scale=1.0)
 
 
 def ad_of(pose):
@@ -177,8 +179,8 @@ def ad_of(pose):
 
 
 @pytest.mark.parametrize("case", ["side by side", "in turn"])
-def test_what_belongs_to_one_joint_is_refused_of_several_by_name(case):
-    m = pair(["free", "free"]) if case == "side by side" else in_turn(as_one_tree()[0])
+def test_functions_for_one_joint_are_refused_for_several_by_name(case):
+    m = pair(["free", "free"]) if case == "side by side" else in_series(as_one_tree()[0])
     names = "'on one', 'on other'" if case == "side by side" else "'slide', 'ball'"
     words = f"{names} carry .* together.* let one joint, .* carry all"
     with pytest.raises(pf.ModelError, match=f"reduced_two_form: {words}"):
@@ -190,7 +192,7 @@ def test_what_belongs_to_one_joint_is_refused_of_several_by_name(case):
 
 
 def test_two_carts_on_a_spring_are_an_oscillator():
-    """m1 m2 / (m1 + m2) on a spring between masses that drift as one, by its closed form."""
+    """Masses that drift together, with m1 m2 / (m1 + m2) on the spring between them, against the closed form."""
     m1, m2, k = 3.0, 1.0, 40.0
     bodies, axis = [pf.body("front", m1), pf.body("back", m2)], (1, 0, 0)
     rails = [pf.joint(f"{b.name} rail", "prismatic", "world", b.name, axis=axis) for b in bodies]
@@ -210,7 +212,7 @@ def test_two_carts_on_a_spring_are_an_oscillator():
 
 @pytest.mark.parametrize("name, shared", SHARED.items())
 def test_joints_that_share_a_part_of_their_motion(name, shared):
-    """A spring to the ground breaks all but that part, or all of it; an input along it changes the momentum."""
+    """An input along the shared motion changes the momentum; a spring to the ground breaks the symmetry."""
     m = MACHINES[name]
     s = pf.reduction.symmetry(m)
     assert s.basis.shape == (6, shared)
@@ -220,7 +222,7 @@ def test_joints_that_share_a_part_of_their_motion(name, shared):
     pushed = m.with_(forces=[*m.forces, pf.wrench("jet", "other", point=(0.1, 0.2, 0.3), axes="LOCAL")])
     T = pf.symbols(pushed)
     force = np.array(ca.Function("force", [T.q, pushed.p_symbols], [T.B @ u])(q, pushed.p_defaults)).ravel()
-    changed = changes_as_it_must(pf.reduce(pushed), q, v, u)
+    changed = checked_signals(pf.reduce(pushed), q, v, u)
     entry = [i for i, name in enumerate(system.parts[1].names) if name.startswith("all.")]
     close(changed["rate"][m.nq :][entry], carried(m, q, s.basis).T @ force, 1e-11, "rate of the momentum", scale=1.0)
     tether = pf.spring("tether", "world", "one", point_a=(0.5, 0.4, 0.3), point_b=(0.1, 0.2, 0.1), stiffness=3.0)
@@ -228,7 +230,7 @@ def test_joints_that_share_a_part_of_their_motion(name, shared):
         pf.reduce(m.with_(forces=[*m.forces, tether]))
 
 
-def test_what_a_machine_at_one_momentum_must_not_have():
+def test_one_momentum_is_refused_with_gravity_inputs_and_parameters_that_change_it():
     m = MACHINES["satellites on a spring"]
     with pytest.raises(pf.ModelError, match=r"6 numbers are needed .*all\.vx, .*got 3"):
         pf.reduce(m, momentum=[0, 0, 0])
@@ -238,6 +240,6 @@ def test_what_a_machine_at_one_momentum_must_not_have():
             pf.reduce(changed, momentum=np.zeros(6))
     pull = pf.Parameter("pull", 0.0, "N/m")
     tether = pf.spring("tether", "world", "one", point_a=(0.5, 0.4, 0.3), point_b=(0.1, 0.2, 0.1), stiffness=pull)
-    held = m.with_(forces=[*m.forces, tether], parameters=[pull])
+    tethered = m.with_(forces=[*m.forces, tether], parameters=[pull])
     with pytest.raises(pf.ModelError, match="not conserved"):
-        pf.run(pf.reduce(held, momentum=np.zeros(6)), *start(m), parameters={"pull": 3.0}, **KEEP)
+        pf.run(pf.reduce(tethered, momentum=np.zeros(6)), *start(m), parameters={"pull": 3.0}, **KEEP)

@@ -1,4 +1,4 @@
-"""Singularity measures of parallel machines beside their closed forms: five-bar, 3-RRR, Stewart platform."""
+"""Singularity measures of parallel machines against closed forms: five-bar, 3-RRR, Stewart platform."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.tolerance import close
 
 AXIS = (0, 1, 0)
 HIT = 1e-6
-"""A state on its constraints to 1e-9 lies within the root of that from a fold."""
+"""A state on its constraints to 1e-9 is within the square root of that of a fold."""
 
 
 def rod(name: str, l: float) -> pf.Body:
@@ -57,7 +57,7 @@ def measured(m, q, **more):
     return singularities(m, q, "b", point=(COUPLER, 0, 0), turning=False, length=1.0, **more)
 
 
-def test_a_five_bar_beside_its_jacobian():
+def test_a_five_bar_agrees_with_its_jacobian():
     m = five_bar()
     q = pf.assemble(m, {"A": -1.9, "D": -1.2}).q
     found = measured(m, q)
@@ -77,8 +77,8 @@ def test_singular_configurations_of_a_five_bar():
     assert found.output < HIT < 0.1 < found.input and found.constraint > 0.1
 
 
-def test_a_machine_of_one_motion_and_one_of_one_row():
-    """A lever, and two slides that a rod couples: columns and rows of length one stay columns and rows."""
+def test_machines_with_one_motion_and_with_one_row():
+    """A lever, and two slides that a rod couples: columns and rows of length one remain columns and rows."""
     y = {"kind": "revolute", "axis": (0, 1, 0)}
     lever = pf.mechanism("lever", [pf.body("lever", 1.0)], [pf.joint("hinge", parent="world", child="lever", **y)])
     found = singularities(lever, [0.3], "lever", length=1.0, inputs=["hinge"], point=(2.0, 0, 0))
@@ -93,7 +93,7 @@ def test_a_machine_of_one_motion_and_one_of_one_row():
 
 
 def test_rows_that_lose_rank_add_a_motion():
-    """A parallelogram lying flat: 1 motion elsewhere, 2 there."""
+    """A parallelogram has 1 motion, and 2 where it lies flat."""
     bodies = [rod("a", 0.5), rod("b", 1.0), rod("c", 0.5)]
     joints = [hinge("A", "world", "a"), hinge("B", "a", "b", (0.5, 0, 0)), hinge("C", "b", "c", (1.0, 0, 0))]
     foot = pf.closure("D", "revolute", "world", "c", axis=AXIS, placement_a=(1.0, 0, 0), placement_b=(0.5, 0, 0))
@@ -116,7 +116,7 @@ CORNER = PLATE * np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
 
 
 def planar_platform() -> pf.Mechanism:
-    """Platform on a planar motion of its own, three legs of two arms each."""
+    """A platform on a planar joint and three legs of two arms each."""
     slide = [
         pf.joint(n, "prismatic", a, b, axis=axis)
         for n, a, b, axis in (("x", "world", "s", (1, 0, 0)), ("z", "s", "p", (0, 0, 1)))
@@ -142,7 +142,7 @@ def of_planar_platform(m, q, length) -> tuple[np.ndarray, np.ndarray]:
     return left, right
 
 
-def test_a_planar_platform_beside_its_jacobian():
+def test_a_planar_platform_agrees_with_its_jacobian():
     m, inputs = planar_platform(), ["A0", "A1", "A2"]
     q = pf.assemble(m, {"x": 0.08, "z": -0.05, "turn": 0.3}).q
     found = singularities(m, q, "plate", inputs=inputs, length=PLATE)
@@ -155,7 +155,7 @@ def test_a_planar_platform_beside_its_jacobian():
 # -- Stewart ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_stewart_platform_beside_its_leg_jacobian():
+def test_a_stewart_platform_agrees_with_its_leg_jacobian():
     """l_dot = u (v + w x c), u along the leg, c from the platform's origin to its joint."""
     m = stewart()
     q = pf.assemble(m, {"platform.x": 0.1, "platform.y": -0.05, "platform.z": 0.02}).q
@@ -169,7 +169,7 @@ def test_a_stewart_platform_beside_its_leg_jacobian():
 
 
 def test_a_stewart_platform_turned_by_a_right_angle_is_singular():
-    """A motion of its platform is free with all legs locked. [ider (17)]"""
+    """With all legs locked a motion of its platform remains free. [ider (17)]"""
     m, half = stewart(), np.sqrt(0.5)
     turn = {f"platform.q{n}": x for n, x in zip("xyzw", (0, 0, half, half), strict=True)}
     near = {f"platform.q{n}": x for n, x in zip("xyzw", (0, 0, np.sin(0.6), np.cos(0.6)), strict=True)}
@@ -177,7 +177,7 @@ def test_a_stewart_platform_turned_by_a_right_angle_is_singular():
     assert at[0].input < HIT < 0.01 < at[1].input
 
 
-# -- what is wrong ------------------------------------------------------------------------------------------------------
+# -- wrong arguments ----------------------------------------------------------------------------------------------------
 
 M = five_bar()
 AT = pf.assemble(M, {"A": -1.9, "D": -1.2}).q
@@ -196,7 +196,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what):
+def test_wrong_arguments_are_named(what):
     wrong, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         wrong()

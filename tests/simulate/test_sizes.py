@@ -21,14 +21,15 @@ STEP = 1e-3
 
 @pytest.fixture(autouse=True, scope="module")
 def without_a_compiler():
-    """Shapes are decided before anything is compiled."""
+    """Compile nothing, since shapes are decided before."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PFAFFIAN_CC", "no compiler")
         yield
 
 
 def law(m: pf.Mechanism, states: int, faults: int, inputs: int) -> Control:
-    """The first inputs of the run on the first motors; states that count the time; faults that never come."""
+    """A law that sends the first inputs of the run to the first motors, with states that count time and faults that never
+    occur."""
 
     def answer(T, z, w, y):
         u = ca.SX.zeros(m.nu, 1)
@@ -42,19 +43,19 @@ def law(m: pf.Mechanism, states: int, faults: int, inputs: int) -> Control:
 
 @given(small(), st.integers(1, 2), few, few, few, few, st.sampled_from(tuple(INTEGRATORS)))
 def test_run(case, runs, steps, states, faults, inputs, integrator):
-    """Every signal has its shape and is finite, and the first step is that of `forward_dynamics`."""
+    """Each signal has its shape and is finite, and the first step agrees with `forward_dynamics`."""
     m = case.m
     control = law(m, states, faults, inputs) if states or faults or inputs else None
     q, v = (np.tile(x, (runs, 1)) for x in (case.q, case.v))
     motors = len(m.actuators)
-    w = np.ones(inputs + m.nu - motors if control else m.nu)  # wrenches from outside stay inputs of the run under a law
+    w = np.ones(inputs + m.nu - motors if control else m.nu)  # wrenches from outside remain inputs of the run under a law
     r = pf.run(m, q, v, duration=steps * STEP, step=STEP, u=w, control=control, backend="numpy", squeeze=False, record="all",
                scheme=pf.Scheme(integrator=integrator))  # fmt: skip
     assert set(pf.results.causes(r)) == {"finished"}
     for name, size in {"q": m.nq, "v": m.nv, "u": m.nu, "clock": states}.items():
         shape = (runs, steps + 1, size) if name != "clock" or size != 1 else (runs, steps + 1)
         assert r[name].shape == shape if size else name not in r
-    # Nothing is known of the steps of a run that was not looked at.
+    # A run of which no step was compared has no estimate.
     open_ended = ("stopped", "step_error")
     assert all(np.isfinite(r[name]).all() for name in r.data_vars if name not in open_ended)
     if states:
@@ -71,13 +72,14 @@ def test_run(case, runs, steps, states, faults, inputs, integrator):
 
 
 OVER_A_STEP = 0.1
-"""What one step of 1 ms may differ from its start: jerk times h, relative to |v_dot| + (1 + |v|)^4."""
+"""Bound on the change of a signal over one step of 1 ms: jerk times h, relative to |v_dot| + (1 + |v|)^4."""
 
 
 @settings(max_examples=15)
 @given(small())
 def test_single_calls(case):
-    """One state as (n,) and as (1, n), alone and in pairs, gives the same numbers; inverse dynamics gives the acceleration."""
+    """One state as (n,) and as (1, n), alone and in pairs, gives the same numbers; inverse dynamics reproduces the
+    acceleration."""
     m = case.m
     alone = pf.forward_dynamics(m, case.q, case.v, case.u)
     pair = pf.forward_dynamics(m, np.array([case.q, case.q]), case.v, case.u)
@@ -91,13 +93,13 @@ def test_single_calls(case):
 
 
 INVERTED = 1e-9
-"""Forward of inverse dynamics with up to two rows: rounding times the condition of random inertias and rows."""
+"""Bound for forward after inverse dynamics with up to two rows: rounding times the condition of random inertias and rows."""
 
 
 @settings(max_examples=6)
 @given(small())
 def test_description_and_figure(case):
-    """`info` and the figures take what has one of everything, or nothing."""
+    """`info` and the figures accept machines that have one of everything, or nothing."""
     text = describe(case.m, RunSettings({}, {}, {}))
     assert all(b.name in text for b in case.m.bodies)
     r = pf.run(case.m, case.q, case.v, duration=STEP, step=STEP, backend="numpy")
@@ -118,13 +120,13 @@ def test_a_mount_changes_nothing(kind, integrator):
                            gravity=one.gravity)  # fmt: skip
     q, v = pf.random_configuration(one, random), random.normal(size=one.nv)
     keep = dict(duration=5 * STEP, step=STEP, backend="numpy", scheme=pf.Scheme(integrator=integrator))
-    free, held = (pf.run(m, q, v, **keep) for m in (one, mounted))
-    close(held["q"].values, free["q"].values, 10 * ALGEBRA, "motion on a mount")
-    assert moving(mounted) == ["b0"] and held["q"].shape == free["q"].shape
+    free, on_mount = (pf.run(m, q, v, **keep) for m in (one, mounted))
+    close(on_mount["q"].values, free["q"].values, 10 * ALGEBRA, "motion on a mount")
+    assert moving(mounted) == ["b0"] and on_mount["q"].shape == free["q"].shape
 
 
 def test_a_fixed_joint_has_no_coordinate():
-    """What a caller's function reads of it is an empty column, also where the mechanism has one coordinate."""
+    """A caller's function that reads it gets an empty column, also if the mechanism has one coordinate."""
     m = random_tree(np.random.default_rng(0), ["fixed", "revolute"], [-1, 0])
     k = pf.symbols(m).kinematics
     assert k.joint("j0").shape == k.joint_rate("j0").shape == (0, 1)
@@ -132,7 +134,7 @@ def test_a_fixed_joint_has_no_coordinate():
 
 
 def test_hybrid_force_on_one_row():
-    """One row, one joint on it and every joint driven: sizes at which slices of a column turn into rows."""
+    """With one row, one joint on it and every joint driven, slices of a column turn into rows."""
     from pfaffian.control import hybrid_force, joints, set_point
 
     random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Bodies that spin fast: what moves slowly is integrated along axes that do not spin."""
+"""Bodies that spin fast: slow motions are integrated along axes that do not spin."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tests.simulate.test_order import errors, slope
 from tests.tolerance import ALGEBRA, INTEGRATED, SLOPE, close
 
 SPIN = 230.0
-"""rad/s: a quarter of a radian each millisecond."""
+"""Spin [rad/s]: a quarter of a radian in each millisecond."""
 
 CYLINDER, BALL = 0.5, 0.02
 TURNS = SPIN * BALL / (CYLINDER - BALL)
-"""rad/s at which a ball that spins so goes round the axis of the cylinder."""
+"""Rate [rad/s] at which a ball with this spin circles the axis of the cylinder."""
 
 ROUNDING_OF_STEPS = 1e-12
-"""A thousand sums on numbers of order 1 to 100, relative to the largest."""
+"""Rounding of a thousand sums of numbers of order 1 to 100, relative to the largest."""
 
 
 def ball_in_cylinder() -> pf.Mechanism:
-    """A ball that rolls inside an upright cylinder: the touching point keeps its distance and does not slip."""
+    """A ball that rolls inside an upright cylinder: its contact point stays at the wall and does not slip."""
 
     def slip(k: pf.Kinematics) -> ca.SX:
         x = k.position("ball")
@@ -39,7 +39,7 @@ def ball_in_cylinder() -> pf.Mechanism:
 
 
 def test_a_ball_in_a_cylinder_oscillates_and_never_reaches_the_bottom():
-    """z'' + 2/7 W^2 z = -5/7 g for a ball that goes round with W, without spin about the normal."""
+    """z'' + 2/7 W^2 z = -5/7 g for a ball that circles at W, without spin about the normal."""
     start, v = [CYLINDER - BALL, 0, 0, 0, 0, 0, 1], [0, SPIN * BALL, 0, 0, 0, -SPIN]
     r = pf.run(ball_in_cylinder(), start, v, duration=5.0, step=1e-3, every=10)
     rate, depth = np.sqrt(2 / 7) * TURNS, 5 / 2 * 9.81 / TURNS**2
@@ -55,7 +55,7 @@ def test_a_spinning_body_flies_straight(kind, integrator):
     joint = pf.joint("flight", kind, "world", "body", placement=pf.pose((0.3, 0, 1), rpy=(0.4, 0.5, 0.6)))
     m = pf.mechanism("flier", [body], [joint], gravity=(0, 0, 0))
     way = {"at": lambda k: k.position("body"), "speed": lambda k: k.velocity("body")}
-    # Euler's rule can hold a spin about a principal axis only.
+    # Euler's rule can keep only a spin about a principal axis.
     tumble = [0.0, 0.0] if integrator == "euler" else [20.0, 100.0]
     v = [1.0, 2.0, 3.0, *tumble, -SPIN] if kind == "free" else [1.0, 2.0, SPIN]
     r = pf.run(m, None, v, duration=1.0, step=1e-3, every=100, outputs=way, scheme=pf.Scheme(integrator=integrator))
@@ -78,7 +78,8 @@ def test_a_moment_fixed_in_space_speeds_a_ball_up_evenly(kind):
 
 
 def puck_with_ball() -> pf.Mechanism:
-    """A planar joint with its mass centre aside, a ball on it that a spring pulls at: every choice of variables at once."""
+    """A planar joint with an eccentric mass centre, and a ball on it that a spring pulls: every choice of variables at
+    once."""
     bodies = [pf.body("puck", 2.0, (0.1, 0.05, 0), (0.2, 0.3, 0.4)), pf.body("ball", 1.0, inertia=0.1)]
     joints = [
         pf.joint("slide", "planar", "world", "puck", axis=(0.1, 0.2, 1)),
@@ -89,14 +90,15 @@ def puck_with_ball() -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("integrator, order, first", [("rk4", 4, 20), ("euler", 1, 320)])
-def test_the_order_is_kept(integrator, order, first):
+def test_integrators_keep_their_order(integrator, order, first):
     m = puck_with_ball()
     error = errors(m, None, [1.0, -1.0, 4.0, 2.0, -3.0, 1.0], pf.Scheme(integrator=integrator), first)
     assert abs(slope(error) - order) < SLOPE, error
 
 
-def test_orientation_is_what_a_long_step_costs():
-    """About a principal axis RK4 turns the quaternion by (w h)^5 / 5120 too little a step, and nothing else errs."""
+def test_the_attitude_has_the_only_error_of_a_long_step():
+    """About a principal axis the quaternion falls behind by (w h)^5 / 5120 in each step of RK4, and nothing else has an
+    error."""
     body = pf.body("body", 1.0, inertia=(0.02, 0.03, 0.04))
     m = pf.mechanism("top", [body], [pf.joint("flight", "free", "world", "body")], gravity=(0, 0, 0))
     r = pf.run(m, None, [0, 0, 0, 0, 0, SPIN], duration=1.0, step=1e-3, every=1000)

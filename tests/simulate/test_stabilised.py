@@ -1,4 +1,4 @@
-"""Constraints that draw the state back to themselves, against the exponentials of [konz25 (A.10)-(A.13)]."""
+"""Constraints that pull the state back to themselves, against the exponentials of [konz25 (A.10)-(A.13)]."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HOW = {"duration": 1.0, "step": 2e-3, "every": 10, "backend": "interpreter"}
 
 
 def returned(t: np.ndarray, start: float, rate: float, damping: float, stiffness: float) -> np.ndarray:
-    """phi of phi'' + damping phi' + stiffness phi = 0 from its start: by the roots of its polynomial."""
-    a, b = np.roots([1, damping, stiffness]) + np.array([0, 1e-7])  # a double root is two that are near
+    """Solution phi of phi'' + damping phi' + stiffness phi = 0 from its start, by the roots of its polynomial."""
+    a, b = np.roots([1, damping, stiffness]) + np.array([0, 1e-7])  # a double root becomes two that are near each other
     second = (rate - a * start) / (b - a)
     return ((start - second) * np.exp(a * t) + second * np.exp(b * t)).real
 
 
 def fork(*constraints) -> pf.Mechanism:
-    """Two pendulums on one carriage, whose tips a rod could join."""
+    """Two pendulums on one carriage, whose tips a rod may connect."""
     bodies = [pf.body("cart", 2.0), *(pf.body(n, 0.7, com=(0, 0, -0.3), inertia=0.02) for n in ("left", "right"))]
     joints = [
         pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
@@ -44,20 +44,20 @@ def between(k: pf.Kinematics) -> ca.SX:
 
 @pytest.mark.parametrize("rates", [{"damping": 6.0}, {"damping": 3.0, "stiffness": 40.0}])
 def test_a_rod_of_the_wrong_length_settles(rates):
-    """A closure that the start is off by 4 cm and as fast, on a machine that swings under it."""
+    """A closure that is off by 4 cm at the start, and has a velocity error, on a machine that swings."""
     r = pf.run(fork(soft(rod(0.46), **rates)), [0.1, 0.2, 0.2], [0.3, 1.0, 1.5], outputs={"length": between}, **HOW)
-    off = r.length.values**2 - 0.46**2  # the closure's residual but for a factor
+    off = r.length.values**2 - 0.46**2  # the closure's residual up to a factor
     y = pf.compile_terms(fork(), {"J": lambda T: ca.jacobian(between(T.kinematics) ** 2, T.q)}, backend="numpy", lanes=1)
     first = (y(r.q.values[0])["J"] @ r.v.values[0]).item()
     damping, stiffness = rates["damping"], rates.get("stiffness", rates["damping"] ** 2 / 4)
-    wanted = returned(r.time.values, off[0], first, damping, stiffness)
+    expected = returned(r.time.values, off[0], first, damping, stiffness)
     assert abs(off[0]) > 0.03 and abs(first) > 0.1
-    close(off, wanted, 1e-6, "the length", scale=[abs(off[0])])
+    close(off, expected, 1e-6, "the length", scale=[abs(off[0])])
     assert not r.moved.values.any() and int(r.status) == 0
 
 
-def test_a_speed_and_a_moving_place_settle():
-    """phi(q, t) of a place that moves, and eta(q, v, t) that is not linear in v."""
+def test_a_speed_and_a_moving_position_settle():
+    """phi(q, t) of a position that moves, and eta(q, v, t) that is not linear in v."""
     place = pf.holonomic("place", lambda k: k.q[0] - 0.2 * ca.sin(3 * k.t))
     r = pf.run(fork(soft(place, damping=8.0, stiffness=25.0)), [0.05, 0.2, -0.1], [1.0, 0, 0], **HOW)
     t = r.time.values
@@ -70,7 +70,7 @@ def test_a_speed_and_a_moving_place_settle():
 
 
 def quaternion(**how) -> pf.Mechanism:
-    """A top whose attitude is a quaternion of the caller's own, off unit length where it is `stabilised`."""
+    """A top whose attitude is a quaternion defined by the caller, off unit length if it is `stabilised`."""
 
     def K(q: ca.SX) -> ca.SX:
         x, y, z, w = ca.vertsplit(q)
@@ -83,7 +83,7 @@ def quaternion(**how) -> pf.Mechanism:
 
 @pytest.mark.parametrize("state", [lambda m: m, pf.reduction.hamiltonian])
 def test_coordinates_return_to_their_condition(state):
-    """|q|^2 - 1 falls as exp(-Lambda t), the direction of q and the velocities are those of the unit quaternion's run."""
+    """|q|^2 - 1 decays as exp(-Lambda t); the direction of q and the velocities are those of a run with a unit quaternion."""
     start = np.array([0.1, -0.3, 0.2, 0.9])
     unit = start / np.linalg.norm(start)
     v = [1.0, 3.0, -2.0]
@@ -97,8 +97,8 @@ def test_coordinates_return_to_their_condition(state):
         pf.run(state(quaternion(damping=4.0)), unit, v, scheme=pf.Scheme(integrator="midpoint"), **HOW)
 
 
-def test_what_steps_leave_off_does_not_add_up():
-    """Rows that are only integrated drift away over a minute; stabilised ones stay where a step's error keeps them."""
+def test_integration_errors_do_not_accumulate():
+    """Rows that are only integrated drift off over a minute; stabilised ones stay within the error of a step."""
     ring = pf.holonomic("ring", lambda k: ca.sumsqr(k.q) - 1)
     body, joint = pf.body("bead", 1.0), pf.joint("xy", "planar-translation", "world", "bead")
     bare = pf.constraints.acceleration_constraint("ring", lambda k: (2 * k.q.T, -2 * ca.sumsqr(k.v)))
@@ -112,7 +112,7 @@ def test_what_steps_leave_off_does_not_add_up():
     assert worst["bare"][-1] > 20 * worst["soft"].max() and worst["bare"][-1] > 1.5 * worst["bare"][10]
 
 
-def test_wrong_ones_are_named():
+def test_wrong_arguments_are_named():
     place = pf.holonomic("place", lambda k: k.q[0])
     speed = pf.nonholonomic("speed", lambda k: k.v[0])
     plain = pf.coordinates("c", ("a",), ("b",), lambda q: [[1.0]])

@@ -1,4 +1,4 @@
-"""Where a run starts: what a caller names is kept, the rest moves the least, and what cannot be is said."""
+"""Where a run starts: named values stay, the rest moves as little as possible, and impossible starts are errors."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ import pfaffian as pf
 from pfaffian.simulate import newton, start_search
 from tests.random_mechanisms import Case, constrained, matrices
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, four_bar, pendulum
-from tests.tolerance import MET, close
+from tests.tolerance import SATISFIED, close
 
 QUICK = {"backend": "numpy"}
 RUN = {"duration": 0.01, "backend": "interpreter"}
 SHORT = {"duration": 0.01}
-"""Compiled, where many starts are tried before it is an error."""
+"""With compiled code, for tests in which many starts are tried before the error."""
 
 NUDGE = 1e-5
-"""How far a state is pushed off its constraints, so that one linear step tells where it returns to."""
+"""How far a state is pushed off its constraints: so little that one linear step gives its way back."""
 
 CURVED = 1e-7
-"""What that step leaves out: the square of the nudge times the curvature of phi, some hundred."""
+"""What that step neglects: the square of NUDGE times the curvature of phi, which is some hundred."""
 
-DEAR = 1e-4
-"""What is 1e10 times as dear still moves by the root of that, through its coupling to what is not."""
+WEIGHTED = 1e-4
+"""A coordinate with 1e10 times the weight still moves by the root of that ratio, through its coupling to the others."""
 
 LIMIT = 1e-5
-"""The rocker's extreme angle, found where steps of 1e-7 of the way no longer close."""
+"""Accuracy of the rocker's extreme angle, at which steps of 1e-7 of the way no longer close."""
 
 CRANK, COUPLER, ROCKER, GROUND = 0.3, 0.8, 0.7, 0.9
 
 
 def rocker_limit(straight: bool) -> float:
-    """Extreme angle of the rocker, crank and coupler in line or folded: law of cosines."""
+    """Extreme angle of the rocker, with crank and coupler in line or folded, by the law of cosines."""
     far = COUPLER + CRANK if straight else COUPLER - CRANK
     return np.pi - np.arccos((GROUND**2 + ROCKER**2 - far**2) / (2 * GROUND * ROCKER))
 
 
-# -- what is named ---------------------------------------------------------------------------------------------
+# -- named values ----------------------------------------------------------------------------------------------
 
 
-def test_named_coordinates_and_rates_are_kept_to_the_last_digit():
+def test_named_coordinates_and_rates_stay_to_the_last_digit():
     r = pf.run(four_bar(), {"a": -0.6}, {"a": 6.0}, **RUN)
     assert r.q.sel(coordinate="a").values[0] == -0.6
     assert r.v.sel(velocity="a").values[0] == 6.0
-    assert r.violation.values[0] < MET
-    assert r.velocity_violation.values[0] < MET
+    assert r.violation.values[0] < SATISFIED
+    assert r.velocity_violation.values[0] < SATISFIED
     assert r.moved.sel(coordinate="a") == 0
     assert r.moved_rate.sel(velocity="a") == 0
     np.testing.assert_array_equal(r.moved.values, r.q.values[0] - [-0.6, 0, 0])
     np.testing.assert_array_equal(r.moved_rate.values, r.v.values[0] - [6.0, 0, 0])
 
 
-def test_a_named_rate_is_kept_beside_a_guess():
+def test_a_named_rate_stays_beside_a_guess():
     assert pf.run(four_bar(), FOUR_BAR_START, {"a": 6.0}, **RUN).v.sel(velocity="a").values[0] == 6.0
 
 
-def test_every_run_keeps_its_own_value():
+def test_every_run_has_its_named_values():
     a = np.linspace(-1.0, 1.0, 5)
     r = pf.run(four_bar(), {"a": a}, {"a": 2 * a}, **RUN)
     np.testing.assert_array_equal(r.q.sel(coordinate="a").values[:, 0], a)
@@ -68,7 +68,7 @@ def test_every_run_keeps_its_own_value():
         np.testing.assert_array_equal(alone.q.values, r.q.values[i])
 
 
-def test_the_accurate_run_keeps_them_too():
+def test_adaptive_runs_start_likewise():
     r = pf.run_adaptive(four_bar(), {"a": -0.6}, {"a": 6.0}, times=[0, 0.01])
     assert r.q.values[0, 0] == -0.6
     assert r.v.values[0, 0] == 6.0
@@ -91,20 +91,21 @@ CASES = {
 
 @pytest.mark.parametrize("which", CASES)
 def test_the_rest_moves_least_in_the_metric_of_M(which):
-    """dq = K R x, x the shortest of M' = R^T M R with A R x = -phi and x = 0 where held; v at once, since it is linear."""
+    """dq = K R x with the shortest x in M' = R^T M R for A R x = -phi, and x = 0 along `hold`; likewise v, whose step is
+    exact since eta is linear."""
     seed, *structure = CASES[which]
     random = np.random.default_rng(seed)
     case = constrained(random, *structure)
     m, compared = case.m, 0
     q = case.q + NUDGE * random.normal(size=m.nq)
     for j in m.joints:
-        own = [m.q_slices[j.name].start + i for i, n in enumerate(j.kind.q_names) if n.startswith("q")]
-        q[own] /= np.linalg.norm(q[own]) if own else 1.0
+        part = [m.q_slices[j.name].start + i for i, n in enumerate(j.kind.q_names) if n.startswith("q")]
+        q[part] /= np.linalg.norm(q[part]) if part else 1.0
     parts = {"M": lambda T: T.M, "A": lambda T: T.A, "K": lambda T: T.kinematics.kinematic_matrix,
              "phi": lambda T: T.rows.phi, "eta": lambda T: T.rows.eta}  # fmt: skip
     here = matrices(Case(m, q, case.v, case.u, case.t), parts)
     firm = np.array(pf.symbols(m).rows.level) == 0
-    R, names = rates(m, here["K"]), held_names(m)
+    R, names = rates(m, here["K"]), hold_names(m)
     for _ in range(6):
         hold = [n for n in dict.fromkeys(names) if random.random() < 0.3]
         marked = np.array([n in hold for n in names])
@@ -126,8 +127,8 @@ def test_the_rest_moves_least_in_the_metric_of_M(which):
     assert compared >= 4
 
 
-def held_names(m: pf.Mechanism) -> list[str]:
-    """For each velocity coordinate a name that `hold` takes: the coordinate's, or the joint's where a quaternion turns."""
+def hold_names(m: pf.Mechanism) -> list[str]:
+    """For each velocity a name that `hold` takes: that of its coordinate, or that of a quaternion's part."""
     names = []
     for j in m.joints:
         plain = [n for n in j.kind.q_names if not n.startswith("q")]
@@ -137,7 +138,7 @@ def held_names(m: pf.Mechanism) -> list[str]:
 
 
 def rates(m: pf.Mechanism, K: np.ndarray) -> np.ndarray:
-    """Velocities that change one coordinate at a time, those of a quaternion as they are."""
+    """Matrix of velocities that change one coordinate at a time; those of a quaternion stay as they are."""
     R = np.eye(m.nv)
     for j in m.joints:
         q, v, k = m.q_slices[j.name].start, m.v_slices[j.name].start, sum(not n.startswith("q") for n in j.kind.q_names)
@@ -146,7 +147,7 @@ def rates(m: pf.Mechanism, K: np.ndarray) -> np.ndarray:
 
 
 def shortest(A: np.ndarray, M: np.ndarray, rhs: np.ndarray, free: np.ndarray) -> np.ndarray | None:
-    """By NumPy: None where the rank of what decides it is not clear, or the held coordinates are in the way."""
+    """Smallest correction by NumPy; None where the rank is not clear, or the fixed coordinates leave no solution."""
     x = np.zeros(len(M))
     if not free.any():
         return x if np.abs(rhs).max(initial=0.0) < 1e-12 else None
@@ -155,49 +156,49 @@ def shortest(A: np.ndarray, M: np.ndarray, rhs: np.ndarray, free: np.ndarray) ->
     U, s, Vt = np.linalg.svd(weighted, full_matrices=False)
     if ((s > 1e-7) & (s < 1e-1 * s.max(initial=0))).any():
         return None
-    kept = s > 1e-7
-    y = Vt[kept].T @ ((U[:, kept].T @ rhs) / s[kept])
+    significant = s > 1e-7
+    y = Vt[significant].T @ ((U[:, significant].T @ rhs) / s[significant])
     if np.abs(weighted @ y - rhs).max(initial=0.0) > 1e-8:
         return None
     x[free] = np.linalg.solve(L.T, y)
     return x
 
 
-def test_a_dear_coordinate_moves_less_and_in_the_end_not_at_all():
+def test_a_larger_weight_moves_a_coordinate_less_and_in_the_limit_not_at_all():
     m, q = four_bar(), [-0.6, -0.5, -2.0]
     moved = [abs(pf.assemble(m, q, weight={"a": w}, **QUICK).moved[0]) for w in (0.1, 1, 10, 1e10)]
     assert moved[0] > moved[1] > moved[2] > moved[3]
-    held = pf.assemble(m, q, hold=["a"], **QUICK)
-    assert held.q[0] == -0.6
-    close(pf.assemble(m, q, weight=[1e10, 1, 1], **QUICK).q, held.q, DEAR, "dear as held")
+    with_hold = pf.assemble(m, q, hold=["a"], **QUICK)
+    assert with_hold.q[0] == -0.6
+    close(pf.assemble(m, q, weight=[1e10, 1, 1], **QUICK).q, with_hold.q, WEIGHTED, "large weight, against hold")
 
 
-def test_orientation_is_held_as_a_whole():
+def test_hold_of_a_joint_fixes_its_orientation():
     m = ball_and_plane()
     turned = dict(zip(m.q_names[:4], np.array([0.1, 0.2, -0.1, 0.9]) / np.linalg.norm([0.1, 0.2, -0.1, 0.9]), strict=True))
     named = pf.assemble(m, turned, **QUICK)
-    held = pf.assemble(m, [*turned.values(), 0.0], hold=["shoulder"], **QUICK)
+    with_hold = pf.assemble(m, [*turned.values(), 0.0], hold=["shoulder"], **QUICK)
     assert list(named.q[:4]) == list(turned.values())
-    np.testing.assert_array_equal(named.q, held.q)
+    np.testing.assert_array_equal(named.q, with_hold.q)
     assert abs(named.moved[4]) > 0.01
     with pytest.raises(pf.ModelError, match=r"quaternion of joint 'shoulder': give all of shoulder\.qx, .*qw"):
         pf.assemble(m, {"shoulder.qw": 0.5}, **QUICK)
 
 
-def test_a_long_quaternion_says_the_same_rotation():
+def test_a_quaternion_of_any_length_gives_its_rotation():
     m = ball_and_plane()
     long = dict(zip(m.q_names[:4], (0.0, 0.2, 0.0, 2.0), strict=True))
     np.testing.assert_allclose(np.linalg.norm(pf.assemble(m, long, **QUICK).q[:4]), 1.0, rtol=1e-15)
 
 
-def test_a_rate_that_the_constraints_know_may_be_named():
+def test_a_rate_that_the_constraints_determine_may_be_named():
     m = pendulum().with_(constraints=[pf.holonomic("drive", lambda k: k.joint("pivot") - 2 * k.t)])
     assert pf.assemble(m, v={"pivot": 2.0}, **QUICK).v == 2.0
     with pytest.raises(pf.RunError, match=r"the rate 'pivot' = 1 rad/s cannot be kept.* nearest possible value is 2$"):
         pf.assemble(m, v={"pivot": 1.0}, **QUICK)
 
 
-def test_what_is_not_active_at_the_start_holds_nothing():
+def test_inactive_constraints_do_not_affect_the_start():
     stop = pf.constraints.active_while(pf.holonomic("stop", lambda k: k.joint("pivot") - 0.5), lambda k: k.t > 1)
     m = pendulum().with_(constraints=[stop])
     assert pf.assemble(m, {"pivot": 0.1}, **QUICK).q == 0.1
@@ -205,14 +206,14 @@ def test_what_is_not_active_at_the_start_holds_nothing():
         pf.assemble(m, {"pivot": 0.1}, t=2.0, **QUICK)
 
 
-def test_a_servo_moves_nothing_at_the_start():
+def test_a_servo_does_not_move_the_start():
     wish = pf.servo(pf.holonomic("wish", lambda k: k.joint("pivot") - 1.0), ["motor"])
     r = pf.run(pendulum().with_(constraints=[wish]), [0.2], **RUN)
     assert r.q.values[0, 0] == 0.2
 
 
-def test_rolling_does_not_hinder_a_position():
-    """A skate may not slip, yet it can be put down at y = 1."""
+def test_rolling_does_not_prevent_a_position():
+    """A skate must not slip, yet it may start at y = 1."""
     m = pf.mechanism(
         "skate", [pf.body("blade", 1.0, inertia=0.1)], [pf.joint("ice", "planar", "world", "blade")],
         constraints=[
@@ -221,52 +222,53 @@ def test_rolling_does_not_hinder_a_position():
         ],
     )  # fmt: skip
     found = pf.assemble(m, {"ice.x": 0.3, "ice.angle": 0.0}, **QUICK)
-    np.testing.assert_allclose(found.q, [0.3, 1.0, 0.0], atol=MET)
+    np.testing.assert_allclose(found.q, [0.3, 1.0, 0.0], atol=SATISFIED)
 
 
-# -- what cannot be ---------------------------------------------------------------------------------------------
+# -- impossible starts ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("wanted", "straight"), [(0.1, True), (1.5, True), (2.75, False)])
-def test_the_error_names_the_coordinate_and_its_nearest_value(wanted, straight):
-    with pytest.raises(pf.RunError, match=f"'d' = {wanted} rad cannot be kept") as said:
-        pf.run(four_bar(), {"d": wanted}, **SHORT)
-    nearest = float(str(said.value).split("value is ")[1])
+@pytest.mark.parametrize(("angle", "straight"), [(0.1, True), (1.5, True), (2.75, False)])
+def test_the_error_names_the_coordinate_and_its_nearest_value(angle, straight):
+    with pytest.raises(pf.RunError, match=f"'d' = {angle} rad cannot be kept") as error:
+        pf.run(four_bar(), {"d": angle}, **SHORT)
+    nearest = float(str(error.value).split("value is ")[1])
     assert abs(nearest - rocker_limit(straight)) < LIMIT
 
 
 def test_the_error_names_each_rate_that_could_give_way():
     a = pf.assemble(four_bar(), {"a": -0.6}, {"a": 1.0}, **QUICK).v
-    with pytest.raises(pf.RunError, match="rates cannot all be kept") as said:
+    with pytest.raises(pf.RunError, match="rates cannot all be kept") as error:
         pf.run(four_bar(), {"a": -0.6}, {"a": 1.0, "d": 5.0}, **SHORT)
-    assert f"'d' = 5 rad/s (nearest possible value {a[2]:.6g})" in str(said.value)
-    assert f"'a' = 1 rad/s (nearest possible value {5 / a[2]:.6g})" in str(said.value)
+    assert f"'d' = 5 rad/s (nearest possible value {a[2]:.6g})" in str(error.value)
+    assert f"'a' = 1 rad/s (nearest possible value {5 / a[2]:.6g})" in str(error.value)
 
 
-def test_the_error_tells_when_no_single_one_is_to_blame():
+def test_the_error_lists_all_values_if_no_single_one_is_the_cause():
     with pytest.raises(pf.RunError, match=r"cannot all be kept; nearest possible values: 'a' = .* instead of -0\.6, 'b' = "):
         pf.run(four_bar(), {"a": -0.6, "b": -0.5, "d": -2.0}, **SHORT)
 
 
-def test_what_need_not_move_is_not_among_them():
+def test_coordinates_that_need_not_move_are_not_listed():
     m = four_bar()
     aside = pf.joint("aside", "prismatic", "world", "aside")
     m = m.with_(bodies=[*m.bodies, pf.body("aside", 1.0)], joints=[*m.joints, aside])
-    with pytest.raises(pf.RunError, match="nearest possible values: 'a' = ") as said:
+    with pytest.raises(pf.RunError, match="nearest possible values: 'a' = ") as error:
         pf.run(m, {"a": -0.6, "b": -0.5, "d": -2.0, "aside": 0.7}, **SHORT)
-    assert "'aside'" not in str(said.value)
+    assert "'aside'" not in str(error.value)
 
 
 def test_other_starts_are_tried_before_giving_up(monkeypatch):
-    """The flat neutral state is singular: from there Newton does not get to a crank at 2.5 rad."""
+    """The flat neutral state is singular: Newton's iteration does not get from there to a crank angle of 2.5 rad."""
     assert pf.assemble(four_bar(), {"a": 2.5}).q[0] == 2.5
     monkeypatch.setattr(start_search, "_search", lambda *_: None)
     with pytest.raises(pf.RunError):
         pf.assemble(four_bar(), {"a": 2.5})
 
 
-def test_a_held_coordinate_is_reached_on_foot_along_its_branch(monkeypatch):
-    """From the nearest state that closes in strides to where it is held, where Newton itself does not arrive."""
+def test_hold_is_reached_in_steps_along_a_branch(monkeypatch):
+    """From the nearest closed state the coordinate moves in steps to its fixed value, which Newton's iteration does not
+    reach from the guess."""
     monkeypatch.setattr(start_search, "_starts", lambda m: iter(()))
     assert (np.array([pf.assemble(four_bar(), [a, 1.8, 2.15], hold=["a"]).q[0] for a in (1.5, 1.75)]) == [1.5, 1.75]).all()
     monkeypatch.setattr(start_search, "walk", lambda problem, begin, goal, *shortest: (np.zeros(len(goal)), begin))
@@ -274,8 +276,8 @@ def test_a_held_coordinate_is_reached_on_foot_along_its_branch(monkeypatch):
         pf.assemble(four_bar(), [1.5, 1.8, 2.15], hold=["a"])
 
 
-def test_far_guesses_arrive_near():
-    """Whole Newton steps go 2.4 rad in the median, to branches far away; those of half a radian 1.6."""
+def test_distant_guesses_end_on_near_branches():
+    """Full Newton steps move 2.4 rad in the median, to distant branches; steps of at most half a radian move 1.6 rad."""
     guesses = np.random.default_rng(0).uniform(-2, 2, (40, 3))
     assert np.median(np.linalg.norm(pf.assemble(four_bar(), guesses).moved, axis=1)) < 1.8
 
@@ -292,19 +294,19 @@ def test_a_crank_angle_has_two_assemblies():
     found = pf.assemble(four_bar(), {"a": -0.6}, branches=5, **QUICK)
     assert found.q.shape == (2, 3)
     assert (found.q[:, 0] == -0.6).all()
-    assert (found.residual < MET).all()
+    assert (found.residual < SATISFIED).all()
     assert np.linalg.norm(found.moved[0]) < np.linalg.norm(found.moved[1])
     ends = pf.compile_terms(four_bar(), {"tip": lambda T: T.kinematics.position("rocker", (ROCKER, 0, 0))}, **QUICK)
     (x1, _, z1), (x2, _, z2) = ends(found.q)["tip"]
     A, D = np.array([CRANK * np.cos(0.6), CRANK * np.sin(0.6)]), np.array([GROUND, 0])
     along = (D - A) / np.linalg.norm(D - A)
     off = [along[0] * (z - A[1]) - along[1] * (x - A[0]) for x, z in ((x1, z1), (x2, z2))]
-    close(off[0], -off[1], MET, "one is the other's mirror image in the line from crank to bearing")
+    close(off[0], -off[1], SATISFIED, "one is the other's mirror image in the line from crank to bearing")
     assert len(pf.assemble(four_bar(), {"a": -0.6}, branches=2, **QUICK).q) == 2
     assert found.named["b"].shape == (2,)
 
 
-def test_a_guess_chooses_the_branch_and_what_q_names_is_kept():
+def test_a_guess_chooses_the_branch_and_named_values_stay():
     m, how = four_bar(), {"duration": 0.0, "backend": "numpy"}
     found = pf.assemble(m, {"a": 0.4}, branches=2, backend="numpy")
     near = {"b": found.q[:, 1] + 0.2, "d": found.q[:, 2] - 0.1}
@@ -325,13 +327,13 @@ def test_a_guess_chooses_the_branch_and_what_q_names_is_kept():
         again = pf.assemble(m, {"a": 0.4}, guess=one, **QUICK)
         np.testing.assert_allclose(again.q, found.q[k], atol=1e-9)
         assert again.named["a"] == 0.4 and type(again.named["b"]) is float
-        held = pf.assemble(m, guess={"a": 0.4, **one}, hold=["a"], **QUICK)
-        np.testing.assert_array_equal(held.q, again.q)
+        with_hold = pf.assemble(m, guess={"a": 0.4, **one}, hold=["a"], **QUICK)
+        np.testing.assert_array_equal(with_hold.q, again.q)
     with pytest.raises(pf.ModelError, match=r"write hold=\['a'\]"):
         pf.assemble(m, guess={"a": 0.4}, hold="a", **QUICK)
 
 
-def test_an_error_names_what_is_held_beside_the_culprit():
+def test_an_error_names_the_other_fixed_coordinates():
     rails = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("x", "y", "z")]
     sum_of_squares = pf.holonomic("sum", lambda k: [k.q[0] - k.q[1] ** 2 - k.q[2] ** 2])
     m = pf.mechanism("bowl", [pf.body(n, 1.0) for n in ("x", "y", "z")], rails, constraints=[sum_of_squares])
@@ -339,20 +341,20 @@ def test_an_error_names_what_is_held_beside_the_culprit():
         pf.assemble(m, {"x": -1.0, "y": 0.5, "z": 0.5}, **QUICK)
 
 
-def test_a_guess_may_name_a_part_of_a_quaternion_and_q_not():
+def test_a_guess_may_name_a_part_of_a_quaternion_but_q_may_not():
     post, ball = pf.body("post", 1.0, inertia=0.1), pf.joint("ball", "spherical", "world", "post")
     tip = pf.closure("tip", "point-on-plane", "world", "post", placement_b=(1, 0, 0))
     m, how = pf.mechanism("post", [post], [ball], constraints=[tip]), {"duration": 0.0, "backend": "numpy"}
     half = np.hypot(1, 0.2)
-    r = pf.run(m, guess={"ball.qz": 0.2}, **how)  # about the plane's own axis: nothing has to move
-    close(r.q.values[0], [0, 0, 0.2 / half, 1 / half], MET, "the rest is neutral, and the whole of unit length")
+    r = pf.run(m, guess={"ball.qz": 0.2}, **how)  # about the normal of the plane, so that nothing has to move
+    close(r.q.values[0], [0, 0, 0.2 / half, 1 / half], SATISFIED, "the rest is neutral, and the whole of unit length")
     r = pf.run(m, guess={"ball.qy": [0.2, -0.1], "ball.qz": 0.3}, **how)
     assert r.violation.max() < 1e-12 and (np.abs(r.moved.sel(coordinate="ball.qy").values) > 0.05).all()
     with pytest.raises(pf.ModelError, match="q names only some components of the quaternion of joint 'ball'"):
         pf.run(m, {"ball.qy": 0.2}, guess={"ball.qz": 0.3}, **how)
 
 
-def test_branches_without_end_are_refused():
+def test_infinitely_many_branches_are_refused():
     with pytest.raises(pf.ModelError, match=r"1 motion\(s\) stay free"):
         pf.assemble(four_bar(), branches=2, **QUICK)
     with pytest.raises(pf.ModelError, match="one state at a time, not 2"):
@@ -361,10 +363,10 @@ def test_branches_without_end_are_refused():
         pf.assemble(four_bar(), {"d": 0.0}, branches=2)
 
 
-# -- what is said -----------------------------------------------------------------------------------------------
+# -- warnings ---------------------------------------------------------------------------------------------------
 
 
-def test_a_guess_that_moves_is_warned_about_once():
+def test_a_start_that_moves_warns_once():
     with pytest.warns(pf.RunWarning) as seen:
         r = pf.run(four_bar(), np.array([FOUR_BAR_START, [-0.6, -0.5, -2.0]]), **RUN)
     assert len(seen) == 1
@@ -377,14 +379,14 @@ def test_a_guess_that_moves_is_warned_about_once():
 
 
 @pytest.mark.parametrize("q", [None, {"a": -0.6}, FOUR_BAR_START])
-def test_what_was_not_said_moves_without_a_warning(q):
+def test_unspecified_values_move_without_a_warning(q):
     m = ball_and_plane() if q is None else four_bar()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pf.run(m, q, {} if q is None else {"a": 1.0}, **RUN)
 
 
-def test_nothing_moves_unasked():
+def test_without_correction_nothing_moves():
     r = pf.run(four_bar(), [-0.6, -0.5, -2.0], correct_start=False, **RUN)
     np.testing.assert_array_equal(r.q.values[0], [-0.6, -0.5, -2.0])
     assert (r.moved == 0).all()
@@ -392,7 +394,7 @@ def test_nothing_moves_unasked():
     assert (free.q, free.v, free.residual) == (0.3, 1.0, 0.0)
 
 
-def test_shapes_follow_what_was_given():
+def test_shapes_follow_the_arguments():
     m, q = four_bar(), FOUR_BAR_START
     assert pf.assemble(m, q, **QUICK).q.shape == (3,)
     assert pf.assemble(m, q[None], **QUICK).q.shape == (1, 3)
@@ -422,7 +424,7 @@ def test_wrong_arguments_of_assemble_are_named(arguments, message):
 
 
 def variants() -> pf.Mechanism:
-    """The four-bar with a coupler as long as a run says."""
+    """The four-bar with the coupler's length as a parameter."""
     m, length = four_bar(), pf.Parameter("coupler", COUPLER, "m")
     loop = pf.closure("c", "revolute", "coupler", "rocker", axis=(0, 1, 0), placement_a=pf.pose((length, 0, 0)),
                       placement_b=pf.pose((ROCKER, 0, 0)))  # fmt: skip
@@ -430,7 +432,7 @@ def variants() -> pf.Mechanism:
 
 
 LENGTHS = np.array([0.8, 3.0, 0.75, 0.005])
-"""The second reaches beyond crank, ground and rocker together; the last does not bridge them."""
+"""The second exceeds crank, ground and rocker together; the last is too short to connect them."""
 
 
 def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
@@ -447,7 +449,7 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
         assert r.stopped.values[i] == 0
         assert np.isnan(r.q.values[i]).all()
         assert (r.moved.values[i] == 0).all()
-    assert (r.start_residual.values[good] < MET).all()
+    assert (r.start_residual.values[good] < SATISFIED).all()
     for i in good:
         alone = pf.run(m, {"a": -0.6}, {"a": 1.0}, parameters={"coupler": LENGTHS[i]}, **SHORT)
         np.testing.assert_array_equal(alone.q.values, r.q.values[i])
@@ -458,16 +460,16 @@ def test_a_variant_that_cannot_close_leaves_the_others_alone(tmp_path):
     found = pf.assemble(m, {"a": -0.6}, parameters={"coupler": LENGTHS})
     assert np.isnan(found.q[bad]).all()
     np.testing.assert_array_equal(found.q[good], r.q.values[good, 0])
-    np.testing.assert_allclose(found.residual, r.start_residual.values, atol=MET)
+    np.testing.assert_allclose(found.residual, r.start_residual.values, atol=SATISFIED)
 
 
-def test_no_variant_at_all_is_an_error():
+def test_a_batch_in_which_nothing_closes_is_an_error():
     with pytest.raises(pf.RunError, match="in run 0"):
         pf.run(variants(), {"a": -0.6}, parameters={"coupler": LENGTHS[[1, 3]]}, **SHORT)
 
 
-def test_a_nearest_value_of_zero_is_no_rounding_noise():
-    """Two slides tied together; found by iterations, zero comes out as some 1e-17."""
+def test_a_nearest_value_of_zero_has_no_rounding():
+    """Two slides tied together, for which iterations give some 1e-17 instead of zero."""
     m = pf.mechanism(
         "slides",
         [pf.body("a", 1.0), pf.body("b", 1.0)],
@@ -475,13 +477,13 @@ def test_a_nearest_value_of_zero_is_no_rounding_noise():
         constraints=[pf.holonomic("tie", lambda k: 0.1 * k.q[0] + 0.2 * k.q[1] - 0.3 * 0.2)],
     )
     for named, rates in (({"a": 0.4, "b": 0.3}, {}), ({"a": 0.0, "b": 0.3}, {"a": 0.7, "b": 0.0})):
-        with pytest.raises(pf.RunError) as said:
+        with pytest.raises(pf.RunError) as error:
             pf.assemble(m, named, rates)
-        assert "e-" not in str(said.value) and "nearest possible value 0)" in str(said.value)
+        assert "e-" not in str(error.value) and "nearest possible value 0)" in str(error.value)
 
 
 def arm_to_a_place() -> pf.Mechanism:
-    """Two links of 0.5 m and 0.4 m whose end is where coordinates say."""
+    """Two links of 0.5 m and 0.4 m whose end is at a place that coordinates give."""
     bodies = [pf.body(n, 1.0, com=(0.25, 0, 0), inertia=0.02) for n in ("upper", "lower")] + [pf.body("tip", 0.1, inertia=0.01)]
     joints = [
         pf.joint("a", "revolute", "world", "upper", axis=(0, 1, 0)),
@@ -493,15 +495,15 @@ def arm_to_a_place() -> pf.Mechanism:
 
 
 def places(count: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Places all round, and whether the arm reaches each."""
+    """Places all around, and whether the arm reaches each of them."""
     x = np.random.default_rng(0).uniform(-1.5, 1.5, (count, 2))
     far = np.hypot(*x.T)
     return {"tip.x": x[:, 0], "tip.y": x[:, 1]}, (far > 0.1) & (far < 0.9)
 
 
 @pytest.mark.parametrize(("kind", "arrives"), [("prismatic", True), ("revolute", False)])
-def test_only_turns_are_taken_in_strides(kind, arrives):
-    """0.5 rad an iteration, but 100 m in a few: the row of a slide goes straight there."""
+def test_only_rotations_are_limited_in_each_iteration(kind, arrives):
+    """An iteration turns by at most 0.5 rad, but a slide moves 100 m in a few iterations, since its row is linear."""
     m = pf.mechanism(
         "far",
         [pf.body("a", 1.0, inertia=0.1)],
@@ -513,14 +515,14 @@ def test_only_turns_are_taken_in_strides(kind, arrives):
 
 
 def test_a_search_finds_every_place_within_reach_and_takes_some_hundred_iterations_beyond(monkeypatch):
-    m, (q, within), asked = arm_to_a_place(), places(120), []
+    m, (q, within), batches = arm_to_a_place(), places(120), []
     one = newton._step
-    monkeypatch.setattr(newton, "_step", lambda problem, q, v: asked.append(len(q)) or one(problem, q, v))
+    monkeypatch.setattr(newton, "_step", lambda problem, q, v: batches.append(len(q)) or one(problem, q, v))
 
     def cost(at, search):
-        asked.clear()
+        batches.clear()
         found = pf.assemble(m, {n: x[at] for n, x in q.items()}, search=search, backend="numpy")
-        return np.isfinite(found.q).all(axis=1), sum(asked)
+        return np.isfinite(found.q).all(axis=1), sum(batches)
 
     every = np.ones(len(within), dtype=bool)
     for search, most in ((True, 320), (False, 30)):
@@ -530,7 +532,7 @@ def test_a_search_finds_every_place_within_reach_and_takes_some_hundred_iteratio
         assert (both - near) / (~within).sum() < most
 
 
-def test_without_a_search_nothing_is_told_of_what_a_search_finds():
+def test_without_a_search_the_error_reports_the_residual_alone():
     m, (q, within) = arm_to_a_place(), places(120)
     beyond = {n: float(x[~within][0]) for n, x in q.items()}
     with pytest.raises(pf.RunError, match=r"row 'hold\.v[xyz]' is left with .*search=True looks for a solution"):
@@ -541,7 +543,7 @@ def test_without_a_search_nothing_is_told_of_what_a_search_finds():
         pf.assemble(m, search=1)
 
 
-def test_a_start_that_is_no_number_is_named():
+def test_a_start_with_nan_or_inf_is_named():
     q = np.zeros((3, 3))
     q[1, 2] = np.nan
     with pytest.raises(pf.ModelError, match="q is not finite: 'd' is nan in run 1"):
@@ -550,9 +552,9 @@ def test_a_start_that_is_no_number_is_named():
         pf.run(four_bar(), None, [0, np.inf, 0], duration=0.1)
 
 
-def test_a_guess_beside_a_ridge_descends_onto_the_constraints():
-    """Peaucellier's loops from random guesses: those that whole steps bring home stay as they were, to the bit; the others
-    follow the residual down, alone as beside others."""
+def test_a_guess_near_a_ridge_descends_onto_the_constraints():
+    """Random guesses for Peaucellier's loops: those that full steps close keep their bits; the others follow the residual
+    down, alone as in a batch."""
     m, _ = pf.read("zoo:peaucellier")
     random = np.random.default_rng(0)
     guesses = np.array([pf.random_configuration(m, random) for _ in range(40)])
@@ -561,34 +563,35 @@ def test_a_guess_beside_a_ridge_descends_onto_the_constraints():
     closed = np.isfinite(nearby.q).all(axis=1)
     assert 30 < closed.sum() < 40
     np.testing.assert_array_equal(found.q[closed], nearby.q[closed])
-    assert (found.residual < MET).all()
+    assert (found.residual < SATISFIED).all()
     phi = pf.compile_terms(m, {"phi": lambda T: T.rows.phi}, backend="interpreter", lanes=1)
     for guess, q in zip(guesses[~closed], found.q[~closed], strict=True):
-        assert np.abs(phi(guess)["phi"]).max() > 0.1 and np.abs(phi(q)["phi"]).max() < MET
+        assert np.abs(phi(guess)["phi"]).max() > 0.1 and np.abs(phi(q)["phi"]).max() < SATISFIED
     alone = pf.assemble(m, guesses[np.flatnonzero(~closed)[0]], backend="interpreter")
     np.testing.assert_array_equal(alone.q, found.q[~closed][0])
 
 
-def test_a_descent_that_leads_nowhere_ends_soon(monkeypatch):
-    """Rods that cannot reach each other, from 40 random guesses: what is least is found in some 20 steps, and it is found once,
-    not again for the message."""
-    m, taken = four_bar(ground=9.0), []
+def test_a_descent_without_success_ends_soon(monkeypatch):
+    """Rods that cannot reach each other, from 40 random guesses: the smallest residual is found in some 20 steps, and only
+    once, not again for the message."""
+    m, batches = four_bar(ground=9.0), []
     counted = newton._step
-    monkeypatch.setattr(newton, "_step", lambda problem, q, v: taken.append(len(q)) or counted(problem, q, v))
+    monkeypatch.setattr(newton, "_step", lambda problem, q, v: batches.append(len(q)) or counted(problem, q, v))
     random = np.random.default_rng(0)
     with pytest.raises(pf.RunError, match="is left with phi"):
         pf.assemble(m, [pf.random_configuration(m, random) for _ in range(40)], backend="interpreter")
-    assert sum(taken) < 40 * 120 and len(taken) < 2 * newton.DESCENT_STEPS
+    assert sum(batches) < 40 * 120 and len(batches) < 2 * newton.DESCENT_STEPS
 
 
 def test_rods_in_line_bend_onto_the_constraints():
-    """Rods that all lie in line cannot reach each other along it, and no turn of any of them changes that at first."""
+    """Rods that all lie in line cannot reach each other along it, and to first order no rotation of any of them changes
+    that."""
     bodies = [pf.body(f"rod {i}", 1.0, (0.1, 0, 0), 0.01) for i in range(5)]
     chain = (("world", 0, 0.0), ("rod 0", 1, 0.1), ("rod 1", 2, 0.2), ("world", 3, 0.0), ("rod 3", 4, 0.4))
     joints = [pf.joint(f"h{i}", "revolute", parent, f"rod {i}", placement=pf.pose((at, 0, 0))) for parent, i, at in chain]
     ends = {"placement_a": pf.pose((0.3, 0, 0)), "placement_b": pf.pose((0.5, 0, 0))}
     m = pf.mechanism("six bar", bodies, joints, constraints=[pf.closure("pin", "revolute", "rod 2", "rod 4", **ends)])
     found = pf.assemble(m, backend="interpreter")
-    assert found.residual < MET and np.abs(found.moved).max() > 0.1
+    assert found.residual < SATISFIED and np.abs(found.moved).max() > 0.1
     with pytest.raises(pf.RunError, match="search=True looks for a solution further away"):
         pf.assemble(m, search=False, backend="interpreter")

@@ -1,4 +1,4 @@
-"""A system in another state than [q; v] is the same machine: Hamilton's, chosen velocities, a reduction by momentum."""
+"""A system in another state than [q; v] is the same machine: Hamilton's state, chosen velocities, a reduction by momentum."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pfaffian.terms.terms import random_configuration
 from tests.graph_twin import graph_twin
 from tests.random_mechanisms import random_forces, random_tree
 from tests.simulate.machines import FOUR_BAR_START, ball_and_plane, flying_pair, four_bar, pendulum, velocity
-from tests.tolerance import ALGEBRA, DERIVATIVE, MET, close
+from tests.tolerance import ALGEBRA, DERIVATIVE, SATISFIED, close
 
 KEEP = {"duration": 0.1, "step": 1e-3, "every": 10, "backend": "interpreter"}
 SAME = 1e-9
-"""Two states of one machine after 0.1 s of RK4 at 1 ms: both err by h^4."""
+"""Difference between two states of one machine after 0.1 s of RK4 at 1 ms: both have errors of order h^4."""
 
 
 def on_constraints(m, q=None, v=None):
@@ -28,7 +28,7 @@ def on_constraints(m, q=None, v=None):
 
 
 def spun(m):
-    """Velocities that a caller might choose, far from orthogonal."""
+    """Velocities such as a caller may choose, far from orthogonal."""
     mixed = np.random.default_rng(3).normal(size=(m.nv, m.nv)) / m.nv
     return pf.velocities(lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.q[0] + 0.3), [f"y{i}" for i in range(m.nv)])
 
@@ -46,22 +46,23 @@ MACHINES = {
 }
 
 
-def on_slides(kind: str, held: bool = True):
-    """What is carried by a first joint that slides, and pushed from all sides; held to something that moves, if wanted."""
+def on_slides(kind: str, tied: bool = True):
+    """Bodies on a first joint that slides, under forces of all kinds; if `tied`, a constraint ties the last body to a
+    moving position."""
     random = np.random.default_rng(5)
     m = random_forces(random, random_tree(random, [kind, "revolute", "spherical"], [-1, 0, 1])).with_(gravity=(1.0, 2.0, -9.0))
     first = replace(m.joints[0], armature=0 * m.joints[0].armature)
     rail = pf.holonomic("rail", lambda k: k.position(m.bodies[-1].name)[0] - 0.1 * ca.sin(k.t))
-    return m.with_(joints=(first, *m.joints[1:]), constraints=(rail,) if held else ()), None, velocity(m)
+    return m.with_(joints=(first, *m.joints[1:]), constraints=(rail,) if tied else ()), None, velocity(m)
 
 
 SLIDING = ("free", "tube", "flying")
-MACHINES |= {"free held": on_slides("free"), "tube pushed": on_slides("cylindrical", False)}
+MACHINES |= {"free tied": on_slides("free"), "tube pushed": on_slides("cylindrical", False)}
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_motion_is_that_of_q_and_v(machine, state):
+def test_the_motion_equals_that_of_q_and_v(machine, state):
     m, q, v = MACHINES[machine]
     if state == "Hamilton's":
         assert (pf.reduction.hamiltonian(m).parts[-1].name == "centred_momentum") == machine.startswith(SLIDING)
@@ -71,7 +72,7 @@ def test_the_motion_is_that_of_q_and_v(machine, state):
     for name in ("q", "v", "energy"):
         close(other[name], plain[name], SAME, f"{name} of {machine} in {state} state")
     if m.ideal:
-        assert float(other.violation.max()) < MET and float(other.velocity_violation.max()) < MET
+        assert float(other.violation.max()) < SATISFIED and float(other.velocity_violation.max()) < SATISFIED
         close(other.reaction, plain.reaction, 1e2 * SAME, "reaction")
 
 
@@ -84,17 +85,17 @@ TREES = {
 
 @pytest.mark.parametrize("tree", TREES)
 def test_momenta_change_as_the_product_rule_says(tree):
-    """Hamel-Hamilton without M_dot and bias force, against d/dt (M v) = M_dot v + M v_dot with both."""
+    """Hamel's and Hamilton's form, without M_dot and bias force, against d/dt (M v) = M_dot v + M v_dot, which has both."""
     random = np.random.default_rng(7)
     m = random_forces(random, random_tree(random, *TREES[tree]))
-    momenta_change(m, random)
-    # Rotors, then, spin at rates that are functions of q.
-    momenta_change(m.with_(velocities=spun(m)), random)
+    compare_momentum_rates(m, random)
+    # In these velocities rotors spin at rates that are functions of q.
+    compare_momentum_rates(m.with_(velocities=spun(m)), random)
     bare = [replace(j, armature=0 * j.armature, stiffness=0 * j.stiffness) for j in m.joints]
-    momenta_change(graph_twin(m.with_(joints=bare)).m, random)
+    compare_momentum_rates(graph_twin(m.with_(joints=bare)).m, random)
 
 
-def momenta_change(m, random):
+def compare_momentum_rates(m, random):
     T = pf.symbols(m)
     motion = pf.FORMULATIONS["gauss"](T)
     by_hamel = momentum_rate(T) + motion.reaction
@@ -137,7 +138,7 @@ def test_hamiltons_state_is_as_good_far_away_and_at_any_speed():
     assert np.array_equal(start, end) and np.linalg.norm(start) > 7e5
 
 
-def test_same_bits_in_a_batch_and_compiled(tmp_path):
+def test_bits_are_equal_by_numpy_and_c(tmp_path):
     m = ball_and_plane()
     q, v = on_constraints(m)
     qs, vs = np.array([q] * 5), np.array([v] * 5) * np.linspace(0.5, 1, 5)[:, None]
@@ -151,7 +152,7 @@ def test_same_bits_in_a_batch_and_compiled(tmp_path):
 
 @pytest.mark.parametrize("state", STATES)
 def test_laws_inputs_and_parameters_are_the_mechanisms(state):
-    """A law that integrates, a push beside it, a parameter: all as in [q; v]."""
+    """A law that integrates, a force and a parameter all act as in [q; v]."""
     length = pf.Parameter("length", 0.8, "m")
     m = pf.mechanism(
         "arm",
@@ -176,7 +177,7 @@ def test_laws_inputs_and_parameters_are_the_mechanisms(state):
         close(other[name], plain[name], SAME, name)
 
 
-def test_an_accurate_run_takes_a_system():
+def test_an_adaptive_run_takes_a_system():
     m = flying_pair()
     q, v = on_constraints(m)
     ends = [pf.run_adaptive(s, q, v, times=[0, 0.3], tolerance=1e-12) for s in (m, pf.reduction.hamiltonian(m), chosen(m))]
@@ -186,7 +187,7 @@ def test_an_accurate_run_takes_a_system():
 
 
 def test_a_singular_start_is_left_along_its_branch():
-    """Two equal cranks and a coupler as long as the ground, all in line: the first step needs what the lost rows say."""
+    """Two equal cranks and a coupler as long as the ground, all in line: the first step needs the lost rows."""
     bodies = [pf.body(n, 1.0, com=(l / 2, 0, 0), inertia=0.1) for n, l in {"crank": 1.0, "coupler": 2.0, "rocker": 1.0}.items()]
     joints = [
         pf.joint("a", "revolute", "world", "crank", axis=(0, 1, 0)),
@@ -199,5 +200,5 @@ def test_a_singular_start_is_left_along_its_branch():
     plain, other = pf.run(m, {}, v, **KEEP), pf.run(pf.reduction.hamiltonian(m), {}, v, **KEEP)
     assert plain.entrance == other.entrance == 1
     close(other.q, plain.q, 1e3 * SAME, "q")
-    # Its energy is as it was: the first step was no step without rows.
+    # The energy is constant, so the first step was not taken without the rows.
     close(other.energy, np.full(len(other.time), float(other.energy[0])), 1e-6, "energy")

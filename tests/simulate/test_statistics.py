@@ -1,4 +1,4 @@
-"""Statistics kept within a run against those of its full record; Ctrl-C that gives back what was computed."""
+"""Statistics computed during a run, against those of its full record; and Ctrl-C, which returns what was computed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RUN = {"duration": 0.2, "step": 1e-2, "backend": "numpy", "error_bound": np.inf}
 KINDS = {name: getattr(statistics, name) for name in ("maximum", "minimum", "mean", "integral", "final")}
 
 
-def of(x, kind, time):
-    """The statistic of x (..., time, entries) by NumPy alone, NaN left out."""
+def by_numpy(x, kind, time):
+    """The statistic of x (..., time, entries) by NumPy, ignoring NaN."""
     x = np.moveaxis(x, -2, 0)
     last = np.array([column[np.isfinite(column)][-1] for column in x.reshape(len(x), -1).T]).reshape(x.shape[1:])
     h, there = time[1] - time[0], np.isfinite(x)
@@ -35,34 +35,34 @@ def of(x, kind, time):
 
 
 def check(m, q, names, **how):
-    """Every statistic of every signal against the full record, which is not kept."""
+    """Compare every statistic of every signal with the full record, which a run with statistics does not store."""
     record = {f"{kind} of {n}": make(n) for kind, make in KINDS.items() for n in names}
     found, full = (pf.run(m, q, record=r, **RUN | how | {"every": e}) for r, e in ((record, 7), ("all", 1)))
     assert not [n for n, x in found.data_vars.items() if "time" in x.dims]
     for kind in KINDS:
         for name in names:
             x, entry = full[name], [d for d in full[name].dims if d not in ("run", "time")]
-            wanted = of(x.values if entry else x.values[..., None], kind, full.time.values)
+            expected = by_numpy(x.values if entry else x.values[..., None], kind, full.time.values)
             got = found[f"{kind} of {name}"]
-            assert got.dims == tuple(d for d in x.dims if d != "time"), "labelled as the signal is"
+            assert got.dims == tuple(d for d in x.dims if d != "time"), "labelled as the signal"
             room = 64 * EPS * np.nanmax(np.abs(x.values), initial=1.0)
-            np.testing.assert_allclose(got.values if entry else got.values[..., None], wanted, rtol=0, atol=room)
+            np.testing.assert_allclose(got.values if entry else got.values[..., None], expected, rtol=0, atol=room)
             assert got.attrs["units"] == x.attrs["units"] + (" s" if kind == "integral" else "")
     return found
 
 
-def test_of_one_run_with_constraints_and_of_a_batch():
+def test_statistics_of_one_run_with_constraints_and_of_a_batch():
     check(four_bar(), FOUR_BAR_START, ["q", "v", "energy", "multiplier", "regularity"])
     check(pendulum(), np.linspace(-1, 1, 3)[:, None], ["q", "energy"], outputs={"bob": lambda k: k.position("bob")})
 
 
-def test_of_a_law_in_discrete_time_that_is_due_at_the_end():
+def test_statistics_of_a_law_in_discrete_time_whose_instant_is_the_end():
     m = pendulum()
     law = control.discrete(lambda s: control.Command(-2 * s.terms.q, signals={"seen": ca.vertcat(s.terms.q, 1)}), 0.05)
     check(m, [0.4], ["u", "seen"], control=law)
 
 
-def test_of_a_run_that_stops_up_to_there():
+def test_statistics_of_a_run_that_stops_cover_the_time_before():
     m = pendulum()
     push = pf.forces.generalised_force("push", lambda k: ca.if_else(k.t > 0.1, 1e300, 0) * (1 + k.q[0] ** 2), joint="pivot")
     with pytest.warns(RunWarning, match="stopped"):
@@ -71,7 +71,7 @@ def test_of_a_run_that_stops_up_to_there():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "interpreter"])
-def test_where_calls_end_changes_no_bit_and_what_is_kept_over_time_is_the_record(monkeypatch, backend):
+def test_lengths_of_calls_change_no_bit_and_recorded_signals_equal_the_record(monkeypatch, backend):
     record = {"q": True, "sum": statistics.integral("v"), "mean": statistics.mean("energy"), "end": statistics.final("q")}
     how = RUN | {"every": 3, "backend": backend}
     whole = pf.run(four_bar(), FOUR_BAR_START, record=record, **how)
@@ -84,8 +84,8 @@ def test_where_calls_end_changes_no_bit_and_what_is_kept_over_time_is_the_record
         np.testing.assert_array_equal(parts[name], whole[name])
 
 
-def test_when_a_signal_crosses_a_level_and_how_long_it_is_where(monkeypatch):
-    """Of x = cos(4 t) and of its speed, of two runs; in calls of every length."""
+def test_first_crossings_and_histograms(monkeypatch):
+    """For x = cos(4 t) and its speed, in two runs, with calls of any length."""
     slide = pf.joint("x", "prismatic", "world", "box", axis=(1, 0, 0), stiffness=16.0)
     m, edges = pf.mechanism("box", [pf.body("box", 1.0)], [slide]), [-0.6, 0.0, 0.25, 1.0]
     level = {way: statistics.first_crossing("q", 0.5, way) for way in ("rising", "falling", "either")}
@@ -96,7 +96,7 @@ def test_when_a_signal_crosses_a_level_and_how_long_it_is_where(monkeypatch):
     a = np.pi / 12  # x = 1/2 at 4 t = pi/3 and 5 pi/3; -x at 2 pi/3 and 4 pi/3
     for way, whens in {"rising": (5 * a, 2 * a), "falling": (a, 4 * a), "either": (a, 2 * a)}.items():
         np.testing.assert_allclose(found[way].values[:, 0], np.add(whens, 3), atol=1e-3, err_msg=way)
-    np.testing.assert_allclose(found["away"].values[:, 0], 3 + np.pi / 4, atol=1e-3)  # not at the start, where it is 0
+    np.testing.assert_allclose(found["away"].values[:, 0], 3 + np.pi / 4, atol=1e-3)  # not at the start, where the speed is 0
     assert np.isnan(found["never"]).all() and found["rising"].units == "s" and found["spent"].units == "1"
     counted = [np.histogram(x, edges)[0] for x in found.q.values[:, :, 0]]
     np.testing.assert_array_equal(found["spent"].values[:, 0], counted)
@@ -124,13 +124,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_no_statistic_is_refused(case):
+def test_wrong_statistics_are_refused(case):
     record, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         pf.run(pendulum(), record=record, **RUN)
 
 
-def test_a_statistic_has_a_name_and_other_ways_to_run_say_so():
+def test_wrong_arguments_and_adaptive_runs_are_refused():
     for edges in ([1.0], [1.0, 1.0], [0, 2, 1], [[0, 1]]):
         with pytest.raises(ModelError, match="histogram: edges: at least two increasing"):
             statistics.histogram("q", edges)
@@ -145,7 +145,7 @@ def test_a_statistic_has_a_name_and_other_ways_to_run_say_so():
 
 
 def pressed_at(monkeypatch, *calls):
-    """Ctrl-C within these calls of the loop."""
+    """Press Ctrl-C during these calls of the loop."""
     count, call = [0], Rollout.__call__
 
     def interrupted(self, *arguments, **how):
@@ -155,13 +155,13 @@ def pressed_at(monkeypatch, *calls):
             os.kill(os.getpid(), signal.SIGINT)
         return done
 
-    monkeypatch.setattr(Watch, "at", ())  # its looks are calls too
+    monkeypatch.setattr(Watch, "at", ())  # comparisons of steps are calls too
     monkeypatch.setattr(roll, "FIRST_LANE_STEPS", 4)
-    monkeypatch.setattr(roll, "CALL_SECONDS", 0.0)  # a step at a time
+    monkeypatch.setattr(roll, "CALL_SECONDS", 0.0)  # one step in each call
     monkeypatch.setattr(Rollout, "__call__", interrupted)
 
 
-def test_an_interrupted_run_gives_back_what_it_computed(monkeypatch):
+def test_an_interrupted_run_returns_what_it_computed(monkeypatch):
     monkeypatch.setattr(interrupt, "SHORT", 0.0)
     whole = pf.run(pendulum(), [0.3], **RUN)
     pressed_at(monkeypatch, 3)
@@ -175,7 +175,7 @@ def test_an_interrupted_run_gives_back_what_it_computed(monkeypatch):
 
 
 @pytest.mark.parametrize(("short", "calls"), [(np.inf, [2]), (0.0, [2, 2])], ids=["a run just begun", "pressed twice"])
-def test_other_interrupts_are_those_of_the_program(monkeypatch, short, calls):
+def test_other_interrupts_raise_keyboard_interrupt(monkeypatch, short, calls):
     monkeypatch.setattr(interrupt, "SHORT", short)
     pressed_at(monkeypatch, *calls)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,5 @@
-"""A machine in somebody else's loop: the bits of `run`, with laws, sensors, switches, singular starts, saved and restored."""
+"""A machine in the caller's loop has the bits of `run`: with laws, sensors, switches, singular starts, and when saved and
+restored."""
 
 import itertools
 
@@ -34,7 +35,7 @@ def regulating():
 
 
 def sprung():
-    """A spring between the world and the cart, of a stiffness that a run may change."""
+    """A cart on a spring whose stiffness is a parameter."""
     stiffness = pf.Parameter("stiffness", 10.0)
     bound = pf.joint("slide", "prismatic", "world", "cart", axis=X, stiffness=stiffness)
     return cart().with_(joints=[bound, *cart().joints[1:]], parameters=[stiffness])
@@ -56,8 +57,8 @@ def bits(a, b):
 
 
 @pytest.mark.parametrize("case, runs", itertools.product(CASES, (None, 5)))
-def test_the_bits_of_a_run(case, runs):
-    """One step at a time, and some at once, each with inputs of its own."""
+def test_steps_have_the_bits_of_a_run(case, runs):
+    """Step by step, for one run and for several at once, with inputs for each step and run."""
     m, how = CASES[case]
     mechanism = getattr(m, "mechanism", m)
     random = np.random.default_rng(3)
@@ -83,7 +84,7 @@ def test_the_bits_of_a_run(case, runs):
             s.step(u[k] if n else None)
 
 
-def test_some_steps_at_once_hold_their_inputs():
+def test_several_steps_in_one_call_hold_their_inputs():
     m, u = cart(), np.array([1.0, -0.2])
     one, many = (pf.stepper(m, step=STEP) for _ in range(2))
     for s in (one, many):
@@ -97,7 +98,7 @@ def test_some_steps_at_once_hold_their_inputs():
 
 
 def test_saved_and_restored():
-    """Noise, latency and what the law holds go on as if nothing had been."""
+    """Noise, latency and the law's memory continue unchanged."""
     m, law = cart(), noisy()
     s, other = (pf.stepper(m, step=STEP, control=law, seed=9, runs=3) for _ in range(2))
     s.reset([0.1, 0.2], t=1.5)
@@ -119,8 +120,8 @@ def test_saved_and_restored():
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_singular_start_takes_its_own_first_step(at_once):
-    """Four-bars that begin flat, on their way through, beside one that does not."""
+def test_a_singular_start_takes_a_special_first_step(at_once):
+    """One four-bar moves through its flat configuration at the start, another one starts elsewhere."""
     m = n_four_bar(2, False)
     q, v = np.array([FLAT, FLAT + 0.1 * FLAT]), np.array([ALONG, ALONG])
     r = pf.run(m, q, v, duration=20 * STEP, step=STEP)
@@ -142,7 +143,7 @@ def test_parameters_of_each_run():
 
 
 def test_a_run_that_stops_leaves_the_others_alone():
-    """One cart is thrown beyond what a state may be."""
+    """One cart is faster than a state may be."""
     m = cart()
     s = pf.stepper(m, step=STEP, runs=2)
     s.reset(v=[[0.3, 0.0], [2e12, 0.0]])
@@ -153,7 +154,7 @@ def test_a_run_that_stops_leaves_the_others_alone():
     assert np.array_equal(s.q[1], q[1]) and not np.array_equal(s.q[0], q[0])
 
 
-def test_copies_are_given():
+def test_signals_are_copies():
     s = pf.stepper(cart())
     s.reset([0.1, 0.2])
     s.q[:] = 7
@@ -197,7 +198,7 @@ def test_wrong_arguments_change_nothing(case):
     bits(s.q, fresh.q)
 
 
-def test_what_cannot_be_stepped():
+def test_arguments_that_cannot_be_stepped_are_refused():
     m = cart()
     with pytest.raises(ModelError, match="runs"):
         pf.stepper(m, runs=0)

@@ -1,4 +1,4 @@
-"""Derivatives of implicit steps: those of the equations that their stages solve, beside differences and closed forms."""
+"""Derivatives of implicit steps are those of the equations that their stages solve, against differences and closed forms."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.tolerance import close
 
 STIFF = pf.Scheme(integrator="tr-bdf2")
 ENOUGH = pf.Scheme(integrator="tr-bdf2", iterations=8)
-"""Iterations after which a stage solves its equation to rounding."""
+"""Iterations in which a stage solves its equation to rounding."""
 
 GAMMA = 1 - 2**-0.5
 
 
 def sprung() -> pf.Mechanism:
-    """A cart on a cart on a stiff spring, and a hinge on the outer one with a spring of the fourth power."""
+    """A cart on another one by a stiff spring, and a rod on a hinge whose spring has a quartic potential."""
     k = pf.Parameter("k", 1e6, "N/m")
     joints = [
         pf.joint("a", "prismatic", "world", "inner", axis=(1, 0, 0)),
@@ -32,8 +32,8 @@ def sprung() -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("step", [1e-3, 1e-2])
-def test_a_stiff_step_beside_differences(step):
-    """At 1 and 10 times the period of the stiff spring over its 2 pi; all changes in units of their effect."""
+def test_a_stiff_step_equals_differences(step):
+    """At 1 and 10 times the period of the stiff spring over 2 pi; all changes are scaled by their effect."""
     m, sizes = sprung(), np.array([*[1e-3] * 7, 1e2])
     s, at = pf.stepper(m, step=step, scheme=ENOUGH, **CALLS), np.array([0.0, 1e-3, 0.05, 1.0, 0.1, -0.5, 2.0, 1e6])
 
@@ -48,7 +48,7 @@ def test_a_stiff_step_beside_differences(step):
     close(found, by_differences(end, np.zeros(8)), 1e-10, "by q, v, u and p", np.abs(found).max())
 
 
-def test_a_linear_machine_and_law_have_the_rule_s_own_matrix():
+def test_a_linear_machine_and_law_give_the_matrix_of_the_rule():
     slide = pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
     m = pf.mechanism("cart", [pf.body("cart", 2.0)], [slide], actuators=[pf.actuator("push", "x")])
     law = control.Control(lambda T, z, w, y: control.Command(-3 * T.q - 2 * z + w, z_dot=T.q), z=(0.5,), w_names=("set",))
@@ -60,7 +60,7 @@ def test_a_linear_machine_and_law_have_the_rule_s_own_matrix():
 
 
 def test_turning_bodies_move_along_their_velocities():
-    """A free body, whose linear velocity is stepped along other axes than those of v."""
+    """A free body, whose linear velocity is integrated along other axes than those of v."""
     top = pf.body("top", 1.0, com=(0, 0, 0.1), inertia=(0.1, 0.2, 0.3))
     m, random = pf.mechanism("top", [top], [pf.joint("free", "free", "world", "top")]), np.random.default_rng(1)
     q, v = pf.random_configuration(m, random), random.normal(size=6)
@@ -77,7 +77,8 @@ def test_turning_bodies_move_along_their_velocities():
 
 
 def test_a_gradient_through_a_loop():
-    """Forwards and backwards alike; beside differences but for what held factors leave out, step^3 each, step^2 of a motion."""
+    """jvp and vjp agree. They differ from differences by what fixed factors neglect, step^3 in each step and step^2 of a
+    motion."""
     m = five_bar()
     q, v = map(np.ravel, pf.assemble(m, [1.8, -0.9, 1.2, 0.9], [0.3, 0.1, 0.2, 0.4])[:2])
     random, A = np.random.default_rng(0), pf.compile_terms(m, {"A": lambda T: T.A}, backend="numpy")(q)["A"]
@@ -93,4 +94,4 @@ def test_a_gradient_through_a_loop():
     r, weights = pf.calculus.rollout(m, q, v, start[2][:20], steps=20, step=2e-3, every=7, scheme=STIFF, **CALLS), np.ones
     ahead, back = r.jvp(dv=dv, du=way[2][:20], dp=[0.3]), r.vjp(q=weights(r.q.shape), v=weights(r.v.shape))
     backwards = back.v @ dv + (back.u * way[2][:20]).sum() + back.parameters @ [0.3]
-    close(backwards, ahead.q.sum() + ahead.v.sum(), 1e-11, "one number two ways", abs(backwards))
+    close(backwards, ahead.q.sum() + ahead.v.sum(), 1e-11, "one number by jvp and by vjp", abs(backwards))

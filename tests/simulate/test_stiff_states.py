@@ -1,4 +1,5 @@
-"""Stiff joints in states of momenta, what is linear near such a state, and which spring or damper is too fast for the steps."""
+"""Stiff joints in states of momenta, linearisation about such a state, and the springs and dampers that are too fast for
+the steps."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ HUB, DISC, TIP = 0.8, 0.3, 0.1
 
 
 def turbine(stiffness=0.0, damping=0.0, base="planar", tip=(0.0, 0.0), **more) -> pf.Mechanism:
-    """Three discs on one axle: hub and disc by a spring and a damper, disc and tip by another pair; a motor between hub and
-    disc."""
+    """Three discs on one axle: a spring and a damper between hub and disc, another pair between disc and tip, and a motor
+    between hub and disc."""
     bodies = [pf.body(n, 2.0, inertia=(J, J, J)) for n, J in (("hub", HUB), ("disc", DISC), ("tip", TIP))]
     joints = [
         pf.joint("base", base, "world", "hub"),
@@ -37,7 +38,8 @@ STATES = {"[q; v]": lambda m: m, "reduced": pf.reduce, "hamiltonian": pf.reducti
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_stiff_shaft_in_closed_form(state):
-    """Damped by 1e6 N m s the discs turn as one at once, their momentum kept; sprung by 1e9 N m the shaft twists by u / k."""
+    """Damped by 1e6 N m s the discs turn as one at once, with their momentum conserved; sprung by 1e9 N m the shaft twists
+    by u / k."""
     one = STATES[state](turbine(damping=1e6, tip=(0, 1e5)))
     spinning = {"base.wz": 2.0, "shaft": 3.0, "end": -1.0}
     r = pf.run(one, None, spinning, duration=0.5, step=1e-2, scheme=STIFF)
@@ -50,8 +52,9 @@ def test_a_stiff_shaft_in_closed_form(state):
     close(r.v[-1], np.zeros(len(r.velocity)), 1e-12, "at rest", 1)
 
 
-def test_a_stiff_hinge_in_a_closed_chain_and_beside_wheels():
-    """The reduced motion is that of [q; v] at steps a hundred times longer than the hinge's time constant; order two."""
+def test_a_stiff_hinge_in_a_closed_chain_and_on_a_rover():
+    """The reduced motion equals that of [q; v] at steps a hundred times longer than the hinge's time constant, to order
+    two."""
     m = four_bar(LOOPS["revolute"])
     m = m.with_(joints=[*m.joints[:2], pf.joint("j2", "revolute", "a", "b", placement=(0.3, 0, 0), damping=300.0), m.joints[3]])
     closed = pf.assemble(m, {"j1": 1.0}).q
@@ -72,25 +75,25 @@ def test_a_stiff_hinge_in_a_closed_chain_and_beside_wheels():
         assert float(np.abs(reduced.momentum_drift).max() if "momentum_drift" in reduced else 0) < 1e-10
 
 
-def test_near_a_state_of_momenta():
-    """The same A and B as of [q; v]; where the momentum is held, the shaft's frequency alone beside the places of the hub."""
+def test_linearisation_about_a_state_of_momenta():
+    """A and B are those of [q; v]; at one momentum only the shaft's frequencies and the place of the hub remain."""
     k = 7.0
     m = turbine(stiffness=k, tip=(1e3, 0))
     near, reduced = pf.linearise(m), pf.linearise(pf.reduce(m))
     close(reduced.A, near.A, 0, "A")
     close(reduced.B, near.B, 0, "B")
-    held = pf.linearise(pf.reduce(m, momentum=[0.0, 0.0, 0.0]))
-    assert len(near.states) == 10 and held.states == tuple(f"r{i}" for i in range(7))
+    at_momentum = pf.linearise(pf.reduce(m, momentum=[0.0, 0.0, 0.0]))
+    assert len(near.states) == 10 and at_momentum.states == tuple(f"r{i}" for i in range(7))
     M = np.diag([DISC + TIP, TIP]) + [[0, TIP], [TIP, 0]]
     seen = M - np.outer(row := np.array([DISC + TIP, TIP]), row) / (HUB + DISC + TIP)
     squares = np.linalg.eigvals(np.linalg.solve(seen, np.diag([k, 1e3])))
-    found = np.sort(held.frequencies)
+    found = np.sort(at_momentum.frequencies)
     close(found[3:], np.repeat(np.sort(np.sqrt(squares)), 2), PEER, "frequencies")
     close(found[:3], np.zeros(3), 1e-9, "places of the hub", 1)
     shape = np.linalg.solve(seen, np.diag([k, 1e3]))
-    close((held.dv @ held.A)[3:], -shape @ held.dq[3:], PEER, "accelerations")
-    # The motor turns the shaft alone, by the inertia that it feels.
-    close((held.dv @ held.B)[3:, 0], np.linalg.solve(seen, [1, 0]), PEER, "B")
+    close((at_momentum.dv @ at_momentum.A)[3:], -shape @ at_momentum.dq[3:], PEER, "accelerations")
+    # The motor turns the shaft alone, against its effective inertia.
+    close((at_momentum.dv @ at_momentum.B)[3:, 0], np.linalg.solve(seen, [1, 0]), PEER, "B")
     with pytest.raises(pf.ModelError, match=r"show does not undo enter: v .base\.wz. went in as 1"):
         pf.linearise(pf.reduce(m, momentum=[0.0, 0.0, 0.0]), v={"base.wz": 1.0})
 
@@ -105,15 +108,16 @@ def test_energy_of_a_system_is_that_of_its_machine():
 
 
 def stiff_words(m, **given) -> list[str]:
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pf.run(m, duration=given.pop("duration", 0.01), **given)
-    return [str(x.message) for x in said if "time constants shorter" in str(x.message)]
+    return [str(x.message) for x in caught if "time constants shorter" in str(x.message)]
 
 
 @pytest.mark.parametrize("state", STATES)
 def test_springs_and_dampers_faster_than_the_step_are_named(state):
-    """d (1/J1 + 1/J2) of the discs beyond either side of a damper, sqrt(k (1/J1 + 1/J2)) of a spring; others are not named."""
+    """The rates are d (1/J1 + 1/J2) for the discs on either side of a damper, and sqrt(k (1/J1 + 1/J2)) for a spring;
+    slower ones are not named."""
     make, base, tip = STATES[state], 1 / HUB + 1 / DISC, 1 / DISC + 1 / TIP
     d, k = 50.0, 4e4
     m = make(turbine(damping=d, tip=(k, 0)))
@@ -129,7 +133,7 @@ def test_springs_and_dampers_faster_than_the_step_are_named(state):
     assert not stiff_words(m, step=0.1, duration=0.1, scheme=STIFF)
 
 
-def test_the_stiffest_of_some_runs_is_told_and_a_force_by_its_own_name():
+def test_the_stiffest_run_counts_and_a_force_has_its_name():
     d = pf.Parameter("d", 1.0)
     m = turbine(damping=d.symbol, parameters=[d])
     (words,) = stiff_words(m, step=0.01, parameters={"d": [1.0, 2.0, 80.0]})
@@ -139,8 +143,8 @@ def test_the_stiffest_of_some_runs_is_told_and_a_force_by_its_own_name():
     assert words.startswith(f"the damper of dissipation 'brake', {80 * (1 / DISC + 1 / TIP):.3g} 1/s of")
 
 
-def test_what_is_too_fast_keeps_its_name_beside_rounding_of_the_speeds():
-    """Tiago's wrist, damped by 1 N m s: speeds of 1e-17 of other joints made it the motion of a wheel."""
+def test_the_name_of_the_fastest_part_is_not_affected_by_rounding_of_speeds():
+    """Tiago's wrist has a damping of 1 N m s; speeds of 1e-17 at other joints once made the warning name a wheel."""
     m = robot("tiago_description/robots/tiago_no_hand.urdf", base="free").with_(gravity=(0, 0, 0))
     v = np.zeros(m.nv)
     v[m.v_names.index("torso_lift_joint")] = 0.1

@@ -1,4 +1,4 @@
-"""Parameters that a run changes: constraints, forces and laws that come and go at a state."""
+"""Parameters that a run changes, so that constraints, forces and laws switch on and off at certain states."""
 
 import json
 
@@ -50,7 +50,7 @@ def run(m=DROP, q=1.0, v=0.0, switches=LATCH, duration=0.6, **how):
     return pf.run(m, q, v, **{"duration": duration, "step": STEP, "switches": switches, "backend": "interpreter"} | how)
 
 
-def test_what_falls_lies_still_from_the_step_after_it_touches():
+def test_a_falling_body_rests_from_the_step_after_contact():
     r = run()
     at = int(np.argmax(r.landed.values > 0.5))
     assert at == int(np.sqrt(2 / G) / STEP) + 1 and (r.landed.values[at:] == 1).all()
@@ -61,8 +61,8 @@ def test_what_falls_lies_still_from_the_step_after_it_touches():
     assert (r.reaction.values[:at] == 0).all() and json.loads(r.attrs["switches"]) == ["landed"]
 
 
-def test_velocities_jump_the_shortest_way():
-    """v+ = v- - M^-1 A^T (A M^-1 A^T)^-1 A v- in the metric of M, as a plastic impact has it, but for one step of gravity."""
+def test_velocities_jump_as_in_a_plastic_impact():
+    """v+ = v- - M^-1 A^T (A M^-1 A^T)^-1 A v-, the smallest change in the metric of M, up to one step of gravity."""
     m = arm()
     r = run(m, [0.2, -0.3], [0.0, 0.0], {"landed": touches(lambda k: tip(k)[2])}, duration=0.8)
     at = int(np.argmax(r.landed.values > 0.5))
@@ -74,7 +74,7 @@ def test_velocities_jump_the_shortest_way():
     jumped = v - (back @ np.linalg.solve(A @ back, A @ v[:, None]))[:, 0]
     assert np.abs(v - jumped).max() > 0.5
     np.testing.assert_allclose(r.v.values[at + 1], jumped, rtol=0, atol=20 * STEP)
-    assert np.abs(r.phi.values[at + 1 :]).max() < 1e-6, "a millimetre back onto the floor"
+    assert np.abs(r.phi.values[at + 1 :]).max() < 1e-6, "put back onto the floor by a millimetre"
     assert np.abs(r.phi.values[at + 2 :]).max() < 1e-12 and np.abs(r.velocity_violation.values[at + 2 :]).max() < 1e-12
 
 
@@ -84,19 +84,19 @@ INTEGRATING = control.Control(
 
 
 @pytest.mark.parametrize("law", [None, INTEGRATING, control.discrete(lambda s: control.Command(s.u), 0.002)])
-def test_one_that_never_changes_changes_nothing(law):
+def test_a_switch_that_never_changes_has_no_effect(law):
     m = pf.actuate_all(arm())
     same = {"duration": 0.05, "control": law, "outputs": {"tip": tip}}
     for start in (0.0, 1.0):
-        own = same | {"parameters": {"landed": start}}
+        settings = same | {"parameters": {"landed": start}}
         q, v = pf.assemble(m, np.array([0.9, 1.2]), parameters={"landed": 1.0})[:2]
-        plain, switched = (run(m, q, v, s, **own) for s in (None, {"landed": lambda k: LANDED}))
+        plain, switched = (run(m, q, v, s, **settings) for s in (None, {"landed": lambda k: LANDED}))
         for name in ("q", "v", "tip", "energy", "multiplier"):
             np.testing.assert_array_equal(plain[name].values, switched[name].values)
 
 
 @pytest.mark.parametrize("how", [{"backend": "c"}, {"backend": "c", "threads": 2}, {"backend": "numpy"}])
-def test_each_run_of_a_batch_has_its_own_with_the_same_bits(how, monkeypatch):
+def test_each_run_of_a_batch_switches_alone_with_the_same_bits(how, monkeypatch):
     heights, start = np.linspace(0.01, 0.2, 19)[:, None], np.where(np.arange(19) % 5 == 0, 1.0, 0.0)
     given = {"q": heights, "v": np.zeros((19, 1)), "duration": 0.15, "parameters": {"landed": start}, "record": "all"}
     batch = run(correct_start=False, **given | how, scheme=pf.Scheme(violation_limit=1.0))
@@ -110,8 +110,8 @@ def test_each_run_of_a_batch_has_its_own_with_the_same_bits(how, monkeypatch):
     assert (batch.landed.values[start == 1] == 1).all() and 0 < batch.landed.values[start == 0].mean() < 1
 
 
-def test_a_relay_with_hysteresis_switches_a_law_to_and_fro():
-    """u = -push above, +push below, changing sides at +-0.1: between two changes a parabola."""
+def test_a_relay_with_hysteresis_switches_a_law_back_and_forth():
+    """u = -push above and +push below, switching at +-0.1; between two switches the motion is a parabola."""
     side = pf.Parameter("side", 1.0)
     m = pf.mechanism("cart", [pf.body("c", 1.0)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
                      actuators=[pf.actuator("motor", "x")], parameters=[side], gravity=(0, 0, 0))  # fmt: skip
@@ -133,8 +133,8 @@ def test_a_relay_with_hysteresis_switches_a_law_to_and_fro():
     assert r["side"].attrs["units"] == "1"
 
 
-def test_who_is_to_blame_is_asked_of_the_mode_that_was():
-    """The task sees its second coordinate no more; only after the switch."""
+def test_a_stop_is_explained_in_the_mode_in_which_it_occurred():
+    """Only after the switch the task no longer depends on its second coordinate."""
     sight = pf.Parameter("sight", 1.0)
     m = pf.actuate_all(arm()).with_(parameters=(LANDED, sight))
     task = lambda k: ca.vertcat(k.q[0], sight * k.q[1])  # noqa: E731
@@ -144,8 +144,8 @@ def test_who_is_to_blame_is_asked_of_the_mode_that_was():
     assert float(r.stopped) == pytest.approx(0.01) and "task coordinate 1 the least motion, 0 " in str(r.reason.values)
 
 
-def test_a_mode_of_the_masses_is_known_in_another_state():
-    """Momenta are M(mode) v: what a law sees as v, in equations or in Python, follows the mode."""
+def test_a_mode_of_the_masses_counts_in_another_state():
+    """Momenta are M(mode) v, so the v that a law gets, in equations or in Python, follows the mode."""
     load = pf.Parameter("load", 1.0)
     m = pf.mechanism("cart", [pf.body("c", load)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
                      actuators=[pf.actuator("motor", "x")], parameters=[load], gravity=(0, 0, 0))  # fmt: skip
@@ -157,7 +157,7 @@ def test_a_mode_of_the_masses_is_known_in_another_state():
         np.testing.assert_allclose(r.u.values[at, 0], p / [1, 1, 3], rtol=1e-12)
 
 
-def test_what_it_becomes_counts_for_the_kernel():
+def test_the_next_value_is_part_of_the_kernels_key():
     def key(f, name="landed"):
         return simulation(as_system(DROP), pf.Scheme(), switches=as_switches(DROP, {name: f}).next).key
 
@@ -179,13 +179,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said(case):
+def test_wrong_switches_are_named(case):
     call, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         call()
 
 
-def test_a_file_keeps_what_was_switched_and_sampled(tmp_path):
+def test_a_file_contains_switched_and_sampled_signals(tmp_path):
     law = control.discrete(lambda s: control.Command(s.u, d_next={"n": s["n"] + 1}), 0.01, state={"n": 0},
                            measure={"speed": control.sensor(lambda k: k.v, 0.1)})  # fmt: skip
     r = run(control=law, seed=7)

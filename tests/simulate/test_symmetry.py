@@ -1,4 +1,4 @@
-"""Which motions change nothing: momenta that random machines keep, and what is said of those that they do not."""
+"""Which motions are symmetries: the momenta that random machines conserve, and the reasons for those that they do not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sliders(**more) -> pf.Mechanism:
     return machine(bodies, joints, forces=[tether], **more)
 
 
-def test_what_is_said():
+def test_text_of_a_symmetry():
     assert str(pf.reduction.symmetry(ROTOR, parameters={"off": 0.2})).splitlines() == [
         "machine: joint 'base' can be moved by SE(2) and nothing changes",
         "  not by turning about z of 'spin': the centre of mass of 'rotor' lies 0.2 m off the axis",
@@ -34,8 +34,8 @@ def test_what_is_said():
     assert repr(pf.reduction.symmetry(ROTOR)) == "<Symmetry: of 'machine', SE(2) by 'base'>"
 
 
-def test_gravity_leaves_what_is_across_it():
-    """Of a body that flies, by name."""
+def test_gravity_conserves_the_momenta_across_it():
+    """The broken motions of a body in flight, by name."""
     s = pf.reduction.symmetry(machine([HULL], [pf.joint("flight", "free", "world", "hull")], gravity=(0, 0, -1)))
     weight = "gravity, [ 0.  0. -1.] m/s^2"
     assert s.group == "SE(2)" and causes(s) == {
@@ -44,7 +44,8 @@ def test_gravity_leaves_what_is_across_it():
 
 
 def test_motions_of_several_joints_at_once():
-    """The inner slide moved under the outer one, which stays: a motor between them does work, a thruster on the outer none."""
+    """The inner slide moves while the outer body stays: a motor between them does work, a thruster on the outer one does
+    none."""
     motors = [
         pf.actuator("motor", "second"),
         pf.forces.thruster("jet", "b", axis=(0, 0, 1)),
@@ -79,8 +80,9 @@ def test_motions_are_twists_of_joints():
     }
 
 
-def test_constraints_break_and_make_them():
-    """A wheel turns with its mass off its axis while what carries it is held: seen where constraints let velocities be."""
+def test_constraints_break_symmetries_and_allow_others():
+    """A wheel whose mass is off its axis may turn while its carrier is fixed: symmetry is judged at velocities that the
+    constraints allow."""
     on = ROTOR.with_(constraints=[pf.nonholonomic("held", lambda k: k.joint_rate("base"))])
     s = pf.reduction.symmetry(on, parameters={"off": 0.2})
     assert s.group == "none" and further(s) == [SPIN]
@@ -90,8 +92,8 @@ def test_constraints_break_and_make_them():
     }  # fmt: skip
 
 
-def test_what_a_joint_that_rolls_cannot_do():
-    """A cart that is carried any way in the plane and does not turn, whatever its gear is."""
+def test_a_rolling_joint_lacks_some_motions():
+    """A cart that moves anywhere in the plane but cannot turn, whatever its gear is."""
     gear = pf.Parameter("gear", 2.0)
     way = {"distribution": [[gear, 0], [0, 1], [0, 0]], "speeds": ["ahead", "aside"]}
     m = machine([pf.body("cart", 3.0, com=(0.1, 0, 0), inertia=0.2)], [pf.joint("base", "planar", "world", "cart", **way)],
@@ -101,8 +103,8 @@ def test_what_a_joint_that_rolls_cannot_do():
 
 
 @pytest.mark.parametrize("stiffness", [1e-10, 1e10])
-def test_forces_are_judged_by_their_own_size(stiffness):
-    """However weak a spring to the world is, it is noticed; however strong one is between bodies, it is none to the world."""
+def test_forces_are_judged_relative_to_their_size(stiffness):
+    """A spring to the world breaks the symmetry however weak it is; a spring between bodies does not however stiff it is."""
     weak, strong = (
         pf.spring("s", on, "rotor", point_a=(0, 0, 1), point_b=(0.3, 0, 0), stiffness=stiffness) for on in ("world", "hull")
     )
@@ -111,7 +113,7 @@ def test_forces_are_judged_by_their_own_size(stiffness):
 
 
 def test_weight_across_a_plane_is_rounding():
-    """Of a heavy machine on a slope, gravity normal to it: what is left of 1e5 N along the slope is none."""
+    """For a heavy machine on a slope, with gravity normal to it, the remainder of 1e5 N along the slope is rounding."""
     slope = pf.pose((0, 0, 0), rpy=(0.3, -0.4, 0.5))
     base = pf.joint("base", "planar", "world", "hull", placement=slope)
     down = -9.81 * np.array(ca.DM(slope.R))[:, 2]
@@ -119,8 +121,8 @@ def test_weight_across_a_plane_is_rounding():
     assert pf.reduction.symmetry(m).group == "SE(2)"
 
 
-def test_long_chains_have_no_more_than_short_ones(monkeypatch):
-    """More motions ask for more states, however few are begun with: thirty hinges once had six symmetries too many."""
+def test_long_chains_have_no_spurious_symmetries(monkeypatch):
+    """More motions need more states, however few are tried first: thirty hinges once had six symmetries too many."""
     monkeypatch.setattr("pfaffian.evaluate.symmetry.STATES", 2)
     random, n = np.random.default_rng(1), 6
     bodies = [random_body(random, f"b{i}") for i in range(n + 1)]
@@ -133,8 +135,8 @@ def test_long_chains_have_no_more_than_short_ones(monkeypatch):
     assert s.group == "SE(3)" and not s.further
 
 
-def test_parameters_shape_twists_and_words():
-    """A screw under gravity along its axis and at a right angle to it."""
+def test_parameters_affect_twists_and_reasons():
+    """A screw under gravity along its axis, and across it."""
     pitch, fall = pf.Parameter("pitch", 0.1, "m/rad"), pf.Parameter("fall", 9.80665, "m/s^2")
     m = machine([pf.body("nut", 1.0, inertia=0.1)], [pf.joint("screw", "helical", "world", "nut", pitch=pitch)],
                 parameters=[pitch, fall], gravity=(0, 0, -fall))  # fmt: skip
@@ -142,9 +144,9 @@ def test_parameters_shape_twists_and_words():
     assert s.group == "H"
     close(s.basis[:, 0], [0, 0, 0.3, 0, 0, 1], ALGEBRA, "twist")
     close(pf.reduction.symmetry(m.with_(gravity=(fall, 0, 0))).basis[:, 0], [0, 0, 0.1, 0, 0, 1], ALGEBRA, "twist")
-    said = {p: causes(pf.reduction.symmetry(m, parameters=p and {"fall": p})) for p in (None, 2.5)}
-    assert said[None] == {"turning about z of 'screw'": "gravity, [ 0.      0.     -9.8066] m/s^2"}
-    assert said[2.5] == {"turning about z of 'screw'": "gravity, [ 0.   0.  -2.5] m/s^2"}
+    reasons = {p: causes(pf.reduction.symmetry(m, parameters=p and {"fall": p})) for p in (None, 2.5)}
+    assert reasons[None] == {"turning about z of 'screw'": "gravity, [ 0.      0.     -9.8066] m/s^2"}
+    assert reasons[2.5] == {"turning about z of 'screw'": "gravity, [ 0.   0.  -2.5] m/s^2"}
 
 
 ROUND = {"com": (0, 0, 0.1), "inertia": (1, 1, 1.5)}
@@ -157,15 +159,16 @@ ROUND = {"com": (0, 0, 0.1), "inertia": (1, 1, 1.5)}
     ({"com": (0.03, -0.04, 0.1)}, "the centre of mass of 'rotor' lies 0.05 m off the axis"),
     ({"com": (OFF, 0, 0.1)}, "the inertia of 'rotor' with other parameters"),
 ])  # fmt: skip
-def test_what_of_an_inertia_stands_in_the_way(changed, why):
-    """A rotor of a hull that flies."""
+def test_the_inertia_that_breaks_a_symmetry_is_named(changed, why):
+    """A rotor on a hull in flight."""
     joints = [pf.joint("base", "free", "world", "hull"), ROTOR.joints[1]]
     m = ROTOR.with_(bodies=[ROTOR.bodies[0], pf.body("rotor", 2.0, **ROUND | changed)], joints=joints)
     assert causes(pf.reduction.symmetry(m)).get(SPIN) == why
 
 
 def test_inertia_of_what_a_joint_carries():
-    """Nothing is known of one body alone where others hang on it; a slide across gravity-free space is stopped by no mass."""
+    """Where more bodies hang on a rotor, the reason is the inertia of all that the joint carries; for a slide it is the
+    mass on it."""
     arm = pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01)
     m = ROTOR.with_(bodies=[*ROTOR.bodies, arm], joints=[*ROTOR.joints, pf.joint("arm", "revolute", "rotor", "arm")])
     assert causes(pf.reduction.symmetry(m))[SPIN] == "the inertia of what it carries"
@@ -174,8 +177,8 @@ def test_inertia_of_what_a_joint_carries():
     assert causes(pf.reduction.symmetry(slides)) == {"moving along z of 'rail'": "the mass of 'cart'"}
 
 
-def test_joints_that_are_no_group_are_passed_over():
-    """A universal joint and a hinge that follows have no motions of their own here."""
+def test_joints_that_form_no_group_are_skipped():
+    """A universal joint, and a hinge that follows another, have no group of motions."""
     joints = [ROTOR.joints[0], pf.joint("wrist", "universal", "hull", "rotor"), pf.joint("hinge", "revolute", "hull", "arm"),
               pf.joint("follows", "revolute", "arm", "tip", mimic=pf.mimic({"hinge": 2.0}))]  # fmt: skip
     bodies = [*ROTOR.bodies, pf.body("arm", 0.5, com=(0.2, 0, 0), inertia=0.01), pf.body("tip", 0.2, inertia=0.01)]

@@ -1,4 +1,4 @@
-"""The trial of a new object notices wrong instructions: planted into the step and the observation of a slider-crank."""
+"""The trial of a new object detects wrong instructions, planted into the step and the observation of a slider-crank."""
 
 import ctypes
 import re
@@ -35,14 +35,14 @@ from tests.simulate.machines import ball_and_plane, flying_pair, four_bar
 from tests.simulations import simulation
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slider_crank.yaml"
-PLANTS, HARMFUL = 400, 90  # drawn for each Program at most, and those among them that change a number of the run
+PLANTS, HARMFUL = 400, 90  # most wrong instructions drawn for each Program, and number of those tried that change the run
 OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "sqrt": "fabs", "fmin": "fmax", "fmax": "fmin", "lt": "le",
          "le": "lt", "neg": "fabs", "sq": "twice", "twice": "sq", "inv": "neg", "fabs": "neg", "sincos": "sincos"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def plan():
-    """The step and the observation, and states of a run through several singular configurations."""
+    """The Programs of the step and the observation, and states of a run through several singular configurations."""
     m, settings = pf.read(EXAMPLE)
     system = simulation(as_system(m), pf.Scheme())
     made = recipe(lambda: (system.traced.step, system.traced.observe), rollout_source, "c", 1, "strict")
@@ -55,27 +55,28 @@ def plan():
 
 
 def parts_of(program):
-    """A Program and all that it calls, each once."""
+    """A Program and all Programs that it calls, each once."""
     found = {program.digest(): program}
     for callee in program.callees:
         found |= {part.digest(): part for part in parts_of(callee)}
     return list(found.values())
 
 
-def put(program: Program, old: Program, new: Program) -> Program:
-    """The Program with one of its parts exchanged."""
-    return new if program == old else replace(program, callees=tuple(put(callee, old, new) for callee in program.callees))
+def exchanged(program: Program, old: Program, new: Program) -> Program:
+    """The Program with one of its parts replaced."""
+    return new if program == old else replace(program, callees=tuple(exchanged(callee, old, new) for callee in program.callees))
 
 
 def plant(program: Program, random: np.random.Generator) -> Program:
-    """One wrong thing: a constant, an operation, exchanged operands, or another value in place of one."""
+    """The Program with one error: in a constant, in an operation, in the order of operands, or one value instead of
+    another."""
     parts = parts_of(program)
     sizes = np.array([len(part.steps) + len(part.constants) for part in parts])
     part = parts[random.choice(len(parts), p=sizes / sizes.sum())]
     i = int(random.integers(len(part.constants) + len(part.steps)))
     if i < len(part.constants):
         wrong = [c if k != i else 1.5 * c + (c == 0) for k, c in enumerate(part.constants)]
-        return put(program, part, replace(part, constants=tuple(wrong)))
+        return exchanged(program, part, replace(part, constants=tuple(wrong)))
     i -= len(part.constants)
     step, kind = part.steps[i], int(random.integers(3))
     if kind == 0 and step.op in OTHER:
@@ -86,7 +87,7 @@ def plant(program: Program, random: np.random.Generator) -> Program:
         args = list(step.args)
         args[int(random.integers(len(args)))] = int(random.integers(step.result))
         step = step._replace(args=tuple(args))
-    return put(program, part, replace(part, steps=(*part.steps[:i], step, *part.steps[i + 1 :])))
+    return exchanged(program, part, replace(part, steps=(*part.steps[:i], step, *part.steps[i + 1 :])))
 
 
 def evaluate(program, arrays):
@@ -101,7 +102,7 @@ def same(a, b) -> bool:
 
 
 def loop(programs, inputs):
-    """What the loop of a trial makes of its inputs with these Programs."""
+    """Results of the loop of a trial for these inputs with these Programs."""
     x0, u, p = (np.ascontiguousarray(part.T) for part in inputs)
     u = u.reshape(len(u), 2, -1).swapaxes(0, 1)
     made = rollout._rollout(Recipe(lambda: programs, rollout_source, 8, "strict"), "interpreter", None)
@@ -110,13 +111,13 @@ def loop(programs, inputs):
 
 
 def tried_inputs(program, likely=None):
-    """What a trial gives to the Program, (runs, size) each."""
+    """Inputs that a trial gives to the Program, (runs, size) each."""
     return trial.split(exercise.exercise(program, likely), program.inputs)
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["step", "observe"])
-def test_every_plant_that_changes_numbers_is_noticed(plan, which):
-    """Whatever changes a number of the run changes one of the trial, on states that know nothing of the constraints."""
+def test_every_wrong_instruction_that_changes_the_run_is_detected(plan, which):
+    """An error that changes a number of the run changes one of the trial, whose states ignore the constraints."""
     made, *references = plan
     program, reference = made.programs[which], references[which]
     given = tried_inputs(program)
@@ -145,7 +146,7 @@ def states(m, runs=64):
 
 
 def of_newton(m):
-    """Starts off the constraints, far and near, with coordinates held and free."""
+    """Starts off the constraints, far and near, with coordinates fixed and free."""
     q, v, p, t, random = states(m)
     q[::3] = q[0] + 0.01 * random.normal(size=q[::3].shape)
     free_q, free_v = (np.where(random.random(v.shape) < 0.7, 1.0, 0.0) for _ in "qv")
@@ -179,14 +180,14 @@ def steered(m, law):
 
 
 def shared():
-    """Three motors on two joints, with limits: a search for the nearest inputs within them in each stage."""
+    """Three motors on two joints, with limits: each stage searches for the nearest inputs within them."""
     m = arm()
     law = control.projected(control.whole(m), control.set_point([0.1, 0.1]), stiffness=9, damping=6, limits=[(-6.0, 6.0)] * 3)
     return steered(m, law)
 
 
 def nearest():
-    """The same search, larger, beside a prototype."""
+    """A larger search of the same kind, for a prototype."""
     m = boat(4)
     return steered(m, control.prototype_tracking(pairs(m), control.set_point([0.0, 0, 0]), approach="body", limits="actuators"))
 
@@ -212,12 +213,13 @@ KINDS = {
 }
 
 FEWEST = {"a projected law within limits": 30}
-"""How many of the wrong instructions change a number: of a search that has little to do, few."""
+"""Smallest number of wrong instructions that change a number; it is low for a search that has little to do."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_plants_in_every_kind_of_kernel_are_noticed(kind):
-    """200 wrong instructions each: held and free coordinates, states off the constraints, both outcomes of each decision."""
+def test_wrong_instructions_in_every_kind_of_kernel_are_detected(kind):
+    """200 wrong instructions each, with fixed and free coordinates, states off the constraints, and both outcomes of each
+    decision."""
     function, reference = KINDS[kind]()
     program = optimise(trace(function))
     harmful, missed = planted(program, reference, tried_inputs(program))
@@ -225,21 +227,21 @@ def test_plants_in_every_kind_of_kernel_are_noticed(kind):
 
 
 def planted(program, reference, given):
-    """Of 200 wrong instructions, how many change numbers on the reference, and those of them that a trial does not notice."""
+    """How many of 200 wrong instructions change numbers of the reference, and those of them that a trial does not detect."""
     right, tried = evaluate(program, reference), evaluate(program, given)
     random, harmful, missed = np.random.default_rng(5), 0, []
     for _ in range(200):
         wrong = plant(program, random)
         if not all(np.isfinite(c) for part in parts_of(wrong) for c in part.constants):
-            continue  # half as large again as the largest double: no Program takes it
+            continue  # 1.5 times the largest double is infinite, which no Program takes
         if not same(evaluate(wrong.check(), reference), right):
             harmful += 1
             missed += [wrong] if same(evaluate(wrong, given), tried) else []
     return harmful, missed
 
 
-def test_plants_in_a_search_for_the_nearest_inputs_are_noticed():
-    """Of a metric that a caller gives: random matrices seldom are one, so a trial makes some that are."""
+def test_wrong_instructions_in_a_search_for_the_nearest_inputs_are_detected():
+    """A caller gives the metric; random matrices are seldom definite, so a trial makes some that are."""
     r, kinds = np.random.default_rng(2), ("plain", "box", "doubled", "vertex", "contradicting", "grid")
     problems = [FAMILIES[kind](r, 16, 3, 6) for kind in kinds]
     H, u0, W, l = (np.concatenate([np.asarray(x, float) for x in parts]) for parts in zip(*problems, strict=True))
@@ -250,7 +252,7 @@ def test_plants_in_a_search_for_the_nearest_inputs_are_noticed():
 
 
 def test_both_sides_of_a_decision_are_tried():
-    """A comparison whose limit is off by a millionth is noticed."""
+    """A comparison whose limit is off by a millionth is detected."""
     x = ca.SX.sym("x", 2)
     right, wrong = (
         optimise(trace(ca.Function("f", [x], [ca.if_else(x[0] * x[1] < limit, 1, 2)]))) for limit in (0.3, 0.3000003)
@@ -260,7 +262,7 @@ def test_both_sides_of_a_decision_are_tried():
 
 
 def test_both_sides_of_every_decision_are_tried():
-    """Of 120 comparisons, each with a limit of its own, none may be off by a millionth."""
+    """Each of 120 comparisons with different limits is detected if its limit is off by a millionth."""
     x, limits = ca.SX.sym("x", 2), np.linspace(0.02, 3, 120)
 
     def program(limits):
@@ -276,8 +278,8 @@ def test_both_sides_of_every_decision_are_tried():
 
 
 @pytest.mark.parametrize("turn", [1, 4])
-def test_both_sides_of_what_a_later_turn_decides_are_tried(turn):
-    """A loop that takes no notice of its comparison in the turns before."""
+def test_both_sides_of_a_decision_in_a_later_iteration_are_tried(turn):
+    """The loop ignores its comparison in all other iterations."""
 
     def program(limit):
         s, y = ca.SX.sym("s", 2), ca.SX.sym("y")
@@ -304,8 +306,8 @@ WRONG = [
 
 
 @pytest.mark.parametrize("pattern, instead", WRONG, ids=["minus", "plus", "order", "constant", "no store"])
-def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
-    """The same through the compiler: each text with one wrong line is refused, unless it makes no difference to a run."""
+def test_wrong_lines_in_the_text_are_detected(plan, pattern, instead, tmp_path):
+    """Compiled text with one wrong line is refused, unless the line makes no difference to a run."""
     made, (x, u, _, p, *_), _ = plan
     text = made.source.text
     body = text.index("STAGE void p0_0")
@@ -330,7 +332,7 @@ def test_plants_in_the_text_are_noticed(plan, pattern, instead, tmp_path):
         assert same([a.x, a.records], [b.x, b.records]), text[at.start() - 200 : at.end() + 200]
 
 
-def test_what_was_tried_is_said(plan):
+def test_the_result_reports_the_trial(plan):
     r = pf.run(*pf.read(EXAMPLE)[:1], duration=0.002, step=1e-3, backend="c")
     assert re.fullmatch(r"\d+ runs, \d+ numbers", r.attrs["kernel_trial"])
     assert int(r.attrs["kernel_trial"].split()[2]) > 1000

@@ -18,7 +18,7 @@ def lasting(k: pf.Kinematics) -> ca.SX:
 
 
 def pushes(sign: float = 1.0):
-    """1 while the only row's multiplier pushes, 0 from the step at whose start it would pull."""
+    """1 while the multiplier of the only row pushes, 0 from the step at whose start it would pull."""
 
     def following(T: pf.Terms, motion) -> ca.SX:
         force = pf.constraints.minimum_norm_multipliers(T, motion.reaction)
@@ -35,7 +35,7 @@ def on_a_ball() -> pf.Mechanism:
 
 
 def on_a_table(motor: bool = False) -> pf.Mechanism:
-    """A box on a table that goes up and down by 5 cm at 20 rad/s, or is at rest and the box pulled up by a motor."""
+    """A box on a table that moves up and down by 5 cm at 20 rad/s; or on a table at rest, with a motor that pulls it up."""
     height = (lambda k: 0.05 * ca.sin(20 * k.t)) if not motor else (lambda k: 0.0)
     table = pf.constraints.active_while(pf.holonomic("table", lambda k: k.q[0] - height(k)), lasting)
     joint = pf.joint("z", "prismatic", "world", "box")
@@ -43,13 +43,13 @@ def on_a_table(motor: bool = False) -> pf.Mechanism:
     return pf.mechanism("on a table", [pf.body("box", 2.0)], [joint], constraints=[table], parameters=[ON], actuators=lift)
 
 
-def left(r) -> float:
-    """When the contact opened [s]."""
+def opening(r) -> float:
+    """Instant at which the contact opened [s]."""
     return float(r.time[np.argmax(r.on.values < 0.5)])
 
 
-def test_a_point_leaves_a_ball_where_it_would_have_to_be_pulled():
-    """At cos(angle) = 2 / 3 from the top, whatever the mass; then it is thrown."""
+def test_a_point_leaves_a_ball_where_the_contact_would_pull():
+    """It leaves at two thirds of its initial height, whatever its mass, and then flies freely."""
     start = np.array([np.sin(0.1), np.cos(0.1)])
     how = {"duration": 1.5, "step": STEP, "switches": {"on": pushes()}, "backend": "interpreter"}
     r = pf.run(on_a_ball(), start, [0, 0], **how)
@@ -62,12 +62,12 @@ def test_a_point_leaves_a_ball_where_it_would_have_to_be_pulled():
     t = r.time.values[at:] - r.time.values[at]
     thrown = r.q.values[at] + np.outer(t, r.v.values[at]) - np.outer(t**2, [0, G / 2])
     assert np.abs(r.q.values[at:] - thrown).max() < 1e-9
-    held = pf.run(on_a_ball(), start, [0, 0], **(how | {"switches": None}))
-    assert np.abs(held.phi.values).max() < 1e-12 < 0.1 < np.abs(held.q.values - r.q.values).max()
+    constrained = pf.run(on_a_ball(), start, [0, 0], **(how | {"switches": None}))
+    assert np.abs(constrained.phi.values).max() < 1e-12 < 0.1 < np.abs(constrained.q.values - r.q.values).max()
 
 
 def test_a_box_leaves_a_table_that_falls_faster_and_lands_again():
-    """It leaves at sin(w t) = g / (a w^2) and meets the table where the parabola does."""
+    """It leaves at sin(w t) = g / (a w^2) and lands where its parabola meets the table."""
     a, w = 0.05, 20.0
 
     def following(T: pf.Terms, motion) -> ca.SX:
@@ -78,7 +78,7 @@ def test_a_box_leaves_a_table_that_falls_faster_and_lands_again():
     how = {"duration": 0.6, "step": STEP, "switches": {"on": pf.of_motion(following)}, "backend": "interpreter"}
     r = pf.run(on_a_table(), [0.0], [a * w], **how)
     leaves = np.arcsin(G / (a * w**2)) / w
-    assert 0 <= left(r) - leaves <= STEP
+    assert 0 <= opening(r) - leaves <= STEP
     t = np.linspace(leaves, 0.6, 600001)
     flight = a * np.sin(w * leaves) + a * w * np.cos(w * leaves) * (t - leaves) - G / 2 * (t - leaves) ** 2
     lands = t[100 + np.argmax(flight[100:] < a * np.sin(w * t[100:]))]
@@ -94,18 +94,19 @@ PULLS = control.Control(lambda T, z, w, y: control.Command(ca.vertcat(50 * T.t))
 
 @pytest.mark.parametrize("law", [PULLS, control.discrete(PULLS, 0.01)])
 def test_the_inputs_of_a_law_count(law):
-    """Pulled by 50 N/s, a box of 2 kg leaves when that is its weight; a law in discrete time holds its force for 10 ms."""
+    """A force that grows by 50 N/s lifts a box of 2 kg when it equals the weight; a law in discrete time holds its force
+    for 10 ms."""
     r = pf.run(on_a_table(motor=True), [0.0], [0.0], duration=0.6, step=STEP, control=law, switches={"on": pushes()},
                backend="interpreter")  # fmt: skip
     period = 0.01 if law.parts else STEP
-    assert 0 <= left(r) - 2 * G / 50 <= period + STEP
+    assert 0 <= opening(r) - 2 * G / 50 <= period + STEP
     plain = pf.run(
         on_a_table(motor=True), u={"lift": 25.0}, duration=0.1, step=STEP, switches={"on": pushes()}, backend="interpreter"
     )
-    assert left(plain) == 0.0 and float(plain.q[-1, 0]) > 0.01
+    assert opening(plain) == 0.0 and float(plain.q[-1, 0]) > 0.01
 
 
-def test_what_is_no_switch_is_refused():
+def test_wrong_switches_are_refused():
     with pytest.raises(pf.ModelError, match=r"switches: 'on': a function of the kinematics or of_motion\(...\) is needed"):
         pf.run(on_a_table(), duration=0.1, switches={"on": 1.0})
     with pytest.raises(pf.ModelError, match="switch 'on': one number is needed, its function gives 2"):

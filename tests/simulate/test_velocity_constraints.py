@@ -1,4 +1,5 @@
-"""Constraints that are not affine in v, and those of accelerations alone: closed forms, starts, corrections, linearisation."""
+"""Constraints that are not affine in v, and constraints on accelerations alone: closed forms, starts, corrections,
+linearisation."""
 
 import casadi as ca
 import numpy as np
@@ -9,7 +10,7 @@ from pfaffian.dynamics import passage
 from pfaffian.dynamics.quasivelocity import projector_rate, quasi_velocity
 from pfaffian.simulate.entrance import AT_REST
 from pfaffian.terms.digest import digest
-from tests.tolerance import ALGEBRA, INTEGRATED, MET, close
+from tests.tolerance import ALGEBRA, INTEGRATED, SATISFIED, close
 
 SPEED, G = 2.0, 9.81
 
@@ -32,31 +33,32 @@ CONSTANT = pf.nonholonomic("speed", speed)
 
 
 def falling(t, angle):
-    """(times, 2) velocity of a particle of constant speed in gravity from an angle off the horizontal: only the part of gravity
-    across v acts, angle_dot = -G cos(angle) / SPEED, so that tanh^-1 sin(angle) falls at a constant rate."""
+    """(times, 2) velocity of a particle of constant speed under gravity, from an angle to the horizontal: only the
+    component of gravity across v acts, angle_dot = -G cos(angle) / SPEED, so that tanh^-1 sin(angle) falls at a constant
+    rate."""
     s = np.tanh(np.arctanh(np.sin(angle)) - G * t / SPEED)
     return SPEED * np.stack([np.sqrt(1 - s * s), s], axis=1)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-7, 1e7])
 def test_constant_speed_to_its_closed_form(scale):
-    """In whatever unit it is written: how long a row is, is measured against its own typical length."""
+    """In any unit of the constraint, since the length of a row is judged relative to its typical length."""
     v0 = SPEED * np.array([np.cos(0.9), np.sin(0.9)])
     constant = pf.nonholonomic("speed", lambda k: scale * speed(k))
     r = pf.run(slide([constant]), [0, 0], v0, duration=1.0, backend="interpreter", step=1e-3, every=50)
     t = r["time"].values
     close(r["v"].values, falling(t, 0.9), INTEGRATED, "velocity at constant speed")
-    close(r["velocity_violation"].values, 0 * t, MET, "speed kept", scale)
-    # It does work: without it energy would be kept, with it what gravity adds is taken away.
+    close(r["velocity_violation"].values, 0 * t, SATISFIED, "constant speed", scale)
+    # The reaction does work: it takes away the energy that gravity adds.
     close(r["kinetic_energy"].values, np.full(len(t), 0.75 * SPEED**2), ALGEBRA, "kinetic energy")
     power = np.sum(r["reaction"].values * r["v"].values, axis=1)
-    close(power, 1.5 * G * r["v"].values[:, 1], MET, "power of the reaction")
+    close(power, 1.5 * G * r["v"].values[:, 1], SATISFIED, "power of the reaction")
 
 
 @pytest.mark.parametrize("formulation", [n for n in pf.FORMULATIONS if n != "articulated"])
 def test_appell_and_hamel(formulation):
-    """z_dot = a |(x_dot, y_dot)|: the reaction is along the velocity across, so the way is straight from above and
-    u_dot = -a g / (1 + a^2), as the textbook example of a nonlinear constraint has it."""
+    """z_dot = a |(x_dot, y_dot)|: the horizontal reaction is along the horizontal velocity, so the path is straight as seen
+    from above, and u_dot = -a g / (1 + a^2), as in the textbook example of a nonlinear constraint."""
     a, v0 = 0.7, np.array([0.6, 0.8, 0.7])
     bodies = [pf.body("x", 0.0), pf.body("y", 0.0), pf.body("point", 1.5)]
     joints = [
@@ -69,15 +71,15 @@ def test_appell_and_hamel(formulation):
     scheme = pf.Scheme(formulation=formulation)
     r = pf.run(m, None, v0, duration=0.1, step=0.01, backend="interpreter", scheme=scheme)
     u = 1 - a * G / (1 + a * a) * r["time"].values
-    close(r["v"].values, u[:, None] * v0, MET, "velocity")
+    close(r["v"].values, u[:, None] * v0, SATISFIED, "velocity")
 
 
 def test_start_is_put_onto_a_speed():
     with pytest.warns(pf.RunWarning, match=r"moved onto them"):
         r = pf.run(slide([CONSTANT]), [0, 0], [0.3, 0.4], duration=0.01, backend="interpreter")
-    close(r["v"].values[0], [1.2, 1.6], MET, "along the guess")
+    close(r["v"].values[0], [1.2, 1.6], SATISFIED, "along the guess")
     a = pf.assemble(slide([CONSTANT]), [0, 0], [5.0, -1e-3], backend="numpy")
-    close(np.hypot(*a.v), SPEED, MET, "from far above")
+    close(np.hypot(*a.v), SPEED, SATISFIED, "from far above")
 
 
 def test_a_start_at_rest_has_no_direction():
@@ -87,8 +89,8 @@ def test_a_start_at_rest_has_no_direction():
         pf.run(slide([CONSTANT]), None, {"x": 1.0}, duration=0.01, backend="interpreter")
 
 
-def test_a_speed_that_cannot_be_kept_stops_the_run():
-    """Its speed falls to zero at t = 1 s, and would have to be the root of something negative then."""
+def test_a_speed_that_becomes_impossible_stops_the_run():
+    """The square of the speed falls to zero at t = 1 s and would have to be negative afterwards."""
     slower = pf.nonholonomic("slower", lambda k: ca.sumsqr(k.v) - 1 + k.t)
     with pytest.warns(pf.RunWarning, match=r"constraint violation"):
         r = pf.run(slide([slower], gravity=(0, 0, 0)), [0, 0], [1.0, 0.0], duration=1.5, backend="interpreter")
@@ -96,7 +98,7 @@ def test_a_speed_that_cannot_be_kept_stops_the_run():
 
 
 def test_correction_is_newton_and_not_a_projection_of_v():
-    """Steps of 0.05 s err by 1e-4, which two corrections take to nothing."""
+    """Steps of 0.05 s have errors of 1e-4, which two corrections remove."""
     m, v0 = slide([CONSTANT]), SPEED * np.array([np.cos(1.2), np.sin(1.2)])
     long = {"duration": 0.5, "step": 0.05, "backend": "interpreter"}
     off = [float(np.abs(pf.run(m, [0, 0], v0, scheme=pf.Scheme(corrections=n, violation_limit=1.0), **long)
@@ -112,7 +114,8 @@ PUSHED = pf.constraints.acceleration_constraint("push", push)
 
 
 def test_an_acceleration_constraint_to_its_closed_form():
-    """x_ddot + 2 z_ddot = sin 3t - x_dot without gravity: the reaction is along (1, 2), so that 2 x_dot - z_dot stays."""
+    """x_ddot + 2 z_ddot = sin 3t - x_dot without gravity: the reaction is along (1, 2), so that 2 x_dot - z_dot is
+    constant."""
     m = slide([PUSHED], gravity=(0, 0, 0))
     r = pf.run(m, [0, 0], [0.4, -0.3], duration=2.0, backend="interpreter", step=1e-2, every=10)
     t, w = r["time"].values, 3.0
@@ -124,16 +127,16 @@ def test_an_acceleration_constraint_to_its_closed_form():
     assert (r["rank"].values == 1).all() and not r["phi"].values.any()
 
 
-def test_starts_and_corrections_do_not_keep_to_accelerations():
-    """A row of accelerations before others that say the same of velocities does not take their place."""
+def test_starts_and_corrections_ignore_rows_of_accelerations():
+    """A row of accelerations does not replace later rows that imply the same for velocities."""
     tie = pf.holonomic("tie", lambda k: k.q[0] + 2 * k.q[1] - ca.sin(k.t))
     law = pf.constraints.acceleration_constraint("law", lambda k: ([[1.0, 2.0]], -ca.sin(k.t)))
     m = slide([law, tie])
     with pytest.warns(pf.RunWarning, match=r"moved"):
         r = pf.run(m, [0.3, 0.1], [1.0, 1.0], duration=1.0, step=0.02, backend="interpreter")
     assert float(r["status"]) == 0 and (r["rank"].values == 1).all()
-    close(r["violation"].values, 0 * r["violation"].values, MET, "phi")
-    close(r["velocity_violation"].values, 0 * r["violation"].values, MET, "eta")
+    close(r["violation"].values, 0 * r["violation"].values, SATISFIED, "phi")
+    close(r["velocity_violation"].values, 0 * r["violation"].values, SATISFIED, "eta")
 
 
 @pytest.mark.parametrize("constraint", [CONSTANT, PUSHED], ids=["speed", "push"])
@@ -147,7 +150,7 @@ def test_linearised_against_differences(constraint):
 
     def rate(dq, dv):
         v = v0 + dv
-        if constraint is CONSTANT:  # along the change the constraint leaves second order
+        if constraint is CONSTANT:  # along the change that satisfies the constraint to second order
             v *= SPEED / np.linalg.norm(v)
         return v, pf.forward_dynamics(m, q0 + dq, v, t=0.3).v_dot.ravel()
 
@@ -159,7 +162,7 @@ def test_linearised_against_differences(constraint):
         speeds = L.dv[:, 2:].T @ M @ change[1]
         close(L.A[:2, i], displaced, 1e-6, f"displacements by state {i}", 10)
         close(L.A[2:, i], speeds, 1e-6, f"speeds by state {i}", 10)
-    close(L.drift[2:], L.dv[:, 2:].T @ M @ base[1], MET, "drift", 10)
+    close(L.drift[2:], L.dv[:, 2:].T @ M @ base[1], SATISFIED, "drift", 10)
 
 
 def test_redundant_rows_of_accelerations_linearise():
@@ -168,7 +171,7 @@ def test_redundant_rows_of_accelerations_linearise():
     close(two.A, one.A, ALGEBRA, "A", 1)
 
 
-def test_servo_holds_an_acceleration():
+def test_a_servo_constraint_maintains_an_acceleration():
     m = slide([pf.servo(PUSHED, ["motor"])], actuators=[pf.actuator("motor", "z")])
     r = pf.run(m, [0, 0], [0.4, 0.0], duration=0.5, backend="interpreter")
     found = pf.forward_dynamics(m, [0, 0], [0.4, 0.0], t=0.2).v_dot.ravel()
@@ -177,12 +180,12 @@ def test_servo_holds_an_acceleration():
     assert float(r["status"]) == 0
 
 
-def test_body_forces_of_a_speed_are_told_and_of_accelerations_not():
+def test_body_forces_are_known_for_a_speed_but_not_for_accelerations():
     m = slide([CONSTANT])
-    # Along its motion the joint gives nothing: what moves the point there is the constraint's.
+    # The joint transmits no force along its motion: the constraint moves the point there.
     wrench = pf.reaction_wrench(m, "x", [0, 0], [1.2, 1.6]).wrench
     assert abs(pf.forward_dynamics(m, [0, 0], [1.2, 1.6]).v_dot[0]) > 1
-    close(wrench, np.zeros(6), MET, "wrench through x", G)
+    close(wrench, np.zeros(6), SATISFIED, "wrench through x", G)
     with pytest.raises(pf.ModelError, match=r"'push'.*bodies on which its force acts"):
         pf.reaction_wrench(slide([PUSHED]), "x", [0, 0], [1.2, 1.6])
 
@@ -193,8 +196,8 @@ def test_rates_of_projectors_are_refused():
         projector_rate(T, quasi_velocity(T))
 
 
-def test_what_turns_with_v_says_nothing_of_a_moment_later():
-    """Where (1 + z) v . v = 4 and x_dot = 2 come together their combination vanishes, and its rate holds v_dot twice."""
+def test_rows_that_turn_with_v_recover_no_lost_row():
+    """Where (1 + z) v . v = 4 and x_dot = 2 meet, their combination vanishes, and its rate contains v_dot twice."""
     both = [pf.nonholonomic("speed", lambda k: (1 + k.q[1]) * ca.sumsqr(k.v) - 4), pf.nonholonomic("x", lambda k: k.v[0] - 2)]
     state = [0.0, 0.0], [2.0, 0.0]
     rank = pf.compile_terms(slide(both), {"rank": lambda T: passage.motion(T).rank}, backend="numpy")(*state)["rank"]
@@ -202,14 +205,14 @@ def test_what_turns_with_v_says_nothing_of_a_moment_later():
 
 
 def test_a_singular_start_that_such_a_row_shares():
-    """Twice the same speed: the combination that vanishes has rows that turn with v in it, so it says nothing."""
+    """The same speed twice: the combination that vanishes contains rows that turn with v, so it recovers no row."""
     m = slide([CONSTANT, pf.nonholonomic("twice", lambda k: 2 * speed(k))])
     r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.1, backend="interpreter")
     assert (float(r["status"]) == 0 and "entrance" not in r) or AT_REST not in np.atleast_1d(r["entrance"])
     close(r["v"].values[-1], falling(np.array([0.1]), np.arctan2(1.6, 1.2))[0], INTEGRATED, "velocity")
 
 
-def test_results_of_other_functions_are_not_found_again():
+def test_results_of_other_functions_are_not_reused():
     one = pf.constraints.acceleration_constraint("a", lambda k: ([[1.0, 2.0]], 0))
     for other in (lambda k: ([[1.0, 3.0]], 0), lambda k: ([[1.0, 2.0]], 1), lambda k: ([[1.0, 2.0]], k.t)):
         assert digest(slide([one])) != digest(slide([pf.constraints.acceleration_constraint("a", other)]))
@@ -228,7 +231,7 @@ def test_numbers_of_closures_are_in_the_digest():
 
 
 @pytest.mark.parametrize("constraint", [CONSTANT, PUSHED], ids=["speed", "push"])
-def test_while(constraint):
+def test_active_while(constraint):
     m = slide([pf.constraints.active_while(constraint, lambda k: k.t < 0.2)])
     r = pf.run(m, [0, 0], [1.2, 1.6], duration=0.4, step=1e-2, backend="interpreter")
     free = r["time"].values >= 0.2

@@ -1,4 +1,4 @@
-"""Wrong input gets an error that names the element and the way out."""
+"""Wrong input raises an error that names the element and the way out."""
 
 import casadi as ca
 import numpy as np
@@ -17,8 +17,8 @@ def test_a_joint_without_inertia():
             run()
 
 
-def test_a_joint_whose_motion_others_have_already():
-    """Four slides carry one body; of those along x, the outer one has it all."""
+def test_a_joint_whose_motion_other_joints_already_have():
+    """Four slides carry one body; of the two along x, the outer one has all of its motion."""
     axes = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "again": (1, 0, 0)}
     bodies = [pf.body(name) for name in list(axes)[:-1]] + [pf.body("again", 1.0)]
     at = ["world", *axes]
@@ -27,7 +27,7 @@ def test_a_joint_whose_motion_others_have_already():
         pf.run(pf.mechanism("gantry", bodies, joints), duration=0.1)
 
 
-def test_parameters_that_no_body_can_have():
+def test_impossible_parameters_of_a_body_are_named():
     mass = pf.Parameter("mass", 1.0, "kg")
     bob = pf.body("bob", mass, com=(1.0, 0, 0), inertia=(0, 1, 1))
     m = pf.mechanism("pendulum", [bob], [PIVOT], parameters=[mass])
@@ -37,7 +37,7 @@ def test_parameters_that_no_body_can_have():
 
 
 @pytest.mark.parametrize("what", ["constraints", "forces", "actuators"])
-def test_a_part_that_is_none(what):
+def test_wrong_parts_are_named(what):
     with pytest.raises(pf.ModelError, match=f"{what}: 'thing' does not belong here; make each item by"):
         pf.mechanism("pendulum", [BOB], [PIVOT], **{what: ["thing"]})
 

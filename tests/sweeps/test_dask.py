@@ -1,4 +1,4 @@
-"""A sweep on a Dask cluster of processes, of which one is killed on its way."""
+"""A sweep on a Dask cluster of processes, one of which is killed during the sweep."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.sweeps.test_sweep import files
 
 
 def machine() -> pf.Mechanism:
-    """With a function of its own, which travels to the workers."""
+    """A pendulum under a force given by a function, which is sent to the workers."""
     pull = pf.forces.generalised_force("pull", lambda k: -k.q[0], joint="hinge")
     hinge = pf.joint("hinge", "revolute", "world", "rod", axis=(0, 1, 0))
     return pf.mechanism("pendulum", [pf.body("rod", 1.0, com=(0, 0, -1), inertia=0.1)], [hinge], forces=[pull])
 
 
 class Killer(distributed.WorkerPlugin):
-    """Kills the process of a worker, once in all, in the middle of writing its second block."""
+    """Kills the process of one worker, only once, in the middle of writing its second block."""
 
     def __init__(self, once: str) -> None:
         self.once = once
@@ -40,7 +40,7 @@ class Killer(distributed.WorkerPlugin):
         Path.replace = counting
 
 
-def test_workers_that_are_killed_cost_nothing_but_time(tmp_path, monkeypatch):
+def test_killed_workers_cost_only_time(tmp_path, monkeypatch):
     monkeypatch.setenv("PFAFFIAN_CACHE", str(tmp_path / "cache"))
     once = tmp_path / "once"
     once.write_text("")

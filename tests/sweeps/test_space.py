@@ -1,4 +1,4 @@
-"""Spaces of sweeps, the best runs of one, and sweeps around them."""
+"""Spaces of sweeps, the best runs of a sweep, and sweeps around them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_unit_of_each_kind_of_axis():
 
 
 @pytest.mark.parametrize("method", ["sobol", "halton", "latin"])
-def test_samples_are_scipy_s_in_any_pieces(method):
+def test_samples_are_those_of_scipy_in_any_pieces(method):
     made = sweeps.samples({"a": (-1.0, 1.0), "q:x": (2.0, 6.0)}, 50, method=method, seed=3)
     space = as_space({**made, "b": [0.0, 1.0]}, M)
     engine = {"sobol": qmc.Sobol, "halton": qmc.Halton, "latin": qmc.LatinHypercube}[method](2, seed=np.random.default_rng(3))
@@ -48,7 +48,7 @@ def test_samples_are_scipy_s_in_any_pieces(method):
         parts = [space.at(np.arange(i, min(i + 17, 100))) for i in range(0, 100, 17)]
         some = space.at(np.array([4, 5, 60, 98]))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SciPy's, of 50 points of Sobol
+            warnings.simplefilter("ignore")  # SciPy warns about 50 points of Sobol
             np.testing.assert_array_equal(whole["a"][::2], -1 + 2 * engine.random(50)[:, 0])
     for label, values in whole.items():
         np.testing.assert_array_equal(np.concatenate([p[label] for p in parts]), values)
@@ -61,7 +61,7 @@ def test_samples_are_scipy_s_in_any_pieces(method):
 
 
 @pytest.mark.parametrize("label", ["q:a", "v:y", "w:x", "x"])
-def test_a_label_of_nothing_is_refused(label):
+def test_an_unknown_label_is_refused(label):
     with pytest.raises(ModelError, match=f"space: there is no '{label}': a parameter, q:NAME, v:NAME, u:NAME or seed"):
         as_space({label: [0.0, 1.0]}, M)
 
@@ -84,7 +84,7 @@ def test_wrong_samples_are_refused(case):
 
 
 def off(k):
-    """Its least value is at a = 0.3, b = -0.7."""
+    """A number whose minimum is at a = 0.3, b = -0.7."""
     return (A.symbol - 0.3) ** 2 + (B.symbol + 0.7) ** 2
 
 
@@ -109,7 +109,7 @@ def test_the_best_runs(tmp_path, monkeypatch):
         sweeps.best(3, "end")
 
 
-def test_an_entry_of_several_is_named(tmp_path):
+def test_an_entry_of_a_statistic_is_named(tmp_path):
     two = M.with_(bodies=[*M.bodies, pf.body("top", 1.0)], joints=[SLIDE, pf.joint("y", "prismatic", "box", "top")])
     keep = {"end": statistics.final("v"), "spent": statistics.histogram("v", [0, 1, 2]), "q": True}
     found = pf.sweep(two, {"v:y": [1.0, 2.0]}, store=tmp_path / "a.zarr", keep=keep, **HOW)
@@ -119,7 +119,7 @@ def test_an_entry_of_several_is_named(tmp_path):
             sweeps.best(found, by)
 
 
-def test_refinement_finds_the_best_and_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+def test_refinement_finds_the_best_run_and_continues_where_it_stopped(tmp_path, monkeypatch):
     ranges = {"a": (0.0, 1.0), "b": (-1.0, 1.0)}
     how = {"keep": KEEP, "by": "end", "count": 16, "outputs": {"off": off}, **HOW}
     found = sweeps.refine(M, ranges, store=tmp_path / "a", rounds=5, **how)
@@ -136,6 +136,6 @@ def test_refinement_finds_the_best_and_goes_on_where_it_was_stopped(tmp_path, mo
         sweeps.refine(M, ranges, store=tmp_path / "d", shrink=1.0, **how)
 
 
-def test_scipy_s_version_counts_where_it_draws_samples():
+def test_scipys_version_counts_if_it_draws_samples():
     drawn, listed = as_space(sweeps.samples({"a": (0.0, 1.0)}, 4), M), as_space({"a": [0.0, 1.0]}, M)
     assert set(versions(drawn)) - set(versions(listed)) == {"version of scipy"} and len(versions(listed)) == 4

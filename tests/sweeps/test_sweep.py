@@ -1,4 +1,4 @@
-"""Sweeps: what each run is, and a store that is the same to the bit whatever happens on the way."""
+"""Sweeps: each run equals that run alone, and a store has the same bytes whatever happens while it is written."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def pendulum() -> pf.Mechanism:
 
 
 SPACE = {"length": np.linspace(0.5, 1.5, 6), "q:hinge": [-0.4, 0.1, 0.2, 0.9], "u:motor": ("q:hinge", [0.0, 1.0, 2.0, 3.0])}
-"""24 runs in 3 blocks: inputs go with starts, lengths multiply."""
+"""24 runs in 3 blocks: inputs vary together with starts, and lengths multiply."""
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """All files of a store but those that a killed process was writing."""
+    """All files of a store except those that a killed process was writing."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.suffix != ".partial"}
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
-    """The store of the sweep in one go."""
+    """The store of the sweep when it is computed at once."""
     place = tmp_path_factory.mktemp("whole") / "runs.zarr"
     pf.sweep(pendulum(), SPACE, store=place, threads=1, **RUN)
     return place
 
 
-def test_each_run_of_a_sweep_is_that_run_alone(whole):
+def test_each_run_of_a_sweep_equals_that_run_alone(whole):
     found = sweeps.open_store(whole).load()
     assert found["axis"].values.tolist() == list(SPACE) and found.sizes["run"] == 24 and (found["status"] == 0).all()
     assert found["axis_unit"].values.tolist() == ["m", "rad", "N m"]
@@ -68,7 +68,7 @@ def test_each_run_of_a_sweep_is_that_run_alone(whole):
             assert found[name].attrs == alone[name].attrs and found[name].dims[1:] == alone[name].dims
 
 
-def test_the_files_of_a_block_are_its_chunks_and_the_entry_comes_last(whole):
+def test_a_block_has_one_chunk_for_each_variable_and_its_entry_comes_last(whole):
     names = ["fastest", "spent", "space", "status", "step_error", "block_digest"]
     for name in names:
         assert len([p for p in (whole / name / "c").rglob("*") if p.is_file()]) == 3, "one chunk a block"
@@ -77,14 +77,14 @@ def test_the_files_of_a_block_are_its_chunks_and_the_entry_comes_last(whole):
 
 
 def counted(monkeypatch) -> list[int]:
-    """The numbers of the runs that are computed from now on."""
+    """List that receives the numbers of the runs that are computed from now on."""
     seen: list[int] = []
     run = plan.Sweep._run
     monkeypatch.setattr(plan.Sweep, "_run", lambda self, which, *rest: (seen.extend(which), run(self, which, *rest))[1])
     return seen
 
 
-def test_in_parts_on_threads_and_in_any_order(whole, tmp_path, monkeypatch):
+def test_parts_on_threads_in_any_order_make_the_same_store(whole, tmp_path, monkeypatch):
     parts = tmp_path / "runs.zarr"
     for shard in ("3/3", "1/3"):
         pf.sweep(pendulum(), SPACE, store=parts, shard=shard, **RUN)
@@ -92,7 +92,7 @@ def test_in_parts_on_threads_and_in_any_order(whole, tmp_path, monkeypatch):
     assert (half["status"].values == -1).sum() == 8 and (half["block_digest"].values == 0).tolist() == [False, True, False]
     seen = counted(monkeypatch)
     done = pf.sweep(pendulum(), SPACE, store=parts, threads=3, **RUN | {"block": None})
-    assert seen == [*range(8, 16)], "what is missing and nothing else"
+    assert seen == [*range(8, 16)], "only the missing runs"
     assert files(parts) == files(whole)
     pf.sweep(pendulum(), SPACE, store=parts, **RUN)
     assert len(seen) == 8
@@ -100,7 +100,8 @@ def test_in_parts_on_threads_and_in_any_order(whole, tmp_path, monkeypatch):
 
 
 def killed(space, place: Path, at: int) -> bool:
-    """A process that sweeps and is killed without warning before it gives the `at`-th file its name; whether it was."""
+    """Sweep in a process that is killed without warning just before it gives the `at`-th file its name; returns whether it
+    was."""
     child = os.fork()
     if not child:
         try:
@@ -123,8 +124,8 @@ def killed(space, place: Path, at: int) -> bool:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_killed_at_any_file_and_called_again_it_makes_the_same_store(whole, tmp_path, monkeypatch):
-    """As `kill -9` does it: no handler runs. Files get their names for the description of a store, then six a block."""
+def test_a_sweep_that_is_killed_at_any_file_makes_the_same_store_when_called_again(whole, tmp_path, monkeypatch):
+    """As with `kill -9`, no handler runs. Files get their names for the description of a store, then six for each block."""
     again, names, replace = tmp_path / "runs.zarr", [], Path.replace
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", lambda path, target: (names.append(target), replace(path, target))[1])
@@ -137,7 +138,7 @@ def test_killed_at_any_file_and_called_again_it_makes_the_same_store(whole, tmp_
     assert files(again) == files(whole) and sweeps.damaged(again) == []
 
 
-def test_a_disk_that_is_full_costs_one_block(whole, tmp_path, monkeypatch):
+def test_a_full_disk_costs_one_block(whole, tmp_path, monkeypatch):
     write, count = xr.Dataset.to_zarr, [0]
 
     def full(self, *arguments, **how):
@@ -151,12 +152,12 @@ def test_a_disk_that_is_full_costs_one_block(whole, tmp_path, monkeypatch):
         with pytest.raises(RunError, match=r"cannot write block 1 into .*: No space left on device; blocks in the store stay"):
             pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", threads=1, **RUN)
     there = sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0
-    assert there[0] and not there[1], "a third block may have been on its way"
+    assert there[0] and not there[1], "a third block may have been in progress"
     pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", **RUN)
     assert files(tmp_path / "runs.zarr") == files(whole)
 
 
-def test_ctrl_c_ends_it_after_the_blocks_on_their_way(tmp_path, monkeypatch):
+def test_ctrl_c_ends_a_sweep_after_the_blocks_in_progress(tmp_path, monkeypatch):
     stored = engine.stored
     monkeypatch.setattr(engine, "stored", lambda planned, k: (stored(planned, k), signal.raise_signal(signal.SIGINT))[0])
     with pytest.raises(KeyboardInterrupt):
@@ -164,7 +165,7 @@ def test_ctrl_c_ends_it_after_the_blocks_on_their_way(tmp_path, monkeypatch):
     assert 1 <= (sweeps.open_store(tmp_path / "runs.zarr")["block_digest"].values != 0).sum() < 3
 
 
-def test_a_damaged_block_is_found_and_computed_again(whole, tmp_path, monkeypatch):
+def test_a_damaged_block_is_detected_and_computed_again(whole, tmp_path, monkeypatch):
     place = tmp_path / "runs.zarr"
     pf.sweep(pendulum(), SPACE, store=place, **RUN)
     (place / "fastest" / "c" / "1" / "0").write_bytes((place / "fastest" / "c" / "2" / "0").read_bytes())
@@ -191,7 +192,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_the_store_of_another_sweep_is_refused_with_what_differs(whole, case):
+def test_the_store_of_another_sweep_is_refused_with_the_difference(whole, case):
     space, changed, words = OTHERS[case]
     before = files(whole)
     with pytest.raises(ModelError, match=f"is of another sweep: {words}; choose another store"):
@@ -207,14 +208,14 @@ def test_another_version_is_refused(whole, monkeypatch, package):
         pf.sweep(pendulum(), SPACE, store=whole, **RUN)
 
 
-def test_a_backend_is_no_other_sweep(whole):
+def test_another_backend_is_the_same_sweep(whole):
     before = files(whole)
     pf.sweep(pendulum(), SPACE, store=whole, **RUN | {"backend": "numpy"})
     assert files(whole) == before
 
 
-def test_switches_belong_to_what_a_sweep_is(tmp_path):
-    """A load that is caught where the pendulum comes by: the runs alone, and another switch refused."""
+def test_another_switch_is_another_sweep(tmp_path):
+    """A load that the pendulum catches where it passes; another switch in the same store is refused."""
     caught = pf.Parameter("caught", 0.0)
     m = pendulum().with_(parameters=[LENGTH, caught], bodies=[pf.body("rod", 1.0 + caught, com=(0, 0, -LENGTH), inertia=0.1)])
 
@@ -238,7 +239,7 @@ def test_other_folders_are_no_stores(tmp_path):
             sweeps.open_store(place)
 
 
-def test_old_temporary_files_go(whole, tmp_path):
+def test_old_temporary_files_are_deleted(whole, tmp_path):
     place = tmp_path / "runs.zarr"
     pf.sweep(pendulum(), SPACE, store=place, **RUN)
     old, new = place / "space" / "c" / ".a.partial", place / "space" / "c" / ".b.partial"
@@ -249,8 +250,8 @@ def test_old_temporary_files_go(whole, tmp_path):
     assert not old.exists() and new.exists()
 
 
-def test_runs_that_cannot_start_or_stop_have_their_status(tmp_path):
-    """A crank whose rod is too short, in whole blocks; the others are what they are alone."""
+def test_runs_that_cannot_start_have_their_status(tmp_path):
+    """Blocks of cranks whose rod is too short; the other runs equal those alone."""
     rod = pf.Parameter("rod", 2.0)
     bodies = [pf.body("crank", 1.0, (0.5, 0, 0), 0.1), pf.body("rod", 1.0, (rod / 2, 0, 0), 0.1)]
     hinges = [pf.joint("a", parent="world", child="crank", **HINGE),
@@ -296,11 +297,11 @@ def test_seeds_are_those_of_single_runs(tmp_path):
     assert found["q"].dims == ("run", "time", "coordinate") and (found["q"][0] != found["q"][1]).any()
 
 
-def test_it_says_what_it_takes(tmp_path):
+def test_explain_gives_the_cost_of_a_sweep(tmp_path):
     how = RUN | {"store": tmp_path / "runs.zarr"}
-    said = sweeps.explain(pendulum(), SPACE, **how)
-    assert said[:4] == (24, 3, 24, 24 * (8 + 16 + 24 + 4 + 8 + 8)) and said.seconds > 0
-    assert "24 runs in 3 blocks, 24 of them to do; 1.63 kB before compression" in str(said) and not how["store"].exists()
+    cost = sweeps.explain(pendulum(), SPACE, **how)
+    assert cost[:4] == (24, 3, 24, 24 * (8 + 16 + 24 + 4 + 8 + 8)) and cost.seconds > 0
+    assert "24 runs in 3 blocks, 24 of them to do; 1.63 kB before compression" in str(cost) and not how["store"].exists()
     pf.sweep(pendulum(), SPACE, shard="1/3", **how)
     assert sweeps.explain(pendulum(), SPACE, **how).left == 16
     pf.sweep(pendulum(), SPACE, shard="2/3", **how)
@@ -309,7 +310,7 @@ def test_it_says_what_it_takes(tmp_path):
 
 
 @pytest.mark.parametrize(("long", "times"), [(np.inf, 2), (0.0, 1)])
-def test_a_quick_block_is_measured_when_it_is_compiled(tmp_path, monkeypatch, long, times):
+def test_a_quick_block_is_timed_again_after_its_compilation(tmp_path, monkeypatch, long, times):
     computed, calls = engine.computed, []
     monkeypatch.setattr(engine, "LONG", long)
     monkeypatch.setattr(engine, "computed", lambda *what: (calls.append(what), computed(*what))[1])
@@ -317,14 +318,14 @@ def test_a_quick_block_is_measured_when_it_is_compiled(tmp_path, monkeypatch, lo
     assert len(calls) == times
 
 
-def test_blocks_follow_from_what_a_run_is(tmp_path):
+def test_the_size_of_blocks_follows_from_the_runs(tmp_path):
     def block(count, **changed):
         options = {"duration": 1.0, "step": 0.01, "backend": "interpreter"} | changed
         keep = options.pop("keep", KEEP)
         return plan.plan(pendulum(), {"length": np.linspace(1, 2, count)}, tmp_path / "x", keep, None, options).block
 
     assert block(10) == 10 and block(1000) == 64 and block(2**20) == 2**14 and block(2**23) == 2**16
-    assert block(2**23, duration=1e3) == 2**10, "2^27 steps of 1e5 each at most"
+    assert block(2**23, duration=1e3) == 2**10, "at most 2^27 steps in a block, 1e5 for each run"
     assert block(2**20, keep=["q"], duration=4.0) == 2**14 and block(2**20, keep="all", duration=100.0) < 200
 
 
@@ -347,9 +348,9 @@ WRONG = {
     "a unit's name": ({"length": [1.0]}, {"keep": {"axis_unit": statistics.final("q")}}, "statistic 'axis_unit': a store uses"),
     "no name of a file": ({"length": [1.0]}, {"keep": {"..": statistics.final("q")}}, r"statistic '\.\.': a store uses"),
     "seeds for all": ({"length": [1.0]}, {"seed": [1, 2]}, "seeds of runs are an axis"),
-    "an argument of its own": ({"length": [1.0]}, {"record": "all"}, "'record' is given by the sweep itself"),
+    "an argument that the sweep gives": ({"length": [1.0]}, {"record": "all"}, "'record' is given by the sweep itself"),
     "no argument": ({"length": [1.0]}, {"durations": 1}, "'durations' is no argument of run; did you mean 'duration'"),
-    "nothing kept": ({"length": [1.0]}, {"keep": None}, "keep is needed"),
+    "no keep": ({"length": [1.0]}, {"keep": None}, "keep is needed"),
     "a shard": ({"length": [1.0]}, {"shard": "2"}, "shard: 'i/n' is needed"),
     "a shard too many": ({"length": [1.0]}, {"shard": "3/2"}, "there are shards 1 to 2"),
     "no client": ({"length": [1.0]}, {"client": 3}, "client: a dask.distributed.Client"),
@@ -359,7 +360,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_is_refused(case, tmp_path):
+def test_wrong_arguments_are_refused(case, tmp_path):
     space, changed, words = WRONG[case]
     with pytest.raises(ModelError, match=words):
         pf.sweep(pendulum(), space, store=tmp_path / "runs.zarr", **RUN | changed)
@@ -372,7 +373,7 @@ def test_a_store_below_a_file_cannot_be_made(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["notes"]
 
 
-def test_without_a_duration(tmp_path):
+def test_a_sweep_needs_a_duration(tmp_path):
     with pytest.raises(ModelError, match="duration"):
         pf.sweep(pendulum(), SPACE, store=tmp_path / "runs.zarr", keep=KEEP)
 
@@ -390,8 +391,8 @@ def test_progress_counts_the_blocks_of_all_workers(tmp_path, capsys):
     assert "3/3" in capsys.readouterr().err
 
 
-def test_warnings_are_collected_once_and_not_lost(tmp_path):
-    """Friction of a pendulum in steps that are too long."""
+def test_warnings_are_collected_into_one(tmp_path):
+    """Friction of a pendulum with steps that are too long."""
     m = pendulum().with_(forces=[joint_friction("f", "hinge", 1.0)])
     with warnings.catch_warnings(record=True, action="always") as caught:
         pf.sweep(m, {"v:hinge": np.linspace(1, 40, 16)}, store=tmp_path / "a.zarr", **RUN | {"step": 0.05, "duration": 1.0})

@@ -1,7 +1,7 @@
-"""A function of the caller's is asked what it gives now: whatever it depends on may change between two calls.
+"""A caller's function is evaluated anew at each call, since whatever it depends on may change between two calls.
 
-Each case makes one machine, law or output of a function that reads a number k, asks for an answer, changes k and asks again.
-What it must be comes from a machine made anew with that k written into the function.
+Each case builds one machine, law or output from a function that reads a number k, evaluates it, changes k and evaluates it
+again. The expected result comes from a machine built anew with that k written into the function.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ Y = (0, 1, 0)
 VALUES = (1.0, 10.0, 2.5, 1.0)
 
 k = 1.0
-"""The global that functions read."""
+"""Global variable that functions read."""
 
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
-    """Nothing is compiled, and nothing comes from the store: what is left is the memory of this process."""
+    """Compile nothing and load nothing from the store, so that only the memory of this process remains."""
     monkeypatch.setattr(obtain, "_tiers", lambda *_: None)
     monkeypatch.setattr(keyed, "recall", lambda *_: None)
     monkeypatch.setattr(keyed, "programs", lambda _, recipe: recipe.programs)
 
 
 def rod(**more) -> pf.Mechanism:
-    """A slide with a rod on a hinge."""
+    """A cart that slides, with a rod on a hinge."""
     given = {"coordinates": (), "joints": (), "bodies": (), **more}
     bodies = [pf.body("cart", 1.5), pf.body("rod", 1.0, (0, 0, -0.5), 0.1), *given.pop("bodies")]
     joints = [
@@ -66,15 +66,15 @@ def stands(m):
     return pf.forward_kinematics(m, Q, bodies=["rod"])["rod"].position
 
 
-def along(own):
-    """A machine of coordinates of one's own: a bead on a circle, K and phi of which are scaled."""
-    return pf.mechanism("bead", [pf.body("bead", 1.0)], [own[1]], coordinates=[own[0]])
+def along(parts):
+    """A bead on a circle, in coordinates that the caller defines; the cases scale their K and phi."""
+    return pf.mechanism("bead", [pf.body("bead", 1.0)], [parts[1]], coordinates=[parts[0]])
 
 
 def circle(K, phi):
-    own = pf.coordinates("c", ["x", "z"], ["s"], K, phi=phi, start=(0.0, -1.0))
+    coordinates = pf.coordinates("c", ["x", "z"], ["s"], K, phi=phi, start=(0.0, -1.0))
     edge = pf.edge("e", "world", "bead", lambda c: pf.pose(ca.vertcat(c.joint("c")[0], 0, c.joint("c")[1])))
-    return own, edge
+    return coordinates, edge
 
 
 def tangent(q):
@@ -109,7 +109,7 @@ MECHANISMS = {
         lambda f: rod(bodies=[pf.body("fin", 0.3)],
                       joints=[pf.edge("e", "rod", "fin", lambda c: pf.pose((f() * c.joint("slide"), 0, -1)))]), moves),
     "K": (lambda f: along(circle(lambda q: f() * ca.vertcat(-q[1], q[0]), on)), lambda m: pf.mass_matrix(m, [0.6, -0.8])),
-    "own phi": (lambda f: along(circle(lambda q: ca.vertcat(-q[1], q[0]), lambda q: q[0] ** 2 + q[1] ** 2 - f())),
+    "phi of coordinates": (lambda f: along(circle(lambda q: ca.vertcat(-q[1], q[0]), lambda q: q[0] ** 2 + q[1] ** 2 - f())),
                 lambda m: m.neutral()),
     "assembly": (lambda f: rod(constraints=[pf.holonomic("c", lambda K: K.q[0] - 0.1 * f())]),
                  lambda m: pf.assemble(m, [0.3, 0.7], hold=["hinge"]).q),
@@ -122,7 +122,7 @@ MECHANISMS = {
     "momentum's state": (lambda f: rod(forces=[pf.forces.potential("V", lambda K: f() * K.q[0] ** 2)]),
                          lambda m: rates(simulation(pf.reduction.hamiltonian(as_system(m).mechanism), pf.Scheme()))),
 }  # fmt: skip
-"""What is made of a function -> (f() -> mechanism, mechanism -> what it answers)."""
+"""Use of a function -> (f -> mechanism, mechanism -> result that depends on f)."""
 
 
 def rates(s: Simulation) -> np.ndarray:
@@ -135,12 +135,12 @@ def now():
 
 
 def check(make, ask, read=now, write=None):
-    """ask(made once) after each change of k is ask(made anew of a constant)."""
+    """Assert that ask(made once) equals ask(made anew with a constant) after each change of k."""
     made, seen = make(read), []
     for value in VALUES:
         (write or set_k)(value)
-        got, wanted = ask(made), ask(make(lambda value=value: value))
-        np.testing.assert_array_equal(got, wanted)
+        got, expected = ask(made), ask(make(lambda value=value: value))
+        np.testing.assert_array_equal(got, expected)
         seen.append(np.asarray(got, dtype=float).ravel())
     assert len({x.tobytes() for x in seen}) > 1, "the answer depends on k"
 
@@ -151,12 +151,12 @@ def set_k(value):
 
 
 @pytest.mark.parametrize("what", MECHANISMS)
-def test_functions_of_a_mechanism(what):
+def test_functions_of_a_mechanism_are_evaluated_anew(what):
     check(*MECHANISMS[what])
 
 
 class Slope:
-    """A callable object, and one with a method."""
+    """A callable object that also has a method; all of its instances are equal."""
 
     def __init__(self):
         self.k = 1.0
@@ -210,10 +210,10 @@ def reading_by_a_method():
 
 
 def reading_a_class():
-    class Kept:
+    class Holder:
         k = 1.0
 
-    return lambda: Kept.k, lambda value: setattr(Kept, "k", value)
+    return lambda: Holder.k, lambda value: setattr(Holder, "k", value)
 
 
 def reading_an_expression():
@@ -242,14 +242,14 @@ CHANGES = {
 
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize("what", ["potential", "phi"])
-def test_whatever_a_function_reads(how, what):
+def test_a_change_of_whatever_a_function_reads_counts(how, what):
     read, write = CHANGES[how]()
     check(*MECHANISMS[what], read, write)
 
 
 @pytest.mark.parametrize("make", [lambda f: f, lambda f: f.method], ids=["objects", "methods"])
-def test_a_callable_itself_changes(make):
-    """The object that the mechanism holds, and not one that it calls."""
+def test_a_change_of_a_callable_object_counts(make):
+    """The number belongs to the object that the mechanism holds, not to one that it calls."""
 
     class V(Slope):
         def __call__(self, K):
@@ -257,14 +257,14 @@ def test_a_callable_itself_changes(make):
 
         method = __call__
 
-    own = V()
-    m = rod(forces=[pf.forces.potential("V", make(own))])
+    function = V()
+    m = rod(forces=[pf.forces.potential("V", make(function))])
     for value in VALUES:
-        own.k = value
+        function.k = value
         assert pf.energy(m, Q).potential == pytest.approx(value * Q[0] ** 2 - 0.5 * 9.81 * np.cos(Q[1]), rel=1e-14)
 
 
-def test_a_module_read_again(tmp_path, monkeypatch):
+def test_a_reloaded_module_counts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     file = tmp_path / "own_potential_of_test.py"
@@ -280,7 +280,7 @@ def test_a_module_read_again(tmp_path, monkeypatch):
 # -- laws, outputs, switches ---------------------------------------------------------------------------------------------
 
 
-def own(f):
+def feedback(f):
     return control.Control(lambda T, z, w, y: control.Command(ca.vertcat(-f() * T.q[0], 0)))
 
 
@@ -291,7 +291,7 @@ def sampled(f):
 
 GOAL = {"stiffness": 4.0, "damping": 4.0}
 LAWS = {
-    "law": own,
+    "law": feedback,
     "task": lambda f: control.projected(lambda K: f() * K.q, control.set_point([0.1, 0.2]), **GOAL),
     "reference": lambda f: control.projected(lambda K: K.q, control.function_of_time(lambda t: [f() * t, t], 2), **GOAL),
     "measured": lambda f: control.Control(lambda T, z, w, y: control.Command(ca.vertcat(y, 0)),
@@ -308,8 +308,8 @@ LAWS = {
 
 
 @pytest.mark.parametrize("what", LAWS)
-def test_laws(what):
-    """Keys of one law after changes of k are those of laws made anew; so are the equations."""
+def test_laws_are_evaluated_anew(what):
+    """After each change of k, the keys and equations of one law equal those of a law made anew."""
     m = rod()
 
     def ask(law):
@@ -321,7 +321,7 @@ def test_laws(what):
 
 
 def ran(**given):
-    """Last position of a short run, by the interpreter."""
+    """Result of a short run by the interpreter."""
     return pf.run(rod(), Q, V, duration=0.02, step=0.01, backend="interpreter", **given)
 
 
@@ -334,7 +334,7 @@ def test_short_runs(what):
         "output of the motion": lambda f: ran(outputs={"x": f})["x"].values,
     }
     make = {
-        "law": own,
+        "law": feedback,
         "discrete": sampled,
         "output": lambda f: lambda K: f() * K.q[0],
         "output of the motion": lambda f: pf.of_motion(lambda T, motion: f() * motion.v_dot),
@@ -348,7 +348,7 @@ def test_short_runs(what):
 
 
 @pytest.mark.parametrize("what", ["gradient", "along", "zero"])
-def test_functions_that_a_question_is_asked_of(what):
+def test_functions_given_to_calculus_are_evaluated_anew(what):
     m = rod()
     ask = {
         "gradient": lambda f: pf.calculus.directional_derivative(m, Q, V, f=f),
@@ -360,8 +360,8 @@ def test_functions_that_a_question_is_asked_of(what):
     return check(lambda f: lambda K: f() * K.q[0] ** 2, ask)
 
 
-def test_of_which_bodies_a_function_is():
-    """Two bodies that are welded stand in one place: only the reaction between them tells of which one a function is."""
+def test_a_change_of_the_bodies_that_a_function_reads_counts():
+    """Two welded bodies stand in one place, so only the reaction between them shows which of them a function reads."""
     name = "rod"
     weld = pf.joint("weld", "fixed", "rod", "tool", placement=pf.pose((0, 0, -1)))
     place = {"rod": (0, 0, -1), "tool": (0, 0, 0)}
@@ -374,7 +374,7 @@ def test_of_which_bodies_a_function_is():
     assert np.abs(found[0] - found[1]).max() > 1
 
 
-def test_a_function_that_gives_something_else_each_time_is_refused():
+def test_a_function_that_differs_at_every_call_is_refused():
     calls = []
 
     def V(K):
@@ -385,7 +385,7 @@ def test_a_function_that_gives_something_else_each_time_is_refused():
         pf.energy(rod(forces=[pf.forces.potential("V", V)]), Q)
 
 
-def test_digests_follow_what_functions_give():
+def test_digests_follow_the_results_of_functions():
     m = rod(forces=[pf.forces.potential("V", lambda K: k * K.q[0] ** 2)])
     keys = []
     for value in VALUES:

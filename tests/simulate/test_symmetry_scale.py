@@ -1,4 +1,5 @@
-"""A symmetry is judged by what it moves, and a reduced run checks itself, however far away and fast the machine is."""
+"""A symmetry is judged relative to what it moves, and a reduced run checks itself, however far away and fast the machine
+is."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ SPIN = "turning about z of 'spin'"
 
 
 def craft(off=0.0, across=0.0, **more):
-    """A rotor of a gram on a hull of five tons, its mass centre off its axis by metres, its inertia uneven by a part."""
+    """A rotor of one gram on a hull of five tons.   off: distance of its mass centre from its axis [m].   across: relative
+    difference of its inertias across the axis."""
     hull = pf.body("hull", 5000.0, com=(0.1, 0, 0), inertia=(4e3, 5e3, 6e3))
     rotor = pf.body("rotor", 1e-3, com=(off, 0, 0.01), inertia=(2e-7 * (1 + across), 2e-7, 3e-7))
     place = pf.pose((0.5, 0.2, 0.1), rpy=(0.3, -0.2, 0.4))
@@ -49,14 +51,14 @@ UNEVEN = {
 
 
 @pytest.mark.parametrize("changed, why", UNEVEN.values(), ids=UNEVEN)
-def test_a_gram_on_a_hull_of_tons_is_judged_by_its_own_inertia(changed, why):
-    """Of what the whole machine does these are parts of 1e-10 and less; of the rotor's own they are what moves it."""
+def test_a_gram_on_a_hull_of_tons_is_judged_by_the_inertia_of_the_gram(changed, why):
+    """Relative to the whole machine these forces are 1e-10 or less, but they are what moves the rotor."""
     assert why in causes(craft(**changed))[SPIN]
     assert plan(craft(**changed), None).conserved == (*range(6), *([] if "inertia" in why or "mass" in why else [6]))
 
 
-def test_weight_on_a_light_rotor_is_its_own():
-    """A rotor on a rover whose ground is level, about a horizontal axis: 1e-9 m off it swings."""
+def test_weight_on_a_light_rotor_is_judged_by_the_rotor():
+    """A rotor about a horizontal axis, on a rover on level ground: with its mass centre 1e-9 m off the axis it swings."""
     axis = {"axis": (1, 0, 0)}
     hull, rotor = pf.body("hull", 5000.0, inertia=5e3), pf.body("rotor", 1e-3, com=(0, 1e-9, 0), inertia=(3e-7, 2e-7, 2e-7))
     joints = [pf.joint("base", "planar", "world", "hull"), pf.joint("spin", "revolute", "hull", "rotor", **axis)]
@@ -66,7 +68,7 @@ def test_weight_on_a_light_rotor_is_its_own():
     assert SPIN not in causes(even)
 
 
-def test_a_light_rotor_in_balance_is_a_symmetry_and_one_that_is_not_moves_as_in_full():
+def test_a_balanced_light_rotor_is_a_symmetry_and_an_unbalanced_one_moves_as_in_full():
     assert SPIN not in causes(craft()) and plan(craft(), None).conserved == tuple(range(7))
     m = craft(1e-3)
     q, v = m.neutral(), np.r_[0.1, 0.2, 0, 0.3, 0.5, 1.0, 3.0]
@@ -75,7 +77,7 @@ def test_a_light_rotor_in_balance_is_a_symmetry_and_one_that_is_not_moves_as_in_
 
 
 def swaying(default=1e-13):
-    """A craft whose rotor is off its axis by a parameter; near the default it is in balance."""
+    """A craft whose rotor is off its axis by a parameter; near the default it is balanced."""
     off = pf.Parameter("off", default, "m")
     return craft(off, parameters=[off])
 
@@ -92,14 +94,14 @@ def test_parameters_of_a_run_that_break_a_symmetry_are_refused():
     pf.run(system, **start, parameters={"off": -1e-13}, **KEEP)
 
 
-def test_parameters_that_tell_the_place_are_refused():
+def test_parameters_that_make_forces_depend_on_the_place_are_refused():
     bump = pf.Parameter("bump", 1e-12, "m/s^2")
     m = rover().with_(gravity=(bump, 0, -9.81), parameters=[bump])
     with pytest.raises(pf.ModelError, match=r"parameters \(bump = 0.1\): gravity of 'rover' depends on where base is"):
         pf.run(pf.reduce(m), parameters={"bump": 0.1}, **KEEP)
 
 
-def test_parameters_that_push_a_momentum_that_is_given_are_refused():
+def test_parameters_that_change_a_given_momentum_are_refused():
     pull = pf.Parameter("pull", 0.0, "m/s^2")
     m = craft(0.0, gravity=(0, 0, -ca.fmax(pull.symbol - 1, 0)), parameters=[pull])
     system, v = pf.reduce(m, momentum=np.zeros(6)), np.r_[np.zeros(6), 1.0]
@@ -109,8 +111,8 @@ def test_parameters_that_push_a_momentum_that_is_given_are_refused():
         pf.run(system, v=v, parameters={"pull": 2.0}, **KEEP)
 
 
-def test_a_run_that_leaves_the_full_equations_says_so():
-    """A mode that comes while it runs: the rotor loses its balance, 1e-3 m at once."""
+def test_a_run_that_departs_from_the_full_equations_warns():
+    """A mode that switches on during the run takes the rotor out of balance, by 1e-3 m at once."""
     m = swaying()
     start = {"v": np.r_[0, 0, 0, 0.3, 0.5, 1.0, 3.0]}
     lost = {"switches": {"off": lambda k: 1e-3}}
@@ -120,7 +122,7 @@ def test_a_run_that_leaves_the_full_equations_says_so():
         r = pf.run(pf.reduce(m), **start, **lost, **KEEP)
     full = pf.run(m, **start, **lost, **KEEP)
     off = float(np.abs(r.q - full.q)[-1, 7])
-    # The mode changes what the rotor's momentum is of too, at once, which is another matter.
+    # The mode also changes at once which momentum the state stands for; that is another effect.
     assert off > 1e-3 and float(r.reduction_error) > 1e-3
     assert float(np.abs(r.momentum_rate_error).max()) > 1e-7
     even = pf.run(pf.reduce(m), **start, **KEEP)
@@ -128,8 +130,8 @@ def test_a_run_that_leaves_the_full_equations_says_so():
     assert even.momentum_drift_entry.values.tolist() == list(m.v_names)
 
 
-def test_a_symmetry_that_is_none_shows_in_the_run(monkeypatch):
-    """Were one ever taken for kept that is none, the run would say how far it is off."""
+def test_a_wrong_symmetry_shows_in_the_run(monkeypatch):
+    """If a momentum were wrongly taken for conserved, the run would report the error."""
     m = craft(1e-3)
     found = plan(m, None)
     monkeypatch.setattr(reduction, "planned", lambda *_: Moves(found._replace(conserved=tuple(range(7))), None))
@@ -142,7 +144,8 @@ def test_a_symmetry_that_is_none_shows_in_the_run(monkeypatch):
 
 
 def drifting(drift, rate_error):
-    """A result of two runs at 0, 1 and 3 s that says these of momenta 'a' and 'b', and of 'b' (runs, times, entries)."""
+    """A result of two runs at 0, 1 and 3 s with this drift of the momenta 'a' and 'b' and this rate error of 'b' (runs,
+    times, entries)."""
     dims = ("run", "time")
     data = {"momentum_drift": ((*dims, "momentum_drift_entry"), np.array(drift, float)),
             "momentum_rate_error": ((*dims, "momentum_rate_error_entry"), np.array(rate_error, float))}  # fmt: skip
@@ -150,8 +153,9 @@ def drifting(drift, rate_error):
     return Draft(data, {"time": ("time", np.array([0.0, 1.0, 3.0]))} | entries, {})
 
 
-def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
-    """Inertias 2 + q and 4: momenta that are off move on at once, rates sum up twice; nothing more after a stop."""
+def test_reduction_error_by_drift_and_by_errors_of_rates(recwarn):
+    """With inertias 2 + q and 4, the drift of a momentum is integrated once and a rate error twice, and both only until a
+    run stops."""
     m = pf.mechanism("a", [pf.body("a", 1.0)], [pf.joint("a", "prismatic", "world", "a")])
     system = SimpleNamespace(mechanism=m, inertia=lambda T: ca.vertcat(2 + T.q[0], 4))
     start = np.array([[0.0], [2.0]]), np.zeros((1, 1)), np.zeros((1, 0)), 0.0
@@ -161,9 +165,9 @@ def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
     close(off, [1e-3 + 1e-3, (0.5 + 4) * 1e-3], 1e-12, "of each run")
     assert off.dims == ("run",) and off.attrs["units"] == "m, rad"
     assert off.attrs["meaning"].endswith("that of the full equations")
-    (said,) = [str(w.message) for w in recwarn.list]
-    assert "the momentum of 'b': at the end it is off by some 0.0045 m or rad there, in run 1 of 2 the most" in said
-    for off, many in ((0.9e-6, 1), (1.1e-6, 2)):  # beside 1e-6, below which nothing is said
+    (message,) = [str(w.message) for w in recwarn.list]
+    assert "the momentum of 'b': at the end it is off by some 0.0045 m or rad there, in run 1 of 2 the most" in message
+    for off, many in ((0.9e-6, 1), (1.1e-6, 2)):  # on both sides of 1e-6, below which there is no warning
         little = drifting([np.zeros((3, 2)), [[0, 0], [off * 4 / 1.5, 0], [0, 0]]], np.zeros((2, 3, 1)))
         warn_of_drift(little, system, *start)
         close(little["reduction_error"], [0, off], 1e-12, "a little")
@@ -176,7 +180,7 @@ def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
 
 
 def carrying(gravity=(0, 0, 0), **more):
-    """A satellite with a wheel in balance beside its arm."""
+    """A satellite with an arm and a balanced wheel."""
     m = satellite(gravity, actuators=[], **more)
     wheel = pf.body("wheel", 0.3, inertia=(0.002, 0.002, 0.003))
     place = pf.pose((0.1, -0.2, 0.3), rpy=(0.3, 0.2, 0.1))
@@ -188,7 +192,7 @@ FAR = {"duration": 0.5, "step": 1e-3, "every": 50}
 
 
 @pytest.mark.parametrize("gravity", [(0, 0, 0), (0.2, -9.7, 1.3)], ids=["in orbit", "falling"])
-def test_in_orbit_a_machine_is_what_it_is_at_home(gravity):
+def test_in_orbit_a_machine_moves_as_at_the_origin(gravity):
     m = carrying(gravity)
     q, v = pf.random_configuration(m, np.random.default_rng(3)), np.random.default_rng(4).normal(size=m.nv)
     away, fast = q.copy(), v.copy()
@@ -198,7 +202,7 @@ def test_in_orbit_a_machine_is_what_it_is_at_home(gravity):
     home, there = pf.run(pf.reduce(m), q, v, **FAR), pf.run(pf.reduce(m), away, fast, **FAR)
     close(there.q[:, 3:], home.q[:, 3:], 1e-11, "attitude and shape")
     close(there.v[:, 3:], home.v[:, 3:], 1e-11, "their rates")
-    close(home.q, pf.run(m, q, v, **FAR).q, 1e-9, "q of the machine as it is")
+    close(home.q, pf.run(m, q, v, **FAR).q, 1e-9, "q of the full machine")
     turning = there.momentum.values[:, 3:6]
     assert (turning == turning[0]).all() and (there.momentum.values[:, -1] == there.momentum.values[0, -1]).all()
     assert np.abs(there.momentum_drift.values[:, 3:]).max() < 1e-11
@@ -206,7 +210,7 @@ def test_in_orbit_a_machine_is_what_it_is_at_home(gravity):
 
 
 def test_springs_between_bodies_keep_their_digits_far_away():
-    """They look at what lies between their ends: of one link that carries both, no force is seen at all."""
+    """Their forces depend only on what lies between their ends: along a joint that carries both ends they are exactly zero."""
     ends = {"point_a": (0.5, 0.2, 0.3), "point_b": (0.1, 0.2, 0.1), "stiffness": 40.0}
     springs = [pf.spring("long", "hull", "right", rest=0.4, damping=0.3, **ends), pf.spring("short", "right", "wheel", **ends)]
     m = carrying().with_(forces=springs)
@@ -217,7 +221,7 @@ def test_springs_between_bodies_keep_their_digits_far_away():
     T = pf.symbols(m)
     pushed = np.array(ca.Function("pushed", [T.q, T.v], [ca.densify(T.f)])(away, fast)).ravel()
     assert (pushed[:6] == 0).all() and (np.abs(pushed[6:]) > 0.1).all()
-    # The same by how the potential of the lengths changes, at home.
+    # The expected force follows from a potential of the same lengths, near the origin.
     at = {"hull": (0.5, 0.2, 0.3), "right": (0.1, 0.2, 0.1)}
 
     def potential(k):
@@ -236,10 +240,10 @@ def test_springs_between_bodies_keep_their_digits_far_away():
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "tr-bdf2"])
-def test_bodies_that_hold_each_other_move_at_any_speed_as_at_rest(integrator):
-    """Two free bodies joined by a ball, 7000 km away at 7.5 km/s. [Galilei: the same motion, carried along]"""
+def test_connected_bodies_move_at_any_speed_as_at_rest(integrator):
+    """Two free bodies connected by a ball joint, 7000 km away at 7.5 km/s. [Galilei: the same motion, carried along]"""
     bodies = [pf.body("a", 3.0, com=(0.05, 0, 0.02), inertia=(0.1, 0.2, 0.25)), pf.body("b", 2.0, com=(0, 0.1, 0), inertia=0.1)]
-    # Numbers that are exact at 7e6 m too, where the start would otherwise be put onto the closure by another turn.
+    # These numbers are exact at 7e6 m too; otherwise the start would be put onto the closure by a different rotation.
     hand = {"placement_a": (0.5, 0, 0), "placement_b": (-0.375, 0.125, 0)}
     m = pf.mechanism(
         "pair", bodies, [pf.joint(n, "free", "world", n) for n in "ab"],
@@ -261,16 +265,16 @@ def test_bodies_that_hold_each_other_move_at_any_speed_as_at_rest(integrator):
     home = moved(m, 0, 0)
     for system in (m, pf.reduce(m)) if integrator == "rk4" else (m,):
         close(moved(system, 0, 7500.0), home, 1e-9, "fast")
-        close(moved(system, 7e6, 7500.0), home, 1e-7, "far away too: a place has nine digits behind the point there")
+        close(moved(system, 7e6, 7500.0), home, 1e-7, "far away too, where a position has nine digits behind the point")
 
 
-def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
+def test_a_momentum_about_a_distant_frame_loses_digits_and_warns():
     m = satellite(actuators=[])
-    for away, said in ((0.0, False), (7e6, True)):
+    for away, warns in ((0.0, False), (7e6, True)):
         q, v = m.neutral(), np.r_[0, away / 1e3, 0, 0.3, 0.5, 1.0, 0.2, -0.4]
         q[0] = away
         system = pf.reduce(m, momentum=pf.reduction.momentum_map(m, q, v))
-        if said:
+        if warns:
             with pytest.warns(
                 pf.RunWarning, match="departs from that of the full equations, which do not conserve the momentum of 'flight.w"
             ):
@@ -279,9 +283,9 @@ def test_a_momentum_about_a_frame_far_away_costs_digits_and_a_run_says_so():
             assert float(pf.run(system, q, v, **KEEP).reduction_error) < 1e-9
 
 
-def test_what_weight_does_to_momenta_that_go_with_the_machine():
-    """Along rails that fall: cars on them keep their own momenta, as the world sees them, while nothing pushes them."""
-    from tests.simulate.test_reduced_rates import changes_as_it_must
+def test_momenta_on_a_falling_machine_are_conserved():
+    """A car on rails that fall conserves its momentum along them while nothing pushes it."""
+    from tests.simulate.test_reduced_rates import checked_signals
 
     bodies = [pf.body("frame", 3.0, com=(0.1, 0.2, 0), inertia=0.2), pf.body("car", 1.0, com=(0.1, 0, 0.2), inertia=0.1),
               pf.body("arm", 0.5, com=(0.2, 0.1, 0), inertia=0.05)]  # fmt: skip
@@ -292,5 +296,5 @@ def test_what_weight_does_to_momenta_that_go_with_the_machine():
     m = pf.mechanism("rails", bodies, joints, actuators=motors, gravity=(0.5, -1.0, -9.81))
     assert "car" in [m.v_names[i] for i in plan(m, None).conserved]
     random = np.random.default_rng(8)
-    said = changes_as_it_must(pf.reduce(m), pf.random_configuration(m, random), random.normal(size=5), random.normal(size=2))
-    close(said["momentum_drift"], 0 * said["momentum_drift"], 1e-12, "momentum of the bodies", scale=1.0)
+    signals = checked_signals(pf.reduce(m), pf.random_configuration(m, random), random.normal(size=5), random.normal(size=2))
+    close(signals["momentum_drift"], 0 * signals["momentum_drift"], 1e-12, "momentum of the bodies", scale=1.0)

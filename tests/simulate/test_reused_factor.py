@@ -1,4 +1,5 @@
-"""The correction after a step moves along what the last stage had at hand: as good as a factorisation of its own, for less."""
+"""The correction after a step reuses the factorisation of the last stage: as accurate as with a new factorisation, for less
+work."""
 
 import numpy as np
 import pytest
@@ -28,20 +29,20 @@ def functions(**scheme):
         ({"corrections": 0}, False),
     ],
 )
-def test_only_a_stage_that_has_it_carries_it(scheme, carries):
-    _, after, own = functions(**scheme)
+def test_only_schemes_whose_last_stage_factorises_reuse_it(scheme, carries):
+    _, after, with_new_factor = functions(**scheme)
     assert (after.size1_in(3) > 0) == carries
-    fewer = optimise(trace(after)).n_ops / optimise(trace(own)).n_ops
+    fewer = optimise(trace(after)).n_ops / optimise(trace(with_new_factor)).n_ops
     assert fewer < 0.8 if carries else fewer == 1
 
 
-def test_the_move_is_that_of_a_factorisation_of_its_own():
-    """At the state itself, to rounding; with one of a stage that is off by 1e-6, by its square."""
-    s, after, own = functions()
+def test_the_correction_equals_that_by_a_new_factorisation():
+    """Evaluated at the state itself it agrees to rounding; evaluated at a stage that is off by 1e-6, to the square of that."""
+    s, after, with_new_factor = functions()
     m = s.mechanism
     there = pf.assemble(m, FOUR_BAR_START, {"a": 0.3})
     x = np.concatenate([there.q, there.v]) + np.array([1e-6, -2e-6, 1e-6, 1e-6, 0, -1e-6])
-    corrected = np.array(own(x, m.p_defaults, 0)[0]).ravel()
+    corrected = np.array(with_new_factor(x, m.p_defaults, 0)[0]).ravel()
     for away, off in ((0.0, ROUNDING), (1e-6, 1e-11)):
         carried = s.traced.rhs(x + away, [], m.p_defaults, 0)[3]
         found, violation = after(x, m.p_defaults, 0, carried)

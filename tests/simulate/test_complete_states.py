@@ -1,4 +1,4 @@
-"""inverse_dynamics takes a state that is said in full and meets the constraints; nonholonomic takes rows with velocities."""
+"""inverse_dynamics takes a complete state on the constraints; nonholonomic takes rows that contain velocities."""
 
 import casadi as ca
 import numpy as np
@@ -16,7 +16,7 @@ def slider() -> pf.Mechanism:
     return pf.actuate_all(pf.mechanism("slider", bodies, joints, constraints=[tie]))
 
 
-def test_a_state_on_the_constraints_is_taken():
+def test_a_state_on_the_constraints_is_accepted():
     found = pf.inverse_dynamics(slider(), {"x": 1.5, "y": 0.5}, {"x": 2.0, "y": 2.0}, {"x": 3.0, "y": 3.0})
     np.testing.assert_allclose(found.u, [4.5, 4.5], rtol=1e-12)
     near = pf.inverse_dynamics(slider(), [1.5 + 5e-7, 0.5], [2.0, 2.0 - 5e-7], [3.0, 3.0])
@@ -24,7 +24,7 @@ def test_a_state_on_the_constraints_is_taken():
 
 
 @pytest.mark.parametrize(
-    "q, v, said",
+    "q, v, message",
     [
         ([1.5, 0.4], [2.0, 2.0], r"row 'tie' has phi = 0.1, eta = 0;"),
         ([1.5, 0.5], [2.0, 2.25], r"row 'tie' has phi = 0, eta = -0.25;"),
@@ -32,13 +32,13 @@ def test_a_state_on_the_constraints_is_taken():
         ([[1.5, 0.5], [1.5, 0.2]], [2.0, 2.0], r"off the constraints in run 1: row 'tie' has phi = 0.3"),
     ],
 )
-def test_a_state_off_the_constraints_is_refused(q, v, said):
-    with pytest.raises(pf.ModelError, match=f"{said}.*assemble"):
+def test_a_state_off_the_constraints_is_refused(q, v, message):
+    with pytest.raises(pf.ModelError, match=f"{message}.*assemble"):
         pf.inverse_dynamics(slider(), q, v, [3.0, 3.0])
 
 
-def test_a_fast_state_is_measured_by_its_speed():
-    """At 1e6 m/s a difference of 0.5 m/s is a rounding of 5e-7."""
+def test_a_fast_state_is_judged_relative_to_its_speed():
+    """At 1e6 m/s a difference of 0.5 m/s is a relative error of 5e-7."""
     v = np.array([1e6, 1e6 - 0.5])
     assert pf.inverse_dynamics(slider(), [1.5, 0.5], v, [3.0, 3.0]).u.shape == (2,)
 
@@ -49,13 +49,13 @@ def test_a_closure_is_named():
 
 
 @pytest.mark.parametrize("missing", ["v", "a"])
-def test_zero_is_for_the_caller_to_say(missing):
+def test_missing_arguments_do_not_mean_zero(missing):
     given = {"q": [0.3], "v": [0.0], "a": [0.0]}
     for function in (pf.inverse_dynamics, pf.calculus.inverse_dynamics_derivatives):
         with pytest.raises(pf.ModelError, match=rf"{missing} is missing: give \(1,\).*np.zeros\(1\)"):
             function(pendulum(), **given | {missing: None})
-    said = pf.inverse_dynamics(pendulum(), **given | {missing: {}})
-    np.testing.assert_array_equal(said.u, pf.inverse_dynamics(pendulum(), **given).u)
+    from_dict = pf.inverse_dynamics(pendulum(), **given | {missing: {}})
+    np.testing.assert_array_equal(from_dict.u, pf.inverse_dynamics(pendulum(), **given).u)
 
 
 def wheel(eta) -> pf.Mechanism:
