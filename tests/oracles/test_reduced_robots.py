@@ -19,7 +19,7 @@ except PackageNotFoundError:
 TIMES = np.linspace(0, 10, 11)
 SAME, DRIFT = 1e-9, 1e-12
 """Bounds on states after 10 s, and on the drift of momenta [N s, N m s] by rounding. Joints move at some 0.1 rad/s, light
-wrists faster: an initial error grows up to some thousand times in 10 s, and the state at a given momentum loses two more digits."""
+wrists faster: an initial error grows some thousand times in 10 s, and the state at one momentum loses two more digits."""
 FULL_ERROR = 5e-11
 """Largest error of the full arm, judged by its change with smaller steps, of at most 0.02 s."""
 
