@@ -178,7 +178,7 @@ def test_a_start_that_does_not_close(cli, here: Path) -> None:
         ([], "required: COMMAND"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_one_message(cli, here: Path, arguments: list[str], message: str) -> None:
+def test_wrong_input_gives_one_message(cli, here: Path, arguments: list[str], message: str) -> None:
     (here / "folder.yaml").mkdir()
     (here / "pendulum.txt").write_text("")
     done = cli(*arguments)

@@ -178,7 +178,7 @@ def test_study_without_claims_fails(cli, shelf: Path) -> None:
         ("partial", "has no function claims()"),
     ],
 )
-def test_wrong_name(cli, shelf: Path, name: str, message: str) -> None:
+def test_wrong_names_of_studies(cli, shelf: Path, name: str, message: str) -> None:
     done = cli("study", name)
     assert done.status == 2 and "\x1b" not in done.err and done.err.count("\n") == 1
     if name != "-private":

@@ -369,15 +369,15 @@ WRONG = {
         lambda: control.concurrent([control.output("a", "heading", np.eye(2), at=(x, 0, 0), **GAINS) for x in (0, 1)]),
         "the heading of 'a' is an output twice"),
     "no name": (lambda: control.output(3, "pose", np.eye(4), **GAINS), "two different bodies are needed, got 3 and 'world'"),
-    "one axis of a word": (lambda: control.output("a", "position", 0, axes="x", **GAINS), "axes: some of 0, 1, 2 .* got 'x'"),
-    "axes that are truths": (lambda: control.output("a", "position", (0, 0), axes=(False, True), **GAINS), "axes: some of"),
-    "numbers in a row": (
+    "axes as a text": (lambda: control.output("a", "position", 0, axes="x", **GAINS), "axes: some of 0, 1, 2 .* got 'x'"),
+    "axes as booleans": (lambda: control.output("a", "position", (0, 0), axes=(False, True), **GAINS), "axes: some of"),
+    "numbers for a matrix": (
         lambda: control.output("a", "attitude", control.set_point([0] * 4), **GAINS),
         "the reference has 4 numbers where 3 x 3 are needed"),
     "a function's shape": (
         lambda: control.output("a", "heading", lambda t: ca.vertcat(ca.cos(t), 0), **GAINS), "must be 2 x 2, got 2 x 1"),
     "a mirror": (lambda: control.output("a", "attitude", np.diag([1, 1, -1]), **GAINS), "with determinant 1 is needed"),
-    "no homogeneous": (lambda: control.output("a", "pose", np.diag([1, 1, 1, 2]), **GAINS), "at t = 0 is no pose"),
+    "no homogeneous matrix": (lambda: control.output("a", "pose", np.diag([1, 1, 1, 2]), **GAINS), "at t = 0 is no pose"),
     "skew gain": (
         lambda: control.output("a", "position", (0, 0), axes=(0, 1), stiffness=[[1, 1], [0, 1]], damping=1),
         "stiffness: must be symmetric"),
@@ -387,14 +387,14 @@ WRONG = {
         lambda: pf.run(slide(), duration=0.01, control=control.concurrent(
             [control.output("slider", "position", (0, 0), axes=(1, 2), **GAINS)])),
         "no joint moves slider.y of the position of 'slider' seen from 'world'; leave it out"),
-    "no rest": (lambda: control.concurrent(rover_outputs(), rest_weight=np.ones(5)), "rest_weight says .* rest_damping"),
+    "no damping": (lambda: control.concurrent(rover_outputs(), rest_weight=np.ones(5)), "rest_weight says .* rest_damping"),
     "too many": (
         lambda: pf.run(rover().with_(actuators=[pf.actuator("m", "phi1")]), duration=0.01, control=rover_law()),
         r"5 coordinates of outputs \(rover.x, .*\) for 1 actuator of 'rover' \(m\)"),
 }  # fmt: skip
 
 
-def test_a_body_that_is_lifted_has_a_heading_and_no_planar_pose():
+def test_a_lifted_body_has_a_heading_but_no_planar_pose():
     joints = [pf.joint("base", "planar", "world", "cart"), pf.joint("lift", "prismatic", "cart", "fork")]
     m = pf.actuate_all(pf.mechanism("truck", [pf.body(n, 1.0, inertia=0.1) for n in ("cart", "fork")], joints))
 

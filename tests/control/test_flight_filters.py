@@ -176,7 +176,7 @@ HOVER = np.sqrt(1.001 * 9.81 / 4 / KF)
 UNEVEN = np.array([400.0, 500.0, 430.0, 350.0])
 
 
-def test_numbers_of_hovering():
+def test_numbers_at_hover():
     close(HOVER, 412.9, 1e-4, "speed")
     p = actuation.spin_coupling(np.full(4, HOVER), BQ, SPIN * SPINS)
     close(p[:3], [0, 0, 0], 5e-6, "p at hover")

@@ -341,7 +341,7 @@ def test_wrong_measurements_are_named(case):
         call()
 
 
-def test_numbers_are_named():
+def test_parameters_are_named():
     x = np.ones(4)
     assert found_by.thrust_scale(x, x).names == ("kF",)
     assert found_by.propeller_bench(x, x, x).names == ("p1", "p2", "p3")

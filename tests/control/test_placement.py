@@ -152,7 +152,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_poles_that_cannot_be_placed_say_why(case):
+def test_poles_that_cannot_be_placed_are_refused(case):
     call, words = WRONG[case]
     with pytest.raises(pf.ModelError, match=words):
         call()

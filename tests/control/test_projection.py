@@ -379,7 +379,7 @@ def test_through_singular_configurations() -> None:
         assert np.abs(r["q"].values @ [2, 1] - 2 * np.pi).max() < 1e-7
 
 
-def test_constraints_that_come_and_go() -> None:
+def test_constraints_that_switch_on_and_off() -> None:
     """One law keeps a tip on a line and moves it along, whether the constraint is active or not. Conclusion of the paper"""
     tip = (0.4, 0, 0)
     free = gantry(1.0).with_(constraints=[])

@@ -359,7 +359,7 @@ def test_inputs_stay_within_limits_of_any_form():
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_a_run_records_what_the_law_did_in_units(sampled):
+def test_records_of_the_law_have_units(sampled):
     """Wbar, its rate, the potential, the matching force along v, the slack to the limits and which limits are active."""
     law = control.prototype_tracking(hovering(), REF, limits=([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [30.0, 0.0, 0.0]))
     law = control.discrete(law, 0.01) if sampled else law

@@ -143,7 +143,7 @@ def test_joints_have_their_placed_poles():
     close(np.poly(found).real, np.poly(poles.ravel()).real, 1e-6, "characteristic polynomial")
 
 
-# -- what is missing is named ---------------------------------------------------------------------------------------------
+# -- missing inertia ------------------------------------------------------------------------------------------------------
 
 
 def stopped(m: pf.Mechanism, pairs: list[control.Pair], q: np.ndarray) -> str:

@@ -202,7 +202,7 @@ def test_stopped_runs_are_close_to_a_loss_of_rank(craft):
     assert went.sum() > 50 and changed[went].mean() < 0.05
 
 
-def test_a_run_that_jumps_over_a_loss_of_rank_says_how_near_it_was(craft):
+def test_a_run_that_jumps_over_a_loss_of_rank_reports_sigma_min(craft):
     """Where a step diverges, the reason states an earlier sigma_min and its time; at a tenth of the step these runs end by loss
     of rank, a little earlier.
     """

@@ -42,7 +42,7 @@ def test_the_integral_stops_where_the_output_is_limited():
 
 
 @pytest.mark.parametrize("error", [-2.0, -0.1, 0.3, 5.0])
-def test_symbols_give_what_numbers_do(error):
+def test_symbols_and_numbers_agree(error):
     e, l, I, s = (ca.SX.sym(n) for n in "elIs")
     given = {"gain": 1.0, "integral_gain": 2.0, "rate_gain": 0.1, "smoothing": 0.05, "limits": (-1.0, 1.0)}
     f = ca.Function("pid", [e, l, I, s], list(reg.pid_step(e, l, I, s, 0.01, **given)))

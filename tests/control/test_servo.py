@@ -163,7 +163,7 @@ def test_servo_as_a_control_law():
     assert (law.u.values[:, 0] == 0).all()
 
 
-def test_servo_law_beside_a_servo_constraint():
+def test_servo_law_together_with_a_servo_constraint():
     """A law for one servo constraint on a mechanism with another one: each has a force of its own."""
     x, y = tip(Q0)
     along = pf.servo(pf.holonomic("along", lambda k: k.position("l2", (1, 0, 0))[0] - x + 0.5 * k.t), ["m1"])

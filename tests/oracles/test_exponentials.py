@@ -138,7 +138,7 @@ def test_relative_jacobians_by_differences():
         close((J @ d)[:, None], full(se3.Ad(here[:3, :3], here[:3, 3]) @ of_seen), CENTRAL, f"{body} seen from {seen}", 1)
 
 
-def test_blocks_of_joints_before_both_vanish():
+def test_columns_of_joints_before_both_bodies_vanish():
     m, s = tree("one body, three branches")
     J = pf.screws.screw_jacobian(m, "b4", s[0], relative_to="b2")
     of_last_joint = [n.startswith("j4") for n in pf.screws.exponentials(m).s_names]
@@ -199,7 +199,7 @@ def test_speeds_of_a_distribution():
     close(slip[1], 0.3 * slip[0], 8 * ALGEBRA, "no slip across", 1)
 
 
-def test_joints_that_follow_and_parameters():
+def test_mimic_joints_and_parameters():
     """A finger with ratios, offsets and lengths, some of them parameters: home is the chain at q = 0."""
     l, r = pf.Parameter("l", 0.5, "m"), pf.Parameter("r", -0.8)
     bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("a", "b", "c")]

@@ -178,7 +178,7 @@ def test_slides_and_hinges_of_mujoco(kind):
     close(K @ ours["v_dot"] + drift, data.qacc, PEER, "acceleration")
 
 
-# -- joints that follow others -----------------------------------------------------------------------------------------
+# -- mimic joints ------------------------------------------------------------------------------------------------------
 
 
 def hand(random: np.random.Generator, follows: Mimic | None) -> pf.Mechanism:

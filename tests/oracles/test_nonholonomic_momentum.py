@@ -86,7 +86,7 @@ def test_full_and_reduced_are_one_machine(name, base):
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("name", MACHINES)
-def test_momenta_change_as_they_must(name, base):
+def test_momenta_change_at_the_rates_of_the_full_machine(name, base):
     """At a random shape the rate of the state is its derivative along the motion by multipliers."""
     m = MACHINES[name](base)
     random = np.random.default_rng([12, *map(ord, name)])

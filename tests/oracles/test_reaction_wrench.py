@@ -234,7 +234,7 @@ def test_servo_forces_along_inputs():
     close(run["multiplier"].values[0], lam, IDENTITY, "the wall's multiplier alone", left[0, 1])
 
 
-# -- peers ------------------------------------------------------------------------------------------------------------
+# -- other engines ----------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_agrees_with_pinocchio():
