@@ -48,7 +48,7 @@ THREE, FOUR = (
 """Three motors on one joint; FOUR adds one on the other joint."""
 FORCE = {"force": control.set_point([1.0]), "rows": ["slider"]}
 FORBIDDEN = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.1])}
-FEASIBLE = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.0])}
+SATISFIED = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.0])}
 TIPS = [
     OPEN.with_(actuators=[pf.forces.thruster(f"t{i}", "rod", axis=axis, point=(1, 0, 0)) for i, axis in enumerate(axes)])
     for axes in (((1, 0, 0), (0, 0, 1)), ((1, 0, 0), (0, 0, 1), (0.6, 0, 0.8)))
@@ -91,9 +91,9 @@ STOPS = {
     ),
     "projected, infeasible": (
         (BOTH, control.projected(FORBIDDEN["task"], FORBIDDEN["goal"], **GAINS), BENT, "infeasible"),
-        (BOTH, control.projected(FEASIBLE["task"], FEASIBLE["goal"], **GAINS), BENT),
+        (BOTH, control.projected(SATISFIED["task"], SATISFIED["goal"], **GAINS), BENT),
     ),
-    "hybrid, infeasible": ((BOTH, hybrid(**FORBIDDEN), BENT, "infeasible"), (BOTH, hybrid(**FEASIBLE), BENT)),
+    "hybrid, infeasible": ((BOTH, hybrid(**FORBIDDEN), BENT, "infeasible"), (BOTH, hybrid(**SATISFIED), BENT)),
     "hybrid, force out of reach": (
         (ONE, hybrid(force=1.0), BENT, "the requested constraint force is out of reach"),
         (BOTH, hybrid(force=1.0), BENT),

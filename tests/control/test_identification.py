@@ -48,8 +48,8 @@ def test_rows_of_different_kinds_are_weighted():
     close(np.mean([e.deviation for e in estimates], axis=0), sizes, 0.02, "deviations")
 
 
-def test_correlated_errors_need_together():
-    """Errors are a sliding mean of independent ones, on a slow signal: intervals are right only with `together`."""
+def test_intervals_of_correlated_errors():
+    """Errors are a sliding mean of independent ones, on a slow signal: intervals are right only if their correlation is given."""
     random, x, n, m = np.random.default_rng(5), np.array([1.5, 0.4]), 2000, 11
     t = np.arange(n) * 0.01
     A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])

@@ -133,7 +133,7 @@ def test_rank_depends_on_the_rows_alone(case):
     r = motions(case, names)
     s = singular_values(r)
     assume(((s > INDEPENDENT) | (s < DEPENDENT)).all())
-    assume(np.abs(r["eta"]).max(initial=0.0) < MET)  # a body that cannot move cannot roll either: contradicting rows
+    assume(np.abs(r["eta"]).max(initial=0.0) < MET)  # a body that cannot move cannot roll either: rows that contradict
     agree(r, names)
 
 
