@@ -255,7 +255,7 @@ def inputs(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["arm", "boat of four", "tilted, eight"])
-@pytest.mark.parametrize("weight", [False, True], ids=["alike", "weighed"])
+@pytest.mark.parametrize("weight", [False, True], ids=["equal", "weighted"])
 def test_projected_and_inverse_dynamics_distribute_by_the_pseudoinverse(name, weight):
     """u = R^-1/2 (B R^-1/2)^+ tau."""
     m = DRONES[name][0]

@@ -47,7 +47,7 @@ def test_a_pose_on_the_double_integrator():
 
 
 def test_a_rover_and_its_hand_follow_five_coordinates():
-    """Errors and torques at the start, from a separate program, and the error at the end; the reduced machine moves alike.
+    """Errors and torques at the start, from a separate program, and the error at the end; the reduced machine agrees.
 
     `chhabra-control` claims that each error is critically damped by itself.
     """
@@ -141,7 +141,7 @@ def test_outputs_that_no_motor_drives_are_named_at_the_start():
 
 
 def test_rounding_names_no_output_motor_or_joint():
-    """For a matrix that is zero up to rounding the message names all alike, and it does not print the size of rounding."""
+    """For a matrix that is zero up to rounding, the message names every output and joint and prints 0, not the rounding."""
     m = satellite()
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
     (reason,) = [fault.reason for fault in law.faults if fault.meaning == LOST]
@@ -251,7 +251,7 @@ ARM_AT = [0.1, 0.7, 0.5], [0.2, -0.1, 0.3]
 
 
 def test_redundant_inputs_are_the_smallest():
-    """Three motors move a hand in the plane: alike for each weight, and by the inputs that are smallest in the weight."""
+    """Three motors move a hand in the plane: its motion is the same for each weight, the inputs are the smallest in it."""
     m, found = planar_arm().with_(gravity=(0, 0, 0)), {}
     for weight in (None, (1, 10, 100)):
         law = control.concurrent([planar_hand()], weight=weight)
@@ -320,7 +320,7 @@ def test_identical_motors_share_by_the_weight():
 
 
 def test_rest_damping_keeps_the_arm_calm():
-    """The hand waves for ten seconds: undamped, the arm whirls; damped, it does not, and the hand moves alike."""
+    """The hand waves for ten seconds: undamped, the arm whirls; damped, it does not, and the hand's motion is the same."""
     m = planar_arm()
     quick = (ARM_AT[0], [0.2, -0.1, 3.3])
     r = {d: pf.run(m, *quick, duration=10, step=2e-3, every=500, control=control.concurrent([planar_hand()], rest_damping=d))

@@ -211,7 +211,7 @@ def test_the_three_approaches_agree_at_rest_and_without_error():
 
 
 def test_the_closed_loop_does_not_depend_on_coordinates():
-    """A robot moves alike along other velocities with the same pairs, under each of the three approaches."""
+    """With the same pairs a robot has the same motion along other velocities, under each of the three approaches."""
     random = np.random.default_rng(4)
     m = pf.actuate_all(random_tree(random, ["revolute", "prismatic", "revolute"], [-1, 0, 1]))
     A = np.eye(3) + 0.3 * random.normal(size=(3, 3))

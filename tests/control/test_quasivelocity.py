@@ -238,7 +238,7 @@ def test_projector_rate(arm, driven):
 
 
 def test_projector_rate_of_rows_that_turn_with_time():
-    """Rolling along a direction that turns at 2 rad/s, beside a row without time: dA/dt is part of P_dot."""
+    """Rolling along a direction that turns at 2 rad/s, with a row that does not depend on time: dA/dt is part of P_dot."""
     random = np.random.default_rng(4)
     m = random_tree(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2])
 

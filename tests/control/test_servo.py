@@ -237,7 +237,7 @@ def test_shares_are_those_of_the_motion_that_is_hardest_to_produce():
     found = realisability(m.with_(constraints=[pf.servo(wish, lambda k: ca.SX(ca.DM(Z)))]))
     close(found.smallest, 0.2, ALGEBRA, "smallest singular value")
     for shares in (found.rows, found.directions):
-        close(list(shares.values()), np.sqrt([0.5, 0.5]), ALGEBRA, "alike")
+        close(list(shares.values()), np.sqrt([0.5, 0.5]), ALGEBRA, "equal shares")
     assert str(found).endswith("the weakest hold is that of 'direction 0 of wish', 'direction 1 of wish' on 'wish.0', 'wish.1'")
     near = ca.DM([[1, 0], [np.cos(np.pi / 6), np.sin(np.pi / 6)]])  # the second motion by two directions 30 degrees apart
     lean = realisability(m.with_(constraints=[pf.servo(wish, lambda k: ca.SX(near))]))

@@ -88,7 +88,7 @@ def freed(m: pf.Mechanism) -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("kind", [k for k in MOVING if k != "free"])
-def test_a_free_body_on_a_closure_moves_alike(kind):
+def test_a_free_body_on_a_closure_moves_like_one_on_a_joint(kind):
     random = np.random.default_rng(MOVING.index(kind))
     m = machine(random, kind, damping=0.0, stiffness=0.0, armature=0.0)
     q, v = state(m, random)

@@ -136,16 +136,16 @@ def found(m: pf.Mechanism, off: float, joint: str, sides: tuple[str, ...]) -> in
 
 @pytest.mark.parametrize("name", DIMENSIONS)
 def test_conditions_of_the_thesis_and_the_null_space_agree(name):
-    make, off, left, right, alike = DIMENSIONS[name]
+    make, off, left, right, common = DIMENSIONS[name]
     m = make()
     second, last = m.joints[1].name, m.joints[-1].name
     assert unchanged_from_parent(m, off) == left == found(m, off, second, ("left",))
     assert unchanged_from_child(m, off) == right
-    assert common_motions(m, off) == alike
+    assert common_motions(m, off) == common
     # A motion that counts from both sides is found once, from the parent's.
     assert found(m, off, last, ("left", "right", "world")) >= max(right, left * (second == last))
     # Motions of AP1 are symmetries whatever the masses are.
-    assert found(m, off, second, ("left", "world")) >= alike
+    assert found(m, off, second, ("left", "world")) >= common
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
