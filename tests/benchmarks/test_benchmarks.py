@@ -1,4 +1,4 @@
-"""Each benchmark runs in quick mode: its checks pass, its table and JSON are whole."""
+"""Each benchmark runs in quick mode: its checks pass, and its table and JSON are complete."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COUPLING = '<coupling name="tie"><predecessor link="a2"/><successor link="b2"/><
 
 
 def two_chains(tie: str, rod: bool) -> str:
-    """Two chains of two links a metre apart, tied at their ends by a rod and a loop or by a coupling, in URDF+."""
+    """URDF+ of two chains of two links, 1 m apart, whose ends are tied by a rod and a loop or by a coupling."""
     text = [
         '<robot name="two chains"><link name="base"/>',
         *[LINK.format(*x) for x in (("a1", 1), ("a2", 2), ("b1", 3), ("b2", 4))],
@@ -69,7 +69,7 @@ def two_chains(tie: str, rod: bool) -> str:
 
 @pytest.fixture
 def chains(tmp_path):
-    """A folder of parallel chains, as the benchmark of this name reads them; a file without a loop is passed over."""
+    """A folder of parallel chains as the benchmark reads them; it skips files without a loop."""
     for family, tie in (("loops", LOOP), ("couplings", COUPLING)):
         folder = tmp_path / "chains" / family / "depth2"
         folder.mkdir(parents=True)
@@ -92,18 +92,18 @@ def test_chains_are_compared_with_an_independent_answer(chains, monkeypatch):
         list(parallel_chains.run(Options(quick=True, chains=chains)))
 
 
-def test_missing_files_are_said_once(capsys, monkeypatch, tmp_path):
+def test_missing_files_are_reported_once(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("benchmarks.__main__.pin_to_one_core", lambda: None)
     for folder in ([], ["--chains", str(tmp_path)]):
         assert main(["parallel_chains", "--quick", *folder]) == 0
-        said = capsys.readouterr().out
-        assert said.count("not measured: parallel_chains: ") == 1 and "--chains FOLDER" in said and "FAILED" not in said
+        text = capsys.readouterr().out
+        assert text.count("not measured: parallel_chains: ") == 1 and "--chains FOLDER" in text and "FAILED" not in text
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "parallel_chains"])
 def test_runs_quickly(name, tmp_path):
-    said = run(name, "--quick", "--json", str(tmp_path / "result.json"), "--out", str(tmp_path))
-    assert said.returncode == 0, said.stdout + said.stderr
+    done = run(name, "--quick", "--json", str(tmp_path / "result.json"), "--out", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "result.json").read_text(), parse_constant=refuse)
     assert found["quick"] and found["failed"] == {} and found["versions"]["pfaffian"] and found["threads"]
     assert found["results"]
@@ -112,14 +112,14 @@ def test_runs_quickly(name, tmp_path):
         for side in filter(None, (r["ours"], r["peer"])):
             assert side["samples_ns"] and 0 < side["minimum_ns"] <= side["median_ns"]
         assert (r["ratio_of_medians"] is None) == (r["peer"] is None)
-        assert r["what"] in said.stdout
+        assert r["what"] in done.stdout
     if name == "chain_length":
         assert (tmp_path / "chain_length.png").stat().st_size > 10_000
 
 
 def test_unknown_name_is_refused():
-    said = run("nothing")
-    assert said.returncode == 2 and "there are forward_dynamics" in said.stderr
+    done = run("nothing")
+    assert done.returncode == 2 and "there are forward_dynamics" in done.stderr
 
 
 def test_goals():
@@ -131,7 +131,7 @@ def test_goals():
     assert "yes" in table([("b", row)], judged=True) and "not judged" in table([("b", row)], judged=False)
 
 
-def test_check_refuses_what_differs():
+def test_check_refuses_differences():
     import numpy as np
 
     a = np.array([[1.0, 2.0], [3.0, 4.0]])

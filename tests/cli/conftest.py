@@ -1,4 +1,4 @@
-"""The command line in this process, in a folder of its own."""
+"""Fixtures that call the command line in this process, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ run: {duration: 0.1, step: 0.01, q: {hinge: 0.5}}
 """
 
 
-class Said(NamedTuple):
-    """status: exit status.   out, err: what went to standard output and error."""
+class Completed(NamedTuple):
+    """A finished command.   status: exit status.   out, err: text of standard output and of standard error."""
 
     status: int
     out: str
     err: str
 
 
-Cli = Callable[..., Said]
+Cli = Callable[..., Completed]
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: empty but for pendulum.yaml."""
+    """The current folder: a temporary one that contains only pendulum.yaml."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pendulum.yaml").write_text(PENDULUM)
     return tmp_path
@@ -41,8 +41,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cli(here: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*arguments: str) -> Said:
+    def call(*arguments: str) -> Completed:
         status = main(arguments)
-        return Said(status, *capsys.readouterr())
+        return Completed(status, *capsys.readouterr())
 
     return call

@@ -1,4 +1,4 @@
-"""Names in files reach no path, no terminal control, no TeX; they do reach the result, as data."""
+"""Hostile names in files reach no path, no terminal control and no TeX; they reach the result as data."""
 
 from __future__ import annotations
 
@@ -34,38 +34,38 @@ def files(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names(cli, here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_names(cli, here: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "m.yaml").write_text(text(name, name), encoding="utf-8")
-    said = cli("info", "m.yaml")
-    if said.status == 2:  # the reader may refuse a name, cleanly
-        assert said.err.count("\n") == 1
+    done = cli("info", "m.yaml")
+    if done.status == 2:  # the reader may refuse a name by a message
+        assert done.err.count("\n") == 1
         return
     run = cli("run", "m.yaml")
     assert run.status == 0, run.err
     assert files(here) == {"pendulum.yaml", "m.yaml", "out", "out/m.nc", "out/m.png"}
     result = pf.results.read_netcdf(here / "out" / "m.nc")
     assert result["coordinate"].values[0] == name and result.attrs["mechanism"] == name
-    for line in (said.out + run.out + said.err + run.err).split("\n"):
+    for line in (done.out + run.out + done.err + run.err).split("\n"):
         assert line.isprintable()
 
 
 @pytest.mark.parametrize("title", ["\x1b[31mred\x07", "\u202egnp", "a\nb", "../../x", "$\\frac{$", "\x9b31m"])
-def test_name_of_the_mechanism(cli, here: Path, title: str) -> None:
+def test_hostile_name_of_the_mechanism(cli, here: Path, title: str) -> None:
     (here / "m.yaml").write_text(text("a", title), encoding="utf-8")
     for command in ("info", "run"):
-        said = cli(command, "m.yaml", *(["--no-progress"] if command == "run" else []))
-        assert said.status in (0, 2)
-        assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
+        done = cli(command, "m.yaml", *(["--no-progress"] if command == "run" else []))
+        assert done.status in (0, 2)
+        assert all(line.isprintable() for line in (done.out + done.err).split("\n"))
     assert files(here) <= {"pendulum.yaml", "m.yaml", "out", "out/m.nc", "out/m.png"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_names_of_files(cli, here: Path, name: str) -> None:
+def test_hostile_names_of_files(cli, here: Path, name: str) -> None:
     source = here / "pendulum.yaml"
     source.rename(here / name)
-    said = cli("run", "--no-figure", "--", name)
-    assert said.status in (0, 2)
-    assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
+    done = cli("run", "--no-figure", "--", name)
+    assert done.status in (0, 2)
+    assert all(line.isprintable() for line in (done.out + done.err).split("\n"))
     made = files(here) - {name, "out"}
     assert all(re.fullmatch(r"out/[A-Za-z0-9_-]{1,60}\.nc", p) for p in made)
 
@@ -76,6 +76,6 @@ def test_hostile_urdf_name(cli, here: Path) -> None:
     ends = '<parent link="a"/><child link="&lt;/script&gt;&#x202e;"/>'
     joint = f'<joint name="&quot;); system(&quot;" type="continuous">{ends}</joint>'
     (here / "r.urdf").write_text(f'<robot name="../../&#x202e;x">{links}{joint}</robot>')
-    said = cli("run", "r.urdf", "--duration", "0.01")
-    assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
+    done = cli("run", "r.urdf", "--duration", "0.01")
+    assert all(line.isprintable() for line in (done.out + done.err).split("\n"))
     assert files(here) <= {"pendulum.yaml", "r.urdf", "out", "out/r.nc", "out/r.png"}

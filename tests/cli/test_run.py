@@ -21,7 +21,7 @@ constraints:
   tip: {kind: spherical, body_a: world, body_b: a, placement_a: {xyz: [3, 0, 0]}, placement_b: {xyz: [1, 0, 0]}}
 """
 
-# Light and driven beyond what a double holds.
+# So light and driven so hard that its speed exceeds the largest double.
 DIVERGING = """\
 bodies: {a: {mass: 1.0e-9, com: [1, 0, 0]}}
 joints: {j: {kind: revolute, parent: world, child: a, axis: [0, 1, 0]}}
@@ -31,29 +31,29 @@ run: {duration: 1, step: 1e-2, u: {motor: 1.0e9}}
 
 
 def test_run_writes_a_result_and_a_figure(cli, here: Path) -> None:
-    said = cli("run", "pendulum.yaml")
-    assert said.status == 0 and said.err == ""
+    done = cli("run", "pendulum.yaml")
+    assert done.status == 0 and done.err == ""
     assert sorted(p.name for p in (here / "out").iterdir()) == ["pendulum.nc", "pendulum.png"]
     for word in ("pendulum", "finished", "J at the start", "0.1 s in 10 steps", "wrote"):
-        assert word in said.out
+        assert word in done.out
     result = pf.results.read_netcdf(here / "out" / "pendulum.nc")
     assert result.sizes["time"] == 11
     assert len(result.attrs["file_sha256"]) == 64 and result["parameters"].sel(parameter="mass") == 2
 
 
 def test_run_writes_its_motion_as_a_page(cli, here: Path) -> None:
-    said = cli("run", "pendulum.yaml", "--no-figure", "--animate", "films/swing.html")
-    assert said.status == 0 and "swing.html" in said.out
+    done = cli("run", "pendulum.yaml", "--no-figure", "--animate", "films/swing.html")
+    assert done.status == 0 and "swing.html" in done.out
     assert (here / "films" / "swing.html").read_bytes().startswith(b"<!doctype html>")
-    said = cli("run", "pendulum.yaml", "--animate", "films/swing.avi", "--out", "not")
-    assert said.status == 2 and "ends in .mp4, .gif, .html" in said.err and not (here / "not").exists()
+    done = cli("run", "pendulum.yaml", "--animate", "films/swing.avi", "--out", "not")
+    assert done.status == 2 and "ends in .mp4, .gif, .html" in done.err and not (here / "not").exists()
 
 
-def test_options_take_the_place_of_the_file(cli, here: Path) -> None:
+def test_options_override_the_file(cli, here: Path) -> None:
     options = ("--duration", "0.2", "--step", "0.02", "--every", "2", "--integrator", "euler", "--formulation", "gauss")
     sets = ("--set", "mass=3", "--set", "q:hinge=0.25", "--set", "v:hinge=1", "--set", "u:motor=-4")
-    said = cli("run", "pendulum.yaml", *options, *sets, "--out", "a/b", "--no-figure")
-    assert said.status == 0 and [p.name for p in (here / "a" / "b").iterdir()] == ["pendulum.nc"]
+    done = cli("run", "pendulum.yaml", *options, *sets, "--out", "a/b", "--no-figure")
+    assert done.status == 0 and [p.name for p in (here / "a" / "b").iterdir()] == ["pendulum.nc"]
     result = pf.results.read_netcdf(here / "a" / "b" / "pendulum.nc")
     np.testing.assert_allclose(result["time"], np.arange(6) * 0.04)
     assert result["q"].values[0] == 0.25 and result["v"].values[0] == 1 and (result["u"].values == -4).all()
@@ -71,25 +71,25 @@ run: {duration: 0.1, step: 1.0e-2, state: reduced, v: {base.wz: 2, shaft: 1}}
 """
 
 
-def test_a_file_or_the_command_says_which_state_is_integrated(cli, here: Path) -> None:
-    """With momentum 2 (3 + 1) + 1 in the result; in [q; v] there is none."""
+def test_file_or_command_selects_the_integrated_state(cli, here: Path) -> None:
+    """The result of the reduced state contains the momentum 2 (3 + 1) + 1; that of [q; v] contains none."""
     (here / "floating.yaml").write_text(FLOATING)
     assert cli("run", "floating.yaml", "--no-figure").status == 0
-    kept = pf.results.read_netcdf(here / "out" / "floating.nc")["momentum"].sel(momentum_entry="base.wz").values
-    assert np.abs(kept - 9).max() < 1e-12
+    momentum = pf.results.read_netcdf(here / "out" / "floating.nc")["momentum"].sel(momentum_entry="base.wz").values
+    assert np.abs(momentum - 9).max() < 1e-12
     assert cli("run", "floating.yaml", "--no-figure", "--state", "standard").status == 0
     assert "momentum" not in pf.results.read_netcdf(here / "out" / "floating.nc")
     assert cli("run", "floating.yaml", "--no-figure", "--state", "hamiltonian").status == 0
-    said = cli("run", "floating.yaml", "--state", "reducd")
-    assert said.status == 2 and "--state: 'reducd' is unknown; did you mean 'reduced'" in said.err
+    done = cli("run", "floating.yaml", "--state", "reducd")
+    assert done.status == 2 and "--state: 'reducd' is unknown; did you mean 'reduced'" in done.err
     (here / "wrong.yaml").write_text(FLOATING.replace("state: reduced", "state: half"))
-    said = cli("run", "wrong.yaml")
-    assert said.status == 2 and "state 'half' is unknown" in said.err
+    done = cli("run", "wrong.yaml")
+    assert done.status == 2 and "state 'half' is unknown" in done.err
 
 
 def test_slider_crank_reports_rank_and_degrees_of_freedom(cli) -> None:
-    said = cli("run", str(EXAMPLES / "slider_crank.yaml"), "--duration", "0.5", "--no-figure")
-    assert said.status == 0 and "2 rows of rank 1; degrees of freedom 1" in said.out
+    done = cli("run", str(EXAMPLES / "slider_crank.yaml"), "--duration", "0.5", "--no-figure")
+    assert done.status == 0 and "2 rows of rank 1; degrees of freedom 1" in done.out
 
 
 def test_urdf_on_a_free_base(cli, here: Path) -> None:
@@ -100,15 +100,15 @@ def test_urdf_on_a_free_base(cli, here: Path) -> None:
     assert cli("info", "pendulum.yaml", "--base", "free").status == 2
 
 
-def test_stopped_run_is_written_and_gives_1(cli, here: Path) -> None:
+def test_a_stopped_run_is_written_and_exits_with_1(cli, here: Path) -> None:
     (here / "d.yaml").write_text(DIVERGING)
-    said = cli("run", "d.yaml")
-    assert said.status == 1 and "diverged" in said.out
-    assert said.err.startswith("pfaffian: warning: the run stopped: diverged") and said.err.count("\n") == 1
+    done = cli("run", "d.yaml")
+    assert done.status == 1 and "diverged" in done.out
+    assert done.err.startswith("pfaffian: warning: the run stopped: diverged") and done.err.count("\n") == 1
     assert (here / "out" / "d.nc").exists() and (here / "out" / "d.png").exists()
 
 
-def test_inputs_are_cut_where_the_file_or_the_command_says(cli, here: Path) -> None:
+def test_file_or_command_limits_the_inputs(cli, here: Path) -> None:
     pendulum = (here / "pendulum.yaml").read_text()
     (here / "m.yaml").write_text(pendulum.replace("{joint: hinge}", "{joint: hinge, limits: [-2, 3]}"))
     strong = ("run", "m.yaml", "--no-figure", "--set", "u:motor=5")
@@ -132,19 +132,19 @@ run: {duration: 0.1, q: {x: 0.5}}
 
 def test_forces_of_a_file(cli, here: Path) -> None:
     (here / "b.yaml").write_text(BLOCK)
-    said = cli("info", "b.yaml").out
-    assert "JointFriction: sliding 1, static 1, viscous 0, on 'x'" in said and "Written: 5*x^2" in said
+    done = cli("info", "b.yaml").out
+    assert "JointFriction: sliding 1, static 1, viscous 0, on 'x'" in done and "Written: 5*x^2" in done
     assert cli("run", "b.yaml", "--out", "o").status == 0
     result = pf.results.read_netcdf(here / "o" / "b.nc")
     assert 0 < float(result["energy"][0] - result["energy"][-1]) < 0.1 and float(result["energy"][0]) == pytest.approx(1.25)
 
 
-def test_start_that_does_not_close(cli, here: Path) -> None:
+def test_a_start_that_does_not_close(cli, here: Path) -> None:
     (here / "l.yaml").write_text(TWO_LOOPS)
-    said = cli("run", "l.yaml")
-    assert said.status == 2 and "cannot be put onto the constraints: row 'tip." in said.err
-    said = cli("info", "l.yaml")
-    assert said.status == 0 and "no state near it closes" in said.out
+    done = cli("run", "l.yaml")
+    assert done.status == 2 and "cannot be put onto the constraints: row 'tip." in done.err
+    done = cli("info", "l.yaml")
+    assert done.status == 0 and "no state near it closes" in done.out
 
 
 @pytest.mark.parametrize(
@@ -178,16 +178,16 @@ def test_start_that_does_not_close(cli, here: Path) -> None:
         ([], "required: COMMAND"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_one_message(cli, here: Path, arguments: list[str], message: str) -> None:
+def test_wrong_input_gives_one_message(cli, here: Path, arguments: list[str], message: str) -> None:
     (here / "folder.yaml").mkdir()
     (here / "pendulum.txt").write_text("")
-    said = cli(*arguments)
-    assert said.status == 2 and said.out == ""
-    assert message in said.err and "Traceback" not in said.err and said.err.count("\n") == 1
+    done = cli(*arguments)
+    assert done.status == 2 and done.out == ""
+    assert message in done.err and "Traceback" not in done.err and done.err.count("\n") == 1
     assert not (here / "out").exists()
 
 
-def test_error_of_ours_has_a_traceback(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_has_a_traceback(cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pfaffian.viewer.describe.describe", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli("info", "pendulum.yaml")
@@ -215,84 +215,84 @@ run: {duration: 0.1, step: 0.01, q: {rail: 0.5, hinge: 1.5707963267948966}, u: {
 
 
 def test_info_gives_the_numbers_of_this_run(cli, here: Path) -> None:
-    """Limits in their order, masses and gravity at the values that the run has, beside the defaults."""
+    """Limits in their order, masses and gravity with the parameters of the run, and these beside their defaults."""
     (here / "lift.yaml").write_text(LIMITED)
-    said = [line.split() for line in cli("info", "lift.yaml", "--set", "load=3", "--set", "pull=4").out.splitlines()]
+    rows = [line.split() for line in cli("info", "lift.yaml", "--set", "load=3", "--set", "pull=4").out.splitlines()]
     for words in (
         "lift: 2 bodies, 2 joints", "nq 2 (configuration), nv 2 (velocity), nu 2 (inputs)",
         "total mass 7.5 kg, gravity (0, 0, -4) m/s^2", "cabin rail prismatic [m] -0.25 4 70 N 6",
         "arm hinge revolute [rad] -3 2 - 1.5", "winch N -20 30", "motor N m -inf inf", "load 2 3 kg", "pull 9 4 m/s^2",
         "constraints: none; 2 degrees of freedom",
     ):  # fmt: skip
-        assert words.split() in said, words
+        assert words.split() in rows, words
     assert "total mass 5.5 kg, gravity (0, 0, -9)" in cli("info", "lift.yaml").out
     assert "unphysical bodies" in cli("info", "lift.yaml", "--set", "load=-3").out
 
 
-def facts(said: str) -> dict[str, str]:
-    """What a run says, by what it is about."""
-    return {what: words.strip() for what, _, words in (line.partition(":") for line in said.splitlines())}
+def facts(text: str) -> dict[str, str]:
+    """Lines that a run prints, by their titles."""
+    return {what: words.strip() for what, _, words in (line.partition(":") for line in text.splitlines())}
 
 
-def test_a_run_says_its_numbers(cli, here: Path) -> None:
-    """Energies of a fall that is known: 7.5 kg lifted by 30 N, the arm hanging; from the start of the run to its end."""
+def test_a_run_prints_its_numbers(cli, here: Path) -> None:
+    """Energies of a known motion, from the start of the run to its end: 30 N lift 7.5 kg, and the arm hangs."""
     (here / "lift.yaml").write_text(LIMITED)
     options = ("--set", "load=3", "--set", "pull=4", "--every", "5", "--no-figure")
-    said = facts(cli("run", "lift.yaml", *options).out)
-    energy, gain = 4 * (7.5 * 0.5 - 1.5 * 0.5), 30 * 0.1**2 * (30 / 7.5 - 4) / 2  # held: what the winch carries is the weight
-    assert said["mechanism"] == "lift" and said["size"] == "nq 2, nv 2, nu 2, 2 bodies"
-    assert said["run"].startswith("0.1 s in 10 steps of 0.01 s; auto, rk4, ") and said["status"] == "finished"
-    assert gain == 0 and said["energy"].startswith(f"{energy:.6g} J at the start, {energy:.6g} J at the end")
-    fall = 30 * (30 / 7.5 - 9.0) * 0.1**2 / 2  # the force times the way, at the default pull and the same load
-    said = facts(cli("run", "lift.yaml", "--set", "load=3", "--no-figure").out)
+    printed = facts(cli("run", "lift.yaml", *options).out)
+    energy, gain = 4 * (7.5 * 0.5 - 1.5 * 0.5), 30 * 0.1**2 * (30 / 7.5 - 4) / 2  # at rest: the winch carries the weight
+    assert printed["mechanism"] == "lift" and printed["size"] == "nq 2, nv 2, nu 2, 2 bodies"
+    assert printed["run"].startswith("0.1 s in 10 steps of 0.01 s; auto, rk4, ") and printed["status"] == "finished"
+    assert gain == 0 and printed["energy"].startswith(f"{energy:.6g} J at the start, {energy:.6g} J at the end")
+    fall = 30 * (30 / 7.5 - 9.0) * 0.1**2 / 2  # force times distance, at the default pull and the same load
+    printed = facts(cli("run", "lift.yaml", "--set", "load=3", "--no-figure").out)
     start = 9 * (7.5 * 0.5 - 1.5 * 0.5)
-    assert said["energy"] == f"{start:.6g} J at the start, {start + fall:.6g} J at the end, change {fall:+.3g} J"
+    assert printed["energy"] == f"{start:.6g} J at the start, {start + fall:.6g} J at the end, change {fall:+.3g} J"
 
 
-def test_a_run_says_its_largest_violation(cli, here: Path) -> None:
-    said = facts(cli("run", str(EXAMPLES / "four_bar.yaml"), "--duration", "0.2", "--no-figure").out)
+def test_a_run_prints_its_largest_violation(cli, here: Path) -> None:
+    printed = facts(cli("run", str(EXAMPLES / "four_bar.yaml"), "--duration", "0.2", "--no-figure").out)
     result = pf.results.read_netcdf(here / "out" / "four_bar.nc")
     worst, rate = (float(result[name].max()) for name in ("violation", "velocity_violation"))
     assert float(result["violation"].min()) < 0.5 * worst
-    assert said["violation"] == f"at most {worst:.2g} of position, {rate:.2g} of velocity"
-    assert said["constraints"] == "5 rows of rank 2; degrees of freedom 1"
+    assert printed["violation"] == f"at most {worst:.2g} of position, {rate:.2g} of velocity"
+    assert printed["constraints"] == "5 rows of rank 2; degrees of freedom 1"
 
 
 def test_info_of_a_loop_names_the_redundant_rows(cli) -> None:
-    said = cli("info", str(EXAMPLES / "four_bar.yaml"))
-    assert said.status == 0 and said.err == ""
+    done = cli("info", str(EXAMPLES / "four_bar.yaml"))
+    assert done.status == 0 and done.err == ""
     redundant = "redundant in every state tried: loop.vz, loop.wx, loop.wy"
     for words in ("nq 3", "total mass 4.2 kg", "loop  revolute  coupler - rocker", redundant):
-        assert words in said.out
-    start = next(line for line in said.out.splitlines() if line.startswith("  start"))
+        assert words in done.out
+    start = next(line for line in done.out.splitlines() if line.startswith("  start"))
     assert start.split()[1:3] == ["2", "1"]
 
 
 def test_info_on_symmetries(cli) -> None:
-    said = cli("info", "pendulum.yaml", "--symmetry")
-    assert said.status == 0 and "gravity" in said.out and "no motion of joint 'hinge'" in said.out
-    assert "pf.reduce cannot: reduce: no motion of joint 'hinge'" in said.out
-    said = cli("info", str(EXAMPLES / "four_bar.yaml"), "--symmetry")
-    assert said.status == 0 and "no motion of joints crank, rocker together leaves all as it is" in said.out
-    assert "none of these moves as all do together" in said.out
+    done = cli("info", "pendulum.yaml", "--symmetry")
+    assert done.status == 0 and "gravity" in done.out and "no motion of joint 'hinge'" in done.out
+    assert "pf.reduce cannot: reduce: no motion of joint 'hinge'" in done.out
+    done = cli("info", str(EXAMPLES / "four_bar.yaml"), "--symmetry")
+    assert done.status == 0 and "no motion of joints crank, rocker together leaves all as it is" in done.out
+    assert "none of these moves as all do together" in done.out
 
 
 def test_info_for_latex(cli) -> None:
-    said = cli("info", "pendulum.yaml", "--latex")
-    assert said.status == 0 and said.out.startswith("\\documentclass") and said.out.endswith("\\end{document}\n")
-    assert "\\texttt{hinge}" in said.out and said.err == ""
-    said = cli("info", str(EXAMPLES / "four_bar.yaml"), "--latex")
-    assert said.status == 2 and "closure 'loop' from 'coupler' to 'rocker' closes the chain" in said.err and not said.out
+    done = cli("info", "pendulum.yaml", "--latex")
+    assert done.status == 0 and done.out.startswith("\\documentclass") and done.out.endswith("\\end{document}\n")
+    assert "\\texttt{hinge}" in done.out and done.err == ""
+    done = cli("info", str(EXAMPLES / "four_bar.yaml"), "--latex")
+    assert done.status == 2 and "closure 'loop' from 'coupler' to 'rocker' closes the chain" in done.err and not done.out
 
 
 def test_info_of_the_equations(cli) -> None:
-    said = cli("info", "pendulum.yaml", "--equations")
-    assert said.status == 0 and "M v_dot + c = f + B u" in said.out and "hinge_dot" in said.out and said.err == ""
+    done = cli("info", "pendulum.yaml", "--equations")
+    assert done.status == 0 and "M v_dot + c = f + B u" in done.out and "hinge_dot" in done.out and done.err == ""
     assert cli("info", "pendulum.yaml", "--equations", "--latex").out.startswith("\\begin{gather*}")
 
 
 def test_info_closes_all_its_samples_at_once(cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One start after another, it evaluated Newton's step 40 times and more."""
+    """Closing one start after another evaluated Newton's step more than 40 times."""
     from pfaffian.kernel.call import kernel
 
     evaluate, sizes = kernel.evaluate, []
@@ -303,8 +303,8 @@ def test_info_closes_all_its_samples_at_once(cli, monkeypatch: pytest.MonkeyPatc
 
 def test_info_finds_a_singular_start(cli) -> None:
     upright = ("--set", "q:q1=1.5707963267948966", "--set", "q:q2=3.141592653589793")
-    said = cli("info", str(EXAMPLES / "slider_crank.yaml"), *upright)
-    assert "the start is singular" in said.out
+    done = cli("info", str(EXAMPLES / "slider_crank.yaml"), *upright)
+    assert "the start is singular" in done.out
 
 
 def test_help_imports_little() -> None:
@@ -318,7 +318,7 @@ def test_version(cli) -> None:
     assert cli("--version").out == "pfaffian 0.1.0\n"
 
 
-def test_reader_that_goes_away(here: Path) -> None:
+def test_a_reader_that_closes_the_pipe(here: Path) -> None:
     code = "import sys; from pfaffian.cli import main; sys.exit(main(['info', 'pendulum.yaml']))"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=here)
     child.stdout.close()
@@ -326,19 +326,19 @@ def test_reader_that_goes_away(here: Path) -> None:
 
 
 def test_doctor_passes_here(cli) -> None:
-    said = cli("doctor")
-    assert said.status == 0
-    assert said.out.count("PASS") + said.out.count("NONE") >= 3 and "FAIL" not in said.out
+    done = cli("doctor")
+    assert done.status == 0
+    assert done.out.count("PASS") + done.out.count("NONE") >= 3 and "FAIL" not in done.out
 
 
 def test_doctor_without_a_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PFAFFIAN_CC", str(here / "no-such-compiler"))
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
-    said = cli("doctor")
-    assert said.status == 0 and said.out.count("NONE") == 4 and "`pip install ziglang`" in said.out
+    done = cli("doctor")
+    assert done.status == 0 and done.out.count("NONE") == 4 and "`pip install ziglang`" in done.out
 
 
-def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_with_a_wrong_compiler(cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from shutil import which
 
     if not which("gcc"):
@@ -348,29 +348,29 @@ def test_doctor_with_a_compiler_that_computes_wrong(cli, here: Path, monkeypatch
     liar.chmod(0o755)
     monkeypatch.setenv("PFAFFIAN_CC", str(liar))
     monkeypatch.setenv("PFAFFIAN_CACHE", str(here / "cache"))
-    said = cli("doctor")
-    assert said.status == 1 and "FAIL" in said.out and "do not trust" in said.out
+    done = cli("doctor")
+    assert done.status == 1 and "FAIL" in done.out and "do not trust" in done.out
 
 
 @pytest.mark.parametrize("name", ["four_bar", "four-bar", "four_bar.yaml", "examples/four_bar.yaml"])
-def test_an_example_by_name_where_there_is_no_such_file(cli, name: str) -> None:
+def test_a_name_without_a_file_means_an_example(cli, name: str) -> None:
     assert cli("info", name).out.startswith("four-bar: 3 bodies")
 
 
-def test_a_file_goes_before_the_example_of_its_name(cli, here: Path) -> None:
+def test_a_file_takes_precedence_over_an_example(cli, here: Path) -> None:
     (here / "pendulum.yaml").rename(here / "four_bar.yaml")
     assert cli("info", "four_bar.yaml").out.startswith("pendulum: 1 body")
 
 
-def test_a_file_keeps_what_it_names_and_moves_what_it_guesses(cli, here: Path) -> None:
+def test_a_run_keeps_given_coordinates_and_moves_guessed_ones(cli, here: Path) -> None:
     path, settings = str(EXAMPLES / "four_bar.yaml"), ("--duration", "0.01", "--no-figure")
-    said = cli("run", path, *settings, "--set", "a=0.45", "--set", "v:crank=2")
-    assert said.status == 0 and said.err == ""
+    done = cli("run", path, *settings, "--set", "a=0.45", "--set", "v:crank=2")
+    assert done.status == 0 and done.err == ""
     result = pf.results.read_netcdf(here / "out" / "four_bar.nc")
     assert result["q"].values[0, 0] == np.pi / 2 and result["v"].values[0, 0] == 2
     assert result["moved"].values[0] == 0 and np.abs(result["moved"].values[1:]).min() > 1e-3
     assert result["violation"].values[0] < 1e-12
-    said = cli("run", path, *settings, "--set", "q:rocker=0.1", "--set", "q:coupler=0.1")
-    assert said.status == 2 and "cannot all be kept" in said.err and "instead of 0.1" in said.err
-    said = cli("info", path, "--set", "a=0.45")
-    assert "no state near it closes" not in said.out.split("random")[0]
+    done = cli("run", path, *settings, "--set", "q:rocker=0.1", "--set", "q:coupler=0.1")
+    assert done.status == 2 and "cannot all be kept" in done.err and "instead of 0.1" in done.err
+    done = cli("info", path, "--set", "a=0.45")
+    assert "no state near it closes" not in done.out.split("random")[0]

@@ -1,4 +1,4 @@
-"""pfaffian study, and claims."""
+"""pfaffian study: claims, files, pages and messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BAD = GOOD.replace("1.05, 0.1", "1.05, 0.01")
 
 @pytest.fixture
 def shelf(here: Path) -> Path:
-    """A folder of studies."""
+    """A folder with a study whose claims hold, one that fails, incomplete ones, and files that are no studies."""
     place = here / "studies"
     place.mkdir()
     (place / "falling_pendulum.py").write_text(GOOD)
@@ -71,15 +71,15 @@ def test_when_a_claim_holds(claim: Claim, holds: bool) -> None:
 
 
 def test_list_runs_nothing(cli, shelf: Path) -> None:
-    said = cli("study")
-    assert said.status == 0
-    assert "falling-pendulum  A pendulum falls. [aghili05 (1)]" in said.out
+    done = cli("study")
+    assert done.status == 0
+    assert "falling-pendulum  A pendulum falls. [aghili05 (1)]" in done.out
     assert list(studies(shelf)) == ["empty", "falling-pendulum", "partial", "wrong-pendulum"]
 
 
 def test_study_that_holds(cli, shelf: Path, here: Path) -> None:
-    said = cli("study", "falling-pendulum", "--json", "j/claims.json")
-    assert said.status == 0 and said.out.count("pass") == 3 and "3 of 3 claims hold" in said.out
+    done = cli("study", "falling-pendulum", "--json", "j/claims.json")
+    assert done.status == 0 and done.out.count("pass") == 3 and "3 of 3 claims hold" in done.out
     assert sorted(p.name for p in (here / "out" / "falling-pendulum").iterdir()) == ["Fig-6.png", "one-run.nc", "two.nc"]
     found = json.loads((here / "j" / "claims.json").read_text())
     assert found["holds"] is True and found["claims"][0]["source"] == "paper Fig. 6" and "casadi" in found["versions"]
@@ -105,47 +105,47 @@ def claims(result):
 FOUR_BAR = pf.formats.read_yaml(Path(__file__).parents[2] / "examples" / "four_bar.yaml")[0]
 
 
-def test_a_run_is_shown_with_its_parameters(cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = []
+def test_a_run_is_viewed_with_its_parameters(cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewed = []
     monkeypatch.setattr("pfaffian.viewer.browser.need_viser", lambda: None)
     monkeypatch.setattr(
-        "pfaffian.viewer.browser.view", lambda m, result, p, block: shown.append((m.name, result["q"].ndim, len(p)))
+        "pfaffian.viewer.browser.view", lambda m, result, p, block: viewed.append((m.name, result["q"].ndim, len(p)))
     )
-    said = cli("run", "four_bar", "--duration", "0.01", "--no-figure", "--view")
-    assert said.status == 0 and shown == [("four-bar", 2, len(FOUR_BAR.p_names))]
+    done = cli("run", "four_bar", "--duration", "0.01", "--no-figure", "--view")
+    assert done.status == 0 and viewed == [("four-bar", 2, len(FOUR_BAR.p_names))]
 
 
-def test_a_result_of_a_study_plays(cli, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_of_a_study_is_viewed(cli, shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shelf / "moving.py").write_text(MOVING)
-    shown = []
+    viewed = []
     monkeypatch.setattr("pfaffian.viewer.browser.need_viser", lambda: None)
-    monkeypatch.setattr("pfaffian.viewer.browser.view", lambda m, result, block: shown.append((m.name, result["q"].shape)))
-    assert cli("study", "moving", "--view", "one-fall").status == 0 and shown == [("pendulum", (3, 1))]
-    said = cli("study", "moving", "--view", "one-fal")
-    assert said.status == 2 and "did you mean 'one-fall'?" in said.err
+    monkeypatch.setattr("pfaffian.viewer.browser.view", lambda m, result, block: viewed.append((m.name, result["q"].shape)))
+    assert cli("study", "moving", "--view", "one-fall").status == 0 and viewed == [("pendulum", (3, 1))]
+    done = cli("study", "moving", "--view", "one-fal")
+    assert done.status == 2 and "did you mean 'one-fall'?" in done.err
     (shelf / "moving.py").write_text(MOVING.replace("def mechanism", "def machine").replace("mechanism()", "machine()"))
-    said = cli("study", "moving", "--view", "one-fall")
-    assert said.status == 2 and "has no function mechanism()" in said.err
+    done = cli("study", "moving", "--view", "one-fall")
+    assert done.status == 2 and "has no function mechanism()" in done.err
 
 
 def test_the_motions_of_a_study_become_pages(cli, shelf: Path, here: Path) -> None:
     (shelf / "moving.py").write_text(MOVING)
-    said = cli("study", "moving", "--animate", "--out", "here")
-    assert said.status == 0 and "one-fall.html" in said.out
+    done = cli("study", "moving", "--animate", "--out", "here")
+    assert done.status == 0 and "one-fall.html" in done.out
     assert (here / "here" / "one-fall.html").read_bytes().startswith(b"<!doctype html>")
     (shelf / "moving.py").write_text(MOVING + "\ndef figures(result):\n    result['one fall'] = 0\n    return {}\n")
-    said = cli("study", "moving", "--animate", "--out", "none")
-    assert said.status == 2 and "--animate: no result of study 'moving' is a motion of its mechanism 'pendulum'" in said.err
+    done = cli("study", "moving", "--animate", "--out", "none")
+    assert done.status == 2 and "--animate: no result of study 'moving' is a motion of its mechanism 'pendulum'" in done.err
 
 
 def test_study_that_fails(cli, shelf: Path, here: Path) -> None:
-    said = cli("study", "wrong-pendulum", "--out", "here")
-    assert said.status == 1 and "FAIL" in said.out and "2 of 3 claims hold" in said.out
+    done = cli("study", "wrong-pendulum", "--out", "here")
+    assert done.status == 1 and "FAIL" in done.out and "2 of 3 claims hold" in done.out
     assert (here / "here" / "Fig-6.png").exists()
 
 
-def test_the_json_of_a_study_that_fails_tells_which_claim(cli, shelf: Path, here: Path) -> None:
-    """And has all of each claim; a value that is no number is a text."""
+def test_the_json_of_a_failing_study_names_the_failed_claim(cli, shelf: Path, here: Path) -> None:
+    """It contains every field of each claim; a value that is not a number is written as text."""
     name = "wrong-pendulum"
     (shelf / "wrong_pendulum.py").write_text(f"{BAD}    yield Claim('lost', float('nan'), 1.0, 0.5, 'table 2', 'at least')\n")
     assert cli("study", name, "--json", "claims.json").status == 1
@@ -156,9 +156,9 @@ def test_the_json_of_a_study_that_fails_tells_which_claim(cli, shelf: Path, here
     assert found["claims"][0] == {"name": "near", "value": 1.0, "expected": 1.05, "tolerance": 0.01, "source": "paper Fig. 6",
                                   "relation": "within", "holds": False}  # fmt: skip
     assert found["claims"][2]["relation"] == "at most" and found["claims"][3]["value"] == "nan"
-    said = cli("study", name).out
-    rows = [line.split() for line in said.splitlines()]
-    assert ["FAIL", "near", "1", "1.05", "0.01", "paper", "Fig.", "6"] in rows and "2 of 4 claims hold" in said
+    printed = cli("study", name).out
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["FAIL", "near", "1", "1.05", "0.01", "paper", "Fig.", "6"] in rows and "2 of 4 claims hold" in printed
     assert ["pass", "bounded", "1e-09", "at", "most", "1e-06", "0"] in rows
 
 
@@ -178,14 +178,14 @@ def test_study_without_claims_fails(cli, shelf: Path) -> None:
         ("partial", "has no function claims()"),
     ],
 )
-def test_wrong_name(cli, shelf: Path, name: str, message: str) -> None:
-    said = cli("study", name)
-    assert said.status == 2 and "\x1b" not in said.err and said.err.count("\n") == 1
+def test_wrong_names_of_studies(cli, shelf: Path, name: str, message: str) -> None:
+    done = cli("study", name)
+    assert done.status == 2 and "\x1b" not in done.err and done.err.count("\n") == 1
     if name != "-private":
-        assert message in said.err
+        assert message in done.err
 
 
-def test_claim_that_says_nothing(shelf: Path) -> None:
+def test_malformed_claims_are_refused(shelf: Path) -> None:
     for claim, message in (
         ("('a', 'b', 1, 1)", "a claim is"),
         ("('a', 1, float('inf'), 1)", "finite"),

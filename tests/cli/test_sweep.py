@@ -1,4 +1,4 @@
-"""pfaffian sweep: what a file says of a sweep, in parts, and what is refused."""
+"""pfaffian sweep: the section of a file, shards, and refusals."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ sweep:
 """
 
 
-def test_a_sweep_in_two_parts_is_that_of_the_function(cli, here):
+def test_a_sweep_in_two_shards_equals_that_of_the_function(cli, here):
     (here / "pendulum.yaml").write_text(PENDULUM + SWEEP)
-    said = cli("sweep", "pendulum.yaml", "--explain")
-    assert said.status == 0 and "40 runs in 3 blocks, 40 of them to do" in said.out and not (here / "out").exists()
-    said = cli("sweep", "pendulum.yaml", "--shard", "2/2", "--threads", "1")
-    assert said.status == 0 and "40 runs in out/pendulum.zarr, 2 blocks left to other parts" in said.out.replace("\\", "/")
-    said = cli("sweep", "pendulum.yaml", "--shard", "1/2")
-    assert said.status == 0 and "complete" in said.out
+    done = cli("sweep", "pendulum.yaml", "--explain")
+    assert done.status == 0 and "40 runs in 3 blocks, 40 of them to do" in done.out and not (here / "out").exists()
+    done = cli("sweep", "pendulum.yaml", "--shard", "2/2", "--threads", "1")
+    assert done.status == 0 and "40 runs in out/pendulum.zarr, 2 blocks left to other parts" in done.out.replace("\\", "/")
+    done = cli("sweep", "pendulum.yaml", "--shard", "1/2")
+    assert done.status == 0 and "complete" in done.out
     m, settings = pf.formats.read_yaml(here / "pendulum.yaml")
     space = {"mass": np.linspace(1, 3, 5), "v:hinge": ("other", [0.0, 2.0]), "u:motor": ("other", [1.0, -1.0])}
     space |= pf.sweeps.samples({"q:hinge": (-1.0, 1.0)}, 4, method="halton", seed=2)
@@ -41,31 +41,31 @@ def test_a_sweep_in_two_parts_is_that_of_the_function(cli, here):
     assert settings.duration == 0.1 and settings.sweep.block == 16
 
 
-def test_what_the_command_line_changes_is_another_sweep(cli, here):
+def test_options_that_change_a_sweep_need_another_store(cli, here):
     (here / "pendulum.yaml").write_text(PENDULUM + SWEEP)
     assert cli("sweep", "pendulum.yaml", "--store", "a.zarr", "--set", "v:hinge=1").status == 0
-    said = cli("sweep", "pendulum.yaml", "--store", "a.zarr", "--set", "mass=9", "--set", "u:motor=3")
-    assert said.status == 2 and "is of another sweep: arguments of run differ" in said.err
+    done = cli("sweep", "pendulum.yaml", "--store", "a.zarr", "--set", "mass=9", "--set", "u:motor=3")
+    assert done.status == 2 and "is of another sweep: arguments of run differ" in done.err
 
 
-def test_a_sweep_starts_where_a_run_does(cli, here):
+def test_a_sweep_starts_at_the_start_of_a_run(cli, here):
     text = (EXAMPLES / "suspension.yaml").read_text(encoding="utf-8").replace("duration: 1", "duration: 0.002")
-    assert "guess: {upper: 0.1, ball.qx: -0.05}" in text, "a part of a quaternion"
+    assert "guess: {upper: 0.1, ball.qx: -0.05}" in text, "the guess contains part of a quaternion"
     sweep = "sweep:\n  axes: {k: {values: [30000, 20000]}}\n  keep: {q: true, fastest: {maximum: v}}\n"
     (here / "suspension.yaml").write_text(text.replace("record_every: 5", "record_every: 1") + sweep)
-    said = cli("sweep", "suspension.yaml")
-    assert said.status == 0, said.err
+    done = cli("sweep", "suspension.yaml")
+    assert done.status == 0, done.err
     swept = pf.sweeps.open_store(here / "out" / "suspension.zarr").load()["q"].values
     for run, k in enumerate(("30000", "20000")):
-        said = cli("run", "suspension.yaml", "--no-figure", "--set", f"k={k}")
-        assert said.status == 0 and said.err == ""
+        done = cli("run", "suspension.yaml", "--no-figure", "--set", f"k={k}")
+        assert done.status == 0 and done.err == ""
         np.testing.assert_array_equal(swept[run], pf.results.read_netcdf(here / "out" / "suspension.nc")["q"].values)
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])
 @pytest.mark.parametrize("terminal", [True, False])
-@pytest.mark.parametrize(("option", "shown"), [("--progress", True), ("--no-progress", False), ("", None)])
-def test_a_progress_bar_is_shown_on_a_terminal_or_as_told(cli, here, monkeypatch, command, option, shown, terminal):
+@pytest.mark.parametrize(("option", "expected"), [("--progress", True), ("--no-progress", False), ("", None)])
+def test_a_progress_bar_is_drawn_on_a_terminal_or_by_option(cli, here, monkeypatch, command, option, expected, terminal):
     (here / "pendulum.yaml").write_text(PENDULUM + SWEEP)
     seen = []
 
@@ -76,20 +76,20 @@ def test_a_progress_bar_is_shown_on_a_terminal_or_as_told(cli, here, monkeypatch
     monkeypatch.setattr(pf, command, stopped)
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
     assert "enough" in cli(command, "pendulum.yaml", *filter(None, [option])).err
-    assert seen == [terminal if shown is None else shown]
+    assert seen == [terminal if expected is None else expected]
 
 
-def test_commands_that_do_not_fit_are_refused(cli, here):
-    said = cli("sweep", "pendulum.yaml")
-    assert said.status == 2 and "pendulum.yaml: there is no section `sweep:`" in said.err
+def test_wrong_options_are_refused(cli, here):
+    done = cli("sweep", "pendulum.yaml")
+    assert done.status == 2 and "pendulum.yaml: there is no section `sweep:`" in done.err
     (here / "pendulum.yaml").write_text(PENDULUM + SWEEP)
     for options, words in {
         ("--shard", "3/2"): "there are shards 1 to 2",
         ("--threads", "none"): "--threads: a whole number from 1 on",
         ("--scheduler", "nowhere"): "--scheduler 'nowhere': no Dask scheduler answers",
     }.items():
-        said = cli("sweep", "pendulum.yaml", *options)
-        assert said.status == 2 and words in said.err
+        done = cli("sweep", "pendulum.yaml", *options)
+        assert done.status == 2 and words in done.err
 
 
 WRONG = {

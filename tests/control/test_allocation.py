@@ -1,4 +1,4 @@
-"""Allocation by the reaction and by the motion agree; what joints take out of the task changes nothing."""
+"""Allocation by reactions and allocation by motions agree; eliminating joints from the task changes nothing."""
 
 import casadi as ca
 import numpy as np
@@ -11,7 +11,7 @@ from pfaffian.terms.terms import Terms, symbols
 
 
 def chain(links: int = 9) -> pf.Mechanism:
-    """A chain in space with its end on a line, links of a metre about axes in turn."""
+    """A chain in space with its end on a line; its links of 1 m turn about z, y and x in turn."""
     axes = [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
     bodies = [pf.body(f"b{i}", 1.0 + 0.1 * i, (0.5, 0.05, 0), (0.02, 0.09, 0.09)) for i in range(links)]
     joints = []
@@ -28,21 +28,21 @@ def states(m: pf.Mechanism, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["motion", "motion and force"])
-def test_both_ways_give_the_same_inputs(force, monkeypatch):
+def test_both_allocations_give_the_same_inputs(force, monkeypatch):
     m = chain()
     m = m.with_(actuators=[a for a in m.actuators if a.name not in ("j2", "j5")])
     T, tau = symbols(m), ca.SX.sym("tau", m.nv)
     weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
-    wanted = ((), ca.SX(0, 1))
+    prescribed = ((), ca.SX(0, 1))
     if force:
-        # With two passive joints under two rows all reactions are spoken for: fewer passive ones leave one free.
+        # Two passive joints under two rows determine all reactions; a single passive joint leaves one of them free.
         m = m.with_(actuators=[a for a in pf.actuate_all(m).actuators if a.name != "j2"])
         T = Terms(m, T.q, T.v, ca.SX.sym("u", m.nu), T.t)
         weight = ca.SX(ca.DM(np.linspace(0.5, 2, m.nu)))
-        wanted = ((1,), ca.SX(3.0))
-    a = allocation.allocate(T, tau, weight, *wanted)
+        prescribed = ((1,), ca.SX(3.0))
+    a = allocation.allocate(T, tau, weight, *prescribed)
     monkeypatch.setattr(allocation, "_direct", lambda B: None)
-    b = allocation.allocate(T, tau, weight, *wanted)
+    b = allocation.allocate(T, tau, weight, *prescribed)
     f = ca.Function("f", [T.q, T.v, T.t, tau], [a.u, b.u, ca.vertcat(*a[1:3], *b[1:3])])
     random = np.random.default_rng(4)
     for q, v in states(m, 10):
@@ -52,8 +52,8 @@ def test_both_ways_give_the_same_inputs(force, monkeypatch):
 
 
 @pytest.mark.parametrize("chosen", [(), (1,)], ids=["motion", "motion and force"])
-def test_multipliers_give_the_same_inputs_where_all_is_driven(chosen, monkeypatch):
-    """With a row written twice, which two multipliers share, and with gears of either sign."""
+def test_allocations_agree_where_every_joint_is_driven(chosen, monkeypatch):
+    """One row is written twice, so that two multipliers share it, and the gears have either sign."""
     m = chain()
     m = m.with_(
         constraints=[*m.constraints, pf.holonomic("again", lambda k: k.position("b8", (1, 0, 0))[0])],
@@ -72,7 +72,7 @@ def test_multipliers_give_the_same_inputs_where_all_is_driven(chosen, monkeypatc
         assert not faults.any()
 
 
-def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
+def test_eliminating_joints_from_the_task_changes_nothing(monkeypatch):
     m = chain(12)
     names = [f"j{i}" for i in (0, 2, 3, 5, 6, 8, 9, 11)]
     task = control.stack(control.point("b6", axes=(2,)), control.joints(*names))
@@ -91,8 +91,8 @@ def test_joints_taken_out_of_the_task_change_nothing(monkeypatch):
 
 @pytest.mark.parametrize("count", [4, 12], ids=["few joints", "many joints"])
 def test_tasks_that_the_constraints_forbid_are_infeasible(count):
-    """Each joint has a task of its own, the end is on a line: at rest accelerations along it can be had, others cannot. Many
-    such joints are taken out of the problem, which must not hide what contradicts them."""
+    """Each joint has a task of its own and the end is on a line: at rest, accelerations along the line are feasible, others
+    are not. Many such joints are eliminated from the problem, which must not hide a contradiction."""
     m = chain(count)
     names = [f"j{i}" for i in range(count)]
     goal = control.sampled(names)

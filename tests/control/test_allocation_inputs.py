@@ -1,4 +1,4 @@
-"""What a controller may use: motors, not the world's wrenches; and mechanisms of one velocity."""
+"""A controller uses motors, not wrench inputs from outside; results of mechanisms with one velocity keep their shape."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def pendulum(forces=()):
     return pf.mechanism("pendulum", [PEND], [JOINT], actuators=[pf.actuator("motor", "pivot")], forces=forces)
 
 
-def test_wrench_inputs_stay_with_the_world():
+def test_inverse_dynamics_and_laws_leave_wrench_inputs_at_zero():
     m = pendulum([pf.wrench("gust", "bob", point=(1.0, 0, 0))])
     found = pf.inverse_dynamics(m, [0.3], [0.0], [1.5])
     assert found.names == m.u_names
@@ -24,7 +24,7 @@ def test_wrench_inputs_stay_with_the_world():
     assert not r["u"].isel(input=slice(1, None)).values.any()
 
 
-def test_one_velocity_keeps_its_axis():
+def test_results_with_one_velocity_keep_its_axis():
     m = pendulum()
     one, many = pf.forward_dynamics(m, [0.3]), pf.forward_dynamics(m, np.array([[0.3], [0.4]]))
     assert one.v_dot.shape == (1,)

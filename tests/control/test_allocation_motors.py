@@ -1,4 +1,4 @@
-"""More motors than motions: drones, boats and arms share a motion by the smallest inputs, counted by what the motors drive."""
+"""Redundant motors: drones, boats and arms use the smallest inputs. Motors count by the motions that they drive."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def loaded(m: pf.Mechanism) -> pf.Mechanism:
 
 
 def hung(m: pf.Mechanism) -> pf.Mechanism:
-    """The same load as a body of its own, the joint a closure."""
+    """The machine with the load as a free body that a universal closure attaches."""
     cable = pf.closure("cable", "universal", "body", "load", axis=(1, 0, 0), axis_b=(0, 1, 0))
     free = pf.joint("load", "free", "world", "load")
     return m.with_(bodies=(*m.bodies, LOAD), joints=(*m.joints, free), constraints=(cable,))
 
 
 def boat(n: int) -> pf.Mechanism:
-    """A hull on the water, thrusters at its corners."""
+    """A hull on the water with n thrusters at its corners."""
     places = [(1.0, 0.4, 0.5), (1.0, -0.4, -0.5), (-1.0, 0.5, 0.1), (-1.0, -0.5, 2.0)][:n]
     thrusters = [
         pf.forces.thruster(f"t{i}", "hull", axis=(np.cos(a), np.sin(a), 0), point=(x, y, 0), limits=(-60.0, 60.0))
@@ -74,7 +74,7 @@ def boat(n: int) -> pf.Mechanism:
 
 
 def arm() -> pf.Mechanism:
-    """Two joints, the first with two motors of other gears, the second with one and a cable that pulls both."""
+    """Two joints: two motors of different gears on the first, one motor on the second."""
     bodies = [pf.body("upper", 2.0, (0.3, 0, 0), (0.01, 0.05, 0.05)), pf.body("lower", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02))]
     joints = [
         pf.joint("shoulder", "revolute", "world", "upper", axis=(0, -1, 0)),
@@ -104,15 +104,15 @@ DRONES = {
 
 def pairs(m: pf.Mechanism) -> list[control.Pair]:
     if any(j.name == "body" for j in m.joints):
-        own = [control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1)]
-        return own + [control.pair(b.name, inertia=pm(0.3, (0, 0, -0.8), 0.01)) for b in m.bodies if b.name == "load"]
+        body = [control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1)]
+        return body + [control.pair(b.name, inertia=pm(0.3, (0, 0, -0.8), 0.01)) for b in m.bodies if b.name == "load"]
     return [control.pair(b.name, inertia=pm(2, (0.1, 0, 0), 0.5), damping=pm(9, moments=2), stiffness=pm(20, moments=4))
             for b in m.bodies]  # fmt: skip
 
 
 @cache
 def system(name: str, limits: str | None):
-    """(q, v) -> u, faults of the law, and S, Mbar and Mbar a + bbar of it."""
+    """Function of (q, v, t, p) that returns u, the law's faults, S, Mbar and Mbar a + bbar."""
     m = DRONES[name][0]
     T, none = pf.symbols(m), ca.SX(0, 1)
     terms, goal = pf.Terms(m, T.q, T.v, ca.SX.zeros(m.nu, 1), T.t), control.set_point(m.neutral())
@@ -129,13 +129,13 @@ def at(name: str, limits: str | None, q, v) -> list[np.ndarray]:
 
 
 def smallest(S: np.ndarray, M: np.ndarray, force: np.ndarray) -> np.ndarray:
-    """Of all u of least |S u + M^-1 force| in the metric of M the shortest, by NumPy's pseudoinverse."""
+    """Shortest of all u that minimise |S u + M^-1 force| in the metric of M, by NumPy's pseudoinverse."""
     C = np.linalg.cholesky(M)
     return -np.linalg.pinv(C.T @ S, rcond=1e-7) @ np.linalg.solve(C, force)
 
 
 def states(m: pf.Mechanism, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """On the constraints, near the neutral configuration."""
+    """Random states (q, v) on the constraints, near the neutral configuration."""
     random, found = np.random.default_rng(8), []
     for _ in range(count):
         q = m.neutral()
@@ -149,7 +149,7 @@ def states(m: pf.Mechanism, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 @pytest.mark.parametrize("name", DRONES)
-def test_inputs_are_the_smallest_of_those_that_move_alike(name):
+def test_inputs_are_the_smallest_that_give_the_motion(name):
     m, spare = DRONES[name]
     assert motors_are_redundant(m) is spare
     for q, v in states(m, 4):
@@ -159,7 +159,7 @@ def test_inputs_are_the_smallest_of_those_that_move_alike(name):
 
 
 @pytest.mark.parametrize(("name", "each"), [("six", 2.4 * G / 6), ("twelve", 2.4 * G / 12), ("eight with a load", 2.8 * G / 8)])
-def test_propellers_around_a_centre_hover_alike(name, each):
+def test_propellers_on_a_circle_hover_with_equal_thrusts(name, each):
     for limits in (None, "actuators"):
         u, faults, *_ = at(name, limits, DRONES[name][0].neutral(), np.zeros(DRONES[name][0].nv))
         assert not faults.any()
@@ -170,7 +170,7 @@ def test_propellers_around_a_centre_hover_alike(name, each):
 
 
 def nearest_first(S, M, force, low, high) -> np.ndarray:
-    """Within limits the u of least |S u + M^-1 force|, of those the shortest: the best of all faces of the box."""
+    """Shortest of all u within limits that minimise |S u + M^-1 force|: the best over all faces of the box."""
     H, g, found = S.T @ M @ S, S.T @ force, []
     for side in product((-1, 0, 1), repeat=len(g)):
         side = np.array(side)
@@ -184,38 +184,38 @@ def nearest_first(S, M, force, low, high) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["five", "six", "boat of four", "tilted, six"])
 def test_within_limits_the_motion_comes_first_and_small_inputs_second(name):
-    m, held = DRONES[name][0], 0
+    m, limited = DRONES[name][0], 0
     low, high = m.u_limits.T
     for q, v in states(m, 6):
         u, faults, *of = at(name, "actuators", q, 3 * v)
         best = nearest_first(*of, low, high)
         assert not faults.any()
-        held += ((best == low) | (best == high)).any()
+        limited += ((best == low) | (best == high)).any()
         close(u, best, 1e-5, "inputs")
         slope, allowed = _slope(*of, u, low, high)
-        close(slope, allowed, 1e-11, "slope of what the motion misses", np.abs(of[0].T @ of[2]).max())
-    assert held >= 2
+        close(slope, allowed, 1e-11, "slope of the missed motion", np.abs(of[0].T @ of[2]).max())
+    assert limited >= 2
 
 
 def _slope(S, M, force, u, low, high) -> tuple[np.ndarray, np.ndarray]:
-    """S^T (M S u + force), the slope of |S u + M^-1 force|^2 / 2, and the part of it that the limits hold."""
+    """Slope S^T (M S u + force) of |S u + M^-1 force|^2 / 2, and the part of it that active limits balance."""
     slope = S.T @ (M @ S @ u + force)
     down, up = (np.abs(u - x) <= 1e-9 * np.abs(high).max() for x in (low, high))
     return slope, np.where(down, np.maximum(slope, 0), np.where(up, np.minimum(slope, 0), 0.0))
 
 
-def test_limits_that_the_second_search_misses_are_no_solution():
-    """Inputs wanted far beyond the limits of motors to spare: an answer that is called solved satisfies each row."""
+def test_inputs_reported_as_solved_satisfy_every_limit():
+    """Redundant motors whose desired inputs are far beyond their limits: an answer reported as solved satisfies each row."""
     H, u0, l, sides = ca.SX.sym("H", 4, 4), ca.SX.sym("u0", 4), ca.SX.sym("l", 8), np.vstack([np.eye(4), -np.eye(4)])
     found = _within(H, u0, ca.SX(sides), l, redundant=True)
     solve = ca.Function("solve", [H, u0, l], [found.u, found.status])
     random, count = np.random.default_rng(0), 1500
     A = random.integers(-2, 3, size=(count, 2, 4)).astype(float)
     A[~A.any((1, 2))] = 1
-    wanted = random.normal(size=(4, count)) * 10.0 ** random.uniform(4, 6, count)
+    desired = random.normal(size=(4, count)) * 10.0 ** random.uniform(4, 6, count)
     limits = np.abs(random.normal(size=(8, count)))
     metric = np.hstack(list(A.transpose(0, 2, 1) @ A))
-    u, status = (np.array(x) for x in solve.map(count)(metric, wanted, limits))
+    u, status = (np.array(x) for x in solve.map(count)(metric, desired, limits))
     solved = status.ravel() == SOLVED
     assert solved.sum() > 0.9 * count and set(status[0, ~solved]) <= {INACCURATE}
     size = limits + np.abs(sides) @ np.abs(u) + SLIGHT * limits.max(axis=0)
@@ -232,8 +232,8 @@ def test_six_propellers_fly_within_their_limits():
     assert r.u.values.min() > -1e-9 and r.u.values.max() < 9 + 1e-9
 
 
-def test_rows_of_the_actuators_own_limits():
-    """low <= u <= high of each, below as above zero; one side alone where the other is open."""
+def test_limit_rows_of_the_actuators():
+    """low <= u <= high for each input, with limits of either sign; a single row where the other limit is infinite."""
     limits = [(-2.0, 5.0), (1.0, np.inf), (-np.inf, -3.0)]
     m = boat(3)
     m = m.with_(actuators=[pf.forces.thruster(f"t{i}", "hull", axis=(1, 0, 0), limits=x) for i, x in enumerate(limits)])
@@ -255,8 +255,8 @@ def inputs(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["arm", "boat of four", "tilted, eight"])
-@pytest.mark.parametrize("weight", [False, True], ids=["alike", "weighed"])
-def test_projected_and_inverse_dynamics_share_by_the_pseudoinverse(name, weight):
+@pytest.mark.parametrize("weight", [False, True], ids=["equal", "weighted"])
+def test_projected_and_inverse_dynamics_distribute_by_the_pseudoinverse(name, weight):
     """u = R^-1/2 (B R^-1/2)^+ tau."""
     m = DRONES[name][0]
     R = np.linspace(0.5, 2.0, m.nu) if weight else np.ones(m.nu)
@@ -265,13 +265,14 @@ def test_projected_and_inverse_dynamics_share_by_the_pseudoinverse(name, weight)
         x, a = letters(q, v), np.linspace(-1, 1, m.nv)
         share = np.diag(R**-0.5) @ np.linalg.pinv(x["B"] @ np.diag(R**-0.5), rcond=1e-9)
         close(pf.inverse_dynamics(m, q, v, a, weight=R).u, share @ (x["M"] @ a + x["free"]), 1e-9, "inverse dynamics")
-        if name == "arm":  # whose v is q_dot
+        if name == "arm":  # the machine with v = q_dot
             law = control.projected(control.whole(m), control.set_point(np.zeros(m.nq)), stiffness=9.0, damping=6.0, weight=R)
             close(inputs(m, law, q, v), share @ (x["M"] @ (-9 * q - 6 * v) + x["free"]), 1e-9, "projected")
 
 
-def test_an_arm_on_a_wall_where_a_row_is_set_aside_is_not_uncontrollable():
-    """Within 1e-5 of a stretched arm the wall holds nothing for a moment, and two motions are free for one motor."""
+def test_a_nearly_stretched_arm_on_a_wall_is_not_uncontrollable():
+    """Within 1e-5 of the stretched arm the wall's row is left out for a moment, and one motor has two free motions. Only the
+    exactly stretched arm is uncontrollable."""
     bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
     joints = [pf.joint("j0", "revolute", "world", "b0", axis=(0, 0, 1)),
               pf.joint("j1", "revolute", "b0", "b1", axis=(0, 0, 1), placement=pf.pose((1, 0, 0)))]  # fmt: skip
@@ -280,5 +281,5 @@ def test_an_arm_on_a_wall_where_a_row_is_set_aside_is_not_uncontrollable():
     T = pf.symbols(m)
     x = allocate(T, ca.SX([1.0, 0.5]), ca.SX.ones(1, 1))
     lost = ca.Function("lost", [T.q, T.v, T.t], [x.uncontrollable])
-    for bend, wanted_fault in ((0.3, 0.0), (1e-6, 0.0), (0.0, 1.0)):
-        assert float(lost([bend / 2, -bend], [0, 0], 0.0)) == wanted_fault, bend
+    for bend, expected_fault in ((0.3, 0.0), (1e-6, 0.0), (0.0, 1.0)):
+        assert float(lost([bend / 2, -bend], [0, 0], 0.0)) == expected_fault, bend

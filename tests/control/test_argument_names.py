@@ -1,4 +1,4 @@
-"""What is no number is blamed by the name of the argument that it was given as, in functions with many."""
+"""Functions with many arguments name the one that is not a number."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ CALLS: dict[Any, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(("call", "name"), [(call, name) for call, given in CALLS.items() for name in given if name != "poles"])
-def test_what_is_no_number_is_blamed_by_its_name(call, name):
+def test_arguments_that_are_no_numbers_are_named(call, name):
     with pytest.raises(pf.ModelError, match=rf"^{call.__name__}: {name}\b(?! x)"):
         call(**CALLS[call] | {name: "no number"})

@@ -1,4 +1,4 @@
-"""What cannot work in the design of a tracking law: an error or a fault of its own each, with who is to blame and a way out."""
+"""Impossible designs of tracking laws: each has its own error or fault, which names the element and the way out."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tests.control.test_prototype import PLANAR, hovering, pm, pvtol
 
 HERE = control.set_point([0.0, 0, 0])
 BOUND = np.diag([1.0, 1, 1, -1])
-"""Symmetric, and no pseudo-matrix of weights."""
+"""Symmetric matrix that is not a pseudo-matrix of weights."""
 
 
 def flown(pairs, m=PLANAR, reference=HERE, **how):
-    """Raise what a run is refused for, or what it says at its end."""
+    """Run the law and raise the error that refuses the run, or its final warnings as a StoppedError."""
     law = control.prototype_tracking(pairs, reference, **how)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         r = pf.run(m, duration=0.05, control=law)
     assert int(r["status"]) != 0
-    raise StoppedError("; ".join(str(w.message) for w in said))
+    raise StoppedError("; ".join(str(w.message) for w in messages))
 
 
 class StoppedError(Exception):
-    """A run that a fault has ended."""
+    """A run that ended with a fault."""
 
 
 def chain() -> pf.Mechanism:
@@ -48,12 +48,12 @@ def upright_flight() -> None:
 
 
 def falling(t: ca.SX) -> ca.SX:
-    """Up at 5 m/s, and after a second as a stone is."""
+    """Upwards at 5 m/s, and in free fall after one second."""
     return ca.vertcat(0, 0, 5 * t - ca.if_else(t > 1, 9.81 / 2 * (t - 1) ** 2, 0))
 
 
 SPRING = ("s", "world", "b")
-BAD = {  # what -> (call, error, words in order: who, and the way out)
+BAD = {  # design -> (call, error, pattern: the element at fault, then the way out)
     "a spring that pushes": (lambda: pf.forces.pose_spring(*SPRING, BOUND), pf.ModelError, r"stiffness.*positive semidefinite"),
     "a damper that drives": (lambda: pf.forces.pose_damper(*SPRING, BOUND), pf.ModelError, r"damping.*positive semidefinite"),
     "an added mass below zero": (
@@ -140,7 +140,7 @@ BAD = {  # what -> (call, error, words in order: who, and the way out)
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_it_is_said(what):
+def test_a_bad_design_is_refused_or_stopped_with_a_way_out(what):
     call, error, words = BAD[what]
     with pytest.raises(error, match=words):
         call()

@@ -1,4 +1,4 @@
-"""Bicopter and quadcopter: inputs, references that leave nothing, matching force in closed form. [konz25 4.8.3, 4.8.4]"""
+"""Bicopter and quadcopter: inputs, feasible references, matching force in closed form. [konz25 4.8.3, 4.8.4]"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BICOPTER = {"mass": 1.3, "inertia": (0.015, 0.008, 0.018), "arm": 0.25, "height"
 POLES = [-8, -8, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
 HEADING = (5.0, 0.8)
 EXACT = 1e-12
-"""A few hundred operations."""
+"""Rounding of a few hundred operations."""
 
 
 def bicopter(**changes) -> pf.Mechanism:
@@ -32,8 +32,8 @@ def effect(m: pf.Mechanism) -> np.ndarray:
     return pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy", lanes=1)(m.neutral(), np.zeros(m.nv))["B"]
 
 
-def test_what_the_propellers_do():
-    """[konz25 (4.150)], and what no input does: eps_x and eps_y."""
+def test_effect_of_the_propellers():
+    """Input matrix [konz25 (4.150)], and the motions that no input produces: eps_x and eps_y."""
     s, c, l, h = np.sin(0.3), np.cos(0.3), 0.25, 0.05
     side = l * c - h * s
     B = np.array([[1, 0, 1, 0], [0, s, 0, -s], [0, c, 0, c], [0, side, 0, -side], [h, 0, h, 0], [-l, 0, l, 0]])
@@ -46,8 +46,8 @@ def test_what_the_propellers_do():
     close(acceleration[1], y * acceleration[3], EXACT, "sideways along y with a turn about x")
 
 
-def test_a_polygon_of_thrusts_is_within_what_propellers_give():
-    """Its corners lie on the edges of the ring's part, so that it is as large as its chords allow."""
+def test_the_thrust_polygon_is_within_reach_of_the_propellers():
+    """The polygon's corners lie on the edges of the sector of a ring, so that it is as large as its chords allow."""
     least, most, tilt, chords = 2.0, 14.0, np.radians(30), 4
     W, l = pf.multicopters.thrust_polygon(least, most, tilt, chords=chords)
     random = np.random.default_rng(1)
@@ -107,7 +107,7 @@ def round_about(t):
 
 
 def circle(t):
-    """Upside down at its top."""
+    """A vertical circle, upside down at its top."""
     return [1.6 * ca.sin(np.pi * t), 1.6 * (1 - ca.cos(np.pi * t))]
 
 
@@ -134,7 +134,7 @@ FLAT = {
 
 @pytest.mark.parametrize("name", FLAT)
 def test_a_flat_reference_leaves_no_matching_force(name):
-    """And one of another machine does, of which the motion is named that lacks an input."""
+    """A reference for another machine leaves one, and the error names the motion that lacks an input."""
     m, feasible, other = FLAT[name]
     u = control.check_reference(m, feasible, 2.0)
     assert u.shape == (500, m.nu)
@@ -153,7 +153,7 @@ def test_the_inputs_of_a_reference_are_those_of_a_flight_along_it():
 
 
 def test_a_reference_on_constraints_is_checked_with_their_reactions():
-    """A bead on a turning rod that is driven about the pivot: the rod's reaction gives what no input does."""
+    """A bead on a turning rod that is driven about the pivot: the rod's reaction supplies the force that no input gives."""
     bodies = [pf.body("rod", 1.0, inertia=0.1), pf.body("bead", 0.5, inertia=0.01)]
     joints = [pf.joint("turn", "revolute", "world", "rod"), pf.joint("bead", "planar", "world", "bead")]
     end = pf.holonomic("held", lambda k: (k.position("bead") - k.position("rod", (0.4, 0, 0)))[:2])
@@ -173,7 +173,7 @@ def test_a_reference_on_constraints_is_checked_with_their_reactions():
             control.check_reference(m, reference, 1.0)
 
 
-def test_a_skate_s_reference_may_not_slip():
+def test_the_reference_of_a_skate_must_not_slip():
     edge = pf.rolling.knife_edge("skate", "b", (1, 0, 0))
     m = PLANE.with_(constraints=[edge])
     turning = control.function_of_time(lambda t: [ca.sin(t), 1 - ca.cos(t), t], 3)
@@ -215,7 +215,7 @@ MISSED = {
 
 
 @pytest.mark.parametrize("case", MISSED)
-def test_what_a_reference_misses_is_named(case):
+def test_infeasible_references_are_named(case):
     call, words = MISSED[case]
     with pytest.raises(pf.ModelError, match=words):
         call()
@@ -225,7 +225,7 @@ def test_what_a_reference_misses_is_named(case):
 
 
 def forces(m: pf.Mechanism, law: control.Control, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Matching force and acceleration at states (n, nq), (n, nv)."""
+    """Matching forces and accelerations at states (n, nq), (n, nv)."""
     h = 1e-6
     outputs = {"v_dot": pf.of_motion(lambda T, motion: motion.v_dot)}
     r = pf.run(m, q, v, duration=h, step=h, control=law, outputs=outputs, record=["matching_force"])
@@ -237,10 +237,10 @@ def random_states(n: int, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
     return np.hstack([random.normal(size=(n, 3)), Rotation.random(n, random).as_quat()]), 2 * random.normal(size=(n, 6))
 
 
-def expected(q, v, lean, inertia, own, Theta_z, Pi_z, m, quaternion=(0, 0, 0, 1.0)) -> np.ndarray:
-    """btilde of a constant reference, (4.155) as in studies/errata.md; with eps = 0 that of a quadcopter, (4.149) as there."""
+def expected(q, v, lean, inertia, placed, Theta_z, Pi_z, m, quaternion=(0, 0, 0, 1.0)) -> np.ndarray:
+    """btilde for a constant reference: (4.155) of studies/errata.md; with eps = 0 a quadcopter's, (4.149) of the same page."""
     (ex, ey), (x, y, z) = lean, inertia
-    a, h = m * (own.h - own.s), own.h
+    a, h = m * (placed.h - placed.s), placed.h
     there = Rotation.from_quat(quaternion).as_matrix()
     made = []
     for at, w in zip(q[:, 3:], v[:, 3:], strict=True):
@@ -262,7 +262,7 @@ MASS, SHARE = 0.7, 0.3
 @pytest.mark.parametrize("name", MACHINES)
 def test_the_matching_force_about_a_set_point(name, approach):
     m, lean, inertia = MACHINES[name]
-    own = control.hover_placement(POLES, coupling_length=lean[1], mass=MASS)
+    placed = control.hover_placement(POLES, coupling_length=lean[1], mass=MASS)
     pair = control.quadcopter_pair(
         "body" if name == "bicopter" else "b", POLES, heading=HEADING, coupling_length=lean, inertia_ratio=SHARE, mass=MASS
     )
@@ -270,39 +270,39 @@ def test_the_matching_force_about_a_set_point(name, approach):
     law = control.prototype_tracking([pair], control.set_point([0.2, -0.1, 0.3, *goal]), approach=approach)
     q, v = random_states(6)
     found, _ = forces(m, law, q, v)
-    Theta_z = SHARE * own.inertia
-    wanted = expected(q, v, lean, inertia, own, Theta_z, Theta_z * HEADING[0] ** 2, MASS, goal)
-    close(found, wanted, 1e-10, "btilde")
-    assert np.abs(wanted).max() > 0.1
+    Theta_z = SHARE * placed.inertia
+    btilde = expected(q, v, lean, inertia, placed, Theta_z, Theta_z * HEADING[0] ** 2, MASS, goal)
+    close(found, btilde, 1e-10, "btilde")
+    assert np.abs(btilde).max() > 0.1
 
 
 @pytest.mark.parametrize("approach", APPROACHES)
-def test_of_a_quadcopter_a_steady_flight_is_as_a_set_point(approach):
-    own = control.hover_placement(POLES, mass=MASS)
+def test_a_quadcopter_matches_in_steady_flight_as_at_a_set_point(approach):
+    placed = control.hover_placement(POLES, mass=MASS)
     pair = control.quadcopter_pair("b", POLES, heading=HEADING, inertia_ratio=SHARE, mass=MASS)
     reference = control.function_of_time(lambda t: [0.7 * t, -t, 0.4 * t, 0, 0, 0, 1], 7)
     q, v = random_states(6, 3)
     found, _ = forces(quadcopter(), control.prototype_tracking([pair], reference, approach=approach), q, v)
-    Theta_z = SHARE * own.inertia
-    close(found, expected(q, v, (0, 0), (1, 1, 1), own, Theta_z, Theta_z * 25.0, MASS), 1e-10, "btilde")
+    Theta_z = SHARE * placed.inertia
+    close(found, expected(q, v, (0, 0), (1, 1, 1), placed, Theta_z, Theta_z * 25.0, MASS), 1e-10, "btilde")
 
 
 def test_a_bicopter_has_its_poles_in_both_planes():
-    """Tilt about x as placed; about y with the other eps (4.140), whose h and s are the same; and linear matching."""
+    """Tilt about x has the placed poles; tilt about y those of the other eps, (4.140), with the same h and s."""
     m, lean = bicopter(), LEAN
-    own = control.hover_placement(POLES, coupling_length=lean[1])
+    placed = control.hover_placement(POLES, coupling_length=lean[1])
     pair = control.quadcopter_pair("body", POLES, heading=HEADING, coupling_length=lean)
     law = control.prototype_tracking([pair], control.set_point(m.neutral()))
     found = np.poly(pf.linearise(m, m.neutral(), np.zeros(6), control=law).eigenvalues).real
-    k, d, arm = own.stiffness, own.damping, own.s - lean[0]
-    other = [1, d * (own.h - lean[0]) / arm, (k * (own.h - lean[0]) + G) / arm, d * G / arm, k * G / arm]
+    k, d, arm = placed.stiffness, placed.damping, placed.s - lean[0]
+    other = [1, d * (placed.h - lean[0]) / arm, (k * (placed.h - lean[0]) + G) / arm, d * G / arm, k * G / arm]
     heave, heading = [1, d, k], [1, 2 * HEADING[1] * HEADING[0], HEADING[0] ** 2]
-    wanted = np.polymul(np.polymul(np.poly(POLES).real, other), np.polymul(heave, heading))
-    close(found, wanted, 1e-8, "characteristic polynomial")
+    product = np.polymul(np.polymul(np.poly(POLES).real, other), np.polymul(heave, heading))
+    close(found, product, 1e-8, "characteristic polynomial")
 
 
-def test_linear_matching_is_zero():
-    """Of an error ten times smaller a hundredth of the matching force is left. [konz25 (4.147), (4.154)]"""
+def test_the_matching_force_is_of_second_order():
+    """An error ten times smaller leaves about a hundredth of the matching force. [konz25 (4.147), (4.154)]"""
     random = np.random.default_rng(5)
     for name, (m, lean, _) in MACHINES.items():
         body = "body" if name == "bicopter" else "b"
@@ -317,17 +317,17 @@ def test_linear_matching_is_zero():
 
 
 def test_a_bicopter_without_lean_becomes_a_quadcopter():
-    """beta = 0, and propellers ever higher so that eps_x vanishes: the quadcopter's motion, all the nearer."""
+    """With beta = 0 and propellers so high that eps_x vanishes, the motion approaches that of the quadcopter."""
     pair = control.quadcopter_pair("b", POLES, heading=HEADING, inertia_ratio=SHARE)
     goal = control.set_point([0, 0, 0, 0, 0, 0, 1.0])
     q, v = random_states(4, 6)
-    _, wanted = forces(quadcopter(), control.prototype_tracking([pair], goal), q, v)
+    _, limit = forces(quadcopter(), control.prototype_tracking([pair], goal), q, v)
     off = []
     for height in (50.0, 500.0):
         same = {**BICOPTER, "mass": 1.2, "inertia": (0.015, 0.018, 0.03), "lean": 0.0, "height": height}
         lean = pf.multicopters.bicopter_coupling_length(**same)
-        own = control.quadcopter_pair("body", POLES, heading=HEADING, inertia_ratio=SHARE, coupling_length=lean)
-        _, found = forces(pf.multicopters.bicopter("b", **same), control.prototype_tracking([own], goal), q, v)
-        off.append(np.abs(found - wanted).max() / np.abs(wanted).max())
+        tilted = control.quadcopter_pair("body", POLES, heading=HEADING, inertia_ratio=SHARE, coupling_length=lean)
+        _, found = forces(pf.multicopters.bicopter("b", **same), control.prototype_tracking([tilted], goal), q, v)
+        off.append(np.abs(found - limit).max() / np.abs(limit).max())
     assert off[0] < 1e-1
     close(off[1] / off[0], 0.1, 0.05, "ten times the height, a tenth of the difference")

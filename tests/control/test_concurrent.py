@@ -1,4 +1,4 @@
-"""Concurrent control: outputs on Lie groups, each going its own way. [chhabra14 ch. 5]"""
+"""Concurrent control: outputs on Lie groups, each with its own error dynamics. [chhabra14 ch. 5]"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pose(xi):
 
 
 def test_a_pose_on_the_double_integrator():
-    """Whatever the body weighs, V_dot = nu. V_L was also computed by a separate program from (5.4.35)."""
+    """V_dot = nu whatever the body weighs. A separate program computed the values of V_L from (5.4.35)."""
 
     def gamma(t):
         swing = ca.DM([0.3, -0.2, 0.5, 0.4, 0.1, -0.3])
@@ -46,10 +46,10 @@ def test_a_pose_on_the_double_integrator():
     close(r.lyapunov, [2.81271778, 0.848258741, 9.23089750e-2], 3e-9, "V_L")
 
 
-def test_a_rover_and_its_hand_go_five_ways():
-    """Errors and torques at the start, as a separate program has them; errors at the end; the same of the reduced machine.
+def test_a_rover_and_its_hand_follow_five_coordinates():
+    """Errors and torques at the start, from a separate program, and the error at the end; the reduced machine agrees.
 
-    That each error is its own critically damped one `chhabra-control` claims.
+    `chhabra-control` claims that each error is critically damped by itself.
     """
     m, law = rover(), rover_law()
     r = pf.run(m, *ROVER_AT, duration=12, step=2e-3, every=1000, control=law)
@@ -62,7 +62,7 @@ def test_a_rover_and_its_hand_go_five_ways():
 
 
 def test_the_matrices_of_a_rover_and_its_hand():
-    """As in print: I on (tau_1, phi_dot), and D = I [-A^, 0; 0, 1] M^^-1 with the connection A^. [chhabra14 5.5]"""
+    """I on (tau_1, phi_dot) as printed, and D = I [-A^, 0; 0, 1] M^^-1 with the connection A^. [chhabra14 5.5]"""
     m, (l0, l1, l2, l3, l4, c, b) = rover(), (0.10, 0.15, 0.30, 0.40, 0.20, 0.25, 0.10)
     outputs = rover_law().made.arguments[0][1]
     parts = {f"J{i}": lambda T, o=o: moving(T.kinematics, o).J for i, o in enumerate(outputs)}
@@ -72,7 +72,7 @@ def test_the_matrices_of_a_rover_and_its_hand():
         return np.array(ca.DM(so3.exp(ca.DM([0, 0, angle]))))
 
     def Ad_inv(xi):
-        """Of exp(xi), as (6, 6)."""
+        """Inverse of Ad(exp(xi)), (6, 6)."""
         return np.array(ca.DM(se3.Ad_inv(*se3.exp(ca.DM(xi)))))
 
     S4, S5, S6 = (0, -l0 - l1, 0, 0, 0, 1), (0, 0, -l2, 1, 0, 0), (0, 0, -l2 - l3, 1, 0, 0)
@@ -100,14 +100,14 @@ def test_the_matrices_of_a_rover_and_its_hand():
 
 
 def test_a_rover_whose_output_is_on_its_axle():
-    """The rover's output needs l0: a point of the axle does not move across, whatever the wheels do."""
+    """The rover's output needs l0: a point of the axle cannot move sideways, whatever the wheels do."""
     on_axle = control.output("rover", "position", (0, 0), axes=(0, 1), stiffness=1, damping=1)
     with pytest.raises(pf.ModelError, match=r"only 1 move independently, .*, because of 'wheels'.* point on an axle"):
         pf.run(rover(), duration=0.01, control=control.concurrent([on_axle]), backend="interpreter")
 
 
 def test_a_free_base_and_its_hand_at_momentum():
-    """The rate of V_L, the hand's closed form, and the momentum; V_L itself `chhabra-control` claims."""
+    """The rate of V_L, the hand's error in closed form, and the momentum; `chhabra-control` claims V_L itself."""
     m = satellite()
     q, v, hand = satellite_at(m, 0.9)
     r = pf.run(m, q, v, duration=1, step=1e-3, every=1, control=satellite_law(hand, (0.25, -0.2, 0.3)))
@@ -121,7 +121,7 @@ def test_a_free_base_and_its_hand_at_momentum():
 
 
 def test_an_arm_that_straightens_ends_the_run():
-    """With the elbow to the other side the arm straightens on its way, V_L falling until then."""
+    """With the elbow on the other side the arm straightens on its way; V_L falls until then."""
     m = satellite()
     q, v, hand = satellite_at(m, -1.2)
     ends = r"lost rank \(at t = 1\.93\d* s\); elbow\.y, .* by 0\.00\d+ for a unit of m_w.*, because of elbow = -0\.0"
@@ -131,7 +131,7 @@ def test_an_arm_that_straightens_ends_the_run():
     assert (np.diff(V) < 0).all() and sigma[-1] < 0.8 * sigma[0] and sigma[:15].min() > 4e-3
 
 
-def test_what_nothing_drives_is_said_at_the_start():
+def test_outputs_that_no_motor_drives_are_named_at_the_start():
     """Wheels do not move the mass centre of a free body."""
     m = satellite()
     m = m.with_(bodies=m.bodies[:4], joints=m.joints[:4], actuators=m.actuators[:3])
@@ -141,7 +141,7 @@ def test_what_nothing_drives_is_said_at_the_start():
 
 
 def test_rounding_names_no_output_motor_or_joint():
-    """Of a matrix that is zero but for rounding all are named alike, and it is not told how large rounding is."""
+    """For a matrix that is zero up to rounding, the message names every output and joint and prints 0, not the rounding."""
     m = satellite()
     law = control.concurrent([control.output("base", "position", (0, 0, 0), stiffness=1, damping=1)])
     (reason,) = [fault.reason for fault in law.faults if fault.meaning == LOST]
@@ -150,10 +150,10 @@ def test_rounding_names_no_output_motor_or_joint():
     for size in (1e-17, 1e-19, 0.0):
         x = {"jacobian": size * random.normal(size=(3, n)), "most": np.ones((3, n)), "slope": random.normal(size=(m.nv, 1)),
              "q": np.zeros((m.nq, 1))}  # fmt: skip
-        said = reason.words(m, x)
+        message = reason.words(m, x)
         motors = ", ".join(m.motor_names[:3])
-        assert said.startswith(f"base.x, base.y, base.z hardly move, by 0 for a unit of {motors}, because")
-        assert said.endswith("because of " + ", ".join(f"{name} = 0" for name in m.q_names)) and k > 3
+        assert message.startswith(f"base.x, base.y, base.z hardly move, by 0 for a unit of {motors}, because")
+        assert message.endswith("because of " + ", ".join(f"{name} = 0" for name in m.q_names)) and k > 3
     U, V = (np.linalg.qr(random.normal(size=(d, d)))[0] for d in (3, n))
     x |= {"jacobian": U @ np.diag([2.0, 1.0, 1e-3]) @ V[:, :3].T}
     assert ", by 0.001 for a unit of " in reason.words(m, x)
@@ -171,7 +171,7 @@ CALM = pf.Parameter("calm", 2.0)
 
 
 def turn_about_z(angle, rate, calm):
-    """A hull whose attitude shall be the identity, from `angle` at `rate` about z, K_P = 1, K_D = calm."""
+    """Run of a hull whose desired attitude is the identity, from `angle` and `rate` about z, with K_P = 1 and K_D = calm."""
     m = hull()
     m = m.with_(parameters=[CALM], actuators=m.actuators[3:])
     law = control.concurrent([control.output("hull", "attitude", np.eye(3), stiffness=1, damping=CALM.symbol)])
@@ -179,8 +179,8 @@ def turn_about_z(angle, rate, calm):
     return pf.run(m, start, {"flight.wz": rate}, duration=3, step=1e-2, every=1, control=law, parameters={"calm": calm})
 
 
-def test_half_a_turn_off_there_is_no_direction():
-    """Where the logarithm has two values a run ends, at its start or on its way; beside it there is one."""
+def test_an_error_of_half_a_turn_ends_the_run():
+    """Where the logarithm has two values a run ends, at its start or on its way; close to it the logarithm is unique."""
     ends = r"within 0.01 rad of half a turn, .* \(at t = 0 s\); the attitude of 'hull' is 3.135 rad off; start nearer"
     with pytest.warns(RunWarning, match=ends):
         turn_about_z(3.135, 0.0, 2)
@@ -199,8 +199,8 @@ def test_half_a_turn_off_there_is_no_direction():
     close(r.basin[0], (3.1 / np.pi) ** 2, 1e-12, "basin")
 
 
-def test_how_far_off_a_run_may_begin():
-    """V_L(0) < pi^2, the condition of theorem 5.4.2 as printed for I = K_P = 1, lets an error come to half a turn; V_L(0) <
+def test_bound_on_v_l_at_the_start():
+    """V_L(0) < pi^2, the condition of theorem 5.4.2 as printed for I = K_P = 1, lets an error grow to half a turn; V_L(0) <
     pi^2 / 2 does not."""
     with pytest.warns(RunWarning, match="half a turn"):
         r = turn_about_z(0.0, 4.0, 0.1)
@@ -209,15 +209,15 @@ def test_how_far_off_a_run_may_begin():
     assert 0.97 < r.basin[0] < 1 and np.isnan(r.stopped) and np.abs(r.output_error[:, 2]).max() > 2.8
 
 
-def test_what_a_half_turn_takes_at_least():
-    """Of all twists that turn by pi the least <K_P xi, xi> / 2, by a search."""
+def test_least_v_l_of_half_a_turn():
+    """Least <K_P xi, xi> / 2 of all twists that turn by pi, by a random search."""
     random = np.random.default_rng(2)
     X = random.normal(size=(6, 6))
     K = X @ X.T + np.eye(6)
     o = control.output("hull", "pose", np.eye(4), stiffness=K, damping=1)
     w = random.normal(size=(3, 200_000))
     w *= np.pi / np.linalg.norm(w, axis=0)
-    xi = np.vstack([-np.linalg.solve(K[:3, :3], K[:3, 3:] @ w), w])  # the best v for each
+    xi = np.vstack([-np.linalg.solve(K[:3, :3], K[:3, 3:] @ w), w])  # the best linear part for each w
     least = (np.einsum("in,ij,jn->n", xi, K, xi) / 2).min()
     close(float(ca.DM(half_turn(o))), least, 1e-4, "V_L")
     attitude = control.output("hull", "attitude", np.eye(3), stiffness=(3, 2, 5), damping=1)
@@ -233,7 +233,7 @@ GAINS = {"stiffness": 4.0, "damping": 4.0}
 
 
 def planar_arm(*more):
-    """Three links in the plane, each driven, and motors beside those of their joints."""
+    """Three driven links in the plane; each joint named in `more` has a further motor."""
     links = [pf.body(n, 1.0, com=(0.2, 0, 0), inertia=0.02) for n in "abc"]
     joints = [pf.joint(f"j{n}", "revolute", p, n, placement=(0 if p == "world" else 0.4, 0, 0))
               for p, n in zip(("world", "a", "b"), "abc", strict=True)]  # fmt: skip
@@ -250,8 +250,8 @@ def planar_hand():
 ARM_AT = [0.1, 0.7, 0.5], [0.2, -0.1, 0.3]
 
 
-def test_the_smallest_of_too_many_inputs():
-    """A hand in the plane by three motors: the same motion as by two, and the smallest inputs in the weight."""
+def test_redundant_inputs_are_the_smallest():
+    """Three motors move a hand in the plane: its motion is the same for each weight, the inputs are the smallest in it."""
     m, found = planar_arm().with_(gravity=(0, 0, 0)), {}
     for weight in (None, (1, 10, 100)):
         law = control.concurrent([planar_hand()], weight=weight)
@@ -260,7 +260,7 @@ def test_the_smallest_of_too_many_inputs():
     plain, weighted = found[None].u.values[0], found[1, 10, 100].u.values[0]
     R = np.array([1, 10, 100])
     assert plain @ plain < weighted @ weighted and weighted @ (R * weighted) < plain @ (R * plain)
-    lost = weighted - plain  # moves no output, and is across the smallest inputs of either metric
+    lost = weighted - plain  # moves no output and is orthogonal to the smallest inputs in either metric
     close([lost @ plain, lost @ (R * weighted)], [0, 0], 1e-9, "least norm")
 
 
@@ -275,8 +275,8 @@ OPEN = {
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_what_the_outputs_leave_open_calms_down(name):
-    """n^T M (v_dot + d v) = 0 of all n = S x that move no output; with weights x^T B^T S W B^T (v_dot + d v) = 0."""
+def test_motion_left_open_by_the_outputs_is_damped(name):
+    """n^T M (v_dot + d v) = 0 for all n = S x that move no output; with weights x^T B^T S W B^T (v_dot + d v) = 0."""
     make, outputs, rows = OPEN[name]
     m, d, random = make(), 3.0, np.random.default_rng(2)
     start = pf.assemble(m, random_configuration(m, random), random.normal(size=m.nv))
@@ -309,18 +309,18 @@ def test_what_the_outputs_leave_open_calms_down(name):
         assert np.abs(n.T @ metric @ (v_dot(plain) + d * v)).max() > 1e-2
 
 
-def test_motors_that_do_the_same_share_by_the_weight():
+def test_identical_motors_share_by_the_weight():
     found = {}
     for weight in (None, (1, 1, 1, 4)):
         law = control.concurrent([planar_hand()], weight=weight, rest_damping=2.0)
         found[weight] = pf.run(planar_arm("jb"), *ARM_AT, duration=0.01, step=1e-2, every=1, control=law).u.values[0]
-    close(found[None][1], found[None][3], 1e-12, "alike")
-    close(found[1, 1, 1, 4][1], 4 * found[1, 1, 1, 4][3], 1e-12, "a dear one")
-    close(found[None][[1, 3]].sum(), found[1, 1, 1, 4][[1, 3]].sum(), 1e-12, "in all")
+    close(found[None][1], found[None][3], 1e-12, "equal weights")
+    close(found[1, 1, 1, 4][1], 4 * found[1, 1, 1, 4][3], 1e-12, "four times the weight")
+    close(found[None][[1, 3]].sum(), found[1, 1, 1, 4][[1, 3]].sum(), 1e-12, "their sum")
 
 
-def test_a_damped_rest_keeps_the_arm_calm():
-    """Ten seconds of holding a waving hand: undamped, the arm whirls; the hand goes the same way, reduced or sampled too."""
+def test_rest_damping_keeps_the_arm_calm():
+    """The hand waves for ten seconds: undamped, the arm whirls; damped, it does not, and the hand's motion is the same."""
     m = planar_arm()
     quick = (ARM_AT[0], [0.2, -0.1, 3.3])
     r = {d: pf.run(m, *quick, duration=10, step=2e-3, every=500, control=control.concurrent([planar_hand()], rest_damping=d))
@@ -331,7 +331,7 @@ def test_a_damped_rest_keeps_the_arm_calm():
 
 
 def test_errors_have_the_names_of_their_outputs():
-    """Sampled or not; of a pose along the body's axes, of a position along those that it has."""
+    """Components carry their output's name, sampled or not: a pose those of the body's axes, a position its chosen axes."""
     m, law = planar_arm(), control.concurrent([planar_hand()])
     for x in (law, control.discrete(law, 0.01)):
         r = pf.run(m, *ARM_AT, duration=0.01, step=1e-2, every=1, control=x, backend="interpreter")
@@ -340,7 +340,7 @@ def test_errors_have_the_names_of_their_outputs():
     assert control.output("c", "pose", np.eye(4), **GAINS).names == ("c.x", "c.y", "c.z", "c.rx", "c.ry", "c.rz")
 
 
-def test_with_no_motor_to_spare_there_is_nothing_to_damp():
+def test_rest_damping_changes_nothing_without_redundant_motors():
     m, law = rover(), rover_law()
     damped = control.concurrent(rover_outputs(), rest_damping=3.0)
     one, other = (pf.run(m, *ROVER_AT, duration=0.1, step=1e-2, every=1, control=x).u for x in (law, damped))
@@ -369,15 +369,15 @@ WRONG = {
         lambda: control.concurrent([control.output("a", "heading", np.eye(2), at=(x, 0, 0), **GAINS) for x in (0, 1)]),
         "the heading of 'a' is an output twice"),
     "no name": (lambda: control.output(3, "pose", np.eye(4), **GAINS), "two different bodies are needed, got 3 and 'world'"),
-    "one axis of a word": (lambda: control.output("a", "position", 0, axes="x", **GAINS), "axes: some of 0, 1, 2 .* got 'x'"),
-    "axes that are truths": (lambda: control.output("a", "position", (0, 0), axes=(False, True), **GAINS), "axes: some of"),
-    "numbers in a row": (
+    "axes as a text": (lambda: control.output("a", "position", 0, axes="x", **GAINS), "axes: some of 0, 1, 2 .* got 'x'"),
+    "axes as booleans": (lambda: control.output("a", "position", (0, 0), axes=(False, True), **GAINS), "axes: some of"),
+    "numbers for a matrix": (
         lambda: control.output("a", "attitude", control.set_point([0] * 4), **GAINS),
         "the reference has 4 numbers where 3 x 3 are needed"),
     "a function's shape": (
         lambda: control.output("a", "heading", lambda t: ca.vertcat(ca.cos(t), 0), **GAINS), "must be 2 x 2, got 2 x 1"),
     "a mirror": (lambda: control.output("a", "attitude", np.diag([1, 1, -1]), **GAINS), "with determinant 1 is needed"),
-    "no homogeneous": (lambda: control.output("a", "pose", np.diag([1, 1, 1, 2]), **GAINS), "at t = 0 is no pose"),
+    "no homogeneous matrix": (lambda: control.output("a", "pose", np.diag([1, 1, 1, 2]), **GAINS), "at t = 0 is no pose"),
     "skew gain": (
         lambda: control.output("a", "position", (0, 0), axes=(0, 1), stiffness=[[1, 1], [0, 1]], damping=1),
         "stiffness: must be symmetric"),
@@ -387,14 +387,14 @@ WRONG = {
         lambda: pf.run(slide(), duration=0.01, control=control.concurrent(
             [control.output("slider", "position", (0, 0), axes=(1, 2), **GAINS)])),
         "no joint moves slider.y of the position of 'slider' seen from 'world'; leave it out"),
-    "no rest": (lambda: control.concurrent(rover_outputs(), rest_weight=np.ones(5)), "rest_weight says .* rest_damping"),
+    "no damping": (lambda: control.concurrent(rover_outputs(), rest_weight=np.ones(5)), "rest_weight says .* rest_damping"),
     "too many": (
         lambda: pf.run(rover().with_(actuators=[pf.actuator("m", "phi1")]), duration=0.01, control=rover_law()),
         r"5 coordinates of outputs \(rover.x, .*\) for 1 actuator of 'rover' \(m\)"),
 }  # fmt: skip
 
 
-def test_a_body_that_is_lifted_has_a_heading_and_no_planar_pose():
+def test_a_lifted_body_has_a_heading_but_no_planar_pose():
     joints = [pf.joint("base", "planar", "world", "cart"), pf.joint("lift", "prismatic", "cart", "fork")]
     m = pf.actuate_all(pf.mechanism("truck", [pf.body(n, 1.0, inertia=0.1) for n in ("cart", "fork")], joints))
 
@@ -407,13 +407,13 @@ def test_a_body_that_is_lifted_has_a_heading_and_no_planar_pose():
 
 
 @pytest.mark.parametrize("make, words", WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said(make, words):
+def test_wrong_outputs_are_named(make, words):
     with pytest.raises(pf.ModelError, match=words):
         make()
 
 
-def test_what_is_recorded_has_names_and_units():
-    """Gains as one number, a row or a matrix; entries of errors output by output; V_L in units of I."""
+def test_records_have_names_and_units():
+    """Gains are one number, a row or a matrix; errors list their entries output by output; V_L is in units of I."""
     made = [control.output("slider", "position", 0.3, axes=0, stiffness=[[4.0]], damping=(4,)),
             control.output("arm", "heading", np.eye(2), seen_from="slider", **GAINS)]  # fmt: skip
     assert [repr(o) for o in made] == ["<Output: position of 'slider'>", "<Output: heading of 'arm', seen from 'slider'>"]
@@ -430,11 +430,11 @@ def test_what_is_recorded_has_names_and_units():
     close(r.lyapunov[0], 2 * (0.3**2 + 0.2**2), 1e-14, "V_L")
 
 
-def test_what_shapes_a_law_is_in_its_digest():
-    m, said = rover(), {"stiffness": 4, "damping": 4, "at": (0.1, 0, 0), "axes": (0, 1)}
+def test_every_argument_of_a_law_changes_its_digest():
+    m, settings = rover(), {"stiffness": 4, "damping": 4, "at": (0.1, 0, 0), "axes": (0, 1)}
 
     def of(goal=(1.0, 2.0), body="rover", law=None, **changes):
-        outputs = [control.output(body, "position", goal, **said | changes)]
+        outputs = [control.output(body, "position", goal, **settings | changes)]
         return digest(control.concurrent(outputs, **(law or {})), m)
 
     heading = digest(control.concurrent([control.output("rover", "heading", np.eye(2), stiffness=4, damping=4)]), m)
@@ -446,8 +446,8 @@ def test_what_shapes_a_law_is_in_its_digest():
 
 
 def spacecraft() -> pf.Mechanism:
-    """A ball joint and three hinges on a free base. [chhabra14 3.4]"""
-    said = {
+    """A free base with an arm of a ball joint and three hinges. [chhabra14 3.4]"""
+    masses = {
         "B1": (120, 0, (30, 40, 25)), "B2": (10, 0.5, (0.9, 0.05, 0.9)), "B3": (8, 0.4, (0.5, 0.04, 0.5)),
         "B4": (4, 0.4, (0.06, 0.01, 0.06)), "B5": (4, 0.4, (0.06, 0.01, 0.06)),
     }  # fmt: skip
@@ -460,16 +460,16 @@ def spacecraft() -> pf.Mechanism:
     ]
     motors = [pf.actuator(f"m2{'xyz'[i]}", "J2", component=i) for i in range(3)]
     motors += [pf.actuator(f"m{i}", f"J{i}") for i in (3, 4, 5)]
-    bodies = [pf.body(n, m, com=(0, y, 0), inertia=I) for n, (m, y, I) in said.items()]
+    bodies = [pf.body(n, m, com=(0, y, 0), inertia=I) for n, (m, y, I) in masses.items()]
     return pf.mechanism("spacecraft", bodies, joints, actuators=motors, gravity=(0, 0, 0))
 
 
 BEFORE, AIM, BEHIND, PLACE, DRIFT = (
     [pf.Parameter(f"{name} {axis}", 0.0) for axis in "xyz"] for name in ("before", "aim", "behind", "place", "drift")
 )
-"""Of references: attitude R_before R_aim R_behind by rotation vectors [rad], the hand's place [m] and velocity [m/s]."""
+"""References: attitude R_before R_aim R_behind by rotation vectors [rad]; the hand's position [m] and velocity [m/s]."""
 SWINGS = pf.Parameter("swings", 0.0)
-"""1: both move to and fro as in test 16."""
+"""1 adds an oscillation to both references, 0 none."""
 
 
 def of(parameters):
@@ -477,10 +477,10 @@ def of(parameters):
 
 
 def test_a_second_hand_that_cannot_balance_ends_the_run():
-    """Base attitude and one hand; the other arm, which has to balance, is swept away until nothing is left.
+    """Outputs are the base attitude and one hand; the other arm, which has to balance, is swept away until it no longer can.
 
-    When depends on the reference. All 48 of one kind end within a second, by loss of rank or, where the last step jumps over
-    it, by divergence; that of `chhabra-control` ends at 0.264 s (studies/errata.md).
+    The time depends on the reference. All 48 runs end within a second, by loss of rank or, where the last step jumps over it,
+    by divergence; that of `chhabra-control` ends at 0.264 s (studies/errata.md).
     """
     m, momentum = (
         spacecraft().with_(parameters=[*BEFORE, *AIM, *BEHIND, *PLACE, *DRIFT, SWINGS]),
@@ -499,7 +499,7 @@ def test_a_second_hand_that_cannot_balance_ends_the_run():
     v = np.r_[np.linalg.solve(unit, momentum), np.zeros(6)]
     poses = pf.forward_kinematics(m, q)
     hand = poses["B4"].position + poses["B4"].rotation @ [0, 0.4, 0]
-    own = np.array(so3.log(ca.DM(poses["B1"].rotation))).ravel()
+    initial = np.array(so3.log(ca.DM(poses["B1"].rotation))).ravel()
 
     def attitude(t):
         swing = so3.exp(0.1 * SWINGS.symbol * ca.sin(0.3 * t) * ca.DM([0.6, 0, 0.8]))
@@ -514,7 +514,7 @@ def test_a_second_hand_that_cannot_balance_ends_the_run():
     ])  # fmt: skip
     none, drift = np.zeros(3), momentum[:3] / 146
     several = product(
-        ((0.25, -0.2, 0.3), (0.5, -0.4, 0.6)), ((none, none), (own, none), (none, own)), ((0.05, -0.05, -0.05), none),
+        ((0.25, -0.2, 0.3), (0.5, -0.4, 0.6)), ((none, none), (initial, none), (none, initial)), ((0.05, -0.05, -0.05), none),
         (drift, none), (1.0, 0.0),
     )  # fmt: skip
     given = [np.r_[before, aim, behind, hand + by, with_it, s] for aim, (before, behind), by, with_it, s in several]
@@ -525,7 +525,7 @@ def test_a_second_hand_that_cannot_balance_ends_the_run():
     assert "because of J5 = 1.5" in r.reason.values[0] and all(pf.results.causes(r))
 
 
-# -- what a run gives that no law can have ------------------------------------------------------------------------
+# -- invalid references and gains of a run ------------------------------------------------------------------------
 
 
 def turning_hull(reference, **gains):
@@ -540,9 +540,9 @@ def attitudes():
 TURNED_BY_1 = np.array(ca.DM(so3.exp(ca.DM([0.3, -0.5, 0.8]))))
 
 
-@pytest.mark.parametrize("law", [lambda x: x, lambda x: control.discrete(x, 0.01)], ids=["all the time", "now and then"])
+@pytest.mark.parametrize("law", [lambda x: x, lambda x: control.discrete(x, 0.01)], ids=["continuous", "sampled"])
 def test_a_reference_that_leaves_its_group_ends_the_run(law):
-    """Entries that go from one rotation to another by straight lines are no rotations in between."""
+    """A reference that interpolates the entries of two rotations linearly is not a rotation in between."""
     straight = control.polynomial(np.eye(3).ravel(order="F"), TURNED_BY_1.ravel(order="F"), 1.0)
     with pytest.warns(
         RunWarning, match="reference of an output is no motion of its group: .* it is the reference of the attitude of 'hull'"
@@ -559,7 +559,7 @@ LEAVING = {
 
 
 @pytest.mark.parametrize("reference, leaves", LEAVING.values(), ids=LEAVING)
-def test_what_is_a_rotation_all_the_time_goes_on(reference, leaves):
+def test_only_references_that_leave_the_group_end_the_run(reference, leaves):
     run = lambda: pf.run(attitudes(), duration=0.1, step=1e-2, control=turning_hull(reference), backend="interpreter")  # noqa: E731
     if not leaves:
         assert run().status == 0
@@ -568,11 +568,11 @@ def test_what_is_a_rotation_all_the_time_goes_on(reference, leaves):
         assert 0.04 <= float(run().stopped) <= 0.07
 
 
-def test_samples_whose_rates_are_another_motions_end_the_run():
+def test_samples_whose_rates_leave_the_group_end_the_run():
     law = turning_hull(control.sampled([f"r{i}" for i in range(9)]))
     still = np.r_[np.eye(3).ravel(), np.zeros(18)]
     assert pf.run(attitudes(), duration=0.05, step=1e-2, u=still, control=law, backend="interpreter").status == 0
-    for entry in (9, 12):  # a rate that stretches it, a rate that shears it
+    for entry in (9, 12):  # a rate that stretches the matrix, a rate that shears it
         wrong = still.copy()
         wrong[entry] = 1e-3
         with pytest.warns(RunWarning, match="no motion of its group"):
@@ -582,7 +582,7 @@ def test_samples_whose_rates_are_another_motions_end_the_run():
 GAIN = pf.Parameter("gain", 1.0)
 
 
-def test_gains_and_dampings_of_a_run_are_looked_at():
+def test_gains_of_a_run_are_checked():
     m = attitudes().with_(parameters=[GAIN])
     keep = {"duration": 0.02, "step": 1e-2, "backend": "interpreter"}
     for name in ("stiffness", "damping", "inertia"):

@@ -1,4 +1,4 @@
-"""Courses: from any motion to rest, changed on the way, and flown by a machine that only learns of its goals then."""
+"""Courses: from any motion to rest, changed on the way, and flown by a machine that learns its goals in flight."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers(x) -> np.ndarray:
 
 
 def by_equations(start: np.ndarray, end: np.ndarray, T: float, t: float) -> np.ndarray:
-    """(k, n) the same from 2 n linear equations for the coefficients of the polynomial, in NumPy."""
+    """(k, n) point of the course, from 2 n linear equations for the coefficients of the polynomial, in NumPy."""
     n = start.shape[1]
     row = lambda t, d: [factorial(j) / factorial(j - d) * t ** (j - d) if j >= d else 0.0 for j in range(2 * n)]  # noqa: E731
     A = np.array([row(0.0, d) for d in range(n)] + [row(T, d) for d in range(n)])
@@ -50,8 +50,8 @@ def test_a_course_from_rest_is_a_path_from_rest_to_rest():
         close(numbers(control.course(start, b, 2.0, t))[:, 0], numbers(planned(t)).ravel(), 1e-13, "position", 3.0)
 
 
-def test_a_course_goes_on_as_it_is():
-    """The rest of a course is the course that begins there; each column is the rate of the one before."""
+def test_the_rest_of_a_course_is_a_course():
+    """The rest of a course is the course that begins at its current point; each column is the rate of the one before."""
     start, end = RANDOM.normal(size=(2, 5)), np.array([0.4, -0.3])
     there = control.course(start, end, 2.0, 0.8)
     close(numbers(control.course(there, end, 1.2, 0.7)), numbers(control.course(start, end, 2.0, 1.5)), 1e-9, "later", 1.0)
@@ -78,11 +78,11 @@ def test_wrong_courses_are_named(case):
         call()
 
 
-# -- flown -----------------------------------------------------------------------------------------------------------------
+# -- in flight -------------------------------------------------------------------------------------------------------------
 
 
-def test_goals_that_come_in_flight():
-    """From a flight at 2 m/s to one place, and before it is reached to another: smooth, and followed all the way."""
+def test_goals_that_arrive_in_flight():
+    """From a flight at 2 m/s to one place, and before it is reached to another: the machine follows both smooth courses."""
     m, start = mechanism(), START
     first, second = [1.5, 1.0, 0.5, 0.8], [0.0, -1.0, 0.2, -0.4]
     goals = np.array([first] * 200 + [second] * 400)
@@ -98,7 +98,7 @@ def test_goals_that_come_in_flight():
     rest = np.array([by_equations(whole[-1], np.array(second), LENGTH, k * PERIOD) for k in range(200)])
     close(now[changed : changed + 200].transpose(0, 2, 1), rest, 1e-8, "the second course", 100.0)
     off = np.linalg.norm(r["q"].values[:, :3] - now[:, 0, :3], axis=1)
-    assert off.max() < 0.01, off.max()  # of a law that is asked every 5 ms
+    assert off.max() < 0.01, off.max()  # for a law with a period of 5 ms
     x, y, z, w = r["q"].values[-1, 3:]
     assert np.arctan2(2 * (x * y + z * w), 1 - 2 * (y * y + z * z)) == pytest.approx(second[3], abs=2e-3)
     close(r["q"].values[-1, :3], second[:3], 2e-3, "at rest there", 1.0)

@@ -1,10 +1,10 @@
-"""How fast errors vanish at least: the constants of the proof, found by a search, beside runs. [chhabra14 (5.4.38)-(5.4.44)]
+"""Guaranteed decay of errors: runs against the constants of the proof, found by a search. [chhabra14 (5.4.38)-(5.4.44)]
 
 With x^2 = <K_P xi, xi>, y^2 = <I v_e, v_e>, Theta the left differential of exp at xi, and E_dot = -<K_P xi, Theta^-1 v_e>,
 
     E_ddot <= -W3 x^2 + (W5 + W6') x y + W4 y^2,    V_L_dot <= -W6 y^2,    |E_dot| <= W12 x y
 
-while x^2 + y^2 <= 2 V_L(0). The print takes W6 for two things, and sqrt(V_L(0)) for the bound on x and y.
+while x^2 + y^2 <= 2 V_L(0). As printed, W6 stands for two constants and sqrt(V_L(0)) for the bound on x and y.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.tolerance import close
 
 K_P, K_D, I = np.diag([2.0, 3.0, 4.5]), np.diag([2.0, 2.5, 3.0]), np.diag([1.0, 1.2, 0.8])
 START, RUNS, STEP = 3.0, 24, 2e-3
-"""V_L of all starts: below the least half turn, pi^2 / 2 by 2."""
+"""V_L of all starts, below pi^2 / 2 times the smallest gain 2, the least V_L of half a turn; number of runs; step [s]."""
 
 
 def hull() -> pf.Mechanism:
@@ -33,7 +33,7 @@ def roots(X):
 
 
 def constants() -> dict[str, float]:
-    """Sups over |xi|_KP <= sqrt(2 V_L(0)), by a search on a grid of directions and lengths."""
+    """Bounds over |xi|_KP <= sqrt(2 V_L(0)), by a search over random directions and lengths."""
     w, v = ca.SX.sym("w", 3), ca.SX.sym("v", 3)
     inverse = ca.SX(so3.dexp_left_inv(w))
     rate = ca.reshape(ca.jtimes(ca.vec(inverse), w, -inverse @ v), 3, 3)  # along xi_dot = -Theta^-1 v_e
@@ -55,7 +55,7 @@ def constants() -> dict[str, float]:
     return found
 
 
-def test_errors_vanish_as_fast_as_the_proof_says():
+def test_errors_vanish_at_least_as_fast_as_proved():
     W = constants()
     cross = W["W5"] + W["W6'"]
     most = min(1 / W["W12"], 4 * W["W3"] * W["W6"] / (cross**2 + 4 * W["W3"] * W["W4"]))
@@ -78,7 +78,7 @@ def test_errors_vanish_as_fast_as_the_proof_says():
     V, t = r.lyapunov.values, r.time.values
     close(V[:, 0], np.full(RUNS, START), 1e-12, "V_L at the start")
     assert np.max(V - upper / lower * START * np.exp(-pace * t)) <= 1e-9
-    # V_L + delta E_dot falls by the quadratic form of the proof, at every instant.
+    # V_L + delta E_dot falls at least by the quadratic form of the proof, at every instant.
     x, v, V, t = x[:, ::20], v[:, ::20], V[:, ::20], t[::20]
     pull = np.array([[np.array(ca.DM(so3.dexp_left_inv(ca.DM(a)))).T @ K_P @ a for a in row] for row in x])
     both = V - delta * np.einsum("rti,rti->rt", pull, v)

@@ -1,4 +1,4 @@
-"""The error dynamics that the laws promise, on random mechanisms: redundant, driven and rolling rows, every joint driven."""
+"""Designed error dynamics of the laws on random mechanisms: redundant, driven and rolling rows, a motor on each joint."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.simulations import simulation
 from tests.tolerance import ALGEBRA, close
 
 SOLVES = 1e4
-"""How often rounding is met on the way: a law and its plant each factor M, orthonormalise rows and solve for the inputs."""
+"""Factor for the rounding of several solves: law and plant each factor M, orthonormalise rows and solve for the inputs."""
 
 TASK_CLEAR = 0.05
-"""Smallest singular value of the task within the motions left free, in the metric of M."""
+"""Smallest allowed singular value of the task within the free motions, in the metric of M."""
 
 FORCE = control.set_point([2.0])
 CLOSED = ("spherical", "point-on-line", "point-on-plane")
@@ -29,7 +29,7 @@ CLOSED = ("spherical", "point-on-line", "point-on-plane")
 
 @st.composite
 def machines(draw: st.DrawFn, extras: tuple[str, ...] = ("duplicate", "driven", "rolling"), most: int = 5) -> Case:
-    """Three to `most` one-dof joints, each with a motor, under one closure and more rows; springs, dampers, wrenches."""
+    """Cases of three to `most` one-dof joints, each with a motor, one closure, further rows, springs, dampers and wrenches."""
     kinds = draw(st.lists(st.sampled_from(("revolute", "prismatic")), min_size=3, max_size=most))
     parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -38,7 +38,7 @@ def machines(draw: st.DrawFn, extras: tuple[str, ...] = ("duplicate", "driven", 
 
 
 def task_of(case: Case) -> tuple[control.Task, int, float]:
-    """Combinations of the joints' coordinates, as many as motions are free; and a condition number of it all."""
+    """Task of one or two combinations of the joints' coordinates, its size, and a condition number of the whole problem."""
     known = well_posed(case)
     N = null(known["A"])
     N = N @ np.linalg.inv(np.linalg.cholesky(N.T @ known["M"] @ N)).T
@@ -55,12 +55,12 @@ def moving(k: int) -> control.Reference:
 
 
 def linear(loop: Loop, case: Case, G_P: list, G_D: list) -> tuple[np.ndarray, np.ndarray, float]:
-    """e_ddot, -G_D e_dot - G_P e, and the size of what they are made of."""
+    """e_ddot, its designed value -G_D e_dot - G_P e, and the size of the numbers that they are computed from."""
     e, e_dot = (loop.command.signals[n] for n in ("error", "error_rate"))
     here = at(case, loop, loop.rate(e_dot), e, e_dot, loop.v_dot, loop.command.u, loop.command.faults)
-    got, e, e_dot, v_dot, u, faults = here
+    found, e, e_dot, v_dot, u, faults = here
     assert not faults.any()
-    return got, -(np.array(G_D) * e_dot + np.array(G_P) * e), 1 + np.abs(v_dot).max() + np.abs(u).max()
+    return found, -(np.array(G_D) * e_dot + np.array(G_P) * e), 1 + np.abs(v_dot).max() + np.abs(u).max()
 
 
 @given(case=machines())
@@ -70,22 +70,22 @@ def test_projected_law_gives_the_designed_error(case):
     task, k, cond = task_of(case)
     G_P, G_D = [30.0, 70.0][:k], [9.0, 14.0][:k]
     loop = close_loop(case.m, control.projected(task, moving(k), stiffness=G_P, damping=G_D, rest_damping=2.0))
-    got, wanted, size = linear(loop, case, G_P, G_D)
-    close(got, wanted, ALGEBRA * cond * SOLVES, "e_ddot", size)
+    found, expected, size = linear(loop, case, G_P, G_D)
+    close(found, expected, ALGEBRA * cond * SOLVES, "e_ddot", size)
 
 
 @given(case=machines(extras=("driven",), most=4))
 @settings(max_examples=6)
 def test_hybrid_law_gives_the_designed_error_and_force(case):
-    """The same beside a force: without integral and gain the multiplier of the first row is the wanted one. [aghili05 (52)]"""
+    """The error is as designed, and without gains of the force loop the multiplier is the desired one. [aghili05 (52)]"""
     task, k, cond = task_of(case)
     G_P, G_D, rows = [30.0, 70.0][:k], [9.0, 14.0][:k], row_names(pf.symbols(case.m).kinematics)
     A = matrices(case, {"A": lambda T: T.A})["A"]
-    assume(np.linalg.svd(A, compute_uv=False).min() > TASK_CLEAR)  # redundant rows share a force: no row has its own
+    assume(np.linalg.svd(A, compute_uv=False).min() > TASK_CLEAR)  # redundant rows share a force
     law = control.hybrid_force(task, moving(k), FORCE, rows[:1], stiffness=G_P, damping=G_D, rest_damping=2.0)
     loop = close_loop(case.m, law)
-    got, wanted, size = linear(loop, case, G_P, G_D)
-    close(got, wanted, ALGEBRA * cond * SOLVES, "e_ddot", size)
+    found, expected, size = linear(loop, case, G_P, G_D)
+    close(found, expected, ALGEBRA * cond * SOLVES, "e_ddot", size)
     (reaction,) = at(case, loop, loop.reaction)
     lam = np.linalg.lstsq(A.T, reaction, rcond=1e-9)[0]
     close(lam[0], 2.0, ALGEBRA * cond * SOLVES, "multiplier", size)

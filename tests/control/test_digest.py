@@ -1,4 +1,4 @@
-"""What a law compiles is found again by what it was made of, or by the graph it traces; nothing that shapes it is left out."""
+"""Digests of laws: the arguments of a library law, the graph of a caller's law; everything that shapes the code counts."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ OTHER = {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_each_argument_of_a_maker_counts(name):
+def test_each_argument_of_a_law_changes_its_digest(name):
     make, given = MADE[name]
     m, known = arm(), {digest(make(**given), arm())}
-    assert known == {digest(make(**given), m)}, "the same law made again, on the same machine made again"
+    assert known == {digest(make(**given), m)}, "the same law and machine, built again"
     for argument in given:
         changed = given | {argument: OTHER[argument]}
         if argument == "reference" and given["reference"].size == 2:
@@ -67,7 +67,7 @@ def test_each_argument_of_a_maker_counts(name):
         known.add(found)
 
 
-def test_tasks_and_references_of_the_callers_count_by_what_they_compute():
+def test_callers_tasks_and_references_count_by_what_they_compute():
     m = arm()
 
     def law(c: float, d: float) -> control.Control:
@@ -84,7 +84,7 @@ def test_a_reference_of_unknown_symbols_is_named():
         digest(control.projected(control.joints("j0"), wave, stiffness=1.0, damping=1.0), arm())
 
 
-def test_a_law_of_the_callers_counts_by_its_graph():
+def test_a_callers_law_counts_by_its_graph():
     m = arm()
 
     def law(c: float, **how) -> control.Control:
@@ -95,7 +95,7 @@ def test_a_law_of_the_callers_counts_by_its_graph():
     assert digest(seen, m) not in (digest(law(2.0), m), digest(law(2.0, measured=lambda T, F: F[0]), m))
 
 
-def test_a_replaced_function_is_not_taken_for_the_one_it_replaces():
+def test_replacing_a_function_of_a_law_changes_its_digest():
     m, given = arm(), control.projected(**GOAL)
     idle = replace(given, law=lambda T, z, w, y: control.Command(ca.SX.zeros(2, 1), faults=ca.SX.zeros(2, 1)))
     assert digest(idle, m) != digest(given, m)
@@ -127,17 +127,17 @@ SENSORS = (
 )
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["of the library", "of the caller's"])
-def test_all_of_a_law_in_discrete_time_counts(own):
+@pytest.mark.parametrize("by_caller", [False, True], ids=["of the library", "of the caller"])
+def test_every_argument_of_a_discrete_law_changes_its_digest(by_caller):
     m = arm()
 
     def law(c=1.0):
-        return (lambda s: control.Command(c * s["gyro"])) if own else control.computed_torque(**TWO | {"stiffness": c})
+        return (lambda s: control.Command(c * s["gyro"])) if by_caller else control.computed_torque(**TWO | {"stiffness": c})
 
     given = [{}, *({name: x} for name, x in CHANGES.items()), *({"measure": {"gyro": s}} for s in SENSORS),
              {"measure": CHANGES["measure"] | {"more": SENSORS[0]}}]  # fmt: skip
     keys = [digest(sampled(law(), **more), m) for more in given]
-    keys += [digest(sampled(law(2.0)), m), digest(law(), m) if not own else ""]
+    keys += [digest(sampled(law(2.0)), m), digest(law(), m) if not by_caller else ""]
     assert len(set(keys)) == len(keys) and keys[:1] == [digest(sampled(law()), arm())]
     one, two = sampled(law()), sampled(law(2.0), phase=0.001)
     pairs = [{"a": one, "b": two}, {"b": one, "a": two}, {"a": two, "b": one}, {"a": one, "c": two}]
@@ -145,7 +145,7 @@ def test_all_of_a_law_in_discrete_time_counts(own):
     assert len(set(keys)) == 4 and keys[0] == digest(control.several(a=sampled(law()), b=sampled(law(2.0), phase=0.001)), m)
 
 
-def test_what_only_a_law_of_the_callers_says_counts():
+def test_arguments_of_a_callers_discrete_law_change_its_digest():
     m = arm()
 
     def law(gain=1.0, name="i", start=0.0, faults=(), signals=(), **more):
@@ -180,7 +180,7 @@ def test_functions_of_a_mechanism_count_by_what_they_compute(change):
     assert keys[0] == keys[1] != keys[2]
 
 
-def test_outputs_and_schemes_count():
+def test_outputs_schemes_and_records_change_the_key():
     m = arm()
     keys = {
         simulation(as_system(m), scheme, law, outputs, record).key
@@ -192,7 +192,7 @@ def test_outputs_and_schemes_count():
     assert len(keys) == 2 * 2 * 4 * 2
 
 
-def test_forces_as_outputs_count():
+def test_outputs_of_motions_and_reactions_change_the_key():
     m = arm()
     key = lambda f: simulation(as_system(m), pf.Scheme(), None, (("a", pf.of_motion(f)),)).key  # noqa: E731
     assert key(lambda T, motion: motion.v_dot) == key(lambda T, motion: motion.v_dot) != key(lambda T, motion: 2 * motion.v_dot)
@@ -204,7 +204,7 @@ def test_forces_as_outputs_count():
 
 
 def test_a_known_law_is_not_traced(monkeypatch):
-    """Another process would find the same note: here another law, mechanism and Simulation of the same kind do."""
+    """Another process finds the same cache entry: here an equal law, mechanism and Simulation, built again, do."""
     law = lambda: control.projected(**GOAL)  # noqa: E731
     again = lambda: pf.run(arm(), {"j0": 0.1}, duration=0.01, control=law(), outputs={"x": lambda k: k.q[:2]})  # noqa: E731
     first = again()
@@ -215,7 +215,7 @@ def test_a_known_law_is_not_traced(monkeypatch):
 
 
 def test_a_push_stays_an_input_under_a_law():
-    """rate(push) - rate(no push) is what the push does to the same machine with constant inputs."""
+    """rate(push) - rate(no push) is the effect of the push on the same machine with constant inputs."""
     push = pf.wrench("push", "b1", point=(0.3, 0, 0))
     m, law = arm(forces=[push], constraints=()), control.computed_torque(**TWO)
     s = simulation(as_system(m), pf.Scheme(), law)
@@ -236,7 +236,7 @@ def test_a_law_may_not_take_the_name_of_a_push():
         pf.run(m, duration=0.1, control=law)
 
 
-def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
+def test_a_run_stops_where_the_side_of_a_fault_changes():
     m = arm(constraints=())
     law = control.Control(
         lambda T, z, w, y: control.Command(ca.SX.zeros(2, 1), faults=ca.SX(0), sides=0.025 - T.t), faults=("beyond",)
@@ -249,14 +249,14 @@ def test_a_law_is_stopped_where_the_side_of_a_fault_changes():
             ca.SX.zeros(2, 1), faults=ca.SX(0), sides=ca.SX.ones(2, 1))))  # fmt: skip
 
 
-def test_limits_of_the_actuators_count_where_a_law_may_read_them():
-    """They are no part of an equation of motion, but of the text of a law within "actuators"."""
+def test_limits_of_the_actuators_change_the_digest_of_a_law_that_reads_them():
+    """They are not part of the equations of motion, but they are part of the code of a law with limits="actuators"."""
     body, joint = pf.body("b", 1.0, inertia=0.3), pf.joint("j", "planar", "world", "b")
     motors = [pf.forces.thruster("up", "b", axis=(0, 1, 0), limits=(-x, x)) for x in (6.5, 8.0)]
     low, high = (pf.mechanism("m", [body], [joint], actuators=[a], gravity=(0, 0, 0)) for a in motors)
-    own = control.pair("b", inertia=pf.forces.pseudo_matrix(1, moments=1.0), stiffness=pf.forces.pseudo_matrix(1))
+    pair = control.pair("b", inertia=pf.forces.pseudo_matrix(1, moments=1.0), stiffness=pf.forces.pseudo_matrix(1))
     for law in [
-        (x := control.prototype_tracking([own], control.set_point([0, 0, 0]), limits="actuators")),
+        (x := control.prototype_tracking([pair], control.set_point([0, 0, 0]), limits="actuators")),
         control.discrete(x, 0.1),
     ]:
         assert digest(law, low) != digest(law, high)

@@ -1,4 +1,4 @@
-"""Laws in discrete time, against the exact map of a linear system by the matrix exponential, and to the bit."""
+"""Laws in discrete time: against the exact map of a linear system by the matrix exponential, and bit by bit."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from pfaffian.simulate.result import causes
 from tests.tolerance import EPS
 
 EXACT = 1e-12
-"""Rounding of some thousand operations; RK4 at steps of 1 ms and frequencies of some rad/s errs by less than 1e-14 a second."""
+"""Rounding of some thousand operations. The error of RK4 with steps of 1 ms at a few rad/s is below 1e-14 per second."""
 
 STEP = 1e-3
 NOTHING = ca.SX(0, 1)
@@ -42,7 +42,7 @@ X0 = np.array([0.3, -0.2, 0.5, 0.0, 0.4, -0.1])
 
 
 def hold(T):
-    """F, G with x(t + T) = F x + G u, u held."""
+    """F and G of x(t + T) = F x + G u for a constant u."""
     whole = expm(T * np.block([[A, B], [np.zeros((2, 8))]]))
     return whole[:6, :6], whole[:6, 6:]
 
@@ -63,8 +63,8 @@ def states(r):
     return np.concatenate([r.q.values, r.v.values], axis=-1)
 
 
-def test_a_single_number_is_held_too():
-    """One motor, no signal, no state: what is held is one number, which CasADi would turn into a row."""
+def test_a_law_with_a_single_input_is_held():
+    """With one motor, no signal and no state the law holds a single number, which CasADi would turn into a row."""
     m = pf.mechanism("one", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")], gravity=(0, 0, 0),
                      actuators=[pf.actuator("motor", "x")])  # fmt: skip
     r = pf.run(m, [0.3], [0.0], duration=0.02, step=STEP, control=control.discrete(lambda s: Command(-5 * s.terms.q), 0.01),
@@ -73,7 +73,7 @@ def test_a_single_number_is_held_too():
 
 
 def test_a_law_uses_the_parameter_of_its_own_mechanism():
-    """A mechanism made anew equals the one before and has a Parameter of its own, which the law is about."""
+    """A mechanism that is built again equals the first but has another Parameter, and the law refers to that one."""
     for _ in range(2):
         gain = pf.Parameter("gain", 2.0)
         m = pf.mechanism("own", [pf.body("b", 1.0)], [pf.joint("x", "prismatic", "world", "b")], gravity=(0, 0, 0),
@@ -117,8 +117,8 @@ def test_a_hold_of_first_order_is_the_exact_map_of_a_ramp(latency):
         x = F @ x + G @ u + S @ (u - before) / T
 
 
-def test_an_exponent_says_the_same_of_the_whole_loop():
-    """Not only step by step: the eigenvalues of F - G K, and the 100th power."""
+def test_many_periods_are_a_power_of_the_closed_loop_map():
+    """Not only step by step: the state after 100 periods is (F - G K)^100 times the initial one."""
     F, G = hold(0.02)
     r = run(control.discrete(feedback, 0.02), every=2000)
     np.testing.assert_allclose(states(r)[-1], np.linalg.matrix_power(F - G @ GAIN, 100) @ X0, rtol=0, atol=EXACT)
@@ -126,13 +126,13 @@ def test_an_exponent_says_the_same_of_the_whole_loop():
 
 @pytest.mark.parametrize(("fast", "slow"), [(0, 0), (1, 0), (0, 2), (2, 1)])
 def test_two_rates(fast, slow):
-    """An outer loop that integrates what is left and gives the inner one, five times as fast, its goal."""
+    """An outer loop integrates the error and sets the goal of an inner loop that runs five times as fast."""
     aim = np.array([0.1, 0.2])
 
     def outer(s):
-        wanted = ca.vertcat(s["aim0"], s["aim1"])
-        goal = s["sum"] + 0.5 * wanted
-        return Command(NOTHING, signals={"goal": goal}, d_next={"sum": s["sum"] + 0.02 * (wanted - s.terms.q[[0, 2]])})
+        desired = ca.vertcat(s["aim0"], s["aim1"])
+        goal = s["sum"] + 0.5 * desired
+        return Command(NOTHING, signals={"goal": goal}, d_next={"sum": s["sum"] + 0.02 * (desired - s.terms.q[[0, 2]])})
 
     def inner(s):
         return Command(-ca.DM(GAIN) @ state(s) + 3 * s["goal"])
@@ -156,8 +156,8 @@ def test_two_rates(fast, slow):
         x = F @ x + G @ forces[k]
 
 
-def test_a_law_of_the_library_takes_its_goal_from_the_one_before_it():
-    """The inner one in continuous time or not: the goal is held in between."""
+def test_a_library_law_takes_its_goal_from_an_outer_law():
+    """The inner law runs in discrete or in continuous time; the goal is constant between samples."""
     aims = ("x0", "x1", "x2")
     names = tuple(f"{n}{mark}" for mark in ("", "'", "''") for n in aims)
 
@@ -170,9 +170,9 @@ def test_a_law_of_the_library_takes_its_goal_from_the_one_before_it():
     for law in (control.several(outer=first, inner=control.discrete(inner, STEP)), control.several(outer=first, inner=inner)):
         assert law.w_names == ("far",)
         r = run(law, m=m, u={"far": 0.3}, seconds=0.1)
-        wanted = 0.3 + np.floor(np.arange(101) / 20 + 1e-9) * 0.02
-        np.testing.assert_allclose(r.error.values[:, 1], wanted - r.q.values[:, 1], rtol=0, atol=EXACT)
-    # In continuous time the error obeys its own equation exactly while the goal is held.
+        goals = 0.3 + np.floor(np.arange(101) / 20 + 1e-9) * 0.02
+        np.testing.assert_allclose(r.error.values[:, 1], goals - r.q.values[:, 1], rtol=0, atol=EXACT)
+    # In continuous time the error obeys its own equation exactly while the goal is constant.
     e = np.array([r.error.values[0, 1], -X0[4]])
     np.testing.assert_allclose(
         (expm(0.02 * np.array([[0, 1], [-4, -4]])) @ e)[0] + 0.02, r.error.values[20, 1], rtol=0, atol=1e-11
@@ -180,7 +180,7 @@ def test_a_law_of_the_library_takes_its_goal_from_the_one_before_it():
 
 
 def test_a_law_passes_on_vectors_whole_or_by_their_entries():
-    """The same goals as three signals of one number, as a vector that a law of one's own reads, and as a vector's entries."""
+    """Goals give the same motion as three scalar signals, as a vector that a caller's law reads, and as entries of a vector."""
     m, aims, marks = pf.actuate_all(chain(driven=False)), ("x0", "x1", "x2"), ("", "'", "''")
     goal = lambda s: ca.vertcat(s["far"], 2 * s["far"] + s.terms.t, 0)  # noqa: E731
     single = [f"{n}{mark}" for mark in marks for n in aims]
@@ -191,7 +191,7 @@ def test_a_law_passes_on_vectors_whole_or_by_their_entries():
     def whole(s):
         return Command(NOTHING, signals={"goal": goal(s), "rest": ca.SX.zeros(6, 1)})
 
-    def own(s):
+    def reads_vector(s):
         return Command(4 * (s["goal"] - s.terms.q) - 4 * s.terms.v)
 
     u, seconds = {"far": 0.3}, 0.1
@@ -202,24 +202,24 @@ def test_a_law_passes_on_vectors_whole_or_by_their_entries():
     def inner(names):
         return control.Control(lambda T, z, w, y: Command(4 * (w[:3] - T.q) - 4 * T.v), w_names=tuple(names[:3]))
 
-    reading = control.discrete(own, STEP, inputs=("goal",))
-    wanted = run(control.several(outer=one, inner=control.discrete(inner(single), STEP)), m=m, u=u, seconds=seconds)
+    reading = control.discrete(reads_vector, STEP, inputs=("goal",))
+    expected = run(control.several(outer=one, inner=control.discrete(inner(single), STEP)), m=m, u=u, seconds=seconds)
     for law in (reading, control.discrete(inner(entries), STEP)):
         both = control.several(outer=all_, inner=law)
         assert both.w_names == ("far",)
         found = run(both, m=m, u=u, seconds=seconds)
-        np.testing.assert_array_equal(found.q.values, wanted.q.values)
-        np.testing.assert_array_equal(found.goal.values[:, 1], wanted[aims[1]].values)
+        np.testing.assert_array_equal(found.q.values, expected.q.values)
+        np.testing.assert_array_equal(found.goal.values[:, 1], expected[aims[1]].values)
     flowing = [control.several(outer=o, inner=inner(n)) for o, n in ((one, single), (all_, entries))]
     a, b = (run(law, m=m, u=u, seconds=seconds).q.values for law in flowing)
     np.testing.assert_array_equal(a, b)
-    assert np.abs(a - wanted.q.values).max() > 1e-6, "a law in continuous time is another law"
+    assert np.abs(a - expected.q.values).max() > 1e-6, "the motion differs in continuous time"
     for law in (control.discrete(inner(["goal", "goal[1]", "goal[2]"]), STEP), inner(["goal", "goal[1]", "goal[2]"])):
         with pytest.raises(ModelError, match=r"'goal': one number is needed, got 3; take goal\[0\]"):
             run(control.several(outer=all_, inner=law), m=m, u=u, seconds=seconds)
 
 
-def test_what_a_law_of_the_library_integrates_goes_on_by_one_period():
+def test_integrals_of_a_library_law_advance_by_one_period():
     law = control.Control(
         lambda T, z, w, y: Command(ca.vertcat(-z[0] - T.v[0], w[0]), ca.vertcat(T.q[0], 0), signals={"sum": z}),
         z=(0.5, 1.0),
@@ -228,12 +228,12 @@ def test_what_a_law_of_the_library_integrates_goes_on_by_one_period():
     r = run(control.discrete(law, 0.01), u={"pull": 0.2}, seconds=0.1, every=10)
     z = 0.5 + np.concatenate([[0], np.cumsum(0.01 * r.q.values[:-1, 0])])
     np.testing.assert_allclose(r["sum"].values[:, 0], z, rtol=0, atol=4 * EPS)
-    np.testing.assert_allclose(r.z.values[:-1, 0], z[1:], rtol=0, atol=4 * EPS)  # what was recorded is the next already
+    np.testing.assert_allclose(r.z.values[:-1, 0], z[1:], rtol=0, atol=4 * EPS)  # the record holds the next value already
     assert (r.u.values[:, 1] == 0.2).all()
 
 
-def test_a_law_sees_what_is_in_force_and_the_reaction_under_it():
-    """Reaction of a blocked cart: what the law held until then pushes against the block."""
+def test_a_law_reads_the_inputs_in_force_and_their_reaction():
+    """Reaction of a blocked cart: the inputs held until then push against the block."""
     m = M.with_(constraints=(pf.holonomic("block", lambda k: k.q[2]),))
     given = control.discrete(
         lambda s: Command(ca.vertcat(0, s.terms.t * 10), signals={"seen": s.reaction[2], "was": s.u[1]}), 0.01
@@ -244,21 +244,21 @@ def test_a_law_sees_what_is_in_force_and_the_reaction_under_it():
 
 
 def test_a_sampled_law_measures_the_reaction_to_a_push_from_outside():
-    """A blocked cart: spring, what the law held, and the wrench on the body, together, are what the block takes. Of a law of
-    the library too, whose own input comes before the wrench's."""
+    """A blocked cart: the block bears the spring, the input held until then and the wrench on the body together. This also
+    holds for a library law, whose own input comes before the wrench's."""
     wrench = pf.wrench("push", "b2")
     m = M.with_(constraints=(pf.holonomic("block", lambda k: k.q[2]),), forces=(*M.forces, wrench))
     x, push = np.array([0.1, 0.1, 0, 0, 0, 0.0]), {"push.fx": 7.0, "push.fy": 3.0, "bias": 0.5}
-    none = ca.SX.zeros(6)  # a law pushes nothing from outside
+    none = ca.SX.zeros(6)  # wrenches from outside are not a law's to use
 
-    def own(s):
+    def callers(s):
         return Command(ca.vertcat(0, s["bias"], none), signals={"seen": s.reaction[2]})
 
     def flowing(T, z, w, y):
         return Command(ca.vertcat(0, w, none), signals={"seen": y})
 
     library = control.Control(flowing, w_names=("bias",), measured=lambda T, F: F[2])
-    for law in (control.discrete(own, 0.01, inputs=("bias",)), control.discrete(library, 0.01)):
+    for law in (control.discrete(callers, 0.01, inputs=("bias",)), control.discrete(library, 0.01)):
         r = run(law, m=m, x=x, seconds=0.02, every=10, u=push)
         held = np.array([0, 0.5, 0.5])
         np.testing.assert_allclose(r.seen.values, -(2 * (r.q.values[:, 1] - r.q.values[:, 2]) + held + 7), rtol=0, atol=1e-12)
@@ -268,7 +268,7 @@ def test_a_sampled_law_measures_the_reaction_to_a_push_from_outside():
 
 
 def noisy(**more):
-    """A law that holds what two sensors say, one of them late."""
+    """A law that holds the measurements of two sensors, one of them late."""
     measure = {
         "place": control.sensor(lambda k: k.q, 0.1, unit="m"),
         "speed": control.sensor(lambda k: k.v[0], 0.2, period=0.002, latency=2),
@@ -284,7 +284,7 @@ def test_a_sensor_is_sampled_late_and_noisy():
     assert 0.01 < np.abs(off).max() < 0.4
     slow = r.speed.values[4:] - r.v.values[late[4:], 0]
     assert len(np.unique(slow)) == 19 and 0.02 < np.abs(slow).max() < 0.8
-    assert (r.speed.values[:4] == 0).all(), "nothing has come out yet"
+    assert (r.speed.values[:4] == 0).all(), "no measurement has arrived yet"
     np.testing.assert_array_equal(r.u.values[:-1:4, 0], -r.place.values[:-1:4, 0])
     assert r.place.attrs["units"] == "m" and r.attrs["seed"] == 3
     exact = run(control.discrete(lambda s: Command(-s["at"][:2]), 0.004, measure={"at": control.sensor(lambda k: k.q)}))
@@ -292,8 +292,8 @@ def test_a_sensor_is_sampled_late_and_noisy():
     np.testing.assert_array_equal(exact.u.values[::4], -exact.q.values[::4, :2])
 
 
-def test_a_sensor_is_asked_at_its_own_instants():
-    """With its law; at a period of its own from the start of the run on; or where its phase says."""
+def test_a_sensor_samples_at_its_own_instants():
+    """A sensor samples with its law, at a period of its own from the start of the run, or shifted by its phase."""
     measure = {name: control.sensor(lambda k: k.t, **when) for name, when in {
         "with its law": {}, "later": {"phase": 0.003}, "slower": {"period": 0.008}, "both": {"period": 0.008, "phase": 0.005},
     }.items()}  # fmt: skip
@@ -302,12 +302,12 @@ def test_a_sensor_is_asked_at_its_own_instants():
     for name, period, phase in (("with its law", 4, 1), ("later", 4, 3), ("slower", 8, 0), ("both", 8, 5)):
         last = np.where(k < phase, 0, (k - phase) // period * period + phase)
         np.testing.assert_allclose(r[name].values, STEP * last, rtol=0, atol=1e-15, err_msg=name)
-    said = {x["name"]: (x["period"], x["phase"]) for x in json.loads(r.attrs["sampling"])}
-    assert said == {"with its law": (0.004, 0.001), "later": (0.004, 0.003), "slower": (0.008, 0), "both": (0.008, 0.005),
+    schedule = {x["name"]: (x["period"], x["phase"]) for x in json.loads(r.attrs["sampling"])}
+    assert schedule == {"with its law": (0.004, 0.001), "later": (0.004, 0.003), "slower": (0.008, 0), "both": (0.008, 0.005),
                     "law": (0.004, 0.001)}  # fmt: skip
 
 
-def test_a_sensor_of_motion_feels_what_was_held_until_then():
+def test_a_motion_sensor_measures_under_the_inputs_held_until_then():
     feels = control.sensor(lambda terms, motion: motion.v_dot, moving=True)
     r = run(control.discrete(feedback, 0.02, measure={"shaken": feels}), seconds=0.2, every=4)
     before = np.vstack([np.zeros(2), r.u.values[4:-1:5]])
@@ -315,8 +315,8 @@ def test_a_sensor_of_motion_feels_what_was_held_until_then():
     assert np.abs(np.diff(r.shaken.values[::5], axis=0)).min() > 0
 
 
-def test_a_sensor_of_motion_feels_all_that_acts():
-    """A law in continuous time, one in discrete time, and a push from outside: Newton's law of the carts, written out."""
+def test_a_motion_sensor_measures_every_force():
+    """A law in continuous time, one in discrete time and a wrench from outside, against Newton's law for the carts."""
     push = pf.wrench("gust", "b1", axes="WORLD")
     flow = control.Control(lambda T, z, w, y: Command(ca.vertcat(-3 * T.q[0] - z, ca.SX(7, 1)), z_dot=T.q[0]), z=(0.4,))
     slow = control.discrete(
@@ -333,10 +333,10 @@ def test_a_sensor_of_motion_feels_all_that_acts():
     z = 0.4 + np.concatenate([[0], np.cumsum((r.q.values[1:, 0] + r.q.values[:-1, 0]) * STEP / 2)])[::20]
     held = np.concatenate([[0], -q[:-1, 2]])
     free = q @ -K + np.column_stack([-3 * q[:, 0] - z, np.full(len(q), 0.7), held])
-    np.testing.assert_allclose(r.felt.values[::20][:, [0, 2]], free[:, [0, 2]], rtol=0, atol=1e-6)  # z by trapezes
+    np.testing.assert_allclose(r.felt.values[::20][:, [0, 2]], free[:, [0, 2]], rtol=0, atol=1e-6)  # z by the trapezoidal rule
     np.testing.assert_allclose(r.felt.values[::20, 1], 0 * v[:, 1], rtol=0, atol=EXACT)
     np.testing.assert_allclose(r.seen.values[::20], -free[:, 1], rtol=0, atol=1e-9)
-    unheld = r.a.values[::20] - np.column_stack([0 * held, 0 * held, -q[:, 2] - held])  # the record is after the law was asked
+    unheld = r.a.values[::20] - np.column_stack([0 * held, 0 * held, -q[:, 2] - held])  # the record follows the law's sample
     np.testing.assert_allclose(r.felt.values[::20], unheld, rtol=0, atol=EXACT)
 
 
@@ -352,14 +352,14 @@ def test_noise_has_the_same_bits_in_any_batch(many, runs, threads):
         assert np.array_equal(r[name].values, many[name].values[:runs]), name
 
 
-def test_noise_is_that_of_the_interpreter_and_of_a_run_in_pieces(many, monkeypatch):
+def test_noise_is_the_same_in_the_interpreter_and_in_pieces(many, monkeypatch):
     monkeypatch.setattr("pfaffian.simulate.roll.FIRST_LANE_STEPS", 1)
     monkeypatch.setattr("pfaffian.simulate.roll.GROWTH", 1.0)
     r = run(noisy(), seconds=0.012, x=np.tile(X0, (5, 1)), seed=11)
     assert np.array_equal(r.place.values, many.place.values[:5]) and np.array_equal(r.v.values, many.v.values[:5])
 
 
-def test_noise_is_normal_and_of_its_own(many):
+def test_noise_is_normal_and_independent(many):
     off = (many.place.values - many.q.values)[:, ::4] / 0.1  # (runs, samples, entries)
     n = off[:, :, 0].size
     assert abs(off.mean()) < 4 / np.sqrt(off.size) and abs(off.var() - 1) < 4 * np.sqrt(2 / off.size)
@@ -367,7 +367,7 @@ def test_noise_is_normal_and_of_its_own(many):
     assert np.abs(np.corrcoef(flat.T) - np.eye(3)).max() < 5 / np.sqrt(n), "entries"
     assert abs(np.mean(off[1:] * off[:-1])) < 5 / np.sqrt(off.size), "runs"
     assert abs(np.mean(off[:, 1:] * off[:, :-1])) < 5 / np.sqrt(off.size), "samples"
-    # Sample by sample, though the one is late: place k at 4 k ms, speed k at 2 k ms, out 4 ms later.
+    # Sample by sample, although one sensor is late: place k at 4 k ms; speed k at 2 k ms, which arrives 4 ms later.
     first, second = off[:, :3, 0], (many.speed.values[:, 4:9:2] - many.v.values[:, 0:5:2, 0]) / 0.2
     assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 5 / np.sqrt(first.size), "sensors"
     assert abs(second.var() - 1) < 4 * np.sqrt(2 / second.size)
@@ -379,7 +379,7 @@ def test_noise_is_normal_and_of_its_own(many):
 
 
 @pytest.mark.parametrize("latency", [0, 2])
-def test_a_law_in_python_is_the_compiled_one(latency):
+def test_a_law_in_python_moves_the_machine_as_the_compiled_one(latency):
     how = {"period": 0.008, "latency": latency, "phase": 0.002, "start": [0.1, 0.2]}
     called = []
 
@@ -418,22 +418,22 @@ def test_a_law_in_python_that_fails_stops_the_run(law, words):
 # -- limits and stops ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_held_is_cut():
+def test_held_inputs_are_limited():
     m = M.with_(actuators=tuple(pf.actuator(n, j, limits=(-0.1, 0.2)) for n, j in (("first", "x0"), ("last", "x2"))))
     r = run(control.discrete(feedback, 0.01), m=m, seconds=0.1, scheme=pf.Scheme(saturate=True))
     assert r.u.values.min() == -0.1 and r.u.values.max() <= 0.2
-    asked = (r.u + r.u_cut).values[::10]
-    np.testing.assert_allclose(asked, -states(r)[::10] @ GAIN.T, rtol=0, atol=1e-13)
+    commanded = (r.u + r.u_cut).values[::10]
+    np.testing.assert_allclose(commanded, -states(r)[::10] @ GAIN.T, rtol=0, atol=1e-13)
 
 
-def test_a_fault_is_judged_when_the_law_is_asked():
+def test_a_fault_is_judged_at_the_samples_of_its_law():
     law = control.discrete(lambda s: Command(ca.vertcat(1, 1), faults=s.terms.t > 0.0131), 0.01, faults=("too late",))
     with pytest.warns(RunWarning, match="too late"):
         r = run(control.several(a=law, b=control.discrete(feedback, 0.003)), seconds=0.05)
     assert float(r.stopped) == pytest.approx(0.02) and causes(r)[0].startswith("a: too late")
 
 
-def test_a_law_of_the_library_tells_who_is_to_blame():
+def test_a_sampled_library_law_names_the_cause_of_its_fault():
     bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
     joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0), placement=(i, 0, 0))
               for i in range(2)]  # fmt: skip
@@ -446,8 +446,8 @@ def test_a_law_of_the_library_tells_who_is_to_blame():
     assert "task coordinate 0" in str(r.reason.values)
 
 
-def test_of_several_laws_the_one_that_fails_is_named_and_tells_who_is_to_blame():
-    """Two laws of one kind: the fault is that of the second, whose task is out of reach, and so is the reason."""
+def test_the_law_that_fails_among_several_is_named_with_its_cause():
+    """Two laws of one kind: fault and reason are those of the law whose task is out of reach."""
     from tests.control.test_faults import ELBOW, GAINS, OPEN, STRETCHED, TIP
 
     def law(task, goal):
@@ -461,7 +461,7 @@ def test_of_several_laws_the_one_that_fails_is_named_and_tells_who_is_to_blame()
         assert pf.run(OPEN, ELBOW, duration=2e-3, step=STEP, control=both, backend="interpreter").status == 0
 
 
-# -- what is refused ----------------------------------------------------------------------------------------------------
+# -- errors -------------------------------------------------------------------------------------------------------------
 
 LAW, SPEED = control.discrete(feedback, 0.01), control.sensor(lambda k: k.v)
 WRONG = {
@@ -535,7 +535,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said(case):
+def test_wrong_laws_and_sensors_are_named(case):
     call, words = WRONG[case]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -543,18 +543,18 @@ def test_what_is_wrong_is_said(case):
             call()
 
 
-def test_oracle_is_the_chain():
-    """The matrices above are those of the mechanism."""
+def test_the_reference_matrices_are_those_of_the_chain():
+    """The eigenvalues of A are those of the linearised mechanism."""
     found = pf.linearise(M, np.zeros(3))
     assert np.allclose(sorted(np.linalg.eigvals(A).imag), sorted(found.eigenvalues.imag))
 
 
-# -- with everything else -----------------------------------------------------------------------------------------------
+# -- with other features ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_what_is_held_does_not_care_for_the_integrator(integrator):
-    """Inputs, measurements and states of the law are those of the instants, by a loop in NumPy of short runs."""
+def test_held_values_do_not_depend_on_the_integrator(integrator):
+    """Inputs, measurements and states change only at the law's samples, as in a NumPy loop over short runs."""
     law = control.discrete(feedback, 0.005, latency=1, measure={"at": control.sensor(lambda k: k.q[0])})
     scheme = pf.Scheme(integrator=integrator)
     r = run(law, seconds=0.05, scheme=scheme)
@@ -567,14 +567,14 @@ def test_what_is_held_does_not_care_for_the_integrator(integrator):
         x = states(r)[5 * k + 5]
 
 
-def test_another_state_of_the_same_mechanism_gives_the_same_motion():
+def test_the_hamiltonian_state_gives_the_same_motion():
     r, momenta = run(control.discrete(feedback, 0.01), seconds=0.1), {"seconds": 0.1, "m": pf.reduction.hamiltonian(M)}
     for law in (control.discrete(feedback, 0.01), control.python_law(lambda t, q, v: -GAIN @ [*q, *v], 0.01)):
         np.testing.assert_allclose(states(r), states(run(law, **momenta)), rtol=0, atol=EXACT)
 
 
 def test_force_control_at_a_rate_holds_the_force():
-    """A slider against a wall: what the law measures of the reaction is a period old, so only the integral part serves."""
+    """An arm against a wall: the measured reaction is one period old, so that the force loop is integral only."""
     bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
     joints = [pf.joint(f"j{i}", "revolute", "world" if i == 0 else "b0", f"b{i}", axis=(0, 1, 0), placement=(i, 0, 0))
               for i in range(2)]  # fmt: skip

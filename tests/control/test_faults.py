@@ -1,4 +1,4 @@
-"""Each fault of each law: where it cannot go on it stops at once and says why; a step beside it, it goes on."""
+"""Each fault of each law: where it cannot go on, the run stops at once and says why; near such a state it goes on."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def reduced(name: str, **more) -> control.Control:
 
 
 def push(*names: str) -> control.Control:
-    """Hold both joints' angles by these inputs."""
-    held = [pf.servo(pf.holonomic(f"hold {i}", lambda k, i=i: k.q[i] - 0.5), [n]) for i, n in enumerate(names)]
-    return control.servo_control(*held)
+    """Law that holds the angles of both joints by the inputs in `names`."""
+    servos = [pf.servo(pf.holonomic(f"hold {i}", lambda k, i=i: k.q[i] - 0.5), [n]) for i, n in enumerate(names)]
+    return control.servo_control(*servos)
 
 
 ONE, BOTH = slider_crank(("q1",)), slider_crank()
@@ -45,7 +45,7 @@ THREE, FOUR = (
     slider_crank().with_(actuators=[pf.actuator(f"m{i}", joint, gear=1.0 + i) for i, joint in enumerate(joints)])
     for joints in (("q1", "q1", "q1"), ("q1", "q1", "q1", "q2"))
 )
-"""Three motors on one joint: no input has a velocity of its own."""
+"""Three motors on one joint; FOUR adds one on the other joint."""
 FORCE = {"force": control.set_point([1.0]), "rows": ["slider"]}
 FORBIDDEN = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.1])}
 SATISFIED = {"task": control.stack(CRANK, HEIGHT), "goal": control.set_point([1.2, 0.0])}
@@ -53,9 +53,9 @@ TIPS = [
     OPEN.with_(actuators=[pf.forces.thruster(f"t{i}", "rod", axis=axis, point=(1, 0, 0)) for i, axis in enumerate(axes)])
     for axes in (((1, 0, 0), (0, 0, 1)), ((1, 0, 0), (0, 0, 1), (0.6, 0, 0.8)))
 ]
-"""Two and three thrusters at the end of an arm, which drive one motion of two where it is stretched."""
+"""Two and three thrusters at the end of an arm; where the arm is stretched they drive only one of its two motions."""
 WHOLE = control.joints("q1", "q2")
-# Law: (machine, law, start, first word of the cause), then what goes on: another machine, law or start.
+# Name: a run that stops (machine, law, start, first words of the cause), then a run that goes on (machine, law, start).
 STOPS = {
     "computed torque, singular": (
         (OPEN, control.computed_torque(TIP, NEAR, **GAINS), STRETCHED, "the task's Jacobian is singular"),
@@ -117,12 +117,12 @@ SETTINGS = {"duration": 2e-3, "step": 1e-3, "backend": "interpreter"}
 
 
 def measuring(u) -> control.Control:
-    """u (2, 1) as a function of the reaction of a slider-crank."""
+    """Law whose u (2, 1) is a function of the reaction of a slider-crank."""
     return control.Control(lambda T, z, w, y: control.Command(u(y)))
 
 
-def test_what_a_law_makes_of_a_reaction_is_affine():
-    """And of nothing that limits cut."""
+def test_inputs_must_be_affine_in_the_measured_reaction():
+    """Limits would cut such inputs and are refused."""
     for u in (lambda y: y * y[0], lambda y: ca.vertcat(0, ca.sin(y[1]))):
         with pytest.raises(pf.ModelError, match="a control law must be affine in the measured reaction"):
             pf.run(BOTH, BENT, control=measuring(u), **SETTINGS)
@@ -138,10 +138,10 @@ def test_what_a_law_makes_of_a_reaction_is_affine():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", STOPS)
 def test_a_law_stops_where_it_cannot_go_on(name):
-    (m, law, q, said), beside = STOPS[name]
+    (m, law, q, cause), beside = STOPS[name]
     r = pf.run(m, q, control=law, **SETTINGS)
     assert int(r.status) >= 2 and float(r.stopped) == 0
-    assert pf.results.causes(r)[0].startswith(said)
+    assert pf.results.causes(r)[0].startswith(cause)
     m, law, q = beside
     r = pf.run(m, q, control=law, **SETTINGS)
     assert pf.results.causes(r) == ["finished"]
@@ -149,27 +149,27 @@ def test_a_law_stops_where_it_cannot_go_on(name):
 
 @pytest.mark.filterwarnings("ignore")
 def test_hybrid_law_is_uncontrollable_where_a_free_motion_has_no_motor():
-    """Upright the crank may turn or fold and has one motor; bent, that motor moves it but has no say in the force."""
+    """Upright, the crank can turn or fold and has one motor; bent, that motor moves it but cannot also choose the force."""
     r = pf.run(ONE, [UPRIGHT, BENT], control=hybrid(force=0.0), **SETTINGS)
     assert [c.split(" ")[0] for c in pf.results.causes(r)] == ["uncontrollable", "the"]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_law_has_a_fault_in_the_list():
-    """A fault added to a law needs its line above."""
+def test_every_fault_of_a_law_is_in_the_list():
+    """A new fault of a law needs an entry in STOPS."""
     laws = {id(law): law for (_, law, _, _), _ in STOPS.values()}
     kinds = {name.split(",")[0] for name in STOPS}
-    counted = {kind: {said for name, ((_, _, _, said), _) in STOPS.items() if name.startswith(kind)} for kind in kinds}
+    counted = {kind: {cause for name, ((_, _, _, cause), _) in STOPS.items() if name.startswith(kind)} for kind in kinds}
     counted["hybrid"].add("uncontrollable")
     for name, ((_, law, _, _), _) in STOPS.items():
         assert len(laws[id(law)].faults) == len(counted[name.split(",")[0]]), name
 
 
-# Status 2: the step's own fault.
+# Status 2: the fault of the step itself.
 
 
 def pushed_off(push: float) -> pf.Mechanism:
-    """A mass on a plane z = 0 that is driven off by what contradicts it: z = push t^2. Its radius of gyration is 1 m."""
+    """A mass on a plane z = 0 with a second row that contradicts it, z = push t^2. Its radius of gyration is 1 m."""
     body = pf.body("mass", 1.0, inertia=2 / 3)
     rows = [pf.holonomic("flat", lambda k: k.q[2]), pf.holonomic("lift", lambda k: k.q[2] - push * k.t**2)]
     return pf.mechanism("contradiction", [body], [pf.joint("j", "free", "world", "mass")], constraints=rows, gravity=(0, 0, 0))
@@ -177,7 +177,7 @@ def pushed_off(push: float) -> pf.Mechanism:
 
 @pytest.mark.filterwarnings("ignore")
 def test_violation_above_the_limit_is_status_two():
-    """Rows that part from each other: the run stops when half their distance passes the limit, not before."""
+    """Two rows drift apart: the run stops when half their distance exceeds the limit, not before."""
     m, limit = pushed_off(1.0), 1e-3
     r = pf.run(m, duration=0.1, step=1e-3, scheme=pf.Scheme(violation_limit=limit), backend="interpreter")
     assert int(r.status) == 2
@@ -188,15 +188,15 @@ def test_violation_above_the_limit_is_status_two():
     assert int(wider.status) == 0
 
 
-def test_finished_diverged_and_violated_have_their_numbers():
-    """What a status means is in the result, in this order."""
+def test_the_meanings_of_statuses_are_recorded_in_order():
+    """The result lists what each status means, in this order."""
     r = pf.run(ONE, BENT, control=control.projected(CRANK, crank_to(1.2), **GAINS), **SETTINGS)
     meaning = json.loads(r.status.attrs["meaning"])
     first = [m.split(":")[0].split(" ")[0] for m in meaning]
     assert first[:5] == ["finished", "diverged", "constraint", "uncontrollable", "infeasible"]
 
 
-# What a law must be told.
+# Wrong arguments of a law.
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_finished_diverged_and_violated_have_their_numbers():
         (control.tracking(control.set_point(BENT), velocity_gain=[1.0] * 5, position_gain=1.0), "law: velocity_gain: 2 "),
     ],
 )  # fmt: skip
-def test_a_law_with_wrong_numbers_says_so(law, message):
+def test_wrong_arguments_of_a_law_are_named(law, message):
     with pytest.raises(pf.ModelError, match=message):
         pf.run(BOTH, BENT, control=law, **SETTINGS)
 

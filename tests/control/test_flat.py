@@ -1,4 +1,4 @@
-"""References from flat outputs: feasible, so that a matching prototype leaves nothing, and what they ask for."""
+"""References from flat outputs: smooth, feasible, and with known demands on speed, tilt and thrust."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def numbers(y, t: float) -> np.ndarray:
     return np.array(ca.Function("y", [s], [y(s)])(t)).ravel()
 
 
-def test_a_path_from_rest_to_rest_is_as_smooth_as_asked():
+def test_a_path_from_rest_to_rest_has_the_given_smoothness():
     for smooth in (1, 2, 4, 6):
         y = control.rest_to_rest([1.0, -2.0], [2.0, 0.5], 1.5, begin=0.5, smooth=smooth)
         close(numbers(y, 0.3), [1.0, -2.0], 1e-15, "before")
@@ -35,8 +35,8 @@ def test_a_path_from_rest_to_rest_is_as_smooth_as_asked():
             assert (max(ends) < 1e-4) == (order <= smooth), order
 
 
-def test_what_a_transition_asks_for():
-    """Two metres in 1.5 s at degree nine. [konz25 5.6]"""
+def test_extremes_of_a_transition():
+    """Two metres in 1.5 s by a polynomial of degree nine. [konz25 5.6]"""
     found = control.extremes(control.rest_to_rest([0, 0, 0], [2, 0, 0], 1.5), 1.5)
     close(found["speed"], 3.28, 2e-3, "speed")
     close(found["acceleration"], 8.33, 2e-3, "acceleration")
@@ -57,17 +57,17 @@ def test_the_shortest_time_meets_its_limits_and_a_shorter_one_does_not():
 @pytest.mark.parametrize("drag", [0.0, 0.4])
 @pytest.mark.parametrize("heading", [0.4, lambda t: 0.3 + 0.5 * ca.sin(t)])
 def test_a_quadcopter_can_follow_its_reference(heading, drag):
-    """From a start on it the run stays on it, thrust as long as r'' + drag r' - a_G, and nothing is left to match."""
+    """A run that starts on the reference stays on it, its thrust is |r'' + drag r' - a_G|, and no matching force remains."""
     r = lambda t: ca.vertcat(ca.sin(t), 0.5 * ca.cos(1.3 * t), 0.2 * t + 0.1 * ca.sin(2 * t))  # noqa: E731
     reference = control.quadcopter_reference(r, heading, drag=drag)
-    own = control.quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
+    pair = control.quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
     air = pf.wrench("air", "b", lambda k: ca.vertcat(-1.2 * drag * k.twist("b")[:3], 0, 0, 0), axes="LOCAL")
     m = quadcopter().with_(forces=[air])
     start = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (np.array(ca.DM(ca.evalf(x))).ravel() for x in (start.value, start.rate))
     K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy", lanes=1)(q)["K"]
     v = np.linalg.lstsq(K, rate, rcond=None)[0]
-    law = control.prototype_tracking([own], reference, approach="body")
+    law = control.prototype_tracking([pair], reference, approach="body")
     found = pf.run(m, q, v, duration=2.0, step=2e-3, every=50, control=law)
     assert np.abs(found.matching_force.values).max() < 1e-6
     where = np.array([numbers(r, t) for t in found.time.values])
@@ -78,13 +78,13 @@ def test_a_quadcopter_can_follow_its_reference(heading, drag):
     close(found.u.values.sum(axis=1), [1.2 * float(f(x)) for x in found.time.values], 1e-6, "thrust")
     angle = heading if isinstance(heading, float) else 0.3 + 0.5 * np.sin(found.time.values)
     x, y, z, w = found.q.values[:, 3:].T
-    # Rz(heading) Ry Rx: the x axis of the machine lies in the vertical plane of the heading.
+    # The attitude is Rz(heading) Ry Rx: the machine's x axis lies in the vertical plane of the heading.
     close(np.arctan2(2 * (x * y + z * w), 1 - 2 * (y * y + z * z)), angle + 0 * x, 1e-7, "heading")
 
 
 @pytest.mark.parametrize("drag", [0.0, 0.4])
-def test_a_looping_passes_upside_down(drag):
-    """Thrust along r'' + drag r' - a_G all round a vertical circle, no turn about it, rates that belong to the attitudes."""
+def test_a_loop_passes_upside_down(drag):
+    """Thrust is along r'' + drag r' - a_G all round a vertical circle, without spin about it, and rates fit the attitudes."""
     T, h = 1.2, 2e-3
     circle = control.along(
         lambda a: ca.vertcat(ca.sin(a), 0, 1 - ca.cos(a)), control.rest_to_rest([0], [2 * np.pi], T, smooth=4)

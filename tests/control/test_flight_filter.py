@@ -1,4 +1,4 @@
-"""The filter of position and attitude: late fixes, a ring of samples, in closed loop. [konz25 5.4.3 - 5.4.5]"""
+"""Filter of position and attitude: late fixes, the ring buffer of samples, and the closed loop. [konz25 5.4.3 - 5.4.5]"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UP = np.array([0, 0, 1.0])
 
 
 def filtering(n, gains=(1.0, 0.575, -0.025)):
-    """(memory, a_M, w, position, q, delay, fresh) -> (estimate, next memory), with n samples."""
+    """Function (memory, a_M, w, position, q, delay, fresh) -> (estimate, next memory), with a buffer of n samples."""
     sizes = (13, estimation.SAMPLE_SIZE * n, 2, 3, 3, 3, 4, 1, 1)
     x = [ca.SX.sym(f"x{i}", size) for i, size in enumerate(sizes)]
     now = estimation.fix_step(estimation.FlightMemory(*x[:3]), estimation.Fix(*x[5:]), T, gains)
@@ -29,7 +29,7 @@ NO_FIX = (np.zeros(3), [0, 0, 0, 1.0], 0.0, 0.0)
 
 
 class Flown:
-    """A motion that the filter's own steps describe exactly: accelerations and rates held for a period."""
+    """A motion that the filter's steps describe exactly: accelerations and rates are constant over each period."""
 
     def __init__(self, seconds, seed, turning, tilted=False):
         random = np.random.default_rng(seed)
@@ -67,7 +67,7 @@ def quat_rate(q):
 
 
 def filtered(flown, seconds, n, delays, bias=(0, 0, 0), every=20, known=False, start=None):
-    """Estimates (r, v, a_B, q) at all samples; delays: of the fixes that arrive each `every` samples [s]."""
+    """Estimates (r, v, a_B, q) at all samples; a fix arrives every `every` samples, with each of `delays` [s] in turn."""
     f = filtering(n)
     r, _, q = flown.x[0]
     x = list(estimation.flight_memory(start if start is not None else r, q, n, known=known))
@@ -84,13 +84,13 @@ def filtered(flown, seconds, n, delays, bias=(0, 0, 0), every=20, known=False, s
     return [np.array(y) for y in zip(*found, strict=True)]
 
 
-TOGETHER = [((0.034,), 0.0), ((0.0,), 1.5), ((T,), 1.5), ((0.021, 0.049, 0.034, 0.01), 0.0), ((0.13, 0.16), 1.5)]
-"""Delays, and rates: between samples a held attitude is exact only in rest."""
+DELAYS = [((0.034,), 0.0), ((0.0,), 1.5), ((T,), 1.5), ((0.021, 0.049, 0.034, 0.01), 0.0), ((0.13, 0.16), 1.5)]
+"""Delays [s], and the scale of the turning rates [rad/s]: between samples a held attitude is exact only without turning."""
 
 
-@pytest.mark.parametrize(("delays", "turning"), TOGETHER)
-def test_what_is_late_costs_nothing_on_exact_data(delays, turning):
-    """After two fixes the filter is where the machine is, however late and irregular they come, later than the next one too."""
+@pytest.mark.parametrize(("delays", "turning"), DELAYS)
+def test_delays_do_not_matter_on_exact_data(delays, turning):
+    """After two fixes the estimate is exact, however late and irregularly fixes arrive, even later than the next one."""
     seconds = 1.2
     flown = Flown(seconds, 3, turning, tilted=True)
     r, v, a_B, q = filtered(flown, seconds, 40, delays, start=[9.0, 9.0, 9.0])
@@ -100,16 +100,16 @@ def test_what_is_late_costs_nothing_on_exact_data(delays, turning):
     close(v[begin:], want[1], 1e-10, "velocity")
     close(q[begin:], want[2], 1e-12, "attitude")
     assert np.abs(a_B[begin:]).max() < 1e-9
-    assert np.abs(r[:20] - want[0][0]).max() > 5, "before the first fix it knew nothing"
+    assert np.abs(r[:20] - want[0][0]).max() > 5, "no estimate before the first fix"
 
 
 def recursion(e):
-    """e (n, ...) at the fixes by (5.65) with {0, 0.5, 0.9}: what is left of z^3 - 1.4 z^2 + 0.45 z."""
+    """Residual of (5.65) for errors e (n, ...) at the fixes with poles {0, 0.5, 0.9}: z^3 - 1.4 z^2 + 0.45 z."""
     return e[3:] - 1.4 * e[2:-1] + 0.45 * e[1:-2]
 
 
 def test_a_bias_is_found_exactly():
-    """The errors of velocity and bias follow the poles from fix to fix, until nothing is left."""
+    """The errors of velocity and bias follow the poles from fix to fix until they vanish."""
     b = np.array([0.3, -0.2, 0.1])
     flown = Flown(30.0, 4, 0.0, tilted=True)
     _, v, a_B, _ = filtered(flown, 30.0, 1, (0.0,), bias=b, known=True)
@@ -123,7 +123,7 @@ def test_a_bias_is_found_exactly():
     close(v[-1], flown.x[len(v) - 1][1], 1e-9, "velocity")
 
 
-def test_fixes_that_serve_nothing_are_left_out():
+def test_useless_fixes_are_ignored():
     flown = Flown(1.0, 5, 0.0)
     whole = filtered(flown, 0.5, 8, (0.034,), known=True)
     f = filtering(8)
@@ -150,7 +150,7 @@ BIAS = np.array([0.2, -0.3, 0.1])
 
 
 def flying(s):
-    """Position held by what is estimated; forces take a period to come, and the accelerometer says those in force."""
+    """Law that holds a position by the estimate; forces act one period late, and the accelerometer measures those in force."""
     place = s["place"]
     memory = estimation.FlightMemory(*(s[name] for name in estimation.FlightMemory._fields))
     arrived = ca.logic_and(s["tick"] == 0, s.terms.t > T)
@@ -165,8 +165,8 @@ def flying(s):
     )
 
 
-def test_the_filter_holds_a_machine_in_a_sampled_loop():
-    """Errors from fix to fix follow the poles, whatever the law does with the estimate; the bias comes out."""
+def test_the_filter_serves_in_a_sampled_loop():
+    """Errors follow the poles from fix to fix, whatever the law does with the estimate, and the bias is found."""
     r0, hold = np.array([0.1, 0.2, 0.3]), 1.2 * G * R_TILT.T @ UP
     start = estimation.flight_memory(r0 + [0.02, 0, -0.01], TILT, 8, known=True)
     measure = {"place": control.sensor(lambda k: k.q, period=0.1, phase=0.1 - LATE)}
@@ -177,7 +177,7 @@ def test_the_filter_holds_a_machine_in_a_sampled_loop():
     run = pf.run(body(), q, np.array([0.1, 0, -0.1, 0, 0, 0]), duration=6.0, step=T, control=law, backend="interpreter")
     assert int(run.status) == 0
     at = np.arange(20, 1180, 20)
-    seen = {name: run[name].values[at + 1] for name in ("place seen", "speed seen", "bias")}  # come out a period later
+    seen = {name: run[name].values[at + 1] for name in ("place seen", "speed seen", "bias")}  # delivered one period later
     e_r, e_b = seen["place seen"] - run.q.values[at, :3], seen["bias"] - BIAS
     e_v = seen["speed seen"] - run.v.values[at, :3] @ R_TILT.T
     for e in (e_r, e_v, e_b):
@@ -185,8 +185,8 @@ def test_the_filter_holds_a_machine_in_a_sampled_loop():
         assert np.abs(e[-1]).max() < 0.02 * np.abs(e[:3]).max()
 
 
-def test_an_accelerometer_feels_all_but_gravity():
-    """On the hand of an arm that a moment and a wall act on, against its velocity differentiated."""
+def test_an_accelerometer_measures_all_but_gravity():
+    """On the hand of an arm with moments at its joints and a wall, against the derivative of the hand's velocity."""
     bodies = [pf.body(f"b{i}", 1.0, (0.5, 0, 0), 0.1) for i in range(2)]
     joints = [pf.joint(f"j{i}", "revolute", "b0" if i else "world", f"b{i}", axis=(0, 1, 0.3 * i), placement=(i, 0, 0))
               for i in range(2)]  # fmt: skip
@@ -200,8 +200,8 @@ def test_an_accelerometer_feels_all_but_gravity():
         return k.rotation("b1").T @ (a + ca.DM([0, 0, G]))
 
     def law(s):
-        said = {"said": estimation.accelerometer(s, "b1", point), "world": estimation.accelerometer(s, "world")}
-        return Command(ca.DM([2.0, -0.5]), signals=said)
+        signals = {"measured": estimation.accelerometer(s, "b1", point), "world": estimation.accelerometer(s, "world")}
+        return Command(ca.DM([2.0, -0.5]), signals=signals)
 
     law = control.discrete(law, T, start=[2.0, -0.5])
     run = pf.run(
@@ -214,12 +214,12 @@ def test_an_accelerometer_feels_all_but_gravity():
         outputs={"felt": pf.of_motion(felt)},
         backend="interpreter",
     )
-    close(run.said.values, run.felt.values, 1e-12, "at all instants")
+    close(run.measured.values, run.felt.values, 1e-12, "at all instants")
     close(run.world.values[0], G * UP, 1e-15, "of the world")
     assert np.ptp(run.felt.values, axis=0).min() > 1e-3
 
 
-def test_a_clock_is_found_and_delays_one_by_one():
+def test_the_clock_offset_and_each_delay_are_found():
     random = np.random.default_rng(8)
     delays = 0.034 + 0.008 * random.uniform(-1, 1, size=4000)
     offset, found = None, []

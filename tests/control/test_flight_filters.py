@@ -14,20 +14,20 @@ from tests.tolerance import close
 
 T = 0.005
 EXACT = 1e-10
-"""Polynomials and transfer functions of matrices that CasADi differentiated."""
+"""Tolerance of polynomials and transfer functions from matrices that CasADi differentiated."""
 
 P = (2.45e-7 / 3.6e-5, 0.0105 / 3.6e-5, 0.005 / 3.6e-5)
 
 
 def linear(step, x, u):
-    """A = d step/dx, B = d step/du at numbers x, u; step(x, u) gives a column."""
+    """Value of step(x, u), a column, at numbers x and u, with A = d step/dx and B = d step/du."""
     X, U = ca.SX.sym("x", len(x)), ca.SX.sym("u", len(u))
     y = step(X, U)
     f = ca.Function("f", [X, U], [y, ca.jacobian(y, X), ca.jacobian(y, U)])
     return [np.array(a) for a in f(x, u)]
 
 
-def test_the_servo_is_its_transfer_function():
+def test_the_servo_has_its_transfer_function():
     p0, p1 = 1555.6, 73.33
     _, A, B = linear(lambda x, u: ca.vertcat(*actuation.servo_step(x[0], x[1], u, T, p0, p1)), [0.1, 0.2], [0.3])
     for z in np.exp(1j * np.array([0.1, 0.5, 2.0])):
@@ -39,7 +39,7 @@ def test_the_propeller_s_observer_has_its_polynomial():
     l1, l2, w, i = 60.0, -900.0, 412.9, 4.45
 
     def error(x, u):
-        """The machine [w, w before, p3] and its estimate, by turns."""
+        """Next estimate, from the measured speeds x[:2] (now and before) and the present estimate x[2:]."""
         y = (x[0] + x[1]) / 2
         e = actuation.propeller_observer(actuation.PropellerEstimate(*ca.vertsplit(x[2:])), y, i, T, P[:2], (l1, l2))
         return ca.vertcat(*e)
@@ -57,20 +57,20 @@ def test_the_propeller_s_observer_has_its_polynomial():
     close([est.speed, est.friction], [x, P[2]], 1e-6, "the estimate")
 
 
-def test_a_propeller_follows_its_wish():
+def test_a_propeller_follows_its_desired_speed():
     gain, w = 12.0, 400.0
 
     def step(x, u):
-        wish, then = u[0], u[1]
-        return actuation.propeller_step(x, actuation.propeller_current(wish, then, x, P[2], T, P[:2], gain), T, P)
+        desired, then = u[0], u[1]
+        return actuation.propeller_step(x, actuation.propeller_current(desired, then, x, P[2], T, P[:2], gain), T, P)
 
     y, A, _ = linear(step, [w], [w, w + 3.0])
-    close(y, [[w + 3.0]], EXACT, "on the wish it stays on it")
+    close(y, [[w + 3.0]], EXACT, "at the desired speed it stays there")
     close(A, [[1 - T * (2 * P[0] * w + gain)]], EXACT, "(5.27)")
 
 
 def tilting():
-    """B (6, 6) of the tricopter."""
+    """Input matrix B (6, 6) of the tricopter."""
     x = pf.multicopters.TRICOPTER
     m = pf.multicopters.thrust_multicopter(
         "t", x["azimuths"], x["spins"], mass=x["mass"], inertia=(0.0192, 0.0192, 0.0308), arm=x["arm"], height=x["height"],
@@ -101,8 +101,8 @@ def four_arms():
     return pf.compile_terms(m, {"B": lambda k: k.B}, backend="numpy", lanes=1)(np.r_[np.zeros(6), 1.0], np.zeros(6))["B"]
 
 
-def test_four_arms_that_tilt_share_a_wrench():
-    """The smallest thrusts of those that make it, by NumPy's pseudo-inverse."""
+def test_four_tilting_arms_share_a_wrench():
+    """The thrusts are the smallest that produce the wrench, by NumPy's pseudo-inverse."""
     B, f = four_arms(), np.array([0.7, -0.4, 18.0, 0.2, 0.1, -0.3])
     x = actuation.tilt_thrusts(f, B)
     up, across = (np.linalg.pinv(B) @ f).reshape(2, 4)
@@ -116,8 +116,8 @@ def test_four_arms_that_tilt_share_a_wrench():
 
 
 @pytest.mark.parametrize("arms", ["three", "four"])
-def test_what_cannot_be_given_is_said(arms):
-    """The wrench that is missing is that of the limited thrusts, written out; none is missing within the limits."""
+def test_the_missing_part_of_a_wrench_is_reported(arms):
+    """The missing wrench is the desired one less that of the limited thrusts; within the limits nothing is missing."""
     B = tilting() if arms == "three" else four_arms()
     easy = np.array([0.5, -0.8, 14.0, 0.1, -0.05, 0.2])
     close(np.array(actuation.tilt_thrusts(easy, B).missing).ravel(), np.zeros(6), 1e-12, "none", 1.0)
@@ -141,8 +141,8 @@ SERVO, SHARE = (1400 / 0.9, 66 / 0.9), 0.7
 
 
 @pytest.mark.parametrize("angle", [[0, 0, 0], [np.pi / 5, 0, -np.pi / 5], [0.3, -0.2, 0.1]])
-def test_the_tricopter_s_drives_are_their_transfer_function(angle):
-    """[konz25 (5.31)-(5.33)], whatever the thrusts."""
+def test_the_tricopter_s_drives_have_their_transfer_function(angle):
+    """[konz25 (5.31)-(5.33)], for thrusts that differ."""
     B, F, angle = tilting(), np.array([3.0, 4.5, 5.0]), np.array(angle)
     rest = np.array(actuation.tilt_wrench(actuation.TiltThrusts(F, angle), B)).ravel()
 
@@ -164,9 +164,9 @@ def test_the_tricopter_s_drives_are_their_transfer_function(angle):
         G = actuation.tricopter_transfer(z, angle, B, T, forgetting=SHARE, servo=SERVO)
         close(np.abs(C @ np.linalg.solve(z * np.eye(9) - A, b) - G).max(), 0.0, 1e-8, "G")
         if not angle.any():
-            own = [(1 - SHARE) / (z - SHARE), SERVO[0] / (((z - 1) / T) ** 2 + SERVO[1] * (z - 1) / T + SERVO[0])]
-            close(np.abs(np.diag(G)[:5] - [own[1], own[1], own[0], own[0], own[0]]).max(), 0.0, 2e-2, "hovering")
-            close(np.abs(np.diag(G)[:3] - [own[1], own[1], own[0]]).max(), 0.0, 1e-12, "hovering, forces")
+            drive = [(1 - SHARE) / (z - SHARE), SERVO[0] / (((z - 1) / T) ** 2 + SERVO[1] * (z - 1) / T + SERVO[0])]
+            close(np.abs(np.diag(G)[:5] - [drive[1], drive[1], drive[0], drive[0], drive[0]]).max(), 0.0, 2e-2, "hovering")
+            close(np.abs(np.diag(G)[:3] - [drive[1], drive[1], drive[0]]).max(), 0.0, 1e-12, "hovering, forces")
 
 
 SPINS = np.array([1, -1, 1, -1])
@@ -176,7 +176,7 @@ HOVER = np.sqrt(1.001 * 9.81 / 4 / KF)
 UNEVEN = np.array([400.0, 500.0, 430.0, 350.0])
 
 
-def test_numbers_of_hovering():
+def test_numbers_at_hover():
     close(HOVER, 412.9, 1e-4, "speed")
     p = actuation.spin_coupling(np.full(4, HOVER), BQ, SPIN * SPINS)
     close(p[:3], [0, 0, 0], 5e-6, "p at hover")
@@ -197,28 +197,28 @@ def test_numbers_of_hovering():
         of = actuation.quadcopter_filter(BQ, SPIN * SPINS, HOVER, magnitude=5.0, tilt=8.0, heading=2.0, static=static)
         G = actuation.quadcopter_transfer(1 + 0.3j, np.full(4, HOVER), of, T)
         w = 4 * np.pi
-        close(abs(G[3, 3] - w / (0.3j / T + w)), 0.0, EXACT, "what is left at hover is of first order")
-        close(np.abs(G[3, :3]).max(), 0.0, 1e-12, "and free of the others")
+        close(abs(G[3, 3] - w / (0.3j / T + w)), 0.0, EXACT, "at hover heading is of first order")
+        close(np.abs(G[3, :3]).max(), 0.0, 1e-12, "and independent of the others")
 
 
 def same_transfer(A, B, C, w, of):
-    """The linear system (A, B, C) is (5.40), (5.43) at the speeds w, and so is what the library gives. [konz25, corrected]"""
+    """Compare (A, B, C) and the library's transfer function with (5.40), (5.43) at the speeds w. [konz25, corrected]"""
     p, k0, k1 = actuation.spin_coupling(w, of.B, of.spin), of.k0, of.k1
     for z in np.exp(1j * np.array([0.02, 0.1, 0.7])):
         s = (z - 1) / T
         G = C @ np.linalg.solve(z * np.eye(len(A)) - A, B)
-        own = k0 / (s**2 + k1 * s + k0)
+        second_order = k0 / (s**2 + k1 * s + k0)
         four = s**2 + (k0[3] * p[3] * (not of.static) + k1[3]) * s + k0[3]
-        want = np.diag([*own[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
-        want[3, :3] = [p[j] * own[j] * (s if of.static else s**2 * (s + k1[3]) / four) for j in range(3)]
+        want = np.diag([*second_order[:3], k0[3] * (p[3] * s + 1) / four]).astype(complex)
+        want[3, :3] = [p[j] * second_order[j] * (s if of.static else s**2 * (s + k1[3]) / four) for j in range(3)]
         close(np.abs(G - want).max(), 0.0, 1e-8, "G")
-        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "as it is given")
+        close(np.abs(actuation.quadcopter_transfer(z, w, of, T) - want).max(), 0.0, EXACT, "of the library")
 
 
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("w", [np.full(4, HOVER), UNEVEN], ids=["hover", "uneven"])
-def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
-    """[konz25 (5.40), (5.43), corrected], away from hover too, where heading is coupled."""
+def test_the_quadcopter_s_filter_has_its_transfer_function(static, w):
+    """[konz25 (5.40), (5.43), corrected], also away from hover, where heading is coupled."""
     k0, k1 = np.array([900.0, 2500.0, 2500.0, 60.0]), np.array([42.0, 70.0, 70.0, 5.62])
     of = actuation.QuadcopterFilter(BQ, SPIN * SPINS, k0, k1, static)
     rest = BQ @ w**2
@@ -227,7 +227,7 @@ def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
         return ca.vertcat(*actuation.quadcopter_forces(x[:4], x[4:], u, T, of))
 
     def made(x, u):
-        """(5.34) of the speeds and of how they change, by differences."""
+        """Wrench (5.34) from the speeds and their change in one step."""
         _, after = actuation.quadcopter_forces(x[:4], x[4:], u, T, of)
         pull = ca.vertcat(0, 0, 0, SPIN * ca.dot(ca.DM(SPINS), after - x[4:]) / T)
         return ca.DM(BQ) @ x[4:] ** 2 - pull
@@ -240,7 +240,7 @@ def test_the_quadcopter_s_filter_is_its_transfer_function(static, w):
 
 
 def rows_of(azimuths, spins):
-    """(F_z, tau) = rows varpi^2 of propellers that push along z."""
+    """Matrix with (F_z, tau) = matrix @ varpi^2, of propellers that push along z."""
     phi, eps = np.array(azimuths), np.array(spins)
     return KF * np.stack([np.ones(len(phi)), L * np.sin(phi), -L * np.cos(phi), -KT / KF * eps])
 
@@ -255,7 +255,7 @@ MORE = {
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("name", MORE)
 def test_more_propellers_have_the_same_transfer_function(name, static):
-    """With p of the smallest changes, and without a trace of the speeds that make no wrench."""
+    """p is that of the smallest changes of speed, and changes of speed without a wrench do not appear."""
     azimuths, spins = MORE[name]
     B, spin, n = rows_of(azimuths, spins), SPIN * np.array(spins), len(spins)
     k0, k1 = np.array([900.0, 2500.0, 2500.0, 60.0]), np.array([42.0, 70.0, 70.0, 5.62])
@@ -281,19 +281,19 @@ def test_more_propellers_have_the_same_transfer_function(name, static):
     assert name == "five" or actuation.quadcopter_filter(B, spin, hover, magnitude=5.0, tilt=8.0, heading=2.0).k1[3] > 0
 
 
-def test_six_propellers_come_back_to_the_smallest_thrusts():
-    """After speeds were at their limits, and from a start where neighbours differ."""
+def test_six_propellers_return_to_the_smallest_thrusts():
+    """The speeds were at their limits and differed from each other before."""
     azimuths, spins = MORE["six"]
     B, spin = rows_of(azimuths, spins), SPIN * np.array(spins)
     of = actuation.quadcopter_filter(B, spin, 450.0, magnitude=5.0, tilt=8.0, heading=2.0)
     w = np.full(6, 450.0)
     h = of.k1 * (B @ w**2)
-    for wanted, steps in (([40.0, 2.0, -1.0, 0.1], 60), ([18.0, 0.2, 0.1, 0.02], 1200)):
+    for desired, steps in (([40.0, 2.0, -1.0, 0.1], 60), ([18.0, 0.2, 0.1, 0.02], 1200)):
         for _ in range(steps):
-            h, w = actuation.quadcopter_forces(h, w, wanted, T, of, slowest=145.0, fastest=500.0)
+            h, w = actuation.quadcopter_forces(h, w, desired, T, of, slowest=145.0, fastest=500.0)
         if steps == 60:
             assert (np.array(w) == 500.0).any()
-    close(np.array(w).ravel() ** 2, np.linalg.pinv(B) @ wanted, 1e-8, "smallest")
+    close(np.array(w).ravel() ** 2, np.linalg.pinv(B) @ desired, 1e-8, "smallest")
 
 
 def test_speeds_stay_within_their_limits():
@@ -304,8 +304,8 @@ def test_speeds_stay_within_their_limits():
     assert (np.array(w) == 697.0).all()
 
 
-def test_what_a_wrench_takes_of_a_whole_quadcopter():
-    """Of the machine with turning propellers: the moment about z that is left to the body when they gain speed."""
+def test_wrench_of_the_propellers_of_a_whole_quadcopter():
+    """Against the machine with turning propellers, which leave the body less moment about z while they gain speed."""
     x = pf.multicopters.QUADCOPTER
     m = pf.multicopters.multicopter(
         "q", **{**x, "drag": (0, 0), "drag_height": 0, "turning_drag": (0, 0), "bias": (0,) * 6, "com": (0, 0, 0)}
@@ -336,7 +336,7 @@ def test_the_observer_of_turning():
     est = (zero, zero)
     for _ in range(1000):
         est, w = estimation.turning_step(*est, w, zero, I, T), w + T * np.linalg.solve(I, b - np.cross(w, I @ w))
-    close(np.array(est[1]).ravel(), b, 1e-3, "the moment that nobody knew of")
+    close(np.array(est[1]).ravel(), b, 1e-3, "the unknown moment")
 
 
 def test_the_length_of_a_quaternion_settles():
@@ -351,7 +351,7 @@ def test_the_length_of_a_quaternion_settles():
     for _ in range(40):
         printed = estimation.attitude_step(printed, np.zeros(3), T, 2.0)
         off.append(float(ca.norm_2(printed)) - 1)
-    assert min(np.abs(off)) > 0.008 and (np.diff(np.sign(off)) != 0).all(), "T36: (5.56) as printed goes from side to side"
+    assert min(np.abs(off)) > 0.008 and (np.diff(np.sign(off)) != 0).all(), "T36: (5.56) as printed oscillates"
     start = Rotation.from_quat(np.array(q).ravel())
     for _ in range(200):
         q = estimation.attitude_step(q, w, T)
@@ -389,7 +389,7 @@ def test_the_bias_of_the_force_settles():
     b = 0.0
     for _ in range(2000):
         b = estimation.force_bias_step(b, 4.0, 0.5, 2.0, mass=1.2, drag=0.3)
-    close(b, 1.2 * 4 + 0.3 * 0.5 - 2, 1e-12, "what is left over")
+    close(b, 1.2 * 4 + 0.3 * 0.5 - 2, 1e-12, "the remaining force")
 
 
 @pytest.mark.parametrize("order", [1, 4, 6])
@@ -404,7 +404,7 @@ def test_bessel_s_filter(order):
         close(abs(have - want), 0.0, 1e-9, "G")
 
 
-def test_how_an_imu_sits_is_found():
+def test_the_misalignment_of_an_imu_is_found():
     random = np.random.default_rng(7)
     R = Rotation.random(20, random_state=3).as_matrix()
     R_B, a_B = Rotation.from_rotvec([0.03, -0.05, 0.02]).as_matrix(), np.array([0.2, -0.1, 0.3])

@@ -1,4 +1,4 @@
-"""Laws that leave nothing to constraints share by what the motors drive, and refuse motors that drive too little."""
+"""Laws that need every velocity actuated: they distribute over redundant motors and refuse motors that drive too little."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ GAINS = {"stiffness": 9.0, "damping": 6.0}
 
 
 def on(*joints: str, **more) -> pf.Mechanism:
-    """The two-joint arm with motors on these joints, each of another gear."""
+    """The two-joint arm with a motor on each of these joints; all gears differ."""
     return arm().with_(actuators=[pf.actuator(f"m{i}", name, gear=1.0 + i) for i, name in enumerate(joints)], **more)
 
 
-def held(m: pf.Mechanism) -> pf.Mechanism:
-    """Its tip on a wall."""
+def on_wall(m: pf.Mechanism) -> pf.Mechanism:
+    """The arm with its tip on a wall."""
     return m.with_(constraints=[pf.holonomic("wall", lambda k: k.position("lower", (0.4, 0, 0))[0] - 0.8)])
 
 
 def tip(*axes) -> pf.Mechanism:
-    """The arm driven by thrusters at its end alone, which drive one motion where it is stretched."""
+    """The arm driven only by thrusters at its end, which drive one motion where the arm is stretched."""
     thrusters = [pf.forces.thruster(f"t{i}", "lower", axis=axis, point=(0.4, 0, 0)) for i, axis in enumerate(axes)]
     return arm().with_(actuators=thrusters)
 
@@ -35,7 +35,7 @@ MACHINES = {
     "one motor a joint": on("shoulder", "elbow"),
     "two motors on a joint": on("shoulder", "shoulder", "elbow"),
     "five motors on two joints": on("shoulder", "elbow", "shoulder", "elbow", "elbow"),
-    "two motors on a joint, on a wall": held(on("shoulder", "shoulder", "elbow")),
+    "two motors on a joint, on a wall": on_wall(on("shoulder", "shoulder", "elbow")),
     "three thrusters": tip(*THREE_WAYS),
     "boat of four": boat(4),
     "tilted, six": tilted(6),
@@ -57,8 +57,8 @@ def laws(m: pf.Mechanism) -> dict[str, control.Control]:
     }
 
 
-def asked(m: pf.Mechanism, law: control.Control):
-    """(q, v) -> u, faults, the generalised force that the law wants, B and v_dot wanted."""
+def law_function(m: pf.Mechanism, law: control.Control):
+    """Function of (q, v, t) that returns u, the law's faults, B, M and c - f."""
     T, none = pf.symbols(m), ca.SX(0, 1)
     terms = pf.Terms(m, T.q, T.v, ca.SX.zeros(m.nu, 1), T.t)
     x = law.law(terms, none, none, ca.SX.zeros(m.nv, 1))
@@ -78,16 +78,16 @@ def state(m: pf.Mechanism, random: np.random.Generator):
 
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("law", ["computed torque", "operational space"])
-def test_inputs_are_the_smallest_with_the_motion_of_one_motor_a_velocity(name, law):
+def test_redundant_inputs_are_the_smallest_that_give_the_motion(name, law):
     m = MACHINES[name]
     alone = m.with_(actuators=[pf.actuator(f"{j.name}{i}", j.name, component=i) for j in m.joints for i in range(j.kind.nv)])
-    many, one = asked(m, laws(m)[law]), asked(alone, laws(alone)[law])
+    many, one = law_function(m, laws(m)[law]), law_function(alone, laws(alone)[law])
     for random in map(np.random.default_rng, range(3)):
         q, v = state(m, random)
         u, faults, B, *_ = (np.array(x) for x in many(q, v, 0.0))
-        tau, none, own, *_ = (np.array(x) for x in one(q, v, 0.0))
+        tau, none, single, *_ = (np.array(x) for x in one(q, v, 0.0))
         assert not faults.any() and not none.any()
-        close(u, np.linalg.pinv(B, rcond=1e-9) @ own @ tau, 1e-9, "the smallest inputs")
+        close(u, np.linalg.pinv(B, rcond=1e-9) @ single @ tau, 1e-9, "the smallest inputs")
 
 
 @pytest.mark.parametrize("law", ["computed torque", "operational space"])
@@ -96,7 +96,7 @@ def test_inputs_are_the_smallest_with_the_motion_of_one_motor_a_velocity(name, l
     [
         (on("shoulder", "shoulder"), r"\(m0, m1\) drive no motion of elbow;"),
         (on("elbow", "elbow", "elbow"), r"drive no motion of shoulder;"),
-        (held(on("shoulder", "shoulder", "shoulder")), "drive no motion of elbow;"),
+        (on_wall(on("shoulder", "shoulder", "shoulder")), "drive no motion of elbow;"),
         (on("elbow"), r"\(m0\) drive no motion of shoulder;"),
         (tip((1, 0, 0), (-1, 0, 0)), "drive no motion of "),
         (arm().with_(actuators=[]), r"\(none\) drive no motion of shoulder, elbow;"),
@@ -105,10 +105,10 @@ def test_inputs_are_the_smallest_with_the_motion_of_one_motor_a_velocity(name, l
 )
 def test_velocities_that_no_motor_drives_are_named(law, m, found):
     with pytest.raises(pf.ModelError, match=f"needs every velocity actuated, and the actuators .*{found}"):
-        asked(m, laws(m)[law])
+        law_function(m, laws(m)[law])
 
 
-def test_a_gear_that_is_zero_by_default_may_be_another_in_a_run():
+def test_a_gear_that_is_zero_by_default_may_be_nonzero_in_a_run():
     gear = pf.Parameter("gear", 0.0)
     m = arm().with_(actuators=[pf.actuator("a", "shoulder"), pf.actuator("b", "elbow", gear=gear)], parameters=[gear])
     settings = {"duration": 2e-3, "step": 1e-3, "control": laws(m)["computed torque"], "backend": "interpreter"}

@@ -1,4 +1,4 @@
-"""How large a position gain tracking needs: (46) in closed form on the circle, a rate on random mechanisms. [aghili08]"""
+"""Position gain that tracking needs: (46) in closed form on the circle, and rates on random mechanisms. [aghili08]"""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 M1, M2, R = 3.0, 2.0, 0.5
 SMALL = 1e-4
-"""Of errors: on a constraint the bound holds to first order in them."""
+"""Size of errors: on a constraint the bound holds to first order in them."""
 
 STEP = 1e-4
 RATE = 1e-3
-"""What the second order of errors of that size, and of a straight reference off the plane, leave of a rate [1/s]."""
+"""Tolerance of a rate [1/s]: terms of second order in such errors, and those of a straight reference that leaves the plane."""
 
 
 def circle() -> pf.Mechanism:
@@ -37,7 +37,7 @@ def circle() -> pf.Mechanism:
 
 
 def test_constants_on_the_circle():
-    """W_r^T = (-m1 q2, m2 q1) / g is known in closed form: c1 = m2, c2 its slope along the circle, c4 the speed. (37) (39)"""
+    """W_r^T = (-m1 q2, m2 q1) / g in closed form: c1 is m2, c2 its slope along the circle, c4 the speed. (37) (39)"""
     angle = np.linspace(0, 2 * np.pi, 13)[:-1]
     q = R * np.column_stack([np.cos(angle), np.sin(angle)])
     speed = np.linspace(0.2, 1.0, 12)
@@ -61,7 +61,7 @@ def test_constants_on_the_circle():
 
 
 def telescope(*constraints) -> pf.Mechanism:
-    """A turning rod on which a mass slides: M = 1 + mass r^2 for the turn."""
+    """A turning rod on which a mass slides; the inertia of the turn is 1 + mass r^2."""
     mass = pf.Parameter("mass", 1.0, "kg")
     return pf.mechanism(
         "telescope",
@@ -73,33 +73,33 @@ def telescope(*constraints) -> pf.Mechanism:
     )
 
 
-def test_growing_inertia_needs_gain_and_shrinking_gives_some():
-    """Held on a sphere of kinetic energy the error of the turn grows as r r_dot / (1 + r^2): half the rate of M over M."""
+def test_growing_inertia_needs_gain_and_shrinking_inertia_none():
+    """In the metric of kinetic energy the error of the turn grows at r r_dot / (1 + r^2), half the relative rate of M."""
     for rate in (0.7, -0.7):
         found = pf.control.position_gain_bound(telescope(), {"r": 0.8}, {"r": rate})
         close(found.local, max(0.8 * rate / 1.64, 0.0), DERIVATIVE, "half of M_dot over M", scale=1)
         assert found.bound > abs(found.local)
 
 
-def test_the_bound_is_that_of_the_parameters_and_the_time():
-    """A heavier mass weighs more against the rod; a row that turns from the turn to the slide leaves first the slide free."""
+def test_the_bound_depends_on_parameters_and_time():
+    """A heavier mass raises the bound; a row that changes from the turn to the slide with time first leaves the slide free."""
     masses = np.array([0.5, 2.0])
     found = pf.control.position_gain_bound(telescope(), {"r": 0.8}, {"r": 0.7}, parameters={"mass": masses})
     close(found.local, masses * 0.8 * 0.7 / (1 + masses * 0.64), DERIVATIVE, "of each mass", scale=1)
     m = telescope(pf.nonholonomic("row", lambda k: ca.cos(k.t) * k.v[0] + ca.sin(k.t) * (k.v[1] - 0.7)))
-    for t, wanted in ((0.0, 0.0), (np.pi / 2, 0.8 * 0.7 / 1.64)):
+    for t, expected in ((0.0, 0.0), (np.pi / 2, 0.8 * 0.7 / 1.64)):
         found = pf.control.position_gain_bound(m, {"r": 0.8}, {"r": 0.7}, t=t)
-        close(found.local, wanted, DERIVATIVE, f"at t = {t:.2g}", scale=1)
+        close(found.local, expected, DERIVATIVE, f"at t = {t:.2g}", scale=1)
 
 
 def weighted() -> dict:
-    """P and W, of one trace."""
+    """P and W, traced once."""
     made: dict = {}
     return {"P": lambda T: reduced_quasi_velocity(T, made.setdefault("x", quasi_velocity(T))).P, "W": lambda T: made["x"].W}
 
 
 def drawn(random: np.random.Generator, m: pf.Mechanism, parts: dict) -> dict:
-    """The parts at a random state on the constraints, and the state."""
+    """Values of the parts at a random state on the constraints, and that state."""
     x = pf.assemble(m, random.normal(size=m.nq), random.normal(size=m.nv), backend="numpy")
     return pf.compile_terms(m, parts, backend="numpy", lanes=1)(x.q, x.v) | {"q": x.q, "v": x.v}
 
@@ -107,7 +107,7 @@ def drawn(random: np.random.Generator, m: pf.Mechanism, parts: dict) -> dict:
 @given(arm=arms(least=2, most=3))
 @settings(max_examples=10)
 def test_local_bound_is_half_the_rate_of_inertia(arm):
-    """Largest eigenvalue of M_dot / 2 against M within the null space of A: the factor is no matter."""
+    """Largest eigenvalue of M_dot / 2 relative to M within the null space of A; the choice of factor does not matter."""
     random, m = arm
     m = tip_on_plane(m)
     x = drawn(random, m, weighted() | {
@@ -115,26 +115,26 @@ def test_local_bound_is_half_the_rate_of_inertia(arm):
         "M_dot": lambda T: ca.reshape(ca.jtimes(ca.vec(ca.densify(T.M)), T.q, T.v), m.nv, m.nv),
     })  # fmt: skip
     N = np.linalg.solve(x["W"].T, np.linalg.eigh(x["P"])[1][:, -round(np.trace(x["P"])) :])  # N^T M N = 1
-    wanted = np.linalg.eigvalsh(N.T @ x["M_dot"] @ N / 2)[-1]
+    expected = np.linalg.eigvalsh(N.T @ x["M_dot"] @ N / 2)[-1]
     for factor in FACTORS:
         found = pf.control.position_gain_bound(m, x["q"], x["v"], factor=factor)
         size = found.bound + np.linalg.cond(x["M"])
-        close(found.local, wanted, DERIVATIVE * np.linalg.cond(x["M"]), f"local, {factor}", scale=size)
+        close(found.local, expected, DERIVATIVE * np.linalg.cond(x["M"]), f"local, {factor}", scale=size)
         assert found.local <= found.bound * (1 + 1e-9)
 
 
 @given(arm=arms(least=2, most=3))
 @settings(max_examples=6)
-@pytest.mark.parametrize("held", [False, True], ids=["free", "on a plane"])
-def test_error_falls_as_the_gain_less_the_bound(held, arm):
-    """On the way with eps = 0: d ln |W_r^T e| / dt lies within -K_p +- c, whatever the mechanism. (45) (46)"""
+@pytest.mark.parametrize("on_plane", [False, True], ids=["free", "on a plane"])
+def test_error_falls_as_the_gain_less_the_bound(on_plane, arm):
+    """On a motion with eps = 0, d ln |W_r^T e| / dt lies within -K_p +- c, whatever the mechanism. (45) (46)"""
     random, m = arm
-    m = tip_on_plane(m) if held else m
+    m = tip_on_plane(m) if on_plane else m
     x = drawn(random, m, weighted())
     gain, N = 3.0, np.linalg.solve(x["W"].T, x["P"])
     e = N @ random.normal(size=m.nv)
     e *= SMALL / np.linalg.norm(e)
-    # A reference through q - e, which starts with v and has no acceleration; v is what eps = 0 asks for.
+    # The reference starts at q - e with the velocity x["v"] and has no acceleration; v is the velocity that eps = 0 requires.
     path = control.function_of_time(lambda t: [float(a) + float(b) * t for a, b in zip(x["q"] - e, x["v"], strict=True)], m.nq)
     law = control.tracking(path, velocity_gain=5.0, position_gain=gain)
     v = N @ x["W"].T @ (x["v"] - gain * e)

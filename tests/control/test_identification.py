@@ -1,4 +1,4 @@
-"""Numbers of a machine from synthetic measurements whose true values are known. [konz25 5.2.3]"""
+"""Identified parameters of machines, from synthetic measurements with known true values. [konz25 5.2.3]"""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ P = np.array([2.45e-7 / 3.6e-5, 0.0105 / 3.6e-5, 0.005 / 3.6e-5])
 
 
 def inside(estimates, truth):
-    """How often each interval holds the truth."""
+    """Fraction of the estimates whose interval contains the true value, for each parameter."""
     return np.mean([np.abs(e.value - truth) < e.half_width for e in estimates], axis=0)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say():
+def test_intervals_contain_the_truth_as_often_as_stated():
     random, x = np.random.default_rng(3), np.array([2.0, -1.0, 0.5])
     A = random.normal(size=(60, 3))
     often = inside([least_squares(LinearEquations(A, A @ x + 0.1 * random.normal(size=60))) for _ in range(2000)], x)
@@ -36,8 +36,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     close(e.deviation, [np.sqrt(left @ left / 57)], 1e-13, "deviation")
 
 
-def test_rows_of_different_kinds_are_weighed():
-    """Forces that err by newtons beside moments that err by thousandths: as sure as the better rows are."""
+def test_rows_of_different_kinds_are_weighted():
+    """Rows with errors of 1 beside rows with errors of 1e-3: the estimate is as accurate as the better rows allow."""
     random, x, sizes = np.random.default_rng(4), np.array([2.0, -1.0]), np.array([1.0, 1e-3])
     A = random.normal(size=(80, 2, 2))
     estimates = [least_squares(LinearEquations(A, A @ x + sizes * random.normal(size=(80, 2)))) for _ in range(800)]
@@ -48,8 +48,8 @@ def test_rows_of_different_kinds_are_weighed():
     close(np.mean([e.deviation for e in estimates], axis=0), sizes, 0.02, "deviations")
 
 
-def test_errors_that_hang_together():
-    """A sliding mean of independent errors on a slow signal: only with `correlated` do intervals say how sure it is."""
+def test_intervals_of_correlated_errors():
+    """Errors are a sliding mean of independent ones, on a slow signal: intervals are right only if `correlated` do intervals say how sure it is given."""
     random, x, n, m = np.random.default_rng(5), np.array([1.5, 0.4]), 2000, 11
     t = np.arange(n) * 0.01
     A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])
@@ -58,24 +58,24 @@ def test_errors_that_hang_together():
     found = [least_squares(LinearEquations(A, b), correlated=6 * m) for b in noisy]
     assert without.max() < 0.6 and np.abs(inside(found, x) - 0.95).max() < 0.06
     spread = found_by.QUANTILE * np.std([e.value for e in found], axis=0)
-    close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half the intervals")
+    close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half-widths")
 
 
 def noisy_line(random, n, noise):
-    """One number, 3, from a column of size one that is measured with noise: two measurements of it, and b."""
+    """Two noisy measurements of a column of unit size, and b, which is 3 times that column plus noise."""
     a = random.normal(size=n)
     return [(a + noise * random.normal(size=n))[:, None] for _ in range(2)], 3 * a + 0.1 * random.normal(size=n)
 
 
-def test_noise_in_the_rows_biases_and_instruments_do_not():
-    """The part signal^2 / (signal^2 + noise^2) is left, however many rows there are; and the interval does not say so."""
+def test_noise_in_the_rows_biases_unless_instruments_are_given():
+    """Noise leaves the fraction signal^2 / (signal^2 + noise^2), however many rows there are, and the interval misses it."""
     random = np.random.default_rng(6)
     plain, with_instruments = [], []
     for _ in range(400):
         (a, other), b = noisy_line(random, 500, 0.5)
         plain.append(least_squares(LinearEquations(a, b)))
         with_instruments.append(least_squares(LinearEquations(a, b), instruments=LinearEquations(other, b)))
-    close(np.mean([e.value for e in plain]), 3 / 1.25, 0.01, "what is left of it")
+    close(np.mean([e.value for e in plain]), 3 / 1.25, 0.01, "biased value")
     assert inside(plain, 3)[0] == 0 and abs(inside(with_instruments, 3)[0] - 0.95) < 0.03
     close(np.mean([e.value for e in with_instruments]), 3, 0.01, "with instruments")
 
@@ -91,7 +91,7 @@ def test_derivatives_are_savitzky_and_golay_s():
 
 
 def test_a_propeller_on_its_bench():
-    """Current in steps and waves, Euler's exact rates with noise."""
+    """The current has steps and waves; the exact rates of the speed get noise."""
     random = np.random.default_rng(1)
     t = np.arange(0, 20, 0.005)
     i = 4 + 2 * np.sin(0.9 * t) + np.sign(np.sin(2.3 * t))
@@ -116,7 +116,7 @@ INERTIA, DAMPING = 0.0307, 2e-3
 
 
 def swinging(inertia, damping, t, start=0.8):
-    """Angle, rate and acceleration of the quadcopter on two strings."""
+    """Angle, rate and acceleration of a body that hangs on two strings."""
     m, d, h, g = *PENDULUM.values(), 9.81
 
     def bend(a, rate):
@@ -127,7 +127,7 @@ def swinging(inertia, damping, t, start=0.8):
 
 
 def test_a_body_on_two_strings():
-    """T38: the frequency of small turns; and noise in the acceleration, which is in A here, instead of only in b."""
+    """Inertia and damping without noise, and T38: the frequency of small turns."""
     t = np.arange(0, 30, 0.01)
     a, rate, bend = swinging(INERTIA, DAMPING, t)
     bench = found_by.bifilar_pendulum(a, rate, bend, **PENDULUM)
@@ -149,8 +149,8 @@ def test_a_body_on_two_strings():
         found_by.bifilar_pendulum([3.1] * 5, [0.0] * 5, [0.0] * 5, mass=1.0, distance=0.5, length=0.1)
 
 
-def test_a_pendulum_weighed_by_noisy_accelerations():
-    """Too light by what the noise is of the signal; a longer window takes most of it off, a simulated motion all of it."""
+def test_noisy_accelerations_bias_the_inertia_of_a_pendulum():
+    """The inertia is too small by the share of the noise; a longer window removes most of it, a simulated instrument all."""
     random, T = np.random.default_rng(2), 0.01
     t = np.arange(0, 30, T)
     a, rate, bend = swinging(INERTIA, DAMPING, t)
@@ -165,14 +165,14 @@ def test_a_pendulum_weighed_by_noisy_accelerations():
             found[name].append(least_squares(rows, correlated=4 * window))
             if name == "short":
                 guess = found[name][-1].value
-                if like is None:  # by what was found: 20 % too light
+                if like is None:  # simulated with the estimated inertia, 20 % too small
                     like = found_by.bifilar_pendulum(*(x[inner] for x in swinging(*guess, t)), **PENDULUM)
                 found["simulated"].append(least_squares(rows, instruments=like, correlated=4 * window))
     mean = {name: np.mean([e.value[0] for e in x]) for name, x in found.items()}
     for name, window in windows.items():
         fit = np.linalg.pinv(np.vander(np.arange(window) - window // 2, 4, increasing=True))[1] / T
         left = 1 / (1 + noise**2 * (fit**2).sum() / (bend**2).mean())
-        close(mean[name], INERTIA * left, 5e-3, f"what is left of it by the {name} window, {left:.3f}")
+        close(mean[name], INERTIA * left, 5e-3, f"biased by the {name} window, {left:.3f}")
     assert mean["short"] < 0.9 * INERTIA and inside(found["short"], [INERTIA, DAMPING])[0] == 0
     assert mean["long"] > 0.99 * INERTIA
     close(mean["simulated"], INERTIA, 0.02, "with instruments")
@@ -180,7 +180,7 @@ def test_a_pendulum_weighed_by_noisy_accelerations():
 
 
 def flown(n, seed):
-    """(machine, q, v, v_dot) of the whole quadcopter at random states: its own forward dynamics gives the rates."""
+    """(machine, q, v, v_dot) of the whole quadcopter at random states, v_dot by its forward dynamics."""
     random, m = np.random.default_rng(seed), pf.multicopters.multicopter("quadcopter", **pf.multicopters.QUADCOPTER)
     q = np.array([pf.random_configuration(m, random) for _ in range(n)])
     v = np.column_stack([3 * random.normal(size=(n, 6)), random.uniform(300, 600, (n, 4))])
@@ -214,7 +214,7 @@ def test_a_flight_of_the_quadcopter():
 
 
 def tilting_numbers(name):
-    """Table 5.1's tricopter, and a craft with four arms of other numbers."""
+    """Parameters of the tricopter of table 5.1, or of another craft with four arms."""
     if name == "tricopter":
         return dict(pf.multicopters.TRICOPTER)
     return {
@@ -226,8 +226,8 @@ def tilting_numbers(name):
 
 
 @pytest.mark.parametrize("name", ["tricopter", "four arms"])
-def test_a_flight_of_a_craft_whose_arms_tilt(name):
-    """All twenty numbers, the height of the mass centre among them, from accelerations of the whole machine."""
+def test_a_flight_of_a_craft_with_tilting_arms(name):
+    """All twenty parameters, among them the height of the mass centre, from accelerations of the whole machine."""
     x, random = tilting_numbers(name), np.random.default_rng(8)
     m, n = pf.multicopters.multicopter(name, **x), len(x["spins"])
     q = np.array([pf.random_configuration(m, random) for _ in range(300)])
@@ -249,8 +249,8 @@ def test_a_flight_of_a_craft_whose_arms_tilt(name):
     close(least_squares(rows).value, truth, 1e-8, "all numbers", 0.1)
 
 
-def test_a_wrench_of_fixed_leans():
-    """Of eight propellers that lean, by the machine's own equations at rest: M v_dot of the body less its weight."""
+def test_wrench_of_leaning_propellers():
+    """Wrench of eight leaning propellers, against the rate of the body's momentum from forward dynamics without gravity."""
     random = np.random.default_rng(12)
     x = {"azimuths": np.arange(8) * np.pi / 4, "spins": [1, -1] * 4, "arm": 0.4, "rotor": 5e-5, "thrust": 1.5e-5,
          "torque": 3e-7, "leans": random.uniform(-0.5, 0.5, 8), "height": np.tile([0.03, -0.02], 4)}  # fmt: skip
@@ -265,15 +265,15 @@ def test_a_wrench_of_fixed_leans():
 
 
 def test_every_number_that_cannot_be_found_is_named():
-    """Alone where its column is zero, together where columns depend on each other; and none that can be found."""
+    """It is named alone if its column is zero and with others if columns depend on each other; the rest is not named."""
     random = np.random.default_rng(3)
     a, b, c, d = random.normal(size=(4, 50))
     A = np.column_stack([a, 0 * a, b, a + b, c, 0 * a, d, 1e-3 * c])
     with pytest.raises(pf.ModelError) as caught:
         least_squares(LinearEquations(A, a, tuple("klmnopqr")))
-    said = str(caught.value)
-    assert "do not depend on l, p;" in said and "do not tell k, m, n apart" in said and "do not tell o, r apart" in said
-    assert " q" not in said
+    text = str(caught.value)
+    assert "do not depend on l, p;" in text and "do not tell k, m, n apart" in text and "do not tell o, r apart" in text
+    assert " q" not in text
     x = pf.multicopters.QUADCOPTER
     still = [np.tile(random.normal(size=(1, k)), (40, 1)) for k in (3, 3, 3, 3, 3, 6)]
     still[0] = still[1] = still[2] = still[3] = np.zeros((40, 3))
@@ -284,14 +284,14 @@ def test_every_number_that_cannot_be_found_is_named():
     assert alone == hovering
 
 
-def test_what_turning_drag_is_about():
-    """Drag that acts at l, with a turning drag of its own: about the origin it is that plus d_x l_z^2, and not d_z l_z^2."""
-    d, l, own = np.diag([0.30, 0.30, 0.36]), np.array([0, 0, 0.12]), np.diag([2e-3, 2e-3, 10e-3])
+def test_turning_drag_is_about_the_origin():
+    """Drag acts at l, with a turning drag there: about the origin the turning drag is larger by d_x l_z^2, not d_z l_z^2."""
+    d, l, turning = np.diag([0.30, 0.30, 0.36]), np.array([0, 0, 0.12]), np.diag([2e-3, 2e-3, 10e-3])
     random, m = np.random.default_rng(9), 1.001
 
     def at_l(k):
         force = -ca.DM(d) @ (k.rotation("body").T @ k.velocity("body", l))
-        return ca.vertcat(force, ca.cross(ca.DM(l), force) - ca.DM(own) @ k.twist("body")[3:])
+        return ca.vertcat(force, ca.cross(ca.DM(l), force) - ca.DM(turning) @ k.twist("body")[3:])
 
     body = pf.body("body", m, inertia=(17.9e-3, 18.0e-3, 30.7e-3))
     joints = [pf.joint("body", "free", "world", "body")]
@@ -341,7 +341,7 @@ def test_wrong_measurements_are_named(case):
         call()
 
 
-def test_numbers_are_named():
+def test_parameters_are_named():
     x = np.ones(4)
     assert found_by.thrust_scale(x, x).names == ("kF",)
     assert found_by.propeller_bench(x, x, x).names == ("p1", "p2", "p3")

@@ -1,6 +1,6 @@
-"""What laws cost, counted: operations of a time step with the law in it, and of what geometry gives of a task.
+"""Operations of laws: of a time step that contains the law, and of the terms of a geometric task.
 
-The bounds are what is needed today and a few per cent; operations do not depend on the machine that counts them.
+The bounds are the present counts plus a few per cent; counts do not depend on the computer.
 """
 
 import warnings
@@ -21,7 +21,7 @@ READY = np.array([0.4, -1.2, 1.4, -0.5, 0.6, 0.3])
 MOTION = {"stiffness": 100.0, "damping": 20.0}
 TOOL = "wrist_3_link"
 PER_SAMPLE = 5
-"""Steps of 1 ms in a period of a law at 200 Hz."""
+"""Number of steps of 1 ms in one period of a law at 200 Hz."""
 
 
 @cache
@@ -38,12 +38,12 @@ def pandas() -> pf.Mechanism:
 
 
 def step(m: pf.Mechanism, law: control.Control | None) -> int:
-    """Operations of a step of RK4."""
+    """Operations of one step of RK4."""
     return pf.stepper(m, control=law, backend="numpy").operations["step"]
 
 
 def of_task(m: pf.Mechanism, task: Task) -> int:
-    """Operations of theta, rate, J and drift."""
+    """Operations of the task's theta, rate, J and drift."""
     T = pf.symbols(m)
     parts = [ca.densify(x) for x in task_terms(T, task)]
     return optimise(trace(ca.Function("task", [T.q, T.v, T.t, m.p_symbols], parts, {"cse": True}))).n_ops
@@ -66,7 +66,7 @@ def laws() -> dict[str, control.Control]:
 
 @pytest.mark.parametrize(("machine", "body", "most"), [(ur5, TOOL, 700), (pandas, "box", 900)], ids=["UR5", "two Pandas"])
 def test_a_pose_task_is_geometry(machine, body, most):
-    """By differentiating its coordinates it took 2700 and 5100."""
+    """Differentiating its coordinates took 2700 and 5100 operations."""
     assert of_task(machine(), control.pose(body)) <= most
 
 
@@ -74,32 +74,33 @@ def test_a_pose_task_is_geometry(machine, body, most):
     ("law", "most"), [("computed torque", 2200), ("operational space", 7400), ("projected", 4700), ("prototype", 14500)]
 )
 def test_an_arm_under_a_law(law, most):
-    """The plant, 3700 alone, shares the factor of M with the law: operational space took 20,800, the others 5,900 to 17,000."""
+    """The plant, 3700 alone, shares the factor of M with the law. Before, operational space took 20,800 and the others 5,900 to
+    17,000."""
     assert step(ur5(), laws()[law]) <= most
 
 
-def test_a_law_at_a_rate_is_a_tenth_of_the_plant():
+def test_a_sampled_law_adds_at_most_a_fifth_to_the_plant():
     law = control.discrete(laws()["operational space"], PER_SAMPLE * 1e-3)
     s = pf.stepper(ur5(), control=law, backend="numpy")
     (sampler,) = s._rollout.samplers
     assert s.operations["step"] + sampler.n_ops / PER_SAMPLE <= 1.2 * step(ur5(), None)
 
 
-def test_two_arms_under_a_force_loop_are_twice_the_plant():
-    """It took 5.3 times the plant: the rows factorised four times, the reaction solved for each number that is measured."""
+def test_two_arms_under_a_force_loop_cost_at_most_2_5_plants():
+    """Before, it took 5.3 times the plant: rows were factorised four times, the reaction solved for each measured number."""
     law = two_pandas.law(pandas(), pandas().parameters[0].symbol)
     plant, driven = step(pandas(), None), step(pandas(), law)
     assert plant <= 31_200 and driven <= 2.5 * plant and driven <= 69_500
 
 
-def test_signals_that_nobody_records_cost_nothing():
+def test_signals_that_are_not_recorded_cost_nothing():
     law = laws()["computed torque"]
 
-    def dear(terms, z, w, y):
+    def expensive(terms, z, w, y):
         command = law.law(terms, z, w, y)
         return command._replace(signals={"dear": ca.sum1(ca.sin(terms.M @ terms.M @ terms.C @ terms.v))})
 
-    assert step(ur5(), control.Control(dear, faults=law.faults)) == step(ur5(), law)
+    assert step(ur5(), control.Control(expensive, faults=law.faults)) == step(ur5(), law)
 
 
 def test_terms_under_other_inputs_share_what_does_not_depend_on_them():

@@ -1,4 +1,4 @@
-"""Shortest times of any machine: an arm's by its moments in closed form, a PVTOL's and a tilting craft's by their thrusts."""
+"""Shortest times of any machine: an arm by its moments in closed form, a PVTOL and a craft with tilting arms by thrusts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def arm() -> pf.Mechanism:
 
 
 def moments(T: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rates (n, 2) and moments (n, 2) of the arm on its way, by Lagrange's equations of two links."""
+    """Rates (n, 2) and moments (n, 2) of the arm along its path, by Lagrange's equations of two links."""
     s = np.linspace(0, 1, 201)[:, None]
     p = np.polynomial.Polynomial([0, 0, 0, 0, 0, 126, -420, 540, -315, 70])
     q, v, a = (BEGIN * (d == 0) + (END - BEGIN) * p.deriv(d)(s) / T**d for d in range(3))
@@ -51,7 +51,7 @@ def test_an_arm_within_its_motors():
 
 
 def test_an_arm_within_its_speeds():
-    """The slower of two limits, one for each joint; the polynomial's largest rate is 315 / 128 of the mean."""
+    """Each joint has its limit, and the slower one decides; the polynomial's largest rate is 315 / 128 of the mean."""
     bound = np.array([2.0, 1.2])
     T = control.least_time(path, {"speed": bound, "acceleration": 40.0}, mechanism=arm())
     assert pytest.approx((315 / 128 * np.abs(END - BEGIN) / bound).max(), rel=1e-6) == T
@@ -61,7 +61,7 @@ def test_an_arm_within_its_speeds():
 
 
 def test_a_pvtol_within_its_thrusts():
-    """At the time that is found its thrusts reach a limit; a fiftieth sooner no thrust within limits will do."""
+    """In the shortest time the thrusts reach a limit; in two per cent less time no thrusts within the limits suffice."""
     m = pvtol()
     move = lambda T: control.pvtol_reference(control.rest_to_rest([0, 0], [2.0, 0.5], T), coupling_length=LEAN)  # noqa: E731
     bound = [(1.5, 8.0), (1.5, 8.0)]
@@ -80,8 +80,8 @@ def four_that_tilt() -> pf.Mechanism:
     )  # fmt: skip
 
 
-def test_a_craft_whose_arms_tilt_turns_and_moves_apart():
-    """Its flat output is the whole pose: attitudes by SciPy, feasible whatever they are, moments by Newton and Euler."""
+def test_a_craft_with_tilting_arms_turns_and_moves_independently():
+    """Its flat output is the whole pose: attitudes as by SciPy, feasible whatever they are, thrusts by Newton's law."""
     angles = lambda t: [0.3 * ca.sin(t), 0.2 * ca.cos(2 * t), 0.5 * t]  # noqa: E731
     way = lambda t: [ca.sin(t), 0.2 * t, 0.3 * ca.cos(t)]  # noqa: E731
     reference, m = control.tricopter_reference(way, angles), four_that_tilt()

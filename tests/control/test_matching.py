@@ -1,4 +1,4 @@
-"""What fewer inputs than motions leave of a prototype: conditions about a set point, and along a reference."""
+"""Matching of prototypes with fewer inputs than motions: conditions about a set point, and along a reference."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def two_masses() -> pf.Mechanism:
 def two_mass_pairs(**changes) -> list[control.Pair]:
     x = control.two_mass_placement([-2.0, -1.0, -1 + 1j, -1 - 1j], ratio=SPRING / MASSES[1])._replace(**changes)
     weight = lambda value: np.diag([0.0, 0, 0, value])  # noqa: E731
-    own = {n: tuple(map(weight, (getattr(x, f"m{n}"), getattr(x, f"d{n}"), getattr(x, f"k{n}")))) for n in ("01", "12", "02")}
+    mdk = {n: tuple(map(weight, (getattr(x, f"m{n}"), getattr(x, f"d{n}"), getattr(x, f"k{n}")))) for n in ("01", "12", "02")}
     ends = {"01": ("a", "world"), "12": ("b", "a"), "02": ("b", "world")}
     return [
-        control.pair(b, seen_from=a, inertia=own[n][0], damping=own[n][1], stiffness=own[n][2]) for n, (b, a) in ends.items()
+        control.pair(b, seen_from=a, inertia=mdk[n][0], damping=mdk[n][1], stiffness=mdk[n][2]) for n, (b, a) in ends.items()
     ]
 
 
 def cart(constrained: bool) -> pf.Mechanism:
-    """A driven cart with a wheel that a spring turns and a second one that follows it: by a row, or by its joint."""
+    """A driven cart with a pendulum b and a pendulum c that follows it, by a constraint row or by a mimic joint."""
     masses, centres = {"cart": 2.0, "b": 1.0, "c": 0.7}, {"cart": (0, 0, 0), "b": (0, -0.3, 0), "c": (0, -0.4, 0)}
     bodies = [pf.body(n, mass, com=centres[n], inertia=0.1) for n, mass in masses.items()]
     joints = [
@@ -53,7 +53,7 @@ def cart(constrained: bool) -> pf.Mechanism:
 
 
 def forces(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
-    """(runs, nv) the matching force that runs record at their start."""
+    """Matching forces (runs, nv) that runs record at their start."""
     how = {"duration": 1e-9, "step": 1e-9, "record": ["matching_force"], "backend": "interpreter", "correct_start": False}
     return pf.run(m, q, v, control=law, **how)["matching_force"].values.reshape(len(q), -1, m.nv)[:, 0]
 
@@ -66,7 +66,7 @@ MATCHED = {
 
 
 @pytest.mark.parametrize("name", MATCHED)
-def test_what_was_placed_matches(name):
+def test_placed_prototypes_match(name):
     m, pairs, q = MATCHED[name]()
     x = pf.control.matching(m, pairs, q)
     scale = np.abs(x.idle).max() * 100
@@ -76,16 +76,16 @@ def test_what_was_placed_matches(name):
 
 
 def test_conditions_are_those_of_the_thesis():
-    """(4.135) of a PVTOL, (4.118) of two masses, whose free parameters are off the solution; u holds the weight."""
+    """(4.135) for a PVTOL and (4.118) for two masses, with parameters that do not satisfy them; u holds the weight."""
     m, eps = pvtol(), LEAN
     k, d, h, s, Th, Pi, l, Ups = 1.8, 2.4, 1.1, 0.3, 0.25, 9.0, 0.9, 0.7
-    own = control.pair("b", inertia=pm(1, (0, s, 0), Th), damping=pm(d, (0, l, 0), Ups), stiffness=pm(k, (0, h, 0), Pi))
-    found = pf.control.matching(m, [own])
+    pair = control.pair("b", inertia=pm(1, (0, s, 0), Th), damping=pm(d, (0, l, 0), Ups), stiffness=pm(k, (0, h, 0), Pi))
+    found = pf.control.matching(m, [pair])
     close(found.u, np.full(2, G / 2 / np.cos(0.2)), 1e-12, "thrust at rest")
-    # Row of Bp = [1, 0, -eps m / Theta_z], which ours is a multiple of; of x, and of the turn, times Th.
+    # Bp = [1, 0, -eps m / Theta_z] up to a factor.
     scale = found.idle[0, 0]
     close(found.idle[:, 0], scale * np.array([1, 0, -eps / 0.02]), 1e-12, "Bp")
-    # The two of (4.135) are combinations: with K of x, and with that of the turn.
+    # The two conditions of (4.135) are combinations of the entries for x and for the turn.
     left = Th - (h - s) * (s - eps)
     on_x, on_turn = k * left / Th, (Pi * (s - eps) - k * h * left) / Th - G
     close(found.stiffness[0], scale * np.array([on_x, 0, on_turn]), 1e-12, "Lambda_K")
@@ -102,7 +102,7 @@ def test_conditions_are_those_of_the_thesis():
 
 
 def random_machine(seed: int) -> pf.Mechanism:
-    """Three joints on springs and dampers that rest at q = 0, two motors."""
+    """Three joints with springs and dampers, at rest at q = 0, and two motors."""
     random = np.random.default_rng(seed)
     K, D = definite(random)[:3, :3], definite(random)[:3, :3]
     rest = [
@@ -122,7 +122,7 @@ def random_machine(seed: int) -> pf.Mechanism:
 @pytest.mark.parametrize("name", ["random", "turned PVTOL", "PVTOL along other velocities"])
 @pytest.mark.parametrize("approach", APPROACHES)
 def test_the_matching_force_of_small_errors(name, approach):
-    """What a run records is Lambda_K e + Lambda_D e_dot in lambda, but for terms of second order, of every approach."""
+    """The recorded force is that of lambda = Lambda_K e + Lambda_D e_dot up to terms of second order, for every approach."""
     random = np.random.default_rng(8)
     m, q = {
         "random": lambda: (random_machine(3), np.zeros(3)),
@@ -147,15 +147,15 @@ def test_the_matching_force_of_small_errors(name, approach):
 
 
 def _turned(a: ca.SX) -> ca.SX:
-    """World axes, and another unit of turning, for a planar body."""
+    """Velocities of a planar body along world axes, with another unit of turning."""
     c, s = ca.cos(a), ca.sin(a)
     return ca.vertcat(ca.horzcat(c, s, 0.3), ca.horzcat(-s, c, 0), ca.horzcat(0, 0, 2.0))
 
 
-def test_constraints_leave_the_motions_that_are_free():
-    """The cart with a row, beside the one whose wheel follows by its joint."""
-    own = {"inertia": pm(1.0, (0.1, 0.2, 0), 0.3), "damping": pm(2.0, moments=1.0), "stiffness": pm(3.0, (0, 1, 0), 2.0)}
-    pairs = [control.pair(b, seen_from=a, **own) for b, a in (("cart", "world"), ("b", "cart"), ("c", "world"))]
+def test_matching_concerns_the_motions_that_constraints_leave_free():
+    """The cart with a constraint row, against the one whose pendulum follows by its joint."""
+    weights = {"inertia": pm(1.0, (0.1, 0.2, 0), 0.3), "damping": pm(2.0, moments=1.0), "stiffness": pm(3.0, (0, 1, 0), 2.0)}
+    pairs = [control.pair(b, seen_from=a, **weights) for b, a in (("cart", "world"), ("b", "cart"), ("c", "world"))]
     row, joint = (pf.control.matching(cart(x), pairs) for x in (True, False))
     back = np.array([[1, 0], [0, 1], [0, -1.4]])
     sign = np.sign(row.idle[1, 0] / joint.idle[1, 0])
@@ -170,7 +170,7 @@ def test_constraints_leave_the_motions_that_are_free():
 
 
 def test_lambda_without_error_is_the_model_along_the_reference():
-    """Two masses: -(m2 z2'' + k (z2 - z1)) is what no input gives; W only says how it is shared. [konz25 (4.60), (4.123)]"""
+    """Two masses: no input gives -(m2 z2'' + k (z2 - z1)); W only decides how it is distributed. [konz25 (4.60), (4.123)]"""
     m, pairs = two_masses(), two_mass_pairs()
     reference = control.function_of_time(lambda t: [0.3 * ca.sin(t), ca.cos(2 * t)], 2)
     t = np.linspace(0, 3, 7)
@@ -187,10 +187,10 @@ def test_lambda_without_error_is_the_model_along_the_reference():
     for i in (0, 3):
         later = control.function_of_time(lambda s, i=i: [0.3 * ca.sin(s + t[i]), ca.cos(2 * (s + t[i]))], 2)
         recorded = forces(m, control.prototype_tracking(pairs, later), q[i : i + 1], v[i : i + 1])
-        close(weighed[i], recorded[0], 1e-11, "what a run on the reference records", 1.0)
+        close(weighed[i], recorded[0], 1e-11, "recorded by a run on the reference", 1.0)
 
 
-def test_flat_references_are_feasible_and_others_say_where_not():
+def test_flat_references_are_feasible_and_others_name_where_not():
     m, t = pvtol(), np.linspace(0, 4, 41)
     y = control.rest_to_rest([0, 0], [1.0, 0.5], 3.0, begin=0.5)
     found = pf.control.feasibility(m, control.pvtol_reference(y, coupling_length=LEAN), t)
@@ -236,7 +236,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_questions_are_named(case):
+def test_wrong_arguments_are_named(case):
     call, words = WRONG[case]
     with pytest.raises(pf.ModelError, match=words):
         call()
@@ -250,7 +250,7 @@ def test_wrong_questions_are_named(case):
 def test_inputs_are_those_of_the_formulas(motors, approach):
     """(4.51) with as many inputs as motions; (4.53) with fewer, and the matching force (4.54), (4.58) in each of its forms.
 
-    Bp is turned by a random matrix: the matching force does not know which is taken.
+    Bp is multiplied by a random matrix: the matching force does not depend on the choice.
     """
     m = random_machine(6)
     m = m.with_(actuators=[pf.actuator(n, n) for n in motors])
@@ -275,7 +275,7 @@ def test_inputs_are_those_of_the_formulas(motors, approach):
         close(u, u0, 1e-11, "u of (4.53)")
         if len(motors) == 3:
             close(u, np.linalg.solve(B, b - M @ np.linalg.solve(Mbar, bbar)), 1e-11, "u of (4.51)")
-            close(left, np.zeros(3), 1e-10, "nothing left", scale=np.abs(bbar).max())
+            close(left, np.zeros(3), 1e-10, "no matching force", scale=np.abs(bbar).max())
             continue
         P = np.eye(3) - inverse @ B @ np.linalg.solve(H, B.T @ inverse @ Mbar)
         close(left, Mbar @ P @ (np.linalg.solve(Mbar, bbar) - inverse @ b), 1e-11, "btilde of (4.54)")
@@ -284,4 +284,4 @@ def test_inputs_are_those_of_the_formulas(motors, approach):
             lam = Bp.T @ (M @ np.linalg.solve(Mbar, bbar) - b)
             S = np.linalg.inv((M @ Bp).T @ np.linalg.solve(Mbar, M @ Bp))
             close(left, M @ Bp @ S @ lam, 1e-11, "btilde of (4.58)")
-            close(left @ np.linalg.solve(Mbar, left), lam @ S @ lam, 1e-11, "twice what is left of (4.52)")
+            close(left @ np.linalg.solve(Mbar, left), lam @ S @ lam, 1e-11, "twice the minimum of (4.52)")

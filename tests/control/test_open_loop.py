@@ -1,4 +1,4 @@
-"""No law is a law that does nothing: the inputs of a machine go to it, and nothing else changes."""
+"""Without a law, the open loop passes the inputs to the machine and changes nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.tolerance import ALGEBRA, close
 
 
 def pushed() -> pf.Mechanism:
-    """Two motors, and a wrench from outside on what they move."""
+    """Two motors, and a wrench input on the body that they move."""
     slides = [
         pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
         pf.joint("z", "prismatic", "cart", "hook", axis=(0, 0, 1)),
@@ -27,7 +27,7 @@ MACHINES = pytest.mark.parametrize("make", [pendulum, pushed])
 
 
 @MACHINES
-def test_its_inputs_are_those_of_the_machine(make):
+def test_the_open_loop_has_the_inputs_of_the_machine(make):
     m = make()
     law = open_loop(m)
     assert law is open_loop(m) and is_open(law) and not is_open(control.Control(lambda T, z, w, y: control.Command(w)))
@@ -37,7 +37,7 @@ def test_its_inputs_are_those_of_the_machine(make):
 
 @MACHINES
 def test_a_step_is_that_of_the_machine_alone(make):
-    """Explicit Euler by hand, with forward dynamics that know of no law. The inputs all differ."""
+    """Explicit Euler by hand, with forward dynamics without a law; all inputs differ."""
     m, h = make(), 1e-3
     u, q, v = np.arange(1.0, 1.0 + len(m.u_names)), np.full(m.nq, 0.3), np.full(m.nv, 0.5)
     r = pf.run(m, q, v, u=u, duration=h, step=h, scheme=pf.Scheme(integrator="euler"), backend="numpy", error_bound=np.inf)

@@ -1,4 +1,4 @@
-"""Prototypes whose poles are chosen: the closed loop of the whole machine has them.
+"""Prototypes with chosen poles: the closed loop of the whole machine has these poles.
 
 The thesis's numbers are claims of `konz-underactuated` and `konz-bicopter`.
 """
@@ -24,7 +24,7 @@ def polynomial(m: pf.Mechanism, law: control.Control, q, v) -> np.ndarray:
 
 
 def quadcopter() -> pf.Mechanism:
-    """Four propellers in a cross that turn in turn to the left and to the right."""
+    """Four propellers in a cross that turn left and right alternately."""
     body = pf.body("b", 1.2, inertia=(0.015, 0.018, 0.03))
     spins = [("front", (0.24, 0), 1), ("left", (0, 0.24), -1), ("back", (-0.24, 0), 1), ("right", (0, -0.24), -1)]
     motors = [pf.forces.thruster(n, "b", point=(*at, 0.0), torque=0.017 * s) for n, at, s in spins]
@@ -33,24 +33,24 @@ def quadcopter() -> pf.Mechanism:
 
 @pytest.mark.parametrize("approach", ["particle", "body", "energy"])
 def test_a_quadcopter_has_its_poles_in_both_planes_and_about_its_axis(approach):
-    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
+    pair = quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
     m, q = quadcopter(), [0, 0, 0, 0, 0, 0, 1.0]
-    found = polynomial(m, control.prototype_tracking([own], control.set_point(q), approach=approach), q, np.zeros(6))
+    found = polynomial(m, control.prototype_tracking([pair], control.set_point(q), approach=approach), q, np.zeros(6))
     x, four = hover_placement(POLES), np.poly(POLES).real
     rest = np.polymul([1, x.damping, x.stiffness], [1, 2 * 0.8 * 3.0, 9.0])
     close(found, np.polymul(np.polymul(four, four), rest), 1e-8, "characteristic polynomial")
 
 
-def test_what_leaves_hover_comes_back_upright():
-    own = quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
-    law = control.prototype_tracking([own], control.set_point([0, 0, 0, 0, 0, 0, 1.0]), approach="body")
+def test_a_tilted_quadcopter_returns_to_hover():
+    pair = quadcopter_pair("b", POLES, heading=(3.0, 0.8), inertia_ratio=0.1)
+    law = control.prototype_tracking([pair], control.set_point([0, 0, 0, 0, 0, 0, 1.0]), approach="body")
     turned = [1.0, -0.5, 0.3, 0.6, 0.0, 0.4, np.sqrt(1 - 0.52)]
     r = pf.run(quadcopter(), turned, np.zeros(6), duration=10.0, step=2e-3, every=1000, control=law)
     assert np.abs(r.q.values[-1, :6]).max() < 1e-3 and r.prototype_energy.values[-1] < 1e-6
 
 
-def test_two_masses_on_a_spring_have_the_poles_too():
-    """A negative damping between the world and the second mass, positive with the others: no pair alone decides."""
+def test_two_masses_on_a_spring_have_their_poles():
+    """The damping between the world and the second mass is negative, the others are positive: no pair alone decides."""
     k, m1, m2 = 5.0, 1.0, 1.0
     bodies = [pf.body("a", m1), pf.body("b", m2)]
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in ("a", "b")]
@@ -67,7 +67,7 @@ def test_two_masses_on_a_spring_have_the_poles_too():
         control.pair("b", seen_from="a", inertia=weight(x.m12), damping=weight(x.d12), stiffness=weight(x.k12)),
         control.pair("b", inertia=weight(x.m02), damping=weight(x.d02), stiffness=weight(x.k02)),
     ]
-    # Along the reference z1 = z2 + z2'' / varpi nothing is left to match. [konz25 (4.124), sign corrected]
+    # Along the reference z1 = z2 + z2'' / varpi there is no matching force. [konz25 (4.124), sign corrected]
     reference = control.function_of_time(lambda t: [(1 - 1.3**2 * m2 / k) * ca.sin(1.3 * t), ca.sin(1.3 * t)], 2)
     law = control.prototype_tracking(pairs, reference)
     r = pf.run(m, [0.3, -0.2], [0.1, 0.5], duration=2.0, step=1e-3, control=law)
@@ -77,11 +77,11 @@ def test_two_masses_on_a_spring_have_the_poles_too():
 
 
 def in_a_plane(x, weight, at, moment) -> np.ndarray:
-    """Matrix (2, 2) along (sideways, angle) of a weight at a height above the mass centre, angle to the left."""
+    """Matrix (2, 2) along (sideways, angle to the left) of a weight at the height `at` above the mass centre."""
     return np.array([[weight, -weight * at], [-weight * at, moment + weight * at**2]])
 
 
-def test_one_rule_gives_both_of_the_thesis_s():
+def test_matched_placement_contains_both_placements_of_the_thesis():
     """A PVTOL and two masses by the rule for any machine with one input."""
     lean, m, Theta = 0.05, 1.3, 0.02
     b = [m * lean / Theta, 1.0]
@@ -100,7 +100,7 @@ def test_one_rule_gives_both_of_the_thesis_s():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_any_machine_with_one_input_has_the_poles_and_no_matching_force(n):
-    """Mbar x'' + Dbar x' + Kbar x = 0 has the poles, all three are positive, and what is left is along b. [konz25 (4.62)]"""
+    """Mbar x'' + Dbar x' + Kbar x = 0 has the poles, no matrix is negative, and the rest is along b. [konz25 (4.62)]"""
     random = np.random.default_rng(n)
     A = random.normal(size=(n, n))
     M, K, b = A @ A.T + np.eye(n), random.normal(size=(n, n)), random.normal(size=n)
@@ -152,7 +152,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_poles_that_cannot_be_placed_say_why(case):
+def test_poles_that_cannot_be_placed_are_refused(case):
     call, words = WRONG[case]
     with pytest.raises(pf.ModelError, match=words):
         call()

@@ -16,20 +16,20 @@ from tests.random_mechanisms import Case, loops, matrices, trees
 from tests.tolerance import ALGEBRA, CLEAR_OF_THRESHOLD, PEER, close
 
 ROLLOUT = 1e-8
-"""RK4 at 1 ms against the designed error, relative to the error at the start: h^4 and rounding stay below it."""
+"""Tolerance of RK4 at 1 ms against the designed error, relative to the initial error: h^4 and rounding stay below it."""
 
 CLEAR = (0.03, 300.0)
-"""Singular values of scaled rows and inputs that the theorems are tested with: no borderline rank, no lost digits."""
+"""Range of singular values of scaled rows and inputs in these tests: no borderline rank, no lost digits."""
 
 
 def null(A: np.ndarray) -> np.ndarray:
-    """Orthonormal columns that span the null space."""
+    """Orthonormal columns that span the null space of A."""
     _, s, Vt = np.linalg.svd(np.atleast_2d(A))
     rank = int((s > 1e-6 * max(s.max(initial=0), 1e-300)).sum())
     return Vt[rank:].T
 
 
-def together(case: Case, f, *names: str) -> dict[str, np.ndarray]:
+def fields_of(case: Case, f, *names: str) -> dict[str, np.ndarray]:
     """Fields of f(terms), traced once."""
     shapes: list[tuple[int, int]] = []
 
@@ -45,7 +45,7 @@ def together(case: Case, f, *names: str) -> dict[str, np.ndarray]:
 
 
 def well_posed(case: Case, B: np.ndarray | None = None) -> dict[str, np.ndarray]:
-    """A, M, b of a case whose rank is no matter of taste, else the example is dropped."""
+    """A, M, b and row sizes of a case whose rank is clear; other examples are dropped."""
     parts = matrices(case, {"A": lambda T: T.A, "M": lambda T: T.M, "b": lambda T: T.b, "size": lambda T: T.row_size})
     A, M = parts["A"], parts["M"]
     low, high = CLEAR_OF_THRESHOLD
@@ -58,7 +58,7 @@ def well_posed(case: Case, B: np.ndarray | None = None) -> dict[str, np.ndarray]
         assume(bool(((s > CLEAR[0]) | (s < low)).all()))
     assume(np.linalg.cond(M) < 1e4)
     inverse = np.linalg.pinv(A, rcond=1e-6)
-    assume(bool(np.allclose(A @ inverse @ parts["b"], parts["b"], atol=1e-9)))  # rows that do not contradict each other
+    assume(bool(np.allclose(A @ inverse @ parts["b"], parts["b"], atol=1e-9)))  # the rows do not contradict each other
     if B is not None:
         s = np.linalg.svd(null(A).T @ B, compute_uv=False)
         assume(bool((s > CLEAR[0]).all()) and len(s) == null(A).shape[1])
@@ -66,7 +66,7 @@ def well_posed(case: Case, B: np.ndarray | None = None) -> dict[str, np.ndarray]
 
 
 def assembled(m: pf.Mechanism, q, v) -> tuple[np.ndarray, np.ndarray]:
-    """A state moved onto the constraints."""
+    """q and v, put onto the constraints."""
     return pf.assemble(m, q, v)[:2]
 
 
@@ -77,7 +77,7 @@ def motion(m: pf.Mechanism, case: Case, u: np.ndarray) -> np.ndarray:
 # -- the operators --------------------------------------------------------------------------------------------------
 
 
-def some_metric(random: np.random.Generator, n: int, whole: bool) -> np.ndarray:
+def random_metric(random: np.random.Generator, n: int, whole: bool) -> np.ndarray:
     X = random.normal(size=(n, n))
     return X @ X.T / n + np.eye(n) if whole else random.uniform(0.3, 3, n)
 
@@ -88,9 +88,9 @@ def test_projector_in_a_metric(case: Case) -> None:
     """P_W is idempotent, W P_W symmetric, A P_W = 0, and A^+ b is the particular solution of least W-norm. (8)-(10)"""
     known, random = well_posed(case), np.random.default_rng(8)
     for whole in (False, True):
-        W = some_metric(random, case.m.nv, whole)
+        W = random_metric(random, case.m.nv, whole)
         G = W if whole else np.diag(W)
-        found = together(case, lambda T, W=W: projector(T, metric=W), "P", "particular", "rank")
+        found = fields_of(case, lambda T, W=W: projector(T, metric=W), "P", "particular", "rank")
         P, A = found["P"], known["A"]
         inverse = np.linalg.solve(G, A.T) @ np.linalg.pinv(A @ np.linalg.solve(G, A.T), rcond=1e-9)
         scale = np.linalg.cond(G) * 1e3
@@ -101,7 +101,7 @@ def test_projector_in_a_metric(case: Case) -> None:
         assert found["rank"].item() == np.linalg.matrix_rank(A, 1e-6) == round(len(G) - np.trace(P))
 
 
-def test_metric_of_ones_is_none_and_metric_of_inertia_is_gauss() -> None:
+def test_metric_of_ones_is_the_default_and_metric_of_inertia_is_gauss() -> None:
     random = np.random.default_rng(5)
     m, q, v = gantry(1.0), random.normal(size=4), random.normal(size=4)
     c = Case(m, q, v, random.normal(size=m.nu), 0.0)
@@ -115,7 +115,7 @@ def test_metric_of_ones_is_none_and_metric_of_inertia_is_gauss() -> None:
 
 
 @pytest.mark.parametrize("metric", [[1.0, 2.0], [1.0, 1.0, 1.0, -1.0], np.diag([1.0, 1.0, 1.0, -1.0]), [np.nan] * 4])
-def test_no_metric(metric) -> None:
+def test_wrong_metrics_are_refused(metric) -> None:
     with pytest.raises(pf.ModelError, match="metric"):
         projector(pf.Terms(*_symbols(gantry(1.0))), metric=metric)
     with pytest.raises(pf.ModelError, match="length"):
@@ -134,10 +134,10 @@ def test_reaction_split(case: Case) -> None:
     known = well_posed(case)
     found = matrices(case, {"reaction": lambda T: pf.FORMULATIONS["gauss"](T).reaction, "force": lambda T: T.force})
     reaction, force = found["reaction"], found["force"]
-    W = some_metric(np.random.default_rng(9), case.m.nv, True)
+    W = random_metric(np.random.default_rng(9), case.m.nv, True)
     N, scale = null(known["A"]), 1 + np.abs(force).max() + np.abs(reaction).max()
     for metric in (None, W):
-        x = together(case, lambda T, metric=metric: coupling(T, metric=metric), "direct", "coupled")
+        x = fields_of(case, lambda T, metric=metric: coupling(T, metric=metric), "direct", "coupled")
         bound = ALGEBRA * np.linalg.cond(known["M"]) * 1e3
         close(x["direct"] + x["coupled"], reaction, bound, "reaction", scale=scale)
         close(N.T @ x["direct"], 0 * (N.T @ x["direct"]), bound, "direct", scale=scale)
@@ -147,29 +147,29 @@ def test_reaction_split(case: Case) -> None:
 @given(trees(3))
 @settings(max_examples=6)
 def test_coupling_vanishes_where_the_null_space_is_invariant(drawn) -> None:
-    """A = a combination of rows of left eigenvectors of M: then M maps N(A) into itself, and |mu P| = 0. Proposition 3"""
+    """Where A combines left eigenvectors of M, M maps N(A) into itself and |mu P| = 0. Proposition 3"""
     random = drawn[0]
     m = particles(random.uniform(0.5, 3, 3))
     normal = {"eigenvector": np.array([0.0, 1.0, 0.0]), "slanted": np.array([1.0, 1.0, 0.3])}
     for name, n in normal.items():
-        held = m.with_(constraints=[pf.holonomic("plane", lambda k, n=n: ca.dot(ca.DM(n), k.position("p2")))])
+        constrained = m.with_(constraints=[pf.holonomic("plane", lambda k, n=n: ca.dot(ca.DM(n), k.position("p2")))])
         q = random.normal(size=3)
         q -= n * (n @ q) / (n @ n)
-        c = Case(held, q, np.zeros(3), np.zeros(3), 0.0)
+        c = Case(constrained, q, np.zeros(3), np.zeros(3), 0.0)
         x = matrices(c, {"measure": lambda T: coupling(T).measure, "M": lambda T: T.M, "mu": lambda T: coupling(T).mu})
         if name == "eigenvector":
             assert x["measure"].item() < ALGEBRA
             close(x["mu"], np.diag([0.0, 1.0, 0.0]), ALGEBRA, "mu is I - P then, not zero")
         else:
             P = np.eye(3) - np.outer(n, n) / (n @ n)
-            wanted = (np.eye(3) - P) @ x["M"] @ np.linalg.inv(x["M"] + P @ x["M"] - (P @ x["M"]).T)
-            close(x["mu"], wanted, ALGEBRA * 100, "mu")
-            close(x["measure"].item(), np.linalg.norm(wanted @ P), ALGEBRA * 100, "measure")
+            expected = (np.eye(3) - P) @ x["M"] @ np.linalg.inv(x["M"] + P @ x["M"] - (P @ x["M"]).T)
+            close(x["mu"], expected, ALGEBRA * 100, "mu")
+            close(x["measure"].item(), np.linalg.norm(expected @ P), ALGEBRA * 100, "measure")
             assert x["measure"].item() > 1e-3
 
 
 def particles(masses: np.ndarray) -> pf.Mechanism:
-    """Three slides at right angles, each with its own mass: M is diagonal, its entries differ."""
+    """Three slides at right angles with masses of their own: M is diagonal, and its entries differ."""
     bodies = [pf.body(f"p{i}", k) for i, k in enumerate(masses)]
     joints = [
         pf.joint(f"x{i}", "prismatic", "world" if i == 0 else f"p{i - 1}", f"p{i}", axis=np.eye(3)[i].tolist())
@@ -179,7 +179,7 @@ def particles(masses: np.ndarray) -> pf.Mechanism:
 
 
 def without_wrenches(m: pf.Mechanism) -> pf.Mechanism:
-    """Without the external wrenches that are inputs."""
+    """The mechanism without the external wrenches that are inputs."""
     return m.with_(forces=[f for f in m.forces if getattr(f, "value", 0) is not None])
 
 
@@ -189,7 +189,7 @@ def without_wrenches(m: pf.Mechanism) -> pf.Mechanism:
 @given(loops(3))
 @settings(max_examples=6)
 def test_least_weighted_norm(case: Case) -> None:
-    """Of all inputs with a motion, passive joints or not, inverse_dynamics takes the one of least u^T R u. (46) (60)"""
+    """Of all inputs that give a motion, inverse_dynamics finds that of least u^T R u, with passive joints too. (46) (60)"""
     case = Case(without_wrenches(case.m), case.q, case.v, case.u[: len(case.m.actuators)], case.t)
     m, random = pf.actuate_all(case.m), np.random.default_rng(46)
     for passive in (False, True):
@@ -218,7 +218,7 @@ def test_least_weighted_norm(case: Case) -> None:
 
 
 def test_reaction_of_inverse_dynamics_is_that_of_the_motion() -> None:
-    """Under the inputs found, forward dynamics gives a back, and the same reaction; and tau + reaction is what a takes."""
+    """With the inputs found, forward dynamics returns a and the same reaction, and tau + reaction is the force that a needs."""
     for m, q in ((gantry(1.0), [0.1, 0.9, 0.4, -0.7]), (five_bar(), [FIVE_BAR[n] for n in five_bar().q_names])):
         m = m.with_(joints=[replace(j, damping=ca.SX(0.4), stiffness=ca.SX(2.0)) for j in m.joints])
         q, v = assembled(m, q, np.linspace(-0.5, 0.6, m.nv))
@@ -270,18 +270,18 @@ def test_unit_of_length(passive: tuple[str, ...]) -> None:
     unit = np.array([s, 1, 1, 1])
     a = pf.forward_dynamics(metre, q, v, np.arange(4.0)).v_dot
     driven = [n for n in metre.u_names if n not in passive]
-    kept = [metre.u_names.index(n) for n in driven]
-    forces = np.array([s, s**2, s**2, s**2])[kept]
+    indices = [metre.u_names.index(n) for n in driven]
+    forces = np.array([s, s**2, s**2, s**2])[indices]
 
     def torques(weights: bool) -> tuple[np.ndarray, np.ndarray]:
-        R = [control.length_weights(m, l)[kept] if weights else None for m, l in ((metre, length), (milli, length * s))]
+        R = [control.length_weights(m, l)[indices] if weights else None for m, l in ((metre, length), (milli, length * s))]
         one = pf.inverse_dynamics(metre, q, v, a, actuated=driven, weight=R[0])
         other = pf.inverse_dynamics(milli, q * unit, v * unit, a * unit, actuated=driven, weight=R[1])
         return one.u, other.u / forces
 
     close(*torques(True), 1e-10, "torques in two units")
     one, other = torques(False)
-    # With as many motors as freedoms there is nothing to weigh.
+    # With as many motors as degrees of freedom the weight has no effect.
     assert (np.abs(one - other).max() > 1e-3 * np.abs(one).max()) == (not passive)
     P = [
         pf.compile_terms(m, {"P": lambda T, m=m, l=l: projector(T, metric=length_metric(m, l)).P})(q * k)["P"]
@@ -320,7 +320,7 @@ TWO, FOUR = ("left", "right"), ("left", "elbow l", "right", "elbow r")
 
 
 def designed(t: np.ndarray, e: np.ndarray, rate: np.ndarray, pole: float) -> np.ndarray:
-    """Error with both poles at -pole."""
+    """Error at times t of a second-order system with both poles at -pole."""
     t = t[:, None]
     return (e + (rate + pole * e) * t) * np.exp(-pole * t)
 
@@ -334,8 +334,8 @@ def test_error_dynamics(law: str, motors: tuple[str, ...]) -> None:
     if law == "projected":
         steer = control.projected(task, path, **gains)
     else:
-        wanted = control.function_of_time(lambda t: 2 * ca.sin(t), 1)
-        steer = control.hybrid_force(task, path, wanted, ["tips.vx"], **gains, integral_gain=5.0, integral_start=[0.2])
+        force = control.function_of_time(lambda t: 2 * ca.sin(t), 1)
+        steer = control.hybrid_force(task, path, force, ["tips.vx"], **gains, integral_gain=5.0, integral_start=[0.2])
     m = five_bar(motors)
     r = pf.run(m, [FIVE_BAR[n] for n in m.q_names], duration=2.0, control=steer)
     assert r["status"] == 0 and r["violation"].max() < 1e-10
@@ -379,8 +379,8 @@ def test_through_singular_configurations() -> None:
         assert np.abs(r["q"].values @ [2, 1] - 2 * np.pi).max() < 1e-7
 
 
-def test_constraints_that_come_and_go() -> None:
-    """One law holds a tip on a line and moves it along, whether the line is there or not. Conclusion of the paper"""
+def test_constraints_that_switch_on_and_off() -> None:
+    """One law keeps a tip on a line and moves it along, whether the constraint is active or not. Conclusion of the paper"""
     tip = (0.4, 0, 0)
     free = gantry(1.0).with_(constraints=[])
     line = pf.holonomic("line", lambda k: k.position("rod2", tip)[2] - 0.5)
@@ -399,10 +399,10 @@ def test_constraints_that_come_and_go() -> None:
     e = r["error"].values
     close(e, designed(t, e[0], r["error_rate"].values[0], 8.0), ROLLOUT, "error across changes of topology")
     u = np.linalg.norm(r["u"].values, axis=1)
-    assert u.max() < 200 and np.abs(np.diff(u)).max() > 1e-3  # less actuation is enough where the line carries
+    assert u.max() < 200 and np.abs(np.diff(u)).max() > 1e-3  # inputs jump where the line begins or ceases to carry
 
 
-# -- what cannot be had ----------------------------------------------------------------------------------------------
+# -- impossible requests ---------------------------------------------------------------------------------------------
 
 
 def test_uncontrollable_and_infeasible_inverse_dynamics() -> None:
@@ -414,7 +414,7 @@ def test_uncontrollable_and_infeasible_inverse_dynamics() -> None:
     with pytest.raises(pf.RunError, match=r"uncontrollable.*actuators are left"):
         pf.inverse_dynamics(m, q, v, a, actuated=["left"])
     with pytest.raises(pf.RunError, match=r"uncontrollable.*\(run 1\)"):
-        # Upright, the slider-crank has two freedoms for a moment.
+        # Upright, the slider-crank has two degrees of freedom for a moment.
         pf.inverse_dynamics(slider_crank(("q1",)), [[1.0, 2 * np.pi - 2], [np.pi / 2, np.pi]], np.zeros(2), np.zeros(2))
     with pytest.raises(pf.RunError, match=r"infeasible.*tips"):
         pf.inverse_dynamics(m, q, v, a + [0, 0, 0, 1.0])
@@ -425,7 +425,7 @@ def test_uncontrollable_and_infeasible_inverse_dynamics() -> None:
 
 
 def test_only_the_affected_run_stops_uncontrollable() -> None:
-    """One of nine slider-cranks with one motor meets the upright crank at a step; the others do not notice."""
+    """One of nine slider-cranks with one motor starts with its crank upright; the others are unaffected."""
     m = slider_crank(("q1",))
     law = control.projected(control.joints("q1"), control.set_point([1.2]), stiffness=25.0, damping=10.0)
     q1 = np.linspace(0.2, 1.4, 9)
@@ -442,7 +442,7 @@ def test_only_the_affected_run_stops_uncontrollable() -> None:
 
 
 def test_only_the_affected_run_stops_infeasible() -> None:
-    """The task is the slider's height: zero is met, anything else forbidden."""
+    """The task contains the slider's height: zero is feasible, any other height is not."""
     height = pf.Parameter("height", 0.0, "m")
     m = slider_crank(target=height)
     task = control.stack(control.joints("q1"), control.point("rod", (1, 0, 0), (2,)))

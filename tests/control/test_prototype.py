@@ -1,4 +1,4 @@
-"""Tracking of a prototype: the thesis's numbers, energies that fall, least deviation, limits, any coordinates."""
+"""Tracking of a prototype: numbers of the thesis, falling energies, least deviation, limits, any coordinates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def definite(random: np.random.Generator) -> np.ndarray:
 
 
 def random_pairs(m: pf.Mechanism, seed: int) -> list[control.Pair]:
-    """Each body seen from the world and from its neighbour."""
+    """Pairs of each body with the world and with its neighbour, with random weights."""
     random, names = np.random.default_rng(seed), [b.name for b in m.bodies]
     ends = [(n, "world") for n in names] + list(zip(names[1:], names, strict=False))
     return [control.pair(b, seen_from=a, inertia=definite(random), damping=definite(random), stiffness=definite(random))
@@ -49,15 +49,15 @@ MOVING = control.function_of_time(
 )
 
 
-# -- one body: what its energies do ---------------------------------------------------------------------------------------
+# -- one body: its energies -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("approach", APPROACHES)
 def test_the_energy_of_a_planar_body_is_that_of_its_translation_and_its_turn(approach):
-    """Decoupled, (4.99), at a reference that turns at pi rad/s. Places and energies are claims of `konz-simple-bodies`."""
+    """They are decoupled, (4.99), with a reference that turns at pi rad/s. `konz-simple-bodies` claims places and energies."""
     turn = {"moments": 0.5}
-    own = control.pair("b", inertia=pm(1, **turn), damping=pm(4, moments=1.0), stiffness=pm(4, moments=2.0))
-    law = control.prototype_tracking([own], control.function_of_time(lambda t: [0, 0, np.pi * t], 3), approach=approach)
+    pair = control.pair("b", inertia=pm(1, **turn), damping=pm(4, moments=1.0), stiffness=pm(4, moments=2.0))
+    law = control.prototype_tracking([pair], control.function_of_time(lambda t: [0, 0, np.pi * t], 3), approach=approach)
     r = pf.run(PLANAR, [0, 1, 0], [0, 0, 0], duration=3.0, step=1e-3, every=500, control=law)
     angle, rate = r.q.values[:, 2] - np.pi * r.time.values, r.v.values[:, 2] - np.pi
     if approach == "particle":
@@ -70,11 +70,11 @@ def test_the_energy_of_a_planar_body_is_that_of_its_translation_and_its_turn(app
 
 @pytest.mark.parametrize("approach", APPROACHES)
 def test_energy_of_a_free_body_falls_along_any_reference(approach):
-    """W_dot = -xi_E^T D xi_E of the body and the energy approach, not of the particles'. [konz25 (4.23), (4.32)]"""
+    """W_dot = -xi_E^T D xi_E for the approaches body and energy, not for particle. [konz25 (4.23), (4.32)]"""
     random = np.random.default_rng(3)
     M, D, K = (definite(random) for _ in range(3))
-    own = [control.pair("b", inertia=M, damping=D, stiffness=K)]
-    law = control.prototype_tracking(own, MOVING, approach=approach)
+    pairs = [control.pair("b", inertia=M, damping=D, stiffness=K)]
+    law = control.prototype_tracking(pairs, MOVING, approach=approach)
     q, v = pf.random_configuration(FREE, random), random.normal(size=6)
     r = pf.run(FREE, q, v, duration=0.5, step=5e-4, control=law)
     W, h = r.prototype_energy.values, 5e-4
@@ -110,7 +110,7 @@ TREE = pf.actuate_all(random_tree(np.random.default_rng(7), ["free", "revolute",
 
 
 def at_symbols(m: pf.Mechanism, f) -> dict[str, np.ndarray]:
-    """f(k, goal) at random states of motion and reference."""
+    """f(k, goal) at a random state and reference: in general, without error, and with the reference at rest."""
     random = np.random.default_rng(5)
     s = [ca.SX.sym(n, k) for n, k in (("q", m.nq), ("v", m.nv), ("q_R", m.nq), ("v_R", m.nv), ("a_R", m.nv))]
     t = ca.SX.sym("t")
@@ -129,8 +129,8 @@ def at_symbols(m: pf.Mechanism, f) -> dict[str, np.ndarray]:
     return {name: dict(zip(parts, x, strict=True)) | {"a_R": given[name][4]} for name, x in values.items()}
 
 
-def test_the_motion_between_two_bodies_is_the_difference_of_theirs():
-    """G_ab = G_a^-1 G_b, J_ab = J_b - Ad(G_ab^-1) J_a, across a branching tree and along velocities of one's choice."""
+def test_relative_motion_is_the_difference_of_two_motions():
+    """G_ab = G_a^-1 G_b, J_ab = J_b - Ad(G_ab^-1) J_a, across a branching tree and along chosen velocities."""
     random = np.random.default_rng(6)
     tree = random_tree(random, ["free", "revolute", "spherical", "helical", "fixed", "prismatic"], [-1, 0, 1, 0, 3, 4])
     A = np.eye(tree.nv) + 0.3 * random.normal(size=(tree.nv, tree.nv))
@@ -191,8 +191,8 @@ def test_forces_are_derivatives_of_their_energies():
         close(found[what], np.zeros_like(found[what]), DERIVATIVE, what, scale=[1.0, np.abs(found["size"]).max()])
 
 
-def test_the_three_are_one_at_rest_and_without_error():
-    """Constant reference: the same bbar; no error: bbar = -Mbar v_R_dot."""
+def test_the_three_approaches_agree_at_rest_and_without_error():
+    """With a constant reference they have the same bbar; without error bbar = -Mbar v_R_dot."""
     pairs = random_pairs(TREE, 2)
 
     def all_three(k, goal):
@@ -203,15 +203,15 @@ def test_the_three_are_one_at_rest_and_without_error():
     for a in APPROACHES:
         close(found["rest"][a], found["rest"]["body"], 1e-11, f"{a} at a constant reference")
         close(found["rest"][f"W {a}"], found["rest"]["W body"], 1e-11, f"energy of {a}")
-        wanted = -found["none"]["M"] @ found["none"]["a_R"]
-        close(found["none"][a].ravel(), wanted, 1e-11, f"{a} without error")
+        expected = -found["none"]["M"] @ found["none"]["a_R"]
+        close(found["none"][a].ravel(), expected, 1e-11, f"{a} without error")
         close(found["none"][f"W {a}"], np.zeros((1, 1)), 1e-11, f"energy of {a} without error")
     assert np.abs(found["error"]["particle"] - found["error"]["body"]).max() > 1e-3
     assert np.abs(found["error"]["energy"] - found["error"]["body"]).max() > 1e-3
 
 
-def test_the_closed_loop_does_not_know_its_coordinates():
-    """The same pairs of a robot along other velocities: one motion, of all three."""
+def test_the_closed_loop_does_not_depend_on_coordinates():
+    """With the same pairs a robot has the same motion along other velocities, under each of the three approaches."""
     random = np.random.default_rng(4)
     m = pf.actuate_all(random_tree(random, ["revolute", "prismatic", "revolute"], [-1, 0, 1]))
     A = np.eye(3) + 0.3 * random.normal(size=(3, 3))
@@ -228,7 +228,7 @@ def test_the_closed_loop_does_not_know_its_coordinates():
 
 
 def test_joint_space_laws_are_special_prototypes():
-    """Moments about each joint's axis, seen from the body before: two joints as two single ones. [konz25 (4.104)-(4.106)]"""
+    """Moments about each joint's axis, relative to the previous body: joints act as single ones. [konz25 (4.104)-(4.106)]"""
     bodies = [pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.1), pf.body("hand", 0.5, com=(0.1, 0, 0), inertia=0.05)]
     joints = [pf.joint("j1", "revolute", "world", "arm"), pf.joint("j2", "revolute", "arm", "hand", placement=(0.4, 0, 0))]
     m = pf.actuate_all(pf.mechanism("scara", bodies, joints))
@@ -250,11 +250,11 @@ def test_joint_space_laws_are_special_prototypes():
 # -- fewer inputs than motions ------------------------------------------------------------------------------------------
 
 G, BEAM = 9.81, 0.2
-"""[m/s^2], and by how much each propeller of the PVTOL leans inwards [rad]."""
+"""Gravity [m/s^2], and the angle by which each propeller of the PVTOL leans inwards [rad]."""
 LEAN = 0.05
 """eps of the PVTOL [m]."""
 HOVER = control.hover_placement([-3] * 4, coupling_length=LEAN)
-"""Prototype with four poles at -3, and at m = 1 kg a pair at -1.2 +- 0.6 i; `konz-underactuated` claims its numbers."""
+"""Prototype with four poles at -3 and, at m = 1 kg, a pair at -1.2 +- 0.6 i; `konz-underactuated` claims its numbers."""
 
 
 def pvtol(limits=(-np.inf, np.inf)) -> pf.Mechanism:
@@ -275,7 +275,7 @@ def hovering() -> list[control.Pair]:
 
 
 def test_the_matching_force_is_that_of_the_thesis():
-    """btilde = (h - s) / (h - eps) [1, 0, -eps]^T lambda of a moving reference, of three lambdas.
+    """btilde = (h - s) / (h - eps) [1, 0, -eps]^T lambda for a moving reference, with the lambda of each approach.
 
     [konz25 (4.142)] as corrected in studies/errata.md.
     """
@@ -310,12 +310,12 @@ def test_the_matching_force_is_that_of_the_thesis():
             else:
                 twice = 2 if approach == "body" else 1
                 lam = -(up * np.sin(a) - r_E[0] * w_R**2 - twice * v_E[1] * w_R - (r_E[1] + eps * (1 - np.cos(a))) * w_R_dot)
-            wanted = (x.h - x.s) / (x.h - eps) * np.array([1, 0, -eps]) * lam
-            close(force, wanted, 1e-9, f"{approach} at {t}", scale=[1.0])
+            expected = (x.h - x.s) / (x.h - eps) * np.array([1, 0, -eps]) * lam
+            close(force, expected, 1e-9, f"{approach} at {t}", scale=[1.0])
 
 
-def test_no_other_input_comes_nearer():
-    """|v_dot + Mbar^-1 bbar| in the metric of Mbar is least: any other u is further off. [konz25 (4.52)]"""
+def test_inputs_minimise_the_deviation_from_the_prototype():
+    """|v_dot + Mbar^-1 bbar| in the metric of Mbar is least: any other u has a larger deviation. [konz25 (4.52)]"""
     m, random = pvtol(), np.random.default_rng(2)
     law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]))
     r = pf.run(m, [0.3, -0.2, 0.9], [0.1, 0.2, -0.3], duration=0.01, step=1e-3, control=law)
@@ -334,7 +334,7 @@ def test_no_other_input_comes_nearer():
 # -- limits ---------------------------------------------------------------------------------------------------------------
 
 
-def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
+def test_inputs_stay_within_limits_of_any_form():
     m = pvtol(limits=(0.0, 9.0))
     how = {"duration": 6.0, "step": 2e-3, "every": 10}
     start = ([1.5, 0.5, 2.2], [0.0, 0.0, 0.0])
@@ -347,7 +347,7 @@ def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
     loose = pf.run(m, *start, control=free, record=["u"], duration=0.1, step=2e-3)
     assert loose.u.values.min() < -1 or loose.u.values.max() > 10
     slack = np.concatenate([r.u.values, 9.0 - r.u.values], axis=1)
-    close(r.limit_slack.values, slack, 1e-12, "what is left to the limits")
+    close(r.limit_slack.values, slack, 1e-12, "slack to the limits")
     rows = (np.vstack([-np.eye(2), np.eye(2)]), [0.0, 0.0, 9.0, 9.0])
     for form in ([(0.0, 9.0)] * 2, ((0.0, 9.0), (0.0, 9.0)), rows):
         again = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), limits=form)
@@ -359,8 +359,8 @@ def test_limits_are_kept_and_the_rest_is_as_near_as_may_be():
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-def test_a_run_records_what_the_law_did_in_units(sampled):
-    """Wbar, its rate, the potential, the matching force along v, what is left to the limits and which of them hold."""
+def test_records_of_the_law_have_units(sampled):
+    """Wbar, its rate, the potential, the matching force along v, the slack to the limits and which limits are active."""
     law = control.prototype_tracking(hovering(), REF, limits=([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [30.0, 0.0, 0.0]))
     law = control.discrete(law, 0.01) if sampled else law
     r = pf.run(pvtol(), [0.3, 0.1, 0.2], duration=0.05, step=0.01, control=law)
@@ -374,14 +374,14 @@ def test_a_run_records_what_the_law_did_in_units(sampled):
     close(r["limit_slack"].values, left, 1e-12, "l - W u")
 
 
-def test_spare_motors_share_the_load_and_stand_in_for_limited_ones():
-    """Four inputs of a body with three motions: the least of all that move alike; at a limit the fourth takes over."""
+def test_redundant_motors_share_the_load_and_replace_limited_ones():
+    """Four inputs move a body with three motions: the smallest that give the motion; at a limit the fourth takes over."""
     side = pf.forces.thruster("side", "b", axis=(1, 0, 0), point=(0, 0.4, 0))
     m = PLANAR.with_(actuators=(*PLANAR.actuators, side))
     start = ([0.3, -0.2, 0.9], [0.1, 0.2, -0.3])
-    own = [control.pair("b", inertia=pm(2, (0.1, 0, 0), 0.3), damping=pm(3, moments=1.0), stiffness=pm(4, moments=2.0))]
+    pairs = [control.pair("b", inertia=pm(2, (0.1, 0, 0), 0.3), damping=pm(3, moments=1.0), stiffness=pm(4, moments=2.0))]
     how = {"duration": 0.5, "step": 2e-3}
-    law = control.prototype_tracking(own, REF)
+    law = control.prototype_tracking(pairs, REF)
     one, r = pf.run(PLANAR, *start, control=law, **how), pf.run(m, *start, control=law, **how)
     close(r.q.values, one.q.values, 1e-10, "the motion")
     B = pf.compile_terms(m, {"B": lambda T: T.B}, backend="numpy", lanes=1)
@@ -390,9 +390,9 @@ def test_spare_motors_share_the_load_and_stand_in_for_limited_ones():
         close(u, np.linalg.pinv(B(q)["B"], rcond=1e-9) @ forces, 1e-9, "the smallest inputs")
     most = 0.5 * np.abs(r.u.values[:, 0]).max()
     limits = ([[1.0, 0, 0, 0], [-1.0, 0, 0, 0]], [most, most])
-    held = pf.run(m, *start, control=control.prototype_tracking(own, REF, limits=limits), **how)
-    assert np.abs(held.u.values[:, 0]).max() < most + 1e-9 and held.limit_active.values.any()
-    close(held.q.values, one.q.values, 1e-6, "the motion at the limit")
+    limited = pf.run(m, *start, control=control.prototype_tracking(pairs, REF, limits=limits), **how)
+    assert np.abs(limited.u.values[:, 0]).max() < most + 1e-9 and limited.limit_active.values.any()
+    close(limited.q.values, one.q.values, 1e-6, "the motion at the limit")
 
 
 def test_limits_that_exclude_every_input_stop_the_run():
@@ -493,9 +493,10 @@ def tool(k):
 
 
 def test_a_tool_moves_like_a_point_on_a_spring():
-    """Weights at the tool alone: m e'' + d e' + k e = 0 by particles, and by energy with the map of its errors: (4.111b).
+    """Weights at the tool alone give m e'' + d e' + k e = 0: by particles, and by energy with the map of errors, (4.111b).
 
-    With the map of the pairs' twists, which lets the reference's body carry the tool, the energy falls as well, otherwise.
+    With the map of the pairs' twists, under which the body of the reference carries the tool, the energy falls too, but the
+    motion differs.
     """
     bodies = [pf.body("arm", 1.0, com=(0.2, 0, 0), inertia=0.1), pf.body("hand", 0.5, com=(0.1, 0, 0), inertia=0.05)]
     joints = [pf.joint("j1", "revolute", "world", "arm"), pf.joint("j2", "revolute", "arm", "hand", placement=(0.4, 0, 0))]
@@ -521,27 +522,27 @@ def test_a_tool_moves_like_a_point_on_a_spring():
             assert r.prototype_power.values.max() < 1e-12
 
 
-def test_a_map_that_fails_is_told():
-    """Of a body in space Q = 1 is none."""
+def test_a_transport_map_that_misses_its_condition_warns():
+    """For a body in space, Q = 1 does not meet the condition."""
     random = np.random.default_rng(8)
-    own = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
+    pairs = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
     q, v = pf.random_configuration(FREE, random), random.normal(size=6)
     errors = {}
     for name, Q in {"one": lambda k, k_R: ca.SX.eye(6), "own": None}.items():
         with pytest.warns(pf.RunWarning, match="transport map does not meet") if Q else nullcontext():
-            r = pf.run(FREE, q, v, duration=0.01, step=1e-3, control=control.prototype_tracking(own, MOVING, transport=Q))
+            r = pf.run(FREE, q, v, duration=0.01, step=1e-3, control=control.prototype_tracking(pairs, MOVING, transport=Q))
         errors[name] = np.abs(r.transport_error.values).max()
     assert errors["own"] < 1e-10 < 0.1 < errors["one"]
 
 
-# -- what a run gives that no prototype can have ------------------------------------------------------------------
+# -- invalid references and parameters of a run -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("approach", APPROACHES)
 def test_quaternions_of_a_reference_may_have_any_length(approach):
-    """That is its attitude's direction among quaternions: twice as long, or of a length that changes, it is the same one."""
+    """Only a quaternion's direction is the attitude: at twice the length, or at a changing one, the reference is the same."""
     random = np.random.default_rng(8)
-    own = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
+    pairs = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
     q, v, runs = pf.random_configuration(FREE, random), random.normal(size=6), {}
     for name, length in {"one": lambda t: 1, "two": lambda t: 2, "any": lambda t: 1.5 + ca.sin(3 * t + 0.4)}.items():
 
@@ -549,7 +550,7 @@ def test_quaternions_of_a_reference_may_have_any_length(approach):
             x = MOVING.at(t, ca.SX(0, 1)).value
             return ca.vertcat(x[:3], length(t) * x[3:])
 
-        law = control.prototype_tracking(own, control.function_of_time(longer, 7), approach=approach)
+        law = control.prototype_tracking(pairs, control.function_of_time(longer, 7), approach=approach)
         runs[name] = pf.run(FREE, q, v, duration=0.03, step=1e-2, every=1, control=law, backend="interpreter")
     for name in ("two", "any"):
         for what in ("q", "u", "prototype_power"):
@@ -557,9 +558,9 @@ def test_quaternions_of_a_reference_may_have_any_length(approach):
 
 
 def test_a_quaternion_of_a_reference_that_is_no_attitude_is_refused():
-    own = [control.pair("b", inertia=pm(1.0, moments=1.0))]
+    pairs = [control.pair("b", inertia=pm(1.0, moments=1.0))]
     with pytest.raises(pf.ModelError, match="reference of joint 'j': its quaternion is zero"):
-        pf.run(FREE, duration=0.1, control=control.prototype_tracking(own, control.set_point([0] * 7)))
+        pf.run(FREE, duration=0.1, control=control.prototype_tracking(pairs, control.set_point([0] * 7)))
     with pytest.raises(pf.ModelError, match="reference of joint 'j': its quaternion is zero"):
         control.check_reference(FREE, control.set_point([0] * 7), 1.0)
     for size in (2.0, 1.0 + 3e-6):
@@ -570,8 +571,8 @@ def test_a_quaternion_of_a_reference_that_is_no_attitude_is_refused():
         s = ca.fmax(0.02 - t, 0)
         return [0, 0, 0, 0.6 * s, 0, 0, 0.8 * s]
 
-    # One that vanishes on the way ends the run there.
-    law = control.prototype_tracking(own, control.function_of_time(vanishing, 7))
+    # A quaternion that vanishes on the way ends the run there.
+    law = control.prototype_tracking(pairs, control.function_of_time(vanishing, 7))
     with pytest.warns(pf.RunWarning, match="the run stopped"):
         r = pf.run(FREE, duration=0.1, step=1e-2, control=law, backend="interpreter")
     assert float(r.stopped) <= 0.02
@@ -595,19 +596,19 @@ def test_parameters_of_a_run_that_no_prototype_can_have_are_refused(what):
     assert (pf.run(m, parameters={"given": [1.0, 2.0]}, control=law, **keep).status == 0).all()
 
 
-def test_of_several_pairs_the_energy_may_rise_by_twists():
-    """An arm of two hinges behind a reference: with `body` the errors of two pairs are no motion of the arm."""
+def test_the_energy_of_several_pairs_may_rise_with_twists():
+    """An arm of two hinges follows a reference: under `body` the errors of two pairs are not a motion of the arm."""
     bodies = [pf.body(n, 1.0, com=(0.2, 0, 0), inertia=0.02) for n in "ab"]
     joints = [pf.joint("j", "revolute", "world", "a"), pf.joint("k", "revolute", "a", "b", placement=(0.4, 0, 0))]
     arm = pf.actuate_all(pf.mechanism("arm", bodies, joints, gravity=(0, 0, 0)))
     fast = control.function_of_time(lambda t: [3 * t, -4 * t], 2)
     still, rising, random = control.set_point([0.3, 0.5]), [], np.random.default_rng(0)
     for _ in range(6):
-        own = [control.pair(n, inertia=definite(random), stiffness=definite(random), damping=0.1 * definite(random))
+        pairs = [control.pair(n, inertia=definite(random), stiffness=definite(random), damping=0.1 * definite(random))
                for n in "ab"]  # fmt: skip
         q, v = random.normal(size=2), random.normal(size=2)
         for reference in (fast, still):
-            law = control.prototype_tracking(own, reference, approach="body")
+            law = control.prototype_tracking(pairs, reference, approach="body")
             r = pf.run(arm, q, v, duration=1e-2, step=1e-2, every=1, control=law, backend="interpreter")
             if reference is still:
                 assert r.prototype_power.max() < 0

@@ -1,4 +1,4 @@
-"""Laws of arms as prototypes: joint PD, augmented PD and computed torque to rounding; and what arms lack. [konz25 4.3.2]"""
+"""Laws of arms as prototypes: joint PD, augmented PD and computed torque to rounding; missing inertia. [konz25 4.3.2]"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ARMS = {"random": random_arm(), "UR5": ur5()}
 
 
 class Aim:
-    """q, v: a state.   q_R, v_R, a_R: of the reference at t = 0.   K, D: (nv,) gains."""
+    """q, v: a state.   q_R, v_R, a_R: the reference at t = 0.   K, D: (nv,) gains.   e, rate: errors of q and v."""
 
     def __init__(self, m: pf.Mechanism):
         random, n = np.random.default_rng(5), m.nv
@@ -50,7 +50,7 @@ class Aim:
         )
 
     def pull(self, m: pf.Mechanism) -> np.ndarray:
-        """K e of joints that slide, K sin e of joints that turn."""
+        """K e for sliding joints, K sin e for turning joints."""
         return self.K * np.where(turns(m), np.sin(self.e), self.e)
 
 
@@ -63,7 +63,7 @@ def turns(m: pf.Mechanism) -> np.ndarray:
 
 
 def between_links(m: pf.Mechanism, **weights: np.ndarray) -> list[control.Pair]:
-    """Each weight (nv,) against the motion of its joint alone."""
+    """Pairs with each weight (nv,) on the motion of a single joint."""
     pairs = []
     for i, j in enumerate(moving(m)):
         of = {name: pm(0, moments=x[i]) if j.kind.name == "revolute" else pm(x[i]) for name, x in weights.items()}
@@ -71,8 +71,8 @@ def between_links(m: pf.Mechanism, **weights: np.ndarray) -> list[control.Pair]:
     return pairs
 
 
-def own_inertia(m: pf.Mechanism) -> list[control.Pair]:
-    """The machine's: that of each body, and of the armatures. Mbar = M."""
+def machine_inertia(m: pf.Mechanism) -> list[control.Pair]:
+    """Pairs with the inertia of each body and of the armatures, so that Mbar = M."""
     moved = {j.child for j in moving(m)}
     for j in m.joints:
         moved |= {j.child} if j.parent in moved else set()
@@ -107,14 +107,14 @@ def unit(k: pf.Kinematics, k_R: pf.Kinematics) -> ca.SX:
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_own_inertia_gives_augmented_pd(name):
+def test_inertia_of_the_machine_gives_augmented_pd(name):
     """Mbar = M, Q = 1: u = M a_R + C v_R - D e' - K e + gravity, and joint PD at a constant reference. [konz25 (4.38)]"""
     m, aim = ARMS[name], Aim(ARMS[name])
-    pairs = own_inertia(m) + between_links(m, damping=aim.D, stiffness=aim.K)
+    pairs = machine_inertia(m) + between_links(m, damping=aim.D, stiffness=aim.K)
     u, T = inputs(m, control.prototype_tracking(pairs, aim.reference(), transport=unit), aim), plant(name)(aim.q, aim.v)
     free = T["c"] - T["C"] @ aim.v - T["f"]
-    wanted = T["M"] @ aim.a_R + T["C"] @ aim.v_R - aim.D * aim.rate - aim.pull(m) + free
-    close(T["B"] @ u, wanted, 1e-11, "augmented PD")
+    expected = T["M"] @ aim.a_R + T["C"] @ aim.v_R - aim.D * aim.rate - aim.pull(m) + free
+    close(T["B"] @ u, expected, 1e-11, "augmented PD")
     still = control.prototype_tracking(pairs, control.set_point(aim.q_R), approach="body")
     close(T["B"] @ inputs(m, still, aim), free - aim.D * aim.v - aim.pull(m), 1e-11, "joint PD")
 
@@ -127,14 +127,14 @@ def test_inertia_of_joints_alone_gives_computed_torque(name, approach):
     K = aim.K * np.where(turns(m), aim.e / np.sin(aim.e), 1)
     pairs = between_links(m, inertia=np.ones(m.nv), damping=aim.D, stiffness=K)
     u, T = inputs(m, control.prototype_tracking(pairs, aim.reference(), approach=approach), aim), plant(name)(aim.q, aim.v)
-    wanted = T["M"] @ (aim.a_R - aim.D * aim.rate - aim.K * aim.e) + T["c"] - T["f"]
-    close(T["B"] @ u, wanted, 1e-11, "computed torque")
+    expected = T["M"] @ (aim.a_R - aim.D * aim.rate - aim.K * aim.e) + T["c"] - T["f"]
+    close(T["B"] @ u, expected, 1e-11, "computed torque")
     law = control.computed_torque(control.whole(m), aim.reference(), stiffness=aim.K, damping=aim.D)
     close(u, inputs(m, law, aim), 1e-11, "the library's computed torque")
 
 
-def test_poles_of_joints_are_where_they_were_placed():
-    """s^2 + D s + K of every joint. [konz25 (4.39)]"""
+def test_joints_have_their_placed_poles():
+    """Characteristic polynomial s^2 + D s + K of every joint. [konz25 (4.39)]"""
     m, aim = ARMS["random"], Aim(ARMS["random"])
     poles = np.array([[-2 - 1j, -2 + 1j], [-3, -5], [-4, -4.5], [-6, -1], [-2.5 - 2j, -2.5 + 2j]])
     D, K = -poles.sum(axis=1).real, poles.prod(axis=1).real
@@ -143,7 +143,7 @@ def test_poles_of_joints_are_where_they_were_placed():
     close(np.poly(found).real, np.poly(poles.ravel()).real, 1e-6, "characteristic polynomial")
 
 
-# -- what is missing is named ---------------------------------------------------------------------------------------------
+# -- missing inertia ------------------------------------------------------------------------------------------------------
 
 
 def stopped(m: pf.Mechanism, pairs: list[control.Pair], q: np.ndarray) -> str:
@@ -154,32 +154,32 @@ def stopped(m: pf.Mechanism, pairs: list[control.Pair], q: np.ndarray) -> str:
 
 def test_joints_without_a_pair_are_named():
     m = ARMS["UR5"]
-    said = stopped(m, between_links(m, inertia=np.ones(6))[:4], Aim(m).q)
-    named, _, some = said.partition("; it has inertia for ")
-    assert {"wrist_2_joint", "wrist_3_joint"} == set(named.split(", ")), said
-    assert some.startswith("'shoulder_link' seen from ")
+    cause = stopped(m, between_links(m, inertia=np.ones(6))[:4], Aim(m).q)
+    named, _, with_inertia = cause.partition("; it has inertia for ")
+    assert {"wrist_2_joint", "wrist_3_joint"} == set(named.split(", ")), cause
+    assert with_inertia.startswith("'shoulder_link' seen from ")
 
 
-def test_what_a_tool_alone_leaves_free_is_named():
-    """The wrist stretched: joints 4 and 6 turn against each other. An arm of a joint more than the tool can tell."""
+def test_joints_that_a_single_pair_leaves_free_are_named():
+    """The wrist is stretched, so that joints 4 and 6 can turn against each other while the tool stands still."""
     m = ARMS["UR5"]
     q = np.array([0.3, -1.0, 1.2, 0.4, 0.0, 0.7])
-    said = stopped(m, [control.pair("tool0", inertia=pm(1, moments=0.1), stiffness=pm(1, moments=0.1))], q)
-    named, _, some = said.partition("; it has inertia for ")
-    assert {"shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_3_joint"} == set(named.split(", ")), said
-    assert some == "'tool0' seen from 'world'"
+    cause = stopped(m, [control.pair("tool0", inertia=pm(1, moments=0.1), stiffness=pm(1, moments=0.1))], q)
+    named, _, with_inertia = cause.partition("; it has inertia for ")
+    assert {"shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_3_joint"} == set(named.split(", ")), cause
+    assert with_inertia == "'tool0' seen from 'world'"
 
 
-def test_what_turns_while_the_tool_stands_still_is_named():
-    """An arm with a joint to spare: its elbow goes round, at a fixed angle. Its wrist is 1e4 times lighter than the rest."""
+def test_joints_that_turn_while_the_tool_stands_still_are_named():
+    """A redundant arm: its elbow swings round at a fixed angle. Its wrist is 1e4 times lighter than the rest."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         m = pf.formats.read_urdf(installed("example-robot-data", "panda_description/urdf/panda.urdf", "tests"))
     m = pf.actuate_all(m.with_(joints=[pf.locked(j) if "finger" in j.name else j for j in m.joints], actuators=()))
     q = np.array([0.0, -0.4, 0.3, -2.2, 0.2, 2.0, 0.7])
-    said = stopped(m, [control.pair("panda_hand_tcp", inertia=pm(2, moments=0.05))], q)
-    assert {"panda_joint1", "panda_joint3"} <= set(said.partition(";")[0].split(", ")), said
-    assert "panda_joint4" not in said
+    cause = stopped(m, [control.pair("panda_hand_tcp", inertia=pm(2, moments=0.05))], q)
+    assert {"panda_joint1", "panda_joint3"} <= set(cause.partition(";")[0].split(", ")), cause
+    assert "panda_joint4" not in cause
 
 
 def test_a_negative_weight_is_named():

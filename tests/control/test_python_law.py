@@ -1,4 +1,4 @@
-"""Laws in plain Python beside compiled laws of the same equations: sensors, noise, latency, holds, modes, batches, resumed."""
+"""Laws in plain Python against compiled ones: sensors, noise, latency, holds, switches, batches, resumed runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACES = {"period": 0.008, "phase": 0.002, "start": [0.1, 0.2]}
 
 
 def sensors():
-    """One slow and late, one fast, one of the motion under the inputs held until then."""
+    """Three sensors: one slow and late, one fast, one of the motion under the inputs held until then."""
     return {
         "place": control.sensor(lambda k: k.q, std=[0.1, 0.02, 0.3], period=0.004, latency=1),
         "speed": control.sensor(lambda k: k.v, std=0.2, period=0.002),
@@ -47,7 +47,7 @@ def same(a, b) -> None:
 @pytest.mark.parametrize(("latency", "hold"), [(0, "zero"), (2, "first")])
 @pytest.mark.parametrize("x", [X0, STARTS], ids=["one run", "three runs"])
 def test_sensors_noise_and_latency_are_those_of_the_compiled_law(latency, hold, x):
-    """Every signal to the bit, what the sensors measured and all they put out of place included."""
+    """Every signal agrees to the bit, measurements included."""
     how = {**PLACES, "latency": latency, "hold": hold, "measure": sensors()}
     plan = {"seconds": 0.04, "x": x, "seed": [5, 6, 9] if x.ndim == 2 else 5, "record": "all", "backend": "interpreter"}
     compiled, called = run(control.discrete(equations, **how), **plan), run(control.python_law(numbers, **how), **plan)
@@ -58,8 +58,8 @@ def test_sensors_noise_and_latency_are_those_of_the_compiled_law(latency, hold, 
         ("place", 1, False), ("speed", 0, False), ("felt", 0, False), ("law", latency, True)]  # fmt: skip
 
 
-def test_loops_of_a_mechanism_and_a_mode_beside_a_noisy_sensor():
-    """A four-bar on a spring that stiffens as it turns and then halves in every step: modes change before sensors and law."""
+def test_a_closed_loop_mechanism_with_a_switch_and_a_noisy_sensor():
+    """A four-bar on a spring that stiffens as it turns and then halves in every step: switches precede sensors and law."""
     k = pf.Parameter("k", 0.3)
     spring = pf.forces.potential("coil", lambda kin: k * kin.q[0] ** 2)
     m = four_bar().with_(forces=(spring,), parameters=(k,), actuators=(pf.actuator("motor", "a"),))
@@ -75,8 +75,8 @@ def test_loops_of_a_mechanism_and_a_mode_beside_a_noisy_sensor():
     assert compiled.k.values[0] > 0.39 and compiled.k.values[-1] < 1e-4
 
 
-def test_a_turning_body_and_sines_of_numpy():
-    """NumPy's elementary functions are not the kernel's to the last bit: 1e-12 remains of 50 calls."""
+def test_elementary_functions_of_numpy_differ_in_the_last_bits():
+    """NumPy's elementary functions differ from the kernel's in the last bits: after 50 calls by less than 1e-12."""
     craft = pf.body("craft", 5.0, inertia=(0.2, 0.3, 0.4))
     motors = [pf.actuator(f"t{i}", "turn", component=i) for i in range(3)]
     m = pf.mechanism("craft", [craft], [pf.joint("turn", "spherical", "world", "craft")], actuators=motors)
@@ -96,7 +96,7 @@ def test_a_turning_body_and_sines_of_numpy():
 
 
 @pytest.mark.parametrize("half", [0.02, 0.026], ids=["at a sample", "at an instant of the law"])
-def test_it_goes_on_with_its_sensors_and_what_is_under_way(half):
+def test_a_resumed_run_continues_sensors_and_delayed_inputs(half):
     law = control.python_law(numbers, **PLACES, latency=2, measure=sensors())
     plan = {"seed": 7, "backend": "interpreter"}
     whole, first = run(law, 0.05, **plan), run(law, half, **plan)
@@ -106,7 +106,7 @@ def test_it_goes_on_with_its_sensors_and_what_is_under_way(half):
         np.testing.assert_array_equal(rest[name].values, whole[name].values[round(half / 1e-3) :], err_msg=name)
 
 
-def test_a_number_that_is_not_finite_stops_its_run_and_an_error_all():
+def test_a_number_that_is_not_finite_stops_its_run_and_an_error_stops_all():
     def wild(t, q, v):
         u = -np.ones((3, 2)) * q[:, :1]
         u[1] += np.nan if t > 0.015 else 0
@@ -129,8 +129,8 @@ def test_a_number_that_is_not_finite_stops_its_run_and_an_error_all():
 
 
 @pytest.mark.parametrize("hold", ["zero", "linear"])
-def test_what_is_sampled_feels_a_push_from_outside(hold):
-    """A wrench under an input of the run, of a series that is held or linear in between, for two runs."""
+def test_sampled_laws_measure_a_wrench_from_outside(hold):
+    """The wrench is an input of the run: a series that is held or linear between its samples, for two runs."""
     gust = pf.wrench("gust", "c")
     m = pf.mechanism("cart", [pf.body("c", 2.0, inertia=0.1)], [pf.joint("x", "prismatic", "world", "c", axis=(1, 0, 0))],
                      actuators=[pf.actuator("motor", "x")], forces=[gust], gravity=(0, 0, 0))  # fmt: skip
@@ -158,7 +158,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said(name):
+def test_wrong_python_laws_are_named(name):
     call, words = WRONG[name]
     with pytest.raises(pf.ModelError, match=words):
         call()

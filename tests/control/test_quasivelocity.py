@@ -16,10 +16,10 @@ from tests.random_mechanisms import Case, loops, matrices, on_velocity, random_t
 from tests.tolerance import ALGEBRA, CENTRAL, DERIVATIVE, close
 
 ROLLOUT = 1e-8
-"""RK4 at the steps used here, relative to the start (the study's bound)."""
+"""Tolerance of RK4 at the steps used here, relative to the start (the study's bound)."""
 
 IN_STEPS = 1e-6
-"""Integrals and differences of recorded samples, by Simpson's and by central rules of fourth order."""
+"""Tolerance of integrals and differences of recorded samples, by Simpson's rule and by central rules of fourth order."""
 
 
 def along(T: pf.Terms, X: ca.SX) -> ca.SX:
@@ -29,7 +29,7 @@ def along(T: pf.Terms, X: ca.SX) -> ca.SX:
 
 
 def parts(factor: str, names: tuple[str, ...]) -> dict:
-    """Fields of the quasi-velocity form, all of one trace."""
+    """Functions that give fields of the quasi-velocity form, traced once."""
     made: dict = {}
 
     def part(name):
@@ -40,7 +40,7 @@ def parts(factor: str, names: tuple[str, ...]) -> dict:
 
 @st.composite
 def arms(draw: st.DrawFn, least: int = 1, most: int = 4) -> tuple[np.random.Generator, pf.Mechanism]:
-    """A chain of one-dof joints, so that v = q_dot, with a motor on each."""
+    """A chain of one-dof joints, so that v = q_dot, with a motor on each joint."""
     kinds = draw(st.lists(st.sampled_from(("revolute", "prismatic")), min_size=least, max_size=most))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return random, pf.actuate_all(random_tree(random, kinds, list(range(-1, len(kinds) - 1))))
@@ -56,7 +56,7 @@ TIP = (0.3, 0.2, 0.1)
 
 
 def tip_on_plane(m: pf.Mechanism, *, twice: bool = False, driven: bool = False) -> pf.Mechanism:
-    """The tip of the last body keeps the height it has at q = 0.3, or moves up and down."""
+    """Constrain the tip of the last body to its height at q = 0.3; `driven` moves it up and down, `twice` repeats the row."""
     tip = m.bodies[-1].name
     height = pf.compile_terms(m, {"z": lambda T: T.kinematics.position(tip, TIP)[2]}, backend="numpy", lanes=1)
     z = float(height(np.full(m.nq, 0.3))["z"])
@@ -83,12 +83,12 @@ def check_gamma(m: pf.Mechanism, random: np.random.Generator, factor: str) -> No
     close(r["W"] @ r["inverse"], np.eye(m.nv), ALGEBRA * cond, "W^-1")
     y, Gamma = r["y"], r["Gamma"]
     close(y.T @ y, 2 * r["T"], 4 * ALGEBRA, "|y|^2 = 2 T")
-    own = np.abs(Gamma).max() + np.abs(np.linalg.solve(r["W"], r["W_dot"])).max()
-    close(Gamma + Gamma.T, 0 * Gamma, DERIVATIVE * np.sqrt(cond), "Gamma is skew", scale=own)
-    close(y.T @ Gamma @ y, [[0.0]], DERIVATIVE * np.sqrt(cond), "y^T Gamma y = 0 (13)", scale=own * y.T @ y)
-    # (7): W (Gamma y + W_dot^T v) is what the velocities add to c.
+    largest = np.abs(Gamma).max() + np.abs(np.linalg.solve(r["W"], r["W_dot"])).max()
+    close(Gamma + Gamma.T, 0 * Gamma, DERIVATIVE * np.sqrt(cond), "Gamma is skew", scale=largest)
+    close(y.T @ Gamma @ y, [[0.0]], DERIVATIVE * np.sqrt(cond), "y^T Gamma y = 0 (13)", scale=largest * y.T @ y)
+    # (7): W (Gamma y + W_dot^T v) is the part of c that depends on velocities.
     there = r["W"] @ (Gamma @ y + r["W_dot"].T @ case.v.reshape(-1, 1))
-    close(there, r["c"] - r["g"], DERIVATIVE * cond, "Coriolis force", scale=np.abs(r["c"]).max() + own * np.abs(y).max())
+    close(there, r["c"] - r["g"], DERIVATIVE * cond, "Coriolis force", scale=np.abs(r["c"]).max() + largest * np.abs(y).max())
 
 
 @given(tree=trees(most=4))
@@ -120,7 +120,7 @@ def test_innovations_factor_is_the_tree_factor(tree):
 @settings(max_examples=20)
 @pytest.mark.parametrize("factor", FACTORS)
 def test_printed_gamma(factor, arm):
-    """(7b) is W^-1 (W_dot - dy^T/dq): the same Gamma y, but no skew matrix. (studies/errata.md)"""
+    """(7b) is W^-1 (W_dot - dy^T/dq), which gives the same Gamma y but is not skew. (studies/errata.md)"""
     random, m = arm
     case = somewhere(random, m)
     made: dict = {}
@@ -133,9 +133,9 @@ def test_printed_gamma(factor, arm):
     r = matrices(case, terms)
     cond = np.linalg.cond(r["M"])
     assume(cond < 1e6)
-    y, own = r["y"], np.abs(r["printed"]).max() + np.abs(r["Gamma"]).max() + 1e-300
-    close(r["printed"] @ y, r["Gamma"] @ y, DERIVATIVE * cond, "Gamma y", scale=own * np.abs(y).max())
-    close(y.T @ r["printed"] @ y, [[0.0]], DERIVATIVE * cond, "y^T Gamma y = 0 (13)", scale=own * y.T @ y)
+    y, largest = r["y"], np.abs(r["printed"]).max() + np.abs(r["Gamma"]).max() + 1e-300
+    close(r["printed"] @ y, r["Gamma"] @ y, DERIVATIVE * cond, "Gamma y", scale=largest * np.abs(y).max())
+    close(y.T @ r["printed"] @ y, [[0.0]], DERIVATIVE * cond, "y^T Gamma y = 0 (13)", scale=largest * y.T @ y)
 
 
 def test_printed_gamma_is_not_skew():
@@ -177,13 +177,13 @@ def test_unitary_change(arm):
     cond = np.linalg.cond(r["M"])
     assume(cond < 1e6)
     by_change, by_factor, Omega = np.hsplit(r["X"], 3)
-    own = np.abs(Omega).max() + np.abs(by_factor).max()
-    close(Omega + Omega.T, 0 * Omega, DERIVATIVE, "Omega is skew", scale=own)
-    close(by_change, by_factor, DERIVATIVE * cond, "Gamma' (11)", scale=own)
+    largest = np.abs(Omega).max() + np.abs(by_factor).max()
+    close(Omega + Omega.T, 0 * Omega, DERIVATIVE, "Omega is skew", scale=largest)
+    close(by_change, by_factor, DERIVATIVE * cond, "Gamma' (11)", scale=largest)
 
 
 def null_parts(r: dict) -> tuple[np.ndarray, np.ndarray]:
-    """V1 and V2 of Lam = A W^-T, rows of length one. (21)"""
+    """V1 and V2 of Lam = A W^-T with rows of unit length. (21)"""
     Lam = np.linalg.solve(r["W"], r["A"].T).T
     length = np.linalg.norm(Lam, axis=1, keepdims=True)
     _, s, Vt = np.linalg.svd(Lam / np.where(length > 1e-9, length, np.inf))
@@ -238,7 +238,7 @@ def test_projector_rate(arm, driven):
 
 
 def test_projector_rate_of_rows_that_turn_with_time():
-    """Rolling along a direction that turns at 2 rad/s, beside a row at rest: dA/dt is part of P_dot."""
+    """Rolling along a direction that turns at 2 rad/s, with a row that does not depend on time: dA/dt is part of P_dot."""
     random = np.random.default_rng(4)
     m = random_tree(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2])
 
@@ -310,7 +310,7 @@ def test_tracking_error_is_bounded_by_the_smallest_gain():
 
 
 def test_tracking_follows_a_sampled_reference():
-    """Samples stand for the function: the reference's acceleration enters through its inputs, not through time."""
+    """Samples replace the function: the reference's acceleration enters through the inputs, not through time."""
     m, names, times = arm(), [f"q{i}" for i in range(4)], np.linspace(0, 0.6, 601)
     there = ca.Function("at", [t := ca.SX.sym("t")], [WAVES.at(t, ca.SX(0, 1)).value])
     u = control.series(times, np.array([np.array(there(x)).ravel() for x in times]), 1e-3)
@@ -321,7 +321,7 @@ def test_tracking_follows_a_sampled_reference():
 
 
 def test_position_error_vanishes():
-    """e goes to zero with a reference that meets the constraint: that of a free run under the same gravity. (45)"""
+    """e goes to zero for a reference that satisfies the constraint, here a free run under the same gravity. (45)"""
     m = tip_on_plane(arm())
     free = pf.run(m, START["q"], [0.1, 0.0, 0.05, 0.0], duration=3.0, step=1e-3)
     u = control.series(free.time.values, free.q.values, 1e-3)
@@ -334,10 +334,10 @@ def test_position_error_vanishes():
 
 @pytest.mark.parametrize("factor", FACTORS)
 def test_force_law_holds_the_multiplier(factor):
-    """u_o = Lam_r^T lam_d + Gamma_o v_r holds lam_d while moving. (47)"""
+    """u_o = Lam_r^T lam_d + Gamma_o v_r keeps lambda at lam_d during motion. (47)"""
     m = tip_on_plane(arm())
-    wanted = control.function_of_time(lambda t: [20 + 5 * ca.sin(4 * t)], 1)
-    law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=wanted, rows=("plane",), factor=factor)
+    desired = control.function_of_time(lambda t: [20 + 5 * ca.sin(4 * t)], 1)
+    law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=desired, rows=("plane",), factor=factor)
     r = pf.run(m, **START, duration=0.5, step=1e-3, every=10, control=law)
     assert r.status == 0, pf.results.causes(r)
     close(r.multiplier.values[:, 0], 20 + 5 * np.sin(4 * r.time.values), 1e-10, "lambda")
@@ -347,17 +347,17 @@ def test_force_law_holds_the_multiplier(factor):
 
 
 def test_force_of_redundant_rows():
-    """Two rows that say the same share the force; the sum of their pulls is what was asked for."""
+    """Two proportional rows share the force, and their multipliers, of smallest norm, are the desired ones."""
     m = tip_on_plane(arm(), twice=True)
     force = control.set_point([4.0, 8.0])
     law = control.tracking(WAVES, velocity_gain=4.0, position_gain=6.0, force=force, rows=("plane", "again"))
     r = pf.run(m, **START, duration=0.3, step=1e-3, every=10, control=law)
     assert r.status == 0, pf.results.causes(r)
-    close(r.multiplier.values, np.tile([4.0, 8.0], (len(r.time), 1)), 1e-9, "lambda of the smallest norm is the one wanted")
+    close(r.multiplier.values, np.tile([4.0, 8.0], (len(r.time), 1)), 1e-9, "lambda of smallest norm")
 
 
 def test_force_regulation_error_is_quadratic_in_the_velocity():
-    """Without Gamma_o v_r, |lam - lam_d| <= gamma / s_r |v_r|^2: four times as far off at twice the speed. (51)"""
+    """Without Gamma_o v_r, |lam - lam_d| <= gamma / s_r |v_r|^2: four times the error at twice the speed. (51)"""
     m = tip_on_plane(arm())
     law = control.regulation(control.set_point([0.3] * 4), velocity_gain=3.0, position_gain=20.0,
                              force=control.set_point([15.0]), rows=("plane",))  # fmt: skip
@@ -369,8 +369,8 @@ def test_force_regulation_error_is_quadratic_in_the_velocity():
 
 
 @pytest.mark.parametrize("constraint", ["free", "plane", "redundant"])
-def test_regulation_loses_its_lyapunov_function(constraint):
-    """V = (|v_r|^2 + e^T K_p e) / 2 falls by v_r^T K_d v_r. (50)"""
+def test_the_lyapunov_function_of_regulation_falls(constraint):
+    """V = (|v_r|^2 + e^T K_p e) / 2 falls at the rate v_r^T K_d v_r. (50)"""
     m = arm() if constraint == "free" else tip_on_plane(arm(), twice=constraint == "redundant")
     target, K_p = np.array([0.5, 0.1, 0.2, 0.4]), np.array([30.0, 20.0, 50.0, 10.0])
     law = control.regulation(control.set_point(target), velocity_gain=3.0, position_gain=list(K_p))
@@ -386,7 +386,7 @@ def test_regulation_loses_its_lyapunov_function(constraint):
 
 
 def slider_crank() -> pf.Mechanism:
-    """Crank and rod of one length: at 90 degrees the rows lose rank and the mechanism could fold."""
+    """Crank and rod of equal length: at 90 degrees the rows lose rank and the mechanism could fold."""
     rod = dict(mass=1.0, com=(0.5, 0, 0), inertia=(0, 1 / 12, 1 / 12))
     return pf.mechanism(
         "slider-crank",
@@ -402,7 +402,7 @@ def slider_crank() -> pf.Mechanism:
 
 
 def test_tracking_through_a_singular_configuration():
-    """Through 90 degrees, where crank and rod fold: eps keeps its bound, no number is lost, redundant row or not."""
+    """Through 90 degrees, where crank and rod could fold, eps keeps its bound, with and without a redundant row."""
     go = control.function_of_time(lambda t: [0.8 + 1.2 * t, -1.6 - 2.4 * t], 2)
     law = control.tracking(go, velocity_gain=4.0, position_gain=6.0)
     once = slider_crank()
@@ -419,7 +419,7 @@ def test_tracking_through_a_singular_configuration():
 
 
 def test_transported_basis():
-    """In a basis carried along, vd_r + V2^T Gamma V2 v_r = u_r, by differences of a recorded run. (31a)"""
+    """In a transported basis vd_r + V2^T Gamma V2 v_r = u_r, by differences of a recorded run. (31a)"""
     m = tip_on_plane(arm())
     u = [3.0, -2.0, 1.0, 2.0]
     r = pf.run(m, **START, u=u, duration=0.4, step=1e-3)
@@ -441,12 +441,12 @@ def test_transported_basis():
     Gamma_r = np.swapaxes(V2, 1, 2) @ s["Gamma"] @ V2
     rate = (8 * (v_r[3:-1] - v_r[1:-3]) - (v_r[4:] - v_r[:-4])) / 12e-3
     u_r = np.einsum("tij,ti->tj", V2, s["u"])
-    own = np.einsum("tij,tj->ti", Gamma_r, v_r)
-    assert np.abs(own).max() > 0.1
-    close(rate + own[2:-2], u_r[2:-2], IN_STEPS, "vd_r + Gamma_r v_r = u_r")
+    coupling = np.einsum("tij,tj->ti", Gamma_r, v_r)
+    assert np.abs(coupling).max() > 0.1
+    close(rate + coupling[2:-2], u_r[2:-2], IN_STEPS, "vd_r + Gamma_r v_r = u_r")
 
 
-def test_basis_that_cannot_be_carried():
+def test_basis_that_cannot_be_transported():
     P = np.tile(np.diag([1.0, 0.0]), (3, 1, 1))
     P[1] = np.diag([0.0, 1.0])
     with pytest.raises(pf.ModelError, match="sample 1"):

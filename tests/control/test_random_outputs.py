@@ -1,4 +1,4 @@
-"""V_L and its rate on random machines, outputs, gains and inertias, beside a second computation by matrices. [chhabra14 5.4]"""
+"""V_L and its rate on random machines, outputs, gains and inertias, against a computation by matrices. [chhabra14 5.4]"""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ STEP, STARTS = 3e-5, 6
 
 
 class Case(NamedTuple):
-    """m: the machine.   outputs: (body, kind, more) of each."""
+    """m: the machine.   outputs: (body, kind, further arguments) of each output."""
 
     m: pf.Mechanism
     outputs: list[tuple[str, str, dict]]
 
 
 def floating(random):
-    """A free base, a ball joint, slides and hinges: base attitude and the place of a hand, at momentum and with springs."""
+    """A free base, a ball joint, slides and hinges: base attitude and a hand's position, at momentum and with springs."""
     m = random_tree(random, ["free", "spherical", "revolute", "prismatic", "revolute"], [-1, 0, 1, 2, 0])
     at = tuple(random.normal(size=3))
     return Case(driven(m), [("b0", "attitude", {}), ("b3", "position", {"at": at})])
 
 
 def standing(random):
-    """Eight motors for seven coordinates: a hand's pose seen from the second body, and a height of the first."""
+    """Eight motors for seven coordinates: a hand's pose seen from the second body, and the height of a point of the first."""
     m = random_tree(random, ["revolute", "revolute", "spherical", "revolute", "revolute", "revolute"], [-1, 0, 1, 2, 3, 4])
     at = tuple(random.normal(size=3))
     return Case(
@@ -43,14 +43,14 @@ def standing(random):
 
 
 def seen(random):
-    """Two arms of a free base: one hand's attitude, and its place along two axes, seen from the other hand."""
+    """Two arms on a free base: one hand's attitude, and its position along two axes, seen from the other hand."""
     m = random_tree(random, ["free", "revolute", "revolute", "revolute", "revolute", "revolute"], [-1, 0, 1, 0, 3, 4])
-    said = {"seen_from": "b5"}
-    return Case(driven(m), [("b2", "attitude", said), ("b2", "position", said | {"axes": (0, 2)})])
+    view = {"seen_from": "b5"}
+    return Case(driven(m), [("b2", "attitude", view), ("b2", "position", view | {"axes": (0, 2)})])
 
 
 def rolling(random):
-    """A base that rolls and steers inside its joint, an arm of three hinges: the place of a point of the base, and the hand."""
+    """A base that rolls and steers by its joint, an arm of three hinges: positions of a point of the base and of the hand."""
     bodies = [random_body(random, f"b{i}") for i in range(4)]
     joints = [pf.joint("j0", "planar", "world", "b0", distribution=np.array([[1.0, 0], [0, 0], [0, 1]]))]
     joints += [
@@ -63,7 +63,7 @@ def rolling(random):
 
 
 def flat(random):
-    """A free base in the plane and two arms: its heading, and the pose of one hand seen from the other."""
+    """A free base in the plane with two arms: the base's heading, and the pose of one hand seen from the other."""
     bodies = [pf.body(f"b{i}", 1.0, com=(*random.normal(size=2) * 0.2, 0), inertia=0.3) for i in range(6)]
     joints = [pf.joint("j0", "planar", "world", "b0")]
     joints += [
@@ -79,19 +79,19 @@ ROWS = {"pose": range(6), "attitude": (3, 4, 5), "planar pose": (0, 1, 5), "head
 
 
 def driven(m, first=False):
-    """Motors on all joints, the first only where asked."""
+    """The machine with motors on all joints, on the first one only with `first`."""
     joints = m.joints if first else m.joints[1:]
     return m.with_(actuators=[pf.actuator(f"{j.name} {i}", j.name, component=i) for j in joints for i in range(j.nv)])
 
 
 def gain(random, k):
-    """Symmetric, positive definite, full."""
+    """Random full matrix, symmetric and positive definite."""
     X = random.normal(size=(k, k))
     return X @ X.T + np.eye(k)
 
 
 def reference(random, kind, rows):
-    """gamma(t), never of constant velocity."""
+    """gamma(t), a function of time whose velocity is never constant."""
     a, b, c = (random.normal(size=6) * x for x in (0.4, 0.3, 0.2))
 
     def way(t):
@@ -112,7 +112,7 @@ def flat_pose(x):
 
 
 def whole(X, kind, rows):
-    """(4, 4) of what says a point of the group."""
+    """(4, 4) homogeneous matrix of the group element X."""
     G = np.eye(4)
     if kind == "pose":
         G = X
@@ -126,7 +126,7 @@ def whole(X, kind, rows):
 
 
 def place(poses, body, kind, rows, at=(0, 0, 0), axes=(), seen_from=None):
-    """(4, 4) the point r of an output's group."""
+    """(4, 4) homogeneous matrix of an output's group element r at these poses."""
     on, under = (
         np.eye(4) if n is None else np.block([[poses[n].rotation, poses[n].position[:, None]], [np.zeros((1, 3)), 1]])
         for n in (body, seen_from)
@@ -138,7 +138,7 @@ def place(poses, body, kind, rows, at=(0, 0, 0), axes=(), seen_from=None):
 
 
 def slope(x):
-    """At the middle of five."""
+    """Derivative at the middle of five samples."""
     return (x[0] - 8 * x[1] + 8 * x[3] - x[4]) / (12 * STEP)
 
 
@@ -147,11 +147,11 @@ def vee(X, rows):
 
 
 @pytest.mark.parametrize("make", [floating, standing, seen, rolling, flat], ids=lambda make: make.__name__)
-def test_V_L_falls_as_its_rate_says(make):
+def test_V_L_changes_at_its_recorded_rate(make):
     random = np.random.default_rng(3)
-    m, said = make(random)
+    m, outputs_of_case = make(random)
     outputs, gains, goals = [], [], []
-    for body, kind, more in said:
+    for body, kind, more in outputs_of_case:
         rows = ROWS.get(kind, more.get("axes", (0, 1, 2)))
         K_P, K_D, I = (gain(random, len(rows)) for _ in range(3))
         goal = reference(random, kind, rows)
@@ -175,12 +175,12 @@ def test_V_L_falls_as_its_rate_says(make):
     for i in range(STARTS):
         poses = [pf.forward_kinematics(m, x) for x in r.q.values[i]]
         value, errors = 0.0, []
-        for (body, kind, more), (rows, K_P, _, I), goal in zip(said, gains, goals, strict=True):
+        for (body, kind, more), (rows, K_P, _, I), goal in zip(outputs_of_case, gains, goals, strict=True):
             here = np.array([place(x, body, kind, rows, **more) for x in poses])
             there = np.array([whole(np.array(goal(t)), kind, rows) for t in times])
             r_e = np.linalg.solve(here[2], there[2])
-            own, eta = (np.linalg.solve(x[2], slope(x)) for x in (here, there))
-            xi, v_e = vee(logm(r_e), rows), vee(own - r_e @ eta @ np.linalg.inv(r_e), rows)
+            velocity, eta = (np.linalg.solve(x[2], slope(x)) for x in (here, there))
+            xi, v_e = vee(logm(r_e), rows), vee(velocity - r_e @ eta @ np.linalg.inv(r_e), rows)
             value += (xi @ K_P @ xi + v_e @ I @ v_e) / 2
             errors.append(xi)
         close(r.output_error.values[i, 2], np.concatenate(errors), 1e-9, "xi_e")

@@ -1,4 +1,4 @@
-"""What outputs of concurrent control cannot do is said before a run, and why a run ended is said whatever ended it."""
+"""Concurrent control refuses impossible outputs before a run, and every stopped run names its reason."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def position(body, at=(0, 0, 0), axes=(0, 1, 2)):
 
 
 def sleigh(by: str) -> pf.Mechanism:
-    """A runner under the body does not slide across: as a constraint, or as speeds of the joint itself."""
+    """A runner under the body cannot slide sideways: by a constraint, or by the joint's own distribution."""
     runner = np.array([[1.0, 0], [0, 0], [0, 1]]) if by == "joint" else None
     joint = pf.joint("base", "planar", "world", "sleigh", distribution=runner)
-    held = [pf.nonholonomic("runner", lambda k: k.twist("sleigh")[1])] if by == "constraint" else []
+    rows = [pf.nonholonomic("runner", lambda k: k.twist("sleigh")[1])] if by == "constraint" else []
     beside = [pf.joint(n, "revolute", "sleigh", n) for n in ("rider", "wheel")]
     bodies = [pf.body(n, 2.0, com=(0.1, 0, 0), inertia=0.5) for n in ("sleigh", "rider", "wheel")]
-    m = pf.mechanism("sleigh", bodies, [joint, *beside], constraints=held, gravity=(0, 0, 0))
+    m = pf.mechanism("sleigh", bodies, [joint, *beside], constraints=rows, gravity=(0, 0, 0))
     return pf.actuate_all(m)
 
 
 def crane() -> pf.Mechanism:
-    """A cart on a rail with a hook on a hinge: the hook goes two ways."""
+    """A cart on a rail with a hook on a hinge: the hook moves in two directions."""
     bodies = [pf.body("cart", 3.0, inertia=1.0), pf.body("hook", 1.0, com=(0, 0, -1), inertia=0.1)]
     joints = [pf.joint("rail", "prismatic", "world", "cart", axis=(1, 0, 0)),
               pf.joint("hinge", "revolute", "cart", "hook", axis=(0, 1, 0))]  # fmt: skip
@@ -44,12 +44,12 @@ def crane() -> pf.Mechanism:
 
 
 def boat() -> pf.Mechanism:
-    """A free hull, one motor of which is there twice."""
+    """A free hull with one of its motors twice."""
     m = hull()
     return m.with_(actuators=[*m.actuators, pf.actuator("more", "flight", component=2)])
 
 
-TOGETHER = {
+DEPENDENT = {
     "a pose and a position of one body": (
         boat, [control.output("hull", "pose", np.eye(4), **GAINS), position("hull", (0.3, 0, 0), (2,))], 7, 6, "hull.z"),
     "two points of one body and its attitude": (
@@ -60,9 +60,9 @@ TOGETHER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("name", DEPENDENT)
 def test_outputs_that_never_move_independently_are_refused_before_a_run(name):
-    make, outputs, count, rank, one = TOGETHER[name]
+    make, outputs, count, rank, one = DEPENDENT[name]
     words = rf"of the {count} coordinates of the outputs only {rank} move independently, at any .* {re.escape(one)}"
     with pytest.raises(pf.ModelError, match=words):
         pf.run(make(), control=control.concurrent(outputs), **SHORT)
@@ -77,7 +77,7 @@ def test_a_constraint_is_named_and_a_point_off_the_axle_is_free():
         assert pf.run(x, control=law, **SHORT).status == 0
 
 
-def test_a_length_of_a_run_that_puts_the_point_on_the_axle_is_refused():
+def test_a_parameter_that_puts_the_point_on_the_axle_is_refused():
     ahead = pf.Parameter("ahead", 0.3)
     m = sleigh("constraint").with_(parameters=[ahead])
     law = control.concurrent([position("sleigh", (ahead.symbol, 0, 0), (0, 1))], rest_damping=1.0)
@@ -85,26 +85,27 @@ def test_a_length_of_a_run_that_puts_the_point_on_the_axle_is_refused():
         pf.run(m, control=law, parameters={"ahead": [0.3, 0.0]}, **SHORT)
 
 
-def test_motors_to_spare_are_spoken_of_unless_something_is_said_of_them():
-    """Two more motors of an arm whose hand goes two ways, and one that moves what another does and so leaves nothing open."""
+def test_redundant_motors_warn_unless_weight_or_damping_is_given():
+    """An arm has more motors than its hand has directions, with and without a duplicate motor. A crane whose extra motor is a
+    duplicate leaves no motion open and does not warn."""
     for more in ((), ("jb",)):
         with pytest.warns(RunWarning, match=r"drive 1 motion besides the 2 coordinates .* give rest_damping=\.\.\."):
             pf.run(planar_arm(*more), [0.1, 0.7, 0.5], control=control.concurrent([planar_hand()]), **SHORT)
-    for said in ({"rest_damping": 1.0}, {"weight": np.ones(3)}):
+    for options in ({"rest_damping": 1.0}, {"weight": np.ones(3)}):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            pf.run(planar_arm(), [0.1, 0.7, 0.5], control=control.concurrent([planar_hand()], **said), **SHORT)
+            pf.run(planar_arm(), [0.1, 0.7, 0.5], control=control.concurrent([planar_hand()], **options), **SHORT)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pf.run(crane(), {"hinge": 1.0}, control=control.concurrent([position("hook", (0, 0, -1), (0, 2))]), **SHORT)
 
 
-STARTS, STEP, FEW = 4096, 1e-2, 64
-"""Of a craft with two arms: how many, the step [s] and how many are run at a tenth of it."""
+STARTS, STEP, REPEATED = 4096, 1e-2, 64
+"""Runs of a craft with two arms: number of starts, step [s], and number of starts repeated at a tenth of the step."""
 
 
 def craft_law() -> control.Control:
-    """Attitude of the hull and place of a hand; the other arm has to balance."""
+    """Outputs are the attitude of the hull and the position of a hand; the other arm has to balance."""
     return control.concurrent([
         control.output("B1", "attitude", np.eye(3), stiffness=(2, 3, 4), damping=(3, 3, 4)),
         control.output("B4", "position", [0.3, 2.5, 0.2], at=HAND, **GAINS),
@@ -114,11 +115,11 @@ def craft_law() -> control.Control:
 COORDINATES = ("B1.rx", "B1.ry", "B1.rz", "B4.x", "B4.y", "B4.z")
 HAND = (0, 0.4, 0)
 BY = np.vstack([s * 1e-6 * np.eye(12)[6:] for s in (1, -1)])
-"""Displacements of the ball and the three hinges, there and back."""
+"""Small displacements of the ball and of the three hinges [rad], in both directions."""
 
 
 def driven(m, q: np.ndarray) -> np.ndarray:
-    """(runs, 6, 6) what the motors drive at constant momentum, in NumPy: J [-K11^-1 K1s; 1]."""
+    """(runs, 6, 6) driven matrix, from motor rates to output rates at constant momentum, in NumPy: J [-K11^-1 K1s; 1]."""
     J = np.concatenate(
         [pf.jacobian(m, "B1", q)[:, 3:], pf.jacobian(m, "B4", q, frame="LOCAL_WORLD_ALIGNED", point=HAND)[:, :3]], axis=1
     )
@@ -127,7 +128,7 @@ def driven(m, q: np.ndarray) -> np.ndarray:
 
 
 def straight_on(q: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """q (runs, 14) after displacements w (runs, 12): hull, ball, hinges."""
+    """q (runs, 14) after displacements w (runs, 12) of hull, ball and hinges."""
     attitude, ball = Rotation.from_quat(q[:, 3:7]), Rotation.from_quat(q[:, 7:11])
     turned = [(x * Rotation.from_rotvec(y)).as_quat() for x, y in ((attitude, w[:, 3:6]), (ball, w[:, 6:9]))]
     return np.hstack([q[:, :3] + attitude.apply(w[:, :3]), *turned, q[:, 11:] + w[:, 9:]])
@@ -135,7 +136,7 @@ def straight_on(q: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def craft():
-    """4096 starts at a step too long near singular places, and some of them at a tenth of it."""
+    """Mechanism, runs of 4096 starts with a step too long near singularities, and some of them at a tenth of the step."""
     m, random = spacecraft(), np.random.default_rng(3)
     q = np.array([random_configuration(m, random) for _ in range(STARTS)])
     q[:, :7] = 0.1 * q[:, :3] @ np.eye(3, 7) + np.eye(7)[6]
@@ -143,11 +144,11 @@ def craft():
     q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
     v = 0.2 * random.normal(size=(STARTS, m.nv))
     given = {"duration": 0.5, "control": craft_law(), "record": ["q", "v", "sigma_min"]}
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         coarse = pf.run(m, q, v, step=STEP, every=1, **given)
-        fine = pf.run(m, q[:FEW], v[:FEW], step=STEP / 10, every=10, **given)
-    assert sum(" runs stopped: " in str(x.message) for x in told) == 2
+        fine = pf.run(m, q[:REPEATED], v[:REPEATED], step=STEP / 10, every=10, **given)
+    assert sum(" runs stopped: " in str(x.message) for x in caught) == 2
     return m, coarse, fine
 
 
@@ -156,9 +157,9 @@ WORDS = re.compile(
 )
 
 
-def test_4096_starts_of_a_craft_with_two_arms_stop_for_reasons_that_numpy_finds_too(craft):
-    """No stop says only that it diverged: each names the outputs and motors of the least singular value of what the motors
-    drive, that value, and where joints are."""
+def test_numpy_confirms_the_reasons_of_all_stopped_runs(craft):
+    """No reason is divergence alone: each names the outputs and motors of the least singular value of the driven matrix, that
+    value, and joint coordinates."""
     m, r, _ = craft
     stopped = np.flatnonzero(r.status.values)
     assert stopped.size > STARTS / 2 and (r.status.values[stopped] == 1).any() and (r.status.values[stopped] != 1).any()
@@ -184,9 +185,9 @@ def test_4096_starts_of_a_craft_with_two_arms_stop_for_reasons_that_numpy_finds_
         assert (code == 1) == (x[6] is not None and "take shorter steps" in x[6])
 
 
-def test_before_a_stop_lies_a_place_where_the_motors_drive_less(craft):
-    """Straight on from their last states, two steps further, det of what the motors drive has changed its sign; halfway through
-    those that go on to the end it has not."""
+def test_stopped_runs_are_close_to_a_loss_of_rank(craft):
+    """Within two steps of their last states, extrapolated, the determinant of the driven matrix changes its sign. At half time
+    of the runs that finish it does not."""
     m, r, _ = craft
     went = r.status.values == 0
     last = np.where(went, r.time.size // 2, np.isfinite(r.sigma_min.values).sum(axis=1) - 1)
@@ -201,12 +202,12 @@ def test_before_a_stop_lies_a_place_where_the_motors_drive_less(craft):
     assert went.sum() > 50 and changed[went].mean() < 0.05
 
 
-def test_a_run_that_jumps_over_a_loss_of_rank_says_how_near_it_was(craft):
-    """Where a step diverges the reason repeats sigma_min of that time; at a tenth of the step these runs end by loss of rank, a
-    little earlier.
+def test_a_run_that_jumps_over_a_loss_of_rank_reports_sigma_min(craft):
+    """Where a step diverges, the reason states an earlier sigma_min and its time; at a tenth of the step these runs end by loss
+    of rank, a little earlier.
     """
     _, coarse, fine = craft
-    coarse = coarse.isel(run=slice(FEW))
+    coarse = coarse.isel(run=slice(REPEATED))
     assert all(fine.reason.values[np.isfinite(fine.stopped.values)])
     jumped = np.flatnonzero(coarse.status.values == 1)
     assert jumped.size

@@ -1,4 +1,4 @@
-"""Who is to blame is the same on every machine: rounding chooses neither among equals nor a digit of zero."""
+"""Names in reasons do not depend on the computer: rounding neither chooses among equals nor prints digits of a zero."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ RANDOM = np.random.default_rng(7)
 NOISE = [1e-15 * RANDOM.normal(size=4) for _ in range(20)]
 
 
-def test_equals_stand_in_their_own_order():
+def test_equal_shares_keep_their_order():
     for noise in NOISE:
         assert mainly(np.array([0.5, -1, 1, 0.5]) + noise, "abcd") == "b, c, a, d"
         assert mainly(np.array([1, 0.5, 0.1, 0.09]) + noise, "abcd") == "a, b, c"
@@ -27,8 +27,8 @@ def turned(n):
 @pytest.mark.parametrize("gains, dims, gain", [
     ((3, 2, 1), (1, 1), 1), ((3, 1, 1), (2, 2), 1), ((2, 1e-4), (1, 1), 1e-4), ((2, 1e-14), (2, 1), 0), ((0, 0), (3, 2), 0),
 ])  # fmt: skip
-def test_what_gives_the_least_is_all_of_it(gains, dims, gain):
-    """A (n, k) of known singular values, by way of random axes: the spaces are those of the axes, in full."""
+def test_weakest_finds_whole_singular_spaces(gains, dims, gain):
+    """A (n, k) has known singular values along random axes: the spaces are spanned by all axes of the least value."""
     n, k = 3, len(gains)
     U, V = turned(n), turned(k)
     A = U[:, :k] @ np.diag(gains) @ V.T
@@ -40,24 +40,24 @@ def test_what_gives_the_least_is_all_of_it(gains, dims, gain):
         assert np.isclose(found.gain, 0 if wide else gain, rtol=1e-9, atol=0)
         if found.gain == gain == 0 or not wide:
             assert (found.outputs.shape[1], found.inputs.shape[1]) == sizes
-            for some, axes in ((found.outputs, left), (found.inputs, right)):
+            for space, axes in ((found.outputs, left), (found.inputs, right)):
                 low = [i for i in range(len(axes)) if i >= k or gains[i] <= gain + 1e-9]
                 low = low if gain == 0 else [i for i in low if i < k]
-                assert np.abs(participation(some) - participation(axes[:, low])).max() < 1e-9
+                assert np.abs(participation(space) - participation(axes[:, low])).max() < 1e-9
 
 
-def test_of_several_motions_without_an_actuator_all_are_named():
-    """A free body that is pushed along z alone: of the others none comes before its turn, however null spaces are spanned."""
+def test_all_motions_without_an_actuator_are_named():
+    """A free body that is pushed along z alone: the other motions keep their order, however null spaces are spanned."""
     joint = pf.joint("flight", "free", "world", "hull")
     m = pf.mechanism(
         "hull", [pf.body("hull", 3.0, inertia=1.0)], [joint], actuators=[pf.actuator("lift", "flight", component=2)]
     )
     for noise in (0, 1e-15):
         B = np.eye(6)[:, 2:3] + noise * RANDOM.normal(size=(6, 1))
-        said = undriven().words(m, {"A": np.zeros((0, 6)), "B": B})
-        assert said.startswith("the motion without an actuator moves flight.vx, flight.vy, flight.wx, flight.wy, flight.wz;")
-        said = undriven().words(m, {"A": np.eye(6)[3:5] + noise * RANDOM.normal(size=(2, 6)), "B": B})
-        assert said.startswith("the motion without an actuator moves flight.vx, flight.vy, flight.wz;")
+        words = undriven().words(m, {"A": np.zeros((0, 6)), "B": B})
+        assert words.startswith("the motion without an actuator moves flight.vx, flight.vy, flight.wx, flight.wy, flight.wz;")
+        words = undriven().words(m, {"A": np.eye(6)[3:5] + noise * RANDOM.normal(size=(2, 6)), "B": B})
+        assert words.startswith("the motion without an actuator moves flight.vx, flight.vy, flight.wz;")
 
 
 def test_the_lowest_eigenvalue_has_all_its_axes():

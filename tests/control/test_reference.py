@@ -1,4 +1,4 @@
-"""References and tasks: each derivative is that of the value before it, and each value is what its name says."""
+"""References and tasks: values in closed form, and rates and accelerations as their derivatives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.tolerance import ALGEBRA, DERIVATIVE, close
 
 
 def values(reference: control.Reference, t: float, w=()) -> np.ndarray:
-    """Value, rate, acceleration as rows; and by differentiating the value and the rate."""
+    """Value, rate and acceleration as rows, followed by the derivatives of the value and of the rate."""
     s, given = ca.SX.sym("t"), ca.SX(ca.DM(w)) if len(w) else ca.SX(0, 1)
     x = reference.at(s, given)
     slopes = [ca.jacobian(x.value, s), ca.jacobian(x.rate, s)]
@@ -48,7 +48,7 @@ def test_polynomial_rests_at_its_ends_and_beyond():
 
 
 def test_a_function_of_time_may_hold_parameters():
-    """How far and how fast a way goes may change from run to run."""
+    """The amplitude and the frequency of a path may change from run to run."""
     a, w = pf.Parameter("a", 1.0), pf.Parameter("w", 2.0)
     t = ca.SX.sym("t")
     x = control.function_of_time(lambda t: [a.symbol * ca.sin(w.symbol * t), t], 2).at(t, ca.SX(0, 1))
@@ -95,7 +95,7 @@ def test_series_is_the_natural_cubic_spline():
             control.series(*wrong, step)
 
 
-def test_gains_are_one_or_one_for_each():
+def test_gains_are_one_number_or_one_for_each_coordinate():
     for given in (3.0, ca.SX(3.0), ca.DM(3.0)):
         assert np.array(ca.DM(gain(given, 2, "stiffness"))).ravel().tolist() == [3.0, 3.0]
     for given in ([1.0, 2.0], (1.0, 2.0), np.array([1.0, 2.0]), ca.DM([1.0, 2.0]), ca.SX(ca.DM([1.0, 2.0]))):
@@ -130,7 +130,7 @@ TASKS = {
 
 @pytest.mark.parametrize("name", TASKS)
 def test_terms_of_a_task_are_derivatives_of_one_another(name):
-    """rate = J v + d theta / dt, J its slope over v, and theta_ddot at v_dot = 0 the drift."""
+    """rate = J v + d theta / dt, J is its derivative with respect to v, and the drift is theta_ddot at v_dot = 0."""
     task, expected = TASKS[name]
     made: dict = {}
 
@@ -179,8 +179,8 @@ def test_whole_is_for_joints_without_quaternions():
         control.whole(machine().m)
 
 
-def test_a_quaternion_of_length_one_has_the_rates_of_one():
-    """n = q / |q| and its derivatives, as if it had been said so."""
+def test_of_unit_length_differentiates_the_normalised_quaternion():
+    """It gives n = q / |q| and its derivatives, as a reference written for n does."""
 
     def q(t):
         return ca.vertcat(ca.sin(t), 0.4 * t, ca.cos(2 * t), 1 + t * t)

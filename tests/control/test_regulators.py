@@ -1,4 +1,4 @@
-"""Building blocks of laws: actuators beside SciPy, anti-windup, an attitude loop that runs, numbers and symbols alike."""
+"""Building blocks of laws: actuators against SciPy, anti-windup, an attitude loop in a run, numbers and symbols alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tolerance import close
 
 
 def test_actuators_are_exact_for_held_inputs():
-    """Beside the matrix exponential of their equations."""
+    """Against the matrix exponential of their equations."""
     w, d, T = 7.0, 0.4, 0.05
     A = np.array([[0, 1, 0], [-w * w, -2 * d * w, w * w], [0, 0, 0]])
     x, rate = reg.second_order_step(0.3, -1.2, 0.8, T, frequency=w, damping=d)
@@ -24,8 +24,8 @@ def test_actuators_are_exact_for_held_inputs():
     assert reg.lag_step(0.3, -9.0, T, time_constant=0.2, rate=1.0) == pytest.approx(0.3 - T)
 
 
-def test_the_integral_stops_where_the_output_is_cut():
-    """Past a large error it comes back at once, where one that winds up stays at the limit."""
+def test_the_integral_stops_where_the_output_is_limited():
+    """After a large error the output leaves its limit at once; with windup it would stay there."""
     given = {"gain": 1.0, "integral_gain": 4.0, "limits": (-1.0, 1.0)}
     I = s = 0.0
     for _ in range(200):
@@ -34,7 +34,7 @@ def test_the_integral_stops_where_the_output_is_cut():
     assert reg.pid_step(-0.5, 3.0, I, s, 0.01, **given).u < 0
     down = reg.pid_step(-3.0, -3.0, 0.0, 0.0, 0.01, **given)
     assert down.u == -1.0 and down.integral == 0.0
-    freed = reg.pid_step(-0.1, -0.1, 0.5, 0.0, 0.01, **given)  # cut above, but the error lets it unwind
+    freed = reg.pid_step(-0.1, -0.1, 0.5, 0.0, 0.01, **given)  # at the upper limit, but the error lets the integral unwind
     assert freed.u == 1.0 and freed.integral == pytest.approx(0.499)
     rated = reg.pid_step(0.2, 0.1, 0.0, 1.0, 0.1, gain=0.0, rate_gain=1.0, smoothing=0.3)
     assert rated.u == pytest.approx(1.0) and rated.slope == pytest.approx(1.0)
@@ -42,7 +42,7 @@ def test_the_integral_stops_where_the_output_is_cut():
 
 
 @pytest.mark.parametrize("error", [-2.0, -0.1, 0.3, 5.0])
-def test_symbols_give_what_numbers_do(error):
+def test_symbols_and_numbers_agree(error):
     e, l, I, s = (ca.SX.sym(n) for n in "elIs")
     given = {"gain": 1.0, "integral_gain": 2.0, "rate_gain": 0.1, "smoothing": 0.05, "limits": (-1.0, 1.0)}
     f = ca.Function("pid", [e, l, I, s], list(reg.pid_step(e, l, I, s, 0.01, **given)))
@@ -69,8 +69,8 @@ def test_an_attitude_loop_turns_a_craft_through_lagging_motors():
 
     def law(s: control.Sample):
         k = s.terms.kinematics
-        wanted = reg.attitude_rate(k.rotation("craft"), pf.pose(quaternion=half).R, 4.0)
-        moment = reg.rate_torque(k.twist("craft")[3:], wanted, ca.DM(inertia), 20.0)
+        desired = reg.attitude_rate(k.rotation("craft"), pf.pose(quaternion=half).R, 4.0)
+        moment = reg.rate_torque(k.twist("craft")[3:], desired, ca.DM(inertia), 20.0)
         motor = reg.lag_step(s["motor"], moment, 0.01, time_constant=0.02)
         return control.Command(motor, d_next={"motor": motor})
 
@@ -80,12 +80,12 @@ def test_an_attitude_loop_turns_a_craft_through_lagging_motors():
     assert np.abs(r.v[-1]).max() < 1e-3
 
 
-def test_a_moment_makes_up_for_the_turning_of_its_axes():
-    """Euler's equations of a craft that turns about a skew axis: its acceleration is gain (wanted - w) and nothing else."""
-    w, wanted = np.array([1.0, -2.0, 3.0]), np.array([0.5, 1.0, -1.0])
-    moment = reg.rate_torque(ca.DM(w), ca.DM(wanted), ca.DM(np.diag([0.02, 0.03, 0.05])), 4.0)
+def test_rate_torque_compensates_the_gyroscopic_moment():
+    """Euler's equations of a craft that turns about a skew axis: its acceleration is gain (desired - w) and nothing else."""
+    w, desired = np.array([1.0, -2.0, 3.0]), np.array([0.5, 1.0, -1.0])
+    moment = reg.rate_torque(ca.DM(w), ca.DM(desired), ca.DM(np.diag([0.02, 0.03, 0.05])), 4.0)
     found = pf.forward_dynamics(body(), {}, w, np.array(moment).ravel())
-    close(found.v_dot, 4.0 * (wanted - w), 1e-12, "acceleration")
+    close(found.v_dot, 4.0 * (desired - w), 1e-12, "acceleration")
 
 
 def test_a_battery_sags_and_empties():
@@ -118,7 +118,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named(what):
+def test_wrong_arguments_are_named(what):
     wrong, words = WRONG[what]
     with pytest.raises(pf.ModelError, match=words):
         wrong()

@@ -1,4 +1,4 @@
-"""The law where a group is divided by a part of it: sections chi of the reduced space. [chhabra14 (5.3.22)-(5.3.28)]"""
+"""The law on the quotient of a group by a subgroup: sections chi of the reduced space. [chhabra14 (5.3.22)-(5.3.28)]"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.tolerance import close
 
 
 def sled() -> pf.Mechanism:
-    """A base on a knife edge, an arm of two hinges on it; driven forward, about its height, and at the hinges."""
+    """A base on a knife edge with an arm of two hinges; motors push it forward, turn it, and act at the hinges."""
     bodies = [pf.body("base", 5.0, com=(0.1, 0.05, 0), inertia=0.3)]
     bodies += [pf.body(n, 1.0, com=(0.2, 0.05, 0), inertia=0.05) for n in ("upper", "lower")]
     joints = [
@@ -33,12 +33,12 @@ OUTPUTS = [
 ]
 
 
-def test_where_the_group_is_divided_by_translations_along_y():
-    """SE(2) = G chi: G the translations along y, chi(x, theta) = (x, 0, theta). The edge fixes them, y_dot = tan(theta) x_dot,
+def test_quotient_by_translations_along_y():
+    """SE(2) = G chi: G are the translations along y, chi(x, theta) = (x, 0, theta). The edge gives y_dot = tan(theta) x_dot,
 
     tau_1 = -Ad(chi^-1) A^ q_1_dot + chi^-1 T chi q_1_dot,    D = I [tau_1 / q_1_dot, 0; 0, 1] M^^-1,    (5.3.23), (5.3.27)
 
-    whose forces belong to x and theta: pushing forward is pushing along x by 1 / cos(theta).
+    where the forces belong to x and theta: a forward push is a push along x times 1 / cos(theta).
     """
     m, random = sled(), np.random.default_rng(6)
     f = pf.compile_terms(m, {"D": lambda T: decoupling(T, OUTPUTS).D}, backend="numpy", lanes=1)
@@ -79,8 +79,8 @@ def rotors() -> pf.Mechanism:
 
 
 def test_a_law_in_the_chart_of_an_orbit():
-    """Attitude by three rotors at momentum, in the reduced space of that momentum, its place on the orbit by a section, beside
-    the whole machine: one motion, one u, and V_L falls as it should."""
+    """Three rotors control the attitude at momentum. In the reduced space of that momentum, with the place on the orbit by a
+    section, motion and u are those of the whole machine, and V_L falls at its rate."""
     m, momentum = rotors(), np.array([1.0, -0.5, 0.8, 0.6, 0.4, -0.7])
     q = m.neutral()
     q[3:7] = np.array(so3.quat_exp(ca.DM([0.2, -0.3, 0.4]))).ravel()

@@ -16,11 +16,11 @@ from tests.random_mechanisms import Case as State
 from tests.random_mechanisms import matrices, on_velocity, random_tree
 from tests.tolerance import ALGEBRA, close
 
-HELD = 1e-3
-"""[m] that a servo constraint is off by just before it loses its hold, at 30 rad/s in steps of 1 ms."""
+LARGEST_ERROR = 1e-3
+"""Error [m] of a servo constraint just before it becomes unrealisable, at 30 rad/s in steps of 1 ms."""
 
 ROLLOUT = 1e-8
-"""RK4 at the steps used here against itself in another formulation."""
+"""Tolerance of RK4 at the steps used here, against RK4 with another formulation."""
 
 
 def point(body: str, i: int, where=(0.3, 0.2, 0.1)):
@@ -33,7 +33,7 @@ def driven(body: str, i: int, here: float = 0.0):
 
 @st.composite
 def mixed(draw: st.DrawFn) -> State:
-    """A tree with geometrical constraints on one body and servo constraints on another, along random directions."""
+    """A tree with geometric constraints on one body and servo constraints on another, along random directions."""
     kinds = draw(st.lists(st.sampled_from(("revolute", "prismatic", "spherical", "free")), min_size=3, max_size=4))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     m = random_tree(random, kinds, [-1, *(draw(st.integers(0, i - 1)) for i in range(1, len(kinds)))])
@@ -90,7 +90,7 @@ def test_saddle_equation(case):
 
 
 def arm(*constraints, links: int = 3) -> pf.Mechanism:
-    """Planar arm of unit links in the x-y plane without weight, a motor on each joint."""
+    """Planar arm of unit links in the x-y plane without gravity, with a motor on each joint."""
     bodies = [pf.body(f"l{i}", 2.0 - 0.4 * i, (0.5, 0, 0), 0.2) for i in range(links)]
     joints = [
         pf.joint(f"j{i}", "revolute", "world" if not i else f"l{i - 1}", f"l{i}", placement=pf.pose((1.0 if i else 0.0, 0, 0)))
@@ -114,21 +114,21 @@ def path(v: float = -0.5):
 
 
 def on_path(v: float = -0.5) -> np.ndarray:
-    """A velocity with which the tip starts along the path."""
+    """Velocity with which the tip starts along the path."""
     s = np.cumsum(Q0)
     J = np.array([[-np.sin(s[i:]).sum() for i in range(3)], [np.cos(s[i:]).sum() for i in range(3)]])
     return V0 + np.linalg.pinv(J) @ (np.array([v, 0]) - J @ V0)
 
 
 @pytest.mark.parametrize("mixing", [np.eye(2), np.array([[2.0, 1.0], [-1.0, 3.0]])])
-def test_own_rows_give_the_ideal_motion(mixing):
-    """A = combinations of B^K: the conventional motion, and Z^T mu the reaction of an ideal constraint, not the same mu."""
+def test_directions_along_the_rows_give_the_ideal_motion(mixing):
+    """A combines rows of B^K: the motion is the conventional one and Z^T mu the reaction of an ideal constraint; mu differs."""
     target = path()
     rows = lambda k: ca.SX(ca.DM(mixing)) @ ca.jacobian(target.phi(k), k.q)  # noqa: E731
     ideal = pf.run(arm(target), Q0, on_path(), duration=1.0, step=1e-3, scheme=pf.Scheme(corrections=0))
-    held = pf.run(arm(pf.servo(target, rows, stiffness=0, damping=0)), Q0, on_path(), duration=1.0, step=1e-3)
-    close(held.q.values, ideal.q.values, ROLLOUT, "q of the ideal motion")
-    pushed = np.array([_rows(q, mixing).T @ mu for q, mu in zip(held.q.values, held.servo_force.values, strict=True)])
+    by_servo = pf.run(arm(pf.servo(target, rows, stiffness=0, damping=0)), Q0, on_path(), duration=1.0, step=1e-3)
+    close(by_servo.q.values, ideal.q.values, ROLLOUT, "q of the ideal motion")
+    pushed = np.array([_rows(q, mixing).T @ mu for q, mu in zip(by_servo.q.values, by_servo.servo_force.values, strict=True)])
     close(pushed, ideal.reaction.values, ROLLOUT, "Z^T mu = A^T lambda")
 
 
@@ -138,7 +138,7 @@ def _rows(q: np.ndarray, mixing: np.ndarray) -> np.ndarray:
 
 
 def test_as_many_constraints_as_coordinates():
-    """n = c: whatever the directions, the motion is the one the constraints leave, and the total force is the ideal one."""
+    """n = c: whatever the directions, the constraints determine the motion, and the total force is the ideal one."""
     x, y = tip(Q0)
     whole = pf.holonomic("pose", lambda k: ca.vertcat(k.position("l2", (1, 0, 0))[:2] - ca.vertcat(x - 0.5 * k.t, y),
                                                       ca.sum1(k.q) - Q0.sum() - 0.2 * k.t))  # fmt: skip
@@ -147,24 +147,24 @@ def test_as_many_constraints_as_coordinates():
     v = np.linalg.solve(J, [-0.5, 0, 0.2])
     assert len(s) == 3
     ideal = pf.run(arm(whole), Q0, v, duration=0.5, step=1e-3, scheme=pf.Scheme(corrections=0))
-    held = pf.run(arm(pf.servo(whole, ["m0", "m1", "m2"], stiffness=0, damping=0)), Q0, v, duration=0.5, step=1e-3)
-    close(held.q.values, ideal.q.values, ROLLOUT, "q")
-    close(held.servo_force.values, ideal.reaction.values, ROLLOUT, "moments")
+    by_servo = pf.run(arm(pf.servo(whole, ["m0", "m1", "m2"], stiffness=0, damping=0)), Q0, v, duration=0.5, step=1e-3)
+    close(by_servo.q.values, ideal.q.values, ROLLOUT, "q")
+    close(by_servo.servo_force.values, ideal.reaction.values, ROLLOUT, "moments")
 
 
 def test_servo_as_a_control_law():
-    """The same forces as inputs: the law on a plain mechanism moves it as the servo constraint does."""
+    """The law moves a plain mechanism as the servo constraint does, with the same forces as inputs."""
     target = pf.servo(path(), ["m1", "m2"])
-    held = pf.run(arm(target), Q0, on_path(), duration=1.0, step=1e-3)
+    by_servo = pf.run(arm(target), Q0, on_path(), duration=1.0, step=1e-3)
     law = pf.run(arm(), Q0, on_path(), duration=1.0, step=1e-3, control=control.servo_control(target))
     assert law.status == 0, pf.results.causes(law)
-    close(law.q.values, held.q.values, ROLLOUT, "q")
-    close(law.u.values[:, 1:], held.servo_force.values, ROLLOUT, "moments")
+    close(law.q.values, by_servo.q.values, ROLLOUT, "q")
+    close(law.u.values[:, 1:], by_servo.servo_force.values, ROLLOUT, "moments")
     assert (law.u.values[:, 0] == 0).all()
 
 
-def test_servo_law_beside_a_servo_constraint():
-    """A law for one wish on a mechanism that holds another: each has its own force."""
+def test_servo_law_together_with_a_servo_constraint():
+    """A law for one servo constraint on a mechanism with another one: each has a force of its own."""
     x, y = tip(Q0)
     along = pf.servo(pf.holonomic("along", lambda k: k.position("l2", (1, 0, 0))[0] - x + 0.5 * k.t), ["m1"])
     level = pf.servo(pf.holonomic("level", lambda k: k.position("l2", (1, 0, 0))[1] - y), ["m2"])
@@ -176,15 +176,15 @@ def test_servo_law_beside_a_servo_constraint():
 
 
 def test_errors_stay_bounded_and_a_wrong_start_is_pulled_in():
-    """Position and velocity errors of a periodic path: pulled in at the rate of the gains, and no drift in 20 s."""
+    """Position and velocity errors on a periodic path decay at the rate of the gains and do not drift in 20 s."""
     x, y = tip(Q0)
 
     def around(t):
         return ca.vertcat(x - 0.2 * ca.sin(t), y + 0.2 * (1 - ca.cos(t)))
 
     circle = pf.holonomic("circle", lambda k: k.position("l2", (1, 0, 0))[:2] - around(k.t))
-    held = pf.servo(circle, lambda k: ca.jacobian(circle.phi(k), k.q))
-    r = pf.run(arm(held), Q0 + [0.02, 0, 0], np.zeros(3), duration=20.0, step=2e-3, every=10)
+    servo = pf.servo(circle, lambda k: ca.jacobian(circle.phi(k), k.q))
+    r = pf.run(arm(servo), Q0 + [0.02, 0, 0], np.zeros(3), duration=20.0, step=2e-3, every=10)
     assert r.status == 0, pf.results.causes(r)
     off, rate = np.abs(r.servo_error.values).max(-1), np.abs(r.servo_rate.values).max(-1)
     assert off[0] > 5e-3
@@ -192,11 +192,11 @@ def test_errors_stay_bounded_and_a_wrong_start_is_pulled_in():
     assert rate[r.time > 2].max() < 1e-7
 
 
-# Directions that cannot do it.
+# Unrealisable directions.
 
 
 def test_unrealisable_at_the_start():
-    """Two motors asked for the same motion of one joint's angle: one run stops at once and says who is at fault."""
+    """Two servo constraints share one motor: the run stops at once and names the elements at fault."""
     angle = pf.holonomic("angle", lambda k: k.q[2] - Q0[2])
     path_x = pf.holonomic("x", lambda k: k.position("l2", (1, 0, 0))[0] - tip(Q0)[0])
     m = arm(pf.servo(angle, ["m2"]), pf.servo(path_x, ["m2"]))
@@ -211,7 +211,7 @@ def test_unrealisable_at_the_start():
 
 
 def test_names_of_the_motion_and_the_direction_at_fault():
-    """Of three wishes only the one without a hold is named, and of three forces only the idle one."""
+    """Of three motions and three directions only those at fault are named."""
     wishes = pf.holonomic("wish", lambda k: ca.vertcat(k.q[0], k.q[1], k.q[2]) - Q0)
     slack = lambda k: ca.SX(ca.DM([[1, 0, 0], [0, 1, 0], [1e-7, 0, 0]]))  # noqa: E731
     heavy = pf.servo(wishes, slack)
@@ -227,7 +227,7 @@ def test_names_of_the_motion_and_the_direction_at_fault():
 
 
 def test_shares_are_those_of_the_motion_that_is_hardest_to_produce():
-    """Unit masses: G is what it says, of known singular vectors; a direction used twice counts once, by all its share."""
+    """With unit masses G has known singular vectors; a direction that is used twice counts once, with its whole share."""
     m = pf.mechanism(
         "slides", [pf.body(f"p{i}", 1.0) for i in range(2)],
         [pf.joint(f"x{i}", "prismatic", "world", f"p{i}", axis=(1, 0, 0)) for i in range(2)], gravity=(0, 0, 0),
@@ -237,7 +237,7 @@ def test_shares_are_those_of_the_motion_that_is_hardest_to_produce():
     found = realisability(m.with_(constraints=[pf.servo(wish, lambda k: ca.SX(ca.DM(Z)))]))
     close(found.smallest, 0.2, ALGEBRA, "smallest singular value")
     for shares in (found.rows, found.directions):
-        close(list(shares.values()), np.sqrt([0.5, 0.5]), ALGEBRA, "alike")
+        close(list(shares.values()), np.sqrt([0.5, 0.5]), ALGEBRA, "equal shares")
     assert str(found).endswith("weakest effect is that of 'direction 0 of wish', 'direction 1 of wish' on 'wish.0', 'wish.1'")
     near = ca.DM([[1, 0], [np.cos(np.pi / 6), np.sin(np.pi / 6)]])  # the second motion by two directions 30 degrees apart
     lean = realisability(m.with_(constraints=[pf.servo(wish, lambda k: ca.SX(near))]))
@@ -250,12 +250,12 @@ def test_shares_are_those_of_the_motion_that_is_hardest_to_produce():
 
 
 def stretched(q1: np.ndarray) -> np.ndarray:
-    """Starts with the last two links in line (q2 = 0) or bent."""
+    """Starts with the last joint at the angles q1: at 0 the last two links are in line."""
     return np.column_stack([np.full_like(q1, 0.5), np.full_like(q1, 0.8), q1])
 
 
 def test_unrealisable_in_one_run_of_a_batch():
-    """An arm stretched out cannot pull its tip in by its last two motors; its neighbours in the batch go on."""
+    """A stretched arm cannot pull its tip in by its last two motors; its neighbours in the batch go on."""
     still = pf.holonomic("reach", lambda k: ca.vertcat(k.position("l2", (1, 0, 0))[:2] - k.position("l0", (1, 0, 0))[:2]))
     m = arm(pf.servo(still, ["m1", "m2"], stiffness=0, damping=20))
     starts = stretched(np.array([0.7, 0.0, -0.9]))
@@ -276,8 +276,8 @@ def run_by(integrator: str, m: pf.Mechanism, q: np.ndarray, v: np.ndarray, **law
 @pytest.mark.parametrize("integrator", ["rk4", "euler", "DOP853"])
 @pytest.mark.parametrize("as_law", [False, True])
 @pytest.mark.parametrize("motors", [["m0", "m1"], ["m1", "m2"]])
-def test_loses_its_hold_on_the_way(integrator, as_law, motors):
-    """Driven into the stretched position the run stops there, says that the hold was lost, and went on no step without it."""
+def test_a_run_stops_where_the_servo_constraint_becomes_unrealisable(integrator, as_law, motors):
+    """Driven into the stretched configuration the run stops there, names the cause, and takes no step unconstrained."""
     x, y = tip(np.array([0.5, 0.8, 0.7]))
     c, s = x / np.hypot(x, y), y / np.hypot(x, y)
     out = pf.holonomic("out", lambda k: k.position("l2", (1, 0, 0))[:2] - ca.vertcat(x + c * k.t, y + s * k.t))
@@ -289,11 +289,11 @@ def test_loses_its_hold_on_the_way(integrator, as_law, motors):
     assert 0.04 < float(r.stopped) < 3.0 - np.hypot(x, y)
     before = r.time < r.stopped
     assert np.isfinite(r.q.values[before]).all()
-    assert np.abs(r["error" if as_law else "servo_error"].values[before]).max() < HELD
+    assert np.abs(r["error" if as_law else "servo_error"].values[before]).max() < LARGEST_ERROR
 
 
-def test_what_diverges_while_held_has_diverged():
-    """A pendulum with negative damping: the other rod's servo, held to the end, is not to blame."""
+def test_divergence_of_another_rod_is_not_blamed_on_the_servo():
+    """A pendulum with negative damping diverges; the servo constraint on the other rod holds to the end and is not at fault."""
     rods = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.1) for n in ("held", "wild")]
     joints = [pf.joint(n, "revolute", "world", n, damping=d) for n, d in (("held", 0.0), ("wild", -50.0))]
     wish = pf.servo(pf.holonomic("angle", lambda k: k.q[0]), ["m"])
@@ -303,7 +303,7 @@ def test_what_diverges_while_held_has_diverged():
 
 
 def test_units_of_the_directions_do_not_matter():
-    """Motors geared a million apart hold the same motion: directions count by what they do, not by their numbers."""
+    """Motors with gears a million apart hold the same motion: directions count by their effect, not by their numbers."""
     wish = path()
     same = [pf.actuator(n, f"j{i}", gear=g) for i, (n, g) in enumerate([("m0", 1.0), ("m1", 1e-3), ("m2", 1e3)])]
     plain, geared = arm(pf.servo(wish, ["m1", "m2"])), arm().with_(actuators=same, constraints=[pf.servo(wish, ["m1", "m2"])])
@@ -314,16 +314,16 @@ def test_units_of_the_directions_do_not_matter():
     close(realisability(geared, Q0).smallest, realisability(plain, Q0).smallest, ALGEBRA, "smallest singular value")
 
 
-def test_servo_takes_no_target_that_comes_and_goes():
+def test_servo_refuses_a_target_that_is_not_always_active():
     with pytest.raises(pf.ModelError, match="throughout"):
         pf.servo(pf.constraints.active_while(path(), lambda k: k.t < 1), ["m1", "m2"])
 
 
-# Mixed geometrical and servo constraints.
+# Mixed geometric and servo constraints.
 
 
 def slider_crank(*more) -> pf.Mechanism:
-    """Crank, rod, and a slider on its own joint along x: the rod's end is pinned to the slider (geometrical)."""
+    """Crank, rod, and a slider on its own joint along x; a geometric constraint pins the rod's end to the slider."""
     return pf.mechanism(
         "slider-crank",
         [pf.body("crank", 1.0, (0.2, 0, 0), 0.02), pf.body("rod", 1.5, (0.5, 0, 0), 0.15), pf.body("slider", 2.0)],
@@ -344,14 +344,14 @@ def closed(angle: float) -> np.ndarray:
 
 
 def turning(k):
-    """The crank's angle: one turn back and forth between 60 and 120 degrees, starting at rest."""
+    """Residual of the crank's angle, which goes back and forth between 60 and 120 degrees, starting at rest."""
     return k.joint("crank") - np.pi / 2 + np.pi / 6 * ca.cos(2 * k.t)
 
 
 def test_crank_prescribed_through_a_distant_slider():
-    """The crank's motion is held by a push on the slider.
+    """A push on the slider controls the crank's motion.
 
-    The push is tangent to the surface of its own constraint, e_slider . grad(crank angle) = 0, and works through the
+    The push is tangent to the surface of its own constraint, e_slider . grad(crank angle) = 0, and acts through the
     mechanism; the reaction of the pin stays ideal.
     """
     by_push, by_motor = (slider_crank(pf.servo(pf.holonomic("turning", turning), [n])) for n in ("push", "crank motor"))
@@ -367,7 +367,7 @@ def test_crank_prescribed_through_a_distant_slider():
 
 
 def test_inertia_coupling_alone():
-    """In an open chain the last joint's motor holds the first joint's angle: nothing but inertia couples them."""
+    """In an open chain the last joint's motor controls the first joint's angle: only inertia couples them."""
     wish = pf.holonomic("first", lambda k: k.q[0] - Q0[0] - 0.1 * (1 - ca.cos(3 * k.t)))
     m = arm(pf.servo(wish, ["m2"]))
     r = pf.run(m, Q0, duration=0.5, step=5e-4, every=10)
@@ -376,8 +376,8 @@ def test_inertia_coupling_alone():
     assert 0 < realisability(m, Q0).smallest < 1
 
 
-def test_push_at_the_dead_centre_has_no_hold():
-    """At a dead centre the push cannot turn the crank: reported, with names."""
+def test_push_at_the_dead_centre_is_not_realisable():
+    """At a dead centre the push cannot turn the crank; the message names both."""
     m = slider_crank(pf.servo(pf.holonomic("turning", turning), ["push"]))
     found = realisability(m, closed(0.0))
     assert not found.realisable and found.smallest < 1e-12

@@ -1,4 +1,4 @@
-"""Tasks by geometry move as their coordinates differentiated do, on machines of every joint kind."""
+"""Terms of geometric tasks against differentiated coordinates, on machines of every joint kind."""
 
 import casadi as ca
 import numpy as np
@@ -18,7 +18,7 @@ def tree(kinds: list[str], parents: list[int], seed: int) -> pf.Mechanism:
 
 
 def following(seed: int) -> pf.Mechanism:
-    """A joint that follows another one."""
+    """A chain in which the third joint follows the first."""
     m = tree(["revolute", "prismatic", "revolute"], [-1, 0, 1], seed)
     first, second, third = m.joints
     follows = pf.joint("j2", "revolute", "b1", "b2", placement=third.placement, mimic=pf.mimic({"j0": 0.7}))
@@ -26,7 +26,7 @@ def following(seed: int) -> pf.Mechanism:
 
 
 def chosen_velocities(seed: int) -> pf.Mechanism:
-    """Velocities that are no rates of joints, with a change of their own."""
+    """A chain along velocities that are not joint rates and depend on the configuration."""
     m = tree(["revolute", "spherical", "prismatic"], [-1, 0, 1], seed)
     mixed = ca.DM(0.3 * np.random.default_rng(seed).normal(size=(m.nv, m.nv)))
     T = lambda k: ca.SX.eye(m.nv) + mixed * ca.sin(k.position("b1")[0])  # noqa: E731
@@ -54,7 +54,7 @@ def tasks(random: np.random.Generator) -> dict[str, Task]:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_geometry_moves_tasks_as_derivatives_do(name):
+def test_terms_of_geometric_tasks_are_those_of_derivatives(name):
     m, random = MACHINES[name](), np.random.default_rng(2)
     case = Case(m, pf.random_configuration(m, random), random.normal(size=m.nv), np.zeros(0), 0.4)
     made: dict[tuple[str, str], TaskTerms] = {}
@@ -90,7 +90,7 @@ def test_bias_acceleration_is_the_rate_of_the_twist_at_constant_v(name):
 
 
 def log_motion(phi: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """L and L_dot w at the rotation exp(phi)."""
+    """L and L_dot w at the rotation exp(phi), for the angular velocity w."""
     x = so3.log_motion(so3.exp(ca.DM(phi)), ca.DM(w))
     return np.array(x.L), np.array(x.bias).ravel()
 
@@ -114,8 +114,8 @@ def test_rate_of_the_logarithm(angle):
 
 
 @pytest.mark.parametrize("angle", [1e-4, 1e-6, 1e-9, 1e-30, 1e-160, 0.0])
-def test_rate_of_the_logarithm_of_next_to_no_rotation(angle):
-    """To first order L_dot w = (phi x w) x w / 6, to all its digits, although the slope of g is a quotient of roundings."""
+def test_rate_of_the_logarithm_of_small_rotations(angle):
+    """To first order L_dot w = (phi x w) x w / 6, to full precision, although the slope of g is a quotient of roundings."""
     phi, w = at_angle(angle)
     _, bias = log_motion(phi, w)
     close(bias, np.cross(np.cross(phi, w), w) / 6, ALGEBRA + angle, "L_dot w", max(angle, 1e-300) * 10)

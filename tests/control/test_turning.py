@@ -1,4 +1,4 @@
-"""Attitudes along a path, with any turn about the thrust, from functions and from samples. [konz25 (5.70)]"""
+"""Attitudes along a path, with any spin about the thrust, from functions and from samples. [konz25 (5.70)]"""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pfaffian.control.turning import spline
 from tests.tolerance import close
 
 G, DRAG, T, H = 3.71, 0.3, 2.0, 0.01
-"""On Mars."""
+"""Gravity of Mars [m/s^2], drag [1/s], duration [s] and step [s]."""
 
 
 def position(t):
-    """A climbing turn that tilts by up to 40 degrees, at rest nowhere."""
+    """A climbing turn that tilts by up to 40 degrees and is never at rest."""
     return ca.vertcat(1.2 * ca.sin(1.5 * t), 0.8 * ca.cos(2 * t), 0.3 * t + 0.1 * ca.sin(2.5 * t))
 
 
 def force(t: float, order: int) -> np.ndarray:
-    """r'' + drag r' - a_G or its derivative, written out."""
+    """r'' + drag r' - a_G (order 0) or its derivative (order 1), written out."""
     a, b, c = 1.5, 2.0, 2.5
     d = lambda n: np.array([  # noqa: E731
         1.2 * a**n * np.sin(a * t + n * np.pi / 2), 0.8 * b**n * np.cos(b * t + n * np.pi / 2),
@@ -38,7 +38,7 @@ def spin(t):
 
 
 def integrated(heading: float, w_z) -> tuple[np.ndarray, np.ndarray]:
-    """Rotations (n, 3, 3) and w (n, 3) of (5.70), row by row as printed, by SciPy."""
+    """Rotations (n, 3, 3) and w (n, 3) from (5.70), row by row as printed, by SciPy."""
 
     def rates(t, x):
         R_x, R_y = x.reshape(2, 3)
@@ -80,7 +80,7 @@ def test_the_attitude_is_that_of_the_printed_equations(case):
 
 
 def test_samples_of_a_path_are_as_good_as_the_path():
-    """The spline's error falls with the fourth power of the spacing and better."""
+    """At half the spacing the error of the spline is less than an eighth."""
     exact = control.turning_series(position, T, H, turning=spin, gravity=G, drag=DRAG)
     errors = []
     for n in (41, 81):
@@ -99,8 +99,8 @@ def test_the_spline_is_that_of_scipy(n):
         close(found, known(at, order), 1e-9, f"derivative {order}", np.abs(known(at, order)).max())
 
 
-def test_where_a_path_ends_is_said():
-    """Its samples end with it, or it is refused; and `path_end` knows the heading that resulted."""
+def test_samples_must_end_with_the_path():
+    """A step whose last sample is not at the end of the path is refused; `path_end` gives the heading that resulted."""
     with pytest.raises(pf.ModelError, match=r"every 0.3 s would end at t = 2.1 s, but the path ends at 2 s; take .* 0.28571"):
         control.turning_series(position, T, 0.3, gravity=G)
     values = control.turning_series(position, T, H, heading=0.7, turning=spin, gravity=G, drag=DRAG)

@@ -1,4 +1,4 @@
-"""Prototypes with all 21 numbers of a symmetric (6, 6) matrix, and transport maps that miss (4.30)."""
+"""Prototypes with all 21 numbers of a symmetric (6, 6) matrix, and transport maps that do not satisfy (4.30)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FREE = pf.actuate_all(pf.mechanism("free", [HULL], [pf.joint("j", "free", "world
 
 
 def arm() -> pf.Mechanism:
-    """A slide, a hinge and a ball joint in a row."""
+    """A slide, a hinge and a ball joint in series."""
     kinds = {"a": "prismatic", "b": "revolute", "c": "spherical"}
     bodies = [pf.body(n, 1.0 + i, com=(0.1, 0.2 * i, 0.05), inertia=(0.02, 0.03, 0.04)) for i, n in enumerate(kinds)]
     joints = [pf.joint(f"j{n}", kinds[n], above, n, axis=(0.6, 0, 0.8), placement=(0.4, 0.1, 0))
@@ -56,7 +56,7 @@ def poses(m: pf.Mechanism, q: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def moved(m: pf.Mechanism, q: np.ndarray, eta: np.ndarray) -> np.ndarray:
-    """q after v = eta for unit time, to second order: by its chart at small steps."""
+    """q after unit time at v = eta, to second order, by the midpoint rule."""
     K = pf.compile_terms(m, {"K": lambda T: T.kinematics.kinematic_matrix}, backend="numpy", lanes=1)
     middle = q + K(q)["K"] @ eta / 2
     return q + K(middle)["K"] @ eta
@@ -69,7 +69,7 @@ def states(m: pf.Mechanism, seed: int) -> list[np.ndarray]:
 
 
 def terms(m: pf.Mechanism, pairs: list[control.Pair], approach: str, at: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """M, b and energies at q, v, q_R, v_R, v_R_dot."""
+    """M, b, energy and potential at q, v, q_R, v_R, v_R_dot."""
     s = [ca.SX.sym(n, len(x)) for n, x in zip(("q", "v", "q_R", "v_R", "a_R"), at, strict=True)]
     k, k_R = (pf.Kinematics(m, q, v, ca.SX(0)) for q, v in (s[:2], s[2:4]))
     P = control.prototype_terms(k, control.ReferenceMotion(k_R, s[4]), pairs, approach, None)
@@ -85,7 +85,7 @@ def test_stiffness_is_the_gradient_of_the_thesis_s_potential(approach):
     """At rest bbar is the derivative of (A.19a), by differences of poses in NumPy; its Hessian on the reference is J^T K J."""
     m, random = arm(), np.random.default_rng(3)
     K = {ends: form(random) for ends in PAIRS}
-    own = [control.pair(b, seen_from=a, stiffness=X) for (b, a), X in K.items()]
+    pairs = [control.pair(b, seen_from=a, stiffness=X) for (b, a), X in K.items()]
     q, v, q_R, v_R, a_R = states(m, 4)
     there = poses(m, q_R)
 
@@ -93,14 +93,14 @@ def test_stiffness_is_the_gradient_of_the_thesis_s_potential(approach):
         here, of = poses(m, q), lambda G, b, a: np.linalg.solve(G[a], G[b])
         return sum(potential(X, of(here, b, a), of(there, b, a)) for (b, a), X in K.items())
 
-    found = terms(m, own, approach, [q, 0 * v, q_R, 0 * v_R, 0 * a_R])
+    found = terms(m, pairs, approach, [q, 0 * v, q_R, 0 * v_R, 0 * a_R])
     close(found["potential"].item(), V(q), 1e-12, "the potential", scale=[V(q)])
     h, slope = 1e-5, []
     for e in np.eye(m.nv):
         slope.append((V(moved(m, q, h * e)) - V(moved(m, q, -h * e))) / (2 * h))
     close(found["b"].ravel(), slope, 1e-7, "its gradient", scale=slope)
     h = 1e-4
-    at = [terms(m, own, approach, [moved(m, q_R, x * h * e), 0 * v, q_R, 0 * v_R, 0 * a_R])["b"].ravel()
+    at = [terms(m, pairs, approach, [moved(m, q_R, x * h * e), 0 * v, q_R, 0 * v_R, 0 * a_R])["b"].ravel()
           for e in np.eye(m.nv) for x in (1, -1)]  # fmt: skip
     hessian = np.array([(a - b) / (2 * h) for a, b in zip(at[::2], at[1::2], strict=True)])
     J = [pf.compile_terms(m, {"J": lambda T, b=b, a=a: T.kinematics.relative(b, a)[1]}, backend="numpy", lanes=1)(q_R)["J"]
@@ -109,33 +109,33 @@ def test_stiffness_is_the_gradient_of_the_thesis_s_potential(approach):
 
 
 def test_one_body_moves_by_kirchhoff_s_equations():
-    """M v_dot = ad^T M xi - D xi - grad V, with all 21 numbers of M and D, towards a reference at rest, of both approaches."""
+    """M v_dot = ad^T M xi - D xi - grad V, with all 21 numbers of M and D, towards a reference at rest; both approaches."""
     random = np.random.default_rng(6)
     M, D, K = (form(random) for _ in range(3))
-    own = [control.pair("b", inertia=M, damping=D, stiffness=K)]
+    pairs = [control.pair("b", inertia=M, damping=D, stiffness=K)]
     q, v, q_R, v_R, a_R = states(FREE, 7)
     V = lambda q: potential(K, poses(FREE, q)["b"], poses(FREE, q_R)["b"])  # noqa: E731
     h = 1e-5
     pull = np.array([(V(moved(FREE, q, h * e)) - V(moved(FREE, q, -h * e))) / (2 * h) for e in np.eye(6)])
     ad = np.block([[wed(v[3:]), wed(v[:3])], [np.zeros((3, 3)), wed(v[3:])]])
-    wanted = -ad.T @ M @ v + D @ v + pull
+    expected = -ad.T @ M @ v + D @ v + pull
     for approach in ("body", "energy"):
-        found = terms(FREE, own, approach, [q, v, q_R, 0 * v_R, 0 * a_R])
+        found = terms(FREE, pairs, approach, [q, v, q_R, 0 * v_R, 0 * a_R])
         close(found["M"], M, DERIVATIVE, "Mbar", scale=M)
-        close(found["b"].ravel(), wanted, 1e-7, approach, scale=wanted)
+        close(found["b"].ravel(), expected, 1e-7, approach, scale=expected)
 
 
 @pytest.mark.parametrize("approach", ["body", "energy"])
-def test_energy_of_a_body_falls_by_what_its_dampers_take(approach):
+def test_energy_of_a_body_falls_by_its_dissipation(approach):
     """W_dot = -xi_E^T D xi_E along a moving reference, xi_E = xi - Ad(G_E^-1) xi_R. [konz25 (4.23), (4.32)]"""
     random = np.random.default_rng(8)
     M, D, K = (form(random) for _ in range(3))
-    own = [control.pair("b", inertia=M, damping=D, stiffness=K)]
+    pairs = [control.pair("b", inertia=M, damping=D, stiffness=K)]
     goal = control.function_of_time(
         lambda t: ca.vertcat(ca.cos(t), ca.sin(2 * t), 0.3 * t, ca.sin(t), 0.5 * ca.cos(2 * t), 0.8 * t, 1 + ca.sin(t) / 3), 7
     )
     q, v = pf.random_configuration(FREE, random), random.normal(size=6)
-    law = control.prototype_tracking(own, goal, approach=approach)
+    law = control.prototype_tracking(pairs, goal, approach=approach)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         r = pf.run(FREE, q, v, duration=0.02, step=1e-3, control=law, backend="interpreter")
@@ -156,8 +156,8 @@ def test_energy_of_a_body_falls_by_what_its_dampers_take(approach):
     close(r.prototype_power.values, lost, 1e-9, "W_dot", scale=lost)
 
 
-def test_pseudo_matrices_are_some_of_them():
-    """Vee(X') in the place of X' changes nothing, of several pairs on an arm behind a moving reference."""
+def test_pseudo_matrices_are_special_cases():
+    """Vee(X') instead of X' changes nothing, with several pairs on an arm that follows a moving reference."""
     m, random = arm(), np.random.default_rng(9)
     parts = {ends: {w: form(random, 4) for w in ("inertia", "damping", "stiffness")} for ends in PAIRS}
     spatial = lambda X: np.array(ca.DM(se3.Vee(ca.DM(X))))  # noqa: E731
@@ -165,7 +165,7 @@ def test_pseudo_matrices_are_some_of_them():
     large = [control.pair(b, seen_from=a, **{w: spatial(X) for w, X in x.items()}) for (b, a), x in parts.items()]
     at = states(m, 10)
     for approach in ("body", "energy"):
-        one, two = (terms(m, own, approach, at) for own in (small, large))
+        one, two = (terms(m, pairs, approach, at) for pairs in (small, large))
         for what, value in one.items():
             close(two[what], value, 1e-10, f"{what} of {approach}", scale=value)
 
@@ -174,9 +174,9 @@ def test_wrong_matrices_are_named():
     goal, random = control.set_point([0.0] * 6 + [1.0]), np.random.default_rng(0)
     K = form(random)
     for what in ("inertia", "damping"):
-        own = [control.pair("b", inertia=pm(1.0, moments=1.0)), control.pair("b", **{what: K})]
+        pairs = [control.pair("b", inertia=pm(1.0, moments=1.0)), control.pair("b", **{what: K})]
         with pytest.raises(pf.ModelError, match=f"pair 'b' seen from 'world': {what}: points have no matrix"):
-            control.prototype_tracking(own, goal, approach="particle")
+            control.prototype_tracking(pairs, goal, approach="particle")
     with pytest.raises(pf.ModelError, match=r"inertia: a \(4, 4\) or \(6, 6\) matrix is needed"):
         control.pair("b", inertia=np.eye(5))
     with pytest.raises(pf.ModelError, match="damping: the matrix is not symmetric"):
@@ -206,30 +206,30 @@ TWO = pf.actuate_all(
 )
 
 
-def test_what_a_map_moves_is_the_rest_of_the_energy_s_rate():
-    """W_dot = -v_E^T Dbar v_E + transport_power: all of it without dampers; and a run is told which map does that."""
+def test_transport_power_completes_the_rate_of_energy():
+    """W_dot = -v_E^T Dbar v_E + transport_power, the latter alone without dampers; a warning reports the transport map."""
     random = np.random.default_rng(1)
-    own = [control.pair(n, inertia=form(random), stiffness=form(random)) for n in "ab"]
+    elastic = [control.pair(n, inertia=form(random), stiffness=form(random)) for n in "ab"]
     damped = [control.pair(n, damping=form(random)) for n in "ab"]
     goals = {"moving": control.function_of_time(lambda t: [3 * t, -4 * t], 2), "still": control.set_point([0.3, 0.5])}
     how = {"q": [0.4, -0.7], "v": [0.2, 0.5], "duration": 0.02, "step": 2e-3, "backend": "interpreter"}
     one = lambda k, k_R: ca.SX.eye(2)  # noqa: E731
     for Q in (None, one):
-        law = control.prototype_tracking(own, goals["moving"], transport=Q)
+        law = control.prototype_tracking(elastic, goals["moving"], transport=Q)
         with pytest.warns(pf.RunWarning, match=r"the transport map does not meet \(4.30\).*moved [0-9.e+-]+ J"):
             r = pf.run(TWO, control=law, **how)
         close(r.prototype_power.values, r.transport_power.values, 1e-10, "without dampers", scale=r.prototype_power.values)
         assert np.abs(r.transport_power.values).max() > 1e-2
-        law = control.prototype_tracking([*own, *damped], goals["moving"], transport=Q)
+        law = control.prototype_tracking([*elastic, *damped], goals["moving"], transport=Q)
         with pytest.warns(pf.RunWarning, match="the transport map does not meet"):
             r = pf.run(TWO, control=law, **how)
         assert (r.prototype_power.values < r.transport_power.values).all()
     single = [control.pair("b", inertia=form(random), stiffness=form(random), damping=form(random))]
-    for pairs, goal in ((own, goals["still"]), ([*own, *damped], goals["still"])):
+    for pairs, goal in ((elastic, goals["still"]), ([*elastic, *damped], goals["still"])):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             r = pf.run(TWO, control=control.prototype_tracking(pairs, goal), **how)
         assert (r.transport_power.values == 0).all()
-    batch = control.prototype_tracking([*own, *single], goals["moving"])
+    batch = control.prototype_tracking([*elastic, *single], goals["moving"])
     with pytest.warns(pf.RunWarning, match="the transport map does not meet.*, in run [01] of 2 the most"):
         pf.run(TWO, control=batch, **(how | {"q": [[0.4, -0.7], [0.5, 0.1]], "v": [[0.2, 0.5]] * 2}))

@@ -1,4 +1,4 @@
-"""Concurrent control with undriven velocities eliminated, beside the solve with the whole mass matrix."""
+"""Concurrent control with undriven velocities eliminated, against the solution with the whole mass matrix."""
 
 from importlib import import_module
 
@@ -13,11 +13,11 @@ from pfaffian.kernel.program.passes import optimise
 from pfaffian.kernel.program.trace import trace
 
 ROUNDING = 1e-12
-"""Of inputs, relative to the largest: two solves of some dozen velocities."""
+"""Tolerance of inputs, relative to the largest: two solutions with about a dozen velocities."""
 
 
 def floating(pinned: bool = False) -> pf.Mechanism:
-    """A hull that floats in the plane with two arms of three joints."""
+    """A hull with two arms of three joints that floats in the plane; `pinned` fixes a point of it."""
     bodies, joints = [pf.body("hull", 20.0, (0.02, 0.01, 0), 2.0)], [pf.joint("base", "planar", "world", "hull")]
     for side, y in (("left", 0.4), ("right", -0.3)):
         parent, at = "hull", (0.3, y, 0)
@@ -68,7 +68,7 @@ def test_inputs_are_those_of_the_whole_mass_matrix(rest, monkeypatch):
 
 
 def test_the_generalised_jacobian_keeps_the_momentum():
-    """M_b (X r) + M_bs r = 0: rates along the motors carry the rest with them at constant momentum."""
+    """M_b (X r) + M_bs r = 0: motor rates carry the undriven velocities with them at constant momentum."""
     m, random = floating(), np.random.default_rng(4)
     T = pf.symbols(m)
     x = undriven(T, driven(T), ca.SX.eye(m.nv), ca.SX(m.nv, m.nv))
@@ -79,6 +79,6 @@ def test_the_generalised_jacobian_keeps_the_momentum():
     assert (share[:3] > 0).all() and (share[:3] < 1).all() and np.abs(share[3:] - 1).max() <= ROUNDING
 
 
-def test_what_is_not_of_this_form_is_left_to_the_general_solve():
+def test_constrained_machines_need_the_general_solution():
     assert driven(pf.symbols(floating())) == [3, 4, 5, 6, 7, 8]
     assert driven(pf.symbols(floating(pinned=True))) is None

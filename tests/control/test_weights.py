@@ -1,4 +1,4 @@
-"""What a law does with the freedom that its task leaves: least weighted inputs, damping of the motion left open."""
+"""Freedom that a task leaves: inputs of least weighted norm, and damping of the motion left open."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LAWS = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_inputs_are_the_least_by_weight(name):
-    """R u is orthogonal to every change of u that moves nothing, nor the multiplier that the law holds. (46) (60)"""
+    """R u is orthogonal to every change of u that changes neither motion nor controlled multiplier. (46) (60)"""
     case, found = chain(), {}
     for given in (R, None):
         loop = close_loop(case.m, LAWS[name](given))
@@ -69,7 +69,7 @@ def test_inputs_are_the_least_by_weight(name):
 
 
 def test_motion_left_open_is_damped_in_the_metric_of_inertia():
-    """Where neither constraints nor task say, N^T M (v_dot + d v) = 0: projected, hybrid and operational space."""
+    """Where neither constraints nor task act, N^T M (v_dot + d v) = 0: projected, hybrid and operational space."""
     case, d, task = chain(), 3.0, control.joints("j1")
     rest = Case(case.m.with_(constraints=[]), case.q, case.v, case.u, case.t)
     gains = {"stiffness": 50.0, "damping": 9.0}
@@ -88,11 +88,11 @@ def test_motion_left_open_is_damped_in_the_metric_of_inertia():
         e_ddot, e_dot, e = at(
             c, loop, loop.rate(loop.command.signals["error_rate"]), *[loop.command.signals[n] for n in ("error_rate", "error")]
         )
-        close(e_ddot, -50.0 * e - 9.0 * e_dot, DESIGNED, "the task beside it", 1 + np.abs(e_ddot).max())
+        close(e_ddot, -50.0 * e - 9.0 * e_dot, DESIGNED, "the task", 1 + np.abs(e_ddot).max())
 
 
 def test_integral_and_gain_of_the_force_loop():
-    """The force asked for is lambda_d + G_F e + G_I z, e = lambda_d - lambda: (G_F + 1) e_dot + G_I e = 0. (51)"""
+    """The commanded force is lambda_d + G_F e + G_I z with e = lambda_d - lambda: (G_F + 1) e_dot + G_I e = 0. (51)"""
     case, z, G_F, G_I = chain(), 0.7, 2.0, 20.0
     law = control.hybrid_force(TASK, wave(2), PULL, [ROW], **GAINS, force_gain=G_F, integral_gain=G_I, integral_start=[z])
     r = pf.run(case.m, case.q, case.v, duration=0.03, step=1e-3, start=case.t, control=law, backend="interpreter")
@@ -107,7 +107,7 @@ def test_integral_and_gain_of_the_force_loop():
 @pytest.mark.parametrize("cut", [(0.8, None), (0.8, 0.5), (0.95, 0.0)])
 @pytest.mark.parametrize("direct", [True, False], ids=["by reaction", "by motion"])
 def test_inputs_within_limits_are_the_least_of_those_with_the_motion(cut, direct, monkeypatch):
-    """R u + y is orthogonal to every change of u that moves nothing, y >= 0 outwards where a limit holds."""
+    """R u + y is orthogonal to every change of u that moves nothing, with y >= 0 outwards at active limits."""
     case = chain()
     if not direct:
         monkeypatch.setattr(allocation, "_direct", lambda B: None)
@@ -117,17 +117,17 @@ def test_inputs_within_limits_are_the_least_of_those_with_the_motion(cut, direct
     for i, part in zip((first, second), cut, strict=True):
         if part is not None:
             limits[i, int(free.u[i] > 0)] = part * free.u[i]
-    held = within(case, limits)
-    assert not free.faults.any() and not held.faults.any()
+    limited = within(case, limits)
+    assert not free.faults.any() and not limited.faults.any()
     size = np.abs(free.u).max()
-    close(held.v_dot, free.v_dot, 1e-9, "the motion")
-    assert (held.u >= limits[:, 0] - 1e-12 * size).all() and (held.u <= limits[:, 1] + 1e-12 * size).all()
-    high, low = (np.isclose(held.u, x, rtol=1e-9).astype(float) for x in limits.T[::-1])
+    close(limited.v_dot, free.v_dot, 1e-9, "the motion")
+    assert (limited.u >= limits[:, 0] - 1e-12 * size).all() and (limited.u <= limits[:, 1] + 1e-12 * size).all()
+    high, low = (np.isclose(limited.u, x, rtol=1e-9).astype(float) for x in limits.T[::-1])
     at_limit = np.hstack([np.diag(high), -np.diag(low)])
     assert at_limit.any()
-    _, left = nnls(held.idle.T @ at_limit, -held.idle.T @ (np.array(R) * held.u))
-    assert left <= 1e-9 * np.abs(held.idle.T).max() * size
-    assert (np.array(R) * held.u**2).sum() > (np.array(R) * free.u**2).sum()
+    _, left = nnls(limited.idle.T @ at_limit, -limited.idle.T @ (np.array(R) * limited.u))
+    assert left <= 1e-9 * np.abs(limited.idle.T).max() * size
+    assert (np.array(R) * limited.u**2).sum() > (np.array(R) * free.u**2).sum()
 
 
 class Inputs(NamedTuple):
@@ -138,14 +138,14 @@ class Inputs(NamedTuple):
 
 
 def within(case: Case, limits: np.ndarray | None) -> Inputs:
-    """What the law does at the case's state, and inputs (4, 2) that move nothing."""
+    """Inputs of the law at the state of the case, and changes of inputs (4, 2) that move nothing."""
     loop = close_loop(case.m, control.projected(TASK, wave(2), **GAINS, weight=R, limits=limits))
     values = (loop.command.u, loop.v_dot, loop.command.faults, ca.vec(loop.T.A), ca.vec(loop.T.B))
     u, v_dot, faults, A, B = at(case, loop, *values)
     return Inputs(u, v_dot, faults, np.linalg.solve(B.reshape(4, 4, order="F"), A.reshape(2, 4, order="F").T))
 
 
-def test_limits_of_the_actuators_themselves():
+def test_limits_declared_by_the_actuators():
     case = chain()
     half = np.abs(within(case, None).u).max() / 2
     limited = case.m.with_(actuators=[replace(a, limits=(-2 * half, half)) for a in case.m.actuators])
@@ -166,7 +166,7 @@ def test_a_motion_beyond_all_limits_is_a_fault():
 
 
 @pytest.mark.parametrize(
-    "limits, said",
+    "limits, message",
     [
         ([(0, 1)], 'give "actuators" for their declared limits, or .low, high. for each of 4 actuators'),
         ([(1, -1)] * 4, "limits of j0 .*wrong way round"),
@@ -174,6 +174,6 @@ def test_a_motion_beyond_all_limits_is_a_fault():
         ([(-np.inf, np.inf)] * 4, "none of them is finite"),
     ],
 )
-def test_limits_that_are_none(limits, said):
-    with pytest.raises(pf.ModelError, match=said):
+def test_wrong_limits_are_named(limits, message):
+    with pytest.raises(pf.ModelError, match=message):
         within(chain(), limits)

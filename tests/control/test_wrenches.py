@@ -1,7 +1,7 @@
-"""Under a law, wrenches from outside are not the law's to use, and forces with a value are known to it.
+"""Laws leave wrench inputs from outside at zero and compensate every force that has a value.
 
-Each law, at states of a spatial chain with springs, dampers, armature, a spring between bodies and a constant wrench, gives
-its designed error dynamics exactly: a force that it forgot, or counted twice, would show.
+Each law gives its designed error dynamics exactly at a state of a spatial chain with springs, dampers, armature, a spring
+between bodies and a constant wrench. A force that is forgotten or counted twice would show.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from tests.random_mechanisms import Case, constrained, random_forces, random_tre
 from tests.tolerance import close
 
 DESIGNED = 1e-9
-"""Error dynamics at a state: the law and the plant each solve with M and the constraint rows, conditions up to 1e4."""
+"""Tolerance of error dynamics at a state: law and plant each solve with M and the rows, with conditions up to 1e4."""
 
 G_P, G_D = [90.0, 20.0, 35.0], [12.0, 7.0, 9.0]
 FREE = ("j0", "j1", "j3")
 
 
 class Loop(NamedTuple):
-    """A law around its plant at symbols.   T: terms under the law's inputs."""
+    """Closed loop of a law and its plant, in symbols.   T: terms under the law's inputs."""
 
     T: pf.Terms
     command: control.Command
@@ -60,25 +60,25 @@ def at(case: Case, loop: Loop, *values: ca.SX) -> list[np.ndarray]:
 
 
 def wave(size: int, still: bool = False) -> control.Reference:
-    """A reference that moves, or stays where it is at t = 1."""
+    """A reference that moves, or with `still` rests at its value at t = 1."""
     return control.function_of_time(lambda t: [0.3 * ca.sin((1 + i) * (1 if still else t) + i) for i in range(size)], size)
 
 
 def second_order(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
-    """e_ddot and what it shall be, -G_D e_dot - G_P e."""
+    """e_ddot and its designed value -G_D e_dot - G_P e."""
     e, e_dot = (loop.command.signals[n] for n in ("error", "error_rate"))
     k = e.numel()
     return loop.rate(e_dot), -(ca.DM(G_D[:k]) * e_dot + ca.DM(G_P[:k]) * e)
 
 
 def bounded(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
-    """eps^T eps_dot = -K_d |eps|^2, Gamma_r being skew. [aghili08 (43)]"""
+    """Both sides of eps^T eps_dot = -K_d |eps|^2, since Gamma_r is skew. [aghili08 (43)]"""
     eps = loop.command.signals["eps"]
     return ca.dot(eps, loop.rate(eps)), -4.0 * ca.sumsqr(eps)
 
 
 def damped(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
-    """d/dt (|v_r|^2 + e^T K_p e) / 2 = -K_d |v_r|^2. [aghili08 (51)]"""
+    """Both sides of d/dt (|v_r|^2 + e^T K_p e) / 2 = -K_d |v_r|^2. [aghili08 (51)]"""
     T, e = loop.T, loop.command.signals["error"]
     x = quasi_velocity(T)
     y = reduced_quasi_velocity(T, x).P @ x.y
@@ -86,7 +86,7 @@ def damped(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
 
 
 def forced(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
-    """The error dynamics of the task, and the multiplier that is asked for."""
+    """Error dynamics of the task and the multiplier, each with its designed value."""
     e = second_order(loop, case)
     lam = pf.constraints.minimum_norm_multipliers(loop.T, loop.reaction)
     return ca.vertcat(e[0], lam), ca.vertcat(e[1], 5 * ca.cos(loop.T.t))
@@ -105,17 +105,17 @@ def every_joint(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
 
 
 def laws(case: Case) -> dict[str, tuple[control.Control, bool, Designed]]:
-    """Name -> law, whether it knows the constraints, and what it promises."""
+    """Name -> law, whether it accounts for constraints, and its designed error dynamics."""
     task, row = control.joints(*FREE), "point-on-plane 0.vz"
     rest = control.set_point([0.1, -0.2, 0.3, 0.4])
     follow = pf.holonomic("follow", lambda k: ca.vertcat(k.joint("j1") - 0.3 * ca.sin(k.t), k.position("b3")[2] - 0.1 * k.t))
-    held = pf.servo(follow, ["motor j0", "motor j3"], stiffness=90.0, damping=12.0)
+    servo = pf.servo(follow, ["motor j0", "motor j3"], stiffness=90.0, damping=12.0)
     return {
         "projected": (control.projected(task, wave(3), **gains), True, second_order),
         "hybrid": (control.hybrid_force(task, wave(3), LAMBDA, [row], **gains), True, forced),
         "tracking": (control.tracking(wave(4), **quasi), True, bounded),
         "regulation": (control.regulation(rest, **quasi), True, damped),
-        "servo": (control.servo_control(held), True, held_still),
+        "servo": (control.servo_control(servo), True, servo_error),
         "computed": (
             control.computed_torque(control.joints("j0", "j1", "j2", "j3"), wave(4), **all_joints),
             False,
@@ -125,14 +125,14 @@ def laws(case: Case) -> dict[str, tuple[control.Control, bool, Designed]]:
     }
 
 
-def held_still(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
+def servo_error(loop: Loop, case: Case) -> tuple[ca.SX, ca.SX]:
     phi, eta = (loop.command.signals[n] for n in ("error", "error_rate"))
     return loop.rate(eta), -(12.0 * eta + 90.0 * phi)
 
 
 @cache
 def chain() -> Case:
-    """Four joints in space, all driven, the tip on a plane at rest; every kind of force, and a wrench as input."""
+    """Four actuated joints in space, the tip on a fixed plane; every kind of force, and a wrench input."""
     random = np.random.default_rng(6)
     return constrained(random, ["revolute", "prismatic", "revolute", "revolute"], [-1, 0, 1, 2], ["point-on-plane"], [])
 
@@ -142,18 +142,18 @@ def free(case: Case, constraints: bool) -> Case:
 
 
 @pytest.mark.parametrize("name", laws(chain()))
-def test_a_law_knows_every_force_that_has_a_value(name):
+def test_a_law_compensates_every_force_that_has_a_value(name):
     case = chain()
     law, constraints, designed = laws(case)[name]
     case = free(case, constraints)
     loop = close_loop(case.m, law)
-    got, wanted, faults = at(case, loop, *designed(loop, case), loop.command.faults)
+    got, expected, faults = at(case, loop, *designed(loop, case), loop.command.faults)
     assert not faults.any()
-    close(got, wanted, DESIGNED, f"designed error dynamics of {name}", np.abs(wanted).max() + 1)
+    close(got, expected, DESIGNED, f"designed error dynamics of {name}", np.abs(expected).max() + 1)
 
 
 @pytest.mark.parametrize("name", laws(chain()))
-def test_a_law_leaves_wrenches_from_outside_alone(name):
+def test_a_law_leaves_wrench_inputs_at_zero(name):
     case = chain()
     law, constraints, _ = laws(case)[name]
     case = free(case, constraints)
@@ -164,7 +164,7 @@ def test_a_law_leaves_wrenches_from_outside_alone(name):
     assert not u[still.nu :].any()
 
 
-def test_weights_are_of_actuators():
+def test_weights_apply_to_actuators_only():
     case = chain()
     assert control.length_weights(case.m, 0.5).tolist() == [4.0, 1.0, 4.0, 4.0]
     law = control.projected(control.joints(*FREE), wave(3), **gains, weight=[1.0, 2.0, 3.0, 4.0])
@@ -175,7 +175,7 @@ def test_weights_are_of_actuators():
 
 
 @pytest.mark.parametrize("law", ["computed", "operational"])
-def test_a_law_that_needs_every_joint_driven_says_so(law):
+def test_a_law_that_needs_every_joint_driven_names_the_undriven_one(law):
     case = free(chain(), False)
     m = case.m.with_(actuators=case.m.actuators[:3])
     with pytest.raises(pf.ModelError, match=r"\(motor j0, motor j1, motor j2\) drive no motion of j3; see actuate_all"):
@@ -183,7 +183,7 @@ def test_a_law_that_needs_every_joint_driven_says_so(law):
 
 
 def test_inverse_dynamics_takes_motors_only():
-    """With wrenches but no actuator every joint is driven; what the motors leave undriven is named, wrenches or not."""
+    """With wrenches but no actuators every joint counts as driven; a velocity that the motors leave undriven is named."""
     m = chain().m.with_(constraints=[], actuators=[])
     found = pf.inverse_dynamics(m, m.neutral(), np.zeros(4), np.ones(4))
     assert found.names == ("j0", "j1", "j2", "j3", *m.wrench_names)

@@ -1,4 +1,4 @@
-"""What outputs leave inside: at a state, along a motion, beside momenta that are kept. [chhabra14 5.3]"""
+"""Zero dynamics of outputs: at a state, along a motion, and beside conserved momenta. [chhabra14 5.3]"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.tolerance import close
 SPEED = pf.Parameter("speed", -0.3, "m/s")
 TURN = pf.Parameter("turn", 0.0, "rad/s")
 ROUND = pf.Parameter("round", 0.0)
-"""1: the mass centre goes in a circle, 0: straight on."""
+"""1: the mass centre moves on a circle; 0: straight ahead."""
 
 
 def centre(t):
@@ -42,14 +42,14 @@ LAW = control.concurrent([
 
 
 def on_both(heading, **numbers):
-    """q, v of the rover on its references."""
+    """q and v of the rover with both outputs on their references."""
     m = rover()
 
     def off(k):
         return ca.vertcat(k.position("rover", (L0, 0, 0))[:2] - centre(k.t), k.position("lower", (0, 0.2, 0)) - hand(k.t))
 
-    held = m.with_(constraints=[*m.constraints, pf.holonomic("on both", off)])
-    found = pf.assemble(held, {"base.angle": heading}, parameters=numbers)
+    constrained = m.with_(constraints=[*m.constraints, pf.holonomic("on both", off)])
+    found = pf.assemble(constrained, {"base.angle": heading}, parameters=numbers)
     return found.q, found.v
 
 
@@ -59,33 +59,33 @@ def along(heading, duration, **numbers):
 
 
 @pytest.mark.parametrize("speed", [0.3, -0.3])
-def test_a_rover_backwards_is_unstable_inside(speed):
-    """Its heading goes by theta_dot = (V / l0) sin(beta - theta): an eigenvalue of -V / l0, the wheels' angles at zero."""
+def test_the_zero_dynamics_of_a_reversing_rover_are_unstable(speed):
+    """Its heading obeys theta_dot = (V / l0) sin(beta - theta): one eigenvalue is -V / l0, those of the wheels are zero."""
     m, at = plain_rover(), straight_at(speed)
     inside = pf.control.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
     assert (inside.displacements, inside.speeds, inside.conserved) == (3, 0, 0) and inside.unstable == (speed < 0)
     close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")
 
 
-def test_a_disturbance_of_the_heading_while_it_turns_round():
+def test_growth_of_a_heading_disturbance_while_the_rover_turns():
     """By the variational equation of theta_dot = (V / l0) sin(beta - theta), d theta / d theta_0 = sin theta / sin theta_0,
-    which grows fifty times and comes back; no output sees it."""
+    which grows about fiftyfold and returns; no output shows it."""
     with pytest.warns(
         RunWarning, match=r"a disturbance that changes no output grows 30\.3 times until t = 1\.7 s, mainly of psi"
     ):
         found = along(0.02, 3.0)
     heading = found.result.q.values[:, 2]
-    wanted = np.sin(heading) / np.sin(heading[0])
-    assert wanted.max() > 45 and found.unstable and len(found.time) == 31
+    growth = np.sin(heading) / np.sin(heading[0])
+    assert growth.max() > 45 and found.unstable and len(found.time) == 31
     changed = np.array([z.dq[2] @ Phi for z, Phi in zip(found.at, found.transition, strict=True)])
-    close(changed, np.outer(wanted, found.at[0].dq[2]), 2e-7, "heading by heading")
+    close(changed, np.outer(growth, found.at[0].dq[2]), 2e-7, "heading by heading")
     close(np.abs(found.result.output_error.values).max(), 0, 1e-10, "errors", 1)
     assert found.departure.max() < 1e-7
     close(found.at[0].eigenvalues.real.max(), 3, 1e-3, "the eigenvalue at its start")
     assert "until t = 1.7 s" in str(found)
 
 
-def test_forwards_it_settles(recwarn):
+def test_a_rover_that_goes_forwards_settles(recwarn):
     found = along(0.02, 1.0, speed=0.3)
     assert not found.unstable and not recwarn.list
     assert "grows 1" in str(found)
@@ -94,8 +94,8 @@ def test_forwards_it_settles(recwarn):
     close(changed, np.outer(np.sin(heading) / np.sin(heading[0]), found.at[0].dq[2]), 1e-7, "heading by heading")
 
 
-def test_exponents_of_a_motion_that_comes_back():
-    """In a circle the heading lags by phi, sin phi = w l0 / V, and phi_dot = w - (V / l0) sin phi: Floquet's exponent of one
+def test_exponents_of_a_periodic_motion():
+    """On a circle the heading lags by phi, sin phi = w l0 / V, and phi_dot = w - (V / l0) sin phi: the Floquet exponent of one
     round is -(V / l0) cos phi, those of the wheels' angles are zero."""
     V, w = 0.3, 2 * np.pi / 3
     lag = np.arcsin(w * L0 / V)
@@ -104,8 +104,8 @@ def test_exponents_of_a_motion_that_comes_back():
     close(found.exponents.real, [0, 0, -V / L0 * np.cos(lag)], 2e-5, "exponents")
 
 
-def test_momenta_that_symmetry_keeps_are_none_of_it():
-    """Six coordinates of outputs leave a satellite six places and no speed; its six momenta are kept whatever they are."""
+def test_conserved_momenta_are_not_part_of_the_zero_dynamics():
+    """Six output coordinates leave a satellite six displacements and no speed; its six momenta are conserved at any value."""
     m = satellite()
     q, v, hand = satellite_at(m, 0.9)
     law = satellite_law(hand, (0.25, -0.2, 0.3))
@@ -116,14 +116,15 @@ def test_momenta_that_symmetry_keeps_are_none_of_it():
         close(np.array(mu[::2]) - mu[1::2], np.zeros((6, 6)), 1e-12, "momentum", 1)
     assert "and 6 conserved momenta" in str(inside)
     close(np.abs(inside.eigenvalues), np.zeros(6), 1e-9, "at rest", 1)
-    # A thruster that turns the hull: angular momentum is the law's to change, linear momentum is kept as before.
+    # With a thruster that turns the hull the law changes angular momentum; linear momentum is conserved.
     turned = m.with_(actuators=[*m.actuators, pf.actuator("jets", "flight", component=5)])
     inside = pf.control.zero_dynamics(turned, law, q, v)
     assert (inside.displacements, inside.speeds, inside.conserved) == (6, 3, 3)
 
 
-def test_a_rotor_that_nothing_drives_keeps_its_own():
-    """Five motors for five outputs; the sixth wheel turns by itself, alike about its axis: its momentum is a seventh."""
+def test_an_undriven_rotor_conserves_its_momentum():
+    """Five motors drive five outputs; the sixth wheel turns freely and is symmetric about its axis, so that its momentum is the
+    seventh conserved one."""
     m = satellite()
     m = m.with_(actuators=m.actuators[1:])
     q, v, hand = satellite_at(m, 0.9)
@@ -136,7 +137,7 @@ def test_a_rotor_that_nothing_drives_keeps_its_own():
     assert (inside.displacements, inside.speeds, inside.conserved) == (7, 0, 7)
 
 
-def test_outputs_that_leave_nothing():
+def test_outputs_that_leave_no_zero_dynamics():
     body = pf.body("slider", 1.0)
     m = pf.actuate_all(pf.mechanism("slide", [body], [pf.joint("x", "prismatic", "world", "slider")]))
     law = control.concurrent([control.output("slider", "position", 0.0, axes=(2,), stiffness=1, damping=1)])
@@ -153,8 +154,8 @@ def test_a_law_without_outputs_is_refused():
         pf.control.zero_dynamics(m, control.Control(lambda T, z, w, y: control.Command(ca.SX(m.nu, 1))))
 
 
-def test_exponents_do_not_know_when_it_began():
-    """A pendulum below a cart that stands still: i sqrt(g / l), from any instant on."""
+def test_exponents_do_not_depend_on_the_start_time():
+    """A pendulum below a cart at rest has the exponents +-i sqrt(g / l) from any start time."""
     bodies = [pf.body("cart", 1.0), pf.body("bob", 0.5, com=(0, 0, -0.4))]
     joints = [pf.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0)),
               pf.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Exported laws, compiled as a stranger would and called through ctypes."""
+"""Exported laws, compiled as a user would compile them, and called through ctypes."""
 
 from __future__ import annotations
 
@@ -27,48 +27,48 @@ def gcc() -> str:
 
 @pytest.fixture
 def measuring(gcc: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stack is measured by gcc, whatever compiles the library's own code: not every compiler tells it."""
+    """Measure stacks by gcc, whatever compiles the library's own code: not every compiler reports them."""
     monkeypatch.setenv("PFAFFIAN_CC", gcc)
 
 
-def said_by_test(gcc: str, folder: Path, name: str, *flags: str) -> subprocess.CompletedProcess:
-    """The written test, compiled without a library of mathematics, and run."""
+def run_written_test(gcc: str, folder: Path, name: str, *flags: str) -> subprocess.CompletedProcess:
+    """Compile the exported test without a mathematical library and run it."""
     program = folder.resolve() / f"{name}-test"
     subprocess.run([gcc, *FLAGS, *flags, f"{name}.c", f"{name}_test.c", "-o", str(program)], cwd=folder, check=True)
     return subprocess.run([str(program)], capture_output=True, text=True)
 
 
-def bound(
+def compiled_law(
     gcc: str, folder: Path, name: str, c: Controller, precision: str = "double", *flags: str
 ) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
-    """A function of the inputs by port that gives the outputs by port, and what NAME_step returned; with a state of its own."""
-    return begun(compiled(gcc, folder, name, *flags), name, c, precision)
+    """Compile an exported law: function of inputs by port that returns outputs by port and the status of NAME_step."""
+    return law_of_library(compiled(gcc, folder, name, *flags), name, c, precision)
 
 
 def compiled(gcc: str, folder: Path, name: str, *flags: str) -> Path:
-    """A library of what was written."""
+    """Compile the exported law into a shared library."""
     library = folder.resolve() / f"{name}-{len(list(folder.glob('*.so')))}.so"
     subprocess.run([gcc, *FLAGS, *flags, "-shared", "-fPIC", f"{name}.c", "-o", str(library)], cwd=folder, check=True)
     return library
 
 
-def begun(
+def law_of_library(
     library: Path, name: str, c: Controller, precision: str = "double"
 ) -> Callable[[Mapping[str, np.ndarray]], tuple[dict[str, np.ndarray], int]]:
-    """As `bound`, of a library that is compiled."""
+    """Function of inputs by port, with a state of its own, that returns outputs by port and the status of NAME_step."""
     lib, real = ctypes.CDLL(str(library)), REAL[precision]
 
     def fields(ports):
         return [(p.name, real if p.name == "t" else real * len(p.entries)) for p in ports] or [("nothing", ctypes.c_char)]
 
-    kept = [("d", real * len(c.state))] if c.state else []
-    kept += [("wait", ctypes.c_uint32 * len(c.rates))] if c.counts else []
-    made = {
+    state_fields = [("d", real * len(c.state))] if c.state else []
+    state_fields += [("wait", ctypes.c_uint32 * len(c.rates))] if c.counts else []
+    layouts = {
         "In": fields([port for port, _ in c.inputs]),
-        "State": kept or [("nothing", ctypes.c_char)],
+        "State": state_fields or [("nothing", ctypes.c_char)],
         "Out": fields([*c.outputs, *([c.faults] if c.faults.entries else [])]),
     }
-    In, State, Out = (type(n, (ctypes.Structure,), {"_fields_": f}) for n, f in made.items())
+    In, State, Out = (type(n, (ctypes.Structure,), {"_fields_": f}) for n, f in layouts.items())
     (count,) = re.findall(rf"{{ \w+ x\[(\d+)\]; }} {name}_work;", (library.parent / f"{name}.h").read_text())
     state, work, out = State(), (real * int(count))(), Out()
     getattr(lib, f"{name}_init")(ctypes.byref(state))
@@ -78,8 +78,8 @@ def begun(
         for port, _ in c.inputs:
             x = np.atleast_1d(inputs[port.name]).tolist()
             setattr(given, port.name, x[0] if port.name == "t" else (real * len(x))(*x))
-        ctypes.memset(work, 0xFF, ctypes.sizeof(work))  # not a number: nothing that a call computes with is from before
+        ctypes.memset(work, 0xFF, ctypes.sizeof(work))  # NaN: a call must not use values of an earlier one
         status = getattr(lib, f"{name}_step")(*[ctypes.byref(x) for x in (given, state, work, out)])
-        return {name: np.array(getattr(out, name)) for name, _ in made["Out"]}, status
+        return {name: np.array(getattr(out, name)) for name, _ in layouts["Out"]}, status
 
     return step

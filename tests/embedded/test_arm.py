@@ -1,4 +1,4 @@
-"""An exported law compiles for processors of machines, by zig, and asks nothing of them but arithmetic."""
+"""An exported law compiles by zig for embedded processors and needs only arithmetic from them."""
 
 import re
 import subprocess
@@ -17,14 +17,14 @@ TARGETS = {
     "Cortex-M0": ("thumb-freestanding-eabi", "cortex_m0"),
 }
 ROOT = {"arm64": "fsqrt", "Cortex-M7": "vsqrt.f", "Cortex-M4": "vsqrt.f32", "Cortex-M0": None}
-"""The instruction for roots: of the M4 in single alone."""
+"""Instruction for square roots; the M4 has one in single precision only."""
 ARITHMETIC = re.compile(r"__aeabi_\w+|__(add|sub|mul|div)[sd]f3|mem(cpy|set|clr)|__\w+[sd]f2|__ashldi3|__lshrdi3")
-"""What a compiler brings: arithmetic where the processor has none, copies."""
+"""Functions that a compiler supplies: arithmetic that the processor lacks, and copies."""
 
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_it_compiles_and_needs_no_library(target, precision, tmp_path, monkeypatch):
+def test_a_law_compiles_and_needs_no_library(target, precision, tmp_path, monkeypatch):
     monkeypatch.setenv("ZIG_LOCAL_CACHE_DIR", str(tmp_path / "zig"))
     law, m = LAWS["integral"]()
     pf.export(law, m, tmp_path, name="law", precision=precision)
@@ -33,9 +33,9 @@ def test_it_compiles_and_needs_no_library(target, precision, tmp_path, monkeypat
     how += ["-Wno-unused-command-line-argument", "-S", "law.c", "-o", "law.s"]
     subprocess.run([sys.executable, "-m", "ziglang", "cc", *how], cwd=tmp_path, check=True)
     text = (tmp_path / "law.s").read_text()
-    own = set(re.findall(r"^(\w+):", text, re.M))
-    called = set(re.findall(r"^\s+(?:bl|b|b\.w|blx)\s+([A-Za-z_]\w*)", text, re.M)) - own
-    assert "law_step" in own and not [name for name in called if not ARITHMETIC.fullmatch(name)], called
+    defined = set(re.findall(r"^(\w+):", text, re.M))
+    called = set(re.findall(r"^\s+(?:bl|b|b\.w|blx)\s+([A-Za-z_]\w*)", text, re.M)) - defined
+    assert "law_step" in defined and not [name for name in called if not ARITHMETIC.fullmatch(name)], called
     by_hand = target == "Cortex-M0" or (target, precision) == ("Cortex-M4", "double")
     assert by_hand != bool(ROOT[target] and ROOT[target] in text)
     assert ("__aeabi_fmul" in called) == ((target, precision) == ("Cortex-M0", "single"))

@@ -1,4 +1,4 @@
-"""What export refuses, what it says, and what of a caller's names reaches the C."""
+"""What export refuses and by which message, and how a caller's names reach the C code."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from pfaffian.cli import main
 from pfaffian.control import Command
 from pfaffian.embedded.text import comment
 from pfaffian.errors import ModelError
-from tests.embedded.conftest import said_by_test
+from tests.embedded.conftest import run_written_test
 
 NASTY = [
     "*/ int main(void){}",
@@ -64,14 +64,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused_writes_nothing(what, tmp_path):
-    law, how, said = REFUSED[what]
-    with pytest.raises(ModelError, match=f"(?s){said}"):
+def test_a_refused_export_writes_nothing(what, tmp_path):
+    law, how, message = REFUSED[what]
+    with pytest.raises(ModelError, match=f"(?s){message}"):
         pf.export(law, CART, tmp_path / "out", **how)
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 
 
-def test_only_its_own_files_are_written_over(tmp_path):
+def test_only_unchanged_files_of_export_are_overwritten(tmp_path):
     pf.export(LAW, CART, tmp_path)
     again = pf.export(LAW, CART, tmp_path, parameters={"gain": 6.0})
     assert "0x1.8000000000000p+2" in again.files[1].read_text()
@@ -91,7 +91,7 @@ def test_only_its_own_files_are_written_over(tmp_path):
     assert again.files[0].read_bytes() == before[again.files[0]] and not again.files[1].exists()
 
 
-def test_a_folder_that_cannot_be(tmp_path):
+def test_folders_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelError, match="cannot write into"):
         pf.export(LAW, CART, tmp_path / "file" / "deeper")
@@ -101,16 +101,16 @@ def test_a_folder_that_cannot_be(tmp_path):
 
 @pytest.mark.parametrize("name", NASTY)
 def test_names_stay_in_comments(name, gcc, tmp_path):
-    """A signal's name is any text at all; it compiles without a warning and says nothing of its own."""
+    """A signal's name may be any text: the code compiles without a warning, and the text stays within comments."""
     printable = name if name.isprintable() else "plain"
 
-    def own(s):
-        kept = "z" + name
-        return Command(-s.terms.q, signals={name: s.terms.v, "z": s[kept]}, d_next={kept: s.terms.q})
+    def law_function(s):
+        state_name = "z" + name
+        return Command(-s.terms.q, signals={name: s.terms.v, "z": s[state_name]}, d_next={state_name: s.terms.q})
 
-    law = control.discrete(own, 0.01, state={"z" + name: [0.5]})
+    law = control.discrete(law_function, 0.01, state={"z" + name: [0.5]})
     made = pf.export(law, cart(printable, printable), tmp_path)
-    assert said_by_test(gcc, tmp_path, "law", "-O1").returncode == 0
+    assert run_written_test(gcc, tmp_path, "law", "-O1").returncode == 0
     for file in made.files:
         text = re.sub(r"/\*.*?\*/", "", file.read_bytes().decode("ascii"), flags=re.S)
         assert not re.search(r"passwd|system|int main\(void\)\{|\$|\"true", text)
@@ -155,13 +155,13 @@ def test_a_file_of_python(cli, gcc):
     assert re.search(r"operations +\d+ a call at most", out) and re.search(r"stack +\d+ bytes at most", out)
     assert "wrote c/my_law.h" in out and "the deepest calls, as the compiler reports with -O2" in out
     assert "0x1.8000000000000p+1" in Path("c/my_law.c").read_text()
-    assert said_by_test(gcc, Path("c"), "my_law").returncode == 0
+    assert run_written_test(gcc, Path("c"), "my_law").returncode == 0
     status, out, _ = cli("My-law.py", "--period", "0.01", "--precision", "single", "--name", "small", "--tunable", "gain")
     assert status == 0 and "in floats" in out and "float p[1]" in Path("out/small.h").read_text()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["My-law.py"], "say how often it is called"),
         (["My-law.py", "--period", "0"], "--period: a time above zero"),
@@ -178,9 +178,9 @@ def test_a_file_of_python(cli, gcc):
         (["../../\n"], "names no law"),
     ],
 )
-def test_what_the_command_line_refuses(words, said, cli):
+def test_wrong_commands_are_refused(words, message, cli):
     Path("empty.py").write_text("")
     Path("broken.py").write_text("x = 1\nraise ValueError('no')\n")
     Path("failing.py").write_text("mechanism = int\ndef law(): return {}[1]\n")
     status, out, err = cli(*words)
-    assert status == 2 and out == "" and err.count("\n") == 1 and re.search(said, err), err
+    assert status == 2 and out == "" and err.count("\n") == 1 and re.search(message, err), err

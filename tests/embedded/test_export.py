@@ -1,4 +1,4 @@
-"""A law in C99 gives the bits of the law in Python: on recorded calls, and in the same flight."""
+"""A law in C99 gives the bits of the law in Python: on recorded calls, and in a flight."""
 
 import re
 
@@ -14,7 +14,7 @@ from pfaffian.errors import ModelError
 from pfaffian.kernel.functions.transcendental import EXP
 from pfaffian.viewer.laws import PARTS
 from pfaffian.viewer.study import folder, load
-from tests.embedded.conftest import bound, said_by_test
+from tests.embedded.conftest import compiled_law, run_written_test
 
 STEP = 1e-3
 NOTHING = ca.SX(0, 1)
@@ -22,7 +22,7 @@ pm = pf.forces.pseudo_matrix
 
 
 def arm():
-    """Two links in a plane, names that C must not see, and a mass that is a parameter."""
+    """Two links in a plane, with names that must not reach C and a mass that is a parameter."""
     mass = pf.Parameter("payload */ ü \\", 1.5, "kg")
     bodies = [pf.body("upper", 2.0, com=(0.4, 0, 0), inertia=0.1), pf.body("lower", mass, com=(0.3, 0, 0), inertia=0.05)]
     joints = [
@@ -48,13 +48,13 @@ X0 = {"arm": ([0.1, -0.2], [0.3, 0.1]), "pvtol": ([0.6, 0.5, 1.2], [0.0, 0.0, 0.
 
 
 def computed():
-    """Remembers nothing."""
+    """Computed torque, a law without memory."""
     goal = control.polynomial([0.2, -0.3], [1.0, 0.5], 0.4)
     return control.computed_torque(control.whole(ARM), goal, stiffness=60, damping=15)
 
 
 def integral():
-    """In continuous time: an integral, a reaction, a fault, a parameter, elementary functions."""
+    """Law in continuous time with an integral, a reaction, a fault, a parameter and elementary functions."""
 
     def law(T, z, w, y):
         e = T.q - ca.vertcat(1.0, 0.5)
@@ -66,7 +66,7 @@ def integral():
 
 
 def estimating(s):
-    """Speeds from late and noisy angles, by a filter; a fault where they run away."""
+    """Filter that estimates speeds from late and noisy angles, with a fault where they grow too large."""
     speed = s["speed"] + 0.006 * s["bend"] + 0.4 * (s["angles"] - s["angle"])
     angle = s["angle"] + 0.006 * s["speed"]
     return Command(
@@ -82,7 +82,7 @@ def driving(s):
 
 
 def cascade(noise=0.01):
-    """Two rates, a latency each, a sensor with noise, an input of the run, and what one law gives the other."""
+    """Two laws at two rates, each with a latency, with a noisy sensor, an input of the run, and a signal between them."""
     outer = control.discrete(
         estimating,
         0.006,
@@ -98,19 +98,19 @@ def cascade(noise=0.01):
 
 
 def limited():
-    """Within limits: the quadratic program, a loop of turns in C."""
+    """Tracking within limits, whose quadratic program is a loop in C."""
     x = control.hover_placement([-3] * 4, coupling_length=0.05)
-    own = control.pair(
+    pair = control.pair(
         "b",
         inertia=pm(x.mass, (0, x.s, 0), x.inertia),
         damping=pm(x.damping, (0, x.h, 0)),
         stiffness=pm(x.stiffness, (0, x.h, 0), x.moment),
     )
-    return control.discrete(control.prototype_tracking([own], control.set_point([0, 0, 0]), limits="actuators"), 0.004)
+    return control.discrete(control.prototype_tracking([pair], control.set_point([0, 0, 0]), limits="actuators"), 0.004)
 
 
 def forward(s):
-    """Inputs that go on as they changed."""
+    """Inputs that vary with time and configuration."""
     return Command(ca.vertcat(ca.sin(3 * s.terms.t), s.terms.q[0]))
 
 
@@ -124,31 +124,31 @@ LAWS = {
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("name", ["computed", "integral", "cascade"])
-def test_the_written_test_holds_and_compiles_without_a_warning(name, precision, gcc, tmp_path):
+def test_the_exported_test_passes_and_compiles_without_a_warning(name, precision, gcc, tmp_path):
     law, m = LAWS[name]()
     made = pf.export(law, m, tmp_path, name=name, precision=precision)
     assert [f.name for f in made.files] == [f"{name}.h", f"{name}.c", f"{name}_test.c"]
     for flags in (["-O2"], ["-O0", "-DPLAIN_SQRT"], ["-O3", "-march=native", "-ffp-contract=fast"]):
-        said = said_by_test(gcc, tmp_path, name, *flags)
-        assert said.returncode == 0 and said.stdout.rstrip().endswith(", 0 of them wrong"), said.stdout
+        done = run_written_test(gcc, tmp_path, name, *flags)
+        assert done.returncode == 0 and done.stdout.rstrip().endswith(", 0 of them wrong"), done.stdout
     assert (made.error == 0) == (precision == "double") and made.error < 1e-4
-    assert all(f.read_bytes().endswith(b"\n") for f in made.files)  # what ends otherwise is no C
+    assert all(f.read_bytes().endswith(b"\n") for f in made.files)  # C requires a newline at the end
 
 
 def test_the_quadratic_program_is_a_loop(gcc, tmp_path):
     law, m = LAWS["limited"]()
     made = pf.export(law, m, tmp_path, name="limited")
-    said = said_by_test(gcc, tmp_path, "limited", "-O2")
-    assert said.returncode == 0, said.stdout
+    done = run_written_test(gcc, tmp_path, "limited", "-O2")
+    assert done.returncode == 0, done.stdout
     text = made.files[1].read_text()
     (turns,) = re.findall(r"for \(int k = 0; k < (\d+); k\+\+\) \{\n    p\d+\(", text)
     assert int(turns) > 10 and len(text.splitlines()) < made.operations / 4
     floats = pf.export(law, m, tmp_path, name="limited_f", precision="single")
-    assert said_by_test(gcc, tmp_path, "limited_f", "-O2").returncode == 0 and floats.error < 1e-5
+    assert run_written_test(gcc, tmp_path, "limited_f", "-O2").returncode == 0 and floats.error < 1e-5
 
 
 def test_a_law_that_fails_in_floats_is_refused(tmp_path):
-    """It counts on digits that floats do not have."""
+    """It relies on digits that floats do not have."""
 
     def fine(s):
         return Command(-s.terms.q, faults=1 + 1e-9 * (1 + ca.sumsqr(s.terms.q)) <= 1)
@@ -158,8 +158,8 @@ def test_a_law_that_fails_in_floats_is_refused(tmp_path):
         pf.export(law, ARM, tmp_path, name="fine", precision="single")
 
 
-def test_the_written_test_notices_one_wrong_bit(gcc, tmp_path):
-    """In the last places of a coefficient of an elementary function; a sign; a state that is not kept."""
+def test_the_exported_test_detects_small_errors(gcc, tmp_path):
+    """Errors are in the last digits of a coefficient of an elementary function, in a sign, and in a lost state."""
     law, m = LAWS["integral"]()
     pf.export(law, m, tmp_path, name="wrong")
     whole = (tmp_path / "wrong.c").read_text()
@@ -171,26 +171,26 @@ def test_the_written_test_notices_one_wrong_bit(gcc, tmp_path):
     ):
         assert right in whole, right
         (tmp_path / "wrong.c").write_text(whole.replace(right, broken))
-        said = said_by_test(gcc, tmp_path, "wrong", "-O1")
-        assert said.returncode == 1 and not said.stdout.rstrip().endswith(", 0 of them wrong")
+        done = run_written_test(gcc, tmp_path, "wrong", "-O1")
+        assert done.returncode == 1 and not done.stdout.rstrip().endswith(", 0 of them wrong")
 
 
 # -- the same flight -------------------------------------------------------------------------------------------------------
 
 
-def in_python(step, period, told):
-    """The compiled law as one in Python."""
+def in_python(step, period, more_inputs):
+    """The compiled law as a law in Python; `more_inputs` gives the inputs other than t, q and v."""
 
     def law(t, q, v):
-        out, said = step({"t": t, "q": q, "v": v, **told(t, q, v)})
-        assert said == 0
+        out, status = step({"t": t, "q": q, "v": v, **more_inputs(t, q, v)})
+        assert status == 0
         return out["u"]
 
     return control.python_law(law, period)
 
 
 def late_angles(t, q, v, seen):
-    """What a sensor that is asked at 2, 8, 14 ms and is a period late shows; and the wish."""
+    """Inputs: the value of a sensor that samples at 2, 8, 14 ms and is a period late; and the wish."""
     if round(t / STEP) % 6 == 2:
         seen.append(q)
     return {"y": seen[-2] if len(seen) > 1 else np.zeros(2), "w": [0.7]}
@@ -198,14 +198,14 @@ def late_angles(t, q, v, seen):
 
 @pytest.mark.parametrize("name", ["computed", "cascade", "limited"])
 def test_the_same_flight(name, gcc, tmp_path):
-    """With latencies, two rates, a state and the quadratic program in C; the sensor is computed beside it, without noise."""
+    """Latencies, two rates, a state and the quadratic program are in C; the sensor is computed in Python, without noise."""
     law, m = (cascade(noise=0), ARM) if name == "cascade" else LAWS[name]()
     how = {"duration": 0.5, "step": STEP, "every": 3, "backend": "numpy"}
     flown = pf.run(m, *X0[m.name], control=law, u={"wish": 0.7} if name == "cascade" else None, **how)
     pf.export(law, m, tmp_path, name=name)
     c, seen = controller(law, m), []
-    told = (lambda t, q, v: late_angles(t, q, v, seen)) if name == "cascade" else (lambda *_: {})
-    again = pf.run(m, *X0[m.name], control=in_python(bound(gcc, tmp_path, name, c), c.tick, told), **how)
+    more_inputs = (lambda t, q, v: late_angles(t, q, v, seen)) if name == "cascade" else (lambda *_: {})
+    again = pf.run(m, *X0[m.name], control=in_python(compiled_law(gcc, tmp_path, name, c), c.tick, more_inputs), **how)
     assert int(flown.status) == int(again.status) == 0
     assert name != "limited" or flown.limit_active.values.any()
     for signal in ("q", "v", "u"):
@@ -214,20 +214,20 @@ def test_the_same_flight(name, gcc, tmp_path):
 
 @pytest.mark.usefixtures("measuring")
 def test_the_thesis_quadcopter_flies_the_same_loop(gcc, tmp_path):
-    """The law at 200 Hz in C within the flight of the study, upside down and back: not one bit differs. [konz25 5.6]"""
+    """The law at 200 Hz in C flies the loop of the study, upside down and back: not one bit differs. [konz25 5.6]"""
     study = load("konz-quadcopter", folder(), PARTS)
     law, m = study.law(), study.mechanism()
     made = pf.export(law, m, tmp_path, name="quadcopter")
-    assert said_by_test(gcc, tmp_path, "quadcopter").returncode == 0
+    assert run_written_test(gcc, tmp_path, "quadcopter").returncode == 0
     assert made.operations < 3500 and made.state == 0 and made.measured_stack < made.stack < 20_000
     duration = study.TIMES["looping"]
-    wanted = control.turning_series(study.paths()["looping"], duration, study.STEP)
+    reference = control.turning_series(study.paths()["looping"], duration, study.STEP)
     start = np.array([0, 0, 0, 0, 0, 0, 1.0]), np.zeros(6)
     how = {"duration": duration, "step": study.STEP, "every": 2}
-    flown = pf.run(m, *start, control=law, u=wanted, u_step=study.STEP, hold="linear", **how)
+    flown = pf.run(m, *start, control=law, u=reference, u_step=study.STEP, hold="linear", **how)
     c = controller(law, m)
-    told = lambda t, q, v: {"w": wanted[round(t / study.STEP)]}  # noqa: E731
-    again = pf.run(m, *start, control=in_python(bound(gcc, tmp_path, "quadcopter", c), c.tick, told), **how)
+    more_inputs = lambda t, q, v: {"w": reference[round(t / study.STEP)]}  # noqa: E731
+    again = pf.run(m, *start, control=in_python(compiled_law(gcc, tmp_path, "quadcopter", c), c.tick, more_inputs), **how)
     turned = 1 - 2 * (flown.q.values[:, 3] ** 2 + flown.q.values[:, 4] ** 2)
     assert turned.min() < -0.99 and flown.sizes["time"] > 600
     for signal in ("q", "v", "u"):
@@ -235,9 +235,9 @@ def test_the_thesis_quadcopter_flies_the_same_loop(gcc, tmp_path):
 
 
 @pytest.mark.usefixtures("measuring")
-def test_all_that_flies_is_written(gcc, tmp_path):
+def test_the_whole_flight_agent_is_exported(gcc, tmp_path):
     """Observers, filter with late measurements, tracking within limits and force control: the whole agent. [konz25 fig. 5.5]"""
     study = load("konz-flight", folder(), PARTS)
     made = pf.export(study.law(), study.mechanism(), tmp_path, name="flight")
-    assert said_by_test(gcc, tmp_path, "flight").returncode == 0
+    assert run_written_test(gcc, tmp_path, "flight").returncode == 0
     assert made.operations < 40_000 and made.state < 2000 and made.measured_stack < made.stack < 32_000

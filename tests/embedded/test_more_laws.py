@@ -1,4 +1,4 @@
-"""What else is exported: estimators, laws that look at reactions, first-order holds, limits, parameters that stay inputs."""
+"""Further exports: estimators, laws that measure reactions, first-order holds, limits, parameters that stay inputs."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ from pfaffian import control
 from pfaffian.control import Command, estimation
 from pfaffian.embedded.controller import controller, random_inputs
 from pfaffian.embedded.stack import measured_stack
-from tests.embedded.conftest import bound, said_by_test
+from tests.embedded.conftest import compiled_law, run_written_test
 from tests.embedded.test_export import LAWS
 
 NOTHING = ca.SX(0, 1)
@@ -25,7 +25,7 @@ GYRO = tuple(f"gyro {x}" for x in "xyz")
 
 
 def observing(s):
-    """Attitude and rates from a gyro. [konz25 (5.51), (5.56)]"""
+    """Estimator of attitude and rates from a gyro. [konz25 (5.51), (5.56)]"""
     gyro = ca.vertcat(*[s[name] for name in GYRO])
     w, bias = estimation.turning_step(s["w"], s["bias"], gyro, ca.DM.zeros(3), INERTIA, PERIOD)
     q = estimation.attitude_step(s["attitude"], gyro, PERIOD)
@@ -37,20 +37,20 @@ def observer():
     return control.discrete(observing, PERIOD, state=state, inputs=GYRO)
 
 
-def test_an_estimator_is_what_its_steps_are_in_numbers(gcc, tmp_path):
+def test_an_exported_estimator_agrees_with_its_steps_in_numbers(gcc, tmp_path):
     made = pf.export(observer(), FREE, tmp_path, name="observer")
-    assert said_by_test(gcc, tmp_path, "observer", "-O2").returncode == 0
+    assert run_written_test(gcc, tmp_path, "observer", "-O2").returncode == 0
     assert made.state == 8 * 10
     c = controller(observer(), FREE)
     assert [port.name for port, _ in c.inputs] == ["w"] and [port.name for port in c.outputs] == ["signals"]
-    step = bound(gcc, tmp_path, "observer", c)
+    step = compiled_law(gcc, tmp_path, "observer", c)
     gyro = np.random.default_rng(3).normal(size=(200, 3))
     w, bias, q = ca.DM.zeros(3), ca.DM.zeros(3), ca.DM([0, 0, 0, 1])
     for measured in gyro:
-        out, said = step({"w": measured})
+        out, status = step({"w": measured})
         w, bias = estimation.turning_step(w, bias, ca.DM(measured), ca.DM.zeros(3), INERTIA, PERIOD)
         q = estimation.attitude_step(q, ca.DM(measured), PERIOD)
-        assert said == 0
+        assert status == 0
         np.testing.assert_allclose(out["signals"], np.array(ca.vertcat(w, q)).ravel(), rtol=1e-12, atol=1e-12)
 
 
@@ -71,11 +71,11 @@ def spring(s):
 
 
 def compiled(gcc, folder, law, m, name, **how):
-    """What a call gives, in C."""
+    """Controller of the law, and its function in C."""
     pf.export(law, m, folder, name=name, **how)
-    assert said_by_test(gcc, folder, name).returncode == 0
+    assert run_written_test(gcc, folder, name).returncode == 0
     c = controller(law, m, **how)
-    return c, bound(gcc, folder, name, c)
+    return c, compiled_law(gcc, folder, name, c)
 
 
 def test_parameters_are_constants_or_inputs(gcc, tmp_path):
@@ -90,7 +90,7 @@ def test_parameters_are_constants_or_inputs(gcc, tmp_path):
 
 
 @pytest.mark.parametrize("tick", [0.2, None])
-def test_calls_that_compare_are_a_tick_apart(tick):
+def test_recorded_calls_are_a_tick_apart(tick):
     law = control.discrete(lambda s: Command(ca.sin(s.terms.t) + s.terms.q), 0.2) if tick else control.projected(
         control.joints("x"), control.function_of_time(lambda t: ca.sin(t), 1), stiffness=1.0, damping=1.0
     )  # fmt: skip
@@ -98,20 +98,20 @@ def test_calls_that_compare_are_a_tick_apart(tick):
     assert np.allclose(np.diff(times), tick or 0.01, rtol=1e-12)
 
 
-def test_the_header_says_what_a_step_returns(tmp_path):
+def test_the_header_documents_the_status_of_a_step(tmp_path):
     made = pf.export(control.discrete(spring, 0.01), SLEDGE, tmp_path, name="told")
     words = " ".join(made.files[0].read_text().split())
     assert "Returns 0; i + 1 if fault i is the first that is not zero; or -1 if an output is not a finite number" in words
 
 
-def test_limits_cut_what_comes_out_and_what_the_law_is_told(gcc, tmp_path):
+def test_limits_apply_to_outputs_and_to_the_inputs_that_the_law_reads(gcc, tmp_path):
     law = control.discrete(lambda s: Command(s.u - 1), 0.01)
-    for saturate, wanted in ((False, [-1, -2, -3, -4, -5]), (True, [-1, -2, -3, -3, -3])):
+    for saturate, expected in ((False, [-1, -2, -3, -4, -5]), (True, [-1, -2, -3, -3, -3])):
         _, step = compiled(gcc, tmp_path, law, SLEDGE, f"down{int(saturate)}", saturate=saturate)
-        assert [step({})[0]["u"][0] for _ in range(5)] == wanted
+        assert [step({})[0]["u"][0] for _ in range(5)] == expected
 
 
-def test_inputs_go_on_between_two_periods_where_they_are_asked_for_more_often(gcc, tmp_path):
+def test_a_first_order_hold_changes_inputs_between_periods(gcc, tmp_path):
     law = control.discrete(lambda s: Command(ca.sin(3 * s.terms.t) + s.terms.q), 0.004, hold="first", phase=0.002)
     how = {"duration": 0.05, "step": 1e-3, "backend": "numpy"}
     flown = pf.run(SLEDGE, [0.2], [0.5], control=law, **how)
@@ -129,37 +129,37 @@ def test_a_measured_reaction_is_an_input(gcc, tmp_path):
     assert c.tick is None and "call it at any time" in (tmp_path / "reacting.h").read_text()
 
 
-def test_what_a_call_returns(gcc, tmp_path):
-    """The first fault, counted from one; -1 where no finite number comes out; of two rates the faults of who is asked."""
+def test_the_status_of_a_step(gcc, tmp_path):
+    """The first fault, counted from one; -1 if an output is not finite; with two rates the faults of the laws that run."""
     law = control.several(
         slow=control.discrete(lambda s: Command(s.terms.q, faults=s.terms.q > 1), 0.02, phase=0.01, faults=["far"]),
         fast=control.discrete(lambda s: Command(s.terms.v, faults=s.terms.v > 1), 0.01, faults=["quick"]),
     )
     _, step = compiled(gcc, tmp_path, law, SLEDGE, "failing")
     calls = [(2, 0), (2, 2), (0, 2), (2, 0), (0, 0), (np.inf, 0), (0, 0), (0, 0)]
-    said = [step({"q": q, "v": v}) for q, v in calls]
-    assert [s for _, s in said] == [0, 1, 2, 1, 0, 1, -1, 0]
-    assert [list(out["faults"]) for out, _ in said][:4] == [[0, 0], [1, 1], [0, 1], [1, 0]]
-    assert [out["u"][0] for out, _ in said][:4] == [0, 4, 4, 2]
+    results = [step({"q": q, "v": v}) for q, v in calls]
+    assert [s for _, s in results] == [0, 1, 2, 1, 0, 1, -1, 0]
+    assert [list(out["faults"]) for out, _ in results][:4] == [[0, 0], [1, 1], [0, 1], [1, 0]]
+    assert [out["u"][0] for out, _ in results][:4] == [0, 4, 4, 2]
 
 
-def test_next_to_nothing_stays_so_in_single(gcc, tmp_path):
-    """1e-300 is no float; the smallest there is guards a quotient as well."""
+def test_tiny_constants_do_not_vanish_in_single(gcc, tmp_path):
+    """1e-300 is no float; the smallest float guards a quotient as well."""
     law = control.discrete(lambda s: Command(s.terms.q / ca.fmax(ca.fabs(s.terms.q), 1e-300)), 0.01)
     pf.export(law, SLEDGE, tmp_path, precision="single", vectors={"q": [0.0, 0.5, -2.0]})
-    assert said_by_test(gcc, tmp_path, "law").returncode == 0
-    step = bound(gcc, tmp_path, "law", controller(law, SLEDGE), "single")
+    assert run_written_test(gcc, tmp_path, "law").returncode == 0
+    step = compiled_law(gcc, tmp_path, "law", controller(law, SLEDGE), "single")
     assert [step({"q": q}) for q in (0.0, 0.5, -2.0)] == [({"u": u}, 0) for u in (0, 1, -1)]
 
 
 def lift():
-    """A cart that slides and an arm that turns on it."""
+    """A sliding cart with an arm that turns on it."""
     bodies = [pf.body("cart", 2.0), pf.body("arm", 1.0, com=(0.3, 0, 0), inertia=0.1)]
     joints = [pf.joint("x", "prismatic", "world", "cart"), pf.joint("j", "revolute", "cart", "arm", axis=(0, 1, 0))]
     return pf.actuate_all(pf.mechanism("lift", bodies, joints, parameters=[pf.Parameter("gain", 2.0, "N/m")]))
 
 
-def telling(s):
+def with_every_port(s):
     m = s.terms.mechanism
     u = -m.p_symbols[0] * s.terms.q - s.terms.v - 0.1 * s.reaction + s["tilt"][0] + s["wish"]
     return Command(u, signals={"tilted": s["tilt"]}, d_next={"sum": s["sum"] + s.terms.t})
@@ -168,10 +168,10 @@ def telling(s):
 def test_the_header_has_the_unit_of_each_number(tmp_path):
     sensor = control.sensor(lambda k: ca.vertcat(k.q[1], 2 * k.q[1]), unit="rad", latency=1)
     law = control.discrete(
-        telling, 0.01, state={"sum": 0.0}, inputs=["wish"], measure={"tilt": sensor}, hold="first", latency=1
+        with_every_port, 0.01, state={"sum": 0.0}, inputs=["wish"], measure={"tilt": sensor}, hold="first", latency=1
     )
     made = pf.export(law, lift(), tmp_path, name="lift", tunable=["gain"], tick=0.005)
-    said, part = {}, ""
+    ports, part = {}, ""
     for line in made.files[0].read_text().splitlines():
         port, entry = (
             re.match(r"  double (\w+)(?:\[\d+\])?; ?(?:/\* (.*) \*/)?", line),
@@ -179,16 +179,16 @@ def test_the_header_has_the_unit_of_each_number(tmp_path):
         )
         if port:
             part = port[1]
-            said[part] = [port[2]] if part == "t" else []
+            ports[part] = [port[2]] if part == "t" else []
         elif entry:
-            assert int(entry[1]) == len(said[part])
-            said[part].append(entry[2])
+            assert int(entry[1]) == len(ports[part])
+            ports[part].append(entry[2])
     u, signals = ["x [N]", "j [N m]"], ["tilted 0", "tilted 1"]
     late = ["x, on its way [N]", "j, on its way [N m]", "tilted 0, on its way", "tilted 1, on its way"]
-    kept = [*u, *signals, *late, "sum", "x, before [N]", "j, before [N m]", "since when [s]"]
-    assert said == {
+    entries = [*u, *signals, *late, "sum", "x, before [N]", "j, before [N m]", "since when [s]"]
+    assert ports == {
         "t": ["time [s]"], "q": ["x [m]", "j [rad]"], "v": ["x [m/s]", "j [rad/s]"], "w": ["wish"], "p": ["gain [N/m]"],
-        "reaction": ["x [N]", "j [N m]"], "y": ["tilt 0 [rad]", "tilt 1 [rad]"], "d": kept, "u": u, "signals": signals,
+        "reaction": ["x [N]", "j [N m]"], "y": ["tilt 0 [rad]", "tilt 1 [rad]"], "d": entries, "u": u, "signals": signals,
     }  # fmt: skip
 
 
@@ -200,8 +200,8 @@ int main(void) { printf("%d %d", (int)sizeof(NAME_state), (int)sizeof(NAME_work)
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("name", ["integral", "cascade"])
-def test_the_bytes_of_the_state_are_those_of_the_structure(name, precision, gcc, tmp_path):
-    """In the header too; what it remembers nothing of has none."""
+def test_sizes_of_state_and_work_are_those_of_the_structures(name, precision, gcc, tmp_path):
+    """The header states them too; a law without memory has no state."""
     made = pf.export(*LAWS[name](), tmp_path, name=name, precision=precision)
     (tmp_path / "sizes.c").write_text(SIZES.replace("NAME", name))
     subprocess.run([gcc, "sizes.c", "-o", "sizes"], cwd=tmp_path, check=True)
@@ -212,15 +212,15 @@ def test_the_bytes_of_the_state_are_those_of_the_structure(name, precision, gcc,
     assert pf.export(*LAWS["computed"](), tmp_path, name="plain", precision=precision).state == 0
 
 
-def test_the_error_of_single_is_that_of_its_outputs_beside_those_of_double(gcc, tmp_path):
-    """Of recorded calls, by both libraries in C: the largest of any kind of output, in parts of the largest number of that."""
+def test_the_error_of_single_compares_its_outputs_with_double(gcc, tmp_path):
+    """Over recorded calls of both libraries in C: the largest difference in any port, relative to its largest number."""
     law, m = LAWS["cascade"]()
     random = np.random.default_rng(6)
     given = {"v": random.normal(size=(60, 2)), "w": random.normal(size=(60, 1)), "y": random.normal(size=(60, 2))}
     found = {}
     for precision in ("double", "single"):
         made = pf.export(law, m, tmp_path, name=precision[0], precision=precision, vectors=given)
-        step = bound(gcc, tmp_path, precision[0], controller(law, m), precision)
+        step = compiled_law(gcc, tmp_path, precision[0], controller(law, m), precision)
         calls = [step({name: x[k] for name, x in given.items()})[0] for k in range(60)]
         found[precision] = {port: np.array([c[port] for c in calls]) for port in ("u", "signals")}
     off = [np.abs(found["single"][port] - x).max() / np.abs(x).max() for port, x in found["double"].items()]
@@ -230,8 +230,8 @@ def test_the_error_of_single_is_that_of_its_outputs_beside_those_of_double(gcc, 
 
 @pytest.mark.parametrize(("name", "precision"), [("integral", "double"), ("integral", "single"), ("limited", "double")])
 @pytest.mark.usefixtures("measuring")
-def test_the_stack_that_is_said_is_enough(name, precision, tmp_path):
-    """Without optimisation gcc takes less than what is computed, and not much less: calls within calls are followed."""
+def test_the_stated_stack_is_enough(name, precision, tmp_path):
+    """Without optimisation gcc needs less than the computed stack, but not much less: nested calls are counted."""
     made = pf.export(*LAWS[name](), tmp_path, name="law", precision=precision)
     texts = {f.name: f.read_text() for f in made.files}
     plain = measured_stack(texts, "law", ("-O0", "-DPLAIN_SQRT"))
@@ -240,7 +240,7 @@ def test_the_stack_that_is_said_is_enough(name, precision, tmp_path):
 
 
 def position_filter(samples=64):
-    """Position by an IMU at 200 Hz and late fixes, with the samples before. [konz25 5.4.3]"""
+    """Filter of the position by an IMU at 200 Hz and late fixes, with a buffer of samples. [konz25 5.4.3]"""
     start = estimation.flight_memory(np.zeros(3), [0, 0, 0, 1], samples, known=True)._asdict()
     names = {what: [f"{what} {i}" for i in range(n)] for what, n in (("felt", 3), ("rate", 3), ("place", 3), ("turn", 4))}
 
@@ -258,7 +258,7 @@ def position_filter(samples=64):
 
 @pytest.mark.usefixtures("measuring")
 def test_a_filter_of_many_samples_needs_little_stack(tmp_path):
-    """With 64 of them, in double and without optimisation: they stand in the state, and values on the way in the work."""
+    """With 64 samples, in double and without optimisation: samples are in the state, intermediate values in the work array."""
     made = pf.export(position_filter(), FREE, tmp_path, name="law")
     texts = {f.name: f.read_text() for f in made.files}
     plain = measured_stack(texts, "law", ("-O0", "-DPLAIN_SQRT"))

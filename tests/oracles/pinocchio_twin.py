@@ -32,19 +32,19 @@ class Twin:
     data: Any
 
     def q(self, q: np.ndarray) -> np.ndarray:
-        """Our q in Pinocchio's order; a continuous joint there is (cos, sin)."""
+        """Our q in Pinocchio's order, where the angle of a continuous or planar joint is (cos, sin)."""
         out = pin.neutral(self.model)
         for joint in self.moving:
             theirs = self.model.joints[self.model.getJointId(joint.name)]
-            own = q[self.ours.q_slices[joint.name]]
+            values = q[self.ours.q_slices[joint.name]]
             if theirs.nq > joint.nq:  # continuous and planar joints
-                own = [*own[:-1], np.cos(own[-1]), np.sin(own[-1])]
-            out[theirs.idx_q : theirs.idx_q + theirs.nq] = own
+                values = [*values[:-1], np.cos(values[-1]), np.sin(values[-1])]
+            out[theirs.idx_q : theirs.idx_q + theirs.nq] = values
         return out
 
     @property
     def order(self) -> np.ndarray:
-        """order[i]: where our velocity i stands in Pinocchio's v."""
+        """order[i]: index in Pinocchio's v of our velocity i."""
         at = [self.model.joints[self.model.getJointId(j.name)].idx_v for j in self.moving]
         return np.concatenate([np.arange(i, i + j.nv) for i, j in zip(at, self.moving, strict=True)])
 
@@ -59,13 +59,13 @@ class Twin:
         return [j for j in self.ours.joints if j.nv]
 
     def frame(self, body: str) -> int:
-        """Pinocchio's frame of a body; a root link called "world" has another name here if it floats."""
+        """Pinocchio's frame of a body; a root link called "world" has another name in the library if it floats."""
         name = body if self.model.existFrame(body, pin.BODY) else "world"
         return self.model.getFrameId(name, pin.BODY)
 
 
 def twin(name: str, base: str = "fixed", **changes: Any) -> Twin:
-    """Read a robot twice. Joints that move no mass are locked at zero here, so they are locked there too."""
+    """Read a robot twice. The library locks joints that move no mass at zero, so they are locked in Pinocchio too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         ours = pf.formats.read_urdf(ROBOTS[name], base=base, mimic="free")
@@ -100,11 +100,11 @@ JOINTS = {
     "free": lambda pitch: pin.JointModelFreeFlyer(),
 }
 BY_COORDINATES = ("planar-helical", "schoenflies")
-"""Kinds whose velocities there are q_dot; ours are those of the body, q_dot = K v."""
+"""Kinds whose velocities in Pinocchio are q_dot; ours are those of the body, with q_dot = K v."""
 
 
 def twin_of(m: pf.Mechanism) -> Twin:
-    """A tree of ours built joint by joint in Pinocchio; bodies become frames."""
+    """Build a tree of the library joint by joint in Pinocchio; bodies become frames."""
     model = pin.Model()
     model.gravity.linear = m.value(m.gravity).ravel()
     at = {"world": (0, pin.SE3.Identity())}
@@ -121,15 +121,15 @@ def twin_of(m: pf.Mechanism) -> Twin:
             )
             armature += m.value(j.armature).ravel().tolist()
         b, (link, place) = m.body(j.child), at[j.child]
-        own = pin.Inertia(m.value(b.mass).item(), m.value(b.com).ravel(), m.value(b.inertia))
-        model.appendBodyToJoint(link, own, place)
+        inertia = pin.Inertia(m.value(b.mass).item(), m.value(b.com).ravel(), m.value(b.inertia))
+        model.appendBodyToJoint(link, inertia, place)
         model.addFrame(pin.Frame(j.child, link, 0, place, pin.BODY))
     model.armature = np.array(armature)
     return Twin(m, model, model.createData())
 
 
 def their_rates(T: pf.Terms) -> tuple[ca.SX, ca.SX]:
-    """(nv, nv) R with Pinocchio's velocities = R v, joint by joint, and R_dot v."""
+    """Matrix R (nv, nv) with Pinocchio's velocities = R v, joint by joint, and R_dot v."""
     m, blocks = T.mechanism, [ca.SX(0, 0)]
     for j in m.joints:
         blocks.append(j.kinematic(T.kinematics.joint(j.name)) if j.kind.name in BY_COORDINATES else ca.SX.eye(j.nv))

@@ -29,7 +29,7 @@ def test_torque_free_top_keeps_energy_and_momentum():
     inertia = np.array([0.3, 0.5, 0.7])
     body = pf.body("top", 1.5, com=(0.1, -0.2, 0.05), inertia=inertia)
     m = pf.mechanism("top", [body], [pf.joint("flight", "free", "world", "top")], gravity=(0, 0, 0))
-    v = np.array([0.1, 0.2, -0.1, 0.02, 4.0, 0.03])  # near the unstable axis: it tumbles
+    v = np.array([0.1, 0.2, -0.1, 0.02, 4.0, 0.03])  # near the unstable axis, so that the top tumbles
     out = {
         "R": lambda k: k.rotation("top"),
         "w": lambda k: k.twist("top")[3:],
@@ -43,7 +43,7 @@ def test_torque_free_top_keeps_energy_and_momentum():
     close(r.energy, np.full(len(r.time), r.energy[0]), INTEGRATED, "energy of the top")
     rate = (r.com.values[-1] - r.com.values[0]) / 10
     straight = r.com.values[0] + np.outer(r.time.values, rate)
-    close(r.com.values, straight, INTEGRATED, "its mass centre goes straight on")
+    close(r.com.values, straight, INTEGRATED, "straight motion of the mass centre")
 
 
 def test_knife_edge_on_an_incline():
@@ -65,7 +65,7 @@ def test_knife_edge_on_an_incline():
 
 
 def test_rolling_disc_runs_in_a_circle():
-    """An upright disc that rolls and turns at even rates: its contact draws a circle of radius R roll / turn."""
+    """An upright disc rolls and turns at constant rates: its contact draws a circle of radius R roll / turn."""
     radius, turn, roll = 0.5, 0.7, 2.0
     bodies = [pf.body("frame"), pf.body("disc", 2.0, inertia=(0.125, 0.25, 0.125))]
     joints = [

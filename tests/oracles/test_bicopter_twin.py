@@ -1,4 +1,4 @@
-"""The bicopter of [konz25 4.8.4] after its bad start, written again in NumPy and integrated by SciPy.
+"""The bicopter of [konz25 4.8.4] after its bad start, programmed again in NumPy and integrated by SciPy.
 
 Nothing here comes from the library: body and propellers (4.150), prototype (4.66), its numbers by the formulas of 4.8.2 and
 4.8.4, the reference by differentiation on paper, and the program of (4.64) as a problem of least distance by non-negative least
@@ -74,7 +74,7 @@ HEIGHT = M4[2, 3]
 
 
 def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Rotation, place, twist and its rate, of a circle of the flat output."""
+    """Rotation, position, twist and rate of the twist of the reference, whose flat output is a circle."""
     a, c = RATE * t, RADIUS * RATE**2
     P, dP, ddP = (RADIUS * RATE**i * np.array(x) for i, x in enumerate((
         (np.sin(a), 1 - np.cos(a)), (np.cos(a), np.sin(a)), (-np.sin(a), np.cos(a)))))  # fmt: skip
@@ -91,7 +91,7 @@ def reference(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def bbar(R: np.ndarray, r: np.ndarray, xi: np.ndarray, t: float, approach: str) -> np.ndarray:
-    """[konz25 (4.66)] of one body."""
+    """bbar of [konz25 (4.66)] for one body."""
     R_R, r_R, xi_R, a_R = reference(t)
     back, turn = np.eye(4), R.T @ R_R
     back[:3, :3], back[:3, 3] = turn, R.T @ (r_R - r)
@@ -137,7 +137,7 @@ def rate(t: float, x: np.ndarray, approach: str) -> np.ndarray:
 
 @pytest.mark.parametrize("approach", ["body", "energy"])
 def test_scipy_flies_the_same_flight(approach):
-    """Place and velocity over the first second, to what steps of 2 ms leave where a limit begins to hold."""
+    """Position and velocity over the first second, to the error of steps of 2 ms in which a limit becomes active."""
     R_R, r_R, xi_R, _ = reference(0.0)
     turned = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]) @ R_R
     start = np.r_[r_R + 0.5, turned.ravel(), turned.T @ R_R @ xi_R[:3], 0, 0, 0]
@@ -156,7 +156,7 @@ def test_scipy_flies_the_same_flight(approach):
     )
     quarter = np.r_[0, 0, np.sin(np.pi / 4), np.cos(np.pi / 4)]
     r = pf.run(m, np.r_[start[:3], quarter], start[12:], duration=1.0, step=2e-3, every=50, control=law, record="all")
-    assert (r.limit_active.values[:5].max(axis=1) > 0).any(), "some limit holds"
+    assert (r.limit_active.values[:5].max(axis=1) > 0).any(), "some limit is active"
     x = theirs(r.time.values).T
     assert np.abs(r.q.values[:, :3] - x[:, :3]).max() < 2e-4
     assert np.abs(r.v.values - x[:, 12:]).max() < 5e-3

@@ -1,4 +1,4 @@
-"""Every kind of closure against the same said otherwise: phi = 0 written by hand from poses, or a joint of the tree."""
+"""Every kind of closure against another formulation: phi = 0 by hand from poses, or a joint of the tree."""
 
 import casadi as ca
 import numpy as np
@@ -13,7 +13,7 @@ from tests.tolerance import ALGEBRA, INTEGRATED, SATISFIED, close
 
 
 def by_hand(c, angle: float):
-    """phi(k) from the poses of both frames: dot products of axes, components of the distance. angle: a turn of b in a now."""
+    """Constraint phi(k) from both poses: dot products of axes, components of the distance. angle: present turn of b in a."""
 
     def frames(k):
         A, B = k.pose(c.body_a) @ c.placement_a, k.pose(c.body_b) @ c.placement_b
@@ -70,7 +70,7 @@ def _along(c):
 
 @pytest.mark.parametrize("kind", sorted(set(JOINTS) & set(KINDS) - {"fixed"}))
 def test_against_a_joint_of_the_tree(kind):
-    """A free body closed to a swinging one moves as one that a joint of this kind carries."""
+    """A free body on a closure to a swinging one moves like a body on a joint of this kind."""
     number = {"pitch": 0.2} if KINDS[kind].number else {}
     axis, place = (0.3, -0.5, 0.8), pf.pose((0.4, 0.1, -0.2), rpy=(0.3, 0.2, -0.7))
     rod, box = pf.body("rod", 2.0, (0.3, 0, 0), 0.2), pf.body("box", 1.0, (0.1, -0.2, 0.05), (0.1, 0.12, 0.15))
@@ -102,7 +102,7 @@ def _quaternion(R):
 
 
 def nut(pitch, kind="helical", **more):
-    """A nut on a vertical screw, falling."""
+    """A nut that falls on a vertical screw."""
     body = pf.body("nut", 1.0, (0, 0, 0), (0.02, 0.02, 0.04))
     c = pf.closure("thread", kind, "world", "nut", pitch=pitch, **more)
     p = [pitch] if isinstance(pitch, pf.Parameter) else []
@@ -124,7 +124,7 @@ def test_a_nut_screws_through_many_turns(kind):
 
 @pytest.mark.parametrize("turned", [2.0, -2.0, 3.0, np.pi])
 def test_a_nut_off_its_thread_is_turned_onto_it(turned):
-    """By up to half a turn, which no sine of the angle would tell."""
+    """It turns by up to half a turn, which a sine of the angle could not resolve."""
     height = 0.1 * (2 * np.pi * 3 + turned)
     a = pf.assemble(nut(0.1), {"j.x": 0.0, "j.y": 0.0, "j.z": height}, backend="numpy")
     close(a.q[2], height, ALGEBRA, "height kept", 1)
@@ -134,8 +134,8 @@ def test_a_nut_off_its_thread_is_turned_onto_it(turned):
 
 @pytest.mark.parametrize("kind", ["weld", "revolute", "cylindrical", "planar", "prismatic", "helical", "schoenflies"])
 @pytest.mark.parametrize("off", [0.0, 1e-13, 1e-3])
-def test_nothing_closes_upside_down(kind, off):
-    """From half a turn about x, exactly and nearly, the way leads back to z up."""
+def test_no_body_is_assembled_upside_down(kind, off):
+    """From half a turn about x, exactly or nearly, assembly turns z up again."""
     body = pf.body("box", 1.0, (0, 0, 0), 0.1)
     c = pf.closure("c", kind, "world", "box", **({"pitch": 0.1} if kind == "helical" else {}))
     m = pf.mechanism("box", [body], [pf.joint("j", "free", "world", "box")], constraints=[c])
@@ -147,8 +147,8 @@ def test_nothing_closes_upside_down(kind, off):
         close(abs(a.q[6]), 1.0, SATISFIED, "not turned at all")
 
 
-def test_a_rod_of_balls_of_any_length():
-    """Two points 0.5 m apart on a line through the origin: a pendulum by a distance, its length a parameter."""
+def test_a_distance_closure_of_any_length():
+    """A ball at a distance from the origin is a pendulum, whose length is a parameter."""
     length = pf.Parameter("length", 0.5, "m")
     ball = pf.body("ball", 1.0, (0, 0, 0), 0.01)
     c = pf.closure("rod", "distance", "world", "ball", length=length)
@@ -158,14 +158,14 @@ def test_a_rod_of_balls_of_any_length():
     close(np.linalg.norm(r["q"].values[:, -1, :3], axis=1), [0.5, 1.0], SATISFIED, "length kept")
     bob, hinge = pf.body("ball", 1.0, (0, 0, -0.5)), pf.joint("j", "revolute", "world", "ball", axis=(0, -1, 0))
     swing = pf.mechanism("swing", [bob], [hinge])
-    z0 = r["q"].values[0, 0, 2]  # above or below, as the start was closed
+    z0 = r["q"].values[0, 0, 2]  # above or below, as the start was assembled
     begin = np.arctan2(0.3, -z0)
     one = pf.run(swing, [begin], duration=0.3, backend="interpreter")["q"].values[-1, 0]
     close(r["q"].values[0, -1, :3:2], [0.5 * np.sin(one), -0.5 * np.cos(one)], INTEGRATED, "as a pendulum")
 
 
-def test_a_universal_closure_turns_two_ways():
-    """Hooke's joint between two shafts at an angle: tan a = cos(angle) tan b."""
+def test_a_universal_closure_between_two_shafts():
+    """Hooke's joint connects two shafts at an angle: tan a = cos(angle) tan b."""
     bend = 0.6
     shafts = [pf.body("drive", 1.0, (0, 0, 0), 0.1), pf.body("driven", 1.0, (0, 0, 0), 0.1)]
     joints = [

@@ -1,4 +1,4 @@
-"""Rows that repeat others at another level, nearly, or with inertias far apart."""
+"""Rows that repeat others, at another level or approximately, and rows with inertias far apart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTHING = {"mass": 0.0, "com": (0, 0, 0), "inertia": 0.0}
 
 
 def thin_disk(rows: int) -> pf.Mechanism:
-    """A disk on its edge by yaw, lean and spin through bodies without mass: height as phi = 0, two or three rows of no slip."""
+    """A disk on its edge by yaw, lean and spin of massless bodies; its height is phi = 0, with two or three rows of no slip."""
     radius = 0.3
     bodies = [pf.body(n, **NOTHING) for n in ("cart", "fork", "frame")]
     bodies.append(pf.body("disk", 2.0, (0, 0, 0), np.diag([0.045, 0.09, 0.045])))
@@ -38,7 +38,7 @@ def thin_disk(rows: int) -> pf.Mechanism:
 
 
 def test_a_rate_that_repeats_a_position() -> None:
-    """The third row of slip is the rate of the height: nothing changes, least of all what puts the height right."""
+    """The third row of slip is the rate of the height: it changes nothing, not even the correction of the height."""
     q, v = {"yaw": 0.2, "lean": 0.1}, {"yaw": 0.3, "lean": 0.5, "spin": 6.0}
     runs = [pf.run(thin_disk(rows), q, v, duration=2.0, every=100, record=("q", "rank", "energy")) for rows in (2, 3)]
     for r in runs:
@@ -58,13 +58,13 @@ def ring(axial: float) -> pf.Mechanism:
 
 
 def pentagon() -> np.ndarray:
-    """q of the ring where it is a regular pentagon."""
+    """q of the ring as a regular pentagon."""
     angles, r = 2 * np.pi / 5 * np.arange(5), 0.5 / np.tan(np.pi / 5)
     return np.concatenate([[r * np.sin(a), -r * np.cos(a), 0, 0, 0, np.sin(a / 2), np.cos(a / 2)] for a in angles])
 
 
-def test_lightness_that_comes_with_a_parameter() -> None:
-    """Rank 22 of 25 rows, whatever the inertia, and one that was not reckoned with is refused by name."""
+def test_light_axes_by_a_parameter() -> None:
+    """The 25 rows have rank 22 whatever the inertia; an inertia far from its default is refused by name."""
     q, v = pentagon(), np.random.default_rng(1).normal(size=30)
     for axial in (1e-2, 1e-12):
         assert pf.forward_dynamics(ring(axial), q, v).rank == 22, axial
@@ -77,41 +77,41 @@ def test_lightness_that_comes_with_a_parameter() -> None:
 
 
 def between_planes(apart: float, names: tuple[str, ...] = ("one", "two")) -> pf.Mechanism:
-    """A particle on planes that stand upright, leaning towards y by angles that differ by `apart` from one to the next."""
+    """A particle on steep planes, whose normals in the x-z plane differ by `apart` from one to the next."""
     planes = [pf.holonomic(n, lambda k, i=i: (1 + i * apart) * k.q[0] + 0.3 * k.q[2]) for i, n in enumerate(names)]
     joint = pf.joint("at", "translation", "world", "particle")
     return pf.mechanism("planes", [pf.body("particle", 1.0, (0, 0, 0), 0.0)], [joint], constraints=planes)
 
 
 @pytest.mark.parametrize(("apart", "rank"), [(0.0, 1), (1e-13, 1), (1e-4, 2)])
-def test_rows_that_are_sure(apart: float, rank: int, recwarn: pytest.WarningsRecorder) -> None:
+def test_rows_of_clear_rank_give_no_warning(apart: float, rank: int, recwarn: pytest.WarningsRecorder) -> None:
     r = pf.run(between_planes(apart), duration=0.1, every=10)
     assert (r["rank"].values == rank).all() and not recwarn.list
     assert r.attrs["left_out"] < 1e-10
 
 
 def test_rows_that_the_tolerance_leaves_out() -> None:
-    """They are 1e-7 apart: exact mathematics holds the particle, the tolerance lets it fall, and says so."""
+    """Two planes 1e-7 apart would hold the particle exactly; within the tolerance it falls, and a warning says so."""
     with pytest.warns(
         RunWarning, match=r"up to 2\.8e-08 of their length.*rank tolerance of 1e-05, so '(one|two)' constrain nothing"
     ):
         r = pf.run(between_planes(1e-7), duration=0.1, every=10)
     assert (r["rank"].values == 1).all() and r.q[-1, 2] < -0.04
-    close(r.attrs["left_out"], 1e-7 * 0.3 / 1.09, 1e-3, "what is left of the second row", scale=1e-8)
+    close(r.attrs["left_out"], 1e-7 * 0.3 / 1.09, 1e-3, "remainder of the second row", scale=1e-8)
 
 
-def test_many_rows_and_runs_are_said_once(recwarn: pytest.WarningsRecorder) -> None:
-    """Seven rows of rank one: four of the six that hold nothing are named, and one run of ten that all begin there."""
+def test_many_rows_and_runs_are_reported_once(recwarn: pytest.WarningsRecorder) -> None:
+    """Seven rows have rank one: one warning names four of the six left out, for ten runs that all begin there."""
     r = pf.run(between_planes(1e-7, tuple("abcdefg")), np.zeros((10, 3)), duration=0.001, backend="interpreter")
-    (said,) = [str(w.message) for w in recwarn.list]
-    assert re.search("so '[a-g]'(, '[a-g]'){3} and 2 more constrain nothing here", said)
+    (message,) = [str(w.message) for w in recwarn.list]
+    assert re.search("so '[a-g]'(, '[a-g]'){3} and 2 more constrain nothing here", message)
     assert 1e-8 < r.attrs["left_out"] < 6e-7
     bare = pf.run(between_planes(0.0, ()), duration=0.001, backend="interpreter")
     assert "left_out" not in bare.attrs
 
 
-def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwarn: pytest.WarningsRecorder) -> None:
-    """A point of a ball on two planes: the same ones, as a parameter has it."""
+def test_rows_that_a_parameter_of_the_run_makes_dependent(recwarn: pytest.WarningsRecorder) -> None:
+    """A point of a ball is on two planes, which a parameter can make the same."""
 
     def rank(default: float, tilt: float) -> float:
         x = pf.Parameter("tilt", default, "rad")
@@ -133,8 +133,8 @@ def test_rows_that_depend_on_each_other_with_the_parameters_of_a_run_only(recwar
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_is_left_of_rows_is_judged_on_numbers_as_in_expressions(seed: int) -> None:
-    """Random rows of low rank, nearly so, some zero; in their own order and best first; with weights."""
+def test_remainders_of_rows_agree_for_numbers_and_expressions(seed: int) -> None:
+    """Random rows of nearly low rank, some zero, in their order and by groups, with and without weights."""
     random = np.random.default_rng(seed)
     m, n, rank = (int(random.integers(1, most)) for most in (9, 9, 5))
     A = random.normal(size=(m, rank)) @ random.normal(size=(rank, n)) + 10.0 ** -random.integers(6, 10) * random.normal(
@@ -151,11 +151,11 @@ def test_what_is_left_of_rows_is_judged_on_numbers_as_in_expressions(seed: int) 
 
 
 PARALLEL = {"a": -0.4, "b": 0.8, "d": -1.6}
-"""Near a configuration of the four-bar that closes [rad]."""
+"""A guess near a configuration in which the four-bar closes [rad]."""
 
 
 def tilted_four_bar(tilt: float, turn: float) -> pf.Mechanism:
-    """Crank, coupler and rocker in the x-z plane, closed by a ball; the coupler's hinge is out of line by `tilt` [rad].
+    """Crank, coupler and rocker in the x-z plane, closed by a ball; the coupler's hinge is tilted by `tilt` [rad].
 
     turn: angle of that hinge at which the ends meet across the plane.
     """
@@ -171,9 +171,9 @@ def tilted_four_bar(tilt: float, turn: float) -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("tilt", [7e-8, 2e-6])
-def test_axes_that_are_parallel_but_for_the_digits_of_a_file_stop_no_loop(tilt: float) -> None:
-    """1.5708 for a right angle turns axes that should be parallel by up to 1e-6. The loop moves as the plane one does, and its
-    ends part by as much as the tilt takes them out of the plane."""
+def test_a_loop_moves_although_a_file_tilts_its_axes_by_rounding(tilt: float) -> None:
+    """1.5708 for a right angle turns axes that should be parallel by up to 1e-6. The loop moves as the planar one does, and its
+    ends separate by as much as the tilt moves them out of the plane."""
     plane = tilted_four_bar(0.0, 0.0)
     q = pf.assemble(plane, guess=PARALLEL).q
     turn = float(q[1])
@@ -188,4 +188,4 @@ def test_axes_that_are_parallel_but_for_the_digits_of_a_file_stop_no_loop(tilt: 
     phi = pf.compile_terms(tilted, {"phi": lambda T: T.rows.phi}, backend="interpreter", lanes=1)
     gap = 0.8 * tilt * (np.cos(turn) - np.cos(turns))
     left = [float(np.abs(phi(q)["phi"]).max()) for q in found.q.values]
-    close(left, np.abs(gap), 1e-3, "what is left across the plane", 0.8 * tilt)
+    close(left, np.abs(gap), 1e-3, "gap across the plane", 0.8 * tilt)

@@ -1,4 +1,4 @@
-"""Machines whose equations are printed: what the general algorithm gives for them. [konz25 4.7.4, 4.7.6, 4.8.1]"""
+"""The general algorithm against machines with printed equations. [konz25 4.7.4, 4.7.6, 4.8.1]"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STILL = {"gravity": (0, 0, 0)}
 
 
 def planar():
-    """(4.89) with the mass centre at (s_x, s_y) and Theta about the frame."""
+    """Planar body of (4.89) with the mass centre at (s_x, s_y) and Theta about the frame."""
     m, s, about = 1.7, np.array([0.3, -0.2]), 0.4
     moment = about + m * s @ s
     machine = pf.mechanism(
@@ -28,7 +28,7 @@ def planar():
 
 
 def scara():
-    """(4.102) with a(theta_2) = m2 l1 (s_x cos theta_2 - s_y sin theta_2)."""
+    """Arm of (4.102) with a(theta_2) = m2 l1 (s_x cos theta_2 - s_y sin theta_2)."""
     l, m2, s = 0.4, 0.7, np.array([0.12, 0.05])
     about = (0.02, 0.008)
     bodies = [pf.body("a", 1.2, com=(0.18, 0, 0), inertia=about[0]), pf.body("b", m2, com=(*s, 0), inertia=about[1])]
@@ -45,7 +45,7 @@ def scara():
 
 
 def two_masses():
-    """diag(m1, m2), and the spring's force."""
+    """Two masses on a spring: diag(m1, m2), and the spring's force."""
     k, m = 5.0, (1.5, 0.8)
     joints = [pf.joint(n, "prismatic", "world", n, axis=(1, 0, 0)) for n in "ab"]
     spring = pf.spring("k", "a", "b", stiffness=k)

@@ -1,4 +1,4 @@
-"""Products of exponentials against the recursions, against their literal text, quadrature and differences. [chhabra14 ch. 2]"""
+"""Products of exponentials against recursions, literal matrix exponentials, quadrature and differences. [chhabra14 ch. 2]"""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SHAPES = {
     "one body, three branches": (["schoenflies", "spherical", "planar-helical", "universal", "cylindrical"], [-1, 0, 0, 0, 2]),
 }
 RATE = [[1.0, 0], [0.3, 0], [0, 1]]
-"""A planar joint that slides askew, without slip across."""
+"""Distribution of a planar joint that slides askew, without slip across that direction."""
 
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
-    """The same numbers without a compiler."""
+    """Evaluate with NumPy, to the same numbers, so that no compiler is needed."""
     monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
@@ -42,7 +42,7 @@ def tree(shape: str) -> tuple[pf.Mechanism, np.ndarray]:
 
 
 def screws(m: pf.Mechanism, random: np.random.Generator, runs: int = 3) -> np.ndarray:
-    """Turns of 2.6 rad at most about any axis: within the reach of a logarithm."""
+    """Random screw parameters (runs, n) with turns of at most 2.6 rad about any axis, where the logarithm is unique."""
     return random.uniform(-1.5, 1.5, (runs, pf.screws.exponentials(m).s.numel()))
 
 
@@ -56,7 +56,7 @@ def homogeneous(X: BodyPose, run: int = 0) -> np.ndarray:
 
 
 def check_against_recursions(m: pf.Mechanism, s: np.ndarray, bodies: list[str]) -> None:
-    """Poses and Jacobians in q and v are those in s, which goes there and back."""
+    """Compare poses and Jacobians in s with those in q and v, and s with itself after the map to q and back."""
     q, rates = pf.screws.screw_to_chart(m, s), pf.screws.screw_rates(m, s)
     close(pf.screws.chart_to_screw(m, q), s, 8 * ALGEBRA, "screw parameters there and back", 1)
     ours, theirs = pf.screws.product_of_exponentials(m, s, bodies=bodies), pf.forward_kinematics(m, q, bodies=bodies)
@@ -82,8 +82,8 @@ def test_recursions_agree(shape):
     check_against_recursions(m, s, [b.name for b in m.bodies])
 
 
-def test_turns_beyond_a_half_one():
-    """Screw parameters count them where motions commute; elsewhere they are those of the same pose."""
+def test_turns_beyond_half_a_turn():
+    """Screw parameters count full turns where motions commute; elsewhere they are those of the same pose."""
     m, _ = _arm(["planar", "spherical", "cylindrical"])
     q = np.array([0.3, -0.2, 4.0, 0, 0, np.sin(2), np.cos(2), 0.1, 9.0])
     s = pf.screws.chart_to_screw(m, q)
@@ -94,7 +94,7 @@ def test_turns_beyond_a_half_one():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_literal_product(shape):
-    """exp(hat(tau s)) by SciPy, Omega by quadrature, nothing of the subgroups but their home."""
+    """exp(hat(tau s)) by SciPy and Omega by quadrature; only the home comes from the library."""
     m, s = tree(shape)
     found = pf.screws.exponentials(m)
     x, w = np.polynomial.legendre.leggauss(24)
@@ -107,8 +107,8 @@ def test_the_literal_product(shape):
         factors = [tau] if j.kind.name != "universal" else [tau[:, :1], tau[:, 1:]]
         G, J = poses[j.parent], jacobians[j.parent].copy()
         for t in factors:
-            own = s[0, begin : begin + t.shape[1]]
-            xi = t @ own
+            part = s[0, begin : begin + t.shape[1]]
+            xi = t @ part
             Omega = sum(wi / 2 * expm((xi_ + 1) / 2 * full(se3.ad(xi))) for xi_, wi in zip(x, w, strict=True))
             J[:, begin : begin + t.shape[1]] = full(se3.Ad(G[:3, :3], G[:3, 3])) @ Omega @ t
             G = G @ expm(full(se3.hat(xi)))
@@ -122,7 +122,7 @@ def test_the_literal_product(shape):
 
 
 def test_relative_jacobians_by_differences():
-    """The twist of a body as another sees it, in the frame of a third. [chhabra14 (2.3.11), (2.3.12)]"""
+    """Twist of a body as seen from another, in the frame of a third. [chhabra14 (2.3.11), (2.3.12)]"""
     m, s = tree("one body, three branches")
     h, random = 1e-5, np.random.default_rng(3)
     for body, seen, frame in [("b4", "b0", "world"), ("b4", "b1", "b3"), ("b0", "b3", "b0"), ("b1", "world", "b4")]:
@@ -132,17 +132,17 @@ def test_relative_jacobians_by_differences():
         for step in (-h, 0, h):
             X = pf.screws.product_of_exponentials(m, s[0] + step * d, bodies=[body, seen, "world"])
             G[step] = np.linalg.inv(homogeneous(X[seen])) @ homogeneous(X[body])
-        of_seen = full(se3.vee((G[h] - G[-h]) / (2 * h) @ np.linalg.inv(G[0])))  # in the frame of the body that sees it
+        of_seen = full(se3.vee((G[h] - G[-h]) / (2 * h) @ np.linalg.inv(G[0])))  # in the frame of the observing body
         at = pf.screws.product_of_exponentials(m, s[0], bodies=[seen, frame])
         here = np.linalg.inv(homogeneous(at[frame])) @ homogeneous(at[seen])
         close((J @ d)[:, None], full(se3.Ad(here[:3, :3], here[:3, 3]) @ of_seen), CENTRAL, f"{body} seen from {seen}", 1)
 
 
-def test_blocks_of_joints_before_both_vanish():
+def test_columns_of_joints_before_both_bodies_vanish():
     m, s = tree("one body, three branches")
     J = pf.screws.screw_jacobian(m, "b4", s[0], relative_to="b2")
-    own = [n.startswith("j4") for n in pf.screws.exponentials(m).s_names]
-    assert not J[:, ~np.array(own)].any() and J[:, own].any()
+    of_last_joint = [n.startswith("j4") for n in pf.screws.exponentials(m).s_names]
+    assert not J[:, ~np.array(of_last_joint)].any() and J[:, of_last_joint].any()
     assert (
         not pf.screws.screw_jacobian(m, "b4", s[0], relative_to="b4").any()
         and not pf.screws.screw_jacobian(m, "world", s[0]).any()
@@ -150,7 +150,7 @@ def test_blocks_of_joints_before_both_vanish():
 
 
 def test_brocketts_formula():
-    """Joints of one coordinate: the twist at home is (p x z; z) or (z; 0), moved by those before it, exactly."""
+    """For joints with one coordinate the twist at home is (p x z; z) or (z; 0), moved by the joints before it, exactly."""
     m, s = _arm(["revolute", "prismatic", "revolute", "revolute"])
     home, rates = pf.screws.home(m), pf.screws.screw_rates(m, s)
     G, J = np.eye(4), []
@@ -163,7 +163,7 @@ def test_brocketts_formula():
         G = G @ expm(full(se3.hat(tau * s[i])))
     close(pf.screws.screw_jacobian(m, "b3", s), np.array(J).T, 16 * ALGEBRA, "Jacobian", 1)
     for x in rates:
-        assert (x == np.eye(4)).all()  # not to rounding: nothing is computed
+        assert (x == np.eye(4)).all()  # exactly, since nothing is computed
     assert (pf.screws.screw_to_chart(m, 9 * s) == 9 * s).all() and (pf.screws.chart_to_screw(m, 9 * s) == 9 * s).all()
 
 
@@ -177,7 +177,7 @@ def _arm(kinds: list[str]) -> tuple[pf.Mechanism, np.ndarray]:
 
 
 def test_speeds_of_a_distribution():
-    """s_dot = Sigma v_bar: J Sigma is the Jacobian in v, but for joints without a distribution, which keep s_dot. [(2.3.13)]"""
+    """s_dot = Sigma v_bar: J Sigma is the Jacobian in v; joints without a distribution keep s_dot. [(2.3.13)]"""
     bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("base", "arm")]
     at = pf.pose((0.1, 0.2, 0.3), rpy=(0.4, -0.5, 0.6))
     joints = [
@@ -189,18 +189,18 @@ def test_speeds_of_a_distribution():
     rates = pf.screws.screw_rates(m, s)
     assert rates.Sigma.shape == (6, 5) and rates.of_v.shape == (6, 5)
     check_against_recursions(m, s[None], ["base", "arm"])
-    own = np.array([[0.2, -1, 0.3], [0.5, 0.1, 2], [1, 1, -1]])
+    mix = np.array([[0.2, -1, 0.3], [0.5, 0.1, 2], [1, 1, -1]])
     modified = pf.screws.screw_jacobian(m, "arm", s, modified=True)
     close(
         modified[:, :2], pf.jacobian(m, "arm", pf.screws.screw_to_chart(m, s), frame="WORLD")[:, :2], 8 * ALGEBRA, "modified", 1
     )
-    close(modified[:, 2:] @ own, pf.screws.screw_jacobian(m, "arm", s)[:, 3:] @ own, 8 * ALGEBRA, "as they are", 1)
+    close(modified[:, 2:] @ mix, pf.screws.screw_jacobian(m, "arm", s)[:, 3:] @ mix, 8 * ALGEBRA, "as they are", 1)
     slip = pf.screws.screw_jacobian(m, "base", s, frame="base", modified=True)
     close(slip[1], 0.3 * slip[0], 8 * ALGEBRA, "no slip across", 1)
 
 
-def test_joints_that_follow_and_parameters():
-    """A finger by a ratio and an offset, over a length that is a parameter: home is where the chain stands at q = 0."""
+def test_mimic_joints_and_parameters():
+    """A finger with ratios, offsets and lengths, some of them parameters: home is the chain at q = 0."""
     l, r = pf.Parameter("l", 0.5, "m"), pf.Parameter("r", -0.8)
     bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("a", "b", "c")]
     joints = [
@@ -226,7 +226,7 @@ def test_joints_that_follow_and_parameters():
 @pytest.mark.filterwarnings("ignore::pfaffian.ModelWarning")
 @pytest.mark.parametrize(("file", "base"), [("ur5_robot", "fixed"), ("panda", "fixed"), ("talos_reduced", "free")])
 def test_robots(file, base):
-    """From their files, and of all bodies the ends of the branches."""
+    """Robots from their files, at the ends of their branches."""
     (path,) = (f.locate() for f in distribution("example-robot-data").files or () if f.name == f"{file}.urdf")
     m = pf.formats.read_urdf(str(path), base=base)
     check_against_recursions(m, screws(m, np.random.default_rng(1), 2), list(pf.calculus.graph_matrices(m).extremities[:4]))
@@ -244,7 +244,7 @@ def test_graph_of_four_bodies():
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_matrices_of_the_graph(shape):
-    """Cor. 3.3.1 and 3.3.2 as they are proved: Ph inverts, GM 1 = 0, Ph GM has the world and the body alone."""
+    """Cor. 3.3.1 and 3.3.2 as proved: Ph inverts GM, GM 1 = 0, and Ph GM contains only the world and the body."""
     m, _ = tree(shape)
     g = pf.calculus.graph_matrices(m)
     n = len(m.joints)
@@ -256,8 +256,8 @@ def test_matrices_of_the_graph(shape):
     assert (np.diag(G) == list(g.neighbours.values())).all()
 
 
-def test_no_logarithm():
-    """A helix in a plane by a full turn, beside its axis, in the run and the joint that are at fault."""
+def test_motions_without_a_logarithm_are_refused():
+    """A planar-helical motion by a full turn beside its axis; the error names the joint and the run."""
     bodies, p = [pf.body(n, 1.0, inertia=0.1) for n in ("a", "b")], pf.Parameter("p", 0.2)
     joints = [pf.joint("slide", "prismatic", "world", "a"), pf.joint("screw", "planar-helical", "a", "b", pitch=p)]
     m = pf.mechanism("press", bodies, joints, parameters=[p])
@@ -268,18 +268,18 @@ def test_no_logarithm():
         pf.screws.chart_to_screw(m, bad)
     s = pf.screws.chart_to_screw(m, [good, good], parameters={"p": [0.2, 0.4]})
     close(s[0], s[1], 8 * ALGEBRA, "the turn is the same at any pitch", 1)
-    # A pitch that is no parameter itself, but made of one.
+    # A pitch that is an expression of a parameter.
     twice = m.with_(joints=[joints[0], pf.joint("screw", "planar-helical", "a", "b", pitch=2 * p)])
     s = pf.screws.chart_to_screw(twice, [0.5, 0.1, 0.2, 9.0], parameters={"p": 0.3})
     close(pf.screws.screw_to_chart(twice, s, parameters={"p": 0.3}), [0.5, 0.1, 0.2, 9.0], 8 * ALGEBRA, "there and back", 1)
 
 
-def test_what_is_no_open_chain():
+def test_mechanisms_that_are_no_open_chain_are_refused():
     m, s = _arm(["revolute"] * 3)
     loop = pf.closure("shut", "revolute", "world", "b2", placement_a=(1, 0, 0))
     tied = pf.holonomic("tied", lambda k: k.q[0] - k.q[1])
     rolls = pf.nonholonomic("rolls", lambda k: k.v[0] - k.v[1])
-    assert pf.screws.product_of_exponentials(m.with_(constraints=[rolls]), s)  # restricts no place
+    assert pf.screws.product_of_exponentials(m.with_(constraints=[rolls]), s)  # restricts no position
     for refused, said in (
         (m.with_(constraints=[rolls, loop]), "closure 'shut' from 'world' to 'b2' closes the chain.*open it by m.with_"),
         (m.with_(constraints=[tied]), "constraint 'tied' closes the chain.*open it"),
@@ -303,8 +303,8 @@ def test_what_is_no_open_chain():
     assert pf.calculus.graph_matrices(lifted).GM.tolist() == [[-1, 1]]
 
 
-def test_kernels_are_told_apart():
-    """What shapes the numbers is in the key: pitch, distribution, ratios."""
+def test_the_key_contains_all_numbers_of_joints():
+    """Kernels of mechanisms that differ in a distribution or a pitch are different."""
 
     def of(**numbers):
         bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("a", "b")]
@@ -320,7 +320,7 @@ def test_kernels_are_told_apart():
     assert not np.array_equal(pf.screws.home(first).twists["j"], pf.screws.home(second).twists["j"])
 
 
-def test_two_runs_by_name_are_two():
+def test_runs_by_name():
     m, _ = _arm(["revolute"] * 2)
     for f in (pf.screws.chart_to_screw, pf.screws.screw_to_chart):
         assert f(m, {"j1": [0.1, 0.2]}).tolist() == [[0, 0.1], [0, 0.2]] and f(m, {"j1": 0.1}).tolist() == [0, 0.1]
@@ -329,7 +329,7 @@ def test_two_runs_by_name_are_two():
 
 def test_wrong_arguments():
     m, _ = _arm(["revolute"] * 2)
-    for ask, said in (
+    for ask, message in (
         (lambda: pf.screws.product_of_exponentials(m, [1.0]), r"s has shape \(1,\)"),
         (lambda: pf.screws.product_of_exponentials(m, {"j9": 1.0}), "s: there is no 'j9'"),
         (lambda: pf.screws.product_of_exponentials(m, bodies=["b9"]), "no body 'b9'"),
@@ -346,5 +346,5 @@ def test_wrong_arguments():
         (lambda: pf.screws.chart_to_screw(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "q has 3, parameters has 2"),
         (lambda: pf.screws.screw_to_chart(m, {"j0": [1, 2, 3]}, parameters=np.zeros((2, 0))), "s has 3, parameters has 2"),
     ):
-        with pytest.raises(pf.ModelError, match=said):
+        with pytest.raises(pf.ModelError, match=message):
             ask()

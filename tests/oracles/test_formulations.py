@@ -1,4 +1,4 @@
-"""Every formulation against every other on random mechanisms: redundant, singular, driven and nonholonomic rows too."""
+"""Every formulation against every other on random mechanisms, also with redundant, singular, driven, nonholonomic rows."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ SQUARES = {"multipliers"}  # works with A M^-1 A^T, so the condition of the rows
 
 
 def affordable(m: pf.Mechanism) -> list[str]:
-    """The formulations for mechanisms with constraints that are traced in a second or so."""
+    """Formulations for constrained mechanisms that can be traced in about a second."""
     if m.nv > 9:
         return ["gauss", "multipliers", "projection", "quasi-velocity"]
     return [n for n in CONSTRAINED if n not in HEAVY or m.nv <= 5]
 
 
 def motions(case: Case, names: list[str], **parts) -> dict[str, np.ndarray]:
-    """v_dot, reaction and rank by each formulation, with the terms they came from."""
+    """v_dot, reaction and rank by each formulation, with the terms that they use."""
     made: dict = {}
 
     def part(name, i):
         return lambda T: made.setdefault(name, pf.FORMULATIONS[name](T))[i]
 
-    wanted = {(n, what): part(n, i) for n in names for i, what in enumerate(("v_dot", "reaction", "rank"))}
+    results = {(n, what): part(n, i) for n in names for i, what in enumerate(("v_dot", "reaction", "rank"))}
     terms = {"M": lambda T: T.M, "A": lambda T: T.A, "b": lambda T: T.b, "force": lambda T: T.force,
              "eta": lambda T: T.rows.eta, "phi": lambda T: T.rows.phi, "size": lambda T: T.row_size}  # fmt: skip
-    return matrices(case, wanted | terms | parts)
+    return matrices(case, results | terms | parts)
 
 
 def unit_rows(A: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Rows of length one, shorter where a row is short of its typical length: what the rank is measured on."""
+    """Rows of unit length, shorter where a row is below its typical length; rank is measured on them."""
     length = np.linalg.norm(A, axis=1, keepdims=True)
     return A / np.where(length > 0, length, 1) * np.minimum(1, np.sqrt(size))
 
 
 def remainders(A: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """What is left of each row after those before it, by least squares."""
+    """Length that remains of each row after those before it, by least squares."""
     rows = unit_rows(A, size)
     left = []
     for i, row in enumerate(rows):
@@ -56,7 +56,7 @@ def remainders(A: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def condition(A: np.ndarray, size: np.ndarray) -> float:
-    """Of the rows, over their singular values that are not zero."""
+    """Condition of the rows over their nonzero singular values."""
     s = np.linalg.svd(unit_rows(A, size), compute_uv=False)
     s = s[s > CLEAR_OF_THRESHOLD[0]]
     return s[0] / s[-1] if len(s) else 1.0
@@ -67,7 +67,7 @@ def weighted(r: dict) -> np.ndarray:
 
 
 def well_posed(r: dict) -> None:
-    """Keep examples whose constraints are met and whose rank is no matter of opinion."""
+    """Keep examples that satisfy their constraints and whose rank is clear."""
     low, high = CLEAR_OF_THRESHOLD
     assume(max(np.abs(r["eta"]).max(), np.abs(r["phi"]).max()) < SATISFIED)
     for A in (r["A"], weighted(r)):
@@ -91,7 +91,7 @@ def test_formulations_agree(case):
 
 
 def compare(r: dict, one: str, other: str, rows: float) -> None:
-    """The same acceleration, reaction and rank by two formulations; rows: condition of the constraint rows."""
+    """Compare acceleration, reaction and rank by two formulations; rows: condition of the constraint rows."""
     allowed = ALGEBRA * np.linalg.cond(r["M"]) * rows * (rows if {one, other} & SQUARES else 1.0)
     largest = max(np.abs(r["free"]).max(), np.abs(r[one, "v_dot"]).max())
     close(r[other, "v_dot"], r[one, "v_dot"], allowed, f"v_dot by {one} and {other}", largest)
@@ -101,7 +101,7 @@ def compare(r: dict, one: str, other: str, rows: float) -> None:
 
 
 def check_equations(r: dict, name: str, rows: float) -> None:
-    """A v_dot = b, M v_dot = force + reaction, and the reaction is a combination of the rows."""
+    """Check A v_dot = b, M v_dot = force + reaction, and that the reaction is a combination of the rows."""
     v_dot, reaction = r[name, "v_dot"], r[name, "reaction"]
     allowed = ALGEBRA * np.linalg.cond(r["M"]) * rows * (rows if name in SQUARES else 1.0)
     largest = max(np.abs(v_dot).max(), np.abs(r["free"]).max())
@@ -115,7 +115,7 @@ def check_equations(r: dict, name: str, rows: float) -> None:
 
 @given(small())
 def test_a_program_computes_what_its_expressions_do(case):
-    """What the tests here evaluate by CasADi, users get from Programs."""
+    """The tests of this file evaluate terms by CasADi, whereas users get them from Programs."""
     parts = {"M": lambda T: T.M, "c": lambda T: T.c, "A": lambda T: T.A, "b": lambda T: T.b, "force": lambda T: T.force}
     parts["v_dot"] = lambda T: pf.FORMULATIONS["gauss"](T).v_dot
     program = pf.compile_terms(case.m, parts, backend="numpy", lanes=1).matrices(case.q, case.v, case.u, t=case.t)

@@ -1,7 +1,7 @@
-"""Kinds of joints against what they are made of: other joints, other engines, constraints that leave the same motion.
+"""Kinds of joints against other joints, other engines, and constraints that leave the same motion.
 
-Trees of all kinds are held against Pinocchio in test_pinocchio_joints; here MuJoCo, and for every kind a free body whose other
-motions are held by constraints. A joint with a distribution has its rows as twin, one that follows others phi = 0.
+test_pinocchio_joints compares trees of all kinds with Pinocchio. This file compares with MuJoCo and, for every kind, with a
+free body whose other motions constraints prevent. The twin of a distribution is its rows; that of a mimic joint is phi = 0.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tests.tolerance import ALGEBRA, PEER, close
 
 MOVING = tuple(name for name, kind in KINDS.items() if kind.nv)
 TWIN = 1e-9
-"""A joint against constraints that leave the same motion, relative to the largest acceleration."""
+"""Tolerance of a joint against constraints that leave the same motion, relative to the largest acceleration."""
 
 
 def machine(random: np.random.Generator, kind: str, **numbers: Any) -> pf.Mechanism:
-    """A joint of a kind between two bodies, the first on a hinge, another hinge beyond: what it carries and what carries it."""
+    """A joint of a kind between two bodies, with a hinge before the first body and a hinge after the second."""
     given = joint_numbers(random, kind) | numbers
     bodies = [random_body(random, n) for n in ("a", "b", "c")]
     joints = [
@@ -50,7 +50,7 @@ def at(m: pf.Mechanism, q: np.ndarray, v: np.ndarray, **parts: Any) -> dict[str,
 
 
 def accelerations(T: pf.Terms, v_dot: ca.SX) -> ca.SX:
-    """Of the bodies' origins and of their axes: twelve numbers for each body, whatever the coordinates."""
+    """Accelerations of all bodies, linear at their origins and angular: six numbers for each, whatever the coordinates."""
     k, found = T.kinematics, []
     for b in T.mechanism.bodies:
         twist = k.twist(b.name, "LOCAL_WORLD_ALIGNED")
@@ -63,7 +63,7 @@ def moved(name: str):
 
 
 def relative_state(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q and v of the joint j if it were a free one: pose and twist of b in a, along the joint's frames."""
+    """q and v of joint j as if it were free: pose and twist of b in a, along the joint's frames."""
     j = m.joint("j")
     found = at(m, q, v, R=lambda T: relative(T, j).R, p=lambda T: relative(T, j).p, V=lambda T: relative_twist(T, j))
     return np.r_[found["p"], np.array(ca.DM(so3.matrix_to_quat(found["R"]))).ravel()], found["V"]
@@ -75,7 +75,7 @@ def relative(T: pf.Terms, j: pf.Joint) -> pf.Pose:
 
 
 def relative_twist(T: pf.Terms, j: pf.Joint) -> ca.SX:
-    """(6, 1) of b over a, in the joint's frame on b, by differentiating the pose."""
+    """Twist (6, 1) of b relative to a, in the joint's frame on b, by differentiating the pose."""
     k, G = T.kinematics, relative(T, j)
     R_dot, p_dot = (ca.reshape(ca.jtimes(ca.vec(x), T.q, k.q_dot), *x.shape) for x in (G.R, G.p))
     return ca.vertcat(G.R.T @ p_dot, so3.vee(G.R.T @ R_dot))
@@ -88,7 +88,7 @@ def freed(m: pf.Mechanism) -> pf.Mechanism:
 
 
 @pytest.mark.parametrize("kind", [k for k in MOVING if k != "free"])
-def test_a_free_body_held_by_a_closure_moves_alike(kind):
+def test_a_free_body_on_a_closure_moves_like_one_on_a_joint(kind):
     random = np.random.default_rng(MOVING.index(kind))
     m = machine(random, kind, damping=0.0, stiffness=0.0, armature=0.0)
     q, v = state(m, random)
@@ -96,8 +96,8 @@ def test_a_free_body_held_by_a_closure_moves_alike(kind):
     more = {"pitch": m.value(j.pitch).item()} if kind in SCREWS else {}
     if kind == "universal":
         more = {"axis": (1, 0, 0), "axis_b": (0, 1, 0)}
-    held = pf.closure("held", kind, "a", "b", placement_a=j.placement, placement_b=j.child_placement, **more)
-    twin = twin.with_(constraints=[held])
+    closure = pf.closure("held", kind, "a", "b", placement_a=j.placement, placement_b=j.child_placement, **more)
+    twin = twin.with_(constraints=[closure])
     free_q, free_v = relative_state(m, q, v)
     one = at(m, q, v, a=moved("articulated"), T=lambda T: T.T, V=lambda T: T.V)
     two = at(twin, np.r_[q[0], free_q, q[-1]], np.r_[v[0], free_v, v[-1]], a=moved("gauss"), phi=lambda T: T.rows.phi,
@@ -157,9 +157,9 @@ def xml(m: pf.Mechanism) -> str:
 
 @pytest.mark.parametrize("kind", SLIDES_AND_HINGES)
 def test_slides_and_hinges_of_mujoco(kind):
-    """Their velocities are rates of coordinates, ours those of the body: theirs = K v."""
+    """MuJoCo's velocities are rates of coordinates, ours those of the body: theirs = K v."""
     random = np.random.default_rng(60 + MOVING.index(kind))
-    armature = 0.0 if kind in ("planar", "schoenflies") else 0.3  # along v here, along q_dot there
+    armature = 0.0 if kind in ("planar", "schoenflies") else 0.3  # along v in the library, along q_dot in MuJoCo
     m = machine(random, kind, damping=0.0, stiffness=0.0, armature=armature)
     q, v = state(m, random)
     ours = at(m, q, v, M=lambda T: T.M, c=lambda T: T.c, v_dot=lambda T: pf.FORMULATIONS["gauss"](T).v_dot,
@@ -178,11 +178,12 @@ def test_slides_and_hinges_of_mujoco(kind):
     close(K @ ours["v_dot"] + drift, data.qacc, PEER, "acceleration")
 
 
-# -- joints that follow others -----------------------------------------------------------------------------------------
+# -- mimic joints ------------------------------------------------------------------------------------------------------
 
 
 def hand(random: np.random.Generator, follows: Mimic | None) -> pf.Mechanism:
-    """A palm on a free joint with three fingers, a screw and a chain of two; the last hinge follows if asked to."""
+    """A palm on a free joint with a slide, and with a hinge that carries a screw and another hinge; with `follows` the last two
+    follow others."""
     bodies = [random_body(random, n) for n in ("palm", "a", "b", "c", "d")]
     given = {n: {"placement": random_pose(random), "axis": random.normal(size=3)} for n in ("a", "b", "c", "d")}
     sprung = {"stiffness": 3.0, "rest": 0.2, "damping": 0.4, "armature": 0.3}
@@ -196,14 +197,14 @@ def hand(random: np.random.Generator, follows: Mimic | None) -> pf.Mechanism:
     return pf.mechanism("hand", bodies, joints, gravity=(1, 2, -9))
 
 
-def test_a_joint_that_follows_is_one_held_by_phi():
-    """Sum, offset and a follower of a follower; springs, dampers and armature on the one that follows."""
+def test_a_mimic_joint_moves_as_one_with_a_constraint():
+    """With a sum, an offset and a follower of a follower; springs, dampers and armature are on the mimic joint."""
     m = hand(np.random.default_rng(3), pf.mimic({"one": 0.7, "two": -1.3}, 0.4))
-    held = hand(np.random.default_rng(3), None).with_(constraints=[
+    constrained = hand(np.random.default_rng(3), None).with_(constraints=[
         pf.holonomic("three", lambda k: k.joint("three") - 0.7 * k.joint("one") + 1.3 * k.joint("two") - 0.4),
         pf.holonomic("four", lambda k: k.joint("four") + 0.5 * k.joint("three")),
     ])  # fmt: skip
-    assert (m.nq, m.nv, held.nv) == (9, 8, 10) and not any("three" in n for n in m.q_names + m.v_names)
+    assert (m.nq, m.nv, constrained.nv) == (9, 8, 10) and not any("three" in n for n in m.q_names + m.v_names)
     random = np.random.default_rng(4)
     q, v = state(m, random)
     three, rate = 0.7 * q[7] - 1.3 * q[8] + 0.4, 0.7 * v[6] - 1.3 * v[7]
@@ -211,11 +212,11 @@ def test_a_joint_that_follows_is_one_held_by_phi():
     parts = {"x": lambda T: ca.vertcat(T.kinematics.joint("three"), T.kinematics.joint_rate("four")), "T": lambda T: T.T,
              "V": lambda T: T.V, "power": lambda T: ca.dot(T.f, T.v)}  # fmt: skip
     for name, ours in pf.reaction_wrench(m, ["one", "two", "four"], q, v).items():
-        theirs = pf.reaction_wrench(held, name, full_q, full_v).wrench
+        theirs = pf.reaction_wrench(constrained, name, full_q, full_v).wrench
         close(ours.wrench, theirs, TWIN, f"wrench of {name}", 1 + np.abs(theirs).max())
     names = [n for n in pf.FORMULATIONS if n not in ("articulated", "control-force") and "innovations" not in n]
-    one, two = at(m, q, v, **parts, **{n: moved(n) for n in names}), at(held, full_q, full_v, **parts, a=moved("gauss"))
-    close(one["x"], [three, -0.5 * rate], ALGEBRA, "what it has")
+    one, two = at(m, q, v, **parts, **{n: moved(n) for n in names}), at(constrained, full_q, full_v, **parts, a=moved("gauss"))
+    close(one["x"], [three, -0.5 * rate], ALGEBRA, "coordinate and rate")
     for part in ("x", "T", "V", "power"):
         close(one[part], two[part], TWIN, part)
     for n in names:
@@ -225,7 +226,7 @@ def test_a_joint_that_follows_is_one_held_by_phi():
 
 
 def test_mass_and_bias_of_a_mimic_joint_in_pinocchio():
-    """A hinge that follows the one before its parent: M and bias, which are all that Pinocchio gives of it."""
+    """A hinge follows the one before its parent; M and the bias force are all that Pinocchio gives."""
     random = np.random.default_rng(11)
     bodies = [random_body(random, n) for n in "abc"]
     where = [{"placement": random_pose(random)} for _ in bodies]
@@ -236,8 +237,8 @@ def test_mass_and_bias_of_a_mimic_joint_in_pinocchio():
     model, parent = pin.Model(), 0
     for j, theirs in zip(m.joints, (pin.JointModelRZ(), pin.JointModelPZ(), pin.JointModelRZ()), strict=True):
         parent, b = model.addJoint(parent, theirs, se3(m, j.placement), j.name), m.body(j.child)
-        own = pin.Inertia(m.value(b.mass).item(), m.value(b.com).ravel(), m.value(b.inertia))
-        model.appendBodyToJoint(parent, own, pin.SE3.Identity())
+        inertia = pin.Inertia(m.value(b.mass).item(), m.value(b.com).ravel(), m.value(b.inertia))
+        model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
     model = pin.transformJointIntoMimic(model, 1, 3, 1.7, 0.3)
     data, (q, v) = model.createData(), state(m, random)
     ours = at(m, q, v, M=lambda T: T.M, c=lambda T: T.c)
@@ -247,8 +248,8 @@ def test_mass_and_bias_of_a_mimic_joint_in_pinocchio():
 
 
 @pytest.mark.parametrize("kind", MOVING)
-def test_a_locked_joint_is_the_rest_of_the_machine(kind):
-    """M less the rows and columns of the joint, and all bodies where they were."""
+def test_a_locked_joint_leaves_the_rest_of_the_machine(kind):
+    """M loses the rows and columns of the joint, and all bodies stay where they were."""
     random = np.random.default_rng(80 + MOVING.index(kind))
     m = machine(random, kind)
     q, v = state(m, random)
@@ -266,7 +267,7 @@ def test_a_locked_joint_is_the_rest_of_the_machine(kind):
 
 
 def test_a_spring_of_an_orientation_pulls_like_a_pendulum():
-    """k (1 - cos turn) for one k about all axes, about whichever axis it turned, from both quaternions of an orientation."""
+    """The energy is k (1 - cos turn) for one k about all axes, about any axis, from both quaternions of an orientation."""
     ball = pf.body("ball", 1.0, (0, 0, 0), 0.5)
     rest = np.array([0.1, -0.7, 0.5, 0.5])
     m = pf.mechanism("m", [ball], [pf.joint("j", "spherical", "world", "ball", stiffness=2.0, rest=rest)], gravity=(0, 0, 0))
@@ -279,7 +280,7 @@ def test_a_spring_of_an_orientation_pulls_like_a_pendulum():
             close(got["V"], 2.0 * (1 - np.cos(turn)), 4 * ALGEBRA, f"energy at {turn}", 1.0)
 
 
-def test_springs_and_dampers_couple_directions_as_asked():
+def test_springs_and_dampers_couple_directions():
     k, d = [[3, 1, 0.5], [1, 2, 0], [0.5, 0, 4]], [[1, 0.2, 0], [0.2, 1, 0.3], [0, 0.3, 2]]
     plate = pf.body("plate", 1.0, (0, 0, 0), 0.5)
     m = pf.mechanism("m", [plate], [pf.joint("j", "planar", "world", "plate", stiffness=k, damping=d, rest=(0.1, 0.2, 0.3))])
@@ -305,7 +306,7 @@ ROWS = {
 
 
 def cart(given: dict[str, Any], constraints: Any = ()) -> pf.Mechanism:
-    """A base with two hinges on it."""
+    """A base with an arm of two hinges."""
     random = np.random.default_rng(21)
     bodies = [random_body(random, n) for n in "abc"]
     joints = [
@@ -359,7 +360,7 @@ def test_speeds_have_names_and_units():
 
 
 def test_pitch_ratio_and_distribution_may_be_parameters():
-    """And what a run changes is what the model would be with the number in it."""
+    """Changed parameters give the same as a model that contains the numbers."""
     p = [pf.Parameter("pitch", 0.1), pf.Parameter("ratio", 2.0), pf.Parameter("off", 0.3)]
 
     def built(pitch, ratio, off, parameters=()):

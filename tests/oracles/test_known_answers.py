@@ -1,4 +1,4 @@
-"""Benchmark problems of others, with the answers in tests/data."""
+"""Published benchmark problems, with the answers in tests/data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("polar", [True, False])
 def test_simple_pendulum(polar):
-    """A01 in an angle, and in x and z with the rod as a constraint."""
+    """A01 by an angle, and by x and z with the rod as a constraint."""
     exact = table("A01_exact.csv")
     exact = exact[exact[:, 0] <= 10]
     if polar:
@@ -43,7 +43,7 @@ def test_simple_pendulum(polar):
 
 
 def n_four_bar(n: int, spatial: bool) -> pf.Mechanism:
-    """n + 1 vertical links with n horizontal ones on their tops; spatial: revolute closures, five rows of rank two."""
+    """n + 1 vertical links, connected by n horizontal ones on top; spatial: revolute closures, five rows of rank two."""
     bodies, joints, closures = [], [], []
     for i in range(n + 1):
         bodies.append(pf.body(f"v{i}", 1.0, com=(0, 0, 0.5), inertia=(1 / 12, 1 / 12, 0)))
@@ -67,7 +67,7 @@ def meet(k: pf.Kinematics, a: str, b: str) -> ca.SX:
 @pytest.mark.parametrize("spatial", [False, True])
 @pytest.mark.parametrize("formulation", CONSTRAINED)
 def test_n_four_bar_passes_its_singular_configurations(formulation, spatial):
-    """A02: all links horizontal twice a turn, where the loops could fold; the motion stays on its branch."""
+    """A02: twice a turn all links are horizontal and the loops could fold; the motion stays on its branch."""
     exact = table("A02_N2_exact.csv")
     m = n_four_bar(2, spatial)
     v = {f"pin{i}": 1.0 for i in range(3)} | {f"top{i}": -1.0 for i in range(2)}
@@ -107,7 +107,7 @@ def andrews(p: dict[str, float]) -> pf.Mechanism:
         pf.joint("Omega", "revolute", "K7", "K6", placement=pf.pose((0, -p["u"], 0))),
     ]
     ends = {"K3": (0, -p["ss"], 0), "K4": (0, -p["e"], 0), "K6": (p["zf"], 0, 0)}
-    # Points of a plane mechanism: the third row of each is zero throughout.
+    # Points of a planar mechanism: the third row of each is always zero.
     closures = [pf.coincide(f"E {n}", "K2", (-p["d"], 0, 0), n, x) for n, x in ends.items()]
     spring = pf.spring("spring", "world", "K3", point_a=(p["xc"], p["yc"], 0), point_b=(p["sd"], -p["sc"], 0),
                        stiffness=p["c0"], rest=p["l0"])  # fmt: skip
@@ -169,7 +169,7 @@ def test_andrews_mechanism_of_iftomm():
 
 
 ROUND = (0, 0, 1)
-# Kind, where the joint is, how it is turned about x in units of pi, and how well the table is known.
+# Kind, position of the joint, its turn about x in units of pi, and accuracy of the table.
 PENDULUMS = {
     "Revolute_Case01": ("revolute", (0, 0, 0), -0.5, ADAMS),
     "Revolute_Case02": ("revolute", (1, 2, 3), -0.25, ADAMS),
@@ -182,7 +182,7 @@ PENDULUMS = {
 
 @pytest.mark.parametrize("name", PENDULUMS)
 def test_pendulums_of_adams(name):
-    """A free body that a closure alone holds: position, spin and reaction on the ground by ADAMS, 7 digits."""
+    """A free body with a single closure: position, spin and reaction on the ground by ADAMS, to 7 digits."""
     data = json.loads((DATA / "chrono_adams_joints.json").read_text())["cases"][name]
     kind, origin, turn, tolerance = PENDULUMS[name]
     place = pf.pose(origin, rpy=(turn * np.pi, 0, 0))

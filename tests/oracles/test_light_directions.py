@@ -1,4 +1,4 @@
-"""Rank and acceleration where bodies are thin as threads: inertia about one axis 1e-14 to 1 of that about the others."""
+"""Rank and acceleration with bodies thin as threads: inertia about one axis is 1e-14 to 1 of that about the others."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SURE = ["gauss", "quasi-velocity", "nullspace", "control-force", "projection-tun
 MIXING = ["multipliers", "projection", "projection-symmetric", "quasi-velocity-symmetric"]
 
 INDEPENDENT, DEPENDENT = 1e-2, 1e-9
-"""Singular values of rows of length one, in the velocity coordinates: what counts as either; nothing in between is asked."""
+"""Bounds on singular values of unit rows, in velocity coordinates: above, below; no example has one in between."""
 
 THREAD = 1e-9
-"""Twenty velocities whose inertias differ by up to 1e14, relative to the energy of the free acceleration."""
+"""Tolerance with twenty velocities whose inertias differ by up to 1e14, relative to the energy of the free acceleration."""
 
 
 def exact(r: dict, rank: int) -> np.ndarray:
-    """v_dot by 60 digits of the equations with multipliers of `rank` rows, chosen by pivots in the velocity coordinates."""
+    """v_dot with 60 digits, by multipliers of `rank` rows that pivots in the velocity coordinates choose."""
     A, b = r["A"], r["b"].ravel()
     length = np.linalg.norm(A, axis=1, keepdims=True)
     rows = sorted(scipy.linalg.qr((A / np.where(length > 0, length, 1)).T, pivoting=True)[2][:rank])
@@ -61,11 +61,11 @@ def singular_values(r: dict) -> np.ndarray:
 
 
 def agree(r: dict, names: list[str]) -> None:
-    """Rank as by an SVD of A, accelerations as by many digits."""
+    """Compare ranks with an SVD of A, and accelerations with those of 60 digits."""
     rank = int((singular_values(r) > DEPENDENT).sum())
     v_dot, M = exact(r, rank), r["M"]
     free = np.linalg.solve(M, r["force"].ravel())
-    scale = np.sqrt(max(v_dot @ M @ v_dot, free @ M @ free, M.max()))  # at least of 1 rad/s^2 of something
+    scale = np.sqrt(max(v_dot @ M @ v_dot, free @ M @ free, M.max()))  # at least that of 1 rad/s^2 of the largest inertia
     for n in names:
         assert r[f"{n} 2"] == rank, f"rank by {n}"
         off = r[f"{n} 0"].ravel() - v_dot
@@ -77,7 +77,7 @@ HINGES = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0,
 
 
 def bricard(axial: float) -> Case:
-    """Bricard's loop: five rods along edges of a cube, six hinges. 30 rows of rank 29 on five free bodies."""
+    """Bricard's loop of five rods along edges of a cube and six hinges: 30 rows of rank 29 on five free bodies."""
     bodies, joints, hinges, q = [], [], [], []
     middle = (CORNERS[:-1] + CORNERS[1:]) / 2
     for i in range(5):
@@ -100,7 +100,7 @@ def test_rods_thin_as_threads_keep_their_rank(axial):
 
 @st.composite
 def threads(draw: st.DrawFn) -> Case:
-    """A few bodies, thin about one axis each, on joints and closures, some written twice."""
+    """Cases of one or two bodies, thin about one axis each, on joints and closures, some of them written twice."""
     kinds = draw(st.lists(st.sampled_from(("revolute", "spherical", "planar", "free", "free")), min_size=1, max_size=2))
     parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
     closures = draw(st.lists(st.sampled_from(CLOSURES), min_size=1, max_size=2))
@@ -128,7 +128,7 @@ def threads(draw: st.DrawFn) -> Case:
 
 @given(threads())
 @settings(max_examples=12)
-def test_rank_is_a_matter_of_the_rows_alone(case):
+def test_rank_depends_on_the_rows_alone(case):
     names = SURE if case.m.nv <= 3 else ["gauss"]
     r = motions(case, names)
     s = singular_values(r)
@@ -138,21 +138,21 @@ def test_rank_is_a_matter_of_the_rows_alone(case):
 
 
 @pytest.mark.parametrize("name", MIXING)
-def test_formulations_that_lose_the_digits_refuse(name):
+def test_formulations_that_would_lose_digits_refuse(name):
     case = bricard(1e-10)
     with pytest.raises(pf.ModelError, match=f"'{name}'.*'gauss'"):
         pf.forward_dynamics(case.m, case.q, formulation=name)
 
 
-def test_an_inertia_far_from_its_default_is_refused_where_rank_hangs_on_it():
-    """What counts where rows are compared is decided with the defaults; a run with another machine's inertia is no such run."""
+def test_an_inertia_far_from_its_default_is_refused_where_rank_depends_on_it():
+    """The defaults decide how rows are scaled for comparison, so that a run with a very different inertia is refused."""
     thin, long = pf.Parameter("axial", 0.1), pf.Parameter("length", 1e-9)
     rod = pf.body("rod", 1.0, inertia=(thin, 0.1, 0.1))
     joint = pf.joint("flight", "free", "world", "rod")
     keep = {"duration": 2e-3, "backend": "interpreter"}
 
     def hung(y: float) -> pf.Mechanism:
-        """By a point beside its axis: for y = 0 no row knows of what turns about it."""
+        """A rod on a wire at a point y beside its axis: for y = 0 no row depends on the turn about the axis."""
         wire = pf.holonomic("wire", lambda k: k.position("rod", (0, y, 0))[2] - long.symbol)
         return pf.mechanism("rod", [rod], [joint], constraints=[wire], parameters=[thin, long])
 

@@ -22,17 +22,17 @@ from tests.tolerance import PEER, close
 
 STEP = 1e-5
 DIFFERENCE = 3e-6
-"""Central differences at that step, of accelerations that go through a rank decision with conditions up to 1e3."""
+"""Tolerance of central differences at that step, for accelerations after a rank decision with conditions up to 1e3."""
 
 EXACT = 1e-9
-"""Closed forms: eigenvalues of small matrices."""
+"""Tolerance of closed forms: eigenvalues of small matrices."""
 
 
 # -- finite differences on the manifold -------------------------------------------------------------------------------
 
 
 class Manifold:
-    """States of a mechanism by the coordinates of a linearisation, put onto the constraints by NumPy's pseudoinverse."""
+    """States of a mechanism in the coordinates of a linearisation, put onto the constraints by NumPy's pseudoinverse."""
 
     def __init__(self, case: Case, L: Linearised) -> None:
         self.case, self.L = case, L
@@ -49,11 +49,11 @@ class Manifold:
         self.to_s = L.dv[:, n : n + sum(s.startswith("s") for s in L.states)].T @ here["M"]
 
     def at(self, q: np.ndarray, v: np.ndarray, u: np.ndarray | None = None) -> dict[str, np.ndarray]:
-        """Every part at states (k, n), as (k, rows, columns)."""
+        """Values of all parts at states (k, n), each as (k, rows, columns)."""
         return self.f.matrices(np.atleast_2d(q), np.atleast_2d(v), self.case.u if u is None else u, t=self.case.t)
 
     def rates(self, x: np.ndarray, u: np.ndarray | None = None) -> np.ndarray:
-        """(k, n) x_dot at the states of x (k, n)."""
+        """x_dot (k, n) at the states of x (k, n)."""
         q, v = self.case.q + x @ self.L.dq.T, self.case.v + x @ self.L.dv.T
         for _ in range(3):
             now = self.at(q, v)
@@ -79,7 +79,7 @@ def check_by_differences(case: Case) -> Linearised:
 
 
 def check_parts(L: Linearised, M: np.ndarray) -> None:
-    """The part of each velocity in a mode: v_i (M v)_i, summed over two instants a quarter of a period apart."""
+    """Compare the participation of each velocity in a mode: v_i (M v)_i, summed over two instants a quarter period apart."""
     for part, value, w in zip(L.participation.T, L.eigenvalues, L.vectors.T, strict=True):
         moved = L.dv @ w
         if value != 0 and np.abs(moved).max() > 1e-6:
@@ -88,13 +88,13 @@ def check_parts(L: Linearised, M: np.ndarray) -> None:
 
 
 def same(found: np.ndarray, expected: np.ndarray, tolerance: float, what: str) -> None:
-    """As `close`, of complex numbers in any order of conjugates."""
+    """Compare complex numbers by `close`, with conjugates in any order."""
     found, expected = np.sort_complex(found), np.sort_complex(expected)
     close(np.stack([found.real, found.imag]), np.stack([expected.real, expected.imag]), tolerance, what)
 
 
 def clear(case: Case) -> bool:
-    """Far from singular, not too stiff, so that differences mean something; a row whose gradient vanishes is left out."""
+    """Whether a case is far from singular and not stiff, so that differences are accurate; vanishing rows do not count."""
     parts = {"A": lambda T: T.A, "v_dot": lambda T: pf.FORMULATIONS["gauss"](T).v_dot, "M": lambda T: T.M}
     x = pf.compile_terms(case.m, parts, backend="numpy", lanes=1)(case.q, case.v, case.u, t=case.t)
     A = np.atleast_2d(x["A"])
@@ -104,7 +104,7 @@ def clear(case: Case) -> bool:
     return bool(fair and np.abs(x["v_dot"]).max() < 300 and np.linalg.cond(np.atleast_2d(x["M"])) < 1e3)
 
 
-@settings(max_examples=4, phases=(Phase.explicit, Phase.generate))  # to shrink a failure would take minutes
+@settings(max_examples=4, phases=(Phase.explicit, Phase.generate))  # shrinking a failure would take minutes
 @given(loops(most=3))
 def test_random_mechanisms_by_differences(case):
     assume(clear(case))
@@ -112,7 +112,7 @@ def test_random_mechanisms_by_differences(case):
 
 
 def test_every_kind_of_row_at_once():
-    """Quaternions, a loop written twice, a driven and a rolling row, in motion: fewer speeds than displacements."""
+    """With quaternions, a row written twice, a driven and a rolling row, in motion: fewer speeds than displacements."""
     random = np.random.default_rng(11)
     m = random_forces(random, random_tree(random, ["free", "spherical", "revolute"], [-1, 0, 1]))
     q = pf.random_configuration(m, random)
@@ -129,7 +129,7 @@ def test_every_kind_of_row_at_once():
 
 
 def test_servo_constraints_by_differences():
-    """Their errors follow the designed dynamics, whatever else the mechanism does."""
+    """Errors of servo constraints follow the designed dynamics, whatever else the mechanism does."""
     random = np.random.default_rng(2)
     m = random_forces(random, random_tree(random, ["revolute", "revolute", "prismatic"], [-1, 0, 1]))
     q = np.array([1.0, 0.4, 0.2])
@@ -140,8 +140,8 @@ def test_servo_constraints_by_differences():
     case = Case(m, q, on_velocity(m, q, np.array([0.2, 0.5, -0.3]), 0.0), random.normal(size=m.nu), 0.0)
     L = check_by_differences(case)
     motor = L.B[:, m.u_names.index("motor j0")]
-    assert len(L.A) == 4 and np.abs(motor).max() < EXACT * np.abs(L.B).max()  # which the servo takes back
-    # Without the wall displacements are straight, and the error is one of them wherever the mechanism is.
+    assert len(L.A) == 4 and np.abs(motor).max() < EXACT * np.abs(L.B).max()  # the servo force cancels the motor
+    # Without the wall displacements are straight, and in any configuration the error is one of them.
     free = pf.linearise(m.with_(constraints=m.constraints[1:]), q, case.v, case.u)
     found = [np.abs(free.eigenvalues - e).min() for e in np.roots([1, 4, 30])]
     close(found, [0, 0], 1e-8, "designed error dynamics", 1.0)
@@ -171,15 +171,15 @@ def test_a_pendulum():
     close(pf.linearise(m, [0.3], [0.7]).drift, [1.4, -9.81 * np.sin(0.3) - 0.3 * 0.7 / 2], EXACT, "drift")
 
 
-def test_what_floats_neither_grows_nor_decays():
-    """A free body without weight: twelve eigenvalues of zero, which rounding would split."""
+def test_modes_of_a_floating_body_neither_grow_nor_decay():
+    """A free body without gravity has twelve zero eigenvalues, which rounding would split."""
     hull = pf.body("hull", 2.0, com=(0.1, 0.2, 0.3), inertia=(0.3, 0.4, 0.5))
     m = pf.mechanism("hull", [hull], [pf.joint("free", "free", "world", "hull")], gravity=(0, 0, 0))
     L = pf.linearise(m)
     assert L.equilibrium and not L.eigenvalues.any() and not L.dampings.any() and len(L.A) == 12
     swings = pf.linearise(pendulum())
     assert not np.signbit(swings.dampings).any() and "-0.0000" not in str(swings), "a damping of zero has no sign"
-    tilt = np.array([0.3, -0.5, 0.7])  # a turntable about the direction of weight, up to rounding
+    tilt = np.array([0.3, -0.5, 0.7])  # a turntable about the direction of gravity, up to rounding
     table = pf.joint("table", "revolute", "world", "hull", axis=tilt, placement=pf.pose((0.3, 0.1, 0.2), rpy=(0.1, 0.2, 0.3)))
     weight = -9.81 * Rotation.from_euler("xyz", (0.1, 0.2, 0.3)).as_matrix() @ tilt / np.linalg.norm(tilt)
     spun = pf.linearise(pf.mechanism("table", [hull], [table], gravity=weight), [0.7])
@@ -199,7 +199,7 @@ def test_a_parameter_and_time():
 
 
 def test_a_four_bar_by_its_one_coordinate():
-    """About rest at its lowest point: frequency from curvature of the potential and inertia along the crank's angle."""
+    """At rest at its lowest point: frequency from curvature of the potential and inertia along the crank's angle."""
     m = four_bar().with_(actuators=[])
 
     def closing(angle: float, x: np.ndarray) -> list:
@@ -208,7 +208,7 @@ def test_a_four_bar_by_its_one_coordinate():
                 0.3 * np.sin(angle) + 0.8 * np.sin(end) - 0.7 * np.sin(x[1])]  # fmt: skip
 
     def along(angle: float) -> np.ndarray:
-        """The configuration with the crank at an angle, on the branch that hangs."""
+        """The configuration with the crank at an angle, on the hanging branch."""
         return np.array([angle, *fsolve(lambda x: closing(angle, x), [-0.5, 2.0], xtol=1e-12)])
 
     def potential(angle: float) -> float:
@@ -237,7 +237,7 @@ def test_a_four_bar_by_its_one_coordinate():
 
 
 def test_a_sleigh():
-    """Chaplygin's sleigh straight ahead: turning decays by m a u / (I + m a^2). Three displacements, two speeds."""
+    """Chaplygin's sleigh goes straight ahead: turning decays at m a u / (I + m a^2). Three displacements, two speeds."""
     mass, a, I, u = 3.0, 0.4, 0.5, 2.0
     sled = pf.body("sled", mass, com=(a, 0, 0), inertia=I)
     blade = pf.nonholonomic("blade", lambda k: k.joint_rate("plane")[1])
@@ -249,18 +249,18 @@ def test_a_sleigh():
         assert np.abs(L.eigenvalues - expected).min() < EXACT
         assert not L.equilibrium
         close(L.drift[3:], [0, 0], EXACT, "a steady motion", 1.0)
-        close(np.linalg.norm(L.drift[:3]), np.sqrt(mass) * u, EXACT, "that goes on ahead")
+        close(np.linalg.norm(L.drift[:3]), np.sqrt(mass) * u, EXACT, "speed ahead")
 
 
-# -- peers ------------------------------------------------------------------------------------------------------------
+# -- other engines ----------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_agrees_with_pinocchio():
-    """Derivatives of its articulated-body algorithm, taken into the coordinates of x."""
+    """Derivatives of Pinocchio's articulated-body algorithm, in the coordinates of x."""
     random = np.random.default_rng(6)
     kinds = ["revolute", "prismatic", "revolute", "revolute"]
     tree = random_tree(random, kinds, [-1, 0, 0, 2])
-    nothing = dict.fromkeys(("stiffness", "rest", "damping"), ca.SX(0))  # which their algorithm does not know
+    nothing = dict.fromkeys(("stiffness", "rest", "damping"), ca.SX(0))  # Pinocchio's algorithm has none
     plain = tree.with_(joints=[replace(j, **nothing) for j in tree.joints])
     m, w = pf.actuate_all(plain), twin_of(plain)
     q, v, u = pf.random_configuration(m, random), random.normal(size=4), random.normal(size=4)
@@ -279,7 +279,7 @@ def test_a_tree_agrees_with_pinocchio():
 
 
 def test_a_law_gives_its_designed_eigenvalues():
-    """e_ddot + G_D e_dot + G_P e = 0; its inputs and a push from outside are the inputs."""
+    """e_ddot + G_D e_dot + G_P e = 0; the inputs are those of the law and a wrench from outside."""
     m = four_bar().with_(forces=[pf.wrench("push", "coupler")])
     start = pf.run(m, FOUR_BAR_START, duration=0.0, backend="interpreter")["q"].values[0]
     law = control.projected(control.joints("a"), control.set_point([start[0]]), stiffness=40.0, damping=6.0)
@@ -291,12 +291,12 @@ def test_a_law_gives_its_designed_eigenvalues():
     followed = control.projected(control.joints("a"), control.sampled(["a"]), stiffness=40.0, damping=6.0)
     F = pf.linearise(m, start, u={"a": start[0]}, control=followed)
     assert F.inputs == ("a", "a'", "a''", *m.wrench_names) and F.input_units[:3] == ("1", "1", "1")
-    close(F.B[1, :3] / F.B[1, 2], [40, 6, 1], 1e-8, "what the reference does")
+    close(F.B[1, :3] / F.B[1, 2], [40, 6, 1], 1e-8, "effect of the reference")
     assert pf.linearise(m, start, u={"a": start[0], "push.fz": 1.0}, control=followed).equilibrium is False
 
 
-def test_what_a_law_integrates_is_a_state():
-    """The loop closed by an integral: s^2 + k_d s^2 ... of a mass on a rail with PID has the roots of its polynomial."""
+def test_integrals_of_a_law_are_states():
+    """A mass on a rail under a PID law: the closed loop has the roots of its polynomial of third degree."""
     mass = pf.body("b", 2.0)
     m = pf.mechanism(
         "mass", [mass], [pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))], actuators=[pf.actuator("f", "x")]
@@ -336,8 +336,8 @@ def test_errors():
         pf.linearise(slack)
 
 
-def test_the_print_says_hertz_damping_and_who_takes_part():
-    """Two equal masses on three equal springs: both take half of each mode, which swing at 1 and sqrt(3) of sqrt(k/m)."""
+def test_the_printed_text_has_frequency_damping_and_participation():
+    """Two equal masses on three equal springs each take half of both modes, with frequencies 1 and sqrt(3) times sqrt(k/m)."""
     k, mass = 8.0, 2.0
     bodies = [pf.body(n, mass) for n in "ab"]
     rails = [pf.joint(f"rail {n}", "prismatic", "world", n, axis=(1, 0, 0), stiffness=k) for n in "ab"]

@@ -16,40 +16,40 @@ from pfaffian.formats.place import installed
 from tests.tolerance import close
 
 RADIUS, HALF = 0.0985, 0.2022
-"""Of a wheel, and between a wheel and the middle, in the file [m]."""
+"""Radius of a wheel, and distance of a wheel from the middle, in the file [m]."""
 SAME = 1e-9
-"""Of states and energy [J] after 0.15 s, in which light joints turn by 1 rad and come to 20 rad/s."""
+"""Tolerance of states and energy [J] after 0.15 s, in which light joints turn by 1 rad and reach 20 rad/s."""
 FILE = 1e-11
-"""Right angles of the file have twelve digits."""
+"""Tolerance of wheels by hand: right angles in the file have twelve digits."""
 WHEELS = {"left": "wheel_left_joint", "right": "wheel_right_joint"}
 ARM = (0.6, -0.4, -1.2, 1.3, 0.4, -0.5, 0.7)
 RUN = {"times": np.linspace(0, 0.15, 4), "tolerance": 1e-12}
 
 
-def tiago(distribution=None, held=(), **changes) -> pf.Mechanism:
-    """On a planar joint, not a free one; its head and its last wrist, of next to no inertia, stand still, as do `held`."""
-    held = {"head_1_joint", "head_2_joint", "arm_7_joint", *held}
+def tiago(distribution=None, locked=(), **changes) -> pf.Mechanism:
+    """Tiago on a planar joint, not a free one; head and last wrist, of almost no inertia, are locked, and so are `locked`."""
+    locked = {"head_1_joint", "head_2_joint", "arm_7_joint", *locked}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         m = pf.formats.read_urdf(
             installed("example-robot-data", "tiago_description/robots/tiago_no_hand.urdf", "mobile"), base="free"
         )
     base = pf.joint("base", "planar", "world", "base_footprint", distribution=distribution)
-    joints = [base if j.nv == 6 else pf.locked(j) if j.name in held else j for j in m.joints]
+    joints = [base if j.nv == 6 else pf.locked(j) if j.name in locked else j for j in m.joints]
     joints = [replace(j, damping=ca.SX(0)) for j in joints]
     motors = [a for a in m.actuators if next(j for j in joints if j.name == a.joint).nv]
     return m.with_(joints=joints, actuators=motors, **changes)
 
 
 def on_wheels(**changes) -> pf.Mechanism:
-    """Neither wheel slips; both hold the same sideways motion, so of the four rows one follows from the others."""
+    """Tiago whose two wheels do not slip; both prevent the same sideways motion, so that one of the four rows is redundant."""
     side = {"axis": (0, 0, 1), "normal": (0, 0, 1), "on": "world"}
     rolling = [pf.rolling.wheel(n, f"wheel_{n}_link", RADIUS, **side) for n in WHEELS]
     return tiago(constraints=rolling, **changes)
 
 
 def rolling_start(m: pf.Mechanism, forward=0.4, turn=0.3):
-    """q, v of a base that rolls with an arm that moves."""
+    """q and v of a rolling base with a moving arm."""
     q, v = m.neutral(), np.zeros(m.nv)
     entries = {"torso_lift_joint": (0.1, 0.05)} | {f"arm_{i + 1}_joint": (ARM[i], 0.3 * (-1) ** i) for i in range(7)}
     if m.constraints:
@@ -73,16 +73,16 @@ def same(m, q, v, **more):
 
 
 def torques(m: pf.Mechanism) -> np.ndarray:
-    """Each motor pushes, by as much as its joint bears."""
+    """Torques of all motors, as large as each joint bears."""
     bears = {WHEELS["left"]: 0.8, WHEELS["right"]: 0.5, "torso_lift_joint": 300.0, "arm_1_joint": 3.0, "arm_2_joint": -8.0,
              "arm_3_joint": 1.0, "arm_4_joint": 3.0, "arm_5_joint": 0.02, "arm_6_joint": 0.05}  # fmt: skip
     return np.array([bears[a.joint] for a in m.actuators])
 
 
 def test_tiago_on_two_wheels_by_chaplygin():
-    """Group SE(2) is found; nothing of where the base is enters; wheels roll by construction.
+    """The group SE(2) is found, the position of the base does not matter, and wheels roll by construction.
 
-    What two wheels leave does not change with the shape; lifts that do are in simulate/test_reduced_chains.
+    The motions that two wheels leave do not change with the shape; lifts that do are in simulate/test_reduced_chains.
     """
     m = on_wheels()
     assert m.nv == 12
@@ -100,13 +100,13 @@ def test_tiago_on_two_wheels_by_chaplygin():
 
 
 def test_tiago_on_a_base_that_goes_forward_and_turns():
-    """A distribution on the base: its own two momenta stay, in a momentum equation; its place drops out."""
-    m = tiago(distribution=("vx", "wz"), held=WHEELS.values())
+    """With a distribution on the base, its two momenta remain, in a momentum equation; its position drops out."""
+    m = tiago(distribution=("vx", "wz"), locked=WHEELS.values())
     assert (m.nq, m.nv) == (10, 9) and plan(m, None).group == ()
     q, v = rolling_start(m)
     r = same(m, q, v, u=torques(m))
     assert r.momentum.shape[1] == 9 and np.ptp(r.momentum.values[:, 0]) > 1e-3
-    # Elsewhere on the floor the same shape and momenta, to rounding.
+    # Elsewhere on the floor, shape and momenta are the same to rounding.
     away = q.copy()
     away[:3] = -2, 1, 2.5
     other = pf.run_adaptive(pf.reduce(m), away, v, **RUN, u=torques(m))
@@ -114,6 +114,6 @@ def test_tiago_on_a_base_that_goes_forward_and_turns():
     close(other.q[:, 3:], r.q[:, 3:], 1e-12, "shape elsewhere")
 
 
-def test_a_slope_is_no_symmetry():
+def test_a_slope_breaks_the_symmetry():
     with pytest.raises(pf.ModelError, match="gravity of 'tiago' depends on where 'base' is"):
         pf.reduce(on_wheels(gravity=(0.5, 0, -9.81)))

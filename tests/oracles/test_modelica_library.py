@@ -1,7 +1,7 @@
 """Examples of the Modelica Standard Library 4.0 (MultiBody), at default settings.
 
-PUBLISHED: the Modelica Association's reference results, by Dymola at a tolerance of 1e-6, right to 1e-3 to 1e-5. The tables are
-the same problems again, to ten digits, in absolute coordinates by DOP853 with tolerances of 1e-12.
+PUBLISHED: the Modelica Association's reference results, by Dymola at a tolerance of 1e-6, correct to 1e-3 to 1e-5. The tables
+solve the same problems to ten digits, in absolute coordinates by DOP853 with tolerances of 1e-12.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pfaffian as pf
 from tests.tolerance import close
 
 PUBLISHED = 5e-4
-"""Of the largest number: the reference results' own error, over a motion of some turns."""
+"""Tolerance relative to the largest number: error of the reference results over a motion of some turns."""
 
 GRAVITY, GRAVITY_Z = (0, -9.80665, 0), (0, 0, -9.80665)
 DENSITY = 7700.0
@@ -36,19 +36,19 @@ def cylinder(name: str, r, d: float) -> pf.Body:
 
 
 def box(name: str, r, width: float) -> pf.Body:
-    """Of square section."""
+    """A box of square section along r (3,)."""
     long = np.linalg.norm(r)
     return rod(name, r, (long**2 + width**2) / 12, width**2 / 6, DENSITY * long * width**2)
 
 
 def turned(degrees: float, axis: int) -> np.ndarray:
-    """(3, 3) about one of the axes x, y, z."""
+    """Rotation (3, 3) about axis 0, 1 or 2, that is x, y or z."""
     c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     return np.roll(np.array([[1, 0, 0], [0, c, -s], [0, s, c]]), axis, (0, 1))
 
 
 def wrapped(angle: np.ndarray) -> np.ndarray:
-    """Into (-pi, pi]."""
+    """Angles wrapped into (-pi, pi]."""
     return np.angle(np.exp(1j * angle))
 
 
@@ -80,7 +80,7 @@ SPATIAL_PUBLISHED = (40.32823622, 11.73942190)
 
 
 def test_spatial_four_bar():
-    """Over six turns; and the acceleration and the force on the rod at the start."""
+    """Motion over six turns, and acceleration and force on the rod at the start."""
     m = spatial_four_bar()
     push = lambda T, motion: T.kinematics.specific_force("b3", motion.v_dot, (-0.5, 0.15, 0.05)) * m.value(m.body("b3").mass)  # noqa: E731
     outputs = {"v_dot": pf.of_motion(lambda T, motion: motion.v_dot), "push": pf.of_motion(push)}
@@ -123,7 +123,7 @@ def test_planar_four_bar_of_spatial_revolutes():
     assert r.sizes["row"] == 5
 
 
-# -- Elementary: what rolls -------------------------------------------------------------------------------------------
+# -- Elementary: rolling ----------------------------------------------------------------------------------------------
 
 WHEEL = np.array([  # t, x, y, axle (3), angular velocity in the body (3)
     [1, 0.7005793906571, -0.7093588659347, -0.1390585603825, -0.7961681747885, 0.5888794055138,
@@ -153,7 +153,7 @@ def test_rolling_wheel():
 
 
 def wheel_set(forces: list) -> pf.Mechanism:
-    """Two wheels on a massless axle that carries a load: their sideways rows are one."""
+    """Two wheels on a massless axle that carries a load; their sideways rows are the same."""
     bodies = [pf.body("axle"), pf.body("load", 0.01, inertia=0.001)]
     bodies += [pf.body(name, 0.5, inertia=(0.02, 0.01, 0.02)) for name in ("wheel1", "wheel2")]
     joints = [
@@ -171,7 +171,7 @@ def torque(angle: float):
 
 
 def pull(k: pf.Kinematics) -> ca.SX:
-    """From (1, 0) N to (0, 2) N between the first and the second second."""
+    """Force that changes from (1, 0) N to (0, 2) N between t = 1 s and t = 2 s."""
     s = ca.fmin(1, ca.fmax(0, k.t - 1))
     return ca.vertcat(1 - s, 2 * s, 0, 0, 0, 0)
 
@@ -215,9 +215,9 @@ def test_rolling_wheel_set(name, forces, expected, published):
 # -- Constraints: one free body and one closure -----------------------------------------------------------------------
 
 
-class Held(NamedTuple):
-    """A body on a spring, and the closure that is its only joint.   at: of the spring on it.
-    found: entries of (r, w) that the table has, by t = 1, 5, 10."""
+class ClosedBody(NamedTuple):
+    """A body on a spring and a single closure.   at: attachment of the spring on the body.
+    found: entries of (r, w) in the table, for t = 1, 5, 10."""
 
     closure: dict
     at: tuple[float, float, float]
@@ -226,24 +226,24 @@ class Held(NamedTuple):
     published: tuple[float, ...]
 
 
-HELD = {
-    "Spherical": Held(
+CLOSED_BODIES = {
+    "Spherical": ClosedBody(
         {"kind": "spherical"}, (0.4, 0, 0), [3, 4, 5],
         [[0, -2.210953014913, -0.9160929877959], [0, 0.6182120252658, 0.2561518483193], [0, -1.214262931253, -0.5031213911641]],
         (0, -1.21424, -0.50299),
     ),
-    "Universal": Held(
+    "Universal": ClosedBody(
         {"kind": "universal", "axis": Z, "axis_b": X}, (0.5, 0.15, 0.2), [3, 4, 5],
         [[0.7067368415947, -1.029275650834, -1.176367173367], [-0.4056017969667, 0.7178445068377, 0.4892121238359],
          [1.424831833028, -0.1123547019416, -1.179483675058]],
         (1.42481, -0.11231, -1.17946),
     ),
-    "Revolute": Held(
+    "Revolute": ClosedBody(
         {"kind": "revolute", "axis": Y}, (0.4, 0, 0), [4],
         [[-2.337338993537], [-0.04907634415111], [0.09814391569882]],
         (0.0981645,),
     ),
-    "Prismatic": Held(
+    "Prismatic": ClosedBody(
         {"kind": "planar-translation"}, (0.4, 0, 0), [0, 1, 2],
         [[0.2614617639853, -0.9442517577572, -0.00272955692017], [0.2959447591337, -1.3057078696, -0.1164705541587],
          [0.2129531625719, -0.4357770622632, 0.1572744298465]],
@@ -252,10 +252,10 @@ HELD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("name", CLOSED_BODIES)
 def test_one_body_in_a_closure(name):
-    """Constraints....Constraint: a free joint, and a closure that takes three to five of its motions."""
-    case = HELD[name]
+    """Constraints....Constraint: a free joint, and a closure that removes three to five of its motions."""
+    case = CLOSED_BODIES[name]
     F = pf.pose((0.2, -0.3, 0.2), rotation=turned(10, 0) @ turned(55, 1) @ turned(68, 2))
     spring = pf.spring("spring", "world", "body", point_a=(0.8, 0, 0.3), point_b=case.at, stiffness=20.0)
     m = pf.mechanism(
@@ -282,7 +282,7 @@ GYROSCOPE = np.array([  # t, angular velocity of the rotor (3) and of the arm (3
 
 
 def test_gyroscope_on_an_arm():
-    """Rotational3DEffects.GyroscopicEffects: the rotor's speed about its axle stays."""
+    """Rotational3DEffects.GyroscopicEffects: the rotor's speed about its axle is constant."""
     bodies = [cylinder("arm", (0.25, 0, 0), 0.05), cylinder("rotor", (0.2, 0, 0), 0.1)]
     joints = [
         pf.joint("ball", "spherical", "world", "arm"),

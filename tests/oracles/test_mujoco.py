@@ -1,4 +1,4 @@
-"""Springs, dampers, armature, gears, tendons and wrenches against MuJoCo, which takes them by other code."""
+"""Springs, dampers, armature, gears, tendons and wrenches against those of MuJoCo."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ours() -> pf.Mechanism:
 
 
 def to_mujoco(q: np.ndarray, v: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scalar first in quaternions; the free joint's linear velocity along the world's axes."""
+    """q and v for MuJoCo: quaternions with the scalar first, the free joint's linear velocity along the world's axes."""
 
     def first(x):
         return [x[3], *x[:3]]
@@ -100,10 +100,10 @@ def test_forces_agree_with_mujoco(seed, formulation):
     model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     mujoco.mj_forward(model, data)
     a = data.qacc.copy()
-    # Their linear acceleration of the free body is the world's: d(R v)/dt = R (v_dot + w x v).
+    # MuJoCo's linear acceleration of the free body is along the world's axes: d(R v)/dt = R (v_dot + w x v).
     a[5:8] = r["R"].T @ a[5:8] - np.cross(v[8:11], v[5:8])
     close(r["hand"], data.body("hand").xpos, PEER, "position of the hand")
     close(r["energy"], data.energy[1], PEER, "kinetic energy")
     close(r["v_dot"], a, PEER, f"acceleration by {formulation}")
-    # V counts from the same zero: weight at the world's origin, springs at rest.
+    # Both potential energies are zero with weight at the world's origin and springs at rest.
     close(r["V"], data.energy[0], PEER, "potential energy", 1 + abs(data.energy[0]))

@@ -1,11 +1,11 @@
-"""Momenta along directions that turn with the shape, beside momentum equations written by hand. [chhabra14 prop. 4.2.15]
+"""Momenta along directions that turn with the shape, against momentum equations by hand. [chhabra14 prop. 4.2.15]
 
 With V the first body's twist in its own axes, mu = d T / d V and zeta(s) a motion of that body alone that the wheels allow,
 
     d/dt <mu, zeta> = <mu, zeta' s_dot + [V, zeta]>,      [V, zeta] = (w1 J v2 - w2 J v1, 0),
 
 which is the momentum equation of [bloch96], for the snakeboard as printed there and for the roller racer derived the same way.
-Motions by it are integrated by SciPy; the machines as they are, by multipliers.
+SciPy integrates this equation; the unreduced machines move by multipliers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.tolerance import close
 from tests.wheeled_boards import BASES, MACHINES, THIN, roller_racer, snakeboard, truck
 
 SAME = 1e-9
-"""Of motions over 1.5 s, each integrated to 1e-12."""
+"""Tolerance of motions over 1.5 s, each integrated to 1e-12."""
 TIMES = np.linspace(0, 1.5, 4)
 BEGIN = {
     "snakeboard": ({"rotor": 0.2, "back": 0.4, "front": -0.3}, {"rotor": 1.0, "back": -0.5, "front": 3.0}, (0.5, 0.2, -0.3)),
@@ -39,7 +39,7 @@ where the velocities of the car do not follow from those of its joints."""
 
 
 def start(name, base, forward=0.8):
-    """The same start whatever carries the first body: at a heading of 1.3, forward at this speed as far as wheels allow."""
+    """Machine, q, v and u at the same start on any base: heading 1.3 rad, forward at this speed as far as wheels allow."""
     m = MACHINES[name](base)
     shape, rates, u = BEGIN[name]
     place = {"planar": (0.3, -0.2, 1.3), "free": (0.3, -0.2, 0, *Rotation.from_euler("z", 1.3).as_quat())}
@@ -60,14 +60,14 @@ def accurate(machine, q, v, u, **more):
 
 
 def moved(m, r):
-    """Positions and axes of the bodies with mass, in their order."""
+    """Positions and axes of the bodies with mass, in order."""
     names = [b.name for b in m.bodies if not b.name.startswith("slide")]
     poses = pf.forward_kinematics(m, r.q.values)
     return np.array([np.hstack([poses[n].position, poses[n].rotation.reshape(len(r.time), 9)]) for n in names])
 
 
 @lru_cache
-def as_it_is(name):
+def unreduced(name):
     m, q, v, u = start(name, "planar")
     r = accurate(m, q, v, u)
     return moved(m, r), r.energy.values
@@ -75,10 +75,10 @@ def as_it_is(name):
 
 @pytest.mark.parametrize("name, base", [x for x in product(MACHINES, BASES) if x != ("sleigh", "free")])
 def test_full_and_reduced_are_one_machine(name, base):
-    """Whatever joints carry the first body, the reduced machine moves as it does by multipliers."""
+    """Whatever joints carry the first body, the reduced machine moves as the full one does by multipliers."""
     m, q, v, u = start(name, base)
     r = accurate(pf.reduce(m), q, v, u)
-    poses, energy = as_it_is(name)
+    poses, energy = unreduced(name)
     close(moved(m, r), poses, SAME, "poses", scale=1.0)
     close(r.energy.values, energy, SAME, "energy", scale=1.0)
     assert np.abs(r.velocity_violation.values).max() < 1e-12 and np.ptp(poses[0, :, :2], axis=0).max() > 0.3
@@ -86,8 +86,8 @@ def test_full_and_reduced_are_one_machine(name, base):
 
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("name", MACHINES)
-def test_momenta_change_as_they_must(name, base):
-    """At a random shape: the rate of the state is its derivative along the motion by multipliers."""
+def test_momenta_change_at_the_rates_of_the_full_machine(name, base):
+    """At a random shape the rate of the state is its derivative along the motion by multipliers."""
     m = MACHINES[name](base)
     random = np.random.default_rng([12, *map(ord, name)])
     shape = {j.name: random.uniform(-3, 3) for j in m.joints if j.name in BEGIN[name][0]}
@@ -98,7 +98,7 @@ def test_momenta_change_as_they_must(name, base):
 
 
 def floor_of_rows() -> pf.Mechanism:
-    """The roller racer on a free joint, its floor said by three rows of positions instead of a closure."""
+    """The roller racer on a free joint, with its floor as three rows of positions instead of a closure."""
     m = MACHINES["roller racer"]("free")
     rows = pf.holonomic("floor", lambda k: ca.vertcat(k.position("seat")[2], k.rotation("seat")[2, :2].T))
     return m.with_(constraints=[rows, *m.constraints[1:]])
@@ -106,7 +106,7 @@ def floor_of_rows() -> pf.Mechanism:
 
 @pytest.mark.parametrize("make, shapes", [(truck, ({}, {"steer": 0.3, "hitch": 0.5})), (floor_of_rows, ({"hinge": 0.5},))])
 def test_rows_that_follow_from_others_and_rows_of_positions(make, shapes):
-    """Straight ahead too, where the truck's wheels tell its speed and its joints do not."""
+    """Also straight ahead, where the truck's wheels determine its speed and its joints do not."""
     m, random = make(), np.random.default_rng(8)
     for shape in shapes:
         at = pf.assemble(m, shape, random.normal(size=m.nv))
@@ -125,8 +125,8 @@ def bracket(a, b):
 def by_hand(s, energy, zeta, lift, torques):
     """Functions x -> x_dot, x -> zeta and (V, x) -> p for x = [place, s, s_dot, p], p = <mu, zeta>.
 
-    energy(V, s_dot): at the shape s.   lift (3, n): V = zeta c + lift s_dot.   The momenta <(mu, p_s), (lift_i, e_i)> change as
-    p does, by d T / d s_i, and by the torques; they are linear in the rates of the shape, so these follow.
+    energy(V, s_dot): kinetic, at s.   lift (3, n): V = zeta c + lift s_dot.   The momenta <(mu, p_s), (lift_i, e_i)> change as
+    p does, by d T / d s_i, and by the torques; they are linear in the rates of the shape, which follow from them.
     """
     n = s.numel()
     place, s_dot, p, W = ca.SX.sym("place", 3), ca.SX.sym("s_dot", n), ca.SX.sym("p"), ca.SX.sym("W", 3)
@@ -169,7 +169,7 @@ def snakeboard_by_hand(torques):
 
 
 def roller_racer_by_hand(torques, front=0.3, back=0.5):
-    """Axles hold V_y = 0 and (back cos a + front) w = V_x sin a - front a_dot: zeta = (front + back cos a, 0, sin a)."""
+    """Axles require V_y = 0 and (back cos a + front) w = V_x sin a - front a_dot: zeta = (front + back cos a, 0, sin a)."""
     a = ca.SX.sym("a")
     zeta = ca.vertcat(front + back * ca.cos(a), 0, ca.sin(a))
     lift = front / (zeta[0] ** 2 + zeta[2] ** 2) * ca.vertcat(zeta[2], 0, -zeta[0])
@@ -185,7 +185,7 @@ def roller_racer_by_hand(torques, front=0.3, back=0.5):
 
 @pytest.mark.parametrize("name, hand", [("snakeboard", snakeboard_by_hand), ("roller racer", roller_racer_by_hand)])
 def test_motions_by_a_momentum_equation(name, hand):
-    """Place, shape, momentum: that of the state is along zeta at unit length, its turns counted at a length of the blades."""
+    """Position, shape and momentum, which the state has along zeta at unit length, with turns times a length of the blades."""
     m, q, v, u = start(name, "planar")
     rate, zeta, momentum = hand(u)
     r = accurate(pf.reduce(m), q, v, u)
@@ -205,7 +205,7 @@ def test_motions_by_a_momentum_equation(name, hand):
 
 
 def test_the_snakeboard_of_bloch_krishnaprasad_marsden_and_murray():
-    """Wheels steered against each other by phi, m r^2 the inertia of all. Along zeta = (-2 r cos^2 phi, 0, sin 2 phi)
+    """Wheels are steered against each other by phi; m r^2 is the whole inertia. Along zeta = (-2 r cos^2 phi, 0, sin 2 phi)
 
     p_dot = 2 J_r cos^2 phi phi_dot psi_dot - tan phi phi_dot p.    [bloch96]
     """
@@ -218,22 +218,22 @@ def test_the_snakeboard_of_bloch_krishnaprasad_marsden_and_murray():
             np.array([2 * r * np.sin(2 * phi), 0, 2 * np.cos(2 * phi)]),
         )
         q, v = np.r_[random.normal(size=3), 0.4, phi], np.r_[c * zeta, psi_dot, phi_dot]
-        said = changes_as_it_must(pf.reduce(m), q, v, random.normal(size=2))
-        # <mu, zeta> and its rate as printed; then along zeta at unit length, as the state has it.
+        checked = changes_as_it_must(pf.reduce(m), q, v, random.normal(size=2))
+        # <mu, zeta> and its rate as printed, then along zeta at unit length, as in the state.
         p = c * 4 * 6.0 * r**2 * np.cos(phi) ** 2 + 0.4 * psi_dot * np.sin(2 * phi)
         p_dot = (2 * 0.4 * np.cos(phi) ** 2 * psi_dot - np.tan(phi) * p) * phi_dot
         by = np.diag([1, 1, length**2])
         size = np.sqrt(zeta @ by @ zeta)
         p_dot = p_dot / size - p * (zeta @ by @ turned) * phi_dot / size**3
-        close(np.abs(said["x"][m.nq]), np.abs(p) / size, 1e-9, "momentum", scale=1.0)
-        close(np.sign(p * said["x"][m.nq]) * said["rate"][m.nq], p_dot, 1e-9, "its rate", scale=1.0)
+        close(np.abs(checked["x"][m.nq]), np.abs(p) / size, 1e-9, "momentum", scale=1.0)
+        close(np.sign(p * checked["x"][m.nq]) * checked["rate"][m.nq], p_dot, 1e-9, "its rate", scale=1.0)
 
 
-# -- where directions end, and what is no symmetry ----------------------------------------------------------------------
+# -- singular directions and broken symmetries --------------------------------------------------------------------------
 
 
-def test_wheels_that_both_stand_across_the_board_end_the_directions():
-    """They hold the same there, the board may turn and slide sideways, and the one direction of its momentum has no limit."""
+def test_a_run_stops_where_both_wheels_stand_across_the_board():
+    """Both then prevent the same motion, the board may turn and slide sideways, and the momentum's direction has no limit."""
     m = snakeboard("planar")
     system = pf.reduce(m)
     across = {"back": np.pi / 2, "front": np.pi / 2}
@@ -246,21 +246,21 @@ def test_wheels_that_both_stand_across_the_board_end_the_directions():
 
 
 def test_a_group_that_constraints_do_not_always_fix_is_refused():
-    """Behind a car that drives straight the joints stand still: they tell nothing of its speed."""
+    """Behind a car that drives straight the joints are at rest and do not determine its speed."""
     with pytest.raises(pf.ModelError, match="by: in some shapes the constraints of 'trailer' do not determine the"):
         pf.reduce(MACHINES["trailer"]("planar"), by="ground")
 
 
 @pytest.mark.parametrize("base", BASES[::2])
-def test_a_slope_under_blades_is_no_symmetry(base):
+def test_a_slope_under_blades_breaks_the_symmetry(base):
     first = MACHINES["roller racer"](base)
     with pytest.raises(pf.ModelError, match="gravity of 'roller racer' depends on where 'ground' is"):
         pf.reduce(first.with_(gravity=(1, 0, -9.81)))
 
 
 @pytest.mark.parametrize("base", BASES[::2])
-def test_parameters_of_a_run_are_examined_on_the_floor(base):
-    """A longer bar is another machine of the same symmetry; its run is that of the machine made so."""
+def test_a_parameter_of_a_run_may_change_a_machine_on_the_floor(base):
+    """A longer bar leaves the symmetry; the run is that of a machine built with this bar."""
     front = pf.Parameter("front", 0.3, "m")
     m, fixed = roller_racer(base, front), roller_racer(base, 0.45)
     begin = pf.assemble(fixed, {"hinge": 0.5}, {"hinge": 1.0})
@@ -270,14 +270,14 @@ def test_parameters_of_a_run_are_examined_on_the_floor(base):
 
 
 def test_fields_of_the_caller_beside_directions():
-    """The rotor's own momentum named again is conserved; one that the wheels do not allow is refused."""
+    """The rotor's momentum along a given field is conserved; a field that the wheels do not allow is refused."""
     m, q, v, _ = start("snakeboard", "slides and hinge")
     spin = {"rotor": lambda k: ca.vertcat(0, 0, 0, 2, 0, 0)}
     short = {"duration": 0.05, "step": 0.01, "backend": "interpreter"}
     r, full = (pf.run(x, q, v, **short) for x in (pf.reduce(m, along=spin), m))
-    p = 2 * np.einsum("tj,tj->t", pf.mass_matrix(m, full.q.values)[:, 3], full.v.values)  # of the rotor as it is
+    p = 2 * np.einsum("tj,tj->t", pf.mass_matrix(m, full.q.values)[:, 3], full.v.values)  # of the rotor in the full machine
     close(r.momentum.sel(momentum_entry="rotor"), p, SAME, "momentum")
-    assert p[0] > 0.1 and np.ptp(full.v.sel(velocity="rotor").values) > 1e-3, "it does not merely spin alone"
+    assert p[0] > 0.1 and np.ptp(full.v.sel(velocity="rotor").values) > 1e-3, "the rotor's speed changes"
     with pytest.raises(pf.ModelError, match="the constraints of 'snakeboard' do not allow that motion"):
         pf.reduce(m, along={"board.vx": lambda k: ca.vertcat(1, 0, 0, 0, 0, 0)})
     with pytest.raises(pf.ModelError, match="no velocity 'x'"):

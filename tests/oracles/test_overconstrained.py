@@ -1,5 +1,5 @@
-"""Linkages that move although a count of their rows forbids it: rows that depend on each other on the constraints, not beside
-them. Each has one motion, so its energy tells all of it; frames, cuts and units are free, so the motion must not know them."""
+"""Linkages that move although a count of their rows forbids it: rows depend on each other on the constraints, not near them.
+Each has one motion, which its energy determines; frames, cuts and units are free and must not change the motion."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.linkages import Chain, bennett, bricard, goldberg, linkage, myard, sa
 from tests.tolerance import close
 
 FRAMES_AT = {"slide": [0.0, 0.9, -2.0, 0.3], "turn a": [0.0, 0.3, -1.2, 2.0], "turn b": [0.0, -0.5, 0.7, 2.5]}
-"""Four ways to write the same hinge."""
+"""Displacements [m] and turns [rad] of frames: four ways to write the same hinges."""
 
-SEEN = ("q", "energy", "kinetic_energy", "rank", "regularity", "violation")
+RECORDED = ("q", "energy", "kinetic_energy", "rank", "regularity", "violation")
 
-CHAINS: dict[str, tuple[Chain, tuple[int, ...], int]] = {  # chain, which hinges are cut, rank of the five rows
+CHAINS: dict[str, tuple[Chain, tuple[int, ...], int]] = {  # chain, the hinges to cut, rank of the five rows
     "Bennett": (bennett(1.0, 1.5, np.pi / 6), (0, 3), 2),
     "Bennett, obtuse": (bennett(1.0, 1.2, 0.9, obtuse=True), (0, 2), 2),
     "Bennett, long": (bennett(1.0, 2.5, 0.3), (1,), 2),
@@ -30,12 +30,12 @@ CASES = [(name, cut) for name, (_, cuts, _) in CHAINS.items() for cut in cuts]
 
 @pytest.mark.parametrize(("name", "cut"), CASES)
 def test_energy_rank_and_motion_of_a_linkage(name: str, cut: int) -> None:
-    """At 1 ms, and at 2 ms, where a fixed order of rows lost all of it."""
+    """With steps of 1 ms, and of 2 ms, at which a fixed order of rows lost all energy."""
     chain, _, rank = CHAINS[name]
     m = linkage(chain, cut)
     q, v = start(chain, m, 2.0)
-    span = 0.4 if name == "Sarrus" else 5.0  # [s] it comes to its flat configuration then, where a motion is open more
-    r = pf.run(m, q, v, duration=span, step=1e-3, every=25, parameters=FRAMES_AT, record=SEEN)
+    span = 0.4 if name == "Sarrus" else 5.0  # [s] later it reaches its flat configuration, where a second motion is open
+    r = pf.run(m, q, v, duration=span, step=1e-3, every=25, parameters=FRAMES_AT, record=RECORDED)
     assert not r.status.values.any()
     assert (r["rank"].values == rank).all()
     E = r.energy.values
@@ -45,13 +45,13 @@ def test_energy_rank_and_motion_of_a_linkage(name: str, cut: int) -> None:
     R = r.regularity.values
     close(R[1:], R[:1].repeat(3, 0), 1e-9, "regularity, whatever the frames")
     assert rank == 4 or R.min() > 0.05, "linkages of four and five hinges pass no singular configuration"
-    coarse = pf.run(m, q, v, duration=min(span, 1.0), step=2e-3, every=50, parameters=FRAMES_AT, record=SEEN)
+    coarse = pf.run(m, q, v, duration=min(span, 1.0), step=2e-3, every=50, parameters=FRAMES_AT, record=RECORDED)
     E = coarse.energy.values
     close(E, np.broadcast_to(E[:, :1], E.shape), 1e-6, "energy at 2 ms", scale=np.ptp(coarse.kinetic_energy.values))
 
 
 def test_storeys_of_parallelograms_whatever_the_cuts_and_the_order() -> None:
-    """Fifteen rows of rank six in a plane that no axis lies in: one motion a storey, compared with a chain of rods.
+    """Ten rows of rank four, in a plane that no axis of the world lies in, leave one motion for each of two storeys.
 
     A parallelogram's legs swing together and its beam only slides, so the machine is a chain of rods in which each beam is a
     mass at the end of its storey: its angles are those of this chain.
@@ -65,7 +65,7 @@ def test_storeys_of_parallelograms_whatever_the_cuts_and_the_order() -> None:
         angle = {f"left {i}": a for i, a in enumerate(turned)}
         angle |= {f"beam {i}": -a for i, a in enumerate(turned)}
         angle |= {f"right {i}": a if cut == "top" else 0.0 + a for i, a in enumerate(turned)}
-        r = pf.run(m, angle, {"left 0": 1.0}, duration=2.0, every=50, record=SEEN)
+        r = pf.run(m, angle, {"left 0": 1.0}, duration=2.0, every=50, record=RECORDED)
         assert (r["rank"].values == 4).all()
         close(r.energy.values, np.full(len(r.time), float(r.energy[0])), 1e-8, f"energy, cut at the {cut}")
         found.append(r.q.sel(coordinate=["left 0", "left 1"]).values)

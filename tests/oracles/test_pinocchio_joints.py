@@ -1,4 +1,4 @@
-"""Random trees with joints of every kind inside, which no URDF holds, against Pinocchio."""
+"""Random trees with joints of every kind inside, which URDF cannot describe, against Pinocchio."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_random_tree_agrees_with_pinocchio(drawn):
     random, kinds, parents = drawn
     m = pf.actuate_all(random_tree(random, kinds, parents))
     bare = [replace(j, armature=ca.SX(j.nv, 1)) if j.kind.name in BY_COORDINATES else j for j in m.joints]
-    m = m.with_(joints=bare)  # their armature is along q_dot, ours along v
+    m = m.with_(joints=bare)  # Pinocchio's armature is along q_dot, ours along v
     w = twin_of(m)
     case = Case(m, pf.random_configuration(m, random), random.normal(size=m.nv), random.normal(size=m.nv), 0.0)
     bodies = [b.name for b in m.bodies]

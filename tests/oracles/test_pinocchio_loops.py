@@ -11,7 +11,7 @@ from tests.oracles.pinocchio_twin import Twin, twin
 from tests.random_mechanisms import closing, on_velocity, placements, reverse
 from tests.tolerance import PEER_CONSTRAINED, close
 
-FORMULATIONS = [n for n in pf.FORMULATIONS if n not in ("articulated", "quasi-velocity-symmetric")]  # too long to trace
+FORMULATIONS = [n for n in pf.FORMULATIONS if n not in ("articulated", "quasi-velocity-symmetric")]  # takes too long to trace
 CASES = {
     "panda, hand welded": ("panda_description/panda", "fixed", [("weld", "world", "panda_hand")]),
     "panda, finger pinned": ("panda_description/panda", "fixed", [("spherical", "world", "panda_leftfinger")]),
@@ -36,7 +36,7 @@ CASES = {
 
 
 def their_contact(w: Twin, c) -> pin.RigidConstraintModel:
-    """The same weld or ball joint, at the frames of ours, without drift correction."""
+    """Pinocchio's weld or ball joint at the frames of our closure, without drift correction."""
     ends = []
     for body, X in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)):
         place = pin.SE3(w.ours.value(X.R), w.ours.value(X.p).ravel())

@@ -1,4 +1,4 @@
-"""A robot of a file under a law at 200 Hz, late by a period, against Pinocchio's dynamics stepped by hand."""
+"""A robot from a file under a law at 200 Hz with a latency of one period, against Pinocchio's dynamics in RK4 by hand."""
 
 import warnings
 from importlib.metadata import PackageNotFoundError, distribution
@@ -23,11 +23,11 @@ STEP, STRIDE = 1e-3, 5
 GOAL = np.array([0.3, -0.8, 0.9, -0.2, 0.5, 0.1])
 STIFF = np.array([150.0, 150.0, 40.0, 1.5, 0.8, 0.01])
 DAMP = STIFF / 5
-"""By the inertias that each joint has to move: a wrist of 1e-4 kg m^2 bears no more at this rate."""
+"""Gains by the inertia that each joint moves: at this rate a wrist of 1e-4 kg m^2 allows no more."""
 
 
 def by_hand(model, q, v, steps):
-    """Runge and Kutta's steps of Pinocchio's ABA, the inputs held, a period late."""
+    """States by steps of RK4 with Pinocchio's ABA, under inputs that are held and one period late."""
     data, waiting, u, out = model.createData(), np.zeros(6), np.zeros(6), []
 
     def rate(x):

@@ -27,7 +27,7 @@ CASES = [
 
 
 def quantities(m: pf.Mechanism, chosen: list[str]) -> dict:
-    """All that is compared, as functions of Terms; u is the acceleration of rnea and the force of forward dynamics."""
+    """All compared quantities as functions of Terms; u is the acceleration for rnea and the force for forward dynamics."""
     q = {
         "M": lambda T: T.M,
         "c": lambda T: T.c,
@@ -73,7 +73,7 @@ def check_dynamics(w: Twin, q: np.ndarray, v: np.ndarray, u: np.ndarray, got: di
     close(got["M"], M[np.ix_(w.order, w.order)], PEER, "mass matrix")
     close(got["c"], pin.nonLinearEffects(model, data, w.q(q), w.v(v))[w.order], PEER, "bias force")
     close(got["rnea"], pin.rnea(model, data, w.q(q), w.v(v), w.v(u))[w.order], PEER, "inverse dynamics")
-    # Joint damping is a force of ours, Pinocchio's aba has none.
+    # Joint damping is a force in the library; Pinocchio's aba has none.
     a = pin.aba(model, data, w.q(q), w.v(v), w.v(u + got["damping"]))[w.order]
     close(got["articulated"], a, PEER, "forward dynamics, articulated")
     close(got["gauss"], a, PEER, "forward dynamics, gauss")

@@ -1,4 +1,4 @@
-"""A heavy top that spins fast, and Jansen's leg: machines whose answers others publish."""
+"""A heavy top that spins fast, and Jansen's leg: machines with published answers."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ TOP = np.array([  # t, displacement of the mass centre, quaternion w, x, y, z; i
 ])  # fmt: skip
 TOP_PUBLISHED = (-0.1504168894608856, -1.7241654846852867, -0.6730223697288009,
                  0.1229471344, -0.4910798717, 0.3504301069, -0.7879868666)  # fmt: skip
-"""At t = 2 s by Kynema at a step of 2e-6 s, right to 1e-7."""
+"""At t = 2 s, by Kynema with steps of 2e-6 s, correct to 1e-7."""
 
 
 def heavy_top(closed: bool) -> pf.Mechanism:
-    """On a spherical joint, or as a free body with a closure."""
+    """The top on a spherical joint, or as a free body with a closure."""
     body = pf.body("top", 15.0, com=Y, inertia=INERTIA)
     if not closed:
         return pf.mechanism("top", [body], [pf.joint("ball", "spherical", "world", "top")])
-    held = pf.coincide("ball", "world", (0, 0, 0), "top", (0, 0, 0))
-    return pf.mechanism("top", [body], [pf.joint("free", "free", "world", "top")], constraints=[held])
+    ball = pf.coincide("ball", "world", (0, 0, 0), "top", (0, 0, 0))
+    return pf.mechanism("top", [body], [pf.joint("free", "free", "world", "top")], constraints=[ball])
 
 
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(("step", "bar"), [(1e-3, 1.5e-4), (2.5e-4, 1.2e-6)])
 def test_heavy_top(closed, step, bar):
-    """0.15 rad a step at 1 ms: the error is that of the step, of fourth order."""
+    """At 1 ms the top turns by 0.15 rad a step: the error is that of the step, of fourth order."""
     m = heavy_top(closed)
     outputs = {"at": lambda k: k.position("top", Y) - Y}
     r = pf.run(m, None, [0, 0, 0, *SPIN] if closed else SPIN, duration=2.0, step=step, every=round(1 / step), outputs=outputs)
@@ -50,7 +50,7 @@ def test_heavy_top(closed, step, bar):
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_heavy_top_at_its_start(closed):
-    """The force of the joint, 15 kg times the acceleration of the mass centre less g, and the angular acceleration."""
+    """Force of the joint, 15 kg times the difference of the mass centre's acceleration and g, and angular acceleration."""
     m = heavy_top(closed)
     outputs = {
         "push": pf.of_motion(lambda T, motion: 15 * T.kinematics.specific_force("top", motion.v_dot, Y)),
@@ -84,7 +84,7 @@ POINTS = ("J1", "J2", "E", "F", "foot")
 
 
 def third(p: np.ndarray, q: np.ndarray, to_p: float, to_q: float, side: int) -> np.ndarray:
-    """The point at these distances from p and q, left (1) or right (-1) of the way from p to q."""
+    """The point at these distances from p and q, to the left (1) or right (-1) of the line from p to q."""
     way, long = q - p, np.linalg.norm(q - p)
     along = (long**2 + to_p**2 - to_q**2) / (2 * long)
     across = side * np.sqrt(to_p**2 - along**2)
@@ -92,7 +92,7 @@ def third(p: np.ndarray, q: np.ndarray, to_p: float, to_q: float, side: int) -> 
 
 
 def by_circles(crank: float) -> dict[str, np.ndarray]:
-    """Joints of the leg from circles that meet."""
+    """Positions of the leg's joints, from intersections of circles."""
     C = m_ * np.array([np.cos(crank), np.sin(crank), 0])
     J1, J2 = third(PIVOT, C, b, j, 1), third(PIVOT, C, c, k, -1)
     E = third(PIVOT, J1, d, e, 1)
@@ -123,7 +123,7 @@ def leg() -> pf.Mechanism:
 
 
 def pose_of(at: dict[str, np.ndarray], crank: float) -> list[float]:
-    """Coordinates of the leg from the places of its joints."""
+    """Coordinates of the leg from the positions of its joints."""
 
     def angle(p: np.ndarray, q: np.ndarray) -> float:
         return float(np.arctan2(*(q - p)[1::-1]))
@@ -134,9 +134,9 @@ def pose_of(at: dict[str, np.ndarray], crank: float) -> list[float]:
 
 
 def test_jansens_leg_goes_round(leg):
-    """Every degree of the crank from the one before it: one motion, and the foot where the circles meet."""
+    """Each degree of the crank is assembled from the one before: one degree of freedom, and the foot as by circles."""
     turned = np.radians(np.arange(361))
-    q, places = np.array(pose_of(by_circles(0.0), 0.0)) + 0.02, []  # near it, as a person would say it
+    q, places = np.array(pose_of(by_circles(0.0), 0.0)) + 0.02, []  # a guess near the configuration
     for crank in turned:
         q = pf.assemble(leg, [crank, *q[1:]], hold=["crank"]).q
         places.append(q)

@@ -24,20 +24,20 @@ FRAMES = {
 
 @pytest.fixture(autouse=True)
 def interpreted(request, monkeypatch):
-    """The same numbers without a compiler, but once."""
+    """Evaluate with NumPy, to the same numbers, except in test_poses."""
     if request.function is not test_poses:
         monkeypatch.setattr(kernel, "compile", partial(kernel.compile, backend="numpy"))
 
 
 @cache
 def twin() -> tuple[Twin, np.ndarray, np.ndarray]:
-    """A branched tree with quaternions and a fixed joint, at three states; a constraint that is not to matter."""
+    """A branched tree with quaternions and a fixed joint, at three states; its constraint must not matter."""
     random = np.random.default_rng(5)
     m = random_tree(random, ["free", "revolute", "fixed", "spherical", "prismatic"], [-1, 0, 1, 2, 0])
     w = twin_of(m)
-    held = m.with_(constraints=[pf.holonomic("some", lambda k: k.q[0])])
+    constrained = m.with_(constraints=[pf.holonomic("some", lambda k: k.q[0])])
     q = np.array([pf.random_configuration(m, random) for _ in range(3)])
-    return Twin(held, w.model, w.data), q, random.normal(size=(3, m.nv))
+    return Twin(constrained, w.model, w.data), q, random.normal(size=(3, m.nv))
 
 
 def test_poses():
@@ -68,14 +68,14 @@ def test_jacobian(frame):
     i = w.frame("b3")
     for ours, state in zip(J, q, strict=True):
         theirs = pin.computeFrameJacobian(w.model, w.data, w.q(state), i, FRAMES[frame]).copy()
-        if frame != "WORLD":  # to the point
+        if frame != "WORLD":  # from the body's origin to the point
             arm = at if frame == "LOCAL" else w.data.oMf[i].rotation @ at
             theirs[:3] -= np.cross(arm, theirs[3:], axis=0)
         close(ours, theirs[:, w.order], PEER, f"Jacobian {frame}")
 
 
 def spring_energy(m: pf.Mechanism, j: pf.Joint, q: np.ndarray) -> np.ndarray:
-    """e^T k e / 2 of a joint at each of its q (runs, nq), its orientation by SciPy."""
+    """Energy e^T k e / 2 of a joint at each q (runs, nq), with its orientation by SciPy."""
     k, rest, n = m.value(j.stiffness), m.value(j.rest).ravel(), j.plain
     found = []
     for x in q:
@@ -107,7 +107,7 @@ def test_dynamic_quantities():
 
 
 def test_names_and_shapes():
-    """By name, one state, one velocity: no axis is lost or won."""
+    """By name, for one state and one velocity: axes are neither lost nor added."""
     l = pf.Parameter("l", 2.0, "m")
     bob = pf.body("bob", 3.0, com=(l, 0, 0))
     m = pf.mechanism("one", [bob], [pf.joint("j", "revolute", "world", "bob", axis=(0, -1, 0))], parameters=[l])
@@ -130,7 +130,7 @@ def test_a_second_call_compiles_nothing(monkeypatch):
 
 def test_wrong_arguments():
     m = twin()[0].ours
-    for ask, said in (
+    for ask, message in (
         (lambda: pf.jacobian(m, "b9"), "no body 'b9'; there are b0"),
         (lambda: pf.forward_kinematics(m, bodies=["b9"]), "no body 'b9'"),
         (lambda: pf.jacobian(m, "b0", frame="local"), "frame 'local' is unknown; one of LOCAL"),
@@ -138,12 +138,12 @@ def test_wrong_arguments():
         (lambda: pf.mass_centre(m, [1.0]), "q has shape"),
         (lambda: pf.energy(m, v={"j9": 1.0}), "v: there is no 'j9'"),
     ):
-        with pytest.raises(pf.ModelError, match=said):
+        with pytest.raises(pf.ModelError, match=message):
             ask()
 
 
-def test_rows_that_a_stopped_run_left_out_stay_out():
-    """Rows of nothing but NaN, by array and by name, in q, v or u; any other NaN is refused."""
+def test_rows_of_nan_from_a_stopped_run_stay_nan():
+    """Rows that contain only NaN are allowed, by array and by name, in q, v or u; any other NaN is refused."""
     m = pf.actuate_all(random_tree(np.random.default_rng(4), ["free", "revolute"], [-1, 0]))
     random = np.random.default_rng(5)
     q = np.array([pf.random_configuration(m, random) for _ in range(4)])
@@ -169,7 +169,7 @@ def test_rows_that_a_stopped_run_left_out_stay_out():
 def test_terms_keep_their_shape_on_request():
     one = pf.mechanism("one", [pf.body("a", 1.0, (1, 0, 0))], [pf.joint("j", "revolute", "world", "a")])
     parts = {"M": lambda T: T.M, "c": lambda T: T.c, "V": lambda T: T.V}
-    kept, dropped = (pf.compile_terms(one, parts, backend="numpy", squeeze=s) for s in (False, True))
-    assert {n: x.shape for n, x in kept([0.3]).items()} == dict.fromkeys(parts, (1, 1))
-    assert {n: x.shape for n, x in kept([[0.3], [0.4]]).items()} == dict.fromkeys(parts, (2, 1, 1))
-    assert {n: np.shape(x) for n, x in dropped([[0.3], [0.4]]).items()} == dict.fromkeys(parts, (2,))
+    unsqueezed, squeezed = (pf.compile_terms(one, parts, backend="numpy", squeeze=s) for s in (False, True))
+    assert {n: x.shape for n, x in unsqueezed([0.3]).items()} == dict.fromkeys(parts, (1, 1))
+    assert {n: x.shape for n, x in unsqueezed([[0.3], [0.4]]).items()} == dict.fromkeys(parts, (2, 1, 1))
+    assert {n: np.shape(x) for n, x in squeezed([[0.3], [0.4]]).items()} == dict.fromkeys(parts, (2,))

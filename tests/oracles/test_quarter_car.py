@@ -1,4 +1,4 @@
-"""The quarter car of the zoo beside NumPy: how it rests and vibrates, from energy and constraints of four bodies in space."""
+"""The quarter car of the zoo against NumPy: rest and vibration, from energy and constraints of four bodies in space."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from tests.tolerance import close
 
 G, ARM, TALL, LOW = 9.81, 0.4, 0.3, 0.15
 RUBBER = np.array([8e5, 8e6, 8e6, 120.0, 3000 + 8e6 * 0.12**2, 3000 + 8e6 * 0.12**2])
-"""Two bushings as one: forces [N/m], moments [N m/rad]."""
+"""Stiffness of two bushings as one: translations [N/m], turns [N m/rad]."""
 
 BODIES = {"lower": (4.0, (0, ARM / 2, 0), (4 * ARM**2 / 12, 0.02, 4 * ARM**2 / 12)),
           "upper": (3.0, (0, ARM / 2, 0), (3 * ARM**2 / 12, 0.02, 3 * ARM**2 / 12)),
           "upright": (12.0, (0, 0, TALL / 2), (0.2, 0.2, 0.2)),
           "wheel": (16.0, (0, 0.12, TALL / 2), (0.5, 0.0, 0.5))}  # fmt: skip
-"""Masses, centres and moments of inertia. The wheel goes with the upright but for its spin, about y, which nothing holds."""
+"""Masses, mass centres and moments of inertia. The wheel moves with the upright, except that it spins freely about y."""
 
 DIFFERENCE = 1e-6
 """Relative error of a frequency from second differences of step 1e-6 of the energy's slopes."""
 
 
 def turned(r):
-    """Rotation by a vector, of complex numbers too."""
+    """Rotation by a vector r, which may be complex."""
     W = np.array([[0, -r[2], r[1]], [r[2], 0, -r[0]], [-r[1], r[0], 0]])
     a = np.sqrt(r @ r + 1e-40)
     return np.eye(3) + np.sin(a) / a * W + (1 - np.cos(a)) / a**2 * W @ W
 
 
 def frames(x, at):
-    """Position and rotation of each body at ride, and the arms' and upright's small moves x (19,) from `at`."""
+    """Ride height, and position and rotation of each body, after small displacements x (19,) from the state `at`."""
     ride, found = at["ride"] + x[0], {}
     for i, name in enumerate(("lower", "upper", "upright")):
         p, R = at[name]
@@ -56,7 +56,7 @@ def energy(x, at):
 
 
 def closed(x, at):
-    """Both balls and the tie rod."""
+    """Residuals of both balls and of the tie rod."""
     ride, found = frames(x, at)
     (p1, R1), (p2, R2), (p3, R3) = (found[n] for n in ("lower", "upper", "upright"))
     rod = p3 + R3 @ [-0.12, 0, TALL / 2] - [-0.12, 0, LOW + ride + TALL / 2]
@@ -64,12 +64,12 @@ def closed(x, at):
 
 
 def slope(f, x, *more):
-    """Slope of f by complex steps: exact but for rounding."""
+    """Derivative of f by complex steps, exact up to rounding."""
     return np.array([np.imag(f(x + 1e-30j * way, *more)) / 1e-30 for way in np.eye(len(x))]).T
 
 
 def inertia(at):
-    """(19, 19) of the moves x at rest."""
+    """Mass matrix (19, 19) of the displacements x at rest."""
     M = np.zeros((19, 19))
     M[0, 0] = 300
     for name, (mass, c, J) in BODIES.items():
@@ -80,7 +80,7 @@ def inertia(at):
     return M
 
 
-def test_it_rests_and_vibrates_as_energy_and_constraints_say():
+def test_rest_and_vibration_follow_from_energy_and_constraints():
     m, _ = pf.read("zoo:quarter_car")
     found = pf.equilibrium(m)
     bodies = pf.forward_kinematics(m, found.q)
@@ -88,9 +88,9 @@ def test_it_rests_and_vibrates_as_energy_and_constraints_say():
     still = np.zeros(19)
     assert np.abs(closed(still, at)).max() < 1e-11
     A, g = slope(closed, still, at), slope(energy, still, at)
-    held = np.linalg.lstsq(A.T, -g, rcond=None)[0]
-    assert np.abs(g + A.T @ held).max() < 1e-6 * 300 * G, "the forces are in balance"
-    whole = lambda x: slope(energy, x, at) + slope(closed, x, at).T @ held  # noqa: E731
+    multipliers = np.linalg.lstsq(A.T, -g, rcond=None)[0]
+    assert np.abs(g + A.T @ multipliers).max() < 1e-6 * 300 * G, "the forces are in balance"
+    whole = lambda x: slope(energy, x, at) + slope(closed, x, at).T @ multipliers  # noqa: E731
     H = np.array([(whole(1e-6 * way) - whole(-1e-6 * way)) / 2e-6 for way in np.eye(19)])
     Z = null_space(A)
     squares = eigh(Z.T @ (H + H.T) @ Z / 2, Z.T @ inertia(at) @ Z, eigvals_only=True)

@@ -1,4 +1,4 @@
-"""Reaction wrenches: every body in balance, the joints' own forces, Pinocchio, MuJoCo, known answers."""
+"""Reaction wrenches: balance of every body, forces within joints, Pinocchio, MuJoCo, known answers."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from tests.simulate.machines import FOUR_BAR_START, four_bar
 from tests.tolerance import PEER, PEER_CONSTRAINED, close
 
 BALANCE = 1e-11
-"""Sum of some ten wrenches against a rate of momentum: rounding of numbers of the largest one, times the arms."""
+"""Tolerance of a sum of some ten wrenches against a rate of momentum: rounding of the largest one, times lever arms."""
 
 IDENTITY = 1e-8
-"""The same where multipliers go through a rank decision with conditions up to 1e4."""
+"""Tolerance where multipliers go through a rank decision with conditions up to 1e4."""
 
 
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch):
-    """The same numbers without a compiler."""
+    """Evaluate with NumPy, to the same numbers, so that no compiler is needed."""
     original = reactions.kernel.compile
     monkeypatch.setattr(reactions.kernel, "compile", lambda f, **how: original(f, **how | {"backend": "numpy", "lanes": 1}))
 
@@ -55,7 +55,7 @@ X1, X2 = np.array([0.2, -0.1, 0.3]), np.array([-0.1, 0.2, 0.1])
 
 
 def functions(at: dict) -> list:
-    """One constraint of each way in which a function may hold bodies, all met at the placement."""
+    """A constraint for each way in which a function can constrain bodies, all satisfied at the placement."""
     (Ra, pa), (Rb, pb) = at["b1"], at["b3"]
     line, angle = (Ra @ X1 + pa) - (Rb @ X2 + pb), Ra[:, 0] @ Rb[:, 1]
     return [
@@ -67,8 +67,8 @@ def functions(at: dict) -> list:
     ]
 
 
-def held_by_hand(G: dict, lam: dict) -> dict[str, list]:
-    """(force, moment, point) on bodies by the functions above, from their geometry."""
+def reactions_by_hand(G: dict, lam: dict) -> dict[str, list]:
+    """Reactions (force, moment, point) of the constraints of `functions` on each body, from their geometry."""
     (Ra, pa), (R2, p2), (Rb, pb) = G["b1"], G["b2"], G["b3"]
     xa, xb, axis = Ra @ X1 + pa, Rb @ X2 + pb, np.cross(Ra[:, 0], Rb[:, 1])
     zero, z = np.zeros(3), np.array([0, 0, 1.0])
@@ -80,7 +80,7 @@ def held_by_hand(G: dict, lam: dict) -> dict[str, list]:
 
 
 def full(seed: int) -> Case:
-    """Joints of every kind, a fixed one within and one to the world, closures, functions, every kind of force."""
+    """Case with many kinds of joints, fixed ones inside and on the world, closures, functions, every kind of force."""
     random = np.random.default_rng(seed)
     kinds = ["free", "revolute", "spherical", "fixed", "revolute", "planar", "fixed"]
     m = random_forces(random, random_tree(random, kinds, [-1, 0, 1, 2, 3, 0, -1]))
@@ -94,7 +94,7 @@ def full(seed: int) -> Case:
 
 
 def momentum_rates(T: pf.Terms, v_dot: ca.SX) -> ca.SX:
-    """(6, bodies) d/dt of each body's momentum about the world's origin: derivatives of m v and of the angular momentum."""
+    """Rates (6, bodies) of each body's momentum about the world's origin: derivatives of m v and of the angular momentum."""
     k, columns = T.kinematics, []
     for b in T.mechanism.bodies:
         R, w = k.rotation(b.name), k.twist(b.name, "WORLD")[3:]
@@ -127,9 +127,9 @@ def test_every_body_is_in_balance(seed):
         sums[c.body_a] -= W[c.name]
     G = placements(m, case.q)
     speeds = {n: matrices(case, {"v": lambda T, n=n: T.kinematics.twist(n, "WORLD")})["v"].ravel() for n in G}
-    held = held_by_hand(G, dict(zip(("rod", "angle", "skate", "turn", "gear"), lam, strict=True)))
+    by_functions = reactions_by_hand(G, dict(zip(("rod", "angle", "skate", "turn", "gear"), lam, strict=True)))
     for name in sums:
-        for f, n, x in held.get(name, []) + pushes(case, name, G, speeds):
+        for f, n, x in by_functions.get(name, []) + pushes(case, name, G, speeds):
             sums[name] += [*f, *(n + np.cross(x, f))]
     scale = max(np.abs(list(W.values())).max(), 1)
     for b in m.bodies:
@@ -137,7 +137,7 @@ def test_every_body_is_in_balance(seed):
 
 
 def pushes(case: Case, name: str, G: dict, speeds: dict) -> list:
-    """(force, moment, point) of weight, springs and wrenches on a body, computed here."""
+    """Weight, springs and wrenches on a body as (force, moment, point), computed independently."""
     m, (R, p), found = case.m, G[name], []
     value = lambda x: m.value(x).ravel()  # noqa: E731
     if name != "world":
@@ -161,25 +161,25 @@ def pushes(case: Case, name: str, G: dict, speeds: dict) -> list:
 # -- along the joints' motion -----------------------------------------------------------------------------------------
 
 
-def along_motion(T: pf.Terms, held_by_inputs: ca.SX | None = None) -> ca.SX:
-    """(nv, 1) S^T of each joint's wrench, less what actuators, springs, dampers and armature give."""
+def along_motion(T: pf.Terms, servo_inputs: ca.SX | None = None) -> ca.SX:
+    """S^T of each joint's wrench less the forces of actuators, springs, dampers and armature (nv), and a size of wrenches."""
     m = T.mechanism
     motion = pf.FORMULATIONS["control-force" if m.servos else "gauss"](T)
     moving = [j for j in m.joints if j.nv]
     found = reaction_wrenches(T, motion, [j.name for j in moving])
-    given = T.B[:, : len(m.actuators)] @ (T.u[: len(m.actuators)] + (0 if held_by_inputs is None else held_by_inputs))
+    given = T.B[:, : len(m.actuators)] @ (T.u[: len(m.actuators)] + (0 if servo_inputs is None else servo_inputs))
     left = []
     for j in moving:
         v = m.v_slices[j.name]
-        own = given[v] - j.damping @ T.v[v] - j.armature * motion.v_dot[v]
+        applied = given[v] - j.damping @ T.v[v] - j.armature * motion.v_dot[v]
         e, E = j.displacement(T.q[m.q_slices[j.name]])
-        own -= E.T @ (j.stiffness @ e)
-        left.append(j.parts[-1].S.T @ found[j.name].wrench - own)
+        applied -= E.T @ (j.stiffness @ e)
+        left.append(j.parts[-1].S.T @ found[j.name].wrench - applied)
     return ca.horzcat(ca.vertcat(*left), ca.repmat(ca.norm_inf(ca.vertcat(*[found[j.name].wrench for j in moving])), m.nv, 1))
 
 
 @settings(max_examples=8)
-@given(loops(4, tuple(k for k in EXTRAS if k != "pushed")))  # whose force on single bodies cannot be determined
+@given(loops(4, tuple(k for k in EXTRAS if k != "pushed")))  # its force on single bodies cannot be determined
 def test_the_part_along_the_motion_is_what_acts_within_the_joint(case):
     left = matrices(case, {"left": along_motion})["left"]
     assume(np.isfinite(left).all() and left[0, 1] < 1e6)
@@ -187,7 +187,7 @@ def test_the_part_along_the_motion_is_what_acts_within_the_joint(case):
 
 
 def test_a_row_of_joint_coordinates_acts_within_the_joints():
-    """A gear's multiplier shows along the axes of its joints, and nowhere else."""
+    """A gear's multiplier appears along the axes of its joints, and nowhere else."""
     m = full(0).m
     case = full(0)
     lam = matrices(case, {"l": lambda T: pf.constraints.minimum_norm_multipliers(T, pf.FORMULATIONS["gauss"](T).reaction)})[
@@ -200,7 +200,7 @@ def test_a_row_of_joint_coordinates_acts_within_the_joints():
 
 
 def test_servo_forces_along_inputs():
-    """What a servo constraint asks of an actuator shows in its joint, what it asks of a wrench acts on the body."""
+    """Of a servo constraint's forces, that of an actuator appears in its joint, and that of a wrench acts on the body."""
     random = np.random.default_rng(3)
     m = random_forces(random, random_tree(random, ["revolute", "spherical", "revolute"], [-1, 0, 1]))
     hold = pf.holonomic("hold", lambda k: ca.vertcat(k.joint("j2")[0] - 0.2 * k.t, k.position("b2")[2] - 0.1))
@@ -234,7 +234,7 @@ def test_servo_forces_along_inputs():
     close(run["multiplier"].values[0], lam, IDENTITY, "the wall's multiplier alone", left[0, 1])
 
 
-# -- peers ------------------------------------------------------------------------------------------------------------
+# -- other engines ----------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_agrees_with_pinocchio():
@@ -272,12 +272,12 @@ def test_a_weld_agrees_with_pinocchio():
     f = matrices(Case(m, q, v, np.zeros(0), 0.0), {"f": lambda T: T.f})["f"].ravel()
     accuracy = pin.ProximalSettings(1e-14, 1e-14, 1e-10, 50)
     pin.constraintDynamics(w.model, w.data, w.q(q), w.v(v), w.v(f), contacts, data, accuracy)
-    theirs = -data[0].contact_force.vector  # theirs is on the first body, the world
+    theirs = -data[0].contact_force.vector  # Pinocchio's force is on the first body, the world
     close(pf.reaction_wrench(m, "weld", q, v).wrench, theirs, PEER_CONSTRAINED, "wrench of the weld")
 
 
 def sensed() -> str:
-    """MuJoCo's arm without its tendon, which its inverse dynamics leave out, with force and torque sensors at the joints."""
+    """XML of MuJoCo's arm with force and torque sensors at the joints, without the tendon, which its inverse dynamics omit."""
     xml = ARM[: ARM.index("<tendon>")] + ARM[ARM.index("</tendon>") + 9 :]
     site = '<site name="{0}" pos="0 0 0" {1}/>'
     for body, axes in (("upper", 'quat="0.948683298 0 0.316227766 0"'), ("slide", ""), ("hand", "")):
@@ -322,11 +322,11 @@ def hanging() -> pf.Mechanism:
 
 
 def test_signs_points_and_axes():
-    """At rest the parent holds the child up; moments about the joint's own frame on the child."""
+    """At rest the parent holds the child up; moments are about the joint's frame on the child."""
     m = hanging()
     found = pf.reaction_wrench(m, ["hinge", "bolt"], frame="LOCAL_WORLD_ALIGNED")
     np.testing.assert_allclose(found["hinge"].wrench[:3], [0, 0, 50], atol=1e-12)
-    # The lamp's frame is turned by 90 degrees about z and lies 0.2 before the bolt: its mass at y = -0.1 of the bolt.
+    # The lamp's frame is turned by 90 degrees about z, 0.2 m before the bolt: its mass is at y = -0.1 m from the bolt.
     np.testing.assert_allclose(found["bolt"].wrench, [0, 0, 30, -0.1 * 30, 0, 0], atol=1e-12)
     np.testing.assert_allclose(pf.reaction_wrench(m, "bolt").wrench, [0, 0, 30, 0, 3, 0], atol=1e-12)
     world = pf.reaction_wrench(m, "bolt", frame="WORLD").wrench
@@ -337,17 +337,17 @@ def test_signs_points_and_axes():
     np.testing.assert_allclose(centrifugal[2], 50 + 4 * (2 * 0.5 + 3 * 1), rtol=1e-12)
 
 
-def test_a_joint_carries_the_weight_that_the_parameters_say():
+def test_a_joint_carries_the_weight_given_by_parameters():
     mass = pf.Parameter("mass", 1.0, "kg")
     m = pf.mechanism(
         "bob", [pf.body("bob", mass)], [pf.joint("j", "prismatic", "world", "bob", axis=(1, 0, 0))], parameters=[mass]
     )
-    held = pf.reaction_wrench(m, "j", parameters={"mass": [0.5, 3.0]}, frame="LOCAL_WORLD_ALIGNED").wrench
-    close(held[:, 2], 9.81 * np.array([0.5, 3.0]), BALANCE, "weight")
+    wrenches = pf.reaction_wrench(m, "j", parameters={"mass": [0.5, 3.0]}, frame="LOCAL_WORLD_ALIGNED").wrench
+    close(wrenches[:, 2], 9.81 * np.array([0.5, 3.0]), BALANCE, "weight")
 
 
-def test_a_redundant_hinge_says_what_it_does_not_know():
-    """Out of its plane a four-bar's five rows of rank two share nothing that the motion determines."""
+def test_a_redundant_hinge_marks_components_that_are_not_unique():
+    """The hinge's five rows have rank two: out of the four-bar's plane the motion does not determine its reactions."""
     m = four_bar()
     q, v = started(m)
     found = pf.reaction_wrench(m, ["a", "d", "c"], q, v)
@@ -359,14 +359,14 @@ def test_a_redundant_hinge_says_what_it_does_not_know():
     np.testing.assert_allclose(same.wrench[:2], found["c"].wrench[:2], rtol=1e-10)
 
 
-def test_an_end_on_the_world_and_a_constraint_that_is_off():
+def test_a_closure_to_the_world_and_an_inactive_constraint():
     bob = pf.body("bob", 2.0, inertia=1.0)
-    held = pf.closure("pin", "spherical", "bob", "world")
+    pin = pf.closure("pin", "spherical", "bob", "world")
     free = pf.joint("free", "free", "world", "bob")
-    m = pf.mechanism("bob", [bob], [free], constraints=[held], gravity=(0, 0, -10.0))
+    m = pf.mechanism("bob", [bob], [free], constraints=[pin], gravity=(0, 0, -10.0))
     np.testing.assert_allclose(pf.reaction_wrench(m, "pin").wrench, [0, 0, -20, 0, 0, 0], atol=1e-12)
     np.testing.assert_allclose(pf.reaction_wrench(m, "free").wrench, np.zeros(6), atol=1e-12)
-    off = m.with_(constraints=[pf.constraints.active_while(held, lambda k: k.t > 1)])
+    off = m.with_(constraints=[pf.constraints.active_while(pin, lambda k: k.t > 1)])
     found = pf.reaction_wrench(off, "pin")
     assert not found.wrench.any() and found.unique.all()
     np.testing.assert_allclose(pf.reaction_wrench(off, "pin", t=2.0).wrench, [0, 0, -20, 0, 0, 0], atol=1e-12)
@@ -377,7 +377,7 @@ def test_an_end_on_the_world_and_a_constraint_that_is_off():
 
 
 def started(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """A four-bar on its constraints, turning."""
+    """q and v of a turning four-bar on its constraints."""
     r = pf.run(m, FOUR_BAR_START, {"a": 1.0}, duration=0.0, backend="interpreter").isel(time=0)
     return r["q"].values, r["v"].values
 
@@ -385,7 +385,7 @@ def started(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray]:
 # -- in a run ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_records_them():
+def test_a_run_records_reaction_wrenches():
     m = four_bar()
     outputs = {
         "pin": pf.reaction("c"),
@@ -415,7 +415,7 @@ def test_a_run_records_them():
 
 @cache
 def undecided() -> pf.Mechanism:
-    """Two arms on the world; the mass centre of all is held in x, and the second arm's own tip in z."""
+    """Two arms on the world, whose constraint on the second arm's tip in z reads `link_pose` and so hides its body."""
     bodies = [pf.body(n, 1.0, com=(0.5, 0, 0), inertia=0.1) for n in ("one", "two")]
     joints = [pf.joint(f"j {n}", "revolute", "world", n, axis=(0, 1, 0)) for n in ("one", "two")]
     m = pf.mechanism("arms", bodies, joints)
@@ -436,7 +436,7 @@ def test_a_function_that_hides_its_bodies_is_named_where_it_matters():
 def test_errors():
     m = four_bar().with_(constraints=[*four_bar().constraints, pf.holonomic("phi", lambda k: 0 * k.q[0])])
     start, _ = started(four_bar())
-    for ask, said in (
+    for ask, message in (
         (lambda: pf.reaction_wrench(m, "e", start), "no joint or closure 'e'; it has a, b, d, c"),
         (lambda: pf.reaction_wrench(m, "phi", start), "constraint 'phi' is not a closure.*`multiplier`"),
         (lambda: pf.reaction_wrench(m, "a", start, frame="BODY"), "frame 'BODY' is unknown"),
@@ -447,7 +447,7 @@ def test_errors():
             "signal of that name",
         ),
     ):
-        with pytest.raises(pf.ModelError, match=said):
+        with pytest.raises(pf.ModelError, match=message):
             ask()
     bars = four_bar().with_(constraints=[])
     target = pf.holonomic("hold", lambda k: k.joint("a"))

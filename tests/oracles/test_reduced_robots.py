@@ -1,4 +1,4 @@
-"""Robot arms on a body that floats: reduced by all six of their momenta they are the same machines."""
+"""Robot arms on a floating body: reduced by all six momenta they move as the full machines do."""
 
 import warnings
 from importlib.metadata import PackageNotFoundError, distribution
@@ -17,11 +17,11 @@ except PackageNotFoundError:
     pytest.skip("example-robot-data is not installed", allow_module_level=True)
 
 TIMES = np.linspace(0, 10, 11)
-SAME, KEPT = 1e-9, 1e-12
-"""Bounds on states after 10 s, and on momenta [N s, N m s], kept to rounding. Joints move at some 0.1 rad/s, light wrists
-faster: an error of the start grows up to some thousand times in 10 s, and the state of one momentum loses two digits more."""
-OWN = 5e-11
-"""What the arm as it is errs at most: how much it changes with steps of a fraction, of at most 0.02 s."""
+SAME, DRIFT = 1e-9, 1e-12
+"""Bounds on states after 10 s, and on the drift of momenta [N s, N m s] by rounding. Joints move at some 0.1 rad/s, light
+wrists faster: an initial error grows some thousand times in 10 s, and the state at one momentum loses two more digits."""
+FULL_ERROR = 5e-11
+"""Largest error of the full arm, judged by its change with smaller steps, of at most 0.02 s."""
 
 
 def floating(name: str) -> pf.Mechanism:
@@ -33,7 +33,7 @@ def floating(name: str) -> pf.Mechanism:
 
 @pytest.mark.filterwarnings("ignore:limits are not enforced")
 @pytest.mark.parametrize("name, seed", [("ur5_robot", 5), ("panda", 7)])
-def test_an_arm_that_floats_with_all_six_momenta(name, seed):
+def test_a_floating_arm_with_all_six_momenta(name, seed):
     m = floating(name)
     assert m.joints[0].kind.name == "free" and m.nv >= 12
     random = np.random.default_rng(seed)
@@ -45,10 +45,10 @@ def test_an_arm_that_floats_with_all_six_momenta(name, seed):
     other = pf.run_adaptive(pf.reduce(m), q, v, **keep)
     at_mu = pf.run_adaptive(pf.reduce(m, momentum=mu), q, v, **keep)
     for what in ("q", "v"):
-        close(finer[what], plain[what], OWN, f"{what} by smaller steps", scale=1.0)
+        close(finer[what], plain[what], FULL_ERROR, f"{what} by smaller steps", scale=1.0)
         close(other[what], plain[what], SAME, what, scale=1.0)
         close(at_mu[what], plain[what], SAME, f"{what} at one momentum", scale=1.0)
     close(other["momentum"].values[0, :6], about_mass_centre(m, q, v), 1e-14, "momentum of the state")
-    assert float(np.abs(other["momentum_drift"]).max()) < KEPT
-    # Motors move what is not kept.
+    assert float(np.abs(other["momentum_drift"]).max()) < DRIFT
+    # Motors change the other momenta.
     assert np.ptp(other["shape_momentum"].values, axis=0).max() > 1e-3

@@ -17,7 +17,7 @@ CONSTRAINED = [n for n in pf.FORMULATIONS if n not in ("articulated", "quasi-vel
 
 
 def slider_crank() -> pf.Mechanism:
-    """Equal crank and rod, as wide as long: at 90 degrees the slider may stay while both turn together."""
+    """Crank and rod of equal length: at 90 degrees the slider may stay while both turn together."""
     bodies = [pf.body("crank", 1.0, (0.5, 0, 0), 0.1), pf.body("rod", 1.0, (0.5, 0, 0), 0.1)]
     joints = [
         pf.joint("a", "revolute", "world", "crank", axis=(0, -1, 0)),
@@ -27,7 +27,7 @@ def slider_crank() -> pf.Mechanism:
     return pf.mechanism("slider-crank", bodies, joints, constraints=[slide])
 
 
-FOLDED = {  # mechanism, its configurations over one angle that is pi / 2 at the fold, rank there, rank elsewhere
+FOLDED = {  # mechanism, its configuration per angle, which is pi / 2 at the fold, rank there, rank elsewhere
     "four-bars, flat": (n_four_bar(2, False), np.array([1, -1, 1, -1, 1]), 2, 4),
     "four-bars in space, flat": (n_four_bar(2, True), np.array([1, -1, 1, -1, 1]), 2, 4),
     "slider-crank, upright": (slider_crank(), np.array([1, -2]), 0, 1),
@@ -56,7 +56,7 @@ def test_rank_away_from_the_fold():
 
 
 def test_slider_crank_runs_through_its_dead_centre():
-    """Its energy holds and it does not leave its branch: the crank turns round and round."""
+    """Energy is conserved and the branch is kept: the crank turns round and round."""
     m = slider_crank()
     r = pf.run(m, [0.3, -0.6], [8.0, -16.0], duration=5.0, step=1e-3, every=10)
     assert r.status == 0
@@ -65,6 +65,6 @@ def test_slider_crank_runs_through_its_dead_centre():
 
 
 def test_spatial_loop_equals_planar_loop():
-    """A revolute closure writes five rows of rank two; a ball closure three: the motion is one."""
+    """A revolute closure has five rows of rank two, a ball closure three; the motion is the same."""
     runs = [pf.run(four_bar(kind), FOUR_BAR_START, {"a": 3.0}, duration=1.0, every=50) for kind in ("revolute", "spherical")]
     close(runs[1].q, runs[0].q.values, INTEGRATED, "redundant and plain rows")

@@ -1,4 +1,4 @@
-"""Expressions in SymPy: the same numbers as CasADi's, and formulas as a textbook has them. [chhabra14 ch. 2]"""
+"""Expressions in SymPy: the same numbers as CasADi's, and the formulas of a textbook. [chhabra14 ch. 2]"""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def test_any_smooth_expression():
         close(np.array(found.evalf(subs=values), dtype=float), np.array(f(at)), ALGEBRA, "value", 1)
 
 
-def test_symbols_of_ones_own():
+def test_symbols_of_the_caller():
     l, a = sp.symbols("l alpha")
     assert pf.screws.to_sympy(X[0] * ca.cos(X[1]), {"x_0": l, "x_1": a})[0] == l * sp.cos(a)
     assert pf.screws.to_sympy(ca.DM([[1, 0], [0.5, 2]])) == sp.Matrix([[1, 0], [sp.Rational(1, 2), 2]])
     assert pf.screws.to_sympy(ca.if_else(ca.SX(1) < 2, X[0], X[1]))[0].name == "x_0"
 
 
-def test_choices_between_numbers_are_made():
-    """All of them as CasADi makes them; what rounds has no formula even so."""
+def test_conditions_on_numbers_are_evaluated():
+    """All conditions decide as in CasADi; rounding has no formula even for numbers."""
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     choices = [x < y, x <= y, x == y, x != y, ca.logic_and(x < 1, y < 1), ca.logic_or(x < 1, y < 1), ca.logic_not(x < y)]
     chosen = ca.vertcat(*[ca.if_else(c, 2 + x, 3 + y) for c in choices])
@@ -53,16 +53,16 @@ def test_choices_between_numbers_are_made():
         pf.screws.to_sympy(x, {"x": "x + 1"})
 
 
-@pytest.mark.parametrize(("x", "wanted"), [
+@pytest.mark.parametrize(("x", "expected"), [
     (0.0, 0), (3.0, 3), (-0.333, sp.Rational(-333, 1000)), (1 / 3, sp.Rational(1, 3)), (0.1 + 0.2, sp.Rational(3, 10)),
     (np.sqrt(0.5), sp.sqrt(2) / 2), (-np.sqrt(3) / 2, -sp.sqrt(3) / 2), (np.pi / 2, sp.pi / 2), (-np.pi / 12, -sp.pi / 12),
     (0.089159, sp.Rational(89159, 1000000)), (1e-17, sp.Rational(1, 10**17)),
 ])  # fmt: skip
-def test_numbers_as_they_were_meant(x, wanted):
-    assert exact(x) == wanted
+def test_floats_become_the_numbers_that_were_meant(x, expected):
+    assert exact(x) == expected
 
 
-def test_other_numbers_stay():
+def test_other_numbers_stay_floats():
     assert exact(np.e).is_Float and float(exact(np.e)) == np.e
     assert exact(4.9e-12, near=1e-9) == 0 and exact(-1 + 4.9e-12, near=1e-9) == -1 and exact(4.9e-12) != 0
     assert exact(0.5 + 1e-8, near=1e-9) != sp.Rational(1, 2)
@@ -105,7 +105,7 @@ def test_sums_of_angles():
 
 @cache
 def planar() -> pf.Mechanism:
-    """Two links in the x-y plane, with a hand."""
+    """A planar arm of two links in the x-y plane, with a hand."""
     l = [pf.Parameter(f"l{i}", 1.0 / i, "m") for i in (1, 2)]
     bodies = [pf.body(n, 1.0, inertia=0.1) for n in ("arm", "forearm", "hand")]
     joints = [
@@ -162,7 +162,7 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_the_numbers_of_the_expressions(name):
+def test_formulas_give_the_numbers_of_the_expressions(name):
     m = CHAINS[name]
     k, E = pf.screws.symbolic_kinematics(m), pf.screws.exponentials(m)
     s = np.random.default_rng(2).uniform(-1, 1, len(k.s))

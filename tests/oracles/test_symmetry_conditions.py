@@ -1,7 +1,7 @@
-"""Which motions of a joint the kinetic energy does not notice, by [chhabra14 4.4], beside `pf.reduction.symmetry`.
+"""Motions of a joint that leave the kinetic energy unchanged, by [chhabra14 4.4], against `pf.reduction.symmetry`.
 
-All is in ground axes at home: a joint's motion is conjugated there, h' are spatial inertias of bodies at home. Conditions are
-linear in the motion and hold for all configurations and twists, so what meets them is a null space over random ones."""
+All quantities are in ground axes at home: joint motions are conjugated there, h' are spatial inertias of bodies. Conditions are
+linear in the motion and hold for all configurations and twists, so that their solutions are a null space over random ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAMPLES = 40
 
 
 class Chain(NamedTuple):
-    """One body on the other.   S: bases (6, k) of its joints.   q: at random, their poses (R, p).   h: (6, 6) of its bodies."""
+    """Bodies in a chain.   S: bases (6, k) of joints.   q: random poses (R, p) of joints.   h: inertias (6, 6) of bodies."""
 
     S: list[np.ndarray]
     q: list
@@ -43,14 +43,14 @@ def chain(m: pf.Mechanism, off: float, random: np.random.Generator) -> Chain:
         number = ca.Function("n", [m.p_symbols], [ca.densify(ca.SX(x)) for x in (body.mass, body.com, body.inertia)])
         mass, com, inertia = (np.array(x) for x in number([off]))
         c = np.array(ca.DM(se3.Ad_inv(ca.DM.eye(3), ca.DM(com))))
-        own = c.T @ np.block([[mass * np.eye(3), np.zeros((3, 3))], [np.zeros((3, 3)), inertia]]) @ c
+        about_origin = c.T @ np.block([[mass * np.eye(3), np.zeros((3, 3))], [np.zeros((3, 3)), inertia]]) @ c
         back = np.array(se3.Ad_inv(R, p))
-        h.append(back.T @ own @ back)
+        h.append(back.T @ about_origin @ back)
     return Chain(S, poses, h)
 
 
 def Ad_inv(poses: list) -> np.ndarray:
-    """Of their product."""
+    """Inverse of Ad of the product of the poses."""
     out = np.eye(6)
     for R, p in poses:
         out = np.array(se3.Ad_inv(R, p)) @ out
@@ -61,8 +61,8 @@ def ad(x: np.ndarray) -> np.ndarray:
     return np.array(ca.DM(se3.ad(ca.DM(x))))
 
 
-def unnoticed(m: pf.Mechanism, off: float) -> int:
-    """Dimension of the motions of the second joint from its parent's side, a_2 q_2, that (4.4.29), (4.4.30) leave."""
+def unchanged_from_parent(m: pf.Mechanism, off: float) -> int:
+    """Dimension of the motions of the second joint from its parent's side, a_2 q_2, that satisfy (4.4.29), (4.4.30)."""
     random, rows = np.random.default_rng(5), []
     for _ in range(SAMPLES):
         c = chain(m, off, random)
@@ -76,8 +76,8 @@ def unnoticed(m: pf.Mechanism, off: float) -> int:
     return null_space(np.array(rows), rcond=1e-9).shape[1] if np.abs(rows).max() > 1e-9 else c.S[1].shape[1]
 
 
-def unnoticed_from_inside(m: pf.Mechanism, off: float) -> int:
-    """Of the last joint, q_i a: (4.4.32), over the twists that the last body can have."""
+def unchanged_from_child(m: pf.Mechanism, off: float) -> int:
+    """Dimension of the motions of the last joint, q_i a, that satisfy (4.4.32) for all twists that the last body can have."""
     random, rows = np.random.default_rng(6), []
     for _ in range(SAMPLES):
         c = chain(m, off, random)
@@ -86,8 +86,8 @@ def unnoticed_from_inside(m: pf.Mechanism, off: float) -> int:
     return null_space(np.array(rows), rcond=1e-9).shape[1] if np.abs(rows).max() > 1e-9 else c.S[-1].shape[1]
 
 
-def everywhere_the_same(m: pf.Mechanism, off: float) -> int:
-    """AP1: dimension of what all q_1 Q_2 q_1^-1 share, motions in space that the second joint can do wherever the first is."""
+def common_motions(m: pf.Mechanism, off: float) -> int:
+    """AP1: dimension of the intersection of all q_1 Q_2 q_1^-1, motions in space that the second joint has for any q_1."""
     random, across = np.random.default_rng(7), []
     for _ in range(SAMPLES):
         c = chain(m, off, random)
@@ -98,7 +98,7 @@ def everywhere_the_same(m: pf.Mechanism, off: float) -> int:
 
 
 def post() -> pf.Mechanism:
-    """Three bodies: a post that turns on a rover carries a rotor whose axis is the post's, or lies off it."""
+    """A post that turns on a rover carries a rotor on the same axis, whose mass centre is off the axis by a parameter."""
     bodies = [
         pf.body("rover", 8.0, com=(0.05, 0, 0), inertia=0.3),
         pf.body("post", 2.0, com=(0, 0, 0.1), inertia=(0.03, 0.05, 0.04)),
@@ -112,9 +112,9 @@ def post() -> pf.Mechanism:
     return pf.mechanism("post", bodies, joints, gravity=(0, 0, 0), parameters=[study.OFF])
 
 
-# machine, off: by (4.4.29) or (4.4.30), by (4.4.32), by AP1. In a plane a body may be turned from inside about its mass centre,
-# where its joint can do that, and any body along a slide.
-WANTED = {
+# machine, off, dimensions: by (4.4.29) or (4.4.30), by (4.4.32), by AP1. In a plane a body may be turned from inside about its
+# mass centre, where its joint can do that, and any body may be moved along a slide.
+DIMENSIONS = {
     "rover with rotor": (study.rover_with_rotor, 0.0, 1, 1, 0),
     "its mass off the axis": (study.rover_with_rotor, study.AWAY, 0, 0, 0),
     "rover on a disc": (study.rover_on_disc, 0.0, 1, 1, 3),
@@ -129,28 +129,28 @@ WANTED = {
 
 
 def found(m: pf.Mechanism, off: float, joint: str, sides: tuple[str, ...]) -> int:
-    """Motions that pf.reduction.symmetry has of this joint alone, from these sides."""
+    """Number of motions that pf.reduction.symmetry finds for this joint alone, from these sides."""
     s = pf.reduction.symmetry(m, parameters={"off": off})
     return sum(all(x.joint == joint and x.side in sides for _, x in parts) for parts in s.further)
 
 
-@pytest.mark.parametrize("name", WANTED)
+@pytest.mark.parametrize("name", DIMENSIONS)
 def test_conditions_of_the_thesis_and_the_null_space_agree(name):
-    make, off, left, right, alike = WANTED[name]
+    make, off, left, right, common = DIMENSIONS[name]
     m = make()
     second, last = m.joints[1].name, m.joints[-1].name
-    assert unnoticed(m, off) == left == found(m, off, second, ("left",))
-    assert unnoticed_from_inside(m, off) == right
-    assert everywhere_the_same(m, off) == alike
-    # A motion that is one from both sides is found once, from the parent's.
+    assert unchanged_from_parent(m, off) == left == found(m, off, second, ("left",))
+    assert unchanged_from_child(m, off) == right
+    assert common_motions(m, off) == common
+    # A motion that counts from both sides is found once, from the parent's.
     assert found(m, off, last, ("left", "right", "world")) >= max(right, left * (second == last))
-    # AP1's are symmetries whatever the masses are.
-    assert found(m, off, second, ("left", "world")) >= alike
+    # Motions of AP1 are symmetries whatever the masses are.
+    assert found(m, off, second, ("left", "world")) >= common
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_motion_that_is_noticed_is_one_by_energy_too(side):
-    """The rate of T under the motion itself, of a rotor off its axis, is what (4.4.29) and (4.4.32) say."""
+def test_the_rate_of_energy_is_the_residual_of_the_conditions(side):
+    """Along the motion itself, for a rotor off its axis, the rate of T is the residual of (4.4.29) and (4.4.32)."""
     m, off, random = study.rover_with_rotor(), study.AWAY, np.random.default_rng(8)
     c, turned = chain(m, off, np.random.default_rng(8)), 1e-6
     q = random_configuration(m, random)
@@ -158,8 +158,8 @@ def test_a_motion_that_is_noticed_is_one_by_energy_too(side):
     tau = [S @ v[m.v_slices[j.name]] for S, j in zip(c.S, m.joints, strict=True)]
     V = Ad_inv([c.q[1]]) @ tau[0] + tau[1]
     w = c.S[1][:, 0]
-    said = V @ c.h[1] @ (Ad_inv([c.q[1]]) @ ad(w) @ tau[0] if side == "left" else ad(w) @ V)
+    residual = V @ c.h[1] @ (Ad_inv([c.q[1]]) @ ad(w) @ tau[0] if side == "left" else ad(w) @ V)
     T = [pf.energy(m, q + [0, 0, 0, s * turned], v, parameters={"off": off}).kinetic for s in (-1, 1)]
-    assert abs(said) > 1e-3
-    # Turning the joint is both: from the child's side with the twist turned back, of which the joint's own commutes.
-    np.testing.assert_allclose(abs(T[1] - T[0]) / (2 * turned), abs(said), rtol=1e-6)
+    assert abs(residual) > 1e-3
+    # Turning the joint is both motions: from the child's side the twist is turned back, and the joint's own part commutes.
+    np.testing.assert_allclose(abs(T[1] - T[0]) / (2 * turned), abs(residual), rtol=1e-6)

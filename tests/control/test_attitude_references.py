@@ -1,4 +1,4 @@
-"""References of attitudes: quaternions of any length are one attitude, and what is no attitude stops a law by its name."""
+"""References of attitudes: a quaternion of any length is an attitude; errors name a reference that is no attitude."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.tolerance import close
 
 pm = pf.forces.pseudo_matrix
 HUNG = pf.body("bell", 1.3, com=(0.0, 0.1, -0.4), inertia=(0.11, 0.2, 0.15, 0.01, 0.0, -0.02))
-OWN = [control.pair("bell", inertia=pm(0, moments=1.0), damping=pm(0, moments=9.0), stiffness=pm(0, moments=25.0))]
+PAIRS = [control.pair("bell", inertia=pm(0, moments=1.0), damping=pm(0, moments=9.0), stiffness=pm(0, moments=25.0))]
 W = np.array([0.4, -0.7, 1.1])
 BEGIN = Rotation.from_rotvec([0.3, 0.9, -0.2])
 
@@ -25,7 +25,7 @@ def bell() -> pf.Mechanism:
 
 
 def bell_by_matrix() -> pf.Mechanism:
-    """The same bell with the nine numbers of its rotation for coordinates."""
+    """A bell whose coordinates are the nine entries of its rotation."""
     rows = [0, 1, 2, 4, 5, 8]
     nine = pf.coordinates(
         "R", [f"r{i}" for i in range(9)], ("wx", "wy", "wz"),
@@ -38,7 +38,7 @@ def bell_by_matrix() -> pf.Mechanism:
 
 
 def turning(t):
-    """A steady turn about an axis of the bell that is none of its principal ones."""
+    """A steady turn about an axis of the bell that is not a principal one."""
     return so3.quat_mul(ca.DM(BEGIN.as_quat()), so3.quat_exp(ca.DM(W) * t))
 
 
@@ -47,8 +47,8 @@ def nine_numbers(t):
 
 
 def flown(m: pf.Mechanism, reference, start, **how) -> np.ndarray:
-    """(samples, 3, 3) rotations of the bell."""
-    law = control.prototype_tracking(OWN, reference, approach="body")
+    """Rotations (samples, 3, 3) of the bell in a run that follows the reference."""
+    law = control.prototype_tracking(PAIRS, reference, approach="body")
     r = pf.run(m, start, W, duration=0.5, step=0.01, control=law, backend="interpreter", **how)
     assert float(r.status) == 0
     q = r["q"].values
@@ -56,7 +56,7 @@ def flown(m: pf.Mechanism, reference, start, **how) -> np.ndarray:
 
 
 def steady(samples: int) -> np.ndarray:
-    """What a reference from a start on it looks like, by SciPy."""
+    """Rotations (samples, 3, 3) of the steady turn, by SciPy."""
     return np.array([(BEGIN * Rotation.from_rotvec(W * 0.01 * k)).as_matrix() for k in range(samples)])
 
 
@@ -77,7 +77,7 @@ def test_a_quaternion_of_any_length_is_its_attitude(length):
     close(found, steady(len(found)), 1e-6, "attitude", 1.0)
 
 
-def test_nine_numbers_are_followed_too():
+def test_a_reference_of_nine_numbers_is_followed():
     found = flown(bell_by_matrix(), control.function_of_time(nine_numbers, 9), BEGIN.as_matrix().T.ravel())
     close(found, steady(len(found)), 1e-6, "attitude", 1.0)
 
@@ -92,9 +92,9 @@ MATRICES = {
 
 @pytest.mark.parametrize("case", MATRICES)
 def test_nine_numbers_that_are_no_rotation_are_refused(case):
-    """By the law, by the check before it, and by the question for feasibility."""
+    """By the law, by check_reference and by feasibility."""
     m, reference = bell_by_matrix(), control.function_of_time(MATRICES[case], 9)
-    law = control.prototype_tracking(OWN, reference, approach="body")
+    law = control.prototype_tracking(PAIRS, reference, approach="body")
     with pytest.warns(pf.RunWarning, match=r"the reference is no configuration .* it is the reference of coordinates 'R'"):
         r = pf.run(m, BEGIN.as_matrix().T.ravel(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.status) != 0 and (case != "longer after a while" or float(r.stopped) == pytest.approx(0.2, abs=0.011))
@@ -105,18 +105,18 @@ def test_nine_numbers_that_are_no_rotation_are_refused(case):
 
 
 def test_numbers_that_never_are_a_rotation_are_refused_before_the_run():
-    law = control.prototype_tracking(OWN, control.set_point(2 * np.eye(3).ravel()))
+    law = control.prototype_tracking(PAIRS, control.set_point(2 * np.eye(3).ravel()))
     with pytest.raises(pf.ModelError, match=r"reference of coordinates 'R' is no configuration: it leaves phi\(q\) = 0"):
         pf.run(bell_by_matrix(), duration=0.1, control=law, backend="interpreter")
 
 
-def test_samples_of_nothing_are_refused():
-    """Zeros for a quaternion, as from motion capture that has lost its markers, and a rotation of twice the length."""
+def test_samples_that_are_no_attitude_are_refused():
+    """Zeros for a quaternion, as from motion capture that has lost its markers, and twice a rotation matrix."""
     for m, names, wrong in (
         (bell(), "xyzw", np.zeros(12)),
         (bell_by_matrix(), "abcdefghi", np.r_[2 * np.eye(3).ravel(), np.zeros(18)]),
     ):
-        law = control.prototype_tracking(OWN, control.sampled(list(names)))
+        law = control.prototype_tracking(PAIRS, control.sampled(list(names)))
         with pytest.warns(pf.RunWarning, match="the reference is no configuration"):
             r = pf.run(m, duration=0.1, step=0.01, control=law, u=wrong, backend="interpreter")
         assert float(r.stopped) == 0
@@ -124,7 +124,7 @@ def test_samples_of_nothing_are_refused():
 
 def test_a_quaternion_that_vanishes_on_the_way_is_named():
     reference = control.function_of_time(lambda t: ca.fmax(0.1 - t, 0) * turning(t), 4)
-    law = control.prototype_tracking(OWN, reference)
+    law = control.prototype_tracking(PAIRS, reference)
     with pytest.warns(pf.RunWarning, match=r"no configuration .*a quaternion is zero.* it is the reference of joint 'ball'"):
         r = pf.run(bell(), BEGIN.as_quat(), W, duration=0.5, step=0.01, control=law, backend="interpreter")
     assert float(r.stopped) == pytest.approx(0.1, abs=0.011)

@@ -1,4 +1,4 @@
-"""On the Moon things weigh a sixth: what takes `gravity=` with another g, beside what gravity alone decides."""
+"""Functions that take `gravity=`, with the gravity of the Moon, against closed forms."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def bend(t):
 
 
 def at(reference, t):
-    """Its value."""
+    """Value of the reference at t."""
     s = ca.SX.sym("t")
     return np.array(ca.Function("x", [s], [ca.SX(reference.at(s, ca.SX(0, 1)).value)])(t)).ravel()
 
 
 @pytest.mark.parametrize("t", [0.3, 1.7])
-def test_references_lean_as_much_as_thrust_has_to(t):
-    """Thrust along r'' - a_G."""
+def test_references_lean_with_the_required_thrust(t):
+    """Thrust is along r'' - a_G."""
     a = bend(t)
     angle = np.arctan2(-a[0], a[1] + MOON)
     flat = control.pvtol_reference(lambda s: path(s)[:2], coupling_length=0.1, gravity=MOON)
@@ -56,13 +56,13 @@ def test_a_turning_series_begins_with_its_heading():
     assert np.abs(np.arctan2(R[1, 0], R[0, 0]) - 0.7) < 0.1
 
 
-def test_what_is_carried_is_told_from_its_begin():
-    """Falling at 1 m/s^2 between 2 and 3 s only, in parts of the Moon's weight."""
+def test_thrust_is_checked_from_begin():
+    """A drop of 1 m between 2 and 4 s is free fall on the Moon only; thrust is relative to the Moon's weight."""
     drop = control.rest_to_rest([0, 0, 0], [0, 0, -1.0], 2.0, begin=2.0)
     close(check_thrust(drop, 1.9, gravity=MOON), np.ones(2000), 1e-12, "before")
     with pytest.raises(pf.ModelError, match=r"at t = 2\.[0-9]+ s .* free fall"):
         check_thrust(drop, 1.9, begin=2.0, gravity=MOON)
-    check_thrust(drop, 1.9, begin=2.0)  # on Earth it is none
+    check_thrust(drop, 1.9, begin=2.0)  # not free fall on Earth
     with pytest.raises(pf.ModelError, match="free fall"):
         control.turning_series(drop, 4.0, 0.1, gravity=MOON)
     assert len(control.turning_series(drop, 4.0, 0.1)) == 41
@@ -70,7 +70,7 @@ def test_what_is_carried_is_told_from_its_begin():
           [np.linalg.norm(bend(t) + UP) / MOON for t in (0.8, 1.8)], 1e-12, "from begin to its end")  # fmt: skip
 
 
-def test_limits_of_time_know_the_weight():
+def test_least_time_depends_on_gravity():
     level = lambda T: control.rest_to_rest([0, 0, 0], [2, 0, 0], T)  # noqa: E731
     found, earth = extremes(level(2.0), 2.0, gravity=MOON), extremes(level(2.0), 2.0)
     close(found["tilt"], np.arctan(found["acceleration"] / MOON), 1e-6, "tilt")
@@ -83,10 +83,10 @@ def test_limits_of_time_know_the_weight():
 
 TILTED = Rotation.from_rotvec([0.3, -0.2, 0.5])
 STILL = TILTED.as_matrix().T @ UP
-"""What an accelerometer at rest says."""
+"""Reading of an accelerometer at rest."""
 
 
-def test_filters_rest_where_the_machine_does():
+def test_filters_stay_at_rest_with_the_machine():
     x = estimation.Flight(np.ones(3), np.zeros(3), np.array([0.01, 0.02, -0.03]))
     for _ in range(20):
         x = estimation.flight_step(x, TILTED.as_matrix(), STILL + x.a_B, 0.01, MOON)
@@ -100,21 +100,21 @@ def test_filters_rest_where_the_machine_does():
     close(np.array(ca.DM(memory.estimate)).ravel(), start, 1e-11, "estimate")
 
 
-def test_an_imu_is_found_and_numbers_of_machines():
+def test_misalignment_and_identification_take_gravity():
     R = Rotation.random(20, random_state=3).as_matrix()
     R_B, a_B = Rotation.from_rotvec([0.03, -0.05, 0.02]).as_matrix(), np.array([0.2, -0.1, 0.3])
     found = estimation.imu_misalignment(np.einsum("ij,nj->ni", R_B, MOON * R[:, 2, :]) + a_B, R, MOON)
     close(found.rotation, R_B, 1e-12, "rotation")
     close(found.bias, a_B, 1e-12, "bias")
 
-    # Two strings d apart, h long, hold a body that swings: small turns by m g d^2 / (4 h).
+    # A body on two strings of length h, d apart: the stiffness of small turns is m g d^2 / (4 h).
     mass, d, h, inertia, friction = 1.2, 0.3, 0.9, 0.02, 0.001
     a, rate = np.linspace(-0.01, 0.01, 9), np.linspace(0.3, -0.2, 9)
     acceleration = -(friction * rate + mass * MOON * d**2 / (4 * h) * a) / inertia
     swing = identification.bifilar_pendulum(a, rate, acceleration, mass=mass, distance=d, length=h, gravity=MOON)
     close(swing.A @ [inertia, friction], swing.b, 1e-4, "pendulum")
 
-    # Hovering still, held against the weight of a mass centre that is elsewhere.
+    # Hovering at rest, against the weight of a mass centre away from the origin.
     com = np.array([0.02, -0.03, 0.01])
     z = Rotation.random(5, random_state=4).as_matrix()[:, 2, :]
     wrench = np.hstack([mass * MOON * z, np.cross(com, mass * MOON * z)])
@@ -123,8 +123,9 @@ def test_an_imu_is_found_and_numbers_of_machines():
     close(rows.A[:, :, :3] @ (mass * com), rows.b, 1e-12, "flight", scale=1.0)
 
 
-def test_fixes_one_after_another():
-    """The first sets the place, the second place and speed, the third corrects by the gains; one too early is left out."""
+def test_first_second_third_and_early_fix():
+    """The first fix sets the position, the second position and velocity, the third corrects by the gains; an early one is
+    ignored."""
     T, gains, q = 0.01, (0.5, 0.2, 0.03), np.array([0.0, 0, 0, 1])
     x = estimation.flight_memory([0, 0, 0], q, 8, gravity=MOON)
 
@@ -154,8 +155,8 @@ def test_fixes_one_after_another():
 
 
 @pytest.mark.parametrize("delay", [0.032, 0.038])
-def test_a_parabola_decides_between_points_of_the_grid(delay):
-    """Towards the higher neighbour, on either side of a point."""
+def test_latency_is_interpolated_by_a_parabola(delay):
+    """The delay lies between points of the grid, on either side of the nearest one."""
     t = np.arange(0, 20, 0.01)
     signal = lambda s: np.sin(1.3 * s) + 0.6 * np.sin(2.1 * s + 1)  # noqa: E731
     assert abs(estimation.latency(t, signal(t), t, signal(t - delay), step=0.01) - delay) < 2e-4
