@@ -1,12 +1,12 @@
-"""A sweep of 10^6 slider-cranks as its page says: what it takes, killed, on a full disk, on Dask workers, larger than memory.
+"""Check the promises of the sweep page with 10^6 slider-cranks: cost, kill and resume, full disk, Dask workers, large stores.
 
     python -m tools.sweep_check whole kill full dask large --runs 1048576
 
-whole   seconds, bytes, files and the peak of memory of one sweep on two threads
-kill    the same, stopped by `kill -9` at 20 random instants and called again: are the files the same, byte for byte?
-full    the same into a disk that is full three times (needs the right to mount a tmpfs): errors, and again the same files?
-dask    a quarter of the runs on 1, 2 and 4 workers: how even is their work, and are the files the same?
-large   trajectories that are larger than the memory a process is given: the peak of memory, of the sweep and of its mean
+whole   time, bytes, files and peak memory of one sweep on two threads
+kill    that sweep, stopped by `kill -9` at 20 random instants and called again: are the files equal byte for byte?
+full    that sweep on a disk that is full three times (needs the right to mount a tmpfs): errors, and are the files equal?
+dask    a quarter of the runs on 1, 2 and 4 workers: how even is their work, and are the files equal?
+large   trajectories larger than the memory limit of a process: peak memory of the sweep and of its mean
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ import pfaffian as pf
 
 KILLS, THREADS, SEED = 20, 2, 7
 START = 4.0
-"""Seconds until a process computes its first block."""
+"""Assumed time until a process computes its first block [s]."""
 
 SHARES = (0.02, 0.5, 0.8)
-"""Of the store: sizes of a disk that is full."""
+"""Sizes of the full disks, relative to the store."""
 
 PAGE = 4096
-"""Bytes in which a tmpfs gives room."""
+"""Block size of a tmpfs [bytes]."""
 
 MEMORY = 2 * 2**30
-"""Bytes that a process with trajectories is given at most: half of what 2^19 of them are."""
+"""Memory limit of a process with trajectories [bytes], half the size of 2^19 of them."""
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "slider_crank.yaml"
 
 
 def sweep(store: Path, runs: int, *, large: bool = False, **how: Any) -> Any:
-    """Four axes and six statistics of 200 steps each, or trajectories."""
+    """Sweep over four axes with six statistics of 200 steps each, or with trajectories."""
     m, _ = pf.read(EXAMPLE)
     ranges = {"l": (0.5, 2.0), "m": (0.5, 2.0), "q:q1": (0.3, 1.2), "u:crank torque": (-3.0, 3.0)}
     kept: Any = ["q", "v", "energy"]
@@ -56,13 +56,13 @@ def sweep(store: Path, runs: int, *, large: bool = False, **how: Any) -> Any:
 
 
 def files(store: Path) -> dict[str, str]:
-    """The digest of each file of a store, without those that a killed process was writing."""
+    """Digest of each file of a store, without the files that a killed process was writing."""
     every = sorted(p for p in store.rglob("*") if p.is_file() and p.suffix != ".partial")
     return {str(p.relative_to(store)): hashlib.sha256(p.read_bytes()).hexdigest() for p in every}
 
 
 def child(store: Path, runs: int, *, large: bool = False) -> subprocess.Popen[str]:
-    """A process that sweeps and prints its seconds, processor seconds and peak memory [MB]."""
+    """Run a process that sweeps and prints its wall time, processor time [s] and peak memory [MB]."""
     argv = [sys.executable, "-m", "tools.sweep_check", "_sweep", "--store", str(store), "--runs", str(runs)]
     return subprocess.Popen([*argv, *(["--large"] if large else [])], stdout=subprocess.PIPE, text=True)
 
@@ -88,7 +88,7 @@ def whole(place: Path, runs: int) -> dict[str, str]:
 
 
 def kill(place: Path, runs: int, wanted: dict[str, str]) -> None:
-    """Each process has its start-up and at most a twelfth of the work until it is killed."""
+    """Kill each process after its start-up and at most a twelfth of the work."""
     store, draw, seen = place / "killed.zarr", random.Random(SEED), list[int]()
     begun = time.monotonic()
     finished(child(place / "timed.zarr", runs))
@@ -156,7 +156,7 @@ def large(place: Path, runs: int, _: dict[str, str]) -> None:
 
 
 def peak() -> float:
-    """Of this process [MB]."""
+    """Peak memory of this process [MB]."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
