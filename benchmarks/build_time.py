@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pfaffian
 from benchmarks.first_use import MACHINES
-from benchmarks.result import Comparison, Goal, Timing, shown
+from benchmarks.result import Comparison, Goal, Timing, formatted
 from benchmarks.timing import Options
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +43,7 @@ def run(o: Options) -> Iterator[Comparison]:
     yield from first_runs(o)
     for what, key in (("import pfaffian", "import"), ("import pfaffian and every public name", "all names")):
         busy = min(s[f"{key}, processor"] for s in every)
-        notes = {"minimum": shown(min(s[key] for s in every)), "least processor time": shown(busy)}
+        notes = {"minimum": formatted(min(s[key] for s in every)), "least processor time": formatted(busy)}
         yield Comparison(what, "a fresh process", Timing("", tuple(s[key] for s in every)), None, IMPORT, notes)
 
 
@@ -59,9 +59,9 @@ def first_runs(o: Options) -> Iterator[Comparison]:
 
 def comparison(what: str, found: list[dict[str, float]], goal: Goal | None, clock: str = "build") -> Comparison:
     middle = sorted(found, key=lambda s: s[clock])[len(found) // 2]
-    notes = {"minimum": shown(min(s[clock] for s in found))}
+    notes = {"minimum": formatted(min(s[clock] for s in found))}
     beside = ("build, processor", "build", "read the file", "make the machine", "second call")
-    notes |= {name: shown(middle[name]) for name in beside if name in middle and name != clock}
+    notes |= {name: formatted(middle[name]) for name in beside if name in middle and name != clock}
     return Comparison(what, "a fresh process", Timing("", tuple(s[clock] for s in found)), None, goal, notes)
 
 
@@ -79,7 +79,7 @@ def fresh(what: tuple[str, ...], cache: str) -> dict[str, float]:
     """Run one process, which imports the same pfaffian as this one."""
     paths = [str(ROOT), str(Path(pfaffian.__file__).parents[1])]
     environment = os.environ | {"PFAFFIAN_CACHE": cache, "PYTHONPATH": os.pathsep.join(paths)}
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "benchmarks.fresh", *what], env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
-    return json.loads(said.stdout)
+    return json.loads(process.stdout)

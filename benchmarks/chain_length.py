@@ -125,9 +125,9 @@ def closed(what: str, n: int, o: Options) -> Comparison:
     took = time.perf_counter() - start
     ours, out = prepared(kernel, m, *states)
     w = twin(m)
-    own, theirs = regularised(m, states)
+    v_dot, theirs = regularised(m, states)
     ours()
-    agree(f"{what} of {n // 2}", out[:STATES, w.v_order], own, REGULARISED_SAME)
+    agree(f"{what} of {n // 2}", out[:STATES, w.v_order], v_dot, REGULARISED_SAME)
     times = interleaved({"": ours, "pin.constraintDynamics": theirs}, o.runs, o)
     notes = {"bodies": len(m.bodies), "operations": kernel.program.n_ops, "trace and compile [s]": took}
     return Comparison(f"{what}, {len(m.bodies)} bodies", "an evaluation", *times.values(), None, notes)

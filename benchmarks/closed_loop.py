@@ -141,12 +141,12 @@ class Python:
         pin.forwardKinematics(model, data, q, v, np.zeros(n))
         pin.updateFramePlacements(model, data)
         A, b = self.weld(data)
-        J, wanted = self.task(data, t)
+        J, desired = self.task(data, t)
         # Desired acceleration: A v_dot = b, J v_dot = desired; the remaining motion is damped in the metric of M.
         rest = two_pandas.MOTION["rest_damping"]
         rows, k = np.vstack([A, J]), len(A) + len(J)
         system = np.block([[M, rows.T], [rows, np.zeros((k, k))]])
-        v_dot = np.linalg.solve(system, np.concatenate([-rest * M @ v, b, wanted]))[:n]
+        v_dot = np.linalg.solve(system, np.concatenate([-rest * M @ v, b, desired]))[:n]
         tau = M @ v_dot + c
         s = smooth(t)[0]
         weight = -two_pandas.MASS * two_pandas.G / 2

@@ -1,5 +1,6 @@
-"""Constrained forward dynamics: our "gauss" kernel compared with `pin.constraintDynamics`, which Pinocchio offers only for one
-state per call and is therefore looped in Python over states in contiguous arrays.
+"""Constrained forward dynamics: our "gauss" kernel compared with `pin.constraintDynamics`.
+
+Pinocchio offers the latter only for one state per call, so it is looped in Python over states in contiguous arrays.
 
 The Panda with its hand welded to the world, as in its file (9 dof, 6 rows) and with the fingers fixed (7 dof), then with every
 row written twice in ours, compared with the same call of Pinocchio. Pinocchio gets its fastest settings that are exact here:

@@ -24,7 +24,7 @@ def run(o: Options) -> Iterator[Comparison]:
     graphs = {"edges": as_graph(tree), "edges, other v": pf.actuate_all(turned(as_graph(tree)))}
     states = random_states(tree, o.runs)
     kernel = acceleration(tree, "articulated")
-    ours, wanted = prepared(kernel, tree, *states)
+    ours, reference = prepared(kernel, tree, *states)
     calls, found, notes = {"": ours}, {}, {"": {"operations": kernel.program.n_ops} | traced(tree)}
     for what, m in graphs.items():
         made = acceleration(m, "articulated" if pf.symbols(m).kinematics.rates.plain else "gauss")
@@ -36,7 +36,7 @@ def run(o: Options) -> Iterator[Comparison]:
     for call in calls.values():
         call()
     for what, (v_dot, T) in found.items():
-        notes[what]["difference"] = agree(what, (v_dot @ T.T)[:STATES], wanted[:STATES])
+        notes[what]["difference"] = agree(what, (v_dot @ T.T)[:STATES], reference[:STATES])
     times = interleaved(calls, o.runs, o)
     yield Comparison("Panda arm, tree of joints", "an evaluation", times[""], None, None, notes[""])
     for what in graphs:

@@ -77,5 +77,5 @@ def _commit() -> str | None:
     git = shutil.which("git")
     if git is None:
         return None
-    said = subprocess.run([git, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return said.stdout.strip() or None
+    answer = subprocess.run([git, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None

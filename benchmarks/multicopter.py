@@ -1,5 +1,4 @@
-"""A quadcopter compared with Crazyflow, which simulates thousands of them by JAX: same machine, integrator and precision, one
-core.
+"""A quadcopter compared with Crazyflow, which steps thousands by JAX: same machine, integrator and precision, one core.
 
 A Crazyflie with the numbers of Crazyflow's `cf2x_L250` and all effects of its "first principles" model: four rotors that follow
 commanded speeds with a lag, thrusts and torques quadratic in the speed, drag, gyroscopic and reaction torques of the rotors.
@@ -197,8 +196,8 @@ def rotors() -> Control:
 
 def tracked() -> Control:
     """The prototype law, evaluated once per period, whose thrusts are commands for the rotors."""
-    own = control.quadcopter_pair("body", POLES, heading=(1.5, 0.8), inertia_ratio=0.1)
-    law = control.prototype_tracking([own], control.set_point(GOAL), approach="body")
+    pair = control.quadcopter_pair("body", POLES, heading=(1.5, 0.8), inertia_ratio=0.1)
+    law = control.prototype_tracking([pair], control.set_point(GOAL), approach="body")
 
     def commands(s: Sample) -> Command:
         thrust = law.law(s.terms, ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1)).u[:4]

@@ -39,7 +39,7 @@ class Goal:
     bound: float
 
     def __str__(self) -> str:
-        bound = shown(self.bound) if self.of == "median" else f"{self.bound:g}"
+        bound = formatted(self.bound) if self.of == "median" else f"{self.bound:g}"
         return f"{'' if self.of == 'median' else self.of + ' '}{self.sense} {bound}"
 
     def met(self, value: float) -> bool:
@@ -78,8 +78,8 @@ class Comparison:
         met = "" if self.goal is None else "not judged" if not judged else "yes" if self.met else "NO"
         return [
             f"{self.what} [{self.unit}]",
-            f"{shown(self.ours.median)} {self.ours.name}",
-            f"{shown(self.peer.median)} {self.peer.name}" if self.peer else "",
+            f"{formatted(self.ours.median)} {self.ours.name}",
+            f"{formatted(self.peer.median)} {self.peer.name}" if self.peer else "",
             f"{self.ratio:.1f}" if self.ratio else "",
             f"{self.ratio_of_minima:.1f}" if self.ratio_of_minima else "",
             str(self.goal or ""),
@@ -107,7 +107,7 @@ def _record(t: Timing) -> dict[str, Any]:
     return {"name": t.name, "median_ns": t.median, "minimum_ns": t.minimum, "samples_ns": list(t.samples)}
 
 
-def shown(ns: float) -> str:
+def formatted(ns: float) -> str:
     """A time with three digits and its unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
@@ -129,9 +129,9 @@ def table(rows: Iterable[tuple[str, Comparison]], judged: bool) -> str:
 
     out = [line(HEAD), line(["-" * w for w in widths])]
     for benchmark in dict.fromkeys(name for name, _ in rows):
-        own = [c for name, c in rows if name == benchmark]
-        out += ["", benchmark] + [line(c.cells(judged)) for c in own]
-        out += [f"    {c.what}: " + ", ".join(f"{k} {_plain(v)}" for k, v in c.notes.items()) for c in own if c.notes]
+        comparisons = [c for name, c in rows if name == benchmark]
+        out += ["", benchmark] + [line(c.cells(judged)) for c in comparisons]
+        out += [f"    {c.what}: " + ", ".join(f"{k} {_plain(v)}" for k, v in c.notes.items()) for c in comparisons if c.notes]
     return "\n".join(out)
 
 

@@ -69,13 +69,13 @@ def closed(m: pf.Mechanism, what: str, o: Options) -> Comparison:
 
 def accelerations(w: Twin, model: mujoco.MjModel, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Our accelerations and MuJoCo's (states, nv), in MuJoCo's order."""
-    own = acceleration(w.mechanism, "articulated")(q, v, np.zeros(0), np.zeros(0), np.zeros(1))[0]
+    v_dot = acceleration(w.mechanism, "articulated")(q, v, np.zeros(0), np.zeros(0), np.zeros(1))[0]
     data, a = mujoco.MjData(model), []
     for i in range(len(q)):
         data.qpos[:], data.qvel[:] = q[i, w.q_order], v[i, w.v_order]
         mujoco.mj_forward(model, data)
         a.append(data.qacc.copy())
-    return own[:, w.v_order], np.array(a)
+    return v_dot[:, w.v_order], np.array(a)
 
 
 def mujoco_call(

@@ -62,8 +62,8 @@ def run(o: Options) -> Iterator[Comparison]:
 
 def compare(c: Case, o: Options) -> Iterator[Comparison]:
     peers = {"mujoco mj_step": stepped(c), "mujoco rollout": rolled(c), "pin loop": by_hand(c)}
-    wanted = ours(c, CHECKED, o.backend)
-    found = {name: check(c, name, wanted, call(CHECKED)) for name, call in peers.items()}
+    reference = ours(c, CHECKED, o.backend)
+    found = {name: check(c, name, reference, call(CHECKED)) for name, call in peers.items()}
     calls = {"": lambda: ours(c, c.steps, o.backend)} | {name: lambda f=call: f(c.steps) for name, call in peers.items()}
     times = interleaved(calls, c.steps, o)
     for name in peers:
@@ -71,9 +71,9 @@ def compare(c: Case, o: Options) -> Iterator[Comparison]:
         yield Comparison(f"{c.what}, beside {name}", "a step", times[""], times[name], None, notes)
 
 
-def check(c: Case, name: str, wanted: np.ndarray, got: np.ndarray) -> float:
+def check(c: Case, name: str, reference: np.ndarray, got: np.ndarray) -> float:
     shared = c.place >= 0
-    found = float(np.abs(got[shared] - wanted[c.place[shared]]).max())
+    found = float(np.abs(got[shared] - reference[c.place[shared]]).max())
     if not found <= SAME_Q:
         raise CheckFailed(f"{c.what}, {name}: q differs by {found:.3g} after {CHECKED} steps")
     return found

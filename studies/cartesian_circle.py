@@ -1,5 +1,4 @@
-"""A two-dof Cartesian robot on a circle: reduced quasi-velocities in closed form, and laws that use them. [aghili08 section
-IV-E]
+"""A two-dof Cartesian robot on a circle: reduced quasi-velocities in closed form, and their laws. [aghili08 section IV-E]
 
 M = diag(m1, m2), Phi = q1^2 + q2^2 - R^2 = 0. W = diag(sqrt m1, sqrt m2), g = (m2 q1^2 + m1 q2^2)^(1/2), V = [V1 V2] =
 [[sqrt(m2) q1, -sqrt(m1) q2], [sqrt(m1) q2, sqrt(m2) q1]] / g. Then |v_r| = g |q1_dot / q2|, Lam_r = 2 g / sqrt(m1 m2), and V

@@ -1,5 +1,4 @@
-"""Motions that preserve the kinetic energy: rover and rotor, rover on a disc, commuting joints, identical joints. [chhabra14
-4.4]
+"""Motions that preserve the kinetic energy: rover with rotor, rover on a disc, commuting and identical joints. [chhabra14 4.4]
 
 The thesis names these machines and gives no numbers; masses and lengths are ours, of the size of a rover on a table. A motion a
 acts on one joint and leaves the body-fixed velocities of all bodies but one unchanged. Whether it changes the kinetic energy is

@@ -1,5 +1,7 @@
-"""A satellite with an arm: the hand follows a line while the base floats, arm motions that leave the base at rest, attitude
-changes by loops of the arm, momentum balance with a wheel and a thruster, and the capture of a tumbling object.
+"""A satellite with an arm on a floating base: hand motion, reaction null space, holonomy, momentum balance, capture.
+
+The hand follows a line while the base floats; arm motions leave the base at rest; loops of the arm change the attitude; a wheel
+and a thruster enter the balance of momentum; and the hand captures a tumbling object, which outputs then control.
 
 The machine is planar; its numbers are ours, of the size of a small servicing satellite. Ideal drives prescribe the joint speeds
 s as a function of q and t, so that only the kinematics is tested: Umetani and Yoshida's J_g = J_s - J_b A and J_b K11^-1 mu_b,

@@ -1,5 +1,4 @@
-"""A six-axis arm, controlled by its joints like six single joints and by its tool like a free body; singularities. [konz25
-4.7.7]
+"""A six-axis arm, controlled by its joints like single joints and by its tool like a free body; singularities. [konz25 4.7.7]
 
 The axes are z y y x y x (4.112). For control by the joints (4.113) the prototype has an inertia, damping and stiffness about
 each axis, relative to the link before, and every joint obeys E'' + d E' + k sin E = 0 independently. For control by the tool

@@ -93,14 +93,16 @@ def _entry(path: str, value: Any) -> str:
 def _arguments(value: Any) -> str:
     """The arguments and their defaults, without types, which are in the text."""
     try:
-        taken = inspect.signature(value).parameters.values()
+        parameters = inspect.signature(value).parameters.values()
     except ValueError:
         return "()"
-    plain = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Shown(p.default)) for p in taken]
+    plain = [
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Default(p.default)) for p in parameters
+    ]
     return str(inspect.Signature(plain))
 
 
-class _Shown:
+class _Default:
     """A default, as a signature shows it."""
 
     def __init__(self, value: Any) -> None:

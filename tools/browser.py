@@ -167,7 +167,7 @@ CANVAS = (slice(130, None), slice(0, 660))
 
 def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
     """List the faults of the 3D view that `show` opens and returns, and write pictures of it into a folder."""
-    shown = show()
+    view = show()
     wrong: list[str] = []
 
     def seen(page: Page, name: str) -> np.ndarray:
@@ -175,31 +175,31 @@ def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
         return page.picture(out / f"view-{name}.png")[CANVAS]
 
     def click(layer: str) -> None:
-        shown.switches[layer].value = not shown.switches[layer].value
+        view.switches[layer].value = not view.switches[layer].value
         time.sleep(1.0)
 
     try:
-        with opened(f"http://127.0.0.1:{shown.port}") as page:
+        with opened(f"http://127.0.0.1:{view.port}") as page:
             page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
-            shown.play(False)
+            view.play(False)
             time.sleep(4.0)
             start = seen(page, "start")
             wrong += [] if len(np.unique(start.reshape(-1, 3), axis=0)) > 50 else ["the picture is empty"]
-            first, last = shown.run.time[[0, -1]]
-            shown.seek(first + 0.37 * (last - first))
+            first, last = view.run.time[[0, -1]]
+            view.seek(first + 0.37 * (last - first))
             wrong += [] if change(start, seen(page, "middle")) > 0.001 else ["scrubbing changes nothing"]
-            for layer in shown.switches:
+            for layer in view.switches:
                 with _bare(layer, click):
                     before = seen(page, "before")
                     click(layer)
                     wrong += [] if change(before, seen(page, layer)) > 0 else [f"the switch of {layer} changes nothing"]
                     click(layer)
-            shown.play(True)
+            view.play(True)
             frames = [seen(page, "playing") for _ in range(3)]  # one of two instants may have the same phase of a fast machine
             wrong += [] if max(change(frames[0], x) for x in frames[1:]) > 0.001 else ["it does not play"]
             return wrong + page.errors
     finally:
-        shown.stop()
+        view.stop()
 
 
 SHOTS = {"engine": 0.05, "jansen_leg": 1.0, "drones_with_bar": 0.6, "suspension": 0.1, "satellite": 2.0, "bennett": 0.7}
@@ -213,12 +213,12 @@ def shot(name: str, at: float, file: Path) -> list[str]:
 
     found = zoo.animal(name)
     result = zoo.motion(found, zoo.start(found.m, found.settings))
-    shown = pf.view(found.m, result, block=False)
+    view = pf.view(found.m, result, block=False)
     try:
-        with opened(f"http://127.0.0.1:{shown.port}") as page:
+        with opened(f"http://127.0.0.1:{view.port}") as page:
             page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
-            shown.play(False)
-            shown.seek(at)
+            view.play(False)
+            view.seek(at)
             time.sleep(6.0)
             page.evaluate("document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())")
             time.sleep(1.0)  # close the notice about software rendering
@@ -226,7 +226,7 @@ def shot(name: str, at: float, file: Path) -> list[str]:
             empty = len(np.unique(seen.reshape(-1, 3), axis=0)) < 50
             return page.errors + (["the picture is empty"] if empty else [])
     finally:
-        shown.stop()
+        view.stop()
 
 
 def main() -> int:

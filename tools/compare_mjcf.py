@@ -97,8 +97,8 @@ class Engine:
 
     def __init__(self, path: Path, m: pf.Mechanism) -> None:
         c = compiled(prepare(read_text(path), path.name, path.parent), places(path.parent, ()))
-        self.m, self.own = m, _opened(path, c)
-        self.model, self.names = self.own or c.model, c.actuators
+        self.m, self.opened = m, _opened(path, c)
+        self.model, self.names = self.opened or c.model, c.actuators
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
         _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
@@ -196,11 +196,11 @@ class Engine:
 def _opened(path: Path, c: CompiledModel) -> mujoco.MjModel | None:
     """The file as MuJoCo opens it, or None if it does not, or if it has bodies and actuators that the reader leaves out."""
     try:
-        own = mujoco.MjModel.from_xml_path(str(path))
+        model = mujoco.MjModel.from_xml_path(str(path))
     except ValueError:
         return None
-    same = own.nv == c.model.nv and own.nactuator == c.model.nactuator
-    return own if same else None
+    same = model.nv == c.model.nv and model.nactuator == c.model.nactuator
+    return model if same else None
 
 
 def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
@@ -229,7 +229,7 @@ def examine(path: Path) -> Row:
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught).removeprefix(f"{path.name}: "))
     try:
         engine = Engine(path, m)
-        row = replace(row, text=engine.own is None, free=_free(engine))
+        row = replace(row, text=engine.opened is None, free=_free(engine))
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
         return replace(row, error=f"{type(error).__name__}: {error}"[:200])

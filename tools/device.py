@@ -31,11 +31,11 @@ def machines() -> dict[str, tuple[pf.Mechanism, np.ndarray, np.ndarray]]:
     crank, _ = pf.read(Path(__file__).parents[1] / "examples" / "slider_crank.yaml")
     at = pf.assemble(crank, {crank.q_names[0]: np.linspace(0.1, 1.4, COMPARED)})
     arm = robot("ur5")
-    held = welded(panda_arm(), "world", "panda_hand", ready(panda_arm()))
+    panda = welded(panda_arm(), "world", "panda_hand", ready(panda_arm()))
     return {
         "slider-crank": (crank, at.q, at.v),
         "UR5": (arm, *random_states(arm, COMPARED)[:2]),
-        "Panda, hand welded": (held, *closed_states(held, ready(held), COMPARED, 0.1)[:2]),
+        "Panda, hand welded": (panda, *closed_states(panda, ready(panda), COMPARED, 0.1)[:2]),
     }
 
 
@@ -60,19 +60,19 @@ def warp_rate(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> float | None:
 
     there = twin(m.with_(actuators=()))
     model = mujoco.MjModel.from_xml_string(mjcf(there, step=STEP))
-    own, data = mujoco_warp.put_model(model), mujoco_warp.make_data(model, nworld=len(q))
+    gpu_model, data = mujoco_warp.put_model(model), mujoco_warp.make_data(model, nworld=len(q))
     data.qpos.assign(q[:, there.q_order].astype(np.float32))
     data.qvel.assign(v[:, there.v_order].astype(np.float32))
 
     def plain() -> None:
         for _ in range(STEPS):
-            mujoco_warp.step(own, data)
+            mujoco_warp.step(gpu_model, data)
 
     if not warp.get_device().is_cuda:
         return rate(plain, warp.synchronize, len(q))
-    mujoco_warp.step(own, data)  # compile before recording
+    mujoco_warp.step(gpu_model, data)  # compile before recording
     with warp.ScopedCapture() as recorded:
-        mujoco_warp.step(own, data)
+        mujoco_warp.step(gpu_model, data)
     return rate(lambda: [warp.capture_launch(recorded.graph) for _ in range(STEPS)], warp.synchronize, len(q))
 
 

@@ -66,12 +66,12 @@ class Tree:
         if link not in self.parents:
             return np.eye(4)
         j = self.parents[link]
-        before, own = self.place(j.find("parent").get("link"), q), np.eye(4)
+        before, placement = self.place(j.find("parent").get("link"), q), np.eye(4)
         origin, motion = j.find("origin"), np.eye(4)
         if origin is not None:
-            own[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
+            placement[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
             r, p, y = (float(x) for x in origin.get("rpy", "0 0 0").split())
-            own[:3, :3] = turned(np.eye(3)[2], y) @ turned(np.eye(3)[1], p) @ turned(np.eye(3)[0], r)
+            placement[:3, :3] = turned(np.eye(3)[2], y) @ turned(np.eye(3)[1], p) @ turned(np.eye(3)[0], r)
         x, kind = q[self.index[j.get("name")]], self.kinds.get(j.get("name"), j.get("type"))
         if kind == "SPHERICAL":
             motion[:3, :3] = turned(x, np.linalg.norm(x)) if np.linalg.norm(x) else np.eye(3)
@@ -85,7 +85,7 @@ class Tree:
                 motion[:3, 3] = n / np.linalg.norm(n) * x[0]
             else:
                 motion[:3, :3] = turned(n, x[0])
-        return before @ own @ motion
+        return before @ placement @ motion
 
     def residual(self, q: np.ndarray) -> np.ndarray:
         """Residual of each loop: position of frame B relative to A, and for 6d loops twice the sine of half the angle."""

@@ -125,7 +125,7 @@ def _folder() -> Iterator[None]:
             os.chdir(before)
 
 
-def shown(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
+def with_outputs(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
     """The text of a page with the outputs below its blocks; pictures are written into that folder next to the pages."""
     text, end, out = page.read_text(encoding="utf-8"), 0, ""
     for i, block in enumerate(ran):
@@ -175,7 +175,7 @@ def stage(target: Path, *, run: bool) -> None:
     (target / "pictures").mkdir()
     for page in pages():
         ran = run_page(page) if run and has_code(page) else []
-        text = shown(page, ran, target / "pictures")
+        text = with_outputs(page, ran, target / "pictures")
         if page.parent.name == NOTEBOOKS and has_code(page):
             _write(target / page_name(page).replace(".md", ".ipynb"), notebook(page, ran))
             text = f"{text.rstrip()}\n\n{{download}}`This page as a notebook <{page.stem}.ipynb>`\n"
@@ -226,8 +226,8 @@ def build(site: Path = SITE, *, run: bool = True) -> str:
         stage(Path(place, "pages"), run=run)
         command = ("-m", "sphinx", "-q", "-W", "--keep-going", "-d", f"{place}/trees", f"{place}/pages", str(site))
         found = subprocess.run([sys.executable, *command], capture_output=True, text=True)
-        said = found.stderr.replace(place, "").strip()
-        return said or ("" if found.returncode == 0 else f"sphinx ended with {found.returncode}")
+        complaints = found.stderr.replace(place, "").strip()
+        return complaints or ("" if found.returncode == 0 else f"sphinx ended with {found.returncode}")
 
 
 def main(names: Sequence[str]) -> int:

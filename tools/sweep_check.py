@@ -47,11 +47,11 @@ def sweep(store: Path, runs: int, *, large: bool = False, **how: Any) -> Any:
     """Sweep over four axes with six statistics of 200 steps each, or with trajectories."""
     m, _ = pf.read(EXAMPLE)
     ranges = {"l": (0.5, 2.0), "m": (0.5, 2.0), "q:q1": (0.3, 1.2), "u:crank torque": (-3.0, 3.0)}
-    kept: Any = ["q", "v", "energy"]
+    statistics: Any = ["q", "v", "energy"]
     if not large:
         kinds = {"most": pf.statistics.maximum, "end": pf.statistics.final, "sum": pf.statistics.integral}
-        kept = {f"{kind}_{of}": make(of) for kind, make in kinds.items() for of in ("q", "v")}
-    given = {"guess": {"q2": 4.0}, "duration": 0.2, "step": 1e-3, "keep": kept}
+        statistics = {f"{kind}_{of}": make(of) for kind, make in kinds.items() for of in ("q", "v")}
+    given = {"guess": {"q2": 4.0}, "duration": 0.2, "step": 1e-3, "keep": statistics}
     return pf.sweep(m, pf.sweeps.samples(ranges, runs, seed=SEED), store=store, **given, **how)
 
 
@@ -87,7 +87,7 @@ def whole(place: Path, runs: int) -> dict[str, str]:
     return found
 
 
-def kill(place: Path, runs: int, wanted: dict[str, str]) -> None:
+def kill(place: Path, runs: int, expected: dict[str, str]) -> None:
     """Kill each process after its start-up and at most a twelfth of the work."""
     store, draw, seen = place / "killed.zarr", random.Random(SEED), list[int]()
     begun = time.monotonic()
@@ -101,11 +101,11 @@ def kill(place: Path, runs: int, wanted: dict[str, str]) -> None:
         seen.append(blocks(store))
     finished(child(store, runs))
     print(f"kill: killed {len(seen)} times, after {seen} blocks of {blocks(store)}", flush=True)
-    assert files(store) == wanted, [n for n in wanted if files(store).get(n) != wanted[n]]
+    assert files(store) == expected, [n for n in expected if files(store).get(n) != expected[n]]
     print("kill: the same files, byte for byte", flush=True)
 
 
-def full(place: Path, runs: int, wanted: dict[str, str]) -> None:
+def full(place: Path, runs: int, expected: dict[str, str]) -> None:
     disk = place / "disk"
     disk.mkdir()
     needed = sum(-(-p.stat().st_size // PAGE) * PAGE for p in (place / "whole.zarr").rglob("*") if p.is_file())
@@ -122,7 +122,7 @@ def full(place: Path, runs: int, wanted: dict[str, str]) -> None:
             assert not (disk / "runs.zarr").exists() or not pf.sweeps.damaged(disk / "runs.zarr")
             subprocess.run(["mount", "-o", f"remount,size={more}", str(disk)], check=True)
         sweep(disk / "runs.zarr", runs, threads=THREADS)
-        assert files(disk / "runs.zarr") == wanted
+        assert files(disk / "runs.zarr") == expected
         print("full: the same files, byte for byte", flush=True)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
@@ -181,10 +181,10 @@ def main() -> None:
         only_sweep(given.store, given.runs, given.large)
         return
     with tempfile.TemporaryDirectory() as folder:
-        wanted = whole(Path(folder), given.runs)
+        expected = whole(Path(folder), given.runs)
         for name in given.what:
             if name in checks:
-                checks[name](Path(folder), given.runs, wanted)
+                checks[name](Path(folder), given.runs, expected)
 
 
 if __name__ == "__main__":

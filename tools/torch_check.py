@@ -89,12 +89,12 @@ def gradients_checked() -> int:
     """Number of functions that pass PyTorch's gradcheck, single and as batches; it raises at the first that does not."""
     bar, (craft, x, u, p) = four_bar(), flight()
     q = starts(bar)[:2, : bar.nq]
-    own = torch.tensor(np.asarray(bar.p_defaults))
+    parameters = torch.tensor(np.asarray(bar.p_defaults))
     speed = torch.as_tensor(pf.assemble(bar, q.numpy(), np.ones((2, bar.nv))).v)
     force = torch.ones(2, 1, dtype=torch.float64)
     cases = [
-        (bar, "forward_dynamics", (q, speed, force, own)),
-        (bar, "step", (torch.cat([q, speed], 1), force, own)),
+        (bar, "forward_dynamics", (q, speed, force, parameters)),
+        (bar, "step", (torch.cat([q, speed], 1), force, parameters)),
         (craft, "forward_dynamics", (x[: craft.nq], x[craft.nq :], u, p)),
         (craft, "step", (x, u, p)),
         (craft, "step", (x.repeat(3, 1), u, p)),
@@ -140,8 +140,8 @@ def through_many_steps() -> tuple[float, float]:
 
     def end(thrusts: torch.Tensor) -> torch.Tensor:
         now = x
-        for held in thrusts:
-            now = step(now, held)
+        for thrust in thrusts:
+            now = step(now, thrust)
         return now[..., m.q_names.index("hang.z")]
 
     thrusts = (u + 0 * t).requires_grad_()
