@@ -45,7 +45,7 @@ SPEEDS, DURATION = np.array([0.3, 0.5]), 10.0
 """Speeds of the rover forward [m/s] and about the vertical [rad/s], and their duration [s]: a turn by 5 rad."""
 HANDS = ("B5", "B6")
 REACH = 0.4
-"""Of the point on each hand whose curve is drawn, along its x [m]."""
+"""Position along x of the point on each hand whose curve is drawn [m]."""
 XI = np.array([0.7, -0.4, 0.5, 0.6, 0.9, -0.3])
 """A twist with nonzero w . v [m, rad]."""
 

@@ -859,7 +859,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     }
     for name, source in sources.items():
         for what, x in zip(result[name]["what"].values, result[name]["off"].values, strict=True):
-            yield Claim(f"{name}: {what}, relative to its printed formula", x, 0, EXACT, source)
+            yield Claim(f"{name}: {what} minus its printed formula, relative", x, 0, EXACT, source)
     ran = result["spacecraft in sixteen"]
     last = (0.25588136, -0.441264147, 0.8193218581, -0.6337636431)
     last += (1.6246502994, 0.9415472815, -0.4612152686, 0.1216709787, -0.5099969956, -1.1821938358)
