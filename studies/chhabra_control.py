@@ -240,7 +240,9 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("random starts that stop for a reason other than the elbow", int((~ran & ~by_elbow).sum()), 0, 0, "geometry")
     # The two runs that start nearest to a straight elbow stop within their first step.
     elbow = np.abs([starts.q.values[:, 0, 7], starts.end_state.values[:, 7]]).min(axis=0)
-    yield Claim("elbow angle at the end of runs that stop [rad]", float(elbow[~ran].max()), 0.01, 0, "geometry", "at most")
+    yield Claim(
+        "smallest recorded elbow angle of runs that stop [rad]", float(elbow[~ran].max()), 0.01, 0, "geometry", "at most"
+    )
     bent = float(np.abs(starts.q.values[ran, -1, 7]).min())
     yield Claim("elbow angle at the end of runs that finish [rad]", bent, 2, 0, "geometry", "at least")
     last = np.array([x[np.isfinite(x)][-1] for x in starts.sigma_min.values])
