@@ -35,7 +35,7 @@ NAMES = (
     "embedded",
 )
 CHECK, CRASH = 1, 2
-"""Exit status when a check failed, and when something else did."""
+"""Exit status after a failed check, and after another failure."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,12 +1,12 @@
-"""How long one waits: `import pfaffian`, the first forward dynamics of a robot, and the first run of loops and laws.
+"""Waiting times: `import pfaffian`, the first forward dynamics of a robot, and the first run of loops and laws.
 
-Each sample is a fresh process (`benchmarks.fresh`), told an empty cache folder for "trace and compile" and the same
-folder again for "from the cache". The time is that of the first call of `pf.forward_dynamics` at one state: equations,
-Program, C, compiler, trial run, evaluation; a second call and reading the URDF file are stated beside it. Importing is
-timed inside the process as well, the interpreter's own start not counted: `import pfaffian` alone, which loads names when
-they are first used, and with all of them loaded. All are wall times, what one waits; processor time, the compiler's
-included, is stated beside them, since a busy machine moves wall times. Of a first run (`benchmarks.first_use`) the processor
-time is what is compared: it includes the start's Newton kernel, the step, the law and what is recorded.
+Each sample is a fresh process (`benchmarks.fresh`) with an empty cache folder for "trace and compile" and with the same folder
+again for "from the cache". The time is that of the first call of `pf.forward_dynamics` at one state: equations, Program, C,
+compiler, trial run, evaluation. The times of a second call and of reading the URDF file are also given. Importing is timed
+inside the process too, without the interpreter's start: `import pfaffian` alone, which loads names when they are first used,
+and with all of them loaded. All are wall times, as a user waits; processor time, including the compiler's, is also given,
+since wall times depend on the load of the machine. For a first run (`benchmarks.first_use`) the processor time is compared: it
+includes the start's Newton kernel, the step, the law and the recorded signals.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pfaffian
 from benchmarks.first_use import MACHINES
-from benchmarks.result import Comparison, Goal, Timing, shown
+from benchmarks.result import Comparison, Goal, Timing, formatted
 from benchmarks.timing import Options
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +43,7 @@ def run(o: Options) -> Iterator[Comparison]:
     yield from first_runs(o)
     for what, key in (("import pfaffian", "import"), ("import pfaffian and every public name", "all names")):
         busy = min(s[f"{key}, processor"] for s in every)
-        notes = {"minimum": shown(min(s[key] for s in every)), "least processor time": shown(busy)}
+        notes = {"minimum": formatted(min(s[key] for s in every)), "least processor time": formatted(busy)}
         yield Comparison(what, "a fresh process", Timing("", tuple(s[key] for s in every)), None, IMPORT, notes)
 
 
@@ -59,14 +59,14 @@ def first_runs(o: Options) -> Iterator[Comparison]:
 
 def comparison(what: str, found: list[dict[str, float]], goal: Goal | None, clock: str = "build") -> Comparison:
     middle = sorted(found, key=lambda s: s[clock])[len(found) // 2]
-    notes = {"minimum": shown(min(s[clock] for s in found))}
+    notes = {"minimum": formatted(min(s[clock] for s in found))}
     beside = ("build, processor", "build", "read the file", "make the machine", "second call")
-    notes |= {name: shown(middle[name]) for name in beside if name in middle and name != clock}
+    notes |= {name: formatted(middle[name]) for name in beside if name in middle and name != clock}
     return Comparison(what, "a fresh process", Timing("", tuple(s[clock] for s in found)), None, goal, notes)
 
 
 def samples(what: tuple[str, ...], count: int) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """What processes measure with an empty cache, and with the one just filled, in turn."""
+    """Measurements of processes with an empty cache and, alternately, with the cache just filled."""
     first, second = [], []
     for _ in range(count):
         with tempfile.TemporaryDirectory() as cache:
@@ -76,10 +76,10 @@ def samples(what: tuple[str, ...], count: int) -> tuple[list[dict[str, float]], 
 
 
 def fresh(what: tuple[str, ...], cache: str) -> dict[str, float]:
-    """One process. It finds this same pfaffian, wherever that was imported from."""
+    """Run one process, which imports the same pfaffian as this one."""
     paths = [str(ROOT), str(Path(pfaffian.__file__).parents[1])]
     environment = os.environ | {"PFAFFIAN_CACHE": cache, "PYTHONPATH": os.pathsep.join(paths)}
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "benchmarks.fresh", *what], env=environment, check=True, stdout=subprocess.PIPE, text=True
     )
-    return json.loads(said.stdout)
+    return json.loads(process.stdout)

@@ -1,9 +1,9 @@
-"""What a call costs beside its work: one step of `pf.run`, of a stepper, and one forward dynamics, from Python.
+"""Overhead of a call from Python: one step of `pf.run`, of a stepper, and one forward dynamics.
 
-A UR5 and a Panda arm whose hand is welded to the world, both without joint damping, steps of 1 ms of RK4. Beside a step of
-ours stands one `mujoco.mj_step` with RK4, from Python too, and beside a forward dynamics `mj_forward`. `pf.run` also checks
-what it is given, estimates the error of its step and labels all of its result. Accelerations of the UR5 and one step of it are
-compared before any time is taken; MuJoCo's weld is a stiff spring, so the Panda computes something else there.
+A UR5 and a Panda arm whose hand is welded to the world, both without joint damping, steps of 1 ms of RK4. One step of ours is
+compared with `mujoco.mj_step` with RK4, also called from Python, and forward dynamics with `mj_forward`. `pf.run` also checks
+its arguments, estimates the error of its step and labels its result. Accelerations of the UR5 and one step of it are checked
+before any time is measured; MuJoCo's weld is a stiff spring, so its Panda computes a different motion.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ STEP = 1e-3
 BENT = (0.3, -1.2, 1.5, -0.8, 0.5, 0.2)
 """A configuration of the UR5 [rad]."""
 SAME_STEP = 1e-9
-"""Of the largest entry of the state after one step."""
+"""Tolerance of the state after one step, relative to its largest entry."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A machine at q, v (n,), and its twin for MuJoCo.   exact: whether both sides compute the same."""
+    """A machine at q, v (n,), and its model for MuJoCo.   exact: whether both sides compute the same."""
 
     what: str
     mechanism: pf.Mechanism
@@ -67,7 +67,7 @@ def compare(c: Case, o: Options) -> Iterator[Comparison]:
 
 
 def whole_run(c: Case) -> Callable[[], np.ndarray]:
-    """A run of one step: the last [q, v]."""
+    """A call of `pf.run` for one step; returns the last [q, v]."""
 
     def call() -> np.ndarray:
         r = pf.run(c.mechanism, c.q, c.v, duration=STEP, step=STEP, correct_start=False, backend="c")
@@ -77,7 +77,7 @@ def whole_run(c: Case) -> Callable[[], np.ndarray]:
 
 
 def stepped(c: Case) -> Callable[[], np.ndarray]:
-    """One step of a stepper from the same state again: [q, v] after it."""
+    """A call of a stepper for one step, always from the same state; returns [q, v] after it."""
     s = pf.stepper(c.mechanism, step=STEP, backend="c")
     s.reset(c.q, c.v, correct_start=False)
     start = s.save()
@@ -91,14 +91,14 @@ def stepped(c: Case) -> Callable[[], np.ndarray]:
 
 
 def going(c: Case) -> Callable[[], object]:
-    """One step of a stepper after another."""
+    """A call of a stepper for the next step."""
     s = pf.stepper(c.mechanism, step=STEP, backend="c")
     s.reset(c.q, c.v, correct_start=False)
     return s.step
 
 
 class Peer:
-    """MuJoCo's machine; what is computed comes back in our order."""
+    """MuJoCo's machine, with results in our order."""
 
     def __init__(self, c: Case) -> None:
         self.model = mujoco.MjModel.from_xml_string(mjcf(c.twin, step=STEP))
@@ -109,7 +109,7 @@ class Peer:
         self.data.qpos[:], self.data.qvel[:] = self.case.q[w.q_order], self.case.v[w.v_order]
 
     def go(self) -> None:
-        """One step after another."""
+        """Make the next step."""
         mujoco.mj_step(self.model, self.data)
 
     def step(self) -> np.ndarray:

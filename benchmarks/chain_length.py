@@ -1,12 +1,13 @@
 """Cost of one forward dynamics evaluation against the number of bodies, on log-log axes with the fitted slope.
 
-(a) A serial chain of revolute bodies, axes along y and z in turn, articulated bodies, beside `pin.abaInParallel`.
-(b) A ladder of four-bars, a closure for every second body: N + 1 uprights on the ground, N rungs, each in the tree on one
-upright and closed to the next by a point, of whose three rows the plane mechanism needs two; "gauss", beside
-`pin.constraintDynamics` with the little regularisation (1e-10) that redundant rows ask of it, looped in Python.
+(a) A serial chain of revolute bodies with axes alternately along y and z, by the articulated-body algorithm, compared with
+`pin.abaInParallel`.
+(b) A ladder of four-bars with a closure for every second body: N + 1 uprights on the ground and N rungs, each attached to one
+upright in the tree and closed to the next by a point, of whose three rows the planar mechanism needs two; by "gauss", compared
+with `pin.constraintDynamics`, looped in Python, with the small regularisation (1e-10) that it needs for redundant rows.
 
-Each length is timed with its peer in turn; the time to trace and compile into an empty cache is recorded. The slope is
-that of the straight line through the logarithms. A series ends early where building would take more than PATIENCE.
+Each length is timed alternately with its peer; the time to trace and compile into an empty cache is recorded. The slope is that
+of the straight line through the logarithms. A series ends early where building would take more than PATIENCE.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def ladder(n: int) -> pf.Mechanism:
 LENGTHS = (4, 8, 16, 32, 64, 128)
 LINEAR = Goal("slope", "<=", 1.1)
 PATIENCE = 30.0
-"""Seconds of tracing and compiling; a length that is expected to take longer is left out, and so are those after it."""
+"""Limit of tracing and compiling [s]; a length that is expected to take longer is left out, with all greater lengths."""
 REGULARISED_SAME = 1e-6
 
 
@@ -92,7 +93,7 @@ def both(o: Options) -> Iterator[Comparison]:
 
 
 def series(what: str, one: Callable, lengths: tuple[int, ...], o: Options) -> Iterator[Comparison]:
-    """One comparison a length, as long as building lasts no longer than PATIENCE."""
+    """One comparison for each length, as long as building takes no longer than PATIENCE."""
     took: list[float] = []
     for n in lengths:
         if len(took) > 1 and took[-1] ** 2 / took[-2] > PATIENCE:
@@ -124,20 +125,20 @@ def closed(what: str, n: int, o: Options) -> Comparison:
     took = time.perf_counter() - start
     ours, out = prepared(kernel, m, *states)
     w = twin(m)
-    own, theirs = regularised(m, states)
+    v_dot, theirs = regularised(m, states)
     ours()
-    agree(f"{what} of {n // 2}", out[:STATES, w.v_order], own, REGULARISED_SAME)
+    agree(f"{what} of {n // 2}", out[:STATES, w.v_order], v_dot, REGULARISED_SAME)
     times = interleaved({"": ours, "pin.constraintDynamics": theirs}, o.runs, o)
     notes = {"bodies": len(m.bodies), "operations": kernel.program.n_ops, "trace and compile [s]": took}
     return Comparison(f"{what}, {len(m.bodies)} bodies", "an evaluation", *times.values(), None, notes)
 
 
 def leaning(m: pf.Mechanism, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, u (count, n): all uprights of a run lean alike, all rungs stay level; never flat on the ground."""
+    """q, v, u (count, n): all uprights of a run have the same lean, all rungs are level; never flat on the ground."""
     random = np.random.default_rng(7)
     side = np.array([1.0 if name.startswith("foot") else -1.0 for name in m.q_names])
     lean, rate = random.uniform(-1.2, 1.2, (count, 1)), random.normal(size=(count, 1))
-    # A rung turns back what its upright leans; the last upright has no rung.
+    # A rung compensates the lean of its upright; the last upright has no rung.
     return lean * side, rate * side, random.normal(size=(count, m.nu))
 
 

@@ -1,14 +1,14 @@
-"""Both sides compute the same, or no time is taken."""
+"""Check that both sides compute the same numbers before any time is measured."""
 
 from __future__ import annotations
 
 import numpy as np
 
 SAME = 1e-9
-"""Accelerations agree within this part of the largest one of the state."""
+"""Tolerance of accelerations, relative to the largest one of the state."""
 
 STATES = 100
-"""States at which they are compared."""
+"""Number of states at which they are compared."""
 
 
 class CheckFailed(Exception):

@@ -1,12 +1,14 @@
-"""Runs under control: two Pandas that carry one box, beside the same arms without control and beside the law in Python.
+"""Runs under control: two Pandas that carry one box, compared with the arms without control and with the law in Python.
 
-14 velocities, 6 rows, hybrid motion and force control (studies/two_pandas.py), RK4 with steps of 1 ms, 4096 runs from other
-starts, the first and the last state recorded. "Open loop" is the same mechanism and step with constant inputs. The law in
-Python does for one run what the compiled step does, drift correction left out, four times a step: terms and Jacobians by
-Pinocchio, and three dense systems by NumPy - the wanted acceleration, the smallest torques, the plant. The squeeze loop is
-closed there by hand, lambda = lambda_u, as it is where model and plant are one. States are compared after 50 steps.
+14 velocities, 6 rows, hybrid motion and force control (studies/two_pandas.py), RK4 with steps of 1 ms, 4096 runs from
+different starts, the first and the last state recorded. "Open loop" is the same mechanism and step with constant inputs. The
+law in Python performs for one run the work of the compiled step without drift correction, four times per step: terms and
+Jacobians by Pinocchio, and three dense systems by NumPy for the desired acceleration, the smallest torques and the plant. The
+squeeze loop is closed there explicitly, lambda = lambda_u, which holds since model and plant are equal. States are compared
+after 50 steps.
 
-And a UR5 under computed torque at 200 Hz, held for five steps at a time, beside the same law at every stage of every step.
+In addition, a UR5 under computed torque at 200 Hz, constant over five steps, is compared with the same law at every stage of
+every step.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def at_a_rate(o: Options) -> Comparison:
-    """A law in discrete time beside itself in continuous time."""
+    """A law in discrete time compared with the same law in continuous time."""
     m = pf.actuate_all(robot("ur5"))
     joints = control.joints(*(j.name for j in m.joints if j.nv))
     law = control.computed_torque(joints, control.set_point([0.3] * m.nv), stiffness=100.0, damping=20.0)
@@ -83,7 +85,10 @@ def loop(
     scheme: pf.Scheme | None = None,
     backend: str = "c",
 ) -> tuple[Callable[[], np.ndarray], int]:
-    """Steps alone: the last states, [q, v, z]; and the operations of the right-hand side.   u: held inputs."""
+    """A call that makes steps and returns the last states, [q, v, z]; and the operations of the right-hand side.
+
+    u: constant inputs.
+    """
     call, operations = again(m, q, v, STEPS, u, backend, step=STEP, control=law, scheme=scheme)
     return call, operations["rate"]
 
@@ -136,12 +141,12 @@ class Python:
         pin.forwardKinematics(model, data, q, v, np.zeros(n))
         pin.updateFramePlacements(model, data)
         A, b = self.weld(data)
-        J, wanted = self.task(data, t)
-        # The wanted acceleration: A v_dot = b, J v_dot = wanted, what is left damped in the metric of M.
+        J, desired = self.task(data, t)
+        # Desired acceleration: A v_dot = b, J v_dot = desired; the remaining motion is damped in the metric of M.
         rest = two_pandas.MOTION["rest_damping"]
         rows, k = np.vstack([A, J]), len(A) + len(J)
         system = np.block([[M, rows.T], [rows, np.zeros((k, k))]])
-        v_dot = np.linalg.solve(system, np.concatenate([-rest * M @ v, b, wanted]))[:n]
+        v_dot = np.linalg.solve(system, np.concatenate([-rest * M @ v, b, desired]))[:n]
         tau = M @ v_dot + c
         s = smooth(t)[0]
         weight = -two_pandas.MASS * two_pandas.G / 2
@@ -154,7 +159,7 @@ class Python:
         return np.concatenate([v, np.linalg.solve(system, np.concatenate([u - c, b]))[:n], error])
 
     def weld(self, data: pin.Data) -> tuple[np.ndarray, np.ndarray]:
-        """A, b of frame b in frame a, which coincide."""
+        """A and b of the closure between frames a and b, which coincide."""
         local = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         R = data.oMf[self.a].rotation.T
         J, drift = [], []
@@ -166,7 +171,7 @@ class Python:
         return turn @ (J[1] - J[0]), -turn @ (drift[1] - drift[0])
 
     def task(self, data: pin.Data, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """J and the acceleration wanted of the box, less its drift."""
+        """J and the desired acceleration of the box minus its drift."""
         local = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         X, model = data.oMf[self.box], self.model
         J = pin.getFrameJacobian(model, data, self.box, local)

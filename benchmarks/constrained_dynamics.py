@@ -1,12 +1,12 @@
-"""Constrained forward dynamics: our "gauss" kernel beside `pin.constraintDynamics`, which Pinocchio has for one state a
-call only and is therefore looped in Python over states that lie ready as contiguous arrays.
+"""Constrained forward dynamics: our "gauss" kernel compared with `pin.constraintDynamics`.
 
-The Panda with its hand welded to the world, as its file has it (9 dof, 6 rows) and with the fingers fixed (7 dof), then
-with every row written twice in ours against the same call of Pinocchio. Pinocchio gets its quickest settings that are
-exact here: one factorisation, no regularisation, no Baumgarte gains. All states lie on the closure. For information:
-Baxter with its hands welded to each other, there also beside `pin.lcaba` with its usual regularisation (1e-6, three
-iterations; the difference is stated). With a closure to the world pin.lcaba 4.1 gives other accelerations or ends the
-process, so the Panda goes without.
+Pinocchio offers the latter only for one state per call, so it is looped in Python over states in contiguous arrays.
+
+The Panda with its hand welded to the world, as in its file (9 dof, 6 rows) and with the fingers fixed (7 dof), then with every
+row written twice in ours, compared with the same call of Pinocchio. Pinocchio gets its fastest settings that are exact here:
+one factorisation, no regularisation, no Baumgarte gains. All states satisfy the closure. For information: Baxter with its hands
+welded to each other, also compared with `pin.lcaba` with its usual regularisation (1e-6, three iterations; the difference is
+printed). With a closure to the world pin.lcaba 4.1 gives wrong accelerations or crashes, so it is not used for the Panda.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def run(o: Options) -> Iterator[Comparison]:
 def compare(
     m: pf.Mechanism, a: str, b: str, q: np.ndarray, what: str, goals: tuple[Goal | None, Goal | None], o: Options
 ) -> Iterator[Comparison]:
-    """Body b welded to body a, rows once and twice, beside Pinocchio's two algorithms."""
+    """Body b welded to body a, with rows once and twice, compared with Pinocchio's two algorithms."""
     once = welded(m, a, b, q)
     states = closed_states(once, q, o.runs, SPREAD)
     w = twin(once)
@@ -74,7 +74,7 @@ def check(
     peer: Callable,
     tolerance: float = SAME,
 ) -> dict[str, float]:
-    """Largest relative difference of each of ours at the first states."""
+    """Largest relative difference of each of our kernels at the first states."""
     some = np.array([np.array(peer(*row)) for row in list(zip(*states, strict=True))[:STATES]])
     found = {}
     for name, (call, out) in ours.items():

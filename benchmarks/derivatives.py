@@ -1,10 +1,10 @@
-"""Derivatives of forward dynamics by q, v and u: ours in a batch beside Pinocchio's, which has them for one state a call only
-and is therefore looped in Python over states that lie ready as contiguous arrays.
+"""Derivatives of forward dynamics by q, v and u: ours for a batch compared with Pinocchio's, which are for one state per call
+and are therefore looped in Python over states in contiguous arrays.
 
-The UR5 beside `pin.computeABADerivatives`; the Panda with its hand welded to the world beside `pin.constraintDynamics` with
-`pin.computeConstraintDynamicsDerivatives`, where both give the derivatives of the multipliers too. Then the gradient of a
-rollout by its start and all its inputs, in one sweep back over 1000 steps, beside the rollout itself: the ratio is how many
-rollouts it costs, the rollout that it needs beforehand not included.
+The UR5 is compared with `pin.computeABADerivatives`; the Panda with its hand welded to the world with `pin.constraintDynamics`
+and `pin.computeConstraintDynamicsDerivatives`, where both also give the derivatives of the multipliers. Then the gradient of a
+rollout by its start and all its inputs, in one backward sweep over 1000 steps, is compared with the rollout itself: the ratio
+is its cost in rollouts, without the forward rollout that it needs.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def compare(
     which: tuple[str, ...],
     o: Options,
 ) -> Comparison:
-    """Ours and Pinocchio's at the same states, along velocities in both."""
+    """Our derivatives and Pinocchio's at the same states, both along the velocities."""
     kernel = compiled(m, which, o)
     rows = kernel.shape.outputs[0] // (3 * m.nv)
     ours, out = prepared(kernel, m, states)
@@ -91,7 +91,7 @@ def compiled(m: pf.Mechanism, which: tuple[str, ...], o: Options) -> Any:
 
 
 def prepared(kernel: Any, m: pf.Mechanism, states: tuple[np.ndarray, ...]) -> tuple[partial, np.ndarray]:
-    """A call that fills the returned array (runs, numbers), each number's runs next to each other."""
+    """A call that fills the returned array (runs, numbers), in which the runs of each number are contiguous."""
     q, v, u = (np.array(x, order="F") for x in states)
     out = np.empty((len(q), kernel.shape.outputs[0]), order="F")
     return partial(kernel, q, v, u, m.p_defaults, np.zeros(1), out=(out,)), out
@@ -108,7 +108,7 @@ def aba(model: pin.Model) -> Call:
 
 
 def _full(Minv: np.ndarray) -> np.ndarray:
-    """Pinocchio fills the upper half of M^-1 only."""
+    """The full M^-1, of which Pinocchio fills only the upper half."""
     return np.triu(Minv) + np.triu(Minv, 1).T
 
 
@@ -127,7 +127,7 @@ def constrained(w: Twin) -> Call:
 
 
 def sweep(o: Options) -> Comparison:
-    """The gradient of a rollout of the welded Panda by its start and its inputs, beside the rollout."""
+    """Gradient of a rollout of the welded Panda by its start and its inputs, compared with the rollout."""
     panda = pf.actuate_all(robot("panda"))
     m = welded(panda, "world", "panda_hand", ready(panda))
     q, v, _ = closed_states(m, ready(panda), RUNS, SPREAD)

@@ -1,7 +1,7 @@
-"""One call of an exported law: the position control of `studies/konz_quadcopter.py`, which a flight asks 200 times a second.
+"""One call of an exported law: the position control of `studies/konz_quadcopter.py`, evaluated 200 times per second in flight.
 
 Its C99 is compiled with -O2 for any processor of this kind, and called from C with a state near the reference; nothing else is
-timed. Notes: operations, stack as gcc says and as computed, and of single how far it is from double.
+timed. Notes: operations, stack as reported by gcc and as computed, and the difference between single and double precision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Machines of which a first run is timed: loops and laws, where tracing and compiling is most of what one waits for."""
+"""Machines whose first run is timed: loops and laws, where tracing and compiling take most of the waiting time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ur5_welded() -> First:
 
 
 def go2_pinned() -> First:
-    """On four feet, each held at a point."""
+    """Go2 on four feet, each fixed at a point."""
     m = _read("go2", base="free")
     q = m.neutral()
     q[2] = 0.3
@@ -78,4 +78,4 @@ MACHINES: dict[str, tuple[str, Callable[[], First], float]] = {
     "ladder": ("ladder of 100 four-bars", ladder_of_100, 60.0),
     "chain": ("chain of 500 bodies", chain_of_500, 30.0),
 }
-"""Name -> words, maker, and the processor seconds that its first run shall take at most."""
+"""By name: description, maker, and the goal for the processor time of its first run [s]."""

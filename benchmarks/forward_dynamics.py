@@ -1,9 +1,9 @@
-"""Forward dynamics of trees: our articulated-body kernel beside `pin.abaInParallel` on one thread.
+"""Forward dynamics of trees: our articulated-body kernel compared with `pin.abaInParallel` on one thread.
 
-Input is a generalised force on every velocity coordinate. Both read the same URDF file on their own; ours has its joint
-damping set to zero, which Pinocchio's aba ignores. Memory: ours with the runs next to each other (structure of arrays) and,
-for information, with each run's numbers next to each other; Pinocchio's matrices have a column a run, which is its own
-layout. "fast" is strict=False: multiply-adds may be fused, so the bits depend on the compiler.
+The input is a generalised force on every velocity. Both read the same URDF file; ours has its joint damping set to zero, which
+Pinocchio's aba ignores. Memory: in ours the runs of each number are contiguous (structure of arrays) and, for information, also
+the numbers of each run; Pinocchio's matrices have one column per run, which is its native layout. "fast" is strict=False:
+multiply-adds may be fused, so the bits depend on the compiler.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def compare(name: str, what: str, goal: Goal | None, o: Options) -> Iterator[Comparison]:
-    """Ours in three ways beside Pinocchio, timed together."""
+    """Our kernel in three variants and Pinocchio, timed together."""
     m = pf.actuate_all(robot(name))
     model = read_model(name, m)
     order, q_order = velocity_order(m, model), configuration_order(m, model)
@@ -55,7 +55,7 @@ def compare(name: str, what: str, goal: Goal | None, o: Options) -> Iterator[Com
 
 
 def read_model(name: str, m: pf.Mechanism) -> pin.Model:
-    """The robot as Pinocchio reads it, joints that ours locks (they move no mass) locked."""
+    """The robot as Pinocchio reads it, with the joints locked that ours locks because they move no mass."""
     free = [pin.JointModelFreeFlyer()] if name.startswith("talos") else []
     model = pin.buildModelFromUrdf(str(urdf(name)), *free)
     moving = {j.name for j in m.joints if j.nv} | {"universe"}
@@ -74,7 +74,7 @@ def configuration_order(m: pf.Mechanism, model: pin.Model) -> np.ndarray:
 
 
 def pinocchio_call(model: pin.Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[partial, np.ndarray]:
-    """A call that fills the returned accelerations (nv, runs), from matrices with a column a run."""
+    """A call that fills the returned accelerations (nv, runs), from matrices with one column per run."""
     pool = pin.ModelPool(model, 1)
     q, v, tau = (np.asfortranarray(x) for x in (q, v, tau))
     a = np.empty(v.shape, order="F")

@@ -1,4 +1,4 @@
-"""What a fresh process measures of itself, one line of JSON, times in ns.
+"""Measurements by a fresh process of itself, as one line of JSON, times in ns.
 
 python -m benchmarks.fresh ROBOT: a first forward dynamics.   python -m benchmarks.fresh run MACHINE: a first run.
 """
@@ -13,7 +13,7 @@ import warnings
 
 
 def now() -> tuple[int, int]:
-    """Wall time and processor time, of children too [ns]."""
+    """Wall time, and processor time including that of child processes [ns]."""
     t = os.times()
     return time.perf_counter_ns(), time.process_time_ns() + round((t.children_user + t.children_system) * 1e9)
 
@@ -28,10 +28,10 @@ everything = now()
 
 
 def main(name: str) -> None:
-    """Times of: the import, importing every public name, reading the file, a first and a second call."""
+    """Times of the import, of importing every public name, of reading the file, and of a first and a second call."""
     from benchmarks.robots import robot
 
-    # Without a compiler it would be another thing that is timed.
+    # Without a compiler the interpreter would be timed instead.
     warnings.simplefilter("error", RuntimeWarning)
     before = now()
     m = pf.actuate_all(robot(name))
@@ -45,7 +45,7 @@ def main(name: str) -> None:
 
 
 def run(name: str) -> None:
-    """Times of: making the machine, a first run of two steps and a second one."""
+    """Times of making the machine, of a first run of two steps and of a second one."""
     from benchmarks.first_use import MACHINES
 
     warnings.simplefilter("error", RuntimeWarning)

@@ -1,4 +1,4 @@
-"""A robot said as a graph, poses as functions of the caller's coordinates, beside the same robot as a tree of joints.
+"""A robot written as a graph, with poses as functions of the user's coordinates, compared with a tree of joints.
 
 Forward dynamics of both, and the seconds and operations of tracing mass matrix and bias force.
 """
@@ -24,7 +24,7 @@ def run(o: Options) -> Iterator[Comparison]:
     graphs = {"edges": as_graph(tree), "edges, other v": pf.actuate_all(turned(as_graph(tree)))}
     states = random_states(tree, o.runs)
     kernel = acceleration(tree, "articulated")
-    ours, wanted = prepared(kernel, tree, *states)
+    ours, reference = prepared(kernel, tree, *states)
     calls, found, notes = {"": ours}, {}, {"": {"operations": kernel.program.n_ops} | traced(tree)}
     for what, m in graphs.items():
         made = acceleration(m, "articulated" if pf.symbols(m).kinematics.rates.plain else "gauss")
@@ -36,7 +36,7 @@ def run(o: Options) -> Iterator[Comparison]:
     for call in calls.values():
         call()
     for what, (v_dot, T) in found.items():
-        notes[what]["difference"] = agree(what, (v_dot @ T.T)[:STATES], wanted[:STATES])
+        notes[what]["difference"] = agree(what, (v_dot @ T.T)[:STATES], reference[:STATES])
     times = interleaved(calls, o.runs, o)
     yield Comparison("Panda arm, tree of joints", "an evaluation", times[""], None, None, notes[""])
     for what in graphs:
@@ -44,7 +44,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def traced(m: pf.Mechanism) -> dict[str, float]:
-    """Operations of M and c, and the processor seconds that it takes to write them down."""
+    """Operations of M and c, and the processor time of tracing them [s]."""
     start = time.process_time()
     T = pf.symbols(m)
     f = ca.Function("terms", [T.q, T.v, m.p_symbols], [T.M, T.c], {"cse": True})
@@ -52,7 +52,8 @@ def traced(m: pf.Mechanism) -> dict[str, float]:
 
 
 def as_graph(m: pf.Mechanism) -> pf.Mechanism:
-    """A robot of turning and sliding joints: its angles as coordinates, every joint a pose that is a function of them."""
+    """A robot of revolute and prismatic joints as a graph: its joint values as coordinates, every joint a pose as a function
+    of them."""
     moving = [j for j in m.joints if j.nv]
     names = [j.name for j in moving]
     x = pf.coordinates("x", names, names, lambda q: ca.SX.eye(len(names)), q_units=[j.q_units[0] for j in moving])
@@ -76,7 +77,7 @@ def chosen(m: pf.Mechanism) -> np.ndarray:
 
 
 def turned(m: pf.Mechanism) -> pf.Mechanism:
-    """With the sums of the rates up to each joint as velocities."""
+    """The graph with the running sums of the rates as velocities."""
     n = m.nv
     T = ca.sparsify(ca.DM(np.eye(n) - np.eye(n, k=-1)))
     return m.with_(velocities=pf.velocities(lambda k: ca.SX(T), [f"sum {i}" for i in range(n)], "rad/s"))

@@ -1,4 +1,4 @@
-"""On what the numbers were taken."""
+"""Description of the machine on which the numbers were measured."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def describe(core: int | None) -> dict[str, Any]:
 
 
 def _compiled() -> dict[str, Any]:
-    """How a small function is compiled; nothing without a compiler."""
+    """Compiler command for a small function; empty without a compiler."""
     m = pf.mechanism("cart", [pf.body("cart", 1.0)], [pf.joint("slide", "prismatic", "world", "cart")])
     try:
         return pf.compile_terms(m, {"M": lambda T: T.M}, backend="c").kernel.provenance
@@ -77,5 +77,5 @@ def _commit() -> str | None:
     git = shutil.which("git")
     if git is None:
         return None
-    said = subprocess.run([git, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
-    return said.stdout.strip() or None
+    answer = subprocess.run([git, "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None

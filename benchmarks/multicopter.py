@@ -1,13 +1,13 @@
-"""A quadcopter beside Crazyflow, which steps thousands of them by JAX: the same machine, integrator and precision, one core.
+"""A quadcopter compared with Crazyflow, which steps thousands by JAX: same machine, integrator and precision, one core.
 
-A Crazyflie with the numbers of Crazyflow's `cf2x_L250` and all that its "first principles" have: four rotors that follow
-commanded speeds late, thrusts and torques quadratic in the speed, drag, gyroscopic and reaction torques of the rotors. Steps of
-1 ms, random attitudes and rates. Open loop: constant commands. Under a law: ours is the body-based prototype law with poles
-placed at hover, 200 times a second; theirs is its controller (Mellinger's) at 200 Hz, both towards one point at rest. They are
-not the same law, so only the open loops are compared number by number.
+A Crazyflie with the numbers of Crazyflow's `cf2x_L250` and all effects of its "first principles" model: four rotors that follow
+commanded speeds with a lag, thrusts and torques quadratic in the speed, drag, gyroscopic and reaction torques of the rotors.
+Steps of 1 ms, random attitudes and rates. Open loop: constant commands. Under a law: ours is the body-based prototype law with
+poles placed at hover, 200 times per second; theirs is its controller (Mellinger's) at 200 Hz, both towards one point at rest.
+These are different laws, so only the open loops are compared number by number.
 
-`Sim.step(50)` is their documented call. XLA is given the one core that the process keeps to, one thread of it. "As it comes" is
-its own default: float32 and explicit Euler. Where Crazyflow is not installed (`pip install crazyflow`) our times stand alone.
+`Sim.step(50)` is their documented call. XLA gets the one core of the process, with one thread. "As it comes" means its
+defaults: float32 and explicit Euler. Where Crazyflow is not installed (`pip install crazyflow`) only our times are given.
 """
 
 from __future__ import annotations
@@ -30,20 +30,21 @@ from pfaffian.control import Command, Control, Sample
 
 STEP, STEPS, PERIOD = 1e-3, 50, 5e-3
 SAME = 1e-7
-"""Ends of a run agree within this part of the largest entry: of two rules of one order for turning by a step."""
+"""Tolerance of the final states, relative to the largest entry: the two sides rotate by a step with different rules of one
+order."""
 
 MASS, INERTIA, ARM = 0.0328, np.array([16.8e-6, 16.8e-6, 29.8e-6]), 0.03253
 ROTOR = 34.52e-9
 """Inertia of one propeller with its motor [kg m^2]."""
 THRUST, TORQUE = (0.0, -5.382196214637237e-7, 2.4582929831265485e-10), (0.0, 1.410454111996297e-9, 1.4592584373980652e-12)
-"""Polynomials of the speed in rpm [N], [N m]."""
+"""Polynomials of thrust [N] and torque [N m] in the speed [rpm]."""
 FASTER, SLOWER = (7.355623702172756, 0.0), (0.0, 0.00024443862952110715)
-"""How a rotor follows a command c at the speed n: n' = a (c - n) + b (c^2 - n^2)."""
+"""Response of a rotor with the speed n to a command c: n' = a (c - n) + b (c^2 - n^2)."""
 MIX = np.array([[-1.0, -1, 1, 1], [-1, 1, 1, -1], [-1, 1, -1, 1]])
-"""How thrusts turn the body about x, y, z, with the arm for x and y."""
+"""Signs of the thrusts' moments about x, y, z, times the arm for x and y."""
 DRAG = np.array([0.014953790232821078, 0.014953790232821078, 0.013900090000325344])
 LIMITS = (0.012817578393224994, 0.12)
-"""Of a thrust [N]."""
+"""Limits of a thrust [N]."""
 G = 9.81
 RADIANS = 2 * np.pi / 60
 COMMANDS = tuple(f"command {i}" for i in range(1, 5))
@@ -76,7 +77,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 class Peer(NamedTuple):
-    """call: a run from the start.   end: the state to which it leads (runs, 17)."""
+    """The other side.   call: a run from the start.   end: its final states (runs, 17)."""
 
     name: str
     call: Callable[[], object]
@@ -84,7 +85,7 @@ class Peer(NamedTuple):
 
 
 def beside(what: str, call: Callable, peers: list[Peer | None], notes: dict[str, Any], o: Options) -> Comparison:
-    """Ours, the first of the peers, and the others in the notes."""
+    """Comparison of ours with the first of the peers; the other peers are in the notes."""
     there = [peer for peer in peers if peer]
     times = interleaved({"": call} | {peer.name: peer.call for peer in there}, o.runs * STEPS, o)
     if not there:
@@ -101,7 +102,8 @@ def in_theirs(x: np.ndarray) -> np.ndarray:
 
 
 def with_one_sign(x: np.ndarray) -> np.ndarray:
-    """A quaternion and its negative are one rotation; rotors counted in their speed at hover, as large as the rest."""
+    """States for comparison: quaternions with a fixed sign, rotor speeds relative to hover, so that all entries have similar
+    size."""
     x[:, 3:7] *= np.where(x[:, 6:7] < 0, -1.0, 1.0)
     x[:, 13:] /= speed_of(MASS * G / 4)
     return x
@@ -112,7 +114,7 @@ def crazyflow(
 ) -> Peer | None:
     """Their run from the same states, at constant commands or under their controller; None where it is not installed.
 
-    wide: in float64, else float32, which is what it has by default. JAX keeps that for the whole process, so each call says it.
+    wide: float64 instead of the default float32. JAX stores this setting for the whole process, so each call sets it.
     """
     if not find_spec("crazyflow"):
         return None
@@ -157,7 +159,7 @@ def speed_of(thrust: Any) -> Any:
 
 
 def mechanism() -> pf.Mechanism:
-    """Inputs: four thrusts, each with the torque that it has at hover, and a wrench for what of it differs from that."""
+    """Inputs: four thrusts, each with its torque at hover, and a wrench for the difference of the torques."""
     kappa = polynomial(TORQUE, speed_of(MASS * G / 4)) / (MASS * G / 4)
     thrusts = [
         pf.forces.thruster(f"thrust {i + 1}", "body", point=(-MIX[1, i] * ARM, MIX[0, i] * ARM, 0), torque=MIX[2, i] * kappa)
@@ -175,7 +177,7 @@ def polynomial(c: tuple[float, float, float], x: Any) -> Any:
 
 
 def rotors() -> Control:
-    """The rotors, as what stands between commanded speeds [rpm] and the body: their speeds are the state z."""
+    """The rotors between commanded speeds [rpm] and the body; their speeds are the state z."""
     hover = speed_of(MASS * G / 4)
     kappa = polynomial(TORQUE, hover) / polynomial(THRUST, hover)
 
@@ -193,9 +195,9 @@ def rotors() -> Control:
 
 
 def tracked() -> Control:
-    """The prototype law once a period, its thrusts as commands for the rotors."""
-    own = control.quadcopter_pair("body", POLES, heading=(1.5, 0.8), inertia_ratio=0.1)
-    law = control.prototype_tracking([own], control.set_point(GOAL), approach="body")
+    """The prototype law, evaluated once per period, whose thrusts are commands for the rotors."""
+    pair = control.quadcopter_pair("body", POLES, heading=(1.5, 0.8), inertia_ratio=0.1)
+    law = control.prototype_tracking([pair], control.set_point(GOAL), approach="body")
 
     def commands(s: Sample) -> Command:
         thrust = law.law(s.terms, ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1)).u[:4]

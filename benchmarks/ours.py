@@ -1,4 +1,4 @@
-"""Our side: a kernel of accelerations with all its arrays laid out beforehand, and runs that begin again and again."""
+"""Our side of the comparisons: a kernel of accelerations with preallocated arrays, and repeated runs from the same start."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def acceleration(m: pf.Mechanism, formulation: str, strict: bool = True, backend
 def again(
     m: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, steps: int, u: Any = None, backend: str = "c", **how: Any
 ) -> tuple[Callable[[], np.ndarray], dict[str, int]]:
-    """A call that makes so many steps from q, v (runs, n) and returns the last states, [q, v, ...]; and its operations.
+    """A call that makes this many steps from q, v (runs, n) and returns the last states, [q, v, ...]; and its operations.
 
-    u: held inputs.   how: options of `pf.stepper`.
+    u: constant inputs.   how: options of `pf.stepper`.
     """
     s = pf.stepper(m, runs=len(q), backend=backend, **how)
     s.reset(q, v)
@@ -41,7 +41,7 @@ def prepared(
 ) -> tuple[Callable[[], object], np.ndarray]:
     """A call that fills the returned array (runs, nv).
 
-    order: "F", each coordinate's runs next to each other; "C", each run's coordinates next to each other.
+    order: "F", the runs of each coordinate are contiguous; "C", the coordinates of each run are contiguous.
     """
     q, v, u = (np.array(x, order=order) for x in (q, v, u))  # type: ignore[call-overload]
     out = np.empty((len(q), m.nv), order=order)  # type: ignore[call-overload]

@@ -1,14 +1,14 @@
-"""Chains side by side that are tied to each other, from URDF+ files: `python -m benchmarks parallel_chains --chains DIR`.
+"""Coupled parallel chains from URDF+ files: `python -m benchmarks parallel_chains --chains DIR`.
 
-DIR holds files of the family that generalized_rbda ships, in a folder for each depth: two serial chains whose links a
-connecting rod ties (<loop>) or whose angles are coupled (<coupling>). Of each folder the file with the longest loop is
-taken; names with `approx`, which have no loop, are passed over. Without DIR nothing is measured, and that is said.
+DIR holds files of the family that generalized_rbda ships, in one folder per depth: two serial chains whose links are connected
+by a rod (<loop>) or whose angles are coupled (<coupling>). From each folder the file with the longest loop is used; files with
+`approx` in their name have no loop and are skipped. Without DIR a message says that nothing is measured.
 
-Both sides are first compared with NumPy: Pinocchio's mass matrix and bias force from the same file, the constraint's rows from
-this module's own reading of it, and Gauss' principle in the null space of these rows, exact whatever depends on what. Beside
-our "gauss" stands, for loops, `pin.constraintDynamics` on the point of the loop, with the little regularisation (1e-10) that
-redundant rows ask of it; for couplings, which it does not have, crba, nonLinearEffects and a solve in the independent angles.
-Both are looped in Python.
+Both sides are first compared with NumPy: Pinocchio's mass matrix and bias force from the same file, the constraint rows as
+read by this module, and Gauss's principle in the null space of these rows, which is exact for dependent rows. Our "gauss" is
+compared, for loops, with `pin.constraintDynamics` on the point of the loop, with the small regularisation (1e-10) that it
+needs for redundant rows; for couplings, which it does not support, with crba, nonLinearEffects and a solve in the independent
+angles. Both are looped in Python.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.timing import Options, interleaved
 
 SPREAD = 0.3
 SMALL = 1e-9
-"""Singular values of the rows below this part of the largest are zero."""
+"""Singular values of the rows that are smaller than this, relative to the largest, count as zero."""
 
 
 def run(o: Options) -> Iterator[Comparison]:
@@ -49,7 +49,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def longest(folder: Path) -> list[Path]:
-    """Of each folder below this one the file whose name has the largest number."""
+    """From each subfolder, the file with the largest number in its name."""
     every = [p for p in sorted(folder.rglob("*.urdf")) if "approx" not in p.name]
     found = [max(group, key=_size) for _, group in groupby(every, key=lambda p: p.parent)]
     return sorted(found, key=lambda p: (p.parts[:-2], _size(p.parent)))
@@ -93,7 +93,7 @@ Call = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass
 class Tied:
-    """Pinocchio's tree of a file, which knows no loops, and what the file ties in it."""
+    """Pinocchio's tree of a file, which has no loops, with the loops and couplings of the file."""
 
     model: pin.Model
     robot: ElementTree.Element
@@ -105,7 +105,7 @@ class Tied:
         self.K = np.array([self._coupling(c) for c in self.robot.iter("coupling")]).reshape(-1, self.model.nv)
 
     def _points(self, loop: ElementTree.Element) -> Iterator[tuple[tuple[int, pin.SE3], tuple[int, pin.SE3]]]:
-        """Two points of the hinge, each as (joint, place in it) at both ends."""
+        """Two points of the hinge, each as (joint, position in it) at both ends."""
         axis = np.array([float(x) for x in loop.find("axis").get("xyz").split()])
         for along in (0.0, 0.5):
             ends = []
@@ -118,7 +118,7 @@ class Tied:
             yield ends[0], ends[1]
 
     def _coupling(self, coupling: ElementTree.Element) -> np.ndarray:
-        """(nv,) ratio times the sum of angles to the one link minus the sum of those to the other."""
+        """(nv,) row of a coupling: ratio times the sum of angles to one link minus the sum of angles to the other."""
         row, ratio = np.zeros(self.model.nv), float(coupling.find("ratio").get("value"))
         for tag, weight in (("predecessor", ratio), ("successor", -1.0)):
             link = coupling.find(tag).get("link")
@@ -130,7 +130,7 @@ class Tied:
         return row
 
     def independent(self, names: list[str]) -> tuple[list[int], np.ndarray]:
-        """Indices of these joints, and G (nv, free): all angles by theirs."""
+        """Indices of the independent joints, and G (nv, free), which gives all angles from theirs."""
         free = [self.names.index(n) for n in names]
         rest = [i for i in range(self.model.nv) if i not in free]
         G = np.zeros((self.model.nv, len(free)))
@@ -139,7 +139,7 @@ class Tied:
         return free, G
 
     def acceleration(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """Gauss' principle in the null space of the rows, by singular values."""
+        """Accelerations by Gauss's principle in the null space of the rows, by singular values."""
         model, data = self.model, self.data
         M, h = pin.crba(model, data, q), pin.nonLinearEffects(model, data, q, v)
         M = np.triu(M) + np.triu(M, 1).T
@@ -168,7 +168,7 @@ class Tied:
 
 
 def by_constraint(tied: Tied) -> Call:
-    """pin.constraintDynamics on the first point of each hinge, which is all that a plane loop needs."""
+    """pin.constraintDynamics on the first point of each hinge, which suffices for a planar loop."""
     model, kind = tied.model, pin.ContactType.CONTACT_3D
     models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for (a, X), (b, Y) in tied.points[::2]:

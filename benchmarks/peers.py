@@ -1,4 +1,4 @@
-"""A mechanism of ours as a Pinocchio model and as a MuJoCo model: one description, so that all compute the same machine.
+"""Pinocchio and MuJoCo models of a mechanism, from one description, so that all sides compute the same machine.
 
 Both peers number bodies depth first; `Twin.q_order` and `v_order` say which of our columns each of theirs is.
 """
@@ -25,7 +25,7 @@ HINGES = {"revolute": "hinge", "prismatic": "slide"}
 
 @dataclass(frozen=True)
 class Twin:
-    """The numbers of a mechanism as the peers need them.   links: our indices, depth first."""
+    """A mechanism with the data that the peers need.   links: our indices, depth first."""
 
     mechanism: pf.Mechanism
     tree: Any
@@ -53,7 +53,7 @@ class Twin:
 
 
 def twin(m: pf.Mechanism) -> Twin:
-    """Raises ValueError: joint damping, springs or armature, which the comparisons leave out."""
+    """Raise ValueError for joint damping, springs or armature, which the comparisons leave out."""
     for j in m.joints:
         if not (j.damping.is_zero() and j.stiffness.is_zero() and j.armature.is_zero()):
             raise ValueError(f"joint {j.name!r} has damping, a spring or armature")
@@ -79,7 +79,7 @@ def _inertia(m: pf.Mechanism, link: Any) -> tuple[float, np.ndarray, np.ndarray]
 
 
 def pinocchio_model(w: Twin) -> pin.Model:
-    """The tree, every joint about or along z, which Pinocchio has its quickest joints for."""
+    """The tree, with every joint about or along z, for which Pinocchio has its fastest joints."""
     m, model = w.mechanism, pin.Model()
     model.gravity.linear = m.value(m.gravity).ravel()
     for i in w.links:
@@ -95,7 +95,7 @@ def pinocchio_closures(w: Twin, model: pin.Model) -> tuple[Any, Any]:
     models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for c in w.mechanism.constraints:
         kind = {"weld": pin.ContactType.CONTACT_6D, "spherical": pin.ContactType.CONTACT_3D}[c.kind]
-        # The world second, as in its own examples: pin.lcaba ends the process where it comes first.
+        # The world is the second body, as in Pinocchio's examples: pin.lcaba crashes if it is the first.
         first, second = ((w.number(i), se3(w.mechanism, X)) for i, X in sorted(w.ends(c), key=lambda end: end[0] < 0))
         models.append(pin.RigidConstraintModel(kind, model, *first, *second, pin.ReferenceFrame.LOCAL))
     for one in models:
@@ -111,9 +111,9 @@ def se3(m: pf.Mechanism, X: pf.Pose) -> pin.SE3:
 
 
 def mjcf(w: Twin, *, step: float, solref: str = "0.002 1") -> str:
-    """MuJoCo's text of the mechanism, all numbers to the last bit, integrated by RK4, nothing but the mechanics.
+    """MJCF text of the mechanism, with exact numbers, integrated by RK4, without contacts.
 
-    Closures are its equality constraints: soft, as stiff as twice the step allows (`solref`).
+    Closures are equality constraints, which are soft, as stiff as twice the step allows (`solref`).
     """
     m = w.mechanism
     sites: dict[int, list[str]] = {}

@@ -1,13 +1,14 @@
-"""Nearest inputs within limits, a batch in the kernel beside kept solvers called once a problem, their documented way.
+"""Nearest inputs within limits: a batch in the kernel compared with persistent solvers called once per problem, as documented.
 
-H random of condition 100, limits of 1 on both sides of each input, u0 of which about half is beyond them; then 24 rows at
-random. "As in flight" is the same box with u0 well inside of it but for one problem in ten: what a law meets. daqp and
-proxsuite are told of limits as of bounds, which they know apart from rows. Ours is the kernel that knows that W is a box, as a
-law does; `solve_qp` takes any W and arranges the caller's arrays. Eight problems share turns and wait for the slowest one:
-"turns of eight". Answers are compared. proxsuite's come nearer step by step: it gets TOLERANCE, and notes count the problems
-whose inputs are not good to FOUND even then. At its own 1e-5 it is about half as dear, still dearer than the others.
+H is random with condition 100, each input has limits of -1 and 1, and about half of the entries of u0 exceed them; then there
+are 24 random rows. "As in flight" is the same box with u0 well inside it except in one problem of ten, as a law usually has
+it. daqp and proxsuite get the limits as bounds, which they treat separately from rows. Ours is the kernel for which W is a
+box, as in a law; `solve_qp` accepts any W and arranges the caller's arrays. Eight problems share iterations and wait for the
+slowest one: "turns of eight". Solutions are compared. proxsuite converges iteratively: it gets TOLERANCE, and the notes count
+the problems whose inputs differ by more than FOUND even then. At its default 1e-5 it costs about half, still more than the
+others.
 
-Beside ours stands the fastest of those that are installed (`pip install quadprog proxsuite`), the others are in the notes.
+Ours is compared with the fastest of the installed solvers (`pip install quadprog proxsuite`); the others are in the notes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pfaffian import control
 
 SAME = 1e-9
 FOUND, TOLERANCE = 1e-6, 1e-12
-"""Of proxsuite: how well its inputs agree, and eps_abs of its conditions."""
+"""For proxsuite: tolerance of its inputs, and its eps_abs."""
 
 
 def run(o: Options) -> Iterator[Comparison]:
@@ -39,7 +40,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def box(n: int, where: str, share: float, o: Options) -> Comparison:
-    """share: of problems whose u0 is drawn wide, the others are well inside."""
+    """Comparisons in a box; share: fraction of problems whose u0 is drawn wide, the others are well inside."""
     H, u0 = drawn(n, o)
     u0[np.random.default_rng(0).random(len(u0)) > share] /= 10
     W = np.vstack([np.eye(n), -np.eye(n)])
@@ -61,20 +62,20 @@ def rows(n: int, m: int, o: Options) -> Comparison:
 
 
 Solver = Callable[[], np.ndarray]
-"""Solves all problems, one by one.   Returns u (runs, n)."""
+"""Solver of all problems, one by one, which returns u (runs, n)."""
 
 
 def beside(
-    what: str, ours: Mapping[str, Callable], answer: Any, operations: tuple[int, int], kept: Mapping[str, Solver], o: Options
+    what: str, ours: Mapping[str, Callable], answer: Any, operations: tuple[int, int], solvers: Mapping[str, Solver], o: Options
 ) -> Comparison:
-    """Ours, the fastest of the solvers that are there, and the others in the notes.   answer: our u and turns."""
-    there = {name: solve for name, solve in kept.items() if find_spec(name)}
+    """Comparison of ours with the fastest installed solver, the others in the notes.   answer: our u and numbers of turns."""
+    there = {name: solve for name, solve in solvers.items() if find_spec(name)}
     found = {name: solve() for name, solve in there.items()}
     off = {name: agree(f"{what}, {name}", answer[0], u, SAME) for name, u in found.items() if name != "proxsuite"}
     off |= {name: int((abs(u - answer[0]).max(axis=1) > FOUND).sum()) for name, u in found.items() if name not in off}
     times = interleaved({**ours, **there}, o.runs, o)
     notes: dict[str, Any] = counted(operations, answer[1])
-    for name in kept:
+    for name in solvers:
         if name not in there:
             notes[name] = "not installed"
             continue
@@ -101,9 +102,9 @@ def drawn(n: int, o: Options) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kernel(n: int, m: int, box: np.ndarray | None = None) -> tuple[Callable, tuple[int, int]]:
-    """numbers of H, u0, l[, W] -> (u, turns), and its operations beside the turns and in one.
+    """Function from the numbers of H, u0, l[, W] to (u, turns), and its operations outside the turns and in one turn.
 
-    A machine whose parameters are these numbers, and a quantity of it.   box: (m, n) a W that the kernel knows.
+    It is a quantity of a machine whose parameters are these numbers.   box: (m, n) a constant W of the kernel.
     """
     sizes = [(n, n), (n, 1), (m, 1), *([] if box is not None else [(m, n)])]
     numbers = [pf.Parameter(f"p{i}", 0.0) for i in range(sum(a * b for a, b in sizes))]
@@ -128,12 +129,12 @@ def kernel(n: int, m: int, box: np.ndarray | None = None) -> tuple[Callable, tup
 
 
 def columns(*arrays: np.ndarray) -> np.ndarray:
-    """(runs, numbers) of all, matrices column by column, the runs of a number side by side."""
+    """(runs, numbers) of all problems, matrices column by column, with the runs of each number contiguous."""
     return np.asfortranarray(np.hstack([x.swapaxes(1, -1).reshape(len(x), -1) for x in arrays]))
 
 
 def in_box(H: np.ndarray, u0: np.ndarray) -> dict[str, Solver]:
-    """The kept solvers of (1/2) u^T H u - (H u0)^T u with -1 <= u <= 1."""
+    """Persistent solvers of (1/2) u^T H u - (H u0)^T u with -1 <= u <= 1, by name."""
     n = H.shape[1]
     goal, most = np.einsum("bij,bj->bi", H, u0), np.ones(n)
     W, kinds = np.vstack([np.eye(n), -np.eye(n)]), np.zeros(n, dtype=np.intc)
@@ -161,7 +162,7 @@ def in_box(H: np.ndarray, u0: np.ndarray) -> dict[str, Solver]:
 
 
 def in_rows(H: np.ndarray, u0: np.ndarray, W: np.ndarray) -> dict[str, Solver]:
-    """The same with W u <= 1, W (runs, m, n)."""
+    """Persistent solvers of (1/2) u^T H u - (H u0)^T u with W u <= 1, W (runs, m, n), by name."""
     goal, most = np.einsum("bij,bj->bi", H, u0), np.ones(W.shape[1])
     least, kinds = -1e30 * most, np.zeros(len(most), dtype=np.intc)
     down, up = list(zip(H, -goal, W, strict=True)), list(zip(H, goal, -W.swapaxes(1, 2), strict=True))

@@ -1,11 +1,11 @@
-"""A machine in the state that its symmetries and wheels leave, beside the same machine in [q; v], at the same accuracy.
+"""Reduced machines compared with the full machines in [q; v], at the same accuracy.
 
-A satellite with a UR5 by all six momenta, in the space of all momenta and in that of one, and a rover with an arm by its wheels
-[chhabra14 example 4.6.1]. RK4, 4096 runs from other starts of one momentum, one thread; nothing drives them. First a step of
-each. Then a second of motion of each, at the step at which its joints are as far off after 10 s as those of the other: some of
-the runs at three steps, beside runs of the full machine at steps so short that their errors do not count, and between two steps
-errors are a power of the step. The median of the runs is meant; later the motion of such arms is chaos. At that step it is said
-by how much what is kept has changed within 100 s.
+A satellite with a UR5, reduced by all six momenta, in the space of all momenta and in that of one, and a rover with an arm,
+reduced by its wheels [chhabra14 example 4.6.1]. RK4, 4096 runs from different starts with one momentum, one thread, without
+inputs. First one step of each is timed. Then one second of motion of each is timed, with step sizes of equal joint error after
+10 s: the errors are measured for some of the runs with three step sizes, relative to runs of the full machine with negligible
+errors, and interpolated as a power of the step. The median over the runs is used; later the motion of such arms is chaotic. For
+this step size the change of conserved quantities within 100 s is given.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from benchmarks.timing import Options, interleaved
 from studies.chhabra_reduction import ROVER_START, rover
 
 SOON, LATE = 10.0, 100.0
-"""When joints are compared, and until when what is kept is looked at [s]."""
+"""Time at which joints are compared, and duration over which conserved quantities are checked [s]."""
 SPREAD = 0.5
-"""How far starts lie apart, each way, in joints and their rates [rad, rad/s]."""
+"""Largest deviation of the starts, in either direction, in joints and rates [rad, rad/s]."""
 FEW = 32
-"""Runs that accuracy is judged by."""
+"""Number of runs by which accuracy is judged."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """q, v: what starts lie about.   steps: at which errors are measured, and a last one for what they are measured against,
-    all [s].   off: how far joints may be off after SOON [rad].   at_mu: whether the space of one momentum is asked too."""
+    """A machine to be compared.
+
+    q, v: centre of the starts.   steps: step sizes at which errors are measured, and last that of the reference [s].
+    off: joint error after SOON for which the steps are chosen [rad].   at_mu: whether the space of one momentum is included."""
 
     name: str
     m: pf.Mechanism
@@ -55,7 +57,7 @@ def run(o: Options) -> Iterator[Comparison]:
 
 
 def satellite() -> pf.Mechanism:
-    """A UR5 whose base is a body of 200 kg that floats."""
+    """A UR5 on a floating base of 200 kg."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
         m = undamped(pf.formats.read_urdf(urdf("ur5"), base="free"))
@@ -64,7 +66,7 @@ def satellite() -> pf.Mechanism:
 
 
 def beside(case: Case, o: Options) -> Iterator[Comparison]:
-    """Each reduced machine beside the full one: a step, then a second at the same accuracy."""
+    """Comparisons of each reduced machine with the full one: for a step, then for a second of motion at the same accuracy."""
     m, (q, v) = case.m, starts(case, max(o.runs, FEW))
     sides: dict[str, pf.Mechanism | pf.System] = {"reduced": pf.reduce(m)}
     if case.at_mu:
@@ -90,8 +92,8 @@ def beside(case: Case, o: Options) -> Iterator[Comparison]:
 
 
 def starts(case: Case, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """States about that of the case, its own the first. The base, whose places are all alike, moves as the wheels let it, or so
-    that all have one momentum."""
+    """States near that of the case, which is the first. The base has the same pose in all, and moves as the wheels allow, or
+    so that all states have one momentum."""
     m, first, random = case.m, case.m.joints[0], np.random.default_rng(7)
     q, v = np.tile(case.q, (runs, 1)), np.tile(case.v, (runs, 1))
     for x, base in ((q, m.q_slices[first.name]), (v, m.v_slices[first.name])):
@@ -104,14 +106,15 @@ def starts(case: Case, runs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def for_a_second(t: Timing, step: float) -> Timing:
-    """Of a time for a step that of a second."""
+    """Timing for a second of motion from the timing of a step [s]."""
     return replace(t, samples=tuple(x / step for x in t.samples))
 
 
 def accuracy(
     case: Case, sides: Mapping[str, pf.Mechanism | pf.System], q: np.ndarray, v: np.ndarray
 ) -> dict[str, dict[str, float]]:
-    """Of each side the step at which joints are so far off, how far they are at that step, and what is kept by how much."""
+    """By side: the step with the joint error `case.off`, the joint error with that step, and the drift of conserved
+    quantities."""
     joints = slice(case.m.q_slices[case.m.joints[0].name].stop, case.m.nq)
 
     def end(x: pf.Mechanism | pf.System, step: float) -> np.ndarray:
@@ -122,7 +125,7 @@ def accuracy(
         return r["q"].values[:, -1, joints]
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pf.RunWarning)  # joints turn on beyond their limits
+        warnings.simplefilter("ignore", pf.RunWarning)  # joints may exceed their limits
         exact = end(case.m, case.steps[-1])
 
         def off(x: pf.Mechanism | pf.System, step: float) -> float:
@@ -132,19 +135,19 @@ def accuracy(
         for side, x in sides.items():
             errors = [off(x, step) for step in case.steps[:-1]]
             step = at(case.off, errors, case.steps[:-1])
-            found[side] = {"step [s]": step, "off [rad]": off(x, step)} | kept(case.m, x, q, v, step)
+            found[side] = {"step [s]": step, "off [rad]": off(x, step)} | drifts(case.m, x, q, v, step)
     return found
 
 
 def at(error: float, errors: list[float], steps: tuple[float, ...]) -> float:
-    """The step with this error, on the line through the two nearest of (log error, log step)."""
+    """Step with this error, on the line through the two nearest points of (log error, log step)."""
     i = min(max(sum(e > error for e in errors) - 1, 0), len(errors) - 2)
     slope = np.log(steps[i] / steps[i + 1]) / np.log(errors[i] / errors[i + 1])
     return float(steps[i] * (error / errors[i]) ** slope)
 
 
-def kept(m: pf.Mechanism, x: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, step: float) -> dict[str, float]:
-    """How much energy and momentum, or slip of the wheels, there is within LATE that should not be, in any of the runs."""
+def drifts(m: pf.Mechanism, x: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndarray, step: float) -> dict[str, float]:
+    """Largest drift of energy and momentum, or slip of the wheels, within LATE over all runs."""
     steps = round(LATE / step)
     r = pf.run(x, q, v, duration=LATE, step=LATE / steps, every=max(steps // 100, 1))
     found = {f"energy within {LATE:g} s": drift(r["energy"].values[..., None])}
@@ -155,5 +158,5 @@ def kept(m: pf.Mechanism, x: pf.Mechanism | pf.System, q: np.ndarray, v: np.ndar
 
 
 def drift(x: np.ndarray) -> float:
-    """How far x (runs, times, n) gets from where it began, at most, as part of its size there."""
+    """Largest change of x (runs, times, n) since the start, relative to its initial size."""
     return float((np.abs(x - x[:, :1]).max(axis=(1, 2)) / np.abs(x[:, 0]).max(axis=-1)).max())

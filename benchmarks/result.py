@@ -1,4 +1,4 @@
-"""What a benchmark yields: timings side by side, with a goal; as a table for people and as JSON for programs."""
+"""Results of a benchmark: timings of both sides with a goal, as a table for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Missing(Exception):
-    """What a benchmark needs is not at hand: nothing failed, and nothing is measured."""
+    """A requirement of a benchmark is missing: nothing failed, and nothing is measured."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class Timing:
 
 @dataclass(frozen=True)
 class Goal:
-    """What a number of the comparison shall be.   of: ratio, median [ns] or a note.   sense: ">=" or "<="."""
+    """A goal for a number of the comparison.   of: ratio, median [ns] or a note.   sense: ">=" or "<="."""
 
     of: str
     sense: str
     bound: float
 
     def __str__(self) -> str:
-        bound = shown(self.bound) if self.of == "median" else f"{self.bound:g}"
+        bound = formatted(self.bound) if self.of == "median" else f"{self.bound:g}"
         return f"{'' if self.of == 'median' else self.of + ' '}{self.sense} {bound}"
 
     def met(self, value: float) -> bool:
@@ -48,7 +48,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row: what is computed, ours, the peer's if there is one, the goal if there is one, and more numbers."""
+    """One row: description, our timing, the peer's and the goal if there are any, and notes with more numbers."""
 
     what: str
     unit: str
@@ -59,12 +59,12 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """How many times the peer's median is ours."""
+        """Ratio of the peer's median to ours."""
         return self.peer.median / self.ours.median if self.peer else None
 
     @property
     def ratio_of_minima(self) -> float | None:
-        """The same of the minima: less moved by what else runs on the machine."""
+        """Ratio of the minima, which depends less on other load of the machine."""
         return self.peer.minimum / self.ours.minimum if self.peer else None
 
     @property
@@ -78,8 +78,8 @@ class Comparison:
         met = "" if self.goal is None else "not judged" if not judged else "yes" if self.met else "NO"
         return [
             f"{self.what} [{self.unit}]",
-            f"{shown(self.ours.median)} {self.ours.name}",
-            f"{shown(self.peer.median)} {self.peer.name}" if self.peer else "",
+            f"{formatted(self.ours.median)} {self.ours.name}",
+            f"{formatted(self.peer.median)} {self.peer.name}" if self.peer else "",
             f"{self.ratio:.1f}" if self.ratio else "",
             f"{self.ratio_of_minima:.1f}" if self.ratio_of_minima else "",
             str(self.goal or ""),
@@ -87,7 +87,7 @@ class Comparison:
         ]
 
     def record(self, benchmark: str, judged: bool) -> dict[str, Any]:
-        """For JSON; all times in ns."""
+        """The comparison as data for JSON; all times in ns."""
         goal = None if self.goal is None else {"of": self.goal.of, "sense": self.goal.sense, "bound": self.goal.bound}
         return {
             "benchmark": benchmark,
@@ -107,7 +107,7 @@ def _record(t: Timing) -> dict[str, Any]:
     return {"name": t.name, "median_ns": t.median, "minimum_ns": t.minimum, "samples_ns": list(t.samples)}
 
 
-def shown(ns: float) -> str:
+def formatted(ns: float) -> str:
     """A time with three digits and its unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
@@ -129,9 +129,9 @@ def table(rows: Iterable[tuple[str, Comparison]], judged: bool) -> str:
 
     out = [line(HEAD), line(["-" * w for w in widths])]
     for benchmark in dict.fromkeys(name for name, _ in rows):
-        own = [c for name, c in rows if name == benchmark]
-        out += ["", benchmark] + [line(c.cells(judged)) for c in own]
-        out += [f"    {c.what}: " + ", ".join(f"{k} {_plain(v)}" for k, v in c.notes.items()) for c in own if c.notes]
+        comparisons = [c for name, c in rows if name == benchmark]
+        out += ["", benchmark] + [line(c.cells(judged)) for c in comparisons]
+        out += [f"    {c.what}: " + ", ".join(f"{k} {_plain(v)}" for k, v in c.notes.items()) for c in comparisons if c.notes]
     return "\n".join(out)
 
 
@@ -140,7 +140,7 @@ def _plain(value: Any) -> str:
 
 
 def write_json(path: Path, about: dict[str, Any], rows: Iterable[tuple[str, Comparison]], failed: dict[str, str]) -> None:
-    """All of a run.   failed: benchmark -> why its check failed."""
+    """All results of a call, as JSON.   failed: reason of the failed check by benchmark."""
     judged = not about["quick"]
     results = [c.record(name, judged) for name, c in rows]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The mechanisms that are compared, and their states."""
+"""Mechanisms that are compared, and their states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def urdf(name: str) -> Path:
 
 
 def robot(name: str) -> pf.Mechanism:
-    """A robot without joint damping, which Pinocchio's algorithms leave out; a Talos floats."""
+    """A robot without joint damping, which Pinocchio's algorithms leave out; Talos has a floating base."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
         m = pf.formats.read_urdf(urdf(name), base="free" if name.startswith("talos") else "fixed")
@@ -44,7 +44,7 @@ def undamped(m: pf.Mechanism) -> pf.Mechanism:
 
 
 def locked(m: pf.Mechanism, at: Mapping[str, float]) -> pf.Mechanism:
-    """The mechanism with one-dof joints fixed at the given q, their motors gone."""
+    """The mechanism with one-dof joints fixed at the given q and without their motors."""
     joints = [pf.locked(j, at[j.name]) if j.name in at else j for j in m.joints]
     return m.with_(joints=joints, actuators=tuple(a for a in m.actuators if a.joint not in at))
 
@@ -55,7 +55,7 @@ def panda_arm() -> pf.Mechanism:
 
 
 def welded(m: pf.Mechanism, a: str, b: str, q: np.ndarray, copies: int = 1) -> pf.Mechanism:
-    """Body b welded to body a where it is at q (nq,); with `copies` > 1 every row is there so often."""
+    """The mechanism with body b welded to body a at its pose at q (nq,); with `copies` > 1 every row is repeated."""
     place = pf.compile_terms(m, {"G": lambda T: _relative(T.kinematics, a, b)}, lanes=1)(q)["G"]
     X = pf.pose(place[:, 3], rotation=place[:, :3])
     return m.with_(constraints=tuple(pf.closure(f"weld {i}", "weld", a, b, placement_a=X) for i in range(copies)))
@@ -74,7 +74,7 @@ def ready(m: pf.Mechanism) -> np.ndarray:
 
 
 def baxter_ready(m: pf.Mechanism) -> np.ndarray:
-    """q (nq,) of Baxter with both hands before it, as in examples/baxter_bar.yaml."""
+    """q (nq,) of Baxter with both hands in front of it, as in examples/baxter_bar.yaml."""
     _, settings = pf.formats.read_yaml(EXAMPLES / "baxter_bar.yaml")
     q = m.neutral()
     for name, value in settings.start.items():
@@ -83,14 +83,15 @@ def baxter_ready(m: pf.Mechanism) -> np.ndarray:
 
 
 def random_states(m: pf.Mechanism, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, u: (count, n) each, any configuration, all different."""
+    """q, v, u: (count, n) each, random and all different."""
     random = np.random.default_rng(7)
     q = np.array([pf.random_configuration(m, random) for _ in range(count)])
     return q, random.normal(size=(count, m.nv)), random.normal(size=(count, m.nu))
 
 
 def closed_states(m: pf.Mechanism, q: np.ndarray, count: int, spread: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v, u (count, n) on the constraints, around q (nq,): `spread` [rad, m] away and then put onto them."""
+    """q, v, u (count, n) on the constraints near q (nq,): random within `spread` [rad, m], then projected onto the
+    constraints."""
     random = np.random.default_rng(7)
     qs = q + spread * random.uniform(-1, 1, (count, m.nq))
     qs, vs = pf.assemble(m, qs, random.normal(size=(count, m.nv)))[:2]

@@ -1,11 +1,11 @@
-"""Runs through time: our compiled RK4 loop beside MuJoCo 4 `Batch.step` with its RK4, on one thread.
+"""Rollouts: our compiled RK4 loop compared with MuJoCo 4 `Batch.step` with its RK4, on one thread.
 
-The seven-joint Panda arm (hand and fingers one body with the last link), no damping, no contacts, steps of 1 ms, each
-run from another state, for 100 steps. Ours is timed as the compiled loop alone and as `pf.run`, which also checks its
-input and labels its result; both record the first and last state only, MuJoCo keeps the last. The final states are
-compared first. For information: the same arm with its hand welded to the world. MuJoCo's weld is a stiff spring (solref
-of two steps, the stiffest it allows), ours is exact and corrected every step, so final states differ; the largest
-distance of the hand from where it is welded is stated for both.
+The seven-joint Panda arm (hand and fingers are one body with the last link), no damping, no contacts, 100 steps of 1 ms, each
+run from a different state. Ours is timed as the compiled loop alone and as `pf.run`, which also checks its arguments and
+labels its result; both record only the first and last state, MuJoCo keeps the last. The final states are compared first. For
+information: the same arm with its hand welded to the world. MuJoCo's weld is a stiff spring (solref of two steps, the stiffest
+it allows), ours is exact and corrected every step, so final states differ; the largest violation of the weld is given for
+both.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def closed(m: pf.Mechanism, what: str, o: Options) -> Comparison:
 
 
 def accelerations(w: Twin, model: mujoco.MjModel, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ours and MuJoCo's (states, nv) in MuJoCo's order."""
-    own = acceleration(w.mechanism, "articulated")(q, v, np.zeros(0), np.zeros(0), np.zeros(1))[0]
+    """Our accelerations and MuJoCo's (states, nv), in MuJoCo's order."""
+    v_dot = acceleration(w.mechanism, "articulated")(q, v, np.zeros(0), np.zeros(0), np.zeros(1))[0]
     data, a = mujoco.MjData(model), []
     for i in range(len(q)):
         data.qpos[:], data.qvel[:] = q[i, w.q_order], v[i, w.v_order]
         mujoco.mj_forward(model, data)
         a.append(data.qacc.copy())
-    return own[:, w.v_order], np.array(a)
+    return v_dot[:, w.v_order], np.array(a)
 
 
 def mujoco_call(
@@ -99,12 +99,12 @@ def mujoco_call(
 
 
 def loop(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> Callable[[], np.ndarray]:
-    """Steps alone: the last [q, v]."""
+    """A call of the compiled steps alone; returns the last [q, v]."""
     return again(m, q, v, STEPS, step=STEP)[0]
 
 
 def whole_run(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> Callable[[], np.ndarray]:
-    """pf.run as a user calls it: the last [q, v]."""
+    """A call of pf.run as a user would make it; returns the last [q, v]."""
 
     def call() -> np.ndarray:
         r = pf.run(m, q, v, duration=STEP * STEPS, step=STEP, every=STEPS, threads=1, backend="c")

@@ -1,15 +1,15 @@
-"""One run started from Python: `pf.run` beside MuJoCo and Pinocchio, time of a step, the kernel already in memory.
+"""One run started from Python: `pf.run` compared with MuJoCo and Pinocchio, time per step, with the kernel already in memory.
 
 The slider-crank (examples/slider_crank.yaml, 10 000 steps of 1 ms of RK4, through its singular configuration) and Baxter
 with a bar in both hands (examples/baxter_bar.yaml, 1000 steps), both without joint damping. All record q and v; ours also
 energy, reactions, rank and violations, every 10 steps, and corrects the drift every step.
 
-MuJoCo: `mj_step` with RK4 in a Python loop that keeps q and v every 10 steps, and `mujoco.rollout`, a compiled loop that
-keeps every step. Pinocchio: `constraintDynamics` in an RK4 written in Python, Baumgarte gains 1e4 and 200, regularisation
-1e-10 since rows may be redundant. What differs: neither has a point on a line, so their slider is a third body of 1 g on
-a prismatic joint, met by the rod's tip; the links, points of mass here, have 1e-9 kg m^2 there, which MuJoCo demands;
-their Baxter has its fingers fixed where ours holds two by constraints and two follow; MuJoCo's closures are soft. All are
-compared with ours after 100 steps: q within 1e-4, before any time is taken.
+MuJoCo: `mj_step` with RK4 in a Python loop that records q and v every 10 steps, and `mujoco.rollout`, a compiled loop that
+records every step. Pinocchio: `constraintDynamics` in an RK4 written in Python, Baumgarte gains 1e4 and 200, regularisation
+1e-10 since rows may be redundant. Differences: neither has a constraint of a point to a line, so their slider is a third body
+of 1 g on a prismatic joint, connected to the rod's tip; the links, point masses here, have 1e-9 kg m^2 there, as MuJoCo
+requires; their Baxter has its fingers fixed, while ours fixes two by constraints and two follow; MuJoCo's closures are soft.
+All are compared with ours after 100 steps: q within 1e-4, before any time is measured.
 """
 
 from __future__ import annotations
@@ -30,16 +30,19 @@ from benchmarks.robots import EXAMPLES, locked, undamped
 from benchmarks.timing import Options, interleaved
 
 SLIDER = 1e-3
-"""[kg]; with less, MuJoCo's closure gives way by more: its softness follows the lightest body."""
+"""Mass of the slider for the peers [kg]; with less mass MuJoCo's closure is softer, since its stiffness follows the lightest
+body."""
 STEP, EVERY, CHECKED = 1e-3, 10, 100
 SAME_Q = 1e-4
-"""[rad, m] after CHECKED steps: the slider's mass alone moves the slider-crank by about a tenth of that."""
+"""Tolerance of q after CHECKED steps [rad, m]; the slider's mass alone changes the slider-crank's q by about a tenth of it."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A run and its twin for the peers.   q, v: start.   u: inputs of ours.   tau: (nv,) force in the peers' order.
-    place: for each coordinate of the peers the one of ours, -1 where we have none."""
+    """A run and its model for the peers.
+
+    q, v: start.   u: our inputs.   tau: (nv,) force in the peers' order.
+    place: index of our coordinate for each of the peers', -1 where we have none."""
 
     what: str
     mechanism: pf.Mechanism
@@ -59,8 +62,8 @@ def run(o: Options) -> Iterator[Comparison]:
 
 def compare(c: Case, o: Options) -> Iterator[Comparison]:
     peers = {"mujoco mj_step": stepped(c), "mujoco rollout": rolled(c), "pin loop": by_hand(c)}
-    wanted = ours(c, CHECKED, o.backend)
-    found = {name: check(c, name, wanted, call(CHECKED)) for name, call in peers.items()}
+    reference = ours(c, CHECKED, o.backend)
+    found = {name: check(c, name, reference, call(CHECKED)) for name, call in peers.items()}
     calls = {"": lambda: ours(c, c.steps, o.backend)} | {name: lambda f=call: f(c.steps) for name, call in peers.items()}
     times = interleaved(calls, c.steps, o)
     for name in peers:
@@ -68,9 +71,9 @@ def compare(c: Case, o: Options) -> Iterator[Comparison]:
         yield Comparison(f"{c.what}, beside {name}", "a step", times[""], times[name], None, notes)
 
 
-def check(c: Case, name: str, wanted: np.ndarray, got: np.ndarray) -> float:
+def check(c: Case, name: str, reference: np.ndarray, got: np.ndarray) -> float:
     shared = c.place >= 0
-    found = float(np.abs(got[shared] - wanted[c.place[shared]]).max())
+    found = float(np.abs(got[shared] - reference[c.place[shared]]).max())
     if not found <= SAME_Q:
         raise CheckFailed(f"{c.what}, {name}: q differs by {found:.3g} after {CHECKED} steps")
     return found
@@ -90,7 +93,7 @@ def slider_crank(steps: int) -> Case:
 
 
 def with_slider(m: pf.Mechanism, length: float) -> pf.Mechanism:
-    """The slider-crank with a body that slides; its prismatic axis is x."""
+    """The slider-crank with a sliding body; its prismatic axis is x."""
     bodies = [pf.body(b.name, m.value(b.mass).item(), m.value(b.com).ravel(), 1e-9) for b in m.bodies]
     crank, rod = (("world", (0, 0, 0)), ("crank", (length, 0, 0)))
     joints = [
@@ -134,10 +137,10 @@ def stepped(c: Case) -> Callable[[int], np.ndarray]:
     def call(steps: int) -> np.ndarray:
         mujoco.mj_resetData(model, data)
         data.qpos[:], data.qfrc_applied[:] = c.start, c.tau
-        kept = []
+        records = []
         for k in range(steps):
             if k % EVERY == 0:
-                kept.append((data.qpos.copy(), data.qvel.copy()))
+                records.append((data.qpos.copy(), data.qvel.copy()))
             mujoco.mj_step(model, data)
         return data.qpos.copy()
 
@@ -172,10 +175,10 @@ def by_hand(c: Case) -> Callable[[int], np.ndarray]:
         return np.array(pin.constraintDynamics(model, data, q, v, c.tau, models, datas, settings))
 
     def call(steps: int) -> np.ndarray:
-        q, v, h, kept = c.start.copy(), np.zeros(model.nv), STEP, []
+        q, v, h, records = c.start.copy(), np.zeros(model.nv), STEP, []
         for k in range(steps):
             if k % EVERY == 0:
-                kept.append((q, v))
+                records.append((q, v))
             a1 = f(q, v)
             v2 = v + h / 2 * a1
             a2 = f(q + h / 2 * v, v2)

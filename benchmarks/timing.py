@@ -1,4 +1,4 @@
-"""Times taken fairly: one core, warm, the sides in turn."""
+"""Fair timing: one core, after a warm-up, the sides alternately."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from pathlib import Path
 from benchmarks.result import Timing
 
 CLOCK = time.process_time_ns
-"""Processor time of this process, all its threads: on the one core that it keeps to, that is wall time on an idle
-machine, and on a busy one what others take is not counted."""
+"""Processor time of all threads of this process: on its one core this is wall time on an idle machine, and on a busy one the
+load of other processes is not counted."""
 
 WARM = 1.0
 """Seconds of work before the first sample."""
 
 SAMPLE = 0.02
-"""Seconds that a sample lasts at least; a quicker call is repeated within it."""
+"""Shortest duration of a sample [s]; a faster call is repeated within it."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """repeat: samples of each side.   quick: one sample at a small batch, nothing judged.   out: for figures.
+    """Options of a call.
+
+    repeat: samples of each side.   quick: one sample at a small batch, without judgement.   out: folder for figures.
     chains: folder of URDF+ files, for `parallel_chains`."""
 
     repeat: int = 9
@@ -35,17 +37,17 @@ class Options:
 
     @property
     def runs(self) -> int:
-        """States in a batch."""
+        """Number of states in a batch."""
         return 64 if self.quick else self.batch
 
     @property
     def backend(self) -> str:
-        """What computes: quickly, nothing is compiled."""
+        """Backend that computes: with `quick` nothing is compiled."""
         return "interpreter" if self.quick else "c"
 
 
 def pin_to_one_core() -> int | None:
-    """Keep this process and its children on the last core it may use; which one, None where that cannot be done."""
+    """Pin this process and its children to the last core it may use; returns the core, or None where this is not possible."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     core = max(os.sched_getaffinity(0))
@@ -57,7 +59,7 @@ def interleaved(calls: Mapping[str, Callable[[], object]], work: int, o: Options
     """Time the calls in turn, A B C A B C ...
 
     Args:
-        calls: name of the side -> what it does, without arguments.   work: units of work in one call.
+        calls: functions without arguments by name of the side.   work: units of work in one call.
     Returns:
         ns for each unit of work.
     """
@@ -75,7 +77,7 @@ def interleaved(calls: Mapping[str, Callable[[], object]], work: int, o: Options
 
 
 def _sample(call: Callable[[], object], loops: int) -> float:
-    """ns of one call."""
+    """Duration of one call [ns]."""
     start = CLOCK()
     for _ in range(loops):
         call()
@@ -83,7 +85,7 @@ def _sample(call: Callable[[], object], loops: int) -> float:
 
 
 def _warm(calls: Mapping[str, Callable[[], object]], o: Options) -> dict[str, int]:
-    """Run each side for its share of the warm time; how often each is called in one sample."""
+    """Run each side for its share of the warm-up, and return how often each is called in one sample."""
     loops = {}
     for name, call in calls.items():
         call()

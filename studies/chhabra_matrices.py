@@ -1,10 +1,10 @@
-"""Matrices of the thesis's three machines in its letters: spacecraft, rover, car with a crane. [chhabra14 3.4, 4.6]
+"""Symbolic matrices of the thesis's three machines: spacecraft, rover, car with a crane. [chhabra14 3.4, 4.6]
 
-Each machine is described to the library with letters for its lengths, masses and inertias, and a second time by what the thesis
-prints: relative poses q_j, bases S_j, places of mass centres. Kinetic energy, connections, two-forms and reduced equations of
-the one are compared with those of the other at random states and letters; the figures show the library's own, in letters where
-SymPy is installed. The spacecraft is also run by the sixteen printed equations of its reduced space. Numbers of the letters are
-ours.
+Each machine is described twice: as a Mechanism with symbolic lengths, masses and inertias, and by the printed formulas of the
+thesis: relative poses q_j, bases S_j, positions of mass centres. Kinetic energy, connections, two-forms and reduced equations
+of both are compared at random states and parameter values; the figures show the library's matrices, in symbols where SymPy is
+installed. The spacecraft's motion is also integrated by the sixteen printed equations of its reduced space. Parameter values
+are ours.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pfaffian.study import Claim, blank_figure
 
 X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 STATES = 3
-"""Random states and letters at which both descriptions are compared."""
+"""Number of random states and parameter values at which both descriptions are compared."""
 
 SPACECRAFT = {"l1": 0.6, "l2": 1.0, "l3": 0.8, "l4": 0.4, "l5": 0.4, "c": 0.25}
 SPACECRAFT |= {"m1": 120.0, "m2": 10.0, "m3": 8.0, "m4": 4.0, "m5": 4.0, "jx1": 30.0, "jy1": 40.0, "jz1": 25.0}
 SPACECRAFT |= {"jx2": 0.9, "jy2": 0.05, "jx3": 0.5, "jy3": 0.04, "jx4": 0.06, "jy4": 0.01, "jx5": 0.06, "jy5": 0.01}
 MU = {"mu1": 40.0, "mu2": 30.0}
-"""Linear momentum along y [N s] and angular about x [N m s]."""
+"""Linear momentum along y [N s] and angular momentum about x [N m s]."""
 ROVER = {"l0": 0.10, "l1": 0.15, "l2": 0.30, "l3": 0.40, "l4": 0.20, "c": 0.25, "b": 0.10, "g": 9.81}
 ROVER |= {"m1": 20.0, "m2": 1.0, "m4": 2.0, "m5": 1.5, "m6": 1.0, "jz1": 0.9, "jx2": 0.004, "jy2": 0.006}
 ROVER |= {"jx4": 0.02, "jy4": 0.004, "jx5": 0.025, "jy5": 0.002, "jx6": 0.012, "jy6": 0.001, "jz6": 0.012}
@@ -46,7 +46,7 @@ CAR |= {
     "jx6": 2.0,
     "jy6": 40.0,
 }
-"""Lengths [m], masses [kg], inertias [kg m^2] of bodies 1 to 6; wheels alike; g [m/s^2]."""
+"""Lengths [m], masses [kg], inertias [kg m^2] of bodies 1 to 6, where both wheels are alike; g [m/s^2]."""
 
 START = np.array([0.1, -0.2, 0.15, 0.2, 0.2, 0.3, -0.1, 0.4, -0.5, 0.6])
 """x, z [m], theta_X, theta_Z, and the six hinges of the spacecraft [rad]."""
@@ -57,7 +57,7 @@ Letters = Mapping[str, Any]
 
 
 class Letter(dict):
-    """Letters by attribute: n.l1."""
+    """A dict of parameters by name, with access by attribute: n.l1."""
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
@@ -72,11 +72,11 @@ def unknowns(letters: Mapping[str, float]) -> Letter:
     return Letter({n: ca.SX.sym(n) for n in letters})
 
 
-# -- said to the library ------------------------------------------------------------------------------------------------
+# -- as mechanisms ------------------------------------------------------------------------------------------------------
 
 
 def mechanism() -> pf.Mechanism:
-    """The spacecraft in letters; its spherical joint is three hinges, about x, y and z, whose angles are the thesis's."""
+    """The spacecraft in symbols; its spherical joint is three hinges about x, y and z, whose angles are those of the thesis."""
     n = parameters(SPACECRAFT)
     bodies = [
         pf.body("B1", n.m1, inertia=(n.jx1, n.jy1, n.jz1)),
@@ -158,8 +158,10 @@ def car() -> pf.Mechanism:
 
 
 class Joint(NamedTuple):
-    """before: the joint on whose body it stands.   S: (6, k) basis.   pose: q_j (R, p), None of the first.
-    q: its coordinates.   centre: of the body's mass at home.   h: (m, jx, jy, jz) of it."""
+    """A joint with its body as the thesis prints them.
+
+    before: the joint of the parent body.   S: (6, k) basis.   pose: q_j (R, p), None for the first joint.
+    q: coordinates.   centre: mass centre of the body at home.   h: (m, jx, jy, jz) of the body."""
 
     before: int
     S: ca.SX
@@ -249,7 +251,7 @@ def printed_car(n: Letter, q: ca.SX) -> list[Joint]:
 
 
 def printed_inertia(joints: list[Joint]) -> ca.SX:
-    """FL = T^T h T, T = diag(Ad of r_cm^-1) J_q diag(S_j), with the first joint's pose taken out. [chhabra14 (3.3.31)]"""
+    """FL = T^T h T, T = diag(Ad of r_cm^-1) J_q diag(S_j), relative to the first joint's pose. [chhabra14 (3.3.31)]"""
     T: list[ca.SX] = []
     sizes = [j.S.shape[1] for j in joints]
     for i, j in enumerate(joints):
@@ -264,7 +266,7 @@ def printed_inertia(joints: list[Joint]) -> ca.SX:
 
 
 def basis_of_pose(j: Joint) -> ca.SX:
-    """(6, k) q_j^-1 dq_j by differentiation."""
+    """(6, k) basis q_j^-1 dq_j by differentiation of the pose."""
     R, p = j.pose
     out = []
     for x in j.q:
@@ -278,19 +280,19 @@ def basis_of_pose(j: Joint) -> ca.SX:
 
 
 def section(o: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """chi of x, z, theta_X, theta_Z."""
+    """Section chi(x, z, theta_X, theta_Z) as a pose."""
     return rotation("X", o[2]) @ rotation("Z", o[3]), column(o[0], 0, o[1])
 
 
 def carried_section(o: ca.SX) -> ca.SX:
-    """(T chi) chi^-1 (6, 4), printed."""
+    """Printed (T chi) chi^-1, (6, 4)."""
     x, z, a, _ = ca.vertsplit(o)
     s, c = ca.sin(a), ca.cos(a)
     return ca.blockcat([[1, 0, 0, z * s], [0, 0, z, -x * c], [0, 1, 0, -x * s], [0, 0, 1, 0], [0, 0, 0, -s], [0, 0, 0, c]])
 
 
 def body_momentum(mu1: Any, mu2: Any, o: ca.SX) -> ca.SX:
-    """mu_b (6, 1), printed, with a minus in its last entry."""
+    """Printed mu_b, (6, 1), with the missing minus in its last entry."""
     x, z, a, b = ca.vertsplit(o)
     sx, cx, sz, cz = ca.sin(a), ca.cos(a), ca.sin(b), ca.cos(b)
     return column(
@@ -300,7 +302,7 @@ def body_momentum(mu1: Any, mu2: Any, o: ca.SX) -> ca.SX:
 
 
 def orbit_form(mu1: Any, o: ca.SX) -> ca.SX:
-    """(4, 4) Upsilon of x, z, theta_X, theta_Z among themselves."""
+    """Printed (4, 4) two-form of the orbit in x, z, theta_X, theta_Z."""
     x, _, a, _ = ca.vertsplit(o)
     out = ca.SX(4, 4)
     for i, j, value in ((1, 2, mu1), (0, 3, -mu1 * ca.cos(a)), (2, 3, mu1 * x * ca.sin(a))):
@@ -309,13 +311,13 @@ def orbit_form(mu1: Any, o: ca.SX) -> ca.SX:
 
 
 def fitted(ratio: Any, y: ca.SX, about_y: ca.SX, o: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """h of y and theta_Y: the isotropy group of mu, ratio = mu2 / mu1."""
+    """Element h(y, theta_Y) of the isotropy group of mu as a pose (R, p); ratio = mu2 / mu1."""
     p = column(ratio * ca.sin(about_y), y, -2 * ratio * half(about_y))
     return rotation("Y", about_y), p
 
 
 def split_tangent(ratio: Any, about_y: ca.SX, o: ca.SX) -> ca.SX:
-    """T chi~ (6, 6) of (y, theta_Y, x, z, theta_X, theta_Z) to (x, y, z, theta_X, theta_Y, theta_Z), printed."""
+    """Printed T chi~ (6, 6), from (y, theta_Y, x, z, theta_X, theta_Z) to (x, y, z, theta_X, theta_Y, theta_Z)."""
     x, z, _, _ = ca.vertsplit(o)
     s, c = ca.sin(about_y), ca.cos(about_y)
     out = ca.SX(6, 6)
@@ -327,7 +329,7 @@ def split_tangent(ratio: Any, about_y: ca.SX, o: ca.SX) -> ca.SX:
 
 
 def base_rates(x: ca.SX) -> ca.SX:
-    """T(L^-1 iota) (6, 6) of x, y, z, theta_X, theta_Y, theta_Z of the base, printed."""
+    """Printed T(L^-1 iota), (6, 6), for x, y, z, theta_X, theta_Y, theta_Z of the base."""
     a, b, c = x[3], x[4], x[5]
     R = rotation("Y", b) @ rotation("X", a) @ rotation("Z", c)
     sx, cx, sz, cz = ca.sin(a), ca.cos(a), ca.sin(c), ca.cos(c)
@@ -340,7 +342,9 @@ BRACKETS = {(4, 5): {6: 1}, (5, 6): {4: 1}, (4, 6): {5: -1}, (2, 4): {3: -1}, (3
 
 
 def printed_form(mu1: Any, mu2: Any, o: ca.SX, q: ca.SX, A: ca.SX, between: ca.SX | None = None) -> ca.SX:
-    """Xi_mu (10, 10) by the printed sum over structure constants. between: A^mu, as motions of the base (6, 10), or none."""
+    """Xi_mu (10, 10) by the printed sum over structure constants.
+
+    between: A^mu, as motions of the base (6, 10), or None."""
     F = body_momentum(mu1, mu2, o)
     slopes = ca.jacobian(ca.vec(A), q)
     D = ca.horzcat(carried_section(o), se3.Ad(*section(o)) @ A)
@@ -371,7 +375,8 @@ def connection_of_isotropy(mu1: Any, mu2: Any, o: ca.SX, M: ca.SX) -> ca.SX:
 
 
 def sixteen(n: Letter, mu1: Any, mu2: Any) -> ca.Function:
-    """The reduced equations in matrix form: state (o, shape, shape momenta) -> its rate, H, Xi_mu."""
+    """The sixteen reduced equations in matrix form: a function of the state (o, shape, shape momenta) to its rate, H and
+    Xi_mu."""
     o, q, p = ca.SX.sym("o", 4), ca.SX.sym("q", 6), ca.SX.sym("p", 6)
     M = printed_inertia(printed_spacecraft(n, q))
     A = linear.solve_definite(M[:6, :6], M[:6, 6:])
@@ -390,19 +395,19 @@ def sixteen(n: Letter, mu1: Any, mu2: Any) -> ca.Function:
 
 
 def rover_lift(n: Letter) -> ca.SX:
-    """A^ (3, 2), printed."""
+    """Printed connection A^ of the rover, (3, 2)."""
     return ca.blockcat([[-n.b / 2, -n.b / 2], [0, 0], [n.b / (2 * n.c), -n.b / (2 * n.c)]])
 
 
 def car_lift(n: Letter, a: ca.SX) -> ca.SX:
-    """A^ (4, 2), printed."""
+    """Printed connection A^ of the car, (4, 2)."""
     s, e = ca.sin(a), ca.cos(a)
     rows = [[n.l * n.c * e, n.l * n.b * e], [0, 0], [n.c * s, n.b * s], [2 * n.l * n.c / n.b, n.l + n.c * s]]
     return -ca.blockcat(rows) / (n.l - n.c * s)
 
 
 def lifted(A: ca.SX, K: ca.SX, group: list[int], wheels: list[int], arm: list[int]) -> tuple[ca.SX, ca.SX]:
-    """M^ by its printed blocks, and P^T M^: momenta of the group, by the rates of wheels and arm."""
+    """M^ by its printed blocks, and P^T M^, which gives the momenta of the group from the rates of wheels and arm."""
     K_gg, K_wg, K_ag = K[group, group], K[wheels, group], K[arm, group]
     K11 = A.T @ K_gg @ A - A.T @ K_wg.T - K_wg @ A + K[wheels, wheels]
     K12 = -A.T @ K_ag.T + K[wheels, arm]
@@ -410,27 +415,27 @@ def lifted(A: ca.SX, K: ca.SX, group: list[int], wheels: list[int], arm: list[in
 
 
 def rover_curvature(n: Letter, q: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Upsilon of q^, p^ and M^. [chhabra14 example 4.6.1]"""
+    """Upsilon at q^ and p^, and M^. [chhabra14 example 4.6.1]"""
     K = printed_inertia(printed_rover(n, q))
     M, P = lifted(rover_lift(n), K, [0, 1, 2], [3, 4], [5, 6, 7])
     return ca.dot(linear.solve_definite(M, p), P @ column(0, n.b**2 / (2 * n.c), 0)), M
 
 
 def car_curvature(n: Letter, q: ca.SX, p: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Upsilon of q^ = (psi1, psi2, phi1, phi2), p^ and M^, with a minus. [chhabra14 example 4.6.2]"""
+    """Upsilon at q^ = (psi1, psi2, phi1, phi2) and p^, and M^, with the missing minus. [chhabra14 example 4.6.2]"""
     K = car_inertia(n, q[3], ca.SX(0))
     M, P = lifted(car_lift(n, q[0]), K, [0, 1, 2, 6], [3, 5], [4, 7])
     return ca.dot(linear.solve_definite(M, p), P @ car_bend(n, q[0])), M
 
 
 def car_bend(n: Letter, a: ca.SX) -> ca.SX:
-    """B^_12 (4, 1): what Upsilon multiplies, with a minus that the print has not."""
+    """B^_12 (4, 1), the vector that Upsilon multiplies, with the minus that is missing in print."""
     s, e = ca.sin(a), ca.cos(a)
     return -n.l / (n.l - n.c * s) ** 2 * column(n.b * (n.c - n.l * s), 0, n.b * e, 2 * n.c * e)
 
 
 def car_inertia(n: Letter, phi2: ca.SX, theta: ca.SX) -> ca.SX:
-    """K (8, 8) of x, y, theta, psi1, phi1, psi2, psi3, phi2 by the printed blocks."""
+    """K (8, 8) in x, y, theta, psi1, phi1, psi2, psi3, phi2 by the printed blocks."""
     S = n.l * n.m2 + 2 * n.l * n.m4 + n.l0 * n.m1 + n.l1 * n.m3 + n.l1 * n.m6
     K33 = n.jz3 + n.jx6 * ca.sin(phi2) ** 2 + n.jy6 * ca.cos(phi2) ** 2
     K22 = 2 * n.m4 * n.c**2 + n.jx2 + 2 * n.jx4
@@ -443,25 +448,25 @@ def car_inertia(n: Letter, phi2: ca.SX, theta: ca.SX) -> ca.SX:
     return ca.densify(K)
 
 
-# -- compared -----------------------------------------------------------------------------------------------------------
+# -- comparison ---------------------------------------------------------------------------------------------------------
 
 
 def value(x: Any, at: ca.SX | None = None, number: Any = ()) -> np.ndarray:
-    """An expression of pf.symbols `at` where they are `number`."""
+    """Value of the expression x where its symbols `at` have the values `number`."""
     return np.array(ca.Function("x", [ca.SX(0, 1) if at is None else at], [ca.densify(ca.SX(x))])(number))
 
 
 def off(a: Any, b: Any) -> float:
-    """Largest difference by the largest entry."""
+    """Largest difference, relative to the largest entry of b."""
     return float(np.abs(np.asarray(a) - np.asarray(b)).max() / max(1e-300, np.abs(np.asarray(b)).max()))
 
 
-def some(letters: Mapping[str, float], random: np.random.Generator) -> dict[str, float]:
+def varied(letters: Mapping[str, float], random: np.random.Generator) -> dict[str, float]:
     return {n: x * random.uniform(0.8, 1.25) for n, x in letters.items()}
 
 
 def spacecraft_off() -> dict[str, float]:
-    """What, off its print, at the worst of some states."""
+    """By name: largest relative difference between a quantity and its printed formula over the random states."""
     m, n, random = mechanism(), unknowns(SPACECRAFT), np.random.default_rng(2)
     mu1, mu2 = ca.SX.sym("mu1"), ca.SX.sym("mu2")
     o, q, x, yh = ca.SX.sym("o", 4), ca.SX.sym("q", 6), ca.SX.sym("x", 6), ca.SX.sym("yh", 2)
@@ -507,10 +512,10 @@ def spacecraft_off() -> dict[str, float]:
     )
     found: dict[str, float] = {}
     for _ in range(STATES):
-        L, momentum = some(SPACECRAFT, random), some(MU, random)
+        L, momentum = varied(SPACECRAFT, random), varied(MU, random)
         at = [random.uniform(-1, 1, k) for k in (4, 6, 6, 2)]
         M_at, motions_at, connection, *values = (np.array(y) for y in f(*L.values(), *momentum.values(), *at))
-        # The library's base stands where the section is.
+        # The library's base is placed at the pose of the section.
         pose = np.array(ca.DM(value(rotation("X", o[2]) @ rotation("Z", o[3]), o, at[0])))
         here = np.r_[at[0][0], 0, at[0][1], _quaternion(pose), at[1]]
         there = np.r_[at[2][:3], _quaternion(value(base, x, at[2])), at[1]]
@@ -521,7 +526,9 @@ def spacecraft_off() -> dict[str, float]:
                 [np.zeros((6, 4)), np.eye(6)],
             ]
         )
-        own = subgroups.isotropy(np.eye(6), numbers) @ pf.reduction.isotropy_connection(m, numbers, here, parameters=L) @ v
+        connection_at = (
+            subgroups.isotropy(np.eye(6), numbers) @ pf.reduction.isotropy_connection(m, numbers, here, parameters=L) @ v
+        )
         rates = np.block([[value(base_rates(x), x, at[2]), np.zeros((6, 6))], [np.zeros((6, 6)), np.eye(6)]])
         A_q = np.linalg.solve(
             pf.reduction.locked_inertia(m, there, parameters=L),
@@ -529,7 +536,7 @@ def spacecraft_off() -> dict[str, float]:
         )
         here_too = {
             "K": off(pf.mass_matrix(m, here, parameters=L), M_at),
-            "A~ of the isotropy group": off(own, motions_at),
+            "A~ of the isotropy group": off(connection_at, motions_at),
             "A_q": off(A_q, connection),
         } | {name: off(values[2 * i], values[2 * i + 1]) for i, name in enumerate(pairs)}
         found = {name: max(found.get(name, 0.0), y) for name, y in here_too.items()}
@@ -537,12 +544,12 @@ def spacecraft_off() -> dict[str, float]:
 
 
 def pfaffian(X: ca.SX) -> ca.SX:
-    """Of a skew (4, 4)."""
+    """Pfaffian of a skew (4, 4) matrix."""
     return X[0, 1] * X[2, 3] - X[0, 2] * X[1, 3] + X[0, 3] * X[1, 2]
 
 
 def _twist(R: ca.SX, p: ca.SX, by: ca.SX, left: bool = False) -> ca.SX:
-    """(6, 1) of H^-1 dH, or dH H^-1."""
+    """(6, 1) twist H^-1 dH, or dH H^-1 if `left`, of the pose H = (R, p) by the symbol `by`."""
     D, v = ca.reshape(ca.jacobian(ca.vec(R), by), 3, 3), ca.jacobian(p, by)
     W = D @ R.T if left else R.T @ D
     w = ca.vertcat(W[2, 1], W[0, 2], W[1, 0])
@@ -550,7 +557,7 @@ def _twist(R: ca.SX, p: ca.SX, by: ca.SX, left: bool = False) -> ca.SX:
 
 
 def _quaternion(R: np.ndarray) -> np.ndarray:
-    """(x, y, z, w) of a turn that is no half one."""
+    """Quaternion (x, y, z, w) of a rotation by less than half a turn."""
     w = np.sqrt(1 + np.trace(R)) / 2
     return np.r_[np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4 * w), w]
 
@@ -575,13 +582,13 @@ def rover_off() -> dict[str, float]:
     )
     found: dict[str, float] = {}
     for _ in range(STATES):
-        L, at, velocity = some(ROVER, random), random.uniform(-1.5, 1.5, 8), random.normal(size=5)
+        L, at, velocity = varied(ROVER, random), random.uniform(-1.5, 1.5, 8), random.normal(size=5)
         M, _, metric, height, slip, A, *values = (np.array(y) for y in f(*L.values(), at[3:], np.zeros(5), at[2]))
         v = np.r_[-A @ velocity[:2], velocity]
         K = pf.mass_matrix(m, at, parameters=L)
         upsilon = float(f(*L.values(), at[3:], metric @ velocity, at[2])[1])
-        wanted = np.zeros((5, 5))
-        wanted[0, 1], wanted[1, 0] = upsilon, -upsilon
+        expected = np.zeros((5, 5))
+        expected[0, 1], expected[1, 0] = upsilon, -upsilon
         lift = np.vstack([np.pad(-A, [(0, 0), (0, 3)]), np.eye(5)])
         zero = pf.energy(m, np.r_[at[:6], 0, 0], parameters=L).potential
         here = {
@@ -590,7 +597,7 @@ def rover_off() -> dict[str, float]:
             "fields of D, slip": float(np.abs(slip).max()),
             "A^": off(pf.reduction.constraint_connection(m, at, parameters=L)[:, :2], A),
             "M^ by its blocks": off(lift.T @ K @ lift, metric),
-            "Xi^": off(pf.reduction.constraint_curvature(m, at, parameters=L) @ (K @ v)[:3], wanted),
+            "Xi^": off(pf.reduction.constraint_curvature(m, at, parameters=L) @ (K @ v)[:3], expected),
         } | {name: off(values[2 * i], values[2 * i + 1]) for i, name in enumerate(pairs)}
         found = {name: max(found.get(name, 0.0), y) for name, y in here.items()}
     return found
@@ -598,7 +605,7 @@ def rover_off() -> dict[str, float]:
 
 def car_off() -> dict[str, float]:
     m, n, random, by = car(), unknowns(CAR), np.random.default_rng(4), ["base", "psi3"]
-    q, p, theta, kept = ca.SX.sym("q", 4), ca.SX.sym("p", 4), ca.SX.sym("theta"), ca.SX.sym("kept")
+    q, p, theta, post_momentum = ca.SX.sym("q", 4), ca.SX.sym("p", 4), ca.SX.sym("theta"), ca.SX.sym("kept")
     wheels = ca.SX.sym("wheels", 2)
     joints = printed_car(n, ca.vertcat(q[0], q[2], wheels, q[3]))
     pull, M_hat = car_curvature(n, q, p)
@@ -617,10 +624,10 @@ def car_off() -> dict[str, float]:
     fields[3, 0] = fields[4, 1] = 1
     turn = ca.diagcat(rotation("Z", theta)[:2, :2], 1, 1)
     across = ca.horzcat(n.c * s, n.b * s, D, 0) / D
-    alpha = kept * across
+    alpha = post_momentum * across
     slopes = ca.jacobian(alpha, q)
     form = ca.SX(4, 4)
-    form[0, 1], form[1, 0] = kept * n.b * n.l * e / D**2, -kept * n.b * n.l * e / D**2
+    form[0, 1], form[1, 0] = post_momentum * n.b * n.l * e / D**2, -post_momentum * n.b * n.l * e / D**2
     K_theta = ca.diagcat(rotation("Z", theta)[:2, :2], ca.SX.eye(6))
     K = printed_inertia(joints)
     pairs = {
@@ -631,18 +638,20 @@ def car_off() -> dict[str, float]:
         "form of its momentum": (slopes.T - slopes, form),
     }  # fmt: skip
     both = [ca.densify(y) for pair in pairs.values() for y in pair]
-    f = ca.Function("f", [*n.values(), q, p, theta, kept, wheels], [K, pull, M_hat, rows @ fields, car_lift(n, q[0]), *both])
+    f = ca.Function(
+        "f", [*n.values(), q, p, theta, post_momentum, wheels], [K, pull, M_hat, rows @ fields, car_lift(n, q[0]), *both]
+    )
     found: dict[str, float] = {}
     for _ in range(STATES):
-        L, at, velocity = some(CAR, random), random.uniform(-0.9, 0.9, 8), random.normal(size=4)
+        L, at, velocity = varied(CAR, random), random.uniform(-0.9, 0.9, 8), random.normal(size=4)
         shape = at[[3, 5, 4, 7]]  # psi1, psi2, phi1, phi2
         rest = at[2], 3.0, at[[5, 6]]
         M, _, metric, slip, A, *values = (np.array(y) for y in f(*L.values(), shape, np.zeros(4), *rest))
         v = np.zeros(8)
         v[[3, 5, 4, 7]], v[[0, 1, 2, 6]] = velocity, -A @ velocity[:2]
         upsilon = float(f(*L.values(), shape, metric @ velocity, *rest)[1])
-        wanted = np.zeros((4, 4))
-        wanted[0, 1], wanted[1, 0] = upsilon, -upsilon
+        expected = np.zeros((4, 4))
+        expected[0, 1], expected[1, 0] = upsilon, -upsilon
         B = pf.reduction.constraint_curvature(m, at, by=by, parameters=L)  # of psi1, phi1, psi2, phi2
         order = [0, 2, 1, 3]
         P = (pf.mass_matrix(m, at, parameters=L) @ v)[[0, 1, 2, 6]]
@@ -650,14 +659,15 @@ def car_off() -> dict[str, float]:
             "K": off(pf.mass_matrix(m, at, parameters=L), M),
             "fields of D, slip": float(np.abs(slip).max()),
             "A^": off(pf.reduction.constraint_connection(m, at, by=by, parameters=L)[:, [0, 2]], A),
-            "Xi^": off((B @ P)[np.ix_(order, order)], wanted),
+            "Xi^": off((B @ P)[np.ix_(order, order)], expected),
         } | {name: off(values[2 * i], values[2 * i + 1]) for i, name in enumerate(pairs)}
         found = {name: max(found.get(name, 0.0), y) for name, y in here.items()}
     return found
 
 
 def closed_or_not() -> dict[str, np.ndarray]:
-    """d Xi_mu of the spacecraft at the start, all sums round three; slopes of the rover's Upsilon at its start."""
+    """d Xi_mu of the spacecraft at the start, as cyclic sums over index triples; derivatives of the rover's Upsilon at its
+    start."""
     o, q = ca.SX.sym("o", 4), ca.SX.sym("q", 6)
     M = printed_inertia(printed_spacecraft(Letter(SPACECRAFT), q))
     A = linear.solve_definite(M[:6, :6], M[:6, 6:])
@@ -686,24 +696,24 @@ def run() -> dict[str, xr.Dataset]:
     machine = sixteen(Letter(SPACECRAFT), MU["mu1"], MU["mu2"])
     M = value(printed_inertia(printed_spacecraft(Letter(SPACECRAFT), ca.SX(START[4:]))))
     p = (M[6:, 6:] - M[6:, :6] @ np.linalg.solve(M[:6, :6], M[:6, 6:])) @ RATES
-    x, step, kept = np.r_[START, p], 5e-3, []
+    x, step, records = np.r_[START, p], 5e-3, []
 
     def rate(x: np.ndarray) -> np.ndarray:
         return np.array(machine(x)[0]).ravel()
 
     for i in range(1001):
         if not i % 20:
-            kept.append(x)
+            records.append(x)
         k1 = rate(x)
         k2 = rate(x + step / 2 * k1)
         k3 = rate(x + step / 2 * k2)
         x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + rate(x + step * k3))
-    x = np.array(kept)
+    x = np.array(records)
     ran = {"state": (("time", "entry"), x), "energy": ("time", [float(machine(y)[1]) for y in x])}
-    said = {"spacecraft": spacecraft_off(), "rover": rover_off(), "car": car_off()}
+    compared = {"spacecraft": spacecraft_off(), "rover": rover_off(), "car": car_off()}
     return {"spacecraft in sixteen": xr.Dataset(ran, coords={"time": 0.1 * np.arange(len(x))})} | {
         "forms": xr.Dataset({name: (f"of {name}", np.atleast_1d(y)) for name, y in closed_or_not().items()}),
-        **{name: xr.Dataset({"off": ("what", list(y.values()))}, coords={"what": list(y)}) for name, y in said.items()},
+        **{name: xr.Dataset({"off": ("what", list(y.values()))}, coords={"what": list(y)}) for name, y in compared.items()},
     }
 
 
@@ -714,17 +724,17 @@ NAMES = {"psi1": "psi_1", "psi2": "psi_2", "phi1": "phi_1", "phi2": "phi_2", "mu
 
 
 UNPRINTED = r"$\bullet$"
-"""An entry that only SymPy writes in letters."""
+"""Mark of an entry that needs SymPy to be written in symbols."""
 
 
 def named(m: pf.Mechanism, q: Any) -> ca.SX:
-    """M of the library at q, its letters by their names."""
+    """M of the library at q, with its parameters as symbols."""
     T, at = pf.symbols(m), ca.vertcat(*q, *[ca.SX.sym(name) for name in m.p_names])
     return ca.densify(ca.substitute(T.M, ca.vertcat(T.q, m.p_symbols), at))
 
 
 def in_letters(x: Any, states: Mapping[ca.SX, str] | None = None) -> list[list[str]]:
-    """What to print of an expression, entry by entry; states: symbol -> name. Without SymPy UNPRINTED where it is not zero."""
+    """Text of each entry of an expression; states: symbol -> name. Without SymPy, `UNPRINTED` for nonzero entries."""
     try:
         import sympy as sp
     except ImportError:
@@ -745,7 +755,7 @@ def in_letters(x: Any, states: Mapping[ca.SX, str] | None = None) -> list[list[s
 
 
 def matrix(ax: Any, entries: list[list[str]], rows: Sequence[str], columns: Sequence[str], title: str, size: float = 8) -> None:
-    """Entries in their places, what is not zero on a ground."""
+    """Draw the entries of a matrix, nonzero ones on a coloured ground."""
     ax.imshow([[x != "$0$" for x in row] for row in entries], cmap="Blues", vmin=0, vmax=4, aspect="auto")
     for i, row in enumerate(entries):
         for k, x in enumerate(row):
@@ -755,7 +765,7 @@ def matrix(ax: Any, entries: list[list[str]], rows: Sequence[str], columns: Sequ
     ax.tick_params(length=0)
     ax.grid(False)
     ax.spines[:].set_visible(False)
-    ax.set_title(f"{title} (letters: pip install sympy)" if any(UNPRINTED in row for row in entries) else title)
+    ax.set_title(f"{title} (symbols: pip install sympy)" if any(UNPRINTED in row for row in entries) else title)
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -768,7 +778,7 @@ SECTION = ("x", "z", r"\theta_X", r"\theta_Z")
 
 
 def shortened(entries: list[list[str]], names: Mapping[str, tuple[int, int]]) -> tuple[list[list[str]], list[str]]:
-    """The entries with names for those at these places, and what the names stand for."""
+    """The entries with names in the given places, and the equations of these names."""
     long = []
     for name, (i, k) in names.items():
         text = entries[i][k]
@@ -803,9 +813,9 @@ def _sixteen(r: xr.Dataset) -> Any:
     for i, name in enumerate((r"\psi_X", r"\psi_Y", r"\psi_Z", r"\psi_1", r"\psi_2", r"\psi_3")):
         shape.plot(r["time"], r["state"][:, 4 + i], label=f"${name}$")
         momenta.plot(r["time"], r["state"][:, 10 + i])
-    orbit.set(ylabel="[m], [rad]", title="place on the orbit")
+    orbit.set(ylabel="[m], [rad]", title="position on the orbit")
     shape.set(ylabel="[rad]", title="shape")
-    momenta.set(ylabel="[N m s]", title="its momenta, colours as there")
+    momenta.set(ylabel="[N m s]", title="momenta of the shape, same colours")
     for ax in (orbit, shape, momenta):
         ax.set(xlabel="time [s]")
     orbit.legend(loc="upper left", ncols=2)
@@ -838,7 +848,7 @@ def _wheels() -> Any:
 # -- claims -------------------------------------------------------------------------------------------------------------
 
 EXACT = 1e-14
-"""Two ways to one expression, by its largest entry."""
+"""Tolerance of two computations of one expression, relative to its largest entry."""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
@@ -849,20 +859,24 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     }
     for name, source in sources.items():
         for what, x in zip(result[name]["what"].values, result[name]["off"].values, strict=True):
-            yield Claim(f"{name}: {what}, off its print", x, 0, EXACT, source)
+            yield Claim(f"{name}: {what} minus its printed formula, relative", x, 0, EXACT, source)
     ran = result["spacecraft in sixteen"]
     last = (0.25588136, -0.441264147, 0.8193218581, -0.6337636431)
     last += (1.6246502994, 0.9415472815, -0.4612152686, 0.1216709787, -0.5099969956, -1.1821938358)
-    for i, (x, wanted) in enumerate(zip(ran["state"].values[-1], last, strict=False)):
-        yield Claim(f"spacecraft in sixteen: entry {i + 1} at 5 s", x, wanted, 6e-9 if i == 0 else 2e-9, sources["spacecraft"])
+    for i, (x, expected) in enumerate(zip(ran["state"].values[-1], last, strict=False)):
+        yield Claim(
+            f"spacecraft in sixteen: entry {i + 1} at 5 s", x, expected, 6e-9 if i == 0 else 2e-9, sources["spacecraft"]
+        )
     yield Claim("spacecraft in sixteen: energy at 0 [J]", ran["energy"][0], 9.56720528757156, 1e-13, sources["spacecraft"])
     yield Claim("spacecraft in sixteen: change of energy [J]", np.ptp(ran["energy"].values), 0, 1e-8, "[chhabra14 (3.3.44)]")
     forms = result["forms"]
     round_three = np.abs(forms["round three"].values).max() / forms["largest"].item()
-    yield Claim("spacecraft: d Xi_mu, of its largest entry", round_three, 0, EXACT, "[chhabra14 theorem 3.2.7]")
+    yield Claim(
+        "spacecraft: d Xi_mu, relative to the largest entry of Xi_mu", round_three, 0, EXACT, "[chhabra14 theorem 3.2.7]"
+    )
     for i, x in enumerate((-0.0103, 0.0010, -0.0003)):
-        yield Claim(f"rover: slope of Upsilon by phi{i + 1}", forms["by phi"].values[i], x, 5e-5, sources["rover"])
-    yield Claim("rover: slopes of Upsilon by psi", np.abs(forms["by psi"].values).max(), 0, 0, sources["rover"])
+        yield Claim(f"rover: derivative of Upsilon by phi{i + 1}", forms["by phi"].values[i], x, 5e-5, sources["rover"])
+    yield Claim("rover: derivatives of Upsilon by psi", np.abs(forms["by psi"].values).max(), 0, 0, sources["rover"])
     yield Claim("rover: Upsilon at 0 [N m s]", forms["Upsilon"].item(), 0.006035250883290945, 1e-15, sources["rover"])
     by_p = np.abs(forms["by p"].values).min()
-    yield Claim("rover: slopes of Upsilon by momenta, the least", by_p, 0.01, 0, sources["rover"], "at least")
+    yield Claim("rover: smallest derivative of Upsilon by a momentum", by_p, 0.01, 0, sources["rover"], "at least")

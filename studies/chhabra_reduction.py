@@ -1,11 +1,12 @@
-"""Three machines in the space that their symmetries and wheels leave: spacecraft, rover with an arm, car with a crane.
+"""Three machines in their reduced spaces, by symmetries and wheels: spacecraft, rover with an arm, car with a crane.
 
-[chhabra14 3.4, examples 4.6.1 and 4.6.2.] Each is run as it is, with reactions of its wheels, and reduced: a spacecraft at a
-momentum of both kinds, by bundle and in the space of that momentum; rover and car by their wheels (Chaplygin), the car in a
-second step by its post, whose momentum is kept. That space of six is integrated here from the printed matrices alone.
+[chhabra14 3.4, examples 4.6.1 and 4.6.2.] Each machine is run full, with the reactions of its wheels, and reduced. The
+spacecraft has a linear and an angular momentum and is reduced as a bundle and in the space of that momentum. Rover and car are
+reduced by their wheels (Chaplygin), the car in a second step by its post, whose momentum is conserved. This last space, of
+dimension six, is integrated here from the printed matrices alone.
 
-The thesis gives matrices and no numbers: masses, lengths and starts are ours, machines of 146 kg, 26.5 kg and 670 kg. Entries
-of momenta, places and energies were also computed by a separate program from the thesis's equations.
+The thesis gives matrices and no numbers: masses, lengths and starts are ours, for machines of 146 kg, 26.5 kg and 670 kg.
+Entries of momenta, positions and energies were also computed by a separate program from the thesis's equations.
 """
 
 from __future__ import annotations
@@ -27,25 +28,26 @@ X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 
 MU_1, MU_2 = 40.0, 30.0
 MU = np.array([0, MU_1, 0, MU_2, 0, 0])
-"""Spatial momentum of the spacecraft, linear along y and angular about x [N s, N m s]."""
+"""Spatial momentum of the spacecraft: linear along y and angular about x [N s, N m s]."""
 
 PLACE, SHAPE = (0.1, -0.2, 0.15, 0.2), (0.2, 0.3, -0.1, 0.4, -0.5, 0.6)
 """x, z [m], theta_X, theta_Z [rad] of the section, and the six hinges [rad]."""
 SHAPE_RATES = np.array([0.1, -0.2, 0.15, 0.3, -0.25, 0.2])
 
 ROVER = {"axle": 0.25, "radius": 0.10, "mast": 0.25, "com": 0.10}
-"""Half the axle, radius of the wheels, post and mass centre ahead of the axle [m]."""
+"""Half the axle's length, radius of the wheels, distances of post and mass centre in front of the axle [m]."""
 ROVER_START = (np.r_[0, 0, 0, 0, 0, 0.3, 0.5, -0.4], np.r_[0.35, 0, 0.2, 3, 4, 0.5, -0.2, 0.3])
 
 CAR = {"l": 2.0, "l0": 0.9, "l1": 0.4, "l2": 1.2, "c": 0.5, "b": 0.3}
-"""Wheelbase; mass centre, post ahead of the rear axle; post's height; half the front axle; radius of its wheels [m]."""
+"""Wheelbase, distances of mass centre and post in front of the rear axle, height of the post, half the front axle's length,
+radius of its wheels [m]."""
 CAR_SHAPE, CAR_RATES = np.array([0.2, 0, 0.4, 0.3]), np.array([0.1, 4, 0.3, 0.2])
 """psi1, psi2, phi1, phi2: steering, left wheel, post, boom [rad]."""
 MOMENTA = ["psi1", "psi2", "phi1", "phi2"]
 
 
 def mechanism() -> pf.Mechanism:
-    """The spacecraft. [chhabra14 3.4, figs. 3.1-3.2] Its spherical joint is three hinges, about x, y and z."""
+    """The spacecraft. [chhabra14 3.4, figs. 3.1-3.2] Its spherical joint is three hinges about x, y and z."""
     bodies = [
         pf.body("B1", 120.0, inertia=(30.0, 40.0, 25.0)),
         pf.body("turned X"),
@@ -95,7 +97,7 @@ def rover() -> pf.Mechanism:
 
 
 def car() -> pf.Mechanism:
-    """Front wheels on an axle that steers, a crane of post and boom. [chhabra14 example 4.6.2, figs. 4.3-4.4]"""
+    """Car with front wheels on a steered axle and a crane of post and boom. [chhabra14 example 4.6.2, figs. 4.3-4.4]"""
     l, l0, l1, l2, c, b = CAR.values()
     bodies = [
         pf.body("car", 500.0, com=(l0, 0, 0), inertia=(80.0, 150.0, 200.0)),
@@ -128,13 +130,13 @@ def car() -> pf.Mechanism:
 
 
 def rover_connection() -> np.ndarray:
-    """(3, 2) Â: the base moves by -Â (psi1_dot, psi2_dot) [m, 1]."""
+    """(3, 2) connection Â: the base has the velocity -Â (psi1_dot, psi2_dot) [m, 1]."""
     c, b = ROVER["axle"], ROVER["radius"]
     return np.array([[-b / 2, -b / 2], [0, 0], [b / (2 * c), -b / (2 * c)]])
 
 
 def car_connection(psi1: ca.SX) -> ca.SX:
-    """(4, 2) Â: base and right wheel move by -Â (psi1_dot, psi2_dot)."""
+    """(4, 2) connection Â: base and right wheel have the velocities -Â (psi1_dot, psi2_dot)."""
     l, _, _, _, c, b = CAR.values()
     s, e = ca.sin(psi1), ca.cos(psi1)
     rows = [[l * c * e, l * b * e], [0, 0], [c * s, b * s], [2 * l * c / b, l + c * s]]
@@ -142,7 +144,7 @@ def car_connection(psi1: ca.SX) -> ca.SX:
 
 
 def car_inertia(phi2: ca.SX) -> ca.SX:
-    """(8, 8) K of base, psi1, phi1, psi2, psi3, phi2 at theta = 0, from the printed blocks."""
+    """(8, 8) K in base, psi1, phi1, psi2, psi3, phi2 at theta = 0, from the printed blocks."""
     l, l0, l1, _, c, _ = CAR.values()
     wheels = 2 * 10.0
     mass = 500.0 + 20.0 + 50.0 + wheels + 80.0
@@ -158,7 +160,7 @@ def car_inertia(phi2: ca.SX) -> ca.SX:
 
 
 def two_steps() -> xr.Dataset:
-    """The car in the space of psi1, psi2, phi2 and their shifted momenta, at the momentum of the post. [chhabra14 (4.5.38)]"""
+    """Run of the car in psi1, psi2, phi2 and their shifted momenta, at the momentum of the post. [chhabra14 (4.5.38)]"""
     l, _, _, _, c, b = CAR.values()
     q, p, w = ca.SX.sym("q", 3), ca.SX.sym("p", 3), ca.SX.sym("theta")
     psi1, s, e = q[0], ca.sin(q[0]), ca.cos(q[0])
@@ -175,8 +177,8 @@ def two_steps() -> xr.Dataset:
     Upsilon = car_curvature(P, psi1)
     pull = Upsilon + w * b * l * e / D**2
     force = ca.vertcat(pull * rates[1], -pull * rates[0], 0)
-    said = [ca.gradient(H, p), force - ca.gradient(H, q), rates[2], H, Upsilon, whole]
-    f = ca.Function("f", [q, p, w], said)
+    outputs = [ca.gradient(H, p), force - ca.gradient(H, q), rates[2], H, Upsilon, whole]
+    f = ca.Function("f", [q, p, w], outputs)
     at_start = ca.Function("at_start", [q], [M_hat])
     start = np.array(at_start(CAR_SHAPE[[0, 1, 3]])) @ CAR_RATES
     s0 = np.sin(CAR_SHAPE[0])
@@ -187,14 +189,14 @@ def two_steps() -> xr.Dataset:
         found = f(x[:3], x[3:6], theta)
         return np.concatenate([np.array(y).ravel() for y in found[:3]])
 
-    h, times, kept = 0.005, np.linspace(0, 5, 1001), [x]
+    h, times, records = 0.005, np.linspace(0, 5, 1001), [x]
     for _ in times[1:]:
         k1 = rate(x)
         k2 = rate(x + h / 2 * k1)
         k3 = rate(x + h / 2 * k2)
         x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(x + h * k3))
-        kept.append(x)
-    state = np.array(kept)[::10]
+        records.append(x)
+    state = np.array(records)[::10]
     found = f.map(len(state))(state[:, :3].T, state[:, 3:6].T, theta)
     entry = ("time", "entry")
     return xr.Dataset(
@@ -211,7 +213,7 @@ def two_steps() -> xr.Dataset:
 
 
 def car_curvature(P: ca.SX, psi1: ca.SX) -> ca.SX:
-    """Upsilon of P, the momenta of base and right wheel. [chhabra14 example 4.6.2, sign corrected]"""
+    """Upsilon from P, the momenta of base and right wheel. [chhabra14 example 4.6.2, sign corrected]"""
     l, _, _, _, c, b = CAR.values()
     s, e = ca.sin(psi1), ca.cos(psi1)
     return -l / (l - c * s) ** 2 * (b * (c - l * s) * P[0] + b * e * P[2] + 2 * c * e * P[3])
@@ -221,7 +223,7 @@ def car_curvature(P: ca.SX, psi1: ca.SX) -> ca.SX:
 
 
 def spacecraft_start(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """q, and the v that has the momentum MU: tau = K11^-1 mu_b - A q_dot. [chhabra14 (5.1.8)]"""
+    """q, and the v with the momentum MU: tau = K11^-1 mu_b - A q_dot. [chhabra14 (5.1.8)]"""
     x, z, a, b = PLACE
     R, p = Rotation.from_euler("XZ", [a, b]), np.array([x, 0, z])
     q = np.r_[p, R.as_quat(), SHAPE]
@@ -262,19 +264,19 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def momenta(m: pf.Mechanism, r: xr.Dataset) -> np.ndarray:
-    """(time, nv) M v along a run."""
+    """(time, nv) momenta M v along a run."""
     return np.einsum("tij,tj->ti", pf.mass_matrix(m, r["q"].values), r["v"].values)
 
 
 def about_mass_centre(r: xr.Dataset) -> np.ndarray:
-    """(time, 6) momentum of all bodies of the spacecraft, in space, about their mass centre."""
+    """(time, 6) spatial momentum of all bodies of the spacecraft, about their mass centre."""
     q, v = r["q"].values, r["v"].values
     p = pf.momentum(mechanism(), q, v)
     return np.hstack([p[:, :3], p[:, 3:] - np.cross(pf.mass_centre(mechanism(), q), p[:, :3])])
 
 
 def below_the_crane(r: xr.Dataset) -> np.ndarray:
-    """(time, 4) momenta of the car along MOMENTA, base and right wheel moving by the printed connection."""
+    """(time, 4) momenta of the car along MOMENTA, where base and right wheel move by the printed connection."""
     P = momenta(car(), r)
     carried = np.array([np.array(ca.DM(car_connection(float(a)))) for a in r["q"].sel(coordinate="psi1").values])
     p = P[:, [3, 5, 4, 7]]
@@ -283,7 +285,7 @@ def below_the_crane(r: xr.Dataset) -> np.ndarray:
 
 
 def in_section(r: xr.Dataset) -> np.ndarray:
-    """(time, 4) x, z, theta_X, theta_Z of the base: what is left of it past the isotropy group of MU. [chhabra14 3.4]"""
+    """(time, 4) x, z, theta_X, theta_Z of the base: its pose modulo the isotropy group of MU. [chhabra14 3.4]"""
     turns = Rotation.from_quat(r["q"].values[:, 3:7])
     about_y, about_x, about_z = turns.as_euler("YXZ").T
     slide = MU_2 / MU_1 * np.stack([np.sin(about_y), 0 * about_y, -2 * np.sin(about_y / 2) ** 2], axis=1)
@@ -299,12 +301,12 @@ def in_plane(m: pf.Mechanism, r: xr.Dataset) -> np.ndarray:
 
 
 def rover_curvature(r: xr.Dataset) -> np.ndarray:
-    """Upsilon = <P, (0, b^2 / 2c, 0)> along a run [N m s]."""
+    """Upsilon = <P, (0, b^2 / 2c, 0)> of the rover along a run [N m s]."""
     return momenta(rover(), r)[:, 1] * ROVER["radius"] ** 2 / (2 * ROVER["axle"])
 
 
 def along_time(r: xr.Dataset, values: np.ndarray) -> np.ndarray:
-    """Rates, by central differences of sixth order, of all but three records at each end."""
+    """Rates by central differences of sixth order, for all records but three at each end."""
     h = float(r["time"][1] - r["time"][0])
     a = [values[3 + k : len(values) - 3 + k] for k in range(-3, 4)]
     return (-a[0] + 9 * a[1] - 45 * a[2] + 45 * a[4] - 9 * a[5] + a[6]) / (60 * h)
@@ -320,13 +322,13 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 def _spacecraft(result: dict[str, xr.Dataset]) -> Any:
     figure = blank_figure(10.0, 6.0)
-    (place, shape, phase), (orbit, momentum, kept) = figure.subplots(2, 3)
+    (place, shape, phase), (orbit, momentum, spatial) = figure.subplots(2, 3)
     full, bundle, at_mu = (result[f"spacecraft{x}"] for x in ("", ", bundle", ", at mu"))
     t = full["time"]
     for i, axis in enumerate("xyz"):
         place.plot(t, full["q"][:, i], color=f"C{i}", label=axis)
         place.plot(t[::20], at_mu["q"][::20, i], ".", color=f"C{i}")
-    place.set(ylabel="place of the base [m]", title="dots: at one momentum")
+    place.set(ylabel="position of the base [m]", title="dots: at one momentum")
     place.legend()
     for i, name in enumerate(mechanism().q_names[7:]):
         shape.plot(t, full["q"][:, 7 + i], color=f"C{i}", label=name)
@@ -334,7 +336,7 @@ def _spacecraft(result: dict[str, xr.Dataset]) -> Any:
         phase.plot(at_mu["q"][:, 7 + i], at_mu["shape_momentum"][:, i], color=f"C{i}")
     shape.set(ylabel="hinge [rad]", title="shape")
     shape.legend(ncols=2)
-    phase.set(xlabel="hinge [rad]", ylabel="its momentum [N m s]", title="reduced phase space: shape, colours as there")
+    phase.set(xlabel="hinge [rad]", ylabel="its momentum [N m s]", title="reduced phase space: shape, same colours")
     x, z, a, b = in_section(full).T
     orbit.plot(x, z, label="x, z [m]")
     orbit.plot(a, b, label="theta_X, theta_Z [rad]")
@@ -344,14 +346,14 @@ def _spacecraft(result: dict[str, xr.Dataset]) -> Any:
     for i, axis in enumerate("xyz"):
         momentum.plot(t, body[:, 3 + i], color=f"C{i}", label=f"about {axis}")
         momentum.axhline(MU[3 + i], color=f"C{i}", linestyle=":")
-    momentum.set(ylabel="momentum [N m s]", title="in the body; dotted: spatial, about y and z both 0")
+    momentum.set(ylabel="momentum [N m s]", title="in the body; dotted: spatial, zero about y and z")
     momentum.legend()
-    for label, r in (("as it is", full), ("at one momentum", at_mu), ("bundle", bundle)):
+    for label, r in (("full", full), ("at one momentum", at_mu), ("bundle", bundle)):
         off = np.abs(pf.reduction.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max(axis=1)
-        kept.semilogy(t, np.maximum(off, 1e-17), label=label)
-    kept.set(ylabel="spatial momentum less mu [N s, N m s]", title="what bodies have")
-    kept.legend()
-    for ax in (place, shape, momentum, kept):
+        spatial.semilogy(t, np.maximum(off, 1e-17), label=label)
+    spatial.set(ylabel="spatial momentum minus mu [N s, N m s]", title="momentum of the bodies")
+    spatial.legend()
+    for ax in (place, shape, momentum, spatial):
         ax.set(xlabel="time [s]")
     return figure
 
@@ -371,14 +373,14 @@ def _rover(result: dict[str, xr.Dataset]) -> Any:
             wheels.plot(t, r["momentum"][:, i], color=f"C{i}", label=name)
         else:
             phase.plot(r["q"][:, 3 + i], r["momentum"][:, i], color=f"C{i}", label=name)
-    wheels.set(ylabel="momentum [N m s]", title="wheels: no force, and not kept")
+    wheels.set(ylabel="momentum [N m s]", title="wheels: no force, yet not conserved")
     wheels.legend()
     phase.set(xlabel="hinge [rad]", ylabel="momentum [N m s]", title="reduced phase space: arm")
     phase.legend()
     for i, name in enumerate(("p_x [N s]", "p_y [N s]", "L_z [N m s]")):
         ground.plot(t, in_plane(rover(), full)[:, i], color=f"C{i}", label=name)
         ground.plot(t[::50], in_plane(rover(), r)[::50, i], ".", color=f"C{i}")
-    ground.set(ylabel="spatial momentum", title="not kept; dots: reduced")
+    ground.set(ylabel="spatial momentum", title="not conserved; dots: reduced")
     ground.legend()
     pull = rover_curvature(r)[3:-3]
     curvature.plot(t[3:-3], pull, color="#BBBBBB", linewidth=4, label="from momenta of the base")
@@ -386,7 +388,7 @@ def _rover(result: dict[str, xr.Dataset]) -> Any:
     curvature.plot(t[3:-3], measured, label="from the rate of p_psi1")
     curvature.set(ylabel="Upsilon [N m s]", title="curvature term")
     curvature.legend()
-    off.semilogy(t, np.maximum(np.abs(r["q"] - full["q"]).max(dim="coordinate"), 1e-17), label="reduced less full, q")
+    off.semilogy(t, np.maximum(np.abs(r["q"] - full["q"]).max(dim="coordinate"), 1e-17), label="reduced minus full, q")
     off.semilogy(t, np.maximum(r["velocity_violation"], 1e-17), label="slip of the reduced [m/s]")
     off.set(title="differences")
     off.legend()
@@ -397,7 +399,7 @@ def _rover(result: dict[str, xr.Dataset]) -> Any:
 
 def _car(result: dict[str, xr.Dataset]) -> Any:
     figure = blank_figure(10.0, 6.0)
-    (way, shape, phase), (kept, curvature, off) = figure.subplots(2, 3)
+    (way, shape, phase), (momentum, curvature, off) = figure.subplots(2, 3)
     full, r, six = result["car"], result["car, reduced"], result["car, two steps"]
     t = six["time"].values
     way.plot(full["q"][:, 0], full["q"][:, 1], color="#BBBBBB", linewidth=4, label="with reactions")
@@ -409,25 +411,25 @@ def _car(result: dict[str, xr.Dataset]) -> Any:
             shape.plot(t, r["q"].sel(coordinate=name), color=f"C{i}", label=name)
             shape.plot(t[::5], six["q"][::5, i], ".", color=f"C{i}")
         change = r["momentum"].sel(momentum_entry=name).values
-        kept.plot(t, change - change[0], color=f"C{i}", label=name)
-    shape.set(ylabel="[rad]", title="shape; dots: in the space of six")
+        momentum.plot(t, change - change[0], color=f"C{i}", label=name)
+    shape.set(ylabel="[rad]", title="shape; dots: in six dimensions")
     shape.legend()
-    kept.set(ylabel="momentum less that at 0 [N m s]", title="the post's is kept")
-    kept.legend()
+    momentum.set(ylabel="change of momentum [N m s]", title="the post's is conserved")
+    momentum.legend()
     for i, name in ((0, "psi1"), (2, "phi2")):
         values = six["shifted"].values[:, i]
         angle = six["q"].sel(entry=name).values
         phase.plot(angle - angle[0], values - values[0], color=f"C{MOMENTA.index(name)}", label=name)
-    phase.set(xlabel="angle less that at 0 [rad]", ylabel="shifted momentum, likewise [N m s]", title="phase space of six")
+    phase.set(xlabel="change of angle [rad]", ylabel="change of shifted momentum [N m s]", title="phase space of dimension six")
     phase.legend()
     curvature.plot(t, six["curvature"], label="Upsilon")
     curvature.set(ylabel="[N m s]", title="curvature term")
     joined = r["q"].sel(coordinate=MOMENTA).values
-    off.semilogy(t, np.maximum(np.abs(r["q"] - full["q"]).max(dim="coordinate"), 1e-17), label="reduced less full, q")
-    off.semilogy(t, np.maximum(np.abs(six["q"].values - joined).max(axis=1), 1e-17), label="two steps less one, q")
+    off.semilogy(t, np.maximum(np.abs(r["q"] - full["q"]).max(dim="coordinate"), 1e-17), label="reduced minus full, q")
+    off.semilogy(t, np.maximum(np.abs(six["q"].values - joined).max(axis=1), 1e-17), label="two steps minus one, q")
     off.set(title="differences [m, rad]")
     off.legend()
-    for ax in (shape, kept, curvature, off):
+    for ax in (shape, momentum, curvature, off):
         ax.set(xlabel="time [s]")
     return figure
 
@@ -439,16 +441,16 @@ def _matrices(result: dict[str, xr.Dataset]) -> Any:
     names = [n.removeprefix("base.") for n in car().v_names]
     twist = ["v_x", "v_y", "v_z", "w_x", "w_y", "w_z"]
     wheels = ["psi1", "psi2"]
-    matrix(axes[0], result["spacecraft, at start"]["K11"].values, twist, twist, "spacecraft: K11 of the arm stretched")
+    matrix(axes[0], result["spacecraft, at start"]["K11"].values, twist, twist, "spacecraft: K11, arm stretched")
     matrix(axes[1], K, names, names, "car: K at the start")
     matrix(axes[2], rover_connection(), ["v_x", "v_y", "w"], wheels, "rover: connection of the wheels")
-    own = np.array(ca.DM(car_connection(ca.SX(CAR_SHAPE[0]))))
-    matrix(axes[3], own, ["v_x", "v_y", "w", "psi3"], wheels, "car: connection of the wheels, psi1 = 0.2")
+    connection = np.array(ca.DM(car_connection(ca.SX(CAR_SHAPE[0]))))
+    matrix(axes[3], connection, ["v_x", "v_y", "w", "psi3"], wheels, "car: connection of the wheels, psi1 = 0.2")
     return figure
 
 
 def matrix(ax: Any, M: np.ndarray, rows: list[str], columns: list[str], title: str) -> None:
-    """Numbers in their places, what is not zero in the dark."""
+    """Draw the numbers of a matrix, nonzero ones on a dark ground."""
     M = np.where(np.abs(M) < 1e-12 * np.abs(M).max(), 0, M)
     ax.imshow(M != 0, cmap="Blues", vmin=0, vmax=4, aspect="auto")
     for i, k in np.ndindex(M.shape):
@@ -470,8 +472,8 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _of_car(result["car"], result["car, reduced"], result["car, two steps"])
 
 
-def _entries(what: str, values: np.ndarray, wanted: tuple[float, ...], tolerance: float, source: str) -> Iterator[Claim]:
-    for i, (x, value) in enumerate(zip(values, wanted, strict=True)):
+def _entries(what: str, values: np.ndarray, expected: tuple[float, ...], tolerance: float, source: str) -> Iterator[Claim]:
+    for i, (x, value) in enumerate(zip(values, expected, strict=True)):
         yield Claim(f"{what}, entry {i + 1}", x, value, tolerance, source)
 
 
@@ -480,37 +482,39 @@ def _of_spacecraft(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     full, others = result["spacecraft"], {n: result[f"spacecraft, {n}"] for n in ("bundle", "at mu")}
     K11 = np.diag([146, 146, 146, 138.34, 40.61, 133.84])
     K11[[0, 5], [5, 0]], K11[[2, 3], [3, 2]] = -49.4, 49.4
-    yield Claim("spacecraft: K11 stretched, off its print", np.abs(at["K11"].values - K11).max(), 0, 1e-12, source)
+    yield Claim("spacecraft: K11, arm stretched, minus the printed one", np.abs(at["K11"].values - K11).max(), 0, 1e-12, source)
     p = (4.23626868, -1.00450522, 2.68073404, 2.55851996, 0.28156443, 0.54542408)
     yield from _entries("spacecraft: shape momentum at 0", at["shape_momentum"].values, p, 6e-9, source)
     last = (1.6246502994, 0.9415472815, -0.4612152686, 0.1216709787, -0.5099969956, -1.1821938358)
     section = (0.25588136, -0.441264147, 0.8193218581, -0.6337636431)
-    for name, r in {"as it is": full, **others}.items():
+    for name, r in {"full": full, **others}.items():
         yield Claim(f"spacecraft {name}: run ended early", float(r["status"] != 0), 0)
         yield Claim(f"spacecraft {name}: energy at 0 [J]", r["energy"][0], 9.56720528757156, 1e-13, source)
         yield Claim(f"spacecraft {name}: change of energy [J]", np.ptp(r["energy"].values), 0, 1e-10, source)
         yield from _entries(f"spacecraft {name}: shape at 5 s", r["q"].values[-1, 7:], last, 2e-10, source)
-        yield from _entries(f"spacecraft {name}: base past isotropy at 5 s", in_section(r)[-1], section, 6e-9, source)
+        yield from _entries(f"spacecraft {name}: base modulo isotropy at 5 s", in_section(r)[-1], section, 6e-9, source)
         off = np.abs(pf.reduction.momentum_map(mechanism(), r["q"].values, r["v"].values) - MU).max()
-        yield Claim(f"spacecraft {name}: momentum of bodies less mu", off, 0, 1e-11, "[chhabra14 prop. 3.2.3]")
+        yield Claim(f"spacecraft {name}: momentum of the bodies minus mu", off, 0, 1e-11, "[chhabra14 prop. 3.2.3]")
     for name, r in others.items():
         for what in ("q", "v"):
-            yield Claim(f"spacecraft {name}: {what} less the full one", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
+            yield Claim(
+                f"spacecraft {name}: {what} minus that of the full run", np.abs(r[what] - full[what]).max(), 0, 1e-10, source
+            )
     off = np.abs(others["bundle"]["momentum"].values[:, :6] - about_mass_centre(full)).max()
-    yield Claim("spacecraft bundle: momentum in the state less that of bodies as they are", off, 0, 1e-10, source)
+    yield Claim("spacecraft bundle: momentum in the state minus that of the bodies in the full run", off, 0, 1e-10, source)
     at_mu = others["at mu"]
     f, n = at_mu["orbit"].values[:, :3], at_mu["orbit"].values[:, 3:]
-    # The two functions of momentum whose levels are orbits.
-    kept = [np.linalg.norm(f, axis=1) / MU_1, (f * n).sum(axis=1) / (MU_1 * MU_2)]
-    off = max(np.abs(x - level).max() for x, level in zip(kept, (1, 0), strict=True))
-    yield Claim("spacecraft at mu: momentum in the body off its orbit", float(off), 0, 1e-12, source)
-    dimension = f.shape[1] + n.shape[1] - len(kept) + 2 * at_mu["shape_momentum"].shape[1]
+    # The two functions of the momentum whose level sets are the orbits.
+    conserved = [np.linalg.norm(f, axis=1) / MU_1, (f * n).sum(axis=1) / (MU_1 * MU_2)]
+    off = max(np.abs(x - level).max() for x, level in zip(conserved, (1, 0), strict=True))
+    yield Claim("spacecraft at mu: distance of the body momentum from its orbit", float(off), 0, 1e-12, source)
+    dimension = f.shape[1] + n.shape[1] - len(conserved) + 2 * at_mu["shape_momentum"].shape[1]
     yield Claim("spacecraft at mu: dimension", dimension, 16, 0, source)
     group = subgroups.isotropy(np.eye(6), MU)
-    said = np.array([[0, 1, 0, 0, 0, 0], [MU_2 / MU_1, 0, 0, 0, 1, 0]]).T
+    generators = np.array([[0, 1, 0, 0, 0, 0], [MU_2 / MU_1, 0, 0, 0, 1, 0]]).T
     yield Claim("isotropy group of mu is SO(2) x R", subgroups.name_of(group) == "SO(2) x R", 1, 0, "[chhabra14 table 3.1]")
-    off = np.abs(said - group @ (group.T @ said)).max()
-    yield Claim("isotropy group of mu: E2 and (mu2 / mu1) E1 + E5 less their part in it", off, 0, 1e-15, source)
+    off = np.abs(generators - group @ (group.T @ generators)).max()
+    yield Claim("isotropy group of mu: E2 and (mu2 / mu1) E1 + E5, part outside the group", off, 0, 1e-15, source)
 
 
 def _of_rover(full: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
@@ -521,25 +525,25 @@ def _of_rover(full: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
     end = (0.2405473898, 0.5134040504, 0.7530522741, -1.8491991622, -0.3893480905)
     yield from _entries("rover: momentum at 2 s", p[-1], end, 3e-10, source)
     place = (0.4684499479, 0.1268339779, 0.280903417, 4.2006886571, 5.6052057422, 4.7065181915, -0.2445288112, 0.6321995637)
-    yield from _entries("rover: place and shape at 2 s", r["q"].values[-1], place, 3e-10, source)
+    yield from _entries("rover: position and shape at 2 s", r["q"].values[-1], place, 3e-10, source)
     yield Claim("rover: dimension", 2 * p.shape[1], 10, 0, source)
     yield Claim("rover: energy at 0 [J]", r["energy"][0], 5.0449578791725, 1e-12, source)
     yield Claim("rover: change of energy [J]", np.ptp(r["energy"].values), 0, 1e-9, source)
     for what in ("q", "v"):
-        yield Claim(f"rover: {what} less that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-9, source)
+        yield Claim(f"rover: {what} minus that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-9, source)
     yield Claim("rover: slip [m/s]", r["velocity_violation"].max(), 0, 1e-14, source)
     K = pf.mass_matrix(rover(), r["q"].values[0])
     lift = np.vstack([np.pad(-rover_connection(), [(0, 0), (0, 3)]), np.eye(5)])
     off = np.abs(lift.T @ K @ lift @ ROVER_START[1][3:] - p[0]).max()
-    yield Claim("rover: momentum at 0 less that by the printed connection", off, 0, 1e-14, source)
+    yield Claim("rover: momentum at 0 minus that by the printed connection", off, 0, 1e-14, source)
     pull = rover_curvature(r)
     yield Claim("rover: Upsilon at 0 [N m s]", pull[0], 0.006035250883290945, 1e-15, source)
     rates, turn = along_time(r, p), r["v"].values[3:-3, 3:5]
     for i, sign in ((0, 1), (1, -1)):
         off = np.abs(rates[:, i] - sign * pull[3:-3] * turn[:, 1 - i]).max()
-        yield Claim(f"rover: rate of p_psi{i + 1} less its curvature term [N m]", off, 0, 1e-8, "[chhabra14 (4.2.13)]")
+        yield Claim(f"rover: rate of p_psi{i + 1} minus its curvature term [N m]", off, 0, 1e-8, "[chhabra14 (4.2.13)]")
         change = np.ptp(p[:, i])
-        yield Claim(f"rover: change of p_psi{i + 1}, which nothing drives [N m s]", change, 0.01, 0, source, "at least")
+        yield Claim(f"rover: change of p_psi{i + 1}, without any force on it [N m s]", change, 0.01, 0, source, "at least")
     ground = in_plane(rover(), r)
     yield from _entries("rover: spatial momentum at 0", ground[0], (8.00969416, 0.30176254, 0.38231275), 6e-9, source)
     yield from _entries("rover: spatial momentum at 2 s", ground[-1], (6.72787419, 2.52075095, 1.02916767), 6e-9, source)
@@ -553,37 +557,37 @@ def _of_car(full: xr.Dataset, r: xr.Dataset, six: xr.Dataset) -> Iterator[Claim]
     yield Claim("car: dimension", 2 * entries.shape[1], 8, 0, source)
     with_reactions = below_the_crane(full)
     off = np.abs(with_reactions - entries).max()
-    yield Claim("car: momenta less those with reactions, by the printed connection [N m s]", off, 0, 1e-8, source)
-    # A momentum that is kept, and the angle that belongs to it.
-    kept = np.ptp(with_reactions, axis=0) < 1e-8
-    yield Claim("car: dimension after the second step", 2 * (~kept).sum(), six.attrs["dimension"], 0, source)
+    yield Claim("car: momenta minus those with reactions, by the printed connection [N m s]", off, 0, 1e-8, source)
+    # A conserved momentum, which the second step removes together with its angle.
+    conserved = np.ptp(with_reactions, axis=0) < 1e-8
+    yield Claim("car: dimension after the second step", 2 * (~conserved).sum(), six.attrs["dimension"], 0, source)
     off = np.abs(with_reactions[:, 2] - theta).max()
-    yield Claim("car: momentum of the post with reactions less that at 0 [N m s]", off, 0, 1e-9, "[chhabra14 cor. 4.2.13]")
+    yield Claim("car: change of the post's momentum with reactions [N m s]", off, 0, 1e-9, "[chhabra14 cor. 4.2.13]")
     yield Claim("car: energy at 0 [J]", r["kinetic_energy"][0], 576.671600197, 6e-10, source)
     yield Claim("car: change of energy [J]", np.ptp(r["kinetic_energy"].values), 0, 1e-9, source)
     for what in ("q", "v"):
-        yield Claim(f"car: {what} less that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
+        yield Claim(f"car: {what} minus that with reactions", np.abs(r[what] - full[what]).max(), 0, 1e-10, source)
     yield Claim("car: slip [m/s]", r["velocity_violation"].max(), 0, 1e-13, source)
     K = np.array(ca.DM(car_inertia(ca.SX(CAR_SHAPE[3]))))
     off = np.abs(pf.mass_matrix(car(), car_start()[0]) - K).max()
-    yield Claim("car: K less its printed blocks", off, 0, 1e-12, source)
+    yield Claim("car: K minus its printed blocks", off, 0, 1e-12, source)
     P = momenta(car(), r)[:, [0, 1, 2, 6]]
     q, v = (r[x].values for x in ("q", "v"))
     pull = np.array([float(ca.DM(car_curvature(ca.DM(P[i]), ca.DM(q[i, 3])))) for i in range(len(q))])
     yield Claim("car: Upsilon at 0 [N m s]", pull[0], -35.5657813202671, 1e-12, source)
     off = np.abs(along_time(r, entries[:, 1]) + (pull * v[:, 3])[3:-3]).max()
-    yield Claim("car: rate of p_psi2 less its curvature term [N m]", off, 0, 1e-6, "[chhabra14 (4.2.13)]")
+    yield Claim("car: rate of p_psi2 minus its curvature term [N m]", off, 0, 1e-6, "[chhabra14 (4.2.13)]")
     off = np.abs(six["q"].values - r["q"].sel(coordinate=MOMENTA).values).max()
-    yield Claim("car in the space of six: shape less that of one step", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
+    yield Claim("car in six dimensions: shape minus that of one step", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
     off = np.abs(six["p"].values - entries).max()
-    yield Claim("car in the space of six: momenta less those of one step [N m s]", off, 0, 1e-8, "[chhabra14 (4.5.38)]")
-    yield Claim("car in the space of six: change of energy [J]", np.ptp(six["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]")
+    yield Claim("car in six dimensions: momenta minus those of one step [N m s]", off, 0, 1e-8, "[chhabra14 (4.5.38)]")
+    yield Claim("car in six dimensions: change of energy [J]", np.ptp(six["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]")
     _, _, _, _, c, b = CAR.values()
     s = np.sin(q[:, 3])
     swing = theta / K_33(q[:, 7]) - (c * v[:, 3] + b * v[:, 5]) * s / (CAR["l"] - c * s)
-    yield Claim("car: speed of the post by its momentum", np.abs(swing - v[:, 4]).max(), 0, 1e-9, "[chhabra14 (5.1.9)]")
+    yield Claim("car: speed of the post from its momentum", np.abs(swing - v[:, 4]).max(), 0, 1e-9, "[chhabra14 (5.1.9)]")
 
 
 def K_33(phi2: np.ndarray) -> np.ndarray:
-    """Of post and boom about the post [kg m^2]."""
+    """Inertia of post and boom about the post [kg m^2]."""
     return 1.5 + 2.0 * np.sin(phi2) ** 2 + 40.0 * np.cos(phi2) ** 2

@@ -1,18 +1,19 @@
-"""Concurrent control of machines as they are built: a spacecraft with two Pandas, and Tiago on its wheels. [chhabra14 ch. 5]
+"""Concurrent control of real robots: a spacecraft with two Pandas, and Tiago on its wheels. [chhabra14 ch. 5]
 
-A hull with three reaction wheels carries two Pandas of example-robot-data, 7 joints each: 17 motors for 15 outputs, attitude of
-the hull and poses of both hands. It has momentum, linear and angular; the goals go with its mass centre and turn as the machine
-does at first, so that two errors are at rest. That of the hull then goes straight to zero, critically damped, and so does a
-hand's that is a screw about its own direction, as the left one's; the right one's, neither that nor at rest, goes another way,
-and V_L falls as it should with it. Motors to spare are told what to spare by `rest_weight`: wheels may turn a hundred times as
-fast as arms, and carry what arms would swing away until they are stretched. The reduced machine goes the same way.
+A hull with three reaction wheels carries two Pandas of example-robot-data, 7 joints each: 17 motors for 15 outputs, the
+attitude of the hull and the poses of both hands. The machine has linear and angular momentum. The references drift with its
+mass centre and initially turn with the machine, so that two errors start at rest. The hull's error then goes straight to zero,
+critically damped, and so does the left hand's, a screw about its own direction. The right hand's error is neither such a screw
+nor at rest, so it takes another path, with V_L decreasing as the thesis proves. `rest_weight` decides how the redundant motors
+are used: the wheels may turn a hundred times as fast as the arms, and absorb momentum that would otherwise swing the arms
+until they are stretched. The reduced machine has the same motion.
 
-Tiago of the same collection, on two wheels that roll: a point ahead of its axle and its hand follow an arc, once with five
-motors for the five outputs, once with all nine, and from 4096 starts of which some straighten the arm on their way.
+Tiago, from the same collection, drives on two rolling wheels. A point in front of its axle and its hand follow an arc, once
+with five motors for the five outputs, once with all nine, and from 4096 starts, some of which straighten the arm.
 
-No paper has these runs; the law and what is claimed of it are [chhabra14 5.4], machines are those of the files. Ours: the hull,
-a box of 200 kg of even density with wheels that are plain disks, where the arms are mounted, momentum, goals, gains, weights
-and starts. Torques and speeds are not limited: what the motors of the files bear is not claimed.
+No paper has these runs; the law and the claims about it are from [chhabra14 5.4], the machines are those of the files. Ours are
+the hull (a homogeneous box of 200 kg, whose wheels are plain disks), the mounts of the arms, momentum, references, gains,
+weights and starts. Torques and speeds are not limited: whether the real motors could deliver them is not claimed.
 """
 
 from __future__ import annotations
@@ -31,32 +32,33 @@ from pfaffian import control
 from pfaffian.maths import se3, so3
 from pfaffian.study import Claim, blank_figure
 
-SHOWN = ("q", "v", "output_error", "velocity_error", "lyapunov", "lyapunov_rate", "sigma_min")
+RECORDED = ("q", "v", "output_error", "velocity_error", "lyapunov", "lyapunov_rate", "sigma_min")
 
 # -- spacecraft with two arms ------------------------------------------------------------------------------------------
 
 HULL, SIDES = 200.0, np.array([1.2, 1.0, 0.8])
-"""[kg, m]."""
+"""Mass [kg] and edges [m] of the hull."""
 DISK, RADIUS, WIDTH = 6.0, 0.15, 0.05
-"""Of a reaction wheel [kg, m, m]."""
+"""Mass [kg], radius [m] and width [m] of a reaction wheel."""
 SPIN = DISK * RADIUS**2 / 2
 SHOULDERS = {"left": 0.35, "right": -0.35}
-"""Across the front of the hull [m]."""
+"""Positions of the arms' bases across the front of the hull [m]."""
 READY = (0.0, -0.4, 0.0, -2.0, 0.0, 2.2, 0.8)
 TIP = (0.0, 0.0, 0.1034)
-"""Between the fingers, of the hand [m]."""
+"""Point between the fingers, in the frame of the hand [m]."""
 MOMENTUM = np.array([6.0, -4.0, 5.0, 3.0, 2.0, -2.0])
-"""About the origin [N s, N m s]."""
+"""Linear momentum, and angular momentum about the origin [N s, N m s]."""
 SWING = 0.4
-"""Of the turn that the goals make [rad/s]."""
+"""Frequency of the references' rotation [rad/s]."""
 TURNED = (0.08, -0.06, 0.1)
-"""By which the hull is wrong at first, a rotation vector [rad]."""
+"""Initial attitude error of the hull, a rotation vector [rad]."""
 MISSED = {"left": (0.04, -0.03, 0.05, *TURNED), "right": (0.03, 0.05, -0.05, *TURNED)}
-"""By which the hands are, twists in their axes that take unit time [m, rad]; the left one's is about its own direction."""
+"""Initial pose errors of the hands, as twists in their axes applied for unit time [m, rad]; the left one is a screw about its
+own direction."""
 WAVE = {"left": (-0.05, 0.1, 0.1), "right": (-0.05, -0.1, 0.1)}
-"""Of the hands [m]."""
+"""Amplitudes of the hands' references [m]."""
 POLES = {"hull": 1.0, "hand": 2.0}
-"""Of the errors, each twice [1/s]."""
+"""Double poles of the errors [1/s]."""
 SPARE = {"rest_damping": 2.0, "rest_weight": np.array([1e-4] * 3 + [1.0] * 14)}
 FLIGHT, TICK = 8.0, 2.5e-3
 
@@ -68,7 +70,7 @@ def robot(path: str, **given: str) -> pf.Mechanism:
 
 
 def arm(side: str, shoulder: pf.Pose) -> tuple[list[pf.Body], list[pf.Joint]]:
-    """Bodies and joints of a Panda on the hull, its fingers shut, names ending in the side."""
+    """Bodies and joints of a Panda on the hull with closed fingers; their names end in the side."""
     m, joints = robot("panda_description/urdf/panda.urdf"), []
     for j in m.joints:
         j = pf.locked(j) if "finger" in j.name else j
@@ -94,7 +96,7 @@ def spacecraft() -> pf.Mechanism:
 
 
 def spacecraft_at(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """q, v at the momentum with motors at rest, and the mass centre [m]."""
+    """q and v with the momentum `MOMENTUM` and motors at rest, and the mass centre [m]."""
     q = m.neutral()
     q[-14:] = READY + READY
     unit = np.array([pf.momentum(m, q, x) for x in np.eye(m.nv)[:6]]).T
@@ -124,30 +126,30 @@ def spacecraft_law(m: pf.Mechanism) -> control.Control:
 
 
 def gains(pole: float) -> dict[str, float]:
-    """Of a critically damped error, pole [1/s]."""
+    """Gains that give a critically damped error with this double pole [1/s]."""
     return {"stiffness": pole**2, "damping": 2 * pole}
 
 
 # -- Tiago ---------------------------------------------------------------------------------------------------------------
 
-WHEEL, HALF, AHEAD = 0.0985, 0.2022, 0.15
-"""Radius of a wheel and half of the track, in the file; how far before the axle the point is that follows [m]."""
+WHEEL, HALF_TRACK, AHEAD = 0.0985, 0.2022, 0.15
+"""Radius of a wheel and half the track, from the file; distance of the controlled point in front of the axle [m]."""
 OFF = (-AHEAD, 0.05, 0.1)
-"""Base at the start [m, m, rad]."""
+"""Pose of the base at the start [m, m, rad]."""
 BENT = {1: 1.2, 2: 0.4, 3: -0.6, 4: 1.3, 5: 0.4, 6: -0.5, 7: 0.7}
-FEW, ALL = (1, 2, 4), tuple(BENT)
-"""Of the arm's joints; the others are locked at zero."""
+THREE_JOINTS, ALL_JOINTS = (1, 2, 4), tuple(BENT)
+"""Joints of the arm that move, in the two machines; the others are locked at zero."""
 SPEED, ARC = 0.3, 2.0
-"""[m/s, m]."""
+"""Speed [m/s] and radius [m] of the reference arc."""
 DRIVE = np.array([2.0, 2, 3, 3, 3])
-"""Of the errors, each twice [1/s]."""
+"""Double poles of Tiago's errors [1/s]."""
 CALM = {"rest_damping": 2.0, "rest_weight": np.array([WHEEL**2] * 2 + [1.0] * 7)}
 STARTS, SPREAD = 4096, 0.4
-"""Of random starts, and their size [m, rad]."""
+"""Number of random starts, and how far each coordinate is from the start at most [m, rad]."""
 
 
 def tiago(free: tuple[int, ...]) -> pf.Mechanism:
-    """On two wheels that roll; of its other joints these of the arm move."""
+    """Tiago on two rolling wheels; of the other joints only the given ones of the arm move."""
     m = robot("tiago_description/robots/tiago_no_hand.urdf", base="free")
     moving = {"wheel_left_joint", "wheel_right_joint", *(f"arm_{i}_joint" for i in free)}
     joints = [replace(j, damping=ca.SX(0)) if j.name in moving else pf.locked(j) for j in m.joints if j.nv != 6]
@@ -158,7 +160,7 @@ def tiago(free: tuple[int, ...]) -> pf.Mechanism:
 
 
 def tiago_at(m: pf.Mechanism, place: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """place: x, y, heading of the base, which rolls straight on."""
+    """q and v of Tiago, rolling straight ahead; place: x, y and heading of the base."""
     q, v = m.neutral(), np.zeros(m.nv)
     q[:3], v[:5] = place, (SPEED, 0, 0, SPEED / WHEEL, SPEED / WHEEL)
     for i, angle in BENT.items():
@@ -168,7 +170,7 @@ def tiago_at(m: pf.Mechanism, place: tuple[float, ...]) -> tuple[np.ndarray, np.
 
 
 def arc(t: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Place of the point [m], and the path's heading."""
+    """Position of the controlled point on the arc [m], and the heading of the path [rad]."""
     a = SPEED / ARC * t
     return ARC * ca.vertcat(ca.sin(a), 1 - ca.cos(a)), a
 
@@ -193,29 +195,29 @@ def run() -> dict[str, xr.Dataset]:
     q, v, _ = spacecraft_at(m)
     law = spacecraft_law(m)
     for name, system in (("spacecraft", m), ("spacecraft, reduced", pf.reduce(m))):
-        found[name] = pf.run(system, q, v, duration=FLIGHT, step=TICK, every=1, control=law, record=SHOWN)
-    m, much = tiago(ALL), tiago_law(tiago(ALL), **CALM)
-    found["nine motors"] = pf.run(m, *tiago_at(m, OFF), duration=10, step=2e-3, every=1, control=much, record=SHOWN)
-    m, law = tiago(FEW), tiago_law(tiago(FEW))
+        found[name] = pf.run(system, q, v, duration=FLIGHT, step=TICK, every=1, control=law, record=RECORDED)
+    m, all_motors = tiago(ALL_JOINTS), tiago_law(tiago(ALL_JOINTS), **CALM)
+    found["nine motors"] = pf.run(m, *tiago_at(m, OFF), duration=10, step=2e-3, every=1, control=all_motors, record=RECORDED)
+    m, law = tiago(THREE_JOINTS), tiago_law(tiago(THREE_JOINTS))
     q, v = tiago_at(m, OFF)
-    # Two runs, so that this and the next share a kernel.
-    pair = pf.run(m, np.array([q, q]), v, duration=10, step=2e-3, every=1, control=law, record=SHOWN)
+    # A batch of two, so that this run shares a kernel with the random starts.
+    pair = pf.run(m, np.array([q, q]), v, duration=10, step=2e-3, every=1, control=law, record=RECORDED)
     found["five motors"] = pair.isel(run=0)
     starts = q + np.random.default_rng(5).uniform(-SPREAD, SPREAD, (STARTS, len(q)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)
-        found["random starts"] = pf.run(m, starts, v, duration=2, step=1e-2, every=20, control=law, record=SHOWN)
+        found["random starts"] = pf.run(m, starts, v, duration=2, step=1e-2, every=20, control=law, record=RECORDED)
     return found
 
 
 def designed(r: xr.Dataset, poles: np.ndarray) -> np.ndarray:
-    """(times, k) critically damped errors from those at the start."""
+    """(times, k) critically damped errors that start from the recorded ones."""
     e, e_dot, t = r.output_error.values[0], -r.velocity_error.values[0], r.time.values[:, None]
     return np.exp(-poles * t) * (e + (e_dot + poles * e) * t)
 
 
 def slope(r: xr.Dataset) -> np.ndarray:
-    """Of V_L by differences of fourth order, without two times at either end."""
+    """Rate of V_L by differences of fourth order, without two times at either end."""
     V, t = r.lyapunov.values, r.time.values
     return (V[:-4] - 8 * V[1:-3] + 8 * V[3:-1] - V[4:]) / (12 * (t[1] - t[0]))
 
@@ -226,56 +228,65 @@ STRAIGHT = slice(9)
 
 
 GROWN = 1e3
-"""Speed [rad/s, m/s] of a run that is lost between two steps."""
+"""Speed [rad/s, m/s] above which a run has diverged between two steps."""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    m, r, other, every = spacecraft(), result["spacecraft"], result["spacecraft, reduced"], result["random starts"]
+    m, r, other, random_starts = spacecraft(), result["spacecraft"], result["spacecraft, reduced"], result["random starts"]
     for name, poles in (("spacecraft", FLOWN), ("five motors", DRIVE), ("nine motors", DRIVE)):
         x = result[name]
         yield Claim(f"{name}: ended early", float(x.status), 0)
         off = np.abs(slope(x) - x.lyapunov_rate.values[2:-2]).max()
-        yield Claim(f"{name}: V_L's slope off -<K_D v_e, v_e>", float(off), 0, 1e-8, "[chhabra14 (5.4.35)]")
+        yield Claim(f"{name}: rate of V_L plus <K_D v_e, v_e>", float(off), 0, 1e-8, "[chhabra14 (5.4.35)]")
         off = np.abs((x.output_error.values - designed(x, poles))[:, STRAIGHT]).max()
-        yield Claim(f"{name}: errors off critically damped ones [m, rad]", float(off), 0, 1e-10, "[chhabra14 5.4]")
-        yield Claim(f"{name}: largest error at first [m, rad]", float(np.abs(x.output_error[0]).max()), 0.04, 0, "", "at least")
+        yield Claim(f"{name}: errors minus critically damped ones [m, rad]", float(off), 0, 1e-10, "[chhabra14 5.4]")
+        yield Claim(
+            f"{name}: largest error at the start [m, rad]", float(np.abs(x.output_error[0]).max()), 0.04, 0, "", "at least"
+        )
     p = pf.momentum(m, r.q.values, r.v.values) - MOMENTUM
-    yield Claim("spacecraft: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-10, "[chhabra14 3.2]")
+    yield Claim("spacecraft: drift of the momentum [N s, N m s]", float(np.abs(p).max()), 0, 1e-10, "[chhabra14 3.2]")
     p = pf.momentum(m, other.q.values, other.v.values) - MOMENTUM
-    yield Claim("spacecraft, reduced: momentum drifts by [N s, N m s]", float(np.abs(p).max()), 0, 1e-13, "[chhabra14 3.2]")
+    yield Claim("spacecraft, reduced: drift of the momentum [N s, N m s]", float(np.abs(p).max()), 0, 1e-13, "[chhabra14 3.2]")
     apart = np.abs(other.q.values - r.q.values).max()
-    yield Claim("spacecraft: reduced off the whole machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
-    yield Claim(
-        "spacecraft: joints of the arms turn by at most [rad/s]", float(np.abs(r.v[:, 9:]).max()), 0.5, 0, "", "at most"
-    )
-    yield Claim("spacecraft: a wheel turns by [rad/s]", float(np.abs(r.v[:, 6:9]).max()), 50, 0, "", "at least")
-    at = pf.forward_kinematics(tiago(FEW), tiago_at(tiago(FEW), (0, 0, 0))[0])
-    off = [np.abs(at[f"wheel_{n}_link"].position - (0, side * HALF, WHEEL)).max() for n, side in (("left", 1), ("right", -1))]
-    yield Claim("wheels off where they touch the floor [m]", float(max(off)), 0, 1e-12, "the file")
+    yield Claim("spacecraft: reduced minus full machine [m, rad]", float(apart), 0, 5e-9, "[chhabra14 3.4]")
+    yield Claim("spacecraft: largest speed of an arm joint [rad/s]", float(np.abs(r.v[:, 9:]).max()), 0.5, 0, "", "at most")
+    yield Claim("spacecraft: largest speed of a wheel [rad/s]", float(np.abs(r.v[:, 6:9]).max()), 50, 0, "", "at least")
+    at = pf.forward_kinematics(tiago(THREE_JOINTS), tiago_at(tiago(THREE_JOINTS), (0, 0, 0))[0])
+    off = [
+        np.abs(at[f"wheel_{n}_link"].position - (0, side * HALF_TRACK, WHEEL)).max() for n, side in (("left", 1), ("right", -1))
+    ]
+    yield Claim("wheels: error of their centres above the floor [m]", float(max(off)), 0, 1e-12, "the file")
     for name in ("five motors", "nine motors"):
         x, y, w, right, left = result[name].v.values[:, :5].T
-        slip = np.abs([y, x - HALF * w - WHEEL * left, x + HALF * w - WHEEL * right]).max()
-        yield Claim(f"{name}: wheels slip by [m/s]", float(slip), 0, 1e-12, "radius and track of the file")
+        slip = np.abs([y, x - HALF_TRACK * w - WHEEL * left, x + HALF_TRACK * w - WHEEL * right]).max()
+        yield Claim(f"{name}: slip of the wheels [m/s]", float(slip), 0, 1e-12, "radius and track of the file")
     fastest = float(np.abs(result["nine motors"].v[:, 5:]).max())
-    yield Claim("nine motors: joints of the arm turn by at most [rad/s]", fastest, 0.2, 0, "", "at most")
-    stopped, told = ~np.isnan(every.stopped.values), np.array(pf.results.causes(every))
-    yield Claim("share of random starts that stays feasible", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
-    # Those that grow beyond bounds between two steps, before the law ends them, are told what they were near.
-    other = np.array(["because of arm_4_joint" not in x for x in told[stopped]])
-    yield Claim("stops for another reason than the elbow", float(other.sum()), 0, 0, "of those of 4096")
-    ended = np.array([x.startswith("the outputs are not within") for x in told])
-    yield Claim("share of the stops that the law ends", float(ended.sum() / stopped.sum()), 0.9, 0, "", "at least")
-    elbow = np.abs(every.end_state.values[:, 7])
-    # One whose speeds grow without bounds within its last step ends anywhere.
-    slower = np.abs(every.end_state.values[:, 8:]).max(axis=1) < GROWN
-    yield Claim("of these end faster than 1000 rad/s", float((ended & ~slower).sum()), 2, 0, "", "at most")
+    yield Claim("nine motors: largest speed of an arm joint [rad/s]", fastest, 0.2, 0, "", "at most")
+    stopped, causes = ~np.isnan(random_starts.stopped.values), np.array(pf.results.causes(random_starts))
+    yield Claim("share of random starts that finish", 1 - float(stopped.mean()), 0.95, 0, "of 4096", "at least")
+    # Runs that diverge between two steps, before the law stops them, name the singularity that they were near.
+    other = np.array(["because of arm_4_joint" not in x for x in causes[stopped]])
+    yield Claim("stops for a reason other than the elbow", float(other.sum()), 0, 0, "of 4096 starts")
+    ended = np.array([x.startswith("the outputs are not within") for x in causes])
+    yield Claim("share of the stops that are due to the law", float(ended.sum() / stopped.sum()), 0.9, 0, "", "at least")
+    elbow = np.abs(random_starts.end_state.values[:, 7])
+    # A run whose speeds diverge within its last step may end at any configuration.
+    slower = np.abs(random_starts.end_state.values[:, 8:]).max(axis=1) < GROWN
+    yield Claim("stops by the law that end faster than 1000 rad/s", float((ended & ~slower).sum()), 2, 0, "", "at most")
     yield Claim(
-        "elbows of the others are straight to [rad]", float(elbow[ended & slower].max()), 0.25, 0, "geometry", "at most"
+        "other stops by the law: elbow angle at the end [rad]",
+        float(elbow[ended & slower].max()),
+        0.25,
+        0,
+        "geometry",
+        "at most",
     )
-    yield Claim("those of the others bent by [rad]", float(elbow[~stopped].min()), 0.7, 0, "geometry", "at least")
-    ran = [every.isel(run=i) for i in np.flatnonzero(~stopped)]
+    yield Claim("runs that finish: elbow angle at the end [rad]", float(elbow[~stopped].min()), 0.7, 0, "geometry", "at least")
+    ran = [random_starts.isel(run=i) for i in np.flatnonzero(~stopped)]
     off = max(np.abs(x.output_error.values - designed(x, DRIVE)).max() for x in ran)
-    yield Claim("the others' errors off critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step")
+    yield Claim(
+        "runs that finish: errors minus critically damped ones [m]", float(off), 0, 1e-4, "[chhabra14 5.4], at a long step"
+    )
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -292,23 +303,23 @@ def _spacecraft(r: xr.Dataset) -> Any:
         if b <= STRAIGHT.stop:
             straight = np.linalg.norm(designed(r, FLOWN)[dots, a:b], axis=1)
             error.semilogy(t[dots], straight, "o", color=f"C{i}", markersize=3)
-    error.set(xlabel="time [s]", ylabel="norm of the error", title="errors, dots critically damped")
+    error.set(xlabel="time [s]", ylabel="norm of the error", title="errors; dots: critically damped")
     fall.semilogy(t, r.lyapunov, label="$V_L$ [(m or rad)$^2$/s$^2$]")
     fall.semilogy(t[20:], -r.lyapunov_rate[20:], label="$<K_D v_e, v_e>$ [(m or rad)$^2$/s$^3$]")
     fall.semilogy(t[2:-2][160:][dots], -slope(r)[160:][dots], "C1o", markersize=3)
-    fall.set(xlabel="time [s]", title="$V_L$ and its fall, dots by differences")
+    fall.set(xlabel="time [s]", title="$V_L$ and its decrease; dots: by differences")
     q, p = r.q.values, MOMENTUM
-    # About the mass centre, along the hull's axes.
+    # Momentum about the mass centre, along the hull's axes.
     spin = p[3:] - np.cross(spacecraft_at(spacecraft())[2], p[:3])
     total = np.stack([R.T @ spin for R in pf.forward_kinematics(spacecraft(), q)["hull"].rotation])
     for i, axis in enumerate("xyz"):
         carried.plot(t, SPIN * r.v[:, 6 + i], color=f"C{i}", label=f"wheel {axis}")
         carried.plot(t, total[:, i], ":", color=f"C{i}")
-    carried.set(xlabel="time [s]", ylabel="momentum [N m s]", title="what wheels carry of it, dotted all there is")
+    carried.set(xlabel="time [s]", ylabel="momentum [N m s]", title="share of the wheels; dotted: total")
     rates.plot(t, np.abs(r.v[:, 9:16]).max(axis=1), color="C1", label="left arm's fastest joint [rad/s]")
     rates.plot(t, np.abs(r.v[:, 16:]).max(axis=1), color="C3", label="right arm's [rad/s]")
     rates.plot(t, 50 * r.sigma_min, "k--", label="50 $\\sigma_{min}$ [1]")
-    rates.set(xlabel="time [s]", ylim=(0, 0.38), title="arms stay calm and bent")
+    rates.set(xlabel="time [s]", ylim=(0, 0.38), title="the arms stay slow and bent")
     for ax in (error, fall, carried, rates):
         ax.legend(loc="best", fontsize="small")
     return figure
@@ -317,10 +328,10 @@ def _spacecraft(r: xr.Dataset) -> Any:
 def _tiago(result: dict[str, xr.Dataset]) -> Any:
     figure = blank_figure(11, 6.6)
     (path, error), (turn, lost) = figure.subplots(2, 2)
-    few, every = result["five motors"], result["random starts"]
+    few, random_starts = result["five motors"], result["random starts"]
     t = few.time.values
     for name, x, look in (("5 motors", few, "-"), ("9 motors", result["nine motors"], "--")):
-        at = pf.forward_kinematics(tiago(FEW if look == "-" else ALL), x.q.values)
+        at = pf.forward_kinematics(tiago(THREE_JOINTS if look == "-" else ALL_JOINTS), x.q.values)
         base, hand = at["base_footprint"], at["arm_tool_link"].position
         ahead = base.position + base.rotation @ [AHEAD, 0, 0]
         for i, (p, what) in enumerate(((ahead, "point ahead"), (hand, "hand"))):
@@ -330,12 +341,12 @@ def _tiago(result: dict[str, xr.Dataset]) -> Any:
     for i, name in enumerate(("ahead x", "ahead y", "hand x", "hand y", "hand z")):
         error.semilogy(t, np.maximum(np.abs(few.output_error[:, i]), 1e-13), color=f"C{i}", label=name)
         error.semilogy(t[::250], np.maximum(np.abs(designed(few, DRIVE)[::250, i]), 1e-13), "o", color=f"C{i}", markersize=3)
-    path.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="Tiago from above, the point ahead alike with both")
-    error.set(xlabel="time [s]", ylabel="error [m]", title="errors, 5 motors, dots critically damped")
+    path.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="Tiago from above, same controlled point with both")
+    error.set(xlabel="time [s]", ylabel="error [m]", title="errors, 5 motors; dots: critically damped")
     turn.set(xlabel="time [s]", ylim=(0, None), title="the arm")
-    stopped, q = ~np.isnan(every.stopped.values), every.q.values[:, 0]
+    stopped, q = ~np.isnan(random_starts.stopped.values), random_starts.q.values[:, 0]
     lost.plot(q[~stopped, 0], q[~stopped, 7], ".", markersize=2, label="goes on")
-    lost.plot(q[stopped, 0], q[stopped, 7], "x", markersize=4, label="the arm stretches, and it ends")
+    lost.plot(q[stopped, 0], q[stopped, 7], "x", markersize=4, label="starts whose arm stretches are stopped")
     lost.set(xlabel="x at the start [m]", ylabel="elbow at the start [rad]", title=f"{STARTS} starts", ylim=(0.85, 2.1))
     for ax in (path, error, turn, lost):
         ax.legend(loc="best", fontsize="small")

@@ -1,9 +1,10 @@
-"""Momentum that several bodies have together, and tops: symmetries that no first joint has alone. [chhabra14 3.3, 4.4]
+"""Joint momentum of several bodies, and tops: symmetries that are not those of one first joint. [chhabra14 3.3, 4.4]
 
-Three bodies stand on the world by a free joint each. A spring with a damper pulls two of them, a ball joint closed by a
-constraint holds two, so no body keeps its own momentum and all together keep theirs: the library takes it as that of one first
-joint. Lagrange's top keeps its momentum about the vertical and its spin, of which one belongs to a motion of its joint from the
-world's side and the other from its own. The thesis has no such machines; masses and lengths are ours.
+Three bodies are each connected to the world by a free joint. A spring with a damper pulls two of them together, and a ball
+joint closed by a constraint connects two. No body conserves its own momentum, but their total momentum is conserved: the
+library reduces by it as if it belonged to one first joint. Lagrange's top conserves its momentum about the vertical and its
+spin; the first belongs to a motion of its joint on the world's side, the second to one on the body's side. The thesis has no
+such machines; masses and lengths are ours.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from pfaffian.study import Claim, blank_figure
 DURATION, STEP, EVERY = 4.0, 8e-3, 10
 
 A, C, SPIN_UP = 0.09, 0.02, 45.0
-"""Of the top: inertia about its peg, across its axis and about it [kg m^2], and spin at the start [rad/s]."""
+"""Top: inertia about its peg, across and about its axis [kg m^2], and spin at the start [rad/s]."""
 
 WEIGHT, ARM = 1.2 * 9.80665, 0.2
 
 
 def mechanism() -> pf.Mechanism:
-    """Three bodies; the two that the closure holds begin on it."""
+    """The three bodies; the two that the closure connects satisfy it at home."""
     bodies = [
         pf.body("tug", 12.0, com=(0.1, 0, 0.05), inertia=(1.0, 1.4, 1.2)),
         pf.body("load", 5.0, com=(0, 0.05, 0), inertia=(0.3, 0.5, 0.4)),
@@ -42,7 +43,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def top() -> pf.Mechanism:
-    """About its mass centre it is A - m l^2 across its axis."""
+    """Lagrange's top; its inertia about the mass centre, across the axis, is A - m l^2."""
     m = WEIGHT / 9.80665
     body = pf.body("top", m, com=(0, 0, ARM), inertia=(A - m * ARM**2, A - m * ARM**2, C))
     return pf.mechanism("Lagrange's top", [body], [pf.joint("peg", "spherical", "world", "top")], gravity=(0, 0, -9.80665))
@@ -56,15 +57,15 @@ def start(m: pf.Mechanism) -> tuple[np.ndarray, np.ndarray]:
 
 
 def momentum(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """(times, 6) of all bodies, and about their mass centre, by R (m v) and R (I w) of each."""
+    """(times, 6) momentum of all bodies about their mass centre, summed from R (m v) and R (I w) of each body."""
     total = np.zeros((len(q), 6))
     mass = np.array([float(ca.DM(b.mass)) for b in m.bodies])
     centres, carried, turning = [], [], []
-    for b, own in zip(m.bodies, mass, strict=True):
+    for b, body_mass in zip(m.bodies, mass, strict=True):
         com, I, at = np.array(ca.DM(b.com)).ravel(), np.array(ca.DM(b.inertia)), pf.forward_kinematics(m, q)[b.name]
         u, w = (v[:, m.v_slices[f"{b.name} flies"]][:, i : i + 3] for i in (0, 3))
         centres.append(at.position + at.rotation @ com)
-        carried.append(own * np.einsum("tij,tj->ti", at.rotation, u + np.cross(w, com)))
+        carried.append(body_mass * np.einsum("tij,tj->ti", at.rotation, u + np.cross(w, com)))
         turning.append(np.einsum("tij,tj->ti", at.rotation, w @ I))
     middle = np.einsum("b,bti->ti", mass, np.array(centres)) / mass.sum()
     for c, p, L in zip(centres, carried, turning, strict=True):
@@ -91,13 +92,13 @@ def run() -> xr.Dataset:
         up = np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], axis=1)  # the vertical in the body
         L = r["v"].values * [A, A, C]
         kinetic = (L * r["v"].values).sum(axis=1) / 2
-        kept = np.stack([L[:, 2], (L * up).sum(axis=1), kinetic + WEIGHT * ARM * up[:, 2]], axis=1)
-        out[f"{name} top"] = (("time", "what"), kept)
+        conserved = np.stack([L[:, 2], (L * up).sum(axis=1), kinetic + WEIGHT * ARM * up[:, 2]], axis=1)
+        out[f"{name} top"] = (("time", "what"), conserved)
     return xr.Dataset(out, coords={"time": r["time"].values, "what": ["spin", "vertical", "energy"]})
 
 
 def changes(result: xr.Dataset, name: str) -> np.ndarray:
-    """How far the columns have come from where they were."""
+    """Absolute change of each column since the start."""
     x = result[name].values
     return np.abs(x - x[0])
 
@@ -132,14 +133,12 @@ def claims(result: xr.Dataset) -> Iterator[Claim]:
         target, tolerance = (0, bound) if how == "at most" else (bound, 0)
         more = () if how == "at most" else (how,)
         yield Claim(f"{name}: change of the momentum of all bodies", worst, target, tolerance, here, *more)
-    yield Claim(
-        "momentum that the load gains or loses [N s]", float(np.ptp(result["full load"].values)), 0.5, 0, here, "at least"
-    )
+    yield Claim("change of the load's momentum [N s]", float(np.ptp(result["full load"].values)), 0.5, 0, here, "at least")
     off = float(np.abs(result["reduced q"].values - result["full q"].values).max())
-    yield Claim("reduced less full, q [m, 1]", off, 0, 1e-6, here)
+    yield Claim("reduced minus full, q [m, 1]", off, 0, 1e-6, here)
     spin, vertical, energy = changes(result, "reduced top").max(axis=0)
     yield Claim("reduced: change of the spin [N m s]", float(spin), 0, 1e-12, "[chhabra14 (4.4.32)]")
     yield Claim("reduced: change about the vertical [N m s]", float(vertical), 0, 1e-12, here)
     _, vertical_full, energy_full = changes(result, "full top").max(axis=0)
     yield Claim("full: change about the vertical [N m s]", float(vertical_full), 1e-9, 0, here, "at least")
-    yield Claim("error of the energy, reduced to full", float(energy / energy_full), 0.1, 0, "(ours)", "at most")
+    yield Claim("ratio of energy errors, reduced to full", float(energy / energy_full), 0.1, 0, "(ours)", "at most")

@@ -1,24 +1,25 @@
-"""Steps that the thesis shows on no machine: a second by a group that does not commute, a third by constants of motion.
+"""Reduction steps without an example in the thesis: a second step by a noncommutative group, a third by constants of motion.
 
-A gyroscope on a carriage that rolls on a steered wheel and never turns: Chaplygin's reduction by the plane, and a second one by
-the turns of the gyroscope in space, SO(3), in whose hull two rotors are out of balance. [chhabra14 theorem 4.5.2, (4.5.38)] The
-space that is left at one momentum is integrated here by its two-forms alone, in a chart of the momentum's sphere.
+A gyroscope stands on a carriage that rolls on a steered wheel and never turns. The first step is Chaplygin's reduction by the
+plane, the second is by the rotations of the gyroscope in space, SO(3); two unbalanced rotors turn in its hull. [chhabra14
+theorem 4.5.2, (4.5.38)] The reduced space at one momentum is integrated here by its two-forms alone, in a chart of the
+momentum's sphere.
 
-The same carriage with a load that slides along x instead, its fork on a spring: the load's momentum is kept, a second step, and
-what its two-form leaves of the wheel's, -D' p / 2 D da dpsi, is not closed. Yet h = p / sqrt(D) is a constant of motion, p the
-momentum of rolling below a load that stays and D(a) the inertia that it feels. Its field, 1 / sqrt(D) d/dpsi, is that of a
-group, and what it makes of d Xi vanishes where h is constant: the third step, after which the fork swings as if nothing rolled,
-two dimensions of six. [chhabra14 theorem 4.2.17]
+The same carriage then has a load that slides along x instead, and a spring on its fork. The load's momentum is conserved, which
+gives a second step, but the sum of its two-form and the wheel's, -D' p / 2 D da dpsi, is not closed. Yet h = p / sqrt(D) is a
+constant of motion, where p is the momentum of rolling below a load at rest and D(a) the inertia of this motion. Its field, 1 /
+sqrt(D) d/dpsi, is that of a group, and its contraction with d Xi vanishes where h is constant. This is the third step, after
+which the fork swings as if nothing rolled, in two dimensions of six. [chhabra14 theorem 4.2.17]
 
-A rover on two wheels with a load that slides across: no further group, yet two of its momenta along fields sigma(r) are
-constants of motion, r being how far the load is off the middle, [chhabra14 prop. 4.2.15]
+A rover on two wheels has a load that slides across. It has no further symmetry group, yet two of its momenta along fields
+sigma(r) are constants of motion, where r is the distance of the load from the middle, [chhabra14 prop. 4.2.15]
 
     f_1' p_f + f_2' p_t + f_1 m w - f_2 m v = 0   at all v, w:    f = (m r / M, 1)  and
     f = (1 + m r f_2 / M, f_2),  f_2 = -m / sqrt(I n) atan(r sqrt(n / I)),  n = m (1 - m / M),
 
-p_f, p_t the momenta along rolling ahead and turning, M and I the inertias that they feel at r = 0. These two do not commute, as
-the theorem needs it; but nothing depends on how far the wheels have turned, and again six dimensions become two.
-All machines are ours, with the numbers of toys on a table; so are the fields.
+with the momenta p_f and p_t along rolling ahead and turning, and M and I the inertias of these motions at r = 0. The two
+constants do not commute, as the theorem requires; but nothing depends on the angles of the wheels, and again six dimensions
+become two. All machines are ours, of the size of toys on a table; so are the fields.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
 # -- a gyroscope on a carriage ------------------------------------------------------------------------------------------
 
 CARRIAGE = {"b": 0.1, "e": 0.08, "mass": 3.0, "fork": 0.6, "fork_I": 0.006, "wheel": 0.4, "wheel_I": 0.002, "cable": 0.4}
-"""Radius of the wheel, mass centre of the fork ahead of its pivot [m]; masses [kg], inertias of turning fork with wheel and of
-the rolling wheel [kg m^2]; cable between the fork and a rotor [N m/rad]."""
+"""Radius of the wheel, distance of the fork's mass centre in front of its pivot [m]; masses [kg], inertias of the turning fork
+with wheel and of the rolling wheel [kg m^2]; stiffness of the cable between the fork and a rotor [N m/rad]."""
 HULL, ROTORS = np.array([0.030, 0.040, 0.035]), (np.array([0.012, 0.004, 0.009]), np.array([0.007, 0.003, 0.010]))
-"""Principal inertias of the hull, and of rotors about x and z, each out of balance about its axis [kg m^2]."""
+"""Principal inertias of the hull, and of the rotors about x and z, which are not symmetric about their axes [kg m^2]."""
 GYRO_START = (np.array([0.3, 0.0, 0.4, -0.2]), np.array([0.8, 6.0, 1.5, -2.0]), np.array([0.6, -0.4, 1.0]))
-"""Fork, wheel and rotors [rad], their speeds, and the hull's about its axes [rad/s]."""
+"""Angles of fork, wheel and rotors [rad], their speeds [rad/s], and the hull's angular velocity in its axes [rad/s]."""
 
 
 def mechanism() -> pf.Mechanism:
@@ -92,7 +93,7 @@ def turning(axis: int, a: ca.SX) -> ca.SX:
 
 
 def gyro_blocks(a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """K (3, 3) of the hull's turns with all it carries, connection B (3, 2) of its rotors, and what they feel (2, 2)."""
+    """K (3, 3), the inertia of hull and rotors; connection B (3, 2) of the rotors; (2, 2) inertia matrix of their motion."""
     K, K1s = ca.SX(ca.diag(ca.DM(HULL))), ca.SX(3, 2)
     for i, axis in enumerate((0, 2)):
         R, J = turning(axis, a[i]), ca.diag(ca.DM(ROTORS[i]))
@@ -103,16 +104,17 @@ def gyro_blocks(a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 
 def upright(n: np.ndarray) -> np.ndarray:
-    """A rotation whose last column is along n."""
+    """Rotation whose last column is along n."""
     z = n / np.linalg.norm(n)
     x = np.cross(Y, z) / np.linalg.norm(np.cross(Y, z))
     return np.column_stack([x, np.cross(z, x), z])
 
 
 class TwoSteps:
-    """The gyroscope at one spatial momentum of the hull and its rotors, in a chart: about y and x from the momentum's axis.
+    """The gyroscope at one spatial momentum of hull and rotors; the chart turns about y and x from the momentum's axis.
 
-    State: 2 of the sphere, fork, wheel, rotors x and z, and the momenta of these four less what the connection takes of them.
+    State: two coordinates of the sphere, fork, wheel, rotors x and z, and the momenta of these four minus the part that the
+    connection assigns to the hull.
     """
 
     def __init__(self, momentum: np.ndarray) -> None:
@@ -132,7 +134,7 @@ class TwoSteps:
         y = ca.solve(felt, p)
         V = g["cable"] * (s[2] - s[0]) ** 2 / 2
         H = ca.dot(p, y) / 2 + ca.dot(body, ca.solve(K, body)) / 2 + V
-        # Of the wheel: <P, B^>, P across the heading the momentum of the fork's mass centre.
+        # Curvature term of the wheel: <P, B^>, where P is the lateral momentum of the fork's mass centre.
         rolled = -g["b"] * g["fork"] * g["e"] * y[0]
         o_dot = ca.solve(Xi[:2, :2], ca.gradient(H, o) - Xi[:2, 2:] @ y)
         p_dot = -ca.gradient(H, s) + Xi[2:, :2] @ o_dot + Xi[2:, 2:] @ y
@@ -140,7 +142,7 @@ class TwoSteps:
         w = ca.solve(K, body) - B @ y[2:]
         state = ca.vertcat(o, s, p)
         self.rate = ca.Function("rate", [state], [ca.vertcat(o_dot, y, p_dot)])
-        self.said = ca.Function("said", [state], [body, w, H, rolled, ca.vec(Xi)])
+        self.outputs = ca.Function("said", [state], [body, w, H, rolled, ca.vec(Xi)])
         self.felt = ca.Function("felt", [s], [felt])
 
     @staticmethod
@@ -157,7 +159,7 @@ class TwoSteps:
         return self.section(o).T @ ca.DM([0, 0, self.size])
 
     def orbit(self, R: np.ndarray) -> np.ndarray:
-        """(2,) of a hull's attitude."""
+        """(2,) coordinates on the sphere at an attitude of the hull."""
         x, y, z = self.axes[:, 2] @ R
         return np.array([np.arctan2(-x, np.hypot(y, z)), np.arctan2(y, z)])
 
@@ -167,27 +169,27 @@ def _vee(x: ca.SX) -> ca.SX:
 
 
 def rolled_out(rate: Callable[[np.ndarray], np.ndarray], x: np.ndarray, step: float, steps: int, every: int) -> np.ndarray:
-    """(records, n) by the classical method of fourth order."""
-    kept = [x]
+    """(records, n) states by the classical Runge-Kutta method of fourth order."""
+    records = [x]
     for i in range(steps):
         k1 = rate(x)
         k2 = rate(x + step / 2 * k1)
         k3 = rate(x + step / 2 * k2)
         x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + rate(x + step * k3))
         if not (i + 1) % every:
-            kept.append(x)
-    return np.array(kept)
+            records.append(x)
+    return np.array(records)
 
 
 def two_steps() -> xr.Dataset:
-    """The gyroscope by its two-forms. [chhabra14 (4.5.38)]"""
+    """Run of the gyroscope by its two-forms. [chhabra14 (4.5.38)]"""
     q, s, w = GYRO_START
     K, B, _ = (np.array(ca.evalf(x)) for x in gyro_blocks(ca.SX(q[2:])))
-    momentum = K @ (w + B @ s[2:])  # the hull begins unturned
+    momentum = K @ (w + B @ s[2:])  # the hull starts at the identity
     machine = TwoSteps(momentum)
     p = np.array(machine.felt(q)) @ s
     x = rolled_out(lambda x: np.array(machine.rate(x)).ravel(), np.r_[machine.orbit(np.eye(3)), q, p], 2e-3, 1500, 15)
-    body, spin, H, rolled, Xi = (np.array(y) for y in machine.said.map(len(x))(x.T))
+    body, spin, H, rolled, Xi = (np.array(y) for y in machine.outputs.map(len(x))(x.T))
     return xr.Dataset(
         {
             "orbit": (("time", "angle"), x[:, :2]),
@@ -219,11 +221,12 @@ ROVER = {
 }
 """Half the axle, radius of the wheels [m]; masses [kg] and inertias [kg m^2]; spring on the slide [N/m]."""
 ROVER_START = (np.array([0, 0, 0, 0, 0, 0.12]), (0.5, 2.5, -0.3))
-"""q; speed ahead [m/s], of turning [rad/s] and of the load [m/s]."""
+"""q; speed ahead [m/s], rate of turning [rad/s] and speed of the load [m/s]."""
 
 
 def rover(ahead: float = 0.0) -> pf.Mechanism:
-    """ahead: of the axle, the hull's mass centre [m]; with one nothing is kept."""
+    """The rover; ahead: distance of the hull's mass centre in front of the axle [m]; unless it is zero, nothing is
+    conserved."""
     g = ROVER
     bodies = [
         pf.body("hull", g["mass"], com=(ahead, 0, 0), inertia=(0.05, 0.05, g["I"])),
@@ -249,7 +252,7 @@ def rover(ahead: float = 0.0) -> pf.Mechanism:
 
 
 def inertias() -> tuple[float, float, float]:
-    """M and I that rolling ahead and turning feel at r = 0, and the load's mass."""
+    """Inertias M of rolling ahead and I of turning at r = 0, and the load's mass."""
     g = ROVER
     M = g["mass"] + 2 * g["wheel"] + g["load"] + 2 * g["wheel_I"] / g["b"] ** 2
     I = g["I"] + g["load_I"] + 2 * (g["wheel"] * g["c"] ** 2 + 0.001) + 2 * g["wheel_I"] * (g["c"] / g["b"]) ** 2
@@ -257,7 +260,7 @@ def inertias() -> tuple[float, float, float]:
 
 
 def shares(r: ca.SX) -> ca.SX:
-    """(2, 2) rows f: of p_f and p_t in each of the two constants."""
+    """(2, 2) coefficients f of p_f and p_t, one row for each of the two constants."""
     M, I, m = inertias()
     n = m * (1 - m / M)
     f_2 = -m / np.sqrt(I * n) * ca.atan(r * np.sqrt(n / I))
@@ -265,7 +268,7 @@ def shares(r: ca.SX) -> ca.SX:
 
 
 def field(i: int, k: pf.Kinematics) -> ca.SX:
-    """sigma(r), velocities: ahead by f_1, turning by f_2, wheels as they roll then."""
+    """sigma(r) as velocities: f_1 ahead, f_2 turning, and the wheels rolling with them."""
     f, (b, c) = shares(k.joint("slide"))[i, :], (ROVER["b"], ROVER["c"])
     return ca.vertcat(f[0], 0, f[1], (f[0] - c * f[1]) / b, (f[0] + c * f[1]) / b, 0)
 
@@ -279,7 +282,7 @@ def rover_start() -> tuple[np.ndarray, np.ndarray]:
 
 
 def one_degree_of_freedom() -> xr.Dataset:
-    """The load in the potential that the two constants make: m r_ddot = -dW/dr, H = m r_dot^2 / 2 + W."""
+    """Run of the load in the potential W given by the two constants: m r_ddot = -dW/dr, H = m r_dot^2 / 2 + W."""
     M, I, m = inertias()
     r, h = ca.SX.sym("r"), ca.SX.sym("h", 2)
     G = ca.blockcat([[M, -m * r], [-m * r, I + m * r**2]])
@@ -311,11 +314,11 @@ CART_START = (np.array([0, 0, 0.4, 0, 0.05]), (0.3, 8.0, -0.2))
 LOAD = 2.0
 """Mass on the slide [kg]."""
 FORK_SPRING = 0.15
-"""[N m/rad]"""
+"""Stiffness of the spring on the fork [N m/rad]."""
 
 
 def cart() -> pf.Mechanism:
-    """The carriage, its fork in balance, a load on a slide along x in the place of the gyroscope."""
+    """The carriage with a balanced fork, and a load on a slide along x instead of the gyroscope."""
     g = CARRIAGE
     bodies = [
         pf.body("carriage", g["mass"], inertia=0.1),
@@ -334,18 +337,18 @@ def cart() -> pf.Mechanism:
 
 
 def ahead(a: Any) -> ca.SX:
-    """How the carriage moves while the wheel turns by one, at a steering angle."""
+    """(2,) displacement of the carriage per angle of the wheel [m], at a steering angle."""
     return CARRIAGE["b"] * ca.vertcat(ca.cos(a), ca.sin(a))
 
 
 def felt_below_the_load(a: Any) -> Any:
-    """D(a) [kg m^2]: what rolling feels while the load stays where it is along x."""
+    """D(a) [kg m^2]: inertia of rolling while the load keeps its position along x."""
     g = CARRIAGE
     return (g["mass"] + g["fork"] + g["wheel"]) * g["b"] ** 2 + g["wheel_I"] + LOAD * (g["b"] * np.sin(a)) ** 2
 
 
 def roll_below_the_load(k: pf.Kinematics) -> ca.SX:
-    """The wheel turns by 1 / sqrt(D), and the load stays where it is along x."""
+    """Field of the constant: the wheel turns by 1 / sqrt(D), and the load keeps its position along x."""
     a = k.joint("steer")
     way = ahead(a)
     return ca.vertcat(way, 0, 1, -way[0]) / ca.sqrt(felt_below_the_load(a))
@@ -357,7 +360,8 @@ def cart_start() -> tuple[np.ndarray, np.ndarray]:
 
 
 def three_steps() -> xr.Dataset:
-    """I a_ddot = -k a, psi_dot = h / sqrt(D(a)), 2 H = I a_dot^2 + k a^2 + h^2 + theta^2 / m. [chhabra14 (4.2.21)]"""
+    """Run of the cart by I a_ddot = -k a, psi_dot = h / sqrt(D(a)), 2 H = I a_dot^2 + k a^2 + h^2 + theta^2 / m.
+    [chhabra14 (4.2.21)]"""
     q, (steer, roll, slide) = CART_START
     I, t = CARRIAGE["fork_I"] + 0.001, 0.03 * np.arange(101)
     w = np.sqrt(FORK_SPRING / I)
@@ -393,7 +397,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def spatial(r: xr.Dataset) -> np.ndarray:
-    """(time, 3) momentum of hull and rotors about the gimbal, in space."""
+    """(time, 3) spatial momentum of hull and rotors about the gimbal."""
     q, v = r["q"].values, r["v"].values
     out = []
     for x, y in zip(q, v, strict=True):
@@ -436,34 +440,34 @@ def _gyroscope(result: dict[str, xr.Dataset]) -> Any:
         body = np.array([attitude(x).T @ p for x, p in zip(full["q"].values, spatial(full), strict=True)])
         sphere.plot(full["time"], body[:, i], color=f"C{i}", label=axis)
         sphere.plot(two["time"][::4], two["body_momentum"][::4, i], ".", color=f"C{i}")
-    sphere.set(xlabel="time [s]", ylabel="[N m s]", title="momentum in the hull, dots: in two steps")
+    sphere.set(xlabel="time [s]", ylabel="[N m s]", title="momentum in the hull; dots: two steps")
     sphere.legend()
     for name, entry, color in (("steer", 2, "C3"), ("x", 8, "C0"), ("z", 9, "C2")):
         shape.plot(full["time"], full["q"][:, entry], color=color, label=name)
         shape.plot(two["time"][::4], two["shape"].sel(joint=name)[::4], ".", color=color)
-    shape.set(xlabel="time [s]", ylabel="[rad]", title="fork and rotors, dots: in two steps")
+    shape.set(xlabel="time [s]", ylabel="[rad]", title="fork and rotors; dots: two steps")
     shape.legend()
     return figure
 
 
 def _cart(result: dict[str, xr.Dataset]) -> Any:
     figure = blank_figure(10.0, 3.4)
-    way, kept, phase = figure.subplots(1, 3)
+    way, momenta, phase = figure.subplots(1, 3)
     full, reduced, three = (result[f"cart{x}"] for x in ("", ", reduced", ", three steps"))
     q = full["q"].values
     way.plot(q[:, 0], q[:, 1], label="carriage")
     way.plot(q[:, 0] + q[:, 4], q[:, 1], label="load")
     way.set(xlabel="x [m]", ylabel="y [m]", title="from above, y stretched")
     way.legend()
-    kept.plot(full["time"], of_rolling(full), label="rolling [N m s]")
-    kept.plot(
+    momenta.plot(full["time"], of_rolling(full), label="rolling [N m s]")
+    momenta.plot(
         full["time"], reduced["momentum"].sel(momentum_entry="roll"), "--", label="constant along the field [m kg^0.5 / s]"
     )
-    kept.plot(full["time"], reduced["momentum"].sel(momentum_entry="slide"), "--", label="load [N s]")
-    kept.set(xlabel="time [s]", title="momenta", ylim=(0, None))
-    kept.legend()
-    phase.plot(q[:, 2], full["v"][:, 2], label="as it is")
-    phase.plot(three["steer"][::4], three["steer_dot"][::4], ".", label="in three steps")
+    momenta.plot(full["time"], reduced["momentum"].sel(momentum_entry="slide"), "--", label="load [N s]")
+    momenta.set(xlabel="time [s]", title="momenta", ylim=(0, None))
+    momenta.legend()
+    phase.plot(q[:, 2], full["v"][:, 2], label="full")
+    phase.plot(three["steer"][::4], three["steer_dot"][::4], ".", label="three steps")
     phase.set(xlabel="fork [rad]", ylabel="its speed [rad/s]", title="fork")
     phase.legend()
     return figure
@@ -475,7 +479,7 @@ def of_load(r: xr.Dataset) -> np.ndarray:
 
 
 def of_rolling(r: xr.Dataset) -> np.ndarray:
-    """(time,) p of rolling below the load."""
+    """(time,) momentum p of rolling below a load at rest."""
     p = np.einsum("tij,tj->ti", pf.mass_matrix(cart(), r["q"].values), r["v"].values)
     way = np.array([np.array(ahead(float(a))).ravel() for a in r["q"].values[:, 2]])
     return p[:, 3] + np.einsum("ti,ti->t", p[:, :2], way) - p[:, 4] * way[:, 0]
@@ -483,17 +487,17 @@ def of_rolling(r: xr.Dataset) -> np.ndarray:
 
 def _rover(result: dict[str, xr.Dataset]) -> Any:
     figure = blank_figure(10.0, 3.4)
-    way, kept, phase = figure.subplots(1, 3)
+    way, momenta, phase = figure.subplots(1, 3)
     full, reduced, one = (result[f"rover{x}"] for x in ("", ", reduced", ", one degree of freedom"))
     way.plot(full["q"][:, 0], full["q"][:, 1])
     way.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="axle's centre", xticks=(-0.1, 0, 0.1))
     for name, x in zip(WAYS, along_ways(full).T, strict=True):
-        kept.plot(full["time"], x, label=name)
+        momenta.plot(full["time"], x, label=name)
     for i, (name, unit) in enumerate((("first", "N m s"), ("second", "N s"))):
-        kept.plot(full["time"], reduced["momentum"][:, i], "--", label=f"{name} constant [{unit}]")
-    kept.set(xlabel="time [s]", title="momenta")
-    kept.legend()
-    phase.plot(full["q"][:, 5], full["v"][:, 5], label="as it is")
+        momenta.plot(full["time"], reduced["momentum"][:, i], "--", label=f"{name} constant [{unit}]")
+    momenta.set(xlabel="time [s]", title="momenta")
+    momenta.legend()
+    phase.plot(full["q"][:, 5], full["v"][:, 5], label="full")
     phase.plot(one["r"][::2], one["r_dot"][::2], ".", label="one degree of freedom")
     phase.set(xlabel="r [m]", ylabel="its speed [m/s]", title="load")
     phase.legend()
@@ -512,15 +516,19 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
 def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 theorem 4.5.2]"
     for what in ("q", "v"):
-        yield Claim(f"gyroscope: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
-    kept = reduced["momentum"].values[:, 2:5]
-    off = np.abs(kept - spatial(full)).max()
-    yield Claim("gyroscope: spatial momentum in the state less that of hull and rotors", off, 0, 1e-11, source)
+        yield Claim(f"gyroscope: {what} minus that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+    recorded = reduced["momentum"].values[:, 2:5]
+    off = np.abs(recorded - spatial(full)).max()
+    yield Claim("gyroscope: spatial momentum in the state minus that of hull and rotors", off, 0, 1e-11, source)
     yield Claim(
-        "gyroscope: it is that of hull and rotors", np.abs(spatial(full) - two.attrs["momentum"]).max(), 0, 1e-9, source
+        "gyroscope: spatial momentum of hull and rotors minus that by hand",
+        np.abs(spatial(full) - two.attrs["momentum"]).max(),
+        0,
+        1e-9,
+        source,
     )
-    off = np.abs(kept[0] - two.attrs["momentum"]).max()
-    yield Claim("gyroscope: the state's less that by hand", off, 0, 1e-15, source)
+    off = np.abs(recorded[0] - two.attrs["momentum"]).max()
+    yield Claim("gyroscope: spatial momentum in the state minus that by hand", off, 0, 1e-15, source)
     left = subgroups.name_of(np.eye(6)[:, 3:] @ subgroups.isotropy(np.eye(6)[:, 3:], two.attrs["momentum"]))
     yield Claim("gyroscope: isotropy group is SO(2)", left == "SO(2)", 1, 0, "[chhabra14 table 3.1]")
     yield Claim(
@@ -530,44 +538,44 @@ def _of_gyroscope(full: xr.Dataset, reduced: xr.Dataset, two: xr.Dataset) -> Ite
     yield Claim("gyroscope in two steps: shape", np.abs(two["shape"] - shape).max(), 0, 1e-8, "[chhabra14 (4.5.38)]")
     body = np.array([attitude(q).T @ two.attrs["momentum"] for q in full["q"].values])
     off = np.abs(two["body_momentum"] - body).max()
-    yield Claim("gyroscope in two steps: place on the sphere [N m s]", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
+    yield Claim("gyroscope in two steps: position on the sphere [N m s]", off, 0, 1e-9, "[chhabra14 (4.5.38)]")
     off = np.abs(two["spin"] - full["v"].values[:, 4:7]).max()
-    yield Claim("gyroscope in two steps: the hull's turning, put back", off, 0, 1e-8, "[chhabra14 (5.1.9)]")
+    yield Claim("gyroscope in two steps: reconstructed angular velocity of the hull", off, 0, 1e-8, "[chhabra14 (5.1.9)]")
     yield Claim("gyroscope in two steps: change of energy [J]", np.ptp(two["energy"].values), 0, 1e-9, "[chhabra14 (4.5.37)]")
     yield Claim(
-        "gyroscope: curvature of the wheel matters [N m s]", np.abs(two["curvature"]).max(), 1e-3, 0, source, "at least"
+        "gyroscope: largest curvature term of the wheel [N m s]", np.abs(two["curvature"]).max(), 1e-3, 0, source, "at least"
     )
     rotors = np.abs(two["form"].values[:, 4, 5]).max()
-    yield Claim("gyroscope: so does that of the turns, between rotors", rotors, 1e-3, 0, source, "at least")
+    yield Claim("gyroscope: largest two-form of the rotations, between rotors", rotors, 1e-3, 0, source, "at least")
     across = np.abs(two["form"].values[:, :2, 4:]).max()
-    yield Claim("gyroscope: and between rotors and the sphere", across, 1e-3, 0, source, "at least")
+    yield Claim("gyroscope: largest two-form between rotors and the sphere", across, 1e-3, 0, source, "at least")
 
 
 def _of_cart(full: xr.Dataset, reduced: xr.Dataset, three: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 theorem 4.2.17]"
     for what in ("q", "v"):
-        yield Claim(f"cart: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+        yield Claim(f"cart: {what} minus that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
     by_hand = {"slide": of_load(full), "roll": of_rolling(full) / np.sqrt(felt_below_the_load(full["q"].values[:, 2]))}
-    for (name, found), wanted in zip(by_hand.items(), (three.attrs["load"], three.attrs["constant"]), strict=True):
-        kept = reduced["momentum"].sel(momentum_entry=name).values
-        off = np.abs(found - kept).max()
-        yield Claim(f"cart: momentum of {name} in the state less that of the machine with reactions", off, 0, 1e-11, source)
-        yield Claim(f"cart: momentum of {name}, the state's less that by hand", kept[0] - wanted, 0, 1e-14, source)
-    yield Claim("cart: p alone changes by [N m s]", np.ptp(of_rolling(full)), 0.002, 0, source, "at least")
+    for (name, found), expected in zip(by_hand.items(), (three.attrs["load"], three.attrs["constant"]), strict=True):
+        recorded = reduced["momentum"].sel(momentum_entry=name).values
+        off = np.abs(found - recorded).max()
+        yield Claim(f"cart: momentum of {name} in the state minus that of the machine with reactions", off, 0, 1e-11, source)
+        yield Claim(f"cart: momentum of {name} in the state minus that by hand", recorded[0] - expected, 0, 1e-14, source)
+    yield Claim("cart: change of p, which is not constant [N m s]", np.ptp(of_rolling(full)), 0.002, 0, source, "at least")
     q, v, m = full["q"].values, full["v"].values, cart()
     P = np.einsum("tij,tj->ti", pf.mass_matrix(m, q), v)[:, :2]
     first = np.einsum("tg,tg->t", pf.reduction.constraint_curvature(m, q)[:, 0, 1], P)
     second = -three.attrs["load"] * CARRIAGE["b"] * np.sin(q[:, 2])  # of d (theta (ds + b cos a dpsi))
     left = -LOAD * CARRIAGE["b"] ** 2 * np.sin(2 * q[:, 2]) / 2 * v[:, 3]  # -D' p / 2 D
     off = np.abs(first + second - left).max()
-    yield Claim("cart: two-forms of two steps, less what they leave [N m s]", off, 0, 1e-10, "[chhabra14 (4.2.19)]")
-    yield Claim("cart: what they leave matters [N m s]", np.abs(left).max(), 0.01, 0, source, "at least")
+    yield Claim("cart: sum of the two-forms of two steps minus -D' p / 2 D [N m s]", off, 0, 1e-10, "[chhabra14 (4.2.19)]")
+    yield Claim("cart: size of this sum [N m s]", np.abs(left).max(), 0.01, 0, source, "at least")
     off = np.abs(three["steer"].values - q[:, 2]).max()
     yield Claim("cart in three steps: fork [rad]", off, 0, 1e-8, "[chhabra14 (4.2.21)]")
     off = np.abs(three["roll_dot"].values - v[:, 3]).max()
-    yield Claim("cart in three steps: wheel's speed, put back [rad/s]", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
+    yield Claim("cart in three steps: reconstructed speed of the wheel [rad/s]", off, 0, 1e-7, "[chhabra14 (4.2.21)]")
     off = np.abs(three["energy"].values - full["energy"].values).max()
-    yield Claim("cart in three steps: energy less the machine's [J]", off, 0, 1e-9, "[chhabra14 (4.2.21)]")
+    yield Claim("cart in three steps: energy minus the machine's [J]", off, 0, 1e-9, "[chhabra14 (4.2.21)]")
     left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
     yield Claim("cart: dimension after the third step, of 6 after the first", left, 2, 0, source)
 
@@ -575,26 +583,26 @@ def _of_cart(full: xr.Dataset, reduced: xr.Dataset, three: xr.Dataset) -> Iterat
 def _of_rover(full: xr.Dataset, reduced: xr.Dataset, one: xr.Dataset) -> Iterator[Claim]:
     source = "[chhabra14 prop. 4.2.15]"
     for what in ("q", "v"):
-        yield Claim(f"rover: {what} less that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
+        yield Claim(f"rover: {what} minus that with reactions", np.abs(reduced[what] - full[what]).max(), 0, 1e-9, source)
     along, r = along_ways(full), ca.SX.sym("r")
     sigma = ca.Function("sigma", [r], [shares(r)])
     found = np.array([np.array(sigma(x)) @ y for x, y in zip(full["q"].values[:, 5], along, strict=True)])
     for i, name in enumerate(("first", "second")):
-        kept = reduced["momentum"].values[:, i]
-        off = np.abs(found[:, i] - kept).max()
-        yield Claim(f"rover: {name} constant in the state less that of the machine with reactions", off, 0, 1e-11, source)
+        recorded = reduced["momentum"].values[:, i]
+        off = np.abs(found[:, i] - recorded).max()
+        yield Claim(f"rover: {name} constant in the state minus that of the machine with reactions", off, 0, 1e-11, source)
         yield Claim(
-            f"rover: {name} constant, the state's less that by hand", kept[0] - one.attrs["constants"][i], 0, 1e-14, source
+            f"rover: {name} constant in the state minus that by hand", recorded[0] - one.attrs["constants"][i], 0, 1e-14, source
         )
     for name, x in zip(WAYS, along.T, strict=True):
-        yield Claim(f"rover: momentum {name} is not kept, it changes by", np.ptp(x), 0.02, 0, source, "at least")
+        yield Claim(f"rover: change of the momentum {name}, which is not conserved", np.ptp(x), 0.02, 0, source, "at least")
     off = np.abs(one["r"].values - full["q"].values[:, 5]).max()
-    yield Claim("rover with one degree of freedom: place of the load [m]", off, 0, 1e-8, source)
+    yield Claim("rover with one degree of freedom: position of the load [m]", off, 0, 1e-8, source)
     off = np.abs(one["twist"].values - full["v"].values[:, [0, 2]]).max()
-    yield Claim("rover with one degree of freedom: rolling and turning, put back", off, 0, 1e-7, source)
+    yield Claim("rover with one degree of freedom: reconstructed rolling and turning", off, 0, 1e-7, source)
     H = ROVER["load"] * one["r_dot"] ** 2 / 2 + one["potential"]
     yield Claim(
-        "rover with one degree of freedom: energy less the machine's [J]", np.abs(H - full["energy"]).max(), 0, 1e-8, source
+        "rover with one degree of freedom: energy minus the machine's [J]", np.abs(H - full["energy"]).max(), 0, 1e-8, source
     )
     left = 2 * (np.ptp(reduced["momentum"].values, axis=0) != 0).sum()
-    yield Claim("rover: dimension past both constants and wheels, of 6 after the first step", left, 2, 0, source)
+    yield Claim("rover: dimension without both constants and wheel angles, of 6 after the first step", left, 2, 0, source)

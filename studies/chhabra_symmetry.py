@@ -1,8 +1,8 @@
-"""Motions that change no kinetic energy: rover and rotor, rover on a disc, joints that commute, joints alike. [chhabra14 4.4]
+"""Motions that preserve the kinetic energy: rover with rotor, rover on a disc, commuting and identical joints. [chhabra14 4.4]
 
 The thesis names these machines and gives no numbers; masses and lengths are ours, of the size of a rover on a table. A motion a
-acts on one joint and leaves the body-fixed velocities of all bodies but one as they are; whether the kinetic energy notices is
-looked at over random states and motions, by nothing but poses and the energy itself.
+acts on one joint and leaves the body-fixed velocities of all bodies but one unchanged. Whether it changes the kinetic energy is
+checked at random states and motions, using only poses and the energy itself.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import pfaffian as pf
 from pfaffian.study import Claim, blank_figure
 
 OFF = pf.Parameter("off", 0.0, "m")
-"""How far the outer body's mass centre is off the axis of its joint."""
+"""Distance of the outer body's mass centre from the axis of its joint [m], a parameter."""
 
 AWAY = 0.15
-"""The same where a symmetry is to be broken [m]."""
+"""Distance of the mass centre from the axis where the symmetry is to be broken [m]."""
 
 STATES = 64
 TURN = np.linspace(-np.pi, np.pi, 121)
 
 
 def rover_with_rotor() -> pf.Mechanism:
-    """A planar rover, and a joint normal to its plane. A symmetry only if the rotor's mass centre is on its axis, which the
-    thesis does not say."""
+    """A planar rover with a rotor about the plane's normal: a symmetry only if the rotor's mass centre is on its axis, which
+    the thesis does not require."""
     bodies = [pf.body("rover", 8.0, com=(0.05, 0, 0), inertia=0.3), pf.body("rotor", 2.0, com=(OFF, 0, 0.1), inertia=0.04)]
     joints = [
         pf.joint("plane", "planar", "world", "rover"),
@@ -38,14 +38,14 @@ def rover_with_rotor() -> pf.Mechanism:
 
 
 def rover_on_disc() -> pf.Mechanism:
-    """A planar rover on a disc that turns: only turns about the disc's axis change nothing, of the rover's three motions."""
+    """A planar rover on a turning disc: of the rover's three motions only the rotation about the disc's axis is a symmetry."""
     bodies = [pf.body("disc", 20.0, inertia=2.5), pf.body("rover", 4.0, com=(OFF, 0, 0), inertia=0.1)]
     joints = [pf.joint("turn", "revolute", "world", "disc"), pf.joint("plane", "planar", "disc", "rover")]
     return pf.mechanism("rover on a disc", bodies, joints, gravity=(0, 0, 0), parameters=[OFF])
 
 
 def commuting_joints() -> pf.Mechanism:
-    """A slide, and a hinge along it: both move as if the other were not there, wherever the mass centre is."""
+    """A slide, and a hinge along it: the two motions are independent wherever the mass centre is."""
     bodies = [pf.body("carriage", 3.0, inertia=0.2), pf.body("arm", 1.0, com=(OFF, 0, 0.2), inertia=0.05)]
     joints = [pf.joint("slide", "prismatic", "world", "carriage"),
               pf.joint("hinge", "revolute", "carriage", "arm", placement=(0.3, 0, 0))]  # fmt: skip
@@ -53,14 +53,14 @@ def commuting_joints() -> pf.Mechanism:
 
 
 def identical_joints() -> pf.Mechanism:
-    """Two planar joints in one plane: the outer body may be moved in the world, but not on the inner one."""
+    """Two planar joints in one plane: moving the outer body in the world is a symmetry, moving it on the inner one is not."""
     bodies = [pf.body("inner", 3.0, inertia=0.2), pf.body("outer", 1.0, com=(OFF, 0, 0), inertia=0.05)]
     joints = [pf.joint("first", "planar", "world", "inner"), pf.joint("second", "planar", "inner", "outer")]
     return pf.mechanism("two planar joints", bodies, joints, gravity=(0, 0, 0), parameters=[OFF])
 
 
 def wheel_on_a_free_body() -> pf.Mechanism:
-    """An extremity alike about its axis, on a body that moves any way: turns of it from the inside change nothing. (4.4.32)"""
+    """An axisymmetric wheel on a free body: a rotation of the wheel about its axis is a symmetry. (4.4.32)"""
     bodies = [
         pf.body("base", 10.0, com=(0.1, -0.05, 0.02), inertia=(0.5, 0.6, 0.7)),
         pf.body("wheel", 1.5, com=(OFF, 0, 0.05), inertia=(0.02, 0.02, 0.035)),
@@ -73,7 +73,7 @@ def wheel_on_a_free_body() -> pf.Mechanism:
 
 
 def mechanism() -> pf.Mechanism:
-    """Some name one."""
+    """The first of these machines, for callers that expect one per study."""
     return rover_with_rotor()
 
 
@@ -81,9 +81,14 @@ def mechanism() -> pf.Mechanism:
 
 
 class Motion(NamedTuple):
-    """maker: of the machine.   joint: that is moved.   along: of the turn and the translations of a planar motion, which.
-    seen: from the body before, q -> a q with all body-fixed velocities kept, or from the world, where that body alone moves.
-    off: where the mass centre is [m].   kept: whether the thesis, with its errata, says that nothing changes.
+    """A motion of one joint of a machine, and whether it should preserve the energy.
+
+    maker: function that makes the machine.   joint: the joint that is moved.
+    along: which of the rotation ("turn") and translation ("x") the motion has.
+    seen: "body", relative to the parent body, q -> a q with all body-fixed velocities unchanged; or "world", where the outer
+    body alone moves.
+    off: distance of the mass centre from the axis [m].
+    symmetric: whether the energy is unchanged by the thesis with its errata.
     """
 
     maker: Callable[[], pf.Mechanism]
@@ -91,7 +96,7 @@ class Motion(NamedTuple):
     along: str
     seen: str
     off: float
-    kept: bool
+    symmetric: bool
 
 
 MOTIONS = {
@@ -109,13 +114,13 @@ MOTIONS = {
 
 
 def rotated(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """(..., 2) vectors turned by angles (...)."""
+    """(..., 2) vectors rotated by angles (...)."""
     c, s = np.cos(a), np.sin(a)
     return np.stack([c * x[..., 0] - s * x[..., 1], s * x[..., 0] + c * x[..., 1]], axis=-1)
 
 
 def product(g: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Of poses (..., 3) = (x, y, angle) of SE(2)."""
+    """Product of poses (..., 3) = (x, y, angle) of SE(2)."""
     return np.concatenate([g[..., :2] + rotated(g[..., 2], h[..., :2]), (g[..., 2] + h[..., 2])[..., None]], axis=-1)
 
 
@@ -124,25 +129,25 @@ def inverse(g: np.ndarray) -> np.ndarray:
 
 
 def carried(g: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Ad of the inverse of g on body twists (..., 3) = (v_x, v_y, w): of a body carried along at pose g."""
+    """Ad(g^-1) v of body twists (..., 3) = (v_x, v_y, w): the twist of a body fixed to the moving one at pose g."""
     x, y, w = g[..., 0], g[..., 1], v[..., 2]
     return np.concatenate([rotated(-g[..., 2], v[..., :2] + np.stack([-w * y, w * x], axis=-1)), v[..., 2:]], axis=-1)
 
 
 def moved(m: pf.Mechanism, motion: Motion, q: np.ndarray, v: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q and v (runs, n) after a motion of that size (runs,) [rad, or m by 0.3 m for each rad]."""
-    q, v, own = q.copy(), v.copy(), m.q_slices[motion.joint]
+    """q and v (runs, n) after a motion of this size (runs,) [rad; translations are 0.3 m for each rad]."""
+    q, v, joint_slice = q.copy(), v.copy(), m.q_slices[motion.joint]
     turn, x = size * ("turn" in motion.along), 0.3 * size * ("x" in motion.along)
-    if own.stop - own.start == 1:
-        q[:, own] += (turn + x)[:, None]
+    if joint_slice.stop - joint_slice.start == 1:
+        q[:, joint_slice] += (turn + x)[:, None]
         return q, v
     a = np.stack([x, 0 * x, turn], axis=-1)
     if motion.seen == "body":
-        q[:, own] = product(a, q[:, own])
+        q[:, joint_slice] = product(a, q[:, joint_slice])
         return q, v
-    before, at = slice(0, 3), q[:, own].copy()
-    q[:, own] = product(inverse(q[:, before]), product(a, product(q[:, before], at)))
-    v[:, own] += carried(at, v[:, before]) - carried(q[:, own], v[:, before])
+    before, at = slice(0, 3), q[:, joint_slice].copy()
+    q[:, joint_slice] = product(inverse(q[:, before]), product(a, product(q[:, before], at)))
+    v[:, joint_slice] += carried(at, v[:, before]) - carried(q[:, joint_slice], v[:, before])
     return q, v
 
 
@@ -170,21 +175,21 @@ def run() -> xr.Dataset:
 
 def figures(result: xr.Dataset) -> dict[str, Any]:
     figure = blank_figure(8.5, 3.4)
-    kept, broken = figure.subplots(1, 2)
-    rounding = "nothing changes: all on each other, but for rounding"
-    for ax, which, title, unit in ((kept, True, rounding, 1e-15), (broken, False, "noticed", 1)):
+    unchanged, broken = figure.subplots(1, 2)
+    rounding = "unchanged: all curves coincide up to rounding"
+    for ax, which, title, unit in ((unchanged, True, rounding, 1e-15), (broken, False, "changed", 1)):
         for name, motion in MOTIONS.items():
-            if motion.kept == which:
+            if motion.symmetric == which:
                 ax.plot(result["size"], result["change"].sel(motion=name) / unit, label=name)
         ax.set(xlabel="motion [rad, or 0.3 m]", ylabel=f"change of the kinetic energy, relative [{unit:g}]", title=title)
-    kept.set(ylim=(-10, 10))
+    unchanged.set(ylim=(-10, 10))
     return {"energy": figure}
 
 
 def claims(result: xr.Dataset) -> Iterator[Claim]:
     for name, motion in MOTIONS.items():
         value = float(result["worst"].sel(motion=name))
-        if motion.kept:
+        if motion.symmetric:
             yield Claim(f"{name}: relative change of the energy", value, 0, 1e-14, "[chhabra14 4.4]")
         else:
             yield Claim(f"{name}: relative change of the energy", value, 0.1, 0, "[chhabra14 4.4]", "at least")

@@ -1,9 +1,9 @@
 """A five-bar linkage under nonlinear model predictive control: 100 times a second ipopt plans 0.2 s ahead.
 
-Two motors, a closed loop, no reduction to independent coordinates: the plan is in all of x = [q; v], and the step that it
-predicts with is that of `run`, the correction onto the closure included. CasADi takes the step's derivatives from the library.
-The cost is quadratic in the plan, so that its own Hessian serves (Gauss-Newton); each solve starts from the plan before. The
-machine itself is stepped ten times finer than the plan.
+The linkage has two motors and a closed loop, and is not reduced to independent coordinates: the plan is in all of x = [q; v],
+and it predicts with the step of `run`, which includes the correction onto the closure. CasADi takes the step's derivatives from
+the library. The cost is quadratic in the plan, so the Hessian of the cost alone is used (Gauss-Newton). Each solve starts from
+the previous plan. The machine itself is simulated with steps that are twenty times shorter than those of the plan.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import pfaffian as pf
 from pfaffian.study import Claim, blank_figure
 
 AHEAD, STEP, FINE = 10, 0.02, 0.001
-"""Steps of the plan; their length and that of the machine's own steps [s]."""
+"""Number of steps of the plan, their length [s], and the length of the machine's steps [s]."""
 EVERY, SOLVES = 10, 40
-"""Steps of the machine from one solve to the next; how many solves."""
+"""Steps of the machine from one solve to the next, and number of solves."""
 LIMIT = 20.0
 """Largest torque [N m]."""
 START, GOAL = (1.76, -0.95, 1.22, 1.05), (1.94, -1.44, 1.0, 1.53)
-"""Guesses of the joints' angles [rad]."""
+"""Guesses of the joint angles [rad]."""
 WEIGHTS = np.array([100.0, 0.0, 100.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-"""Of the two motors' angles and speeds in the cost; 1e-3 of torques."""
+"""Weights of x in the cost, nonzero for the two motors; torques have the weight 1e-3."""
 
 
 def mechanism() -> pf.Mechanism:
@@ -45,7 +45,8 @@ def mechanism() -> pf.Mechanism:
 
 
 def solver(m: pf.Mechanism, backend: str = "auto") -> ca.Function:
-    """(x0 of the plan, p = [x now; goal]) -> the plan [u; x], column by column.   backend: of `casadi_function`."""
+    """Solver from (initial plan x0, p = [current x; goal]) to the plan [u; x], column by column; backend: see
+    `casadi_function`."""
     n, now, goal = m.nq + m.nv, ca.MX.sym("now", m.nq + m.nv), ca.MX.sym("goal", m.nq)
     u, x = ca.MX.sym("u", m.nu, AHEAD), ca.MX.sym("x", n, AHEAD)
     before = ca.horzcat(now, x[:, :-1])
@@ -63,14 +64,14 @@ def solver(m: pf.Mechanism, backend: str = "auto") -> ca.Function:
     plan, p = ca.veccat(u, x), ca.vertcat(now, goal)
     H = ca.triu(ca.hessian(cost, plan)[0])
     f, g = ca.MX.sym("f"), ca.MX.sym("g", gaps.numel())
-    own = {
+    derivatives = {
         "jac_g": ca.Function("nlp_jac_g", [plan, p], [gaps, J], ["x", "p"], ["g", "jac_g_x"]),
         "hess_lag": ca.Function("nlp_hess_l", [plan, p, f, g], [f * H], ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"]),
     }
     quiet = {"print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes"}
     near = {"ipopt.warm_start_init_point": "yes", "ipopt.warm_start_bound_push": 1e-3, "ipopt.warm_start_mult_bound_push": 1e-3}
     how = {"ipopt.tol": 1e-3, "ipopt.mu_strategy": "adaptive"}
-    return ca.nlpsol("plan", "ipopt", {"x": plan, "f": cost, "g": gaps, "p": p}, {**quiet, **near, **how, **own})
+    return ca.nlpsol("plan", "ipopt", {"x": plan, "f": cost, "g": gaps, "p": p}, {**quiet, **near, **how, **derivatives})
 
 
 def run() -> xr.Dataset:
@@ -107,7 +108,7 @@ def figures(result: xr.Dataset) -> dict[str, Any]:
     for name in ("left", "right"):
         (line,) = angles.plot(result["time"], result["q"].sel(joint=name), label=name)
         angles.axhline(float(result["goal"].sel(joint=name)), linestyle=":", color=line.get_color())
-    angles.set(xlabel="time [s]", ylabel="angle [rad]", title="motors, and their goals")
+    angles.set(xlabel="time [s]", ylabel="angle [rad]", title="motors and their goals")
     angles.legend()
     count.step(result["time"], result["iterations"], where="post")
     count.set(xlabel="time [s]", ylabel="iterations of a solve", ylim=(0, None))
@@ -115,7 +116,7 @@ def figures(result: xr.Dataset) -> dict[str, Any]:
 
 
 def claims(result: xr.Dataset) -> Iterator[Claim]:
-    yield Claim("solves that converge, of all", float(result["success"].mean()), 1, 0, "ipopt")
+    yield Claim("share of solves that converge", float(result["success"].mean()), 1, 0, "ipopt")
     yield Claim("most iterations of a solve", float(result["iterations"].max()), 10, relation="at most", source="100 Hz")
     motors = ["left", "right"]
     left = float(np.abs(result["end"] - result["goal"]).sel(joint=motors).max())

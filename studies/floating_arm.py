@@ -1,8 +1,11 @@
-"""A satellite with an arm: the hand on a line while the base floats, motions that leave it at rest, turns by loops of the arm,
-a wheel and a thruster in the balance of momentum, and the capture of a tumbling object, which is held on to by outputs.
+"""A satellite with an arm on a floating base: hand motion, reaction null space, holonomy, momentum balance, capture.
 
-In a plane, numbers ours, of the size of a small servicing satellite. Joints are led by ideal drives, s = a function of q and t,
-so that what is seen is the kinematics alone: J_g = J_s - J_b A and J_b K11^-1 mu_b, Umetani and Yoshida's, without feedback.
+The hand follows a line while the base floats; arm motions leave the base at rest; loops of the arm change the attitude; a wheel
+and a thruster enter the balance of momentum; and the hand captures a tumbling object, which outputs then control.
+
+The machine is planar; its numbers are ours, of the size of a small servicing satellite. Ideal drives prescribe the joint speeds
+s as a function of q and t, so that only the kinematics is tested: Umetani and Yoshida's J_g = J_s - J_b A and J_b K11^-1 mu_b,
+without feedback.
 """
 
 from __future__ import annotations
@@ -27,22 +30,22 @@ SHOULDER, NOZZLE = 0.35, (-0.3, 0.2, 0.0)
 HAND = (LENGTHS[-1], 0.0, 0.0)
 DURATION, STEP = 4.0, 2e-3
 LINE = np.array([0.5, -0.5])
-"""What the hand does in that time, from rest to rest [m]."""
+"""Displacement of the hand in DURATION, from rest to rest [m]."""
 MOMENTUM = np.array([0.8, -0.5, 0.4])
-"""[N s, N s, N m s]."""
+"""Linear and angular momentum [N s, N s, N m s]."""
 THRUST = 0.4
 RADII = (0.2, 0.4, 0.6, 0.8)
-"""Of loops of the first two joints [rad]."""
+"""Radii of the loops of the first two joints [rad]."""
 TURN = 0.3
-"""Of the hull after the capture [rad]."""
+"""Change of the hull's heading after the capture [rad]."""
 OBJECT, OBJECT_INERTIA, TUMBLING = 8.0, 0.5, np.array([-0.12, 0.05, 3.0])
-"""[kg, kg m^2]; velocity along its own axes and turn [m/s, rad/s]."""
+"""Mass [kg] and inertia [kg m^2] of the object; its velocity along its axes and angular velocity [m/s, rad/s]."""
 
 ASSUMED = [pf.Parameter(f"assumed {n}", 0.0, unit) for n, unit in (("px", "N s"), ("py", "N s"), ("L", "N m s"))]
 FLOATS = pf.Parameter("floats", 1.0)
-"""1: led by the generalised Jacobian, 0: by that of an arm on the ground."""
+"""1: the drives use the generalised Jacobian, 0: that of an arm on the ground."""
 POSE, ATTITUDE = pf.Parameter("keep pose", 0.0), pf.Parameter("keep attitude", 0.0)
-"""1: joint velocities are projected onto those that leave the hull's pose, or its attitude, at rest."""
+"""1: joint velocities are projected onto those that leave the hull's pose, or its attitude, constant."""
 
 LED = ("generalised Jacobian", "with momentum", "momentum forgotten", "as on the ground")
 STYLES = ("-", "--", "-.", ":")
@@ -64,11 +67,11 @@ def mechanism(constraints: tuple = (), damping: float = 0.0, **more) -> pf.Mecha
     return pf.mechanism("satellite", bodies, joints, **given)
 
 
-# -- how the joints are led --------------------------------------------------------------------------------------------
+# -- velocities of the drives ------------------------------------------------------------------------------------------
 
 
 def line(k: pf.Kinematics) -> ca.SX:
-    """eta: wheel at rest, hand along the line by the smallest velocities of the arm."""
+    """Residual eta: the wheel is at rest and the hand moves along the line with the smallest arm velocities."""
     base = pf.reduction.floating_base(k)
     at, frame = slice(0, 2), "LOCAL_WORLD_ALIGNED"
     fixed = k.jacobian("link4", frame, HAND)[at, base.s]
@@ -95,7 +98,7 @@ def start_at(m: pf.Mechanism) -> np.ndarray:
 
 
 def moving_as_one(m: pf.Mechanism, q: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """v of this momentum with all joints at rest."""
+    """v with this momentum and all joints at rest."""
     tau = np.linalg.solve(pf.mass_matrix(m, q)[:3, :3], mu)
     return np.concatenate([tau, np.zeros(m.nv - 3)])
 
@@ -110,19 +113,19 @@ def follow() -> xr.Dataset:
     v = [moving_as_one(m, q, mu) for mu in (none, MOMENTUM, MOMENTUM, none)]
     assumed = np.array([none, MOMENTUM, none, none])
     numbers = {p.name: assumed[:, i] for i, p in enumerate(ASSUMED)} | {"floats": np.array([1.0, 1, 1, 0])}
-    # The drives begin by impulses of their own, which leave the momentum.
+    # The drives start with impulses, which do not change the momentum.
     v = pf.impact(m, np.tile(q, (4, 1)), np.array(v), parameters=numbers).v
     how = {"duration": DURATION, "step": STEP, "every": 20, "parameters": numbers}
     r = pf.run(m, np.tile(q, (4, 1)), v, outputs={"hand": hand}, **how)
     t = r["time"].values
     wish = r["hand"].values[0, 0] + np.outer(t / DURATION - np.sin(2 * np.pi * t / DURATION) / (2 * np.pi), LINE)
-    kept = [pf.reduction.momentum_map(m, r["q"].values[i], r["v"].values[i]) for i in range(4)]
+    mu = [pf.reduction.momentum_map(m, r["q"].values[i], r["v"].values[i]) for i in range(4)]
     return xr.Dataset(
         {
             "hand": (("led", "time", "xy"), r["hand"].values),
             "miss": (("led", "time"), np.linalg.norm(r["hand"].values - wish, axis=2)),
             "hull": (("led", "time", "pose"), r["q"].values[:, :, :3]),
-            "drift": ("led", np.abs(np.array(kept) - np.array([none, MOMENTUM, MOMENTUM, none])[:, None]).max(axis=(1, 2))),
+            "drift": ("led", np.abs(np.array(mu) - np.array([none, MOMENTUM, MOMENTUM, none])[:, None]).max(axis=(1, 2))),
         },
         coords={"led": list(LED), "time": t, "pose": ["x", "y", "angle"]},
     )
@@ -141,7 +144,7 @@ def quiet() -> xr.Dataset:
 
 
 def balance() -> xr.Dataset:
-    """The arm swings, the jet burns, the wheel alone holds the attitude."""
+    """Run in which the arm swings, the jet fires, and the wheel alone keeps the attitude constant."""
     swing = pf.nonholonomic("swing", lambda k: k.v[4:] - wished(k.t)[1:, 0])
     still = pf.nonholonomic("still", lambda k: k.joint_rate("base")[2])
     m = mechanism((swing, pf.servo(still, ["wheel"])))
@@ -170,7 +173,7 @@ def loops() -> xr.Dataset:
 
         g = pf.reduction.holonomy(m, loop, steps=80)
         turned.append(np.unwrap(np.arctan2(g[:, 1, 0], g[:, 0, 0])))
-        # Stokes: of turns in a plane the bracket has no part.
+        # By Stokes's theorem; for planar rotations the bracket vanishes.
         rho = r * (nodes + 1) / 2
         q = np.tile(start_at(m), (len(rho) * len(angles), 1))
         q[:, 4] += np.outer(rho, np.cos(angles)).ravel()
@@ -187,7 +190,7 @@ def loops() -> xr.Dataset:
 
 
 def capture() -> xr.Dataset:
-    """The hand closes on an object that tumbles; then dampers in the joints bring all to turn as one."""
+    """The hand captures a tumbling object; then dampers in the joints slow the relative motion until all turn as one body."""
     alone = mechanism(damping=8.0)
     bodies = [*alone.bodies, pf.body("object", OBJECT, inertia=OBJECT_INERTIA)]
     grasp = pf.pose(HAND), pf.pose((-0.2, 0.1, 0))
@@ -196,8 +199,8 @@ def capture() -> xr.Dataset:
     q = pf.assemble(m, np.concatenate([start_at(m), [1, 0.5, 0.7]]), hold=["base", "spin", *(f"j{i}" for i in range(1, 5))]).q
     v = np.concatenate([np.zeros(8), TUMBLING])
     hit = pf.impact(m, q, v)
-    held = pf.joint("held", "fixed", "link4", "object", placement=grasp[0] @ grasp[1].inverse())
-    one = alone.with_(bodies=bodies, joints=[*alone.joints, held])
+    rigid = pf.joint("held", "fixed", "link4", "object", placement=grasp[0] @ grasp[1].inverse())
+    one = alone.with_(bodies=bodies, joints=[*alone.joints, rigid])
     r = pf.run(pf.reduce(one), q[:8], hit.v[:8], u={"jet": 0.0}, duration=6.0, step=STEP, every=30)
     rates = r["v"].values
     wheel, jets = hold_on(one, q[:8], hit.v[:8])
@@ -218,15 +221,16 @@ def capture() -> xr.Dataset:
 
 
 def hold_on(one: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[dict, dict]:
-    """After the capture: by wheel and hinges the hull turns to a new heading, and the object's pose seen from it is held where
-    it is; or with two jets the hull's place is too. Motion of the hinges that is left open is damped, the wheel's is not."""
+    """Two runs after the capture. In the first, wheel and hinges turn the hull to a new heading while the object's pose
+    relative to the hull is kept; in the second, two jets also keep the hull's position. Remaining motion of the hinges is
+    damped, that of the wheel is not."""
     stiff, how = {"stiffness": 4, "damping": 4}, {"duration": 6.0, "step": STEP, "every": 30}
     poses = pf.forward_kinematics(one, q)
     hull, there = (pf.pose(poses[n].position, rotation=poses[n].rotation) for n in ("hull", "object"))
-    kept = control.output("object", "planar pose", in_plane(hull.inverse() @ there), seen_from="hull", **stiff)
+    grip = control.output("object", "planar pose", in_plane(hull.inverse() @ there), seen_from="hull", **stiff)
 
     def law(what: control.Output, motors: int) -> control.Control:
-        return control.concurrent([what, kept], rest_damping=2.0, rest_weight=(1e-8, *[1] * (motors - 1)))
+        return control.concurrent([what, grip], rest_damping=2.0, rest_weight=(1e-8, *[1] * (motors - 1)))
 
     hinges = [pf.actuator(f"m{i}", f"j{i}") for i in range(1, 5)]
     steady = one.with_(actuators=[one.actuators[0], *hinges])
@@ -252,7 +256,7 @@ def hold_on(one: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> tuple[dict, dict
 
 
 def in_plane(x: pf.Pose) -> np.ndarray:
-    """(3, 3) homogeneous, of the x y plane."""
+    """(3, 3) homogeneous matrix of the pose in the x y plane."""
     R, p = np.array(ca.DM(x.R)), np.array(ca.DM(x.p))
     return np.block([[R[:2, :2], p[:2]], [np.zeros((1, 2)), np.ones((1, 1))]])
 
@@ -272,20 +276,20 @@ def figures(result: xr.Dataset) -> dict[str, Any]:
         turns.plot(t, np.rad2deg(one["hull"].sel(pose="angle")), style, label=led)
     path.set(xlabel="x [m]", ylabel="y [m]", title="hand", aspect="equal")
     path.legend(fontsize=7)
-    miss.set(xlabel="t [s]", ylabel="hand off its line [m]", title="led without feedback")
+    miss.set(xlabel="t [s]", ylabel="distance of the hand from its line [m]", title="drives without feedback")
     turns.set(xlabel="t [s]", ylabel="hull [deg]", title="the base floats")
-    for kept in QUIET:
-        turn = np.abs(result["quiet_hull"].sel(kept=kept, pose="angle"))
-        rest.semilogy(t[1:], np.rad2deg(turn[1:]) + 1e-16, label=kept)
-    rest.set(xlabel="t [s]", ylabel="hull turned by [deg]", title="reaction null space")
+    for name in QUIET:
+        turn = np.abs(result["quiet_hull"].sel(kept=name, pose="angle"))
+        rest.semilogy(t[1:], np.rad2deg(turn[1:]) + 1e-16, label=name)
+    rest.set(xlabel="t [s]", ylabel="rotation of the hull [deg]", title="reaction null space")
     rest.legend(fontsize=7)
 
-    kept = blank_figure(9, 6.6)
-    (jet, loop), (meet, after) = kept.subplots(2, 2)
+    momentum = blank_figure(9, 6.6)
+    (jet, loop), (meet, after) = momentum.subplots(2, 2)
     for entry, unit in (("px", "N s"), ("py", "N s"), ("L", "N m s")):
         jet.plot(t, result["balance"].sel(entry=entry), label=f"{entry} [{unit}]")
     jet.plot(t, result["wheel"], "--", label="wheel [N m s]")
-    jet.set(xlabel="t [s]", ylabel="momentum", title="jet burns, wheel holds the attitude")
+    jet.set(xlabel="t [s]", ylabel="momentum", title="jet fires, wheel keeps the attitude")
     jet.legend(fontsize=7)
     for r in RADII:
         loop.plot(result["x"], np.rad2deg(result["turned"].sel(radius=r)), label=f"{r} rad")
@@ -300,77 +304,98 @@ def figures(result: xr.Dataset) -> dict[str, Any]:
     meet.legend(fontsize=7)
     for body in ("hull", "object"):
         after.plot(result["later"], result["rates"].sel(body=body), label=body)
-    after.set(xlabel="t after the capture [s]", ylabel="turn [rad/s]", title="dampers in the joints bring them together")
+    after.set(xlabel="t after the capture [s]", ylabel="turn [rad/s]", title="joint dampers equalise the rates")
     after.legend(fontsize=7)
-    held = blank_figure(9, 3.4)
-    error, share = held.subplots(1, 2)
+    docking = blank_figure(9, 3.4)
+    error, share = docking.subplots(1, 2)
     later = result["later"]
-    for name, said, style in (("held_error", "wheel and hinges", "-"), ("docked_error", "and jets", "--")):
-        error.semilogy(later, np.maximum(result[name], 1e-6), style, label=said)
-    error.set(xlabel="t after the capture [s]", ylabel="errors [m, rad]", title="hull and object held by outputs")
+    for name, label, style in (("held_error", "wheel and hinges", "-"), ("docked_error", "and jets", "--")):
+        error.semilogy(later, np.maximum(result[name], 1e-6), style, label=label)
+    error.set(xlabel="t after the capture [s]", ylabel="errors [m, rad]", title="hull and object controlled by outputs")
     error.legend(fontsize=7)
-    share.plot(later, result["held_spin"], "k:", label="all, about the mass centre [N m s]")
+    share.plot(later, result["held_spin"], "k:", label="total, about the mass centre [N m s]")
     share.plot(later, result["held_wheel"], label="wheel [N m s]")
     for i, entry in enumerate(("px", "py")):
         share.plot(later, result["docked_momentum"][:, i], "--", label=f"{entry} with jets [N s]")
-    share.set(xlabel="t after the capture [s]", ylabel="momentum", title="the wheel takes the turn, jets the rest")
+    share.set(xlabel="t after the capture [s]", ylabel="momentum", title="the wheel absorbs L, the jets p")
     share.legend(fontsize=7)
-    return {"hand": hand, "momentum": kept, "held": held}
+    return {"hand": hand, "momentum": momentum, "held": docking}
 
 
 def claims(result: xr.Dataset) -> Iterator[Claim]:
     miss, hull = result["miss"].max("time"), result["hull"]
     for led in LED[:2]:
-        yield Claim(f"{led}: hand off its line [m]", float(miss.sel(led=led)), 0, 1e-9)
+        yield Claim(f"{led}: distance of the hand from its line [m]", float(miss.sel(led=led)), 0, 1e-9)
     for led in LED[2:]:
-        yield Claim(f"{led}: hand off its line [m]", float(miss.sel(led=led)), 0.02, 0, "", "at least")
-    yield Claim("momentum of all led motions changes by [N s, N m s]", float(result["drift"].max()), 0, 1e-10)
+        yield Claim(f"{led}: distance of the hand from its line [m]", float(miss.sel(led=led)), 0.02, 0, "", "at least")
+    yield Claim("all motions along the line: change of momentum [N s, N m s]", float(result["drift"].max()), 0, 1e-10)
     away = np.hypot(*(hull.sel(led="with momentum") - hull.sel(led=LED[0])).values[-1, :2])
-    yield Claim("momentum carries the hull away [m]", float(away), 0.03, 0, "", "at least")
+    yield Claim("displacement of the hull by its momentum [m]", float(away), 0.03, 0, "", "at least")
     moved = np.abs(result["quiet_hull"]).max("time")
-    yield Claim("pose kept: hull moves by [m, rad]", float(moved.sel(kept="pose kept").max()), 0, 1e-12)
-    yield Claim("attitude kept: hull turns by [rad]", float(moved.sel(kept="attitude kept", pose="angle")), 0, 1e-10)
-    yield Claim("attitude kept: hull moves by [m]", float(moved.sel(kept="attitude kept").max()), 0.005, 0, "", "at least")
+    yield Claim("pose kept: motion of the hull [m, rad]", float(moved.sel(kept="pose kept").max()), 0, 1e-12)
+    yield Claim("attitude kept: rotation of the hull [rad]", float(moved.sel(kept="attitude kept", pose="angle")), 0, 1e-10)
+    yield Claim("attitude kept: motion of the hull [m]", float(moved.sel(kept="attitude kept").max()), 0.005, 0, "", "at least")
     yield Claim(
-        "the same wish as it is: hull turns by [rad]", float(moved.sel(kept="plain", pose="angle")), 0.2, 0, "", "at least"
+        "without projection: rotation of the hull [rad]", float(moved.sel(kept="plain", pose="angle")), 0.2, 0, "", "at least"
     )
     swept = np.abs(result["quiet_joints"].isel(time=-1, joint=slice(1, None)).sel(kept="pose kept") - np.array(BENT)).max()
-    yield Claim("pose kept: a hinge has turned by [rad]", float(swept), 0.05, 0, "", "at least")
+    yield Claim("pose kept: largest rotation of a hinge [rad]", float(swept), 0.05, 0, "", "at least")
     t, at = result["time"].values, result["place"].values
-    yield Claim("wheel: hull turns by [rad]", float(np.abs(at[:, 2]).max()), 0, 1e-9)
+    yield Claim("wheel: rotation of the hull [rad]", float(np.abs(at[:, 2]).max()), 0, 1e-9)
     p = result["balance"]
-    yield Claim("jet: p_x less thrust by time [N s]", float(np.abs(p[:, 0] - THRUST * t).max()), 0, 1e-9)
+    yield Claim("jet: p_x minus thrust times time [N s]", float(np.abs(p[:, 0] - THRUST * t).max()), 0, 1e-9)
     yield Claim("jet: p_y [N s]", float(np.abs(p[:, 1]).max()), 0, 1e-9)
     lever = -THRUST * (at[:, 1] + NOZZLE[1])
     moment = np.sum((lever[:-2:2] + 4 * lever[1:-1:2] + lever[2::2]) * (t[2] - t[0]) / 6)
-    yield Claim("jet: L less the jet's moment by time [N m s]", float(p[-1, 2] - moment), 0, 1e-7)
+    yield Claim("jet: L minus the integral of the jet's moment [N m s]", float(p[-1, 2] - moment), 0, 1e-7)
     for r in RADII:
         one = result.sel(radius=r)
         apart = float(one["turned"][-1] - one["flux"])
-        yield Claim(f"loop of {r} rad: hull turned less curvature by area [rad]", apart, 0, 1e-11, "[chhabra14 (3.2.24)]")
-    yield Claim("the largest loop turns the hull by [rad]", float(abs(result["turned"][-1, -1])), 0.05, 0, "", "at least")
+        yield Claim(
+            f"loop of {r} rad: rotation of the hull minus integral of the curvature [rad]",
+            apart,
+            0,
+            1e-11,
+            "[chhabra14 (3.2.24)]",
+        )
+    yield Claim("rotation of the hull by the largest loop [rad]", float(abs(result["turned"][-1, -1])), 0.05, 0, "", "at least")
     there = result["captured"].values
-    yield Claim("capture: momentum changes by [N s, N m s]", float(np.abs(there[1] - there[0]).max()), 0, 1e-12)
-    yield Claim("and until all turn as one", float(np.abs(there - there[0]).max()), 0, 1e-9)
+    yield Claim("capture: change of momentum [N s, N m s]", float(np.abs(there[1] - there[0]).max()), 0, 1e-12)
+    yield Claim(
+        "capture: change of momentum until all turn as one [N s, N m s]", float(np.abs(there - there[0]).max()), 0, 1e-9
+    )
     before, after = result["energies"].values
-    yield Claim("energy lost less that of the velocities lost [J]", before - after - float(result["lost"]), 0, 1e-12)
-    yield Claim("energy lost [J]", before - after, 0.3, 0, "", "at least")
-    yield Claim("in the end hull and object turn alike [rad/s]", float(np.diff(result["rates"].values[-1])[0]), 0, 0.02)
+    yield Claim("capture: energy lost minus the loss given by `impact` [J]", before - after - float(result["lost"]), 0, 1e-12)
+    yield Claim("capture: energy lost [J]", before - after, 0.3, 0, "", "at least")
+    yield Claim(
+        "capture: final difference of the rates of hull and object [rad/s]",
+        float(np.diff(result["rates"].values[-1])[0]),
+        0,
+        0.02,
+    )
     later, (e, v_e) = result["later"].values, result["held_heading"].values.T
     designed = np.exp(-2 * later) * (e[0] + (2 * e[0] - v_e[0]) * later)
     yield Claim(
-        "held: heading off its critically damped one [rad]", float(np.abs(e - designed).max()), 0, 1e-9, "[chhabra14 5.5]"
+        "held: heading error minus the critically damped one [rad]",
+        float(np.abs(e - designed).max()),
+        0,
+        1e-9,
+        "[chhabra14 5.5]",
     )
-    yield Claim("held: the heading is to turn by [rad]", float(e[0]), TURN, 1e-12)
+    yield Claim("held: heading error at the start [rad]", float(e[0]), TURN, 1e-12)
     for name in ("held", "docked"):
         yield Claim(f"{name}: errors at the end [m, rad]", float(result[f"{name}_error"][-1]), 0, 2e-4)
     mu, spin, wheel = (result[f"held_{what}"].values for what in ("momentum", "spin", "wheel"))
-    # About the origin it also knows how far the mass centre is off its straight line, which the step's accuracy decides.
-    yield Claim("held: momentum since the capture changes by [N s, N m s]", float(np.abs(mu - there[0]).max()), 0, 1e-11)
-    kept = np.column_stack([mu[:, :2], spin])
-    yield Claim("held: that about the mass centre, by [N s, N m s]", float(np.abs(kept - kept[0]).max()), 0, 1e-13)
-    yield Claim("held: in the end the wheel has all that turns [N m s]", float(wheel[-1] - spin[-1]), 0, 3e-3)
-    yield Claim("held: that is [N m s]", float(spin[-1]), 0.5, 0, "", "at least")
+    # About the origin, L also contains the deviation of the mass centre from its straight line, an error of the time steps.
+    yield Claim("held: change of momentum since the capture [N s, N m s]", float(np.abs(mu - there[0]).max()), 0, 1e-11)
+    central = np.column_stack([mu[:, :2], spin])
+    yield Claim(
+        "held: change of momentum about the mass centre [N s, N m s]", float(np.abs(central - central[0]).max()), 0, 1e-13
+    )
+    yield Claim(
+        "held: final momentum of the wheel minus the total angular momentum [N m s]", float(wheel[-1] - spin[-1]), 0, 3e-3
+    )
+    yield Claim("held: final angular momentum [N m s]", float(spin[-1]), 0.5, 0, "", "at least")
     left = result["docked_momentum"].values
-    yield Claim("docked: linear momentum in the end [N s]", float(np.abs(left[-1, :2]).max()), 0, 1e-3)
-    yield Claim("docked: jets through the origin leave L [N m s]", float(np.ptp(left[:, 2])), 0, 1e-3)
+    yield Claim("docked: final linear momentum [N s]", float(np.abs(left[-1, :2]).max()), 0, 1e-3)
+    yield Claim("docked: change of L by jets through the origin [N m s]", float(np.ptp(left[:, 2])), 0, 1e-3)

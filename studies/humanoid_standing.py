@@ -1,14 +1,14 @@
-"""Talos stands on both feet, moves its mass centre and its arms by least torque. [aghili05 (43)-(46), (53)-(62)]
+"""Talos stands on both feet and moves its mass centre and its arms with least torque. [aghili05 (43)-(46), (53)-(62)]
 
 The robot is talos_reduced of example-robot-data in the stance "half_sitting" of its SRDF file: 38 velocities, of which the six
 of the floating base have no motor; the soles are welded to the ground, 12 rows. The law is `projected` with stacked tasks that
-leave nothing open: mass centre (3), rotation of the trunk (3), every joint above the legs (20). No paper has this run; what is
-claimed is what the paper's equations say of it.
+determine the whole motion: mass centre (3), rotation of the trunk (3), every joint above the legs (20). No paper has this run;
+the claims are what the paper's equations imply for it.
 
-Ours: G_P = 100, G_D = 20, so that every error is e(0) (1 + 10 t) exp(-10 t); the mass centre goes 6 cm to the left and 5 cm
-down within half a second while the trunk stays upright and both elbows and shoulders turn; the start is off by up to 0.05 rad
-in the arms and by what that moves. A second run, "swaying", sends the mass centre 18 cm to the left in the same time: a welded
-sole can pull, a real one cannot, and the result says when one would have to.
+Ours: G_P = 100, G_D = 20, so that every error is e(0) (1 + 10 t) exp(-10 t). The mass centre moves 6 cm to the left and 5 cm
+down within half a second while the trunk stays upright and both elbows and shoulders turn. At the start the arms have errors of
+up to 0.05 rad, which also displace the mass centre. A second run, "swaying", moves the mass centre 18 cm to the left in the
+same time. A welded sole can pull and a real one cannot; the result reports when a real sole would lift off.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pfaffian.study import Claim, blank_figure
 SOLES = ("left_sole_link", "right_sole_link")
 LEGS = {3: -0.411354, 4: 0.859395, 5: -0.448041, 6: -0.001708}
 ARMS = {1: 0.25847, 2: 0.173046, 3: -0.0002}
-"""Half sitting [rad]; the right arm has the opposite signs."""
+"""Joint angles of the stance "half_sitting" [rad]; the right arm has the opposite signs."""
 STANCE = (
     {f"leg_{side}_{i}_joint": angle for side in ("left", "right") for i, angle in LEGS.items()}
     | {f"arm_{side}_{i}_joint": sign * angle for side, sign in (("left", 1), ("right", -1)) for i, angle in ARMS.items()}
@@ -37,13 +37,13 @@ STANCE = (
     | {"torso_2_joint": 0.006761}
 )
 TURNS = {"arm_left_1_joint": -0.4, "arm_right_1_joint": 0.4, "arm_left_4_joint": -0.6, "arm_right_4_joint": -0.6}
-"""What the arms do [rad]."""
+"""Rotations of the arm joints [rad]."""
 HEIGHT = 1.01927
 DURATION = 0.5
 STIFFNESS, DAMPING = 100.0, 20.0
 G = 9.81
 MOTIONS = {"standing": (0.06, 0.05), "swaying": (0.18, 0.05)}
-"""Mass centre to the left and down [m]."""
+"""Motion of the mass centre to the left and down [m]."""
 SAMPLES, STEP, EVERY = 12, 1e-3, 2
 
 
@@ -75,7 +75,7 @@ def stance(m: pf.Mechanism) -> np.ndarray:
 
 
 def law(m: pf.Mechanism) -> control.Control:
-    """Mass centre, trunk and all joints above the legs, by polynomials."""
+    """Law for mass centre, trunk and all joints above the legs, whose references are polynomials in time."""
     upper = [j.name for j in m.joints if j.nv == 1 and not j.name.startswith("leg")]
     task = control.stack(control.centre_of_mass(), lambda k: so3.log(k.rotation("torso_2_link")), control.joints(*upper))
     start = pf.compile_terms(m, {"theta": lambda T: task(T.kinematics)}, lanes=1)(stance(m))["theta"]
@@ -104,9 +104,10 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def oracle(m: pf.Mechanism, r: xr.Dataset, others: int = 200) -> xr.Dataset:
-    """At some instants, from M, c, A, B alone: the least inputs of that motion by a QP solver, and how much more others take.
+    """Checks at some instants that use M, c, f, A, b and B alone.
 
-    And what pushes the base in the executed motion, M a + c - f - reaction, a by differences of the recorded v.
+    least: the smallest inputs for the motion, by a QP solver.   excess: how much larger the norm of other inputs is.
+    base: force on the base in the executed motion, M a + c - f - reaction, with a by differences of the recorded v.
     """
     at, v = np.linspace(2, r.sizes["time"] - 3, SAMPLES).astype(int), r["v"].values
     a = (8 * (v[at + 1] - v[at - 1]) - (v[at + 2] - v[at - 2])) / (12 * EVERY * STEP)
@@ -127,7 +128,7 @@ def oracle(m: pf.Mechanism, r: xr.Dataset, others: int = 200) -> xr.Dataset:
         M, c, f, A, b, B = (T[name][i] for name in parts)
         N = np.linalg.svd(A)[2][12:].T
         motion = N.T @ B
-        # The acceleration under u: of all with A v_dot = b the one that the force in N(A) asks for.
+        # The acceleration under u: A v_dot = b, and the equations of motion projected onto N(A).
         a0 = np.linalg.lstsq(A, b, rcond=1e-9)[0]
         v_dot = a0 + N @ np.linalg.solve(N.T @ M @ N, N.T @ (f + B @ u[i] - c - M @ a0))
         tau = M @ v_dot + c - f
@@ -147,7 +148,7 @@ def oracle(m: pf.Mechanism, r: xr.Dataset, others: int = 200) -> xr.Dataset:
 
 
 def least_inputs(B: np.ndarray, A: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """u of min |u|^2 / 2 with B u + A^T lambda = tau, lambda free: by the active-set method of CasADi."""
+    """u that minimises |u|^2 / 2 subject to B u + A^T lambda = tau with free lambda, by the active-set method of CasADi."""
     n, m = B.shape[1], len(A)
     H, rows = np.diag([1.0] * n + [0.0] * m), np.hstack([B, A.T])
     quiet = {"print_iter": False, "print_header": False, "print_info": False}
@@ -182,9 +183,9 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     error.semilogy(r["time"], size, color="C0", label="simulated")
     error.semilogy(r["time"], np.linalg.norm(designed(r), axis=1), ":", color="black", label="designed")
     o = result["oracle"]
-    torque.plot(o["time"], np.linalg.norm(o["least"], axis=1), "o", color="black", markersize=4, label="least by a QP solver")
+    torque.plot(o["time"], np.linalg.norm(o["least"], axis=1), "o", color="black", markersize=4, label="minimum by a QP solver")
     force.axhline(0, color="black", linewidth=0.8)
-    centre.set_ylabel("mass centre moved [cm]")
+    centre.set_ylabel("motion of the mass centre [cm]")
     error.set_ylabel("norm of the task error [m, rad]")
     torque.set_ylabel("norm of the motor torques [N m]")
     force.set_ylabel("normal force on a sole [N]")
@@ -197,12 +198,12 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, lean, o = result["standing"], result["swaying"], result["oracle"]
     yield Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, lean)), 0)
     off = np.abs(r["error"].values - designed(r)).max()
-    yield Claim("task errors off e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
+    yield Claim("task errors minus e(0) (1 + 10 t) exp(-10 t) [m, rad]", off, 0, 1e-7, "[aghili05 (44)]")
     yield Claim("largest task error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.04, 0, "setting", "at least")
-    yield Claim("feet off their places [m, rad]", np.abs(r["phi"].values).max(), 0, 1e-10)
+    yield Claim("displacement of the feet [m, rad]", np.abs(r["phi"].values).max(), 0, 1e-10)
     scale = np.abs(o["u"].values).max()
     apart = np.abs(o["u"].values - o["least"].values).max() / scale
-    yield Claim("torques off those of a QP solver, of the largest", apart, 0, 1e-8, "[aghili05 (46) (60)]")
+    yield Claim("torques minus those of a QP solver, relative", apart, 0, 1e-8, "[aghili05 (46) (60)]")
     yield Claim(
         "least excess of 200 other torques with the same motion [N m]",
         float(o["excess"].min()),
@@ -211,25 +212,25 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         "[aghili05 (46)]",
         "at least",
     )
-    yield Claim("force of those on the free motion, off [N, N m]", float(o["apart"].max()), 0, 1e-9, "check")
+    yield Claim(
+        "the same torques: difference of the force on the free motion [N, N m]", float(o["apart"].max()), 0, 1e-9, "check"
+    )
     apart = np.abs(o["u"].values - o["inverse"].values).max() / scale
-    yield Claim("torques off pf.inverse_dynamics, of the largest", apart, 0, 1e-8, "[aghili05 (45)]")
+    yield Claim("torques minus those of pf.inverse_dynamics, relative", apart, 0, 1e-8, "[aghili05 (45)]")
     off = float(o["base"].max())
     yield Claim("force on the floating base in the executed motion [N, N m]", off, 0, 1e-4, "[aghili05 (53)]")
     mass = sum(float(b.mass) for b in mechanism().bodies)
     ground = sum(normal(r, sole)[-1] for sole in SOLES)
-    yield Claim("normal forces at the end, of the weight", ground / (mass * G), 1, 1e-4, "Newton")
+    yield Claim("sum of the normal forces at the end, relative to the weight", ground / (mass * G), 1, 1e-4, "Newton")
     least = min(normal(r, sole).min() for sole in SOLES)
     yield Claim("least normal force, standing [N]", least, 0, 0, "unilateral contact", "at least")
     changes = sum(len(pf.results.sign_changes(r, "multiplier", f"{sole}.vz").times) for sole in SOLES)
-    yield Claim("changes of sign of the normal forces, standing", changes, 0, 0, "unilateral contact")
+    yield Claim("sign changes of the normal forces, standing", changes, 0, 0, "unilateral contact")
     for sole in SOLES:
         pulls = pf.results.sign_changes(lean, "multiplier", f"{sole}.vz")
         side = sole.split("_")[0]
-        yield Claim(f"times the {side} sole begins to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
+        yield Claim(f"how often the {side} sole starts to pull, swaying", int((~pulls.rising).sum()), 1, 0, "sign_changes")
         forces = lean["multiplier"].sel(row=f"{sole}.vz").interp(time=pulls.times).values
-        yield Claim(
-            f"force on the {side} sole at its changes of sign [N]", np.abs(forces).max(initial=0), 0, 1e-9, "sign_changes"
-        )
+        yield Claim(f"force on the {side} sole at its sign changes [N]", np.abs(forces).max(initial=0), 0, 1e-9, "sign_changes")
     least = min(normal(lean, sole).min() for sole in SOLES)
     yield Claim("least normal force, swaying [N]", least, -10, 0, "a weld can pull", "at most")

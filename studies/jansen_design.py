@@ -1,9 +1,9 @@
-"""Theo Jansen's leg, redesigned by gradients: its foot is to walk straighter, in strides that are no shorter.
+"""Theo Jansen's leg, redesigned by gradients: its foot is to move in a straighter line with strides that are no shorter.
 
-The ten lengths of the links are parameters. At 36 angles of the crank the other angles are unknowns as well, and the loops are
-constraints of the optimisation: `casadi_function` gives them to CasADi, whose derivatives ipopt uses. While the foot is on the
-ground, 160 degrees of a turn, the squares of its heights about their mean are least; its stride keeps Jansen's length, its lift
-nine tenths of Jansen's height, and no link changes by more than a tenth. Ground, bounds and weights are ours.
+The ten lengths of the links are parameters. At 36 angles of the crank the other angles are also unknowns, and the loop closures
+are constraints of the optimisation: `casadi_function` passes them to CasADi, whose derivatives ipopt uses. The cost is the
+variance of the foot's height while it is on the ground, 160 degrees of a turn. The stride is at least Jansen's, the lift at
+least nine tenths of Jansen's, and no length changes by more than a tenth. Ground, bounds and weights are ours.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from pfaffian.study import Claim, blank_figure
 LENGTHS = {"b": 41.5, "c": 39.3, "d": 40.1, "e": 55.8, "f": 39.4, "g": 36.7, "h": 65.7, "i": 49.0, "j": 50.0, "k": 61.9}
 """Jansen's numbers [cm]."""
 CRANK, PIVOT = 15.0, (-38.0, -7.8, 0.0)
-"""Length of the crank, and where b and c turn in the frame [cm]."""
+"""Length of the crank, and position of the pivot of b and c in the frame [cm]."""
 GUESS = {"j": 2.466, "k": -2.315, "bde": 1.227, "c": -1.286, "f": -2.392, "ghi": -2.352}
-"""Angles at a crank of zero [rad]."""
+"""Guesses of the other angles at crank angle zero [rad]."""
 ON_GROUND, IN_AIR = np.radians(np.linspace(280, 440, 18)), np.radians(np.linspace(450, 630, 18))
 CHANGE, LIFT = 0.1, 0.9
-"""Largest change of a length, least part of Jansen's lift."""
+"""Largest relative change of a length, and smallest lift relative to Jansen's."""
 
 
 def corner(first: Any, side: Any, other: Any) -> tuple[Any, Any]:
-    """Where circles of radii `side` and `other` around the ends of a bar along x meet, on its left."""
+    """Intersection, left of a bar along x, of circles with radii `side` and `other` around its ends."""
     x = (first**2 + side**2 - other**2) / (2 * first)
     return x, (side**2 - x**2) ** 0.5
 
 
 def mechanism() -> pf.Mechanism:
-    """The leg, its lengths parameters; what links weigh plays no part."""
+    """The leg with its lengths as parameters; the masses of the links do not matter."""
     p = {name: pf.Parameter(name, value, "cm") for name, value in LENGTHS.items()}
     bodies = [pf.body(name, 1.0, inertia=1.0) for name in ("crank", *GUESS)]
     top = corner(*[ca.SX(p[n].symbol) for n in "bde"])
@@ -54,14 +54,14 @@ def mechanism() -> pf.Mechanism:
 
 
 def foot(m: pf.Mechanism) -> ca.Function:
-    """(q, p) -> (2,) of the foot [cm]."""
+    """Function (q, p) -> (2,) position of the foot [cm]."""
     T = pf.symbols(m)
     x, y = corner(*[m.p_symbols[m.p_names.index(n)] for n in "gih"])
     return ca.Function("foot", [T.q, m.p_symbols], [T.kinematics.position("ghi", ca.vertcat(x, y, 0))[:2]])
 
 
 def turned(m: pf.Mechanism, angles: np.ndarray, lengths: Any = None) -> np.ndarray:
-    """(angles, nq) the leg at these angles of the crank, which rise, from one to the next."""
+    """(angles, nq) configurations at these increasing crank angles, each assembled from the previous one."""
     found = [pf.assemble(m, [0.0, *GUESS.values()], hold=["crank"], parameters=lengths).q]
     for angle in [*np.arange(0.1, angles[0], 0.1), *angles]:
         found.append(pf.assemble(m, [angle, *found[-1][1:]], hold=["crank"], parameters=lengths).q)
@@ -69,7 +69,7 @@ def turned(m: pf.Mechanism, angles: np.ndarray, lengths: Any = None) -> np.ndarr
 
 
 def designed(m: pf.Mechanism) -> tuple[dict[str, float], int]:
-    """The lengths, and how many iterations ipopt took."""
+    """Optimal lengths [cm], and ipopt's number of iterations."""
     angles = np.concatenate([ON_GROUND, IN_AIR])
     start, where, phi = turned(m, angles), foot(m), pf.casadi_function(m, "constraints", backend="casadi")
     p, others = ca.MX.sym("p", len(LENGTHS)), ca.MX.sym("q", m.nq - 1, len(angles))
@@ -96,7 +96,8 @@ def designed(m: pf.Mechanism) -> tuple[dict[str, float], int]:
 
 
 def _by_q(m: pf.Mechanism) -> ca.Function:
-    """(q, p) -> derivative of the constraints by q: rows without entries, those normal to the plane, are not the solver's."""
+    """Function (q, p) -> derivative of the constraints by q; its zero rows, normal to the plane, are left out of the
+    problem."""
     q, p = ca.MX.sym("q", m.nq), ca.MX.sym("p", len(LENGTHS))
     return ca.Function(
         "by_q", [q, p], [ca.jacobian(pf.casadi_function(m, "constraints", backend="casadi")(q, ca.DM.zeros(m.nv), p, 0)[0], q)]
@@ -116,10 +117,10 @@ def run() -> dict[str, Any]:
 
 
 def by_circles(angle: float, lengths: dict[str, float]) -> np.ndarray:
-    """(2,) the foot, by circles that meet."""
+    """(2,) position of the foot by intersecting circles [cm]."""
 
     def meet(a: np.ndarray, b: np.ndarray, from_a: float, from_b: float) -> np.ndarray:
-        """The point on the left of the way from a to b."""
+        """The intersection on the left of the line from a to b."""
         way = b - a
         x, y = corner(np.hypot(*way), from_a, from_b)
         along = way / np.hypot(*way)
@@ -144,15 +145,15 @@ def figures(result: dict[str, Any]) -> dict[str, Any]:
 def claims(result: dict[str, Any]) -> Iterator[Claim]:
     ground = result["angles"] <= ON_GROUND[-1]
     before, after = (result["paths"][name] for name in ("Jansen", "designed"))
-    own = [np.array([by_circles(a, lengths) for a in result["angles"]]) for lengths in (LENGTHS, result["lengths"])]
-    source = "circles that meet"
-    yield Claim("foot of Jansen's leg [cm]", float(np.abs(own[0] - before).max()), 0.0, 1e-8, source)
-    yield Claim("foot of the designed leg [cm]", float(np.abs(own[1] - after).max()), 0.0, 1e-8, source)
-    height = [float(np.ptp(path[ground, 1])) for path in own]
-    yield Claim("height on the ground varies by so much of Jansen's", height[1] / height[0], 0.15, 0.0, source, "at most")
-    stride = [float(np.ptp(path[ground, 0])) for path in own]
-    yield Claim("stride, beside Jansen's [cm]", stride[1], stride[0], 1e-5, source, "at least")
-    lift = [float(path[~ground, 1].max() - path[ground, 1].mean()) for path in own]
-    yield Claim("lift, beside Jansen's [cm]", lift[1], LIFT * lift[0], 0.05, source, "at least")
+    feet = [np.array([by_circles(a, lengths) for a in result["angles"]]) for lengths in (LENGTHS, result["lengths"])]
+    source = "intersecting circles"
+    yield Claim("error of the foot, Jansen's leg [cm]", float(np.abs(feet[0] - before).max()), 0.0, 1e-8, source)
+    yield Claim("error of the foot, designed leg [cm]", float(np.abs(feet[1] - after).max()), 0.0, 1e-8, source)
+    height = [float(np.ptp(path[ground, 1])) for path in feet]
+    yield Claim("variation of height on the ground, relative to Jansen's", height[1] / height[0], 0.15, 0.0, source, "at most")
+    stride = [float(np.ptp(path[ground, 0])) for path in feet]
+    yield Claim("stride, compared with Jansen's [cm]", stride[1], stride[0], 1e-5, source, "at least")
+    lift = [float(path[~ground, 1].max() - path[ground, 1].mean()) for path in feet]
+    yield Claim("lift, compared with Jansen's [cm]", lift[1], LIFT * lift[0], 0.05, source, "at least")
     change = max(abs(result["lengths"][n] / x - 1) for n, x in LENGTHS.items())
-    yield Claim("largest change of a length", change, CHANGE, 1e-7, relation="at most")
+    yield Claim("largest relative change of a length", change, CHANGE, 1e-7, relation="at most")

@@ -1,14 +1,14 @@
-"""A six-axis arm by its joints, as six single ones, and by its tool, as a free body; where it is singular. [konz25 4.7.7]
+"""A six-axis arm, controlled by its joints like single joints and by its tool like a free body; singularities. [konz25 4.7.7]
 
-Axes z y y x y x (4.112). By its joints (4.113) the prototype has a moment about each axis, seen from the link before, and every
-joint goes by E'' + d E' + k sin E = 0 of its own. By its tool (4.114) it has mass, damping and stiffness between tool and world
-alone: as long as det J is not zero the tool moves as a free body under the same law does, whatever carries it. Both go through
-the same reference, which turns every joint. The thesis gives no numbers: lengths, masses and gains, of a robot for 10 kg, are
-ours.
+The axes are z y y x y x (4.112). For control by the joints (4.113) the prototype has an inertia, damping and stiffness about
+each axis, relative to the link before, and every joint obeys E'' + d E' + k sin E = 0 independently. For control by the tool
+(4.114) it has mass, damping and stiffness between tool and world only: as long as det J is not zero, the tool moves like a free
+body under the same law, whatever carries it. Both follow the same reference, which turns every joint. The thesis gives no
+numbers: lengths, masses and gains, for a robot with 10 kg of payload, are ours.
 
-For the energy approach the thesis prints the map Q = J(q)^-1 J(q_R). Along body twists, as all its other Jacobians are, it
-does not meet (4.30). Of a free body's two maps (4.42) is Q = J(q)^-1 Ad(G_E^-1) J(q_R), the library's own; (4.43), which is for
-centres at the tool's origin, is the printed one with Jacobians along the world's axes.
+For the energy approach the thesis prints the map Q = J(q)^-1 J(q_R). With body Jacobians, which it uses everywhere else, this
+map does not satisfy (4.30). Of a free body's two maps, (4.42) gives Q = J(q)^-1 Ad(G_E^-1) J(q_R), which the library uses;
+(4.43), for centres at the tool's origin, gives the printed map with Jacobians along the world's axes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from pfaffian.maths import so3
 from pfaffian.study import Claim, blank_figure
 
 L1, L2, L3 = 0.2, 0.6, 0.5
-"""Shoulder off the first axis, upper arm, forearm [m]."""
+"""Distance of the shoulder from the first axis, lengths of upper arm and forearm [m]."""
 AXES = "zyyxyx"
 PLACES = ((0, 0, 0), (L1, 0, 0), (0, 0, L2), (L3, 0, 0), (0, 0, 0), (0, 0, 0))
 TOOL = pf.pose((0.12, 0.02, -0.03), rpy=(0.2, -0.4, 0.3))
-"""Of the tool on the sixth link: any."""
+"""Arbitrary placement of the tool on the sixth link."""
 LINKS = (  # mass [kg], centre [m], moments of inertia [kg m^2]
     (20, (0.1, 0, -0.1), (0.4, 0.5, 0.5)),
     (15, (0, 0, 0.3), (0.6, 0.6, 0.1)),
@@ -44,17 +44,17 @@ LINKS = (  # mass [kg], centre [m], moments of inertia [kg m^2]
 )
 JOINT_M = np.array([1.0, 1.0, 1.0, 0.5, 0.5, 0.5])
 JOINT_D, JOINT_K = JOINT_M * [4, 4, 5, 6, 6, 8], JOINT_M * [9, 9, 16, 16, 25, 36]
-"""By its joints [kg m^2, N m s, N m]: 3 to 6 rad/s, well damped."""
+"""Inertia, damping and stiffness of the joints [kg m^2, N m s, N m]: 3 to 6 rad/s, well damped."""
 TURN = Rotation.from_rotvec([0.3, -0.5, 0.2]).as_matrix()
 TOOL_M = {"weight": 2.0, "moments": TURN @ np.diag([0.03, 0.05, 0.04]) @ TURN.T}
 TOOL_D = {"weight": 10.0, "moments": TURN @ np.diag([0.2, 0.25, 0.25]) @ TURN.T}
 TOOL_K = {"weight": 40.0, "moments": TURN @ np.diag([1.0, 0.8, 0.9]) @ TURN.T}
-"""By its tool, centres at its origin: stiff against turning about axes of its own [kg, kg m^2, and so on]."""
+"""Inertia [kg, kg m^2], damping and stiffness of the tool, with centres at its origin and principal axes turned by TURN."""
 HOME = np.array([0.2, 0.3, 0.5, -0.3, 0.9, 0.4])
 SWING = np.array([0.5, 0.3, -0.4, 0.8, 0.4, -0.9])
-"""q_R = HOME + SWING sin(t (1 + i / 10)) [rad], rates differing from joint to joint."""
+"""Reference q_R = HOME + SWING sin(t (1 + i / 10)) [rad], with a different frequency for each joint."""
 OFF, OFF_RATE = np.array([0.25, -0.15, 0.2, 0.3, -0.2, 0.4]), np.array([0.3, 0.2, -0.4, 0.5, 0.1, -0.6])
-"""Of the start from the reference's, and at what rate [rad, rad/s]."""
+"""Initial errors of angles and rates [rad, rad/s]."""
 DURATION, STEP, EVERY = 2.0, 1e-3, 5
 
 
@@ -74,7 +74,7 @@ def _axis(name: str) -> np.ndarray:
 
 
 def free_tool() -> pf.Mechanism:
-    """A body that is what it is driven as, with a free joint: any will do."""
+    """Any body on a free joint; under the law its motion does not depend on its inertia."""
     body = pf.body("tool", 3.0, (0.01, 0.02, 0), (0.02, 0.03, 0.03))
     return pf.actuate_all(pf.mechanism("free tool", [body], [pf.joint("free", "free", "world", "tool")]))
 
@@ -91,7 +91,7 @@ def reference() -> control.Reference:
 
 
 def tool_reference() -> control.Reference:
-    """Position and quaternion of the tool on the same way."""
+    """Position and quaternion of the tool along the reference of the joints."""
 
     def pose(t: ca.SX) -> ca.SX:
         k = pf.Kinematics(mechanism(), angles(t), ca.SX(6, 1), t).pose("tool")
@@ -101,7 +101,7 @@ def tool_reference() -> control.Reference:
 
 
 def by_joints() -> list[control.Pair]:
-    """A moment about each axis, seen from the link before. [konz25 (4.113)]"""
+    """Prototype with inertia, damping and stiffness about each axis, relative to the link before. [konz25 (4.113)]"""
     ends = ["world", *(f"link {i}" for i in range(1, 7))]
     rows = zip(ends[1:], ends, AXES, JOINT_M, JOINT_D, JOINT_K, strict=False)
     return [_turning(body, before, _axis(a), *numbers) for body, before, a, *numbers in rows]
@@ -113,13 +113,13 @@ def _turning(body: str, before: str, axis: np.ndarray, *numbers: float) -> contr
 
 
 def by_tool() -> list[control.Pair]:
-    """What the tool is to be as a free body. [konz25 (4.114)]"""
+    """Prototype of the tool as a free body. [konz25 (4.114)]"""
     inertia, damping, stiffness = (pf.forces.pseudo_matrix(**x) for x in (TOOL_M, TOOL_D, TOOL_K))
     return [control.pair("tool", inertia=inertia, damping=damping, stiffness=stiffness)]
 
 
 def printed(frame: str) -> Callable[[pf.Kinematics, pf.Kinematics], ca.SX]:
-    """Q = J(q)^-1 J(q_R), J along the axes of a frame. [konz25 (4.115)]"""
+    """Printed map Q = J(q)^-1 J(q_R), with J along the axes of a frame. [konz25 (4.115)]"""
 
     def Q(k: pf.Kinematics, k_R: pf.Kinematics) -> ca.SX:
         return ca.solve(k.jacobian("tool", frame), k_R.jacobian("tool", frame))
@@ -154,7 +154,7 @@ def _pose(T: pf.Terms) -> ca.SX:
 
 
 def formula(q: np.ndarray) -> np.ndarray:
-    """det J of (..., 6) angles. [konz25 (4.116)]"""
+    """det J at (..., 6) angles by the formula. [konz25 (4.116)]"""
     reach = L1 + L2 * np.sin(q[..., 1]) + L3 * np.cos(q[..., 1] + q[..., 2])
     return -L2 * L3 * reach * np.cos(q[..., 2]) * np.sin(q[..., 4])
 
@@ -166,7 +166,8 @@ def determinants(m: pf.Mechanism) -> xr.Dataset:
 
 
 def maps(m: pf.Mechanism) -> xr.Dataset:
-    """grad_R Vbar + Q^T grad Vbar at 20 pairs of random states, of the printed map along two kinds of axes. [konz25 (4.30)]"""
+    """grad_R Vbar + Q^T grad Vbar at 20 pairs of random states, for the printed map along body and world axes. [konz25
+    (4.30)]"""
     q, t = [ca.SX.sym(n, 6) for n in ("q", "q_R")], ca.SX.sym("t")
     k, k_R = (pf.Kinematics(m, x, ca.SX(6, 1), t) for x in q)
     off = {
@@ -186,18 +187,18 @@ SINGULAR = {  # where a factor of the determinant vanishes, and which joints mov
 
 
 def singular(m: pf.Mechanism) -> list[str]:
-    """What the law by the tool says there."""
-    law, said = control.prototype_tracking(by_tool(), reference()), []
+    """Reasons why runs with control by the tool stop at the singular configurations."""
+    law, reasons = control.prototype_tracking(by_tool(), reference()), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.RunWarning)
         for q, _ in SINGULAR.values():
             r = pf.run(m, q, duration=STEP, step=STEP, every=EVERY, control=law, outputs=PLACE)
-            said += pf.results.causes(r)
-    return said
+            reasons += pf.results.causes(r)
+    return reasons
 
 
 def single_joints(particle: bool, times: np.ndarray) -> np.ndarray:
-    """q by SciPy, each joint on its own. [konz25 (4.76), (4.80)]"""
+    """q of the six joints as independent equations, by SciPy. [konz25 (4.76), (4.80)]"""
     t = ca.SX.sym("t")
     f = ca.Function("reference", [t], [ca.horzcat(*reference().at(t, ca.SX(0, 1))).T])
 
@@ -212,7 +213,7 @@ def single_joints(particle: bool, times: np.ndarray) -> np.ndarray:
 
 
 def turned(r: xr.Dataset) -> np.ndarray:
-    """Angle of the tool from its reference [rad]."""
+    """Angle between the tool and its reference [rad]."""
     t = ca.SX.sym("t")
     f = ca.Function("reference", [t], [tool_reference().at(t, ca.SX(0, 1)).value[3:]])
     goal = Rotation.from_quat(np.array(f.map(r.sizes["time"])(r.time.values)).T)
@@ -234,39 +235,50 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         away.plot(r.time, turned(r), color=f"C{i}", label=a)
         away.plot(alone.time[::20], turned(alone)[::20], "o", color=f"C{i}", markersize=3)
         energy.semilogy(r.time, r.prototype_energy, color=f"C{i}")
-    single.set(xlabel="time [s]", ylabel="joints off [rad]", title="by its joints")
-    away.set(xlabel="time [s]", ylabel="tool turned off [rad]", title="by its tool; dots: a free body")
-    energy.set(xlabel="time [s]", ylabel="energy of the error [J]", title="by its tool")
+    single.set(xlabel="time [s]", ylabel="errors of the joints [rad]", title="controlled by its joints")
+    away.set(xlabel="time [s]", ylabel="angle error of the tool [rad]", title="controlled by its tool; dots: a free body")
+    energy.set(xlabel="time [s]", ylabel="energy of the error [J]", title="controlled by its tool")
     return {"arm": figure}
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     d = result["determinants"]
     apart = float(np.abs(d.numeric - d.formula).max())
-    yield Claim("det J off the formula, at 200 states [m^3]", apart, 0, 1e-14, "[konz25 (4.116)]")
+    yield Claim("det J minus the formula, at 200 states [m^3]", apart, 0, 1e-14, "[konz25 (4.116)]")
     for a in ("particle", "body"):
         r = result[f"joints, {a}"].isel(time=slice(None, None, 20))
         apart = float(np.abs(r.q.values - single_joints(a == "particle", r.time.values)).max())
-        yield Claim(f"joints by {a} off six single ones [rad]", apart, 0, 1e-9, "[konz25 (4.113), (4.76), (4.80)]")
+        yield Claim(f"joints by {a} minus six single ones [rad]", apart, 0, 1e-9, "[konz25 (4.113), (4.76), (4.80)]")
     for a in control.APPROACHES:
         arm, alone = result[f"tool, {a}"], result[f"free, {a}"]
         apart = float(np.abs(arm.tool.values - alone.tool.values).max())
-        yield Claim(f"tool by {a} off a free body [m]", apart, 0, 1e-8, "[konz25 (4.115)]")
+        yield Claim(f"tool by {a} minus a free body: position [m]", apart, 0, 1e-8, "[konz25 (4.115)]")
         apart = float(np.abs(arm["axes"].values - alone["axes"].values).max())
-        yield Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.115)]")
+        yield Claim(f"tool by {a} minus a free body: axes [1]", apart, 0, 1e-8, "[konz25 (4.115)]")
         apart = float(np.abs(arm.prototype_energy.values - alone.prototype_energy.values).max())
-        yield Claim("and its energy [J]", apart, 0, 1e-8, "[konz25 (4.115)]")
+        yield Claim(f"tool by {a} minus a free body: energy [J]", apart, 0, 1e-8, "[konz25 (4.115)]")
         if a != "particle":
             rise = float(arm.prototype_power.max())
-            yield Claim("which never rises [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most")
+            yield Claim(f"tool by {a}: largest rate of the energy [W]", rise, 0, 1e-12, "[konz25 (4.23), (4.32)]", "at most")
     wrong = float(np.abs(result["tool, energy"].transport_error).max())
-    yield Claim("map by J(q)^-1 Ad(G_E^-1) J(q_R) off (4.30)", wrong, 0, 1e-10, "[konz25 (4.42)]")
+    yield Claim("map J(q)^-1 Ad(G_E^-1) J(q_R): error in (4.30)", wrong, 0, 1e-10, "[konz25 (4.42)]")
     wrong = {name: float(np.abs(x).max()) for name, x in result["maps"].items()}
-    yield Claim("J(q)^-1 J(q_R) along the world's axes", wrong["world"], 0, 1e-10, "[konz25 (4.43), (4.115)]")
-    yield Claim("along the body's", wrong["body"], 0.1, 0, "ours, against [konz25 (4.115)]", "at least")
+    yield Claim(
+        "map J(q)^-1 J(q_R) along the world's axes: error in (4.30)", wrong["world"], 0, 1e-10, "[konz25 (4.43), (4.115)]"
+    )
+    yield Claim(
+        "map J(q)^-1 J(q_R) along the body's axes: error in (4.30)",
+        wrong["body"],
+        0.1,
+        0,
+        "ours, against [konz25 (4.115)]",
+        "at least",
+    )
     ways = [result[f"tool, {a}"]["axes"].values[200] for a in control.APPROACHES]
     apart = min(float(np.abs(x - y).max()) for i, x in enumerate(ways) for y in ways[:i])
-    yield Claim("axes by two approaches after 1 s, least apart [1]", apart, 1e-4, 0, "ours", "at least")
-    for said, (where, (_, joints)) in zip(result["singular"], SINGULAR.items(), strict=True):
-        named = {f"joint {i}" for i in joints} == set(said.partition("against a motion of ")[2].partition(";")[0].split(", "))
+    yield Claim("smallest difference of the axes by two approaches after 1 s [1]", apart, 1e-4, 0, "ours", "at least")
+    for reasons, (where, (_, joints)) in zip(result["singular"], SINGULAR.items(), strict=True):
+        named = {f"joint {i}" for i in joints} == set(
+            reasons.partition("against a motion of ")[2].partition(";")[0].split(", ")
+        )
         yield Claim(f"{where}: joints {', '.join(map(str, joints))} are named", float(named), 1, 0, "ours")

@@ -1,17 +1,18 @@
-"""Particles, constraints added to a machine, and what keeps coordinates on them. [konz25 3.1, 3.2, 3.5, 4.1.1, A.1, A.2]
+"""Particles, constraints added to a machine, and stabilisation of coordinates. [konz25 3.1, 3.2, 3.5, 4.1.1, A.1, A.2]
 
 The thesis gives formulas and no numbers; all numbers are ours.
 
 * 3.1: a particle with weight, a spring and a damper in moving air follows a path; the force (3.7), corrected.
-* 3.2, 4.1.1: five particles on a chain of two links. Its equations by release (reactions in Cartesian coordinates), by
-  d'Alembert's principle and by Gauss's are those of the machine of two bodies, and the particle-based law is the feasible
-  acceleration that is nearest to all of m e'' + d e' + k e = 0 (4.4).
-* 3.5, A.2: constraints added to an arm of four joints: a point on a sphere (geometric), a point that does not cross a line that
-  turns (linear in v), a constant speed (not linear), and coupled accelerations. The multipliers (3.130), (3.132), the null
-  space (3.129) and Gauss's principle are compared with each other and with three formulations of the library. Starts off the
-  first three come back as the stabilised rows (A.13) say.
-* Coordinates that have left phi = 0 come back by q_dot = K v - Psi Lambda phi (A.10), written down as a System of one's own.
-  What the library does with all coordinates, one Newton step at the end of each step, is Euler's step of it, Lambda = 1 / h.
+* 3.2, 4.1.1: five particles on a chain of two links. Its equations by release of constraints (reactions in Cartesian
+  coordinates), by d'Alembert's and by Gauss's principle agree with those of the machine of two bodies. The particle-based law
+  gives the feasible acceleration that is nearest to satisfying m e'' + d e' + k e = 0 of all particles (4.4).
+* 3.5, A.2: constraints added to an arm of four joints: a point on a sphere (geometric), a point that does not cross a turning
+  line (linear in v), a constant speed (nonlinear), and coupled accelerations. The multipliers (3.130), (3.132), the null space
+  (3.129) and Gauss's principle are compared with each other and with three formulations of the library. Starts that violate the
+  first three constraints return to them as the stabilised rows (A.13) predict.
+* Coordinates off phi = 0 return by q_dot = K v - Psi Lambda phi (A.10), written as a custom System. The correction that the
+  library applies to all coordinates, one Newton step at the end of each time step, is an Euler step of this equation with
+  Lambda = 1 / h.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ from pfaffian.study import Claim, blank_figure
 
 MASS, DAMPING, SPRING, GRAVITY = 0.8, 0.6, 5.0, (0, 0, -9.8)
 REST, WIND = np.array([0.1, -0.2, 0.3]), np.array([1.0, 0.5, 0.0])
-"""Where the spring of the particle pulls to [m], and the air around it [m/s]."""
+"""Rest position of the particle's spring [m], and velocity of the air [m/s]."""
 BAR_D, BAR_K = 3.0, 6.0
-"""Of the controlled particle, damping and stiffness of its error [N s/m, N/m]."""
+"""Damping and stiffness of the controlled particle's error [N s/m, N/m]."""
 POINTS = np.array([[0.2, 0.05, 0], [0.5, 0, 0], [0.1, -0.1, 0], [0.35, 0, 0], [0.3, 0.2, 0]])
-"""Of five particles, two on the first link and three on the second [m]; the second link turns at (0.5, 0, 0) of the first."""
+"""Five particles, two on the first link and three on the second [m]; the second link's axis is at (0.5, 0, 0) of the first."""
 WEIGHTS = {"mass": (0.4, 0.3, 0.2, 0.5, 0.3), "damping": (1.0, 0.5, 2.0, 0.7, 0.3), "stiffness": (3.0, 1.0, 5.0, 2.0, 4.0)}
 BARS = {"inertia": (0.7, 0.2, 0.5, 0.4, 0.9), "damping": (2.0, 1.5, 1.0, 0.7, 1.3), "stiffness": (6.0, 2.0, 3.0, 8.0, 4.0)}
-"""Of the particles themselves, and of the prototype."""
+"""Numbers of the particles (WEIGHTS) and of their prototype (BARS)."""
 RADIUS, SPEED = 0.9, 1.5
-"""Of the sphere about the start [m], and of the tip [m/s]."""
+"""Radius of the sphere about the origin [m], and speed of the tip [m/s]."""
 RETURN = {"sphere": (4.0, 8.0), "line": (5.0,), "speed": (5.0,)}
 """Lambda_1 and Lambda_0 of the geometric row, Lambda of the kinematic ones [1/s, 1/s^2]. (A.13)"""
 OFF_BY = 0.02
 LAMBDA = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.5], [0.0, 0.5, 2.0]])
-"""Of a rotation matrix [1/s]."""
+"""Lambda for a rotation matrix [1/s]."""
 CIRCLE = 3.0
-"""Lambda on a circle [1/s]."""
+"""Lambda for a circle [1/s]."""
 
 
 # -- P1: a particle -------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def path() -> control.Reference:
 
 
 def drawn() -> list[control.Pair]:
-    """The particle's own mass; damping and stiffness of the error."""
+    """Prototype with the particle's mass and with damping and stiffness of the error."""
     pm = pf.forces.pseudo_matrix
     return [control.pair("body", inertia=pm(MASS), damping=pm(BAR_D), stiffness=pm(BAR_K))]
 
@@ -76,13 +77,13 @@ LINKS = {"first": [0, 1], "second": [2, 3, 4]}
 
 
 def points(weights: Any, which: list[int]) -> np.ndarray:
-    """(4, 4) sum of q_p [h; 1] [h; 1]^T. [konz25 (3.91)]"""
+    """(4, 4) sum of q_p [h; 1] [h; 1]^T over the particles `which` with weights q_p. [konz25 (3.91)]"""
     h = np.column_stack([POINTS[which], np.ones(len(which))])
     return (h.T * np.array(weights)[which]) @ h
 
 
 def chain() -> pf.Mechanism:
-    """Two links that are nothing but their particles, each with a spring and a damper to its place at q = 0."""
+    """Two links that consist of particles, each with a damper and a spring to its position at q = 0."""
     bodies = [pf.body(n, pseudo=points(WEIGHTS["mass"], which)) for n, which in LINKS.items()]
     joints = [
         pf.joint("a", "revolute", "world", "first"),
@@ -101,7 +102,7 @@ def chain() -> pf.Mechanism:
 
 
 def places(q: Any) -> list[Any]:
-    """(2, 1) each: where the particles are."""
+    """Positions of the particles, (2, 1) each."""
 
     def turn(a: Any) -> Any:
         return ca.vertcat(ca.horzcat(ca.cos(a), -ca.sin(a)), ca.horzcat(ca.sin(a), ca.cos(a)))
@@ -113,7 +114,7 @@ def places(q: Any) -> list[Any]:
     ]
 
 
-def wanted_particles() -> list[control.Pair]:
+def prototype_particles() -> list[control.Pair]:
     return [control.pair(n, **{what: points(x, which) for what, x in BARS.items()}) for n, which in LINKS.items()]
 
 
@@ -122,7 +123,10 @@ def swing() -> control.Reference:
 
 
 class Particles(NamedTuple):
-    """r: (10,) places.   J: (10, 2).   bent: (10,) J_dot v."""
+    """Kinematics of the five particles.
+
+    r: (10,) positions.   J: (10, 2) Jacobian.   bent: (10,) J_dot v.
+    """
 
     r: np.ndarray
     J: np.ndarray
@@ -148,9 +152,9 @@ def principles() -> xr.Dataset:
         q, v, tau = random.normal(size=(3, 2))
         x = particles(q, v)
         F = mass * np.tile([0, -9.8], 5) - damping * (x.J @ v) - stiffness * (x.r - start)
-        # The torques as forces on the particles that do their work.
+        # Forces on the particles that do the same work as the torques.
         F = F + x.J @ np.linalg.solve(x.J.T @ x.J, tau)
-        C = null_space(x.J.T).T  # gradients of all that keeps the particles on links
+        C = null_space(x.J.T).T  # gradients of the constraints that keep the particles on the links
         KKT = np.block([[np.diag(mass), C.T], [C, np.zeros((8, 8))]])
         released = np.linalg.solve(KKT, np.concatenate([F, C @ x.bent]))[:10]
         by_release = np.linalg.lstsq(x.J, released - x.bent, rcond=None)[0]
@@ -184,7 +188,7 @@ def nearest_particles(r: xr.Dataset) -> np.ndarray:
 
 
 def arm(*constraints: Any) -> pf.Mechanism:
-    """Four joints, a spring, a damper."""
+    """Arm of four joints with a spring and a damper."""
     axes = {"a": (0, 0, 1), "b": (0, 1, 0), "c": (1, 0, 0), "d": (0, 0.6, 0.8)}
     kinds = {"a": "revolute", "b": "revolute", "c": "prismatic", "d": "revolute"}
     names = list(axes)
@@ -217,22 +221,22 @@ def sphere(k: pf.Kinematics) -> ca.SX:
 
 
 def line(k: pf.Kinematics) -> ca.SX:
-    """No motion across a line that turns with the time: linear in v."""
+    """Residual: velocity of the tip across a line that turns with time; linear in v."""
     return ca.dot(ca.vertcat(-ca.sin(k.t), ca.cos(k.t), 0.2), tip_rate(k))
 
 
 def speed(k: pf.Kinematics) -> ca.SX:
-    """A constant speed of the tip: quadratic in v."""
+    """Residual of a constant speed of the tip; quadratic in v."""
     return (ca.sumsqr(tip_rate(k)) - SPEED**2) / 2
 
 
 def coupled(k: pf.Kinematics) -> tuple[ca.SX, ca.SX]:
-    """Accelerations that depend on each other, on the motion and on the time."""
+    """Z and z of accelerations that depend on each other, on the motion and on time."""
     return ca.horzcat(1, ca.cos(k.q[0]), 0, -0.5), ca.sin(k.t) + 0.3 * k.v[1] ** 2
 
 
 def row(name: str, k: pf.Kinematics) -> tuple[ca.SX, ca.SX]:
-    """Z and z of Z v_dot = z, as (3.125) has them."""
+    """Z and z of Z v_dot = z, as in (3.125)."""
     if name == "coupled":
         return coupled(k)
     if name == "sphere":
@@ -249,27 +253,28 @@ ROWS = {
     "coupled": pf.constraints.acceleration_constraint("coupled", coupled),
 }
 SOLVED = ("multipliers", "nullspace", "gauss")
-"""Formulations of the library."""
+"""Formulations of the library that are compared."""
 
 
 def added() -> xr.Dataset:
-    """v_dot of each constraint, and of all of them, by the library and by the thesis's three, and the power of the reaction."""
+    """Largest differences of v_dot between the library's and the thesis's formulas, for each constraint and for several; and
+    the power of the reaction."""
     random, t = np.random.default_rng(35), 0.4
     sets = {**{n: (n,) for n in ROWS}, "all": tuple(ROWS)[:3]}
     free, apart, power = arm(), [], []
     for names in sets.values():
         m = arm(*(ROWS[n] for n in names))
-        asked: dict[str, Any] = {"M": lambda T: T.M, "b": lambda T: T.f - T.c}
+        terms: dict[str, Any] = {"M": lambda T: T.M, "b": lambda T: T.f - T.c}
         for n in names:
-            asked[f"Z {n}"] = lambda T, n=n: ca.SX(row(n, T.kinematics)[0])
-            asked[f"z {n}"] = lambda T, n=n: ca.SX(row(n, T.kinematics)[1])
-        own = pf.compile_terms(free, asked, backend="numpy", lanes=1)
+            terms[f"Z {n}"] = lambda T, n=n: ca.SX(row(n, T.kinematics)[0])
+            terms[f"z {n}"] = lambda T, n=n: ca.SX(row(n, T.kinematics)[1])
+        compiled = pf.compile_terms(free, terms, backend="numpy", lanes=1)
         of_library = {f: lambda T, f=f: pf.FORMULATIONS[f](T).v_dot for f in SOLVED}
         solved = pf.compile_terms(m, of_library, backend="numpy", lanes=1)
         worst = 0.0
         for _ in range(5):
             q, v = random.normal(size=(2, 4))
-            x = own(q, v, t=t)
+            x = compiled(q, v, t=t)
             M, b = x["M"], x["b"]
             Z = np.vstack([x[f"Z {n}"].reshape(1, 4) for n in names])
             z = np.array([float(x[f"z {n}"]) for n in names])
@@ -289,7 +294,7 @@ def added() -> xr.Dataset:
 
 
 def stabilised(name: str) -> Any:
-    """A row as accelerations that draw a start off it back. [konz25 (A.13)]"""
+    """A constraint with stabilised accelerations, which return a violating start to it. [konz25 (A.13)]"""
 
     def rows(k: pf.Kinematics) -> tuple[ca.SX, ca.SX]:
         Z, z = row(name, k)
@@ -301,8 +306,8 @@ def stabilised(name: str) -> Any:
     return pf.constraints.acceleration_constraint(name, rows)
 
 
-def held(name: str) -> Any:
-    """What is held, as an output: psi and its rate, or eta."""
+def residual(name: str) -> Any:
+    """Residual of the constraint as an output: psi and its rate, or eta."""
     return {"sphere": lambda k: ca.vertcat(sphere(k), ca.jtimes(sphere(k), k.q, k.v)), "line": line, "speed": speed}[name]
 
 
@@ -317,7 +322,7 @@ def on_a_circle() -> pf.Mechanism:
 
 
 def rotation() -> pf.Mechanism:
-    """Nine entries of R column by column, and its angular velocity."""
+    """A top whose coordinates are the nine entries of R, column by column, with the angular velocity as v."""
 
     def K(q: ca.SX) -> ca.SX:
         R = ca.reshape(q, 3, 3)
@@ -336,14 +341,14 @@ def metric(q: ca.SX) -> ca.SX:
 
 
 def drifting(m: pf.Mechanism) -> pf.System:
-    """A System whose coordinates y are off phi = 0 by OFF_BY at the start: y_dot = K(y) v - Psi Lambda phi. [konz25 (A.10)]
+    """A System whose coordinates y violate phi = 0 by OFF_BY at the start: y_dot = K(y) v - Psi Lambda phi. [konz25 (A.10)]
 
-    Its q are those on phi = 0 that y = (1 + OFF_BY) q or, of the rotation, R less its stretch, at the start and ever after.
+    Its q are on phi = 0 at all times: y scaled to unit length for the circle, and R without its stretch for the rotation.
     """
     c = m.coordinates[0]
     n = m.nq
 
-    def shown(x: ca.SX) -> ca.SX:
+    def normalised(x: ca.SX) -> ca.SX:
         if n == 2:
             return x[:2] / ca.norm_2(x[:2])
         # y = R S with S = S^T near 1: R by Newton's iterations of the polar decomposition.
@@ -368,7 +373,7 @@ def drifting(m: pf.Mechanism) -> pf.System:
         "off phi = 0",
         (pf.reduction.StatePart("y", m.q_names, m.q_units), pf.reduction.StatePart("v", m.v_names, m.v_units)),
         enter=lambda T: ca.vertcat(entered(T.q), T.v),
-        show=lambda x, t: (shown(x), x[n:, 0]),
+        show=lambda x, t: (normalised(x), x[n:, 0]),
         rate=lambda T, motion, x: ca.vertcat(ca.SX(c.K(x[:n, 0])) @ T.v + back(x[:n, 0]), motion.v_dot),
         project=lambda x, t: x,
     )
@@ -379,7 +384,7 @@ def drifting(m: pf.Mechanism) -> pf.System:
 
 def run() -> dict[str, xr.Dataset]:
     follow = control.prototype_tracking(drawn(), path())
-    near = control.prototype_tracking(wanted_particles(), swing(), approach="particle")
+    near = control.prototype_tracking(prototype_particles(), swing(), approach="particle")
     results = {
         "principles": principles(),
         "added": added(),
@@ -389,7 +394,7 @@ def run() -> dict[str, xr.Dataset]:
     starts = {"sphere": [0.3, 0.4, 0.0, 0.2], "line": [0.3, 0.4, 0.1, 0.2], "speed": [0.3, 0.4, 0.1, 0.2]}
     for name, q in starts.items():
         m = arm(stabilised(name))
-        results[name] = pf.run(m, q, [0.5, 0.8, 0.1, -1.0], duration=2.0, step=2e-3, every=10, outputs={"held": held(name)})
+        results[name] = pf.run(m, q, [0.5, 0.8, 0.1, -1.0], duration=2.0, step=2e-3, every=10, outputs={"held": residual(name)})
     results["circle"] = pf.run(drifting(on_a_circle()), [0.6, 0.8], [2.0], duration=2.0, step=2e-3, every=10)
     turn = np.array(so3.exp(ca.DM([0.4, -0.8, 0.5]))).T.ravel()
     results["rotation"] = pf.run(drifting(rotation()), turn, [1.0, 3.0, -2.0], duration=2.0, step=2e-3, every=10)
@@ -397,7 +402,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def stretch(r: xr.Dataset) -> np.ndarray:
-    """(time, 3, 3) R^T R - 1 of the coordinates that drift."""
+    """(time, 3, 3) R^T R - 1 of the drifting coordinates."""
     R = r["y"].values.reshape(-1, 3, 3).swapaxes(1, 2)
     return R.swapaxes(1, 2) @ R - np.eye(3)
 
@@ -420,20 +425,20 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         r = result[name]
         off = np.abs(r["held"].values.reshape(len(r["time"]), -1)[:, 0]) + 1e-12
         back.semilogy(r["time"], off, label=f"{name} [{unit}]")
-    back.set(xlabel="time [s]", ylabel="|psi|, |eta|", title="rows that come back")
+    back.set(xlabel="time [s]", ylabel="|psi|, |eta|", title="return to the constraints")
     t = result["circle"]["time"].values
     off = (result["circle"]["y"].values ** 2).sum(1) - 1
     drift.semilogy(t, off, label="circle")
     drift.semilogy(t, np.linalg.norm(stretch(result["rotation"]), axis=(1, 2)), label="rotation matrix")
     drift.semilogy(t, off[0] * np.exp(-CIRCLE * t), "k:", label="exp(-3 t)")
-    drift.set(xlabel="time [s]", ylabel="|phi|", title="coordinates that come back")
+    drift.set(xlabel="time [s]", ylabel="|phi|", title="return of the coordinates")
     for ax in (one, two, back, drift):
         ax.legend(loc="best")
     return {"constraints": figure}
 
 
 def at(reference: control.Reference, times: np.ndarray) -> list[np.ndarray]:
-    """Value, rate and acceleration, (times, k) each."""
+    """Value, rate and acceleration of a reference, (times, k) each."""
     t = ca.SX.sym("t")
     f = ca.Function("goal", [t], list(reference.at(t, ca.SX(0, 1))))
     return [np.array(x) for x in zip(*[[np.array(y).ravel() for y in f(s)] for s in times], strict=True)]
@@ -447,7 +452,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     s = result["added"]
     for kind in s["kind"].values:
         off = float(s["apart"].sel(kind=kind))
-        yield Claim(f"{kind}: six ways apart, part of v_dot", off, 0, 5e-13, "[konz25 (3.128)-(3.132)]")
+        yield Claim(f"{kind}: largest difference of six methods, relative to v_dot", off, 0, 5e-13, "[konz25 (3.128)-(3.132)]")
     yield Claim("sphere: power of its reaction [W]", power_of_the_sphere(), 0, 1e-14, "[konz25 3.5]")
     work = abs(float(s["power"].sel(kind="speed")))
     yield Claim("speed: power of its reaction [W]", work, 4, 0, "[konz25 3.5]", "at least")
@@ -456,7 +461,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
 
 
 def power_of_the_sphere() -> float:
-    """Of the reaction of the sphere, along a motion on it [W]."""
+    """Power of the sphere's reaction along a motion on it [W]."""
     m = mechanism()
     a = pf.assemble(m, [0.3, 0.4, 0.1, 0.2], [0.5, 0.8, 0.1, -1.0])
     return float(np.abs(pf.forward_dynamics(m, a.q, a.v).reaction @ a.v))
@@ -467,19 +472,19 @@ def _of_particles(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     t, q, v = r["time"].values, r["q"].values, r["v"].values
     goal, rate, bend = at(path(), t)
     F = MASS * (bend - GRAVITY) + DAMPING * (v - WIND) + SPRING * (q - REST) - BAR_D * (v - rate) - BAR_K * (q - goal)
-    yield Claim("P1: force off (3.7) [N]", np.abs(r["u"].values - F).max(), 0, 1e-13, "[konz25 (3.7)], corrected")
+    yield Claim("P1: force minus (3.7) [N]", np.abs(r["u"].values - F).max(), 0, 1e-13, "[konz25 (3.7)], corrected")
     A = np.array([[0, 1], [-BAR_K / MASS, -BAR_D / MASS]])
     start = np.stack([q[0] - goal[0], v[0] - rate[0]])
-    wanted = np.array([(expm(A * s) @ start)[0] for s in t])
-    yield Claim("P1: error off its closed form [m]", np.abs(q - goal - wanted).max(), 0, 2e-10, "[konz25 (3.5)]")
+    expected = np.array([(expm(A * s) @ start)[0] for s in t])
+    yield Claim("P1: error minus its closed form [m]", np.abs(q - goal - expected).max(), 0, 2e-10, "[konz25 (3.5)]")
     x = result["principles"]["v_dot"].values
     for i, name in enumerate(("release of constraints", "d'Alembert", "Gauss"), start=1):
         off = np.abs(x[:, i] - x[:, 0]).max() / np.abs(x).max()
-        yield Claim(f"P2: {name} off the machine, part", off, 0, 3e-14, "[konz25 (3.8)-(3.25)]")
+        yield Claim(f"P2: {name} minus the machine, relative", off, 0, 3e-14, "[konz25 (3.8)-(3.25)]")
     r, m = result["chain"], chain()
     v_dot = np.array([pf.forward_dynamics(m, *x).v_dot for x in zip(r["q"].values, r["v"].values, r["u"].values, strict=True)])
     off = np.abs(v_dot - nearest_particles(r)).max()
-    yield Claim("P2: law off the nearest particles [rad/s^2]", off, 0, 2e-12, "[konz25 (4.4)]")
+    yield Claim("P2: law minus the nearest particles [rad/s^2]", off, 0, 2e-12, "[konz25 (4.4)]")
 
 
 def _of_returns(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
@@ -487,19 +492,25 @@ def _of_returns(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         r = result[name]
         t, x = r["time"].values, r["held"].values.reshape(len(r["time"]), -1)
         A = np.array([[0, 1], [-gains[1], -gains[0]]]) if name == "sphere" else np.array([[-gains[0]]])
-        wanted = np.array([expm(A * s) @ x[0] for s in t])
+        expected = np.array([expm(A * s) @ x[0] for s in t])
         size = np.abs(x[0]).max()
-        yield Claim(f"{name}: start off it", size, OFF_BY, 0, "setting", "at least")
-        yield Claim(f"{name}: return off its exponentials, part", np.abs(x - wanted).max() / size, 0, 2e-8, "[konz25 (A.13)]")
+        yield Claim(f"{name}: residual at the start", size, OFF_BY, 0, "setting", "at least")
+        yield Claim(
+            f"{name}: return minus its exponentials, relative", np.abs(x - expected).max() / size, 0, 2e-8, "[konz25 (A.13)]"
+        )
 
 
 def _of_drift(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["circle"]
     t, off = r["time"].values, (r["y"].values ** 2).sum(1) - 1
     yield Claim(
-        "circle: phi off exp(-Lambda t), part", np.abs(off / off[0] - np.exp(-CIRCLE * t)).max(), 0, 1e-9, "[konz25 (A.11)]"
+        "circle: phi minus exp(-Lambda t), relative",
+        np.abs(off / off[0] - np.exp(-CIRCLE * t)).max(),
+        0,
+        1e-9,
+        "[konz25 (A.11)]",
     )
-    # S = R^T R - 1 obeys S' = [S, hat w] - (1 + S) Lambda S - S Lambda (1 + S), integrated on its own.
+    # S = R^T R - 1 obeys S' = [S, hat w] - (1 + S) Lambda S - S Lambda (1 + S), which is integrated separately.
     r = result["rotation"]
     E, steps = stretch(r), 10
     w, h = r["v"].values, (t[1] - t[0]) / steps
@@ -518,16 +529,16 @@ def _of_drift(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
             k3 = rate(S + h / 2 * k2, b)
             S = S + h / 6 * (k1 + 2 * k2 + 2 * k3 + rate(S + h * k3, c))
         worst = max(worst, np.abs(S - E[i + 1]).max())
-    yield Claim("rotation: R^T R - 1 off its equation", worst, 0, 1e-5, "[konz25 (A.12)]")
+    yield Claim("rotation: R^T R - 1 minus its equation", worst, 0, 1e-5, "[konz25 (A.12)]")
     sizes = np.linalg.norm(E, axis=(1, 2))
     slowest = 2 * np.linalg.eigvalsh(LAMBDA)[0]
     slope = np.log(sizes[0] / sizes[-1]) / t[-1]
     yield Claim("rotation: mean rate of return [1/s]", slope, 0.95 * slowest, 0, "[konz25 (A.12)]", "at least")
-    yield Claim("Newton's step less Euler's of (A.10) with Lambda = 1 / h", newton_and_euler(), 0, 1e-15, "[konz25 (A.10)]")
+    yield Claim("Newton's step minus Euler's of (A.10) with Lambda = 1 / h", newton_and_euler(), 0, 1e-15, "[konz25 (A.10)]")
 
 
 def newton_and_euler() -> float:
-    """Between what a run's correction does to a circle's coordinates and y - h Psi Lambda phi, Lambda h = 1."""
+    """Largest difference between a run's correction of the circle's coordinates and y - h Psi Lambda phi, Lambda h = 1."""
     y = np.array([0.63, 0.82])
     q = ca.SX.sym("q", 2)
     ours = np.array(ca.Function("q", [q], [pf.constraints.normalise(on_a_circle(), q)])(y)).ravel()

@@ -1,14 +1,15 @@
-"""Coordinates that are no joint's: a circle in x and y, a rotation in nine numbers or three angles. [konz25 1.2, 2.1, 2.2]
+"""Coordinates without joints: a circle in x and y, a rotation in nine numbers or three angles. [konz25 1.2, 2.1, 2.2]
 
-The equations are typed in as the thesis has them: coordinates q with phi(q) = 0, minimal velocities with q_dot = K(q) v, T, V;
-and poses of a body as functions of q. Four systems:
+The equations are entered as the thesis writes them: coordinates q with phi(q) = 0, minimal velocities with q_dot = K(q) v, T,
+V; and poses of a body as functions of q. Four systems:
 
-* 1.2, a body on a ball at its mass centre under a torque that is constant in the body: roll, pitch and yaw against the rotation
-  matrix with R^T R = 1. One motion; through a pitch of 90 degrees only the matrix goes, the angles' run says that it ended.
+* 1.2, a body on a ball at its mass centre under a torque that is constant in the body: roll, pitch and yaw compared with the
+  rotation matrix with R^T R = 1. Both give the same motion, but only the matrix passes a pitch of 90 degrees; the run with the
+  angles reports that it diverged.
 * Example 1, a particle on a circle under gravity: a pendulum whose period is known.
 * Examples 2 to 4, the rotation matrix as nine coordinates of which three are free, T = w^T Theta w / 2.
 * Example 5, T = M_ij v^i v^j / 2 + b_i v^i + c with M, b and c functions of q and t: (2.44b) and Hamilton's (2.43b), corrected,
-  against T differentiated; and a charge that falls in a magnetic field, whose path is a cycloid.
+  compared with derivatives of T; and a charge that falls in a magnetic field along a cycloid.
 
 The thesis gives no numbers; those here are ours.
 """
@@ -28,23 +29,23 @@ from pfaffian.maths import so3
 from pfaffian.study import Claim, blank_figure
 
 THETA = np.array([0.02, 0.05, 0.03])
-"""[kg m^2]"""
+"""Principal inertias of the body [kg m^2]."""
 TORQUE = (0.01, -0.02, 0.015)
-"""Along the body's axes [N m]."""
+"""Torque along the body's axes [N m]."""
 POLE_AT, DURATION = 0.5, 1.0
-"""When the pitch is 90 degrees, and how long the motion goes on [s]."""
+"""Time at which the pitch is 90 degrees, and duration of the motion [s]."""
 STEP = 5e-4
 MASS, RHO, G = 0.5, 2.0, 9.81
 AMPLITUDE = np.radians(150)
 FIELD = 3.0
 """Charge times magnetic field [kg/s]."""
 ROTATION = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
-"""Entries of R column by column."""
+"""Names of the entries of R, column by column."""
 LEVI_CIVITA = np.array([[[(i - j) * (j - k) * (k - i) / 2 for k in range(3)] for j in range(3)] for i in range(3)])
 
 
 def rotation() -> pf.Coordinates:
-    """R by its columns, with the body-fixed angular velocity; the row det R = 1 depends on the others. [konz25 (2.7)]"""
+    """R by its columns, with the body-fixed angular velocity; the row det R = 1 is redundant. [konz25 (2.7)]"""
 
     def K(q: ca.SX) -> ca.SX:
         R = ca.reshape(q, 3, 3)
@@ -64,14 +65,18 @@ def angles() -> pf.Coordinates:
 
 
 def turning(how: str) -> pf.Mechanism:
-    """M1: a body on a ball, its attitude by the "matrix" or by the "angles"."""
+    """M1: a body on a ball, with its attitude given by the "matrix" or by the "angles"."""
     if how == "matrix":
-        own, pose = rotation(), lambda k: pf.Pose(ca.reshape(k.q, 3, 3), ca.SX.zeros(3, 1))
+        prototype, pose = rotation(), lambda k: pf.Pose(ca.reshape(k.q, 3, 3), ca.SX.zeros(3, 1))
     else:
-        own, pose = angles(), lambda k: pf.pose(rpy=(k.q[0], k.q[1], k.q[2]))
+        prototype, pose = angles(), lambda k: pf.pose(rpy=(k.q[0], k.q[1], k.q[2]))
     torque = pf.wrench("torque", "body", (0, 0, 0, *TORQUE), axes="LOCAL")
     return pf.mechanism(
-        how, [pf.body("body", 1.0, inertia=THETA)], [pf.edge("pose", "world", "body", pose)], coordinates=[own], forces=[torque]
+        how,
+        [pf.body("body", 1.0, inertia=THETA)],
+        [pf.edge("pose", "world", "body", pose)],
+        coordinates=[prototype],
+        forces=[torque],
     )
 
 
@@ -80,7 +85,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def circle() -> pf.Mechanism:
-    """M2: a particle on a circle, its angular velocity for v. [konz25 (2.5)]"""
+    """M2: a particle on a circle, with its angular velocity as v. [konz25 (2.5)]"""
     x = pf.coordinates(
         "x", ("1", "2"), ("rate",), lambda q: ca.vertcat(-q[1], q[0]), phi=lambda q: ca.sumsqr(q) - RHO**2, start=(RHO, 0),
         q_units="m", v_units="rad/s",
@@ -92,13 +97,13 @@ def circle() -> pf.Mechanism:
 
 
 def top() -> pf.Mechanism:
-    """M3: T = w^T Theta w / 2 and nothing else. [konz25 (2.33)]"""
+    """M3: only T = w^T Theta w / 2. [konz25 (2.33)]"""
     T = pf.forces.kinetic_energy("T", lambda k: ca.dot(k.v, ca.DM(THETA) * k.v) / 2)
     return pf.mechanism("top", [], [], coordinates=[rotation()], forces=[T])
 
 
 def parts(k: pf.Kinematics) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """M4: some M (3, 3), b (3, 1) and c of the rotation matrix and the time."""
+    """M4: arbitrary functions M (3, 3), b (3, 1) and c of the rotation matrix and time."""
     R = ca.reshape(k.q, 3, 3)
     M = ca.diag(ca.vertcat(2, 3, 4) + 0.3 * ca.sin(k.t)) + 0.3 * (R + R.T) @ ca.diag(R[:, 0]) @ (R + R.T)
     b = R @ ca.vertcat(ca.sin(k.t), R[0, 1], R[2, 0] * R[1, 1]) + ca.vertcat(0, R[1, 2] ** 2, ca.cos(2 * k.t))
@@ -125,28 +130,29 @@ def charge() -> pf.Mechanism:
 
 
 def Y(a: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) w = Y (alpha, beta, phi)_dot. [konz25 (1.6b)]"""
+    """(..., 3, 3) matrix Y of w = Y (alpha, beta, phi)_dot. [konz25 (1.6b)]"""
     (c_a, c_b), (s_a, s_b) = np.cos(a[..., :2]).T, np.sin(a[..., :2]).T
     one, zero = np.ones_like(c_a), np.zeros_like(c_a)
     return np.moveaxis(np.array([[one, zero, -s_b], [zero, c_a, c_b * s_a], [zero, -s_a, c_b * c_a]]), (0, 1), (-2, -1))
 
 
 def matrix_of(a: np.ndarray) -> np.ndarray:
-    """(..., 3, 3) R_z(phi) R_y(beta) R_x(alpha)."""
+    """(..., 3, 3) rotation R_z(phi) R_y(beta) R_x(alpha)."""
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_euler("ZYX", a[..., ::-1].reshape(-1, 3)).as_matrix().reshape(*a.shape[:-1], 3, 3)
 
 
 def attitude(r: xr.Dataset) -> np.ndarray:
-    """(time, 3, 3) R of the coordinates of a run."""
+    """(time, 3, 3) R from the coordinates of a run."""
     return r["q"].values.reshape(-1, 3, 3).swapaxes(-1, -2)
 
 
 def before_the_pole(away: float, w: tuple[float, float, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Roll, pitch and yaw, and angular velocity, POLE_AT before the pitch is 90 degrees less `away` [rad] with velocity w.
+    """Roll, pitch and yaw, and angular velocity, at a time POLE_AT before the pitch is 90 degrees minus `away` [rad] with
+    velocity w.
 
-    Backwards in time a torque that is constant in the body acts as it does forwards, with the velocity turned round.
+    Run backwards in time: a torque that is constant in the body acts in the same way, with the velocity reversed.
     """
     a = np.array([0.2, np.pi / 2 - away, 0.3])
     r = pf.run(turning("matrix"), matrix_of(a).T.ravel(), -np.array(w), duration=POLE_AT)
@@ -168,7 +174,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def states() -> xr.Dataset:
-    """M and c along angles, terms and coefficients along the rotation matrix, at random states."""
+    """At random states: M and c in the angles; K, Phi, M, c and gamma in the rotation matrix and on the circle."""
     random = np.random.default_rng(12)
     a = random.uniform(-1.4, 1.4, (50, 3))
     rates, w, R = random.normal(size=(50, 3)), random.normal(size=(50, 3)), matrix_of(a)
@@ -179,8 +185,8 @@ def states() -> xr.Dataset:
     columns = {}
     for name, machine, at in (("R", o, q), ("x", p, x)):
         phi = machine.coordinates[0].phi
-        wanted = {"K": lambda T: T.kinematics.kinematic_matrix, "Phi": lambda T, phi=phi: ca.jacobian(phi(T.q), T.q)}
-        for part, found in pf.compile_terms(machine, wanted).matrices(at).items():
+        terms = {"K": lambda T: T.kinematics.kinematic_matrix, "Phi": lambda T, phi=phi: ca.jacobian(phi(T.q), T.q)}
+        for part, found in pf.compile_terms(machine, terms).matrices(at).items():
             columns[f"{name} {part}"] = (("state", f"rows of {name} {part}", f"columns of {name} {part}"), found)
     square = ("state", "row", "axis")
     return xr.Dataset(
@@ -199,7 +205,7 @@ def states() -> xr.Dataset:
 
 
 def quadratic_states() -> xr.Dataset:
-    """M4: M_ij v_dot^j + what (2.44b) adds, and p_dot, each by T and by the formulas, at one time."""
+    """M4: the force c of (2.44b), and p_dot, each from T and by the formulas, at one time."""
     random, m, t = np.random.default_rng(13), quadratic(), 0.7
     q = matrix_of(random.uniform(-1.4, 1.4, (30, 3))).reshape(-1, 9)
     v = random.normal(size=(30, 3))
@@ -258,7 +264,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         apart.semilogy(e["time"], distance(r, e) + 1e-17, "C1" + dashes, label=name)
     pitch.set(xlabel="time [s]", ylabel="pitch [deg]")
     rate.set(xlabel="time [s]", ylabel="angular velocity [rad/s]")
-    apart.set(xlabel="time [s]", ylabel="angles off the matrix [rad]")
+    apart.set(xlabel="time [s]", ylabel="angles minus matrix [rad]")
     r = result["charge"]
     path.plot(*r["q"].values.T, label="charge")
     at = r["time"].values[::100]
@@ -276,7 +282,7 @@ def distance(r: xr.Dataset, e: xr.Dataset) -> np.ndarray:
 
 
 def cycloid(t: np.ndarray) -> np.ndarray:
-    """(time, 2) of a charge that starts at rest at the origin: v_dot = g + (field / mass) J v."""
+    """(time, 2) path of a charge that starts at rest at the origin: v_dot = g + (field / mass) J v."""
     turn = FIELD / MASS
     return G / turn**2 * np.column_stack([np.sin(turn * t) - turn * t, np.cos(turn * t) - 1])
 
@@ -286,17 +292,17 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from _angles(s)
     r, e = result["beside, matrix"], result["beside, angles"]
     yield Claim("M1: least distance of the pitch from 90 degrees [rad]", pole_distance(r), 0.3, 1e-6, "setting")
-    yield Claim("M1: R(t) by angles off R(t) by the matrix [rad]", distance(r, e).max(), 0, 1e-9, "[konz25 1.2]")
+    yield Claim("M1: angle between R(t) by angles and R(t) by the matrix [rad]", distance(r, e).max(), 0, 1e-9, "[konz25 1.2]")
     r, e = result["through, matrix"], result["through, angles"]
-    yield Claim("M1: the matrix passes a pitch of 90 degrees within [rad]", pole_distance(r), 0, 1e-7, "setting")
-    yield Claim("M1: its run ended early", float(r["status"] != 0), 0)
+    yield Claim("M1: least distance of the pitch from 90 degrees by the matrix [rad]", pole_distance(r), 0, 1e-7, "setting")
+    yield Claim("M1: the run by the matrix ended early", float(r["status"] != 0), 0)
     power = np.trapezoid(r["v"].values @ TORQUE, r["time"].values)
     kinetic = r["energy"].values[-1] - r["energy"].values[0]
-    yield Claim("M1: its energy less the work of the torque [J]", kinetic - power, 0, 1e-7, "energy")
+    yield Claim("M1: energy minus the work of the torque [J]", kinetic - power, 0, 1e-7, "energy")
     yield Claim("M1: |R^T R - 1|", _largest(np.einsum("nji,njk->nik", *[attitude(r)] * 2) - np.eye(3)), 0, 1e-12)
-    said = pf.results.causes(e)[0]
-    yield Claim("M1: the run by angles says that it diverged", float("diverged" in said), 1, 0, "[konz25 1.2]")
-    yield Claim("M1: when it did [s]", float(e["stopped"]), POLE_AT, 0.002, "[konz25 1.2]")
+    reason = pf.results.causes(e)[0]
+    yield Claim("M1: the run by angles reports that it diverged", float("diverged" in reason), 1, 0, "[konz25 1.2]")
+    yield Claim("M1: time at which it diverged [s]", float(e["stopped"]), POLE_AT, 0.002, "[konz25 1.2]")
     yield from _circle(s, result["circle"])
     yield from _matrix(s)
     yield from _quadratic(result["quadratic states"], result["charge"])
@@ -311,17 +317,17 @@ def _angles(s: xr.Dataset) -> Iterator[Claim]:
     printed[:, 1, 2] = (y - z) * c_a * s_a * c_b
     printed[:, 2, 2] = x * s_b**2 + (y * s_a**2 + z * c_a**2) * c_b**2
     upper = np.triu(np.ones((3, 3)))
-    yield Claim("M1: M less the printed one [kg m^2]", _largest(M * upper - printed), 0, 1e-15, "[konz25 (1.7)]")
+    yield Claim("M1: M minus the printed one [kg m^2]", _largest(M * upper - printed), 0, 1e-15, "[konz25 (1.7)]")
     yield Claim(
-        "M1: det M less Th_x Th_y Th_z cos^2 beta", _largest(np.linalg.det(M) - x * y * z * c_b**2), 0, 1e-18, "[konz25 1.2]"
+        "M1: det M minus Th_x Th_y Th_z cos^2 beta", _largest(np.linalg.det(M) - x * y * z * c_b**2), 0, 1e-18, "[konz25 1.2]"
     )
-    yield Claim("M1: det Y less cos beta", _largest(np.linalg.det(Y(a)) - c_b), 0, 1e-14, "[konz25 1.2]")
+    yield Claim("M1: det Y minus cos beta", _largest(np.linalg.det(Y(a)) - c_b), 0, 1e-14, "[konz25 1.2]")
     h = 1e-6
     Y_dot = (Y(a + h * rates) - Y(a - h * rates)) / (2 * h)
     w = np.einsum("nij,nj->ni", Y(a), rates)
     euler = THETA * np.einsum("nij,nj->ni", Y_dot, rates) + np.cross(w, THETA * w)
     off = _largest(c - np.einsum("nji,nj->ni", Y(a), euler))
-    yield Claim("M1: Lagrange's force less Y^T of Euler's [N m]", off, 0, 1e-10, "[konz25 (1.8)]")
+    yield Claim("M1: Lagrange's force minus Y^T times Euler's [N m]", off, 0, 1e-10, "[konz25 (1.8)]")
 
 
 def _circle(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
@@ -330,15 +336,15 @@ def _circle(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
     yield Claim("M2: period of the pendulum [s]", _period(r), period, 1e-8, "closed form")
     drift = _largest(r["energy"] - r["energy"][0]) / (2 * MASS * G * RHO)
     yield Claim("M2: energy over 20 s, relative to 2 m g rho", drift, 0, 1e-9, "energy")
-    yield Claim("M2: |x| less rho [m]", _largest(np.linalg.norm(r["q"].values, axis=1) - RHO), 0, 1e-12, "[konz25 (2.5)]")
+    yield Claim("M2: |x| minus rho [m]", _largest(np.linalg.norm(r["q"].values, axis=1) - RHO), 0, 1e-12, "[konz25 (2.5)]")
 
 
 def _matrix(s: xr.Dataset) -> Iterator[Claim]:
     yield from _spanned(s, "R", "rotation matrix", 6)
-    yield Claim("M3: gamma less the Levi-Civita symbol", _largest(s["gamma"] - LEVI_CIVITA), 0, 1e-14, "[konz25 (2.20)]")
-    yield Claim("M3: M less Theta", _largest(s["top M"] - np.diag(THETA)), 0, 1e-16, "[konz25 (2.33)]")
+    yield Claim("M3: gamma minus the Levi-Civita symbol", _largest(s["gamma"] - LEVI_CIVITA), 0, 1e-14, "[konz25 (2.20)]")
+    yield Claim("M3: M minus Theta", _largest(s["top M"] - np.diag(THETA)), 0, 1e-16, "[konz25 (2.33)]")
     w = s["w"].values
-    yield Claim("M3: c less w x Theta w", _largest(s["top c"] - np.cross(w, THETA * w)), 0, 1e-16, "[konz25 (2.33)]")
+    yield Claim("M3: c minus w x Theta w", _largest(s["top c"] - np.cross(w, THETA * w)), 0, 1e-16, "[konz25 (2.33)]")
 
 
 def _spanned(s: xr.Dataset, name: str, which: str, rank: int) -> Iterator[Claim]:
@@ -347,29 +353,33 @@ def _spanned(s: xr.Dataset, name: str, which: str, rank: int) -> Iterator[Claim]
     ranks = np.linalg.matrix_rank(rows, tol=1e-9)
     yield Claim(f"{which}: rank of Phi", _largest(ranks), rank, 0, "[konz25 (2.2)]")
     whole = K @ np.linalg.pinv(K) + np.linalg.pinv(rows, rcond=1e-9) @ rows
-    yield Claim(f"{which}: K Y + Psi Phi less 1", _largest(whole - np.eye(K.shape[1])), 0, 1e-14, "[konz25 (2.10)]")
+    yield Claim(f"{which}: K Y + Psi Phi minus 1", _largest(whole - np.eye(K.shape[1])), 0, 1e-14, "[konz25 (2.10)]")
 
 
 def _quadratic(s: xr.Dataset, r: xr.Dataset) -> Iterator[Claim]:
     scale = _largest(s["c"])
     yield Claim(
-        "M4: force less (2.44b) as corrected, relative", _largest(s["c"] - s["corrected"]) / scale, 0, 1e-13, "[konz25 (2.44b)]"
+        "M4: force minus (2.44b) as corrected, relative",
+        _largest(s["c"] - s["corrected"]) / scale,
+        0,
+        1e-13,
+        "[konz25 (2.44b)]",
     )
     off = _largest(s["c"] - s["printed"]) / scale
-    yield Claim("M4: force less (2.44b) as printed, relative", off, 0.1, 0, "[konz25 (2.44b)]", "at least")
+    yield Claim("M4: force minus (2.44b) as printed, relative", off, 0.1, 0, "[konz25 (2.44b)]", "at least")
     scale = _largest(s["p_dot"])
     off = _largest(s["p_dot"] - s["hamilton"]) / scale
-    yield Claim("M4: p_dot less (2.43b) as corrected, relative", off, 0, 1e-13, "[konz25 (2.43b)]")
+    yield Claim("M4: p_dot minus (2.43b) as corrected, relative", off, 0, 1e-13, "[konz25 (2.43b)]")
     off = _largest(s["p_dot"] - s["hamilton printed"]) / scale
-    yield Claim("M4: p_dot less (2.43b) as printed, relative", off, 0.1, 0, "[konz25 (2.43b)]", "at least")
-    yield Claim("M4: energy less H [J]", _largest(s["energy"] - s["H"]), 0, 1e-13, "[konz25 (2.42)]")
+    yield Claim("M4: p_dot minus (2.43b) as printed, relative", off, 0.1, 0, "[konz25 (2.43b)]", "at least")
+    yield Claim("M4: energy minus H [J]", _largest(s["energy"] - s["H"]), 0, 1e-13, "[konz25 (2.42)]")
     off = _largest(r["q"].values - cycloid(r["time"].values))
-    yield Claim("M4: charge off its cycloid [m]", off, 0, 1e-9, "closed form")
-    yield Claim("M4: H along it [J]", _largest(r["energy"] - r["energy"][0]), 0, 1e-9, "[konz25 (2.39)]")
+    yield Claim("M4: charge, distance from its cycloid [m]", off, 0, 1e-9, "closed form")
+    yield Claim("M4: charge, change of H [J]", _largest(r["energy"] - r["energy"][0]), 0, 1e-9, "[konz25 (2.39)]")
 
 
 def _period(r: xr.Dataset) -> float:
-    """Mean time between passages through the lowest point to the same side, by cubic interpolation."""
+    """Mean time between passages through the lowest point in the same direction [s], by cubic interpolation."""
     from scipy.interpolate import CubicHermiteSpline
 
     t, x = r["time"].values, r["q"].values
@@ -379,7 +389,7 @@ def _period(r: xr.Dataset) -> float:
 
 
 def pole_distance(r: xr.Dataset) -> float:
-    """Of the pitch from 90 degrees, at the nearest record [rad]."""
+    """Smallest distance of the recorded pitch from 90 degrees [rad]."""
     return float(np.arccos(np.clip(np.abs(attitude(r)[:, 2, 0]), 0, 1)).min())
 
 

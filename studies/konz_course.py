@@ -1,13 +1,13 @@
-"""References made on the way, and as fast as a machine permits: a hexarotor and an arm, not of the thesis. [konz25 5.5]
+"""References planned during the motion, and paths of shortest time: a hexarotor and an arm, not from the thesis. [konz25 5.5]
 
-The hexarotor is told goals (x, y, z, heading) while it flies, as by a pilot who points at places: its agent makes the course of
-degree nine from the flat output and four derivatives of now to rest at the goal, and a new one whenever the goal changes. It
-begins at 2 m/s, and no goal but the last is reached. The course is held against linear equations for its coefficients, solved
-in NumPy.
+The hexarotor receives goals (x, y, z, heading) during the flight, as from a pilot who points at places. Its agent plans a
+course of degree nine from the current flat output and four derivatives to rest at the goal, and a new one whenever the goal
+changes. It starts at 2 m/s, and only the last goal is reached. The course is compared with linear equations for its
+coefficients, solved in NumPy.
 
 The arm has two links in a horizontal plane and motors of 6 to 9 and 2 N m. Its path from rest to rest takes the shortest time
-in which both stay within their limits; moments by Lagrange's equations of two links are held against them. A tenth faster,
-within the same limits, it no longer follows.
+in which both motors stay within their limits, checked by the moments of Lagrange's equations of two links. On a path that is a
+tenth faster, within the same limits, it no longer follows.
 
 All numbers are ours.
 """
@@ -29,19 +29,19 @@ from pfaffian.control import Command, Course
 from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP, LENGTH = 0.005, 0.0025, 1.6
-"""Of the agent, of the integrator, and of a course [s]."""
+"""Period of the agent, step of the integrator, and duration of a course [s]."""
 START = np.zeros((4, 5))
 START[0, 1] = 2.0
-"""x, y, z [m], heading [rad] and four derivatives of each at the beginning."""
+"""x, y, z [m], heading [rad] and four derivatives of each at the start."""
 GOALS = ((1.5, 1.0, 0.5, 0.8), (0.0, -1.0, 0.2, -0.4), (-0.5, 0.5, 1.0, 1.5))
 CHANGES = (0.0, 1.0, 1.9)
-"""When they are said [s]."""
+"""Times at which the goals are given [s]."""
 DURATION = 3.9
 LINKS, MASSES, TURNS = (0.5, 0.4), (3.0, 2.0), (0.08, 0.05)
 """Lengths [m], masses [kg] and inertias about the middle [kg m^2] of the arm."""
 BEGIN, END = np.array([0.2, 0.9]), np.array([1.4, -0.6])
 MOTORS = ((-6.0, 9.0), (-2.0, 2.0))
-"""Least and largest moments [N m]."""
+"""Smallest and largest moments of the motors [N m]."""
 
 
 def mechanism() -> pf.Mechanism:
@@ -52,8 +52,8 @@ def mechanism() -> pf.Mechanism:
 
 
 def agent() -> control.Control:
-    """Goals come as inputs of the run; the course to them makes the reference of each instant."""
-    own = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), inertia_ratio=0.1)
+    """Law whose inputs are the goals; the course to the goal gives the reference at each instant."""
+    prototype = control.quadcopter_pair("body", [-9.0] * 4, heading=(8.0, 1.0), inertia_ratio=0.1)
     names = ("x", "y", "z", "heading")
 
     def step(s: control.Sample) -> Command:
@@ -61,10 +61,10 @@ def agent() -> control.Control:
         later, now = control.course_step(of, ca.vertcat(*[s[n] for n in names]), LENGTH, PERIOD)
         place = control.taylor(now)
         here = control.quadcopter_reference(lambda t: place(t)[:3], lambda t: place(t)[3]).at(ca.SX(0), ca.SX(0, 1))
-        law = control.prototype_tracking([own], control.sampled([f"r{i}" for i in range(7)]), approach="body")
-        said = law.law(s.terms, ca.SX(0, 1), ca.vertcat(*here), ca.SX(0, 1))
+        law = control.prototype_tracking([prototype], control.sampled([f"r{i}" for i in range(7)]), approach="body")
+        command = law.law(s.terms, ca.SX(0, 1), ca.vertcat(*here), ca.SX(0, 1))
         d_next = {"start": ca.vec(later.start), "end": later.end, "length": later.duration, "elapsed": later.elapsed}
-        return Command(said.u, faults=said.faults, signals={"now": ca.vec(now)}, d_next=d_next)
+        return Command(command.u, faults=command.faults, signals={"now": ca.vec(now)}, d_next=d_next)
 
     state = {"start": START.ravel("F"), "end": START[:, 0], "length": LENGTH, "elapsed": 0.0}
     return control.discrete(step, PERIOD, state=state, inputs=names, faults=["no inertia", "no attitude"])
@@ -107,11 +107,11 @@ def run() -> dict[str, xr.Dataset]:
 
 
 FIRM = {"inertia": 1.0, "damping": 20.0, "stiffness": 100.0}
-"""Of both joints of the arm's prototype [kg m^2], [N m s], [N m]."""
+"""Prototype of both joints of the arm [kg m^2], [N m s], [N m]."""
 
 
 def by_equations(start: np.ndarray, end: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """(times, 4, 5) the course from linear equations for the coefficients of its polynomials."""
+    """(times, 4, 5) course from linear equations for the coefficients of its polynomials."""
     row = lambda t, d: [factorial(j) / factorial(j - d) * t ** (j - d) if j >= d else 0.0 for j in range(10)]  # noqa: E731
     A = np.array([row(at, d) for at in (0.0, LENGTH) for d in range(5)])
     c = np.linalg.solve(A, np.vstack([start.T, end, np.zeros((4, len(end)))]))
@@ -119,12 +119,12 @@ def by_equations(start: np.ndarray, end: np.ndarray, t: np.ndarray) -> np.ndarra
 
 
 def course(r: xr.Dataset) -> np.ndarray:
-    """(times, 5, 4) derivatives of the flat output that the agent made."""
+    """(times, 5, 4) flat output and derivatives as planned by the agent."""
     return r["now"].values.reshape(-1, 5, 4)
 
 
 def expected(r: xr.Dataset) -> np.ndarray:
-    """The same by equations, each course from where the one before was."""
+    """(times, 5, 4) flat output and derivatives by equations, each course from the end of the previous one."""
     ends, start, parts = [*CHANGES[1:], DURATION], START, []
     for goal, begin, end in zip(GOALS, CHANGES, ends, strict=True):
         n = round((end - begin) / PERIOD)
@@ -134,7 +134,7 @@ def expected(r: xr.Dataset) -> np.ndarray:
 
 
 def moments(T: float) -> np.ndarray:
-    """(n, 2) of the arm on its way in T, by Lagrange's equations."""
+    """(n, 2) moments of the arm along its path of duration T, by Lagrange's equations [N m]."""
     s = np.linspace(0, 1, 501)[:, None]
     p = np.polynomial.Polynomial([0, 0, 0, 0, 0, 126, -420, 540, -315, 70])
     q, v, a = (BEGIN * (d == 0) + (END - BEGIN) * p.deriv(d)(s) / T**d for d in range(3))
@@ -159,7 +159,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         speed.plot(r["time"], now[:, 1, i], label=name)
     for t in CHANGES[1:]:
         speed.axvline(t, color="0.3", linestyle=":", linewidth=1)
-    speed.set(title="its course; goals change at the dots", xlabel="time [s]", ylabel="speed [m/s]")
+    speed.set(title="course of the hexarotor; goals change at the dots", xlabel="time [s]", ylabel="speed [m/s]")
     for (name, r), line in zip(list(result.items())[1:], ("-", "--"), strict=True):
         for i, joint in enumerate(("shoulder", "elbow")):
             angles.plot(r["time"], r["q"][:, i], line, color=f"C{i}", label=f"{joint}, {name.removeprefix('arm, ')}")
@@ -168,7 +168,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         for bound in limits:
             torque.axhline(bound, color=f"C{i}", linestyle=":", linewidth=1)
     angles.set(title="arm", xlabel="time [s]", ylabel="angle [rad]")
-    torque.set(title="its motors, limits dotted", xlabel="time [s]", ylabel="moment [N m]")
+    torque.set(title="motors of the arm, limits dotted", xlabel="time [s]", ylabel="moment [N m]")
     for axes in (above, speed, angles):
         axes.legend()
     return {"courses": figure}
@@ -181,30 +181,52 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     now, q = course(r), r["q"].values
     off = np.abs(now - expected(r)).max(axis=(0, 2))
     for d, found in enumerate(off):
-        yield Claim(f"hexarotor: derivative {d} of its course, off the polynomials", found, 0, 1e-7, "linear equations")
+        yield Claim(f"hexarotor: derivative {d} of its course minus the polynomials", found, 0, 1e-7, "linear equations")
     yield Claim("hexarotor: largest error of position [mm]", 1e3 * np.linalg.norm(q[:, :3] - now[:, 0, :3], axis=1).max(), *OFF)
-    yield Claim("hexarotor: off its last goal [mm]", 1e3 * np.linalg.norm(q[-1, :3] - GOALS[-1][:3]), 0, 1.0, "ours")
+    yield Claim(
+        "hexarotor: final distance from its last goal [mm]", 1e3 * np.linalg.norm(q[-1, :3] - GOALS[-1][:3]), 0, 1.0, "ours"
+    )
     x = Rotation.from_quat(q[-1, 3:]).as_matrix()[:, 0]
-    yield Claim("hexarotor: heading at last [rad]", np.arctan2(x[1], x[0]), GOALS[-1][3], 2e-3, "its goal")
+    yield Claim("hexarotor: final heading [rad]", np.arctan2(x[1], x[0]), GOALS[-1][3], 2e-3, "its goal")
     for goal, t in zip(GOALS, CHANGES[1:], strict=False):
         short = np.linalg.norm(q[round(t / PERIOD), :3] - goal[:3])
         yield Claim(
-            f"hexarotor: off its goal as the next one comes, after {t:g} s [m]", short, 0.2, 0, "in mid-flight", "at least"
+            f"hexarotor: distance from its goal when the next one is given, at {t:g} s [m]",
+            short,
+            0.2,
+            0,
+            "in mid-flight",
+            "at least",
         )
     r = result["arm, shortest time"]
     T, u = float(r["shortest"]), r["u"].values
     low, high = np.array(MOTORS).T
     used = np.maximum(moments(T) / high, moments(T) / low).max()
-    yield Claim("arm: part of its motors that Lagrange's equations ask for", used, 1, 1e-4, "two links")
-    yield Claim("arm: part of its motors in the run", np.maximum(u / high, u / low).max(), 1, 1e-4, "the limit is met")
-    yield Claim("arm: off the end of its path [rad]", np.abs(r["q"].values[-1] - END).max(), 0, 1e-6, "exact reference")
+    yield Claim("arm: largest share of the motors' limits by Lagrange's equations", used, 1, 1e-4, "two links")
+    yield Claim(
+        "arm: largest share of the motors' limits in the run",
+        np.maximum(u / high, u / low).max(),
+        1,
+        1e-4,
+        "the limit is reached",
+    )
+    yield Claim(
+        "arm: final distance from the end of its path [rad]", np.abs(r["q"].values[-1] - END).max(), 0, 1e-6, "exact reference"
+    )
     hasty = result["arm, a tenth faster"]
     u = hasty["u"].values
-    yield Claim("arm, a tenth faster: part of its motors", np.maximum(u / high, u / low).max(), 1, 1e-9, "limits are kept")
     yield Claim(
-        "arm, a tenth faster: off the end [rad]", np.abs(hasty["q"].values[-1] - END).max(), 1e-3, 0, "ours", "at least"
+        "arm, a tenth faster: largest share of the motors' limits", np.maximum(u / high, u / low).max(), 1, 1e-9, "limits"
+    )
+    yield Claim(
+        "arm, a tenth faster: final distance from the end [rad]",
+        np.abs(hasty["q"].values[-1] - END).max(),
+        1e-3,
+        0,
+        "ours",
+        "at least",
     )
 
 
 OFF = (1.70, 0.03, "ours")
-"""Largest error [mm] of a law that is asked every 5 ms."""
+"""Largest error [mm] of a law that is evaluated every 5 ms."""

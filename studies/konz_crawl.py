@@ -1,15 +1,15 @@
-"""Go2 crawls: four steps on feet that hold only as long as they push, by one law that is told its plan. [konz25 4.4-4.6]
+"""Go2 crawls: four steps with unilateral contacts of the feet, by one law that knows the plan. [konz25 4.4-4.6]
 
-The robot is that of example-robot-data. A foot on the ground is a point that holds, a closure. It opens at the first instant at
-which the ground would have to pull, and closes where the foot comes down (`switches`, `of_motion`). The law knows which feet
-may stand: the foot of a step is free for it from the start of the step on, so it takes the load off that foot and lifts it, and
-the contact opens because nothing is left on it.
+The robot is that of example-robot-data. A foot on the ground is a fixed point, a closure. It opens at the first instant at
+which the ground would have to pull, and closes where the foot touches down (`switches`, `of_motion`). The law knows which feet
+may stand: from the start of a step on it treats the foot of that step as free, so it unloads and lifts this foot, and the
+contact opens because it carries no load.
 
-The law is that of `konz-legged`, body to body and sampled at 500 Hz: a body for the torso, a point for each foot. Between two
-steps the torso goes over the middle of the three feet that will stay. No paper has this run. What is claimed: every foot leaves
-the ground once and comes down once; meanwhile none of the others lets go, though nothing but their push keeps them there; the
-impulse of their forces is the change of the robot's momentum; and torso and feet are where they are to be. Of friction the law
-knows nothing: it takes the smallest torques, for which a foot that carries little needs a coefficient of 0.9.
+The law is that of `konz-legged`, body-based and sampled at 500 Hz, with a body for the torso and a point for each foot. Between
+two steps the torso moves over the middle of the three feet that will stand. No paper has this run. Claimed: every foot leaves
+the ground once and touches down once; meanwhile no other contact opens, although only pushing forces keep them closed; the
+impulse of the contact forces is the change of the robot's momentum; and torso and feet follow the plan. The law ignores
+friction: it chooses the smallest torques, for which a lightly loaded foot needs a coefficient of friction of 0.9.
 
 Ours: steps of 8 cm, 4 cm high, in 0.4 s, each after 1.5 s with four feet down, on level ground.
 """
@@ -30,29 +30,30 @@ from pfaffian import control
 from pfaffian.study import Claim, blank_figure
 
 LEGS = ("RL", "FL", "RR", "FR")
-"""In the order of their steps."""
+"""Legs in the order of their steps."""
 PARTS = ("hip", "thigh", "calf")
 HEIGHT = 0.29
-"""Of the base over the feet [m]."""
+"""Height of the base above the feet [m]."""
 STRIDE, LIFT, DEEP = 0.08, 0.04, 0.002
-"""Of a step [m]: forwards, up, and how far below the ground the foot is sent so that it meets it."""
+"""A step [m]: forwards, up, and how far below the ground its reference ends, so that the foot touches the ground."""
 SHIFT, SWING = 1.5, 0.4
-"""Times with four feet down, and of a step [s]."""
+"""Durations of standing on four feet and of a step [s]."""
 DURATION = len(LEGS) * (SHIFT + SWING) + 2 * SHIFT
 TORSO = 9.6, 36.0
 FOOT = 1.0, 40.0, 400.0
-"""Prototypes: of the torso [1/s, 1/s^2], of a foot [kg, N s/m, N/m]."""
+"""Gains of the torso's prototype [1/s, 1/s^2]; mass, damping and stiffness of a foot's [kg, N s/m, N/m]."""
 MASS, INERTIA = 15.0, (0.15, 0.4, 0.4)
-"""Of the torso's prototype."""
+"""Mass [kg] and inertia [kg m^2] of the torso's prototype."""
 STEP, PERIOD = 2e-3, 2e-3
 
 SCHEME = pf.Scheme(corrections=1, violation_limit=1e-4)
-"""A foot that comes down up to a step late is put onto the ground by more than one correction, the rest by the next step's."""
+"""A foot that touches down up to a time step late may need more than one correction to reach the ground; the next step does the
+rest."""
 
 ON = {leg: pf.Parameter(f"on {leg}", 1.0) for leg in LEGS}
 """1 while a foot is on the ground."""
 AT = {leg: tuple(pf.Parameter(f"{axis} {leg}", 0.0, "m") for axis in "xy") for leg in LEGS}
-"""Where it came down."""
+"""Position at which the foot touched down [m]."""
 
 
 @cache
@@ -65,18 +66,18 @@ def robot() -> pf.Mechanism:
 
 
 def begin(leg: str) -> float:
-    """When the leg's step begins [s]."""
+    """Start of the leg's step [s]."""
     return SHIFT + LEGS.index(leg) * (SHIFT + SWING)
 
 
 def planned(leg: str, t: ca.SX) -> ca.SX:
-    """1 while the foot is to stand, or may: on its way down it stands from where it meets the ground on."""
+    """1 while the plan lets the foot stand; in the second half of its step it stands as soon as it touches the ground."""
     return ca.logic_or(t < begin(leg), t >= begin(leg) + SWING / 2)
 
 
 @cache
 def mechanism(plan: bool = False) -> pf.Mechanism:
-    """Go2 on feet that come and go; by its plan with those only that are to stand as well."""
+    """Go2 with feet on the ground while their parameters are on; with `plan`, only those that the plan also lets stand."""
     m, feet = robot(), []
     for leg in LEGS:
         holds = pf.closure(leg, "spherical", "world", f"{leg}_foot", placement_a=ca.vertcat(*[x.symbol for x in AT[leg]], 0))
@@ -94,7 +95,7 @@ def mechanism(plan: bool = False) -> pf.Mechanism:
 
 @cache
 def hips() -> dict[str, np.ndarray]:
-    """Of each leg the place of its hip seen from the base, the offset to the leg's plane, thigh and calf [m]."""
+    """By leg: position of the hip relative to the base, offset to the leg's plane, lengths of thigh and calf [m]."""
     m, found = robot(), {}
     for leg in LEGS:
         hip, thigh, calf, foot = (
@@ -106,13 +107,13 @@ def hips() -> dict[str, np.ndarray]:
 
 
 def stand(leg: str) -> np.ndarray:
-    """(3,) where a foot stands at first, under its hip and offset; the base is over the origin."""
+    """(3,) initial position of a foot, below its hip and offset [m]; the base is above the origin."""
     x, y, _, d, *_ = hips()[leg]
     return np.array([x, y + d, 0.0])
 
 
 def angles(leg: str, p: ca.SX) -> ca.SX:
-    """(3, 1) the leg's joints for a foot at p seen from the base."""
+    """(3, 1) joint angles of the leg for a foot at p relative to the base."""
     *hip, d, a, b = (float(x) for x in hips()[leg])
     x, y, z = ca.vertsplit(p - ca.DM(hip))
     h = ca.sqrt(y**2 + z**2 - d**2)
@@ -122,12 +123,12 @@ def angles(leg: str, p: ca.SX) -> ca.SX:
 
 
 def moved(t: ca.SX, begin: float, time: float) -> ca.SX:
-    """From 0 to 1, at rest at both ends."""
+    """A motion from 0 to 1, at rest at both ends."""
     return control.rest_to_rest([0.0], [1.0], time, begin=begin)(t)
 
 
 def foot(leg: str, t: ca.SX) -> ca.SX:
-    """(3, 1) where the foot is to be: up, forwards, and down to a little below the ground."""
+    """(3, 1) reference of the foot: up, forwards, and down to slightly below the ground [m]."""
     t0, half = begin(leg), SWING / 2
     up, down = moved(t, t0, half), moved(t, t0 + half, half)
     forwards = moved(t, t0 + SWING / 8, 3 / 4 * SWING)
@@ -135,7 +136,7 @@ def foot(leg: str, t: ca.SX) -> ca.SX:
 
 
 def torso(t: ca.SX) -> ca.SX:
-    """(2, 1) where the base is to be: over the middle of the three feet that stay, at last of all four."""
+    """(2, 1) reference of the base: above the middle of the three feet that stand, finally of all four [m]."""
     places = {leg: stand(leg)[:2] for leg in LEGS}
     at = p = ca.SX(ca.DM([0.0, 0.0]))
     for leg in LEGS:
@@ -164,7 +165,7 @@ def reference() -> control.Reference:
 
 
 def law() -> control.Control:
-    """Body to body, on the feet that are planned to stand and do."""
+    """Body-based law on the feet that stand and are planned to."""
     pm = pf.forces.pseudo_matrix
     weights = [pm(MASS * x, moments=[x * i for i in INERTIA]) for x in (1.0, *TORSO)]
     pairs = [control.pair("base", inertia=weights[0], damping=weights[1], stiffness=weights[2])]
@@ -184,13 +185,13 @@ def pushed(T: pf.Terms, motion: object, leg: str) -> ca.SX:
     joints = [T.mechanism.v_slices[f"{leg}_{part}_joint"].start for part in PARTS]
     J = T.kinematics.jacobian(f"{leg}_foot", "LOCAL_WORLD_ALIGNED")[:3, joints]
     a, b, c = ca.horzsplit(J)
-    # The inverse of J^T by cross products.
+    # Invert J^T by cross products.
     across = ca.horzcat(ca.cross(b, c), ca.cross(c, a), ca.cross(a, b))
     return across @ motion.reaction[joints, 0] / ca.dot(a, ca.cross(b, c))
 
 
 def ground() -> dict:
-    """What the feet do next: let go where the ground would pull, hold where they come down."""
+    """Switches of the contacts: open where the ground would pull, close where a foot touches down."""
     found = {}
     for leg in LEGS:
 
@@ -210,7 +211,7 @@ def ground() -> dict:
 
 
 def momentum(k: pf.Kinematics) -> ca.SX:
-    """(3, 1) of all bodies [N s]."""
+    """(3, 1) linear momentum of all bodies [N s]."""
     return sum((b.mass * k.velocity(b.name, b.com) for b in k.mechanism.bodies), ca.SX(3, 1))
 
 
@@ -229,7 +230,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def planned_places(times: np.ndarray) -> dict[str, np.ndarray]:
-    """(times, 3) of the base and of each foot."""
+    """(times, 3) references of the base and of each foot [m]."""
     t = ca.SX.sym("t")
     parts = {"base": ca.vertcat(torso(t), HEIGHT)} | {leg: foot(leg, t) for leg in LEGS}
     f = ca.Function("places", [t], list(parts.values())).map(len(times))
@@ -242,12 +243,12 @@ def down(r: xr.Dataset, leg: str) -> np.ndarray:
 
 
 def changes(r: xr.Dataset, leg: str) -> np.ndarray:
-    """Times at which the foot leaves the ground or comes down, in turn."""
+    """Times at which the foot leaves the ground or touches down, alternately [s]."""
     return r.time.values[1:][np.diff(down(r, leg).astype(int)) != 0]
 
 
 def share(r: xr.Dataset) -> np.ndarray:
-    """(times,) of the motors' limits, the largest."""
+    """(times,) largest torque relative to the motor's limit."""
     return np.abs(r.u.values / robot().u_limits[:, 1]).max(axis=1)
 
 
@@ -266,10 +267,12 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         off.plot(r.time, 1e3 * np.linalg.norm(way - plan[leg], axis=1), color=f"C{i}", linewidth=1, label=leg)
     off.plot(r.time, 1e3 * np.linalg.norm(r.q.values[:, :3] - plan["base"], axis=1), "k", linewidth=1, label="base")
     force.axhline(0, color="k", linewidth=0.6)
-    above.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="from above; squares: feet first and last")
-    height.set(xlabel="time [s]", ylabel="feet over the ground [mm]")
+    above.set(xlabel="x [m]", ylabel="y [m]", aspect="equal", title="from above; squares: first and last positions of the feet")
+    height.set(xlabel="time [s]", ylabel="height of the feet [mm]")
     force.set(xlabel="time [s]", ylabel="normal forces [N]")
-    off.set(xlabel="time [s]", ylabel="off the plan [mm]", title="a foot on the ground does not follow its plan below it")
+    off.set(
+        xlabel="time [s]", ylabel="distance from the plan [mm]", title="a foot on the ground cannot follow its plan below it"
+    )
     handles, names = off.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=5)
     return {"crawl": figure}
@@ -281,32 +284,34 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("status", float(r.status), 0)
     for leg in LEGS:
         at = changes(r, leg)
-        yield Claim(f"{leg}: times that the foot leaves the ground or comes down", len(at), 2, 0, "unilateral contact")
-        yield Claim("leaves it after the start of its step by [s]", at[0] - begin(leg), 0.01, 0.01, "plan")
-        yield Claim("comes down before the end of it by [s]", begin(leg) + SWING - at[-1], 0.05, 0.05, "plan")
+        yield Claim(
+            f"{leg}: number of times that the foot leaves the ground or touches down", len(at), 2, 0, "unilateral contact"
+        )
+        yield Claim(f"{leg}: lift-off after the start of its step [s]", at[0] - begin(leg), 0.01, 0.01, "plan")
+        yield Claim(f"{leg}: touch-down before the end of its step [s]", begin(leg) + SWING - at[-1], 0.05, 0.05, "plan")
         way = r[f"foot {leg}"].values
-        yield Claim("rises to [m]", float(way[:, 2].max()), LIFT, 1e-3, "plan")
-        yield Claim("goes forwards by [m]", float(way[-1, 0] - way[0, 0]), STRIDE, 1e-3, "plan")
+        yield Claim(f"{leg}: largest height of the foot [m]", float(way[:, 2].max()), LIFT, 1e-3, "plan")
+        yield Claim(f"{leg}: motion of the foot forwards [m]", float(way[-1, 0] - way[0, 0]), STRIDE, 1e-3, "plan")
         on = down(r, leg)
         still = np.abs(np.diff(way[1:], axis=0))[on[2:] & on[1:-1] & on[:-2]]
         yield Claim(
-            "moves on the ground, in a step of time after the first [m]", float(still.max()), 0, 1e-5, "closure", "at most"
+            f"{leg}: motion on the ground in a time step after the first [m]", float(still.max()), 0, 1e-5, "closure", "at most"
         )
     standing = np.array([r[f"force {leg}"].values[:, 2] for leg in LEGS])
     steady = np.array([down(r, leg) & ((t < begin(leg)) | (t > begin(leg) + SWING)) for leg in LEGS])
     yield Claim(
-        "least push of a foot that is to stand [N]", float(standing[steady].min()), 5, 0, "unilateral contact", "at least"
+        "smallest normal force of a standing foot [N]", float(standing[steady].min()), 5, 0, "unilateral contact", "at least"
     )
     pushes = np.array([r[f"force {leg}"].values for leg in LEGS])
     used = np.hypot(pushes[..., 0], pushes[..., 1])[steady] / standing[steady]
-    yield Claim("most friction used", float(used.max()), 1, 0, "rubber", "at most")
+    yield Claim("largest friction coefficient used", float(used.max()), 1, 0, "rubber", "at most")
     yield Claim("largest share of a motor's limit", float(share(r).max()), 0.5, 0, "ours", "at most")
     mass = sum(np.array(robot().value(b.mass)).item() for b in robot().bodies)
     force = pushes.sum(axis=0) - [0, 0, 9.81 * mass]
     gained = np.vstack([np.zeros(3), np.cumsum((force[1:] + force[:-1]) / 2 * STEP, axis=0)])
     left = float(np.abs(gained - (r.momentum.values - r.momentum.values[0])).max())
-    yield Claim("impulse of the ground and weight off the momentum [N s]", left, 0, 0.5, "Newton", "at most")
-    yield Claim("of a weight's impulse of [N s]", 9.81 * mass * DURATION, 500, 0, "setting", "at least")
+    yield Claim("impulse of ground and weight minus the change of momentum [N s]", left, 0, 0.5, "Newton", "at most")
+    yield Claim("impulse of the weight [N s]", 9.81 * mass * DURATION, 500, 0, "setting", "at least")
     off = float(np.linalg.norm(r.q.values[:, :3] - plan["base"], axis=1).max())
-    yield Claim("base off its plan [m]", off, 0, 1e-3, "ours", "at most")
-    yield Claim("base at the end, forwards [m]", float(r.q[-1, 0] - r.q[0, 0]), STRIDE, 1e-3, "plan")
+    yield Claim("distance of the base from its plan [m]", off, 0, 1e-3, "ours", "at most")
+    yield Claim("motion of the base forwards [m]", float(r.q[-1, 0] - r.q[0, 0]), STRIDE, 1e-3, "plan")

@@ -1,25 +1,28 @@
 """Tricopter and quadcopter in flight with everything in the loop: transitions, loopings, flips. [konz25 ch. 5, Table 5.2]
 
-The machines are those of Table 5.1 with turning propellers, motors, tilting arms and servos, drag and forces that nobody knows.
-Their agent is asked 200 times a second, and what it says comes a period later: estimator (propellers, angular velocity and bias
-of the moment, attitude and position with motion capture every 0.1 s that is 34 ms old on average and comes by radio with the
-stamp of another clock, bias of the force), body-based tracking within limits on the thrusts, force control, propeller speeds.
-It estimates one period ahead, so its law is asked for the state and the reference of the instant at which its currents come
-into force. It knows the simplified machines (5.16), (5.17) alone.
+The machines are those of Table 5.1 with turning propellers, motors, tilting arms and servos, drag and unknown forces. Their
+agent runs 200 times per second, and its output takes effect a period later. It consists of an estimator (propellers, angular
+velocity and bias of the moment, attitude and position, bias of the force), body-based tracking within limits on the thrusts,
+force control, and control of the propeller speeds. Motion capture arrives every 0.1 s, is 34 ms old on average, and is sent by
+radio with the time stamp of another clock. The agent estimates one period ahead, so that its law uses the state and the
+reference of the instant at which its currents take effect. It knows only the simplified machines (5.16), (5.17).
 
 From the thesis: machines, rates, delays, gains of the observers (except the propellers'), the tricopter's limits of 0.3 to 7 N
 and 45 degrees. Ours, since it does not give them: poles of the prototypes, cut-off frequencies of force control, gains of the
-propellers, 0.3 to 7.85 N for the quadcopter (the most that it was said to lift), no limit on currents, the profiles of the
-paths, how the IMU sits (2 degrees askew) and noise: 0.01 rad/s and 0.2 m/s^2 a sample, as beside propellers and not as at rest,
-0.5 mm and 0.06 degrees of motion capture. Drag that turns the quadcopter was identified below zero; here it is none. Other than
-the thesis's, references lean into the drag: one looping without shows what that does. The flips take 0.6 m sideways, not its
-few centimetres, and more acceleration than those flown. A flip with the numbers of Table 5.2, in half the width, is planned
-beside them: with the exact machine and without noise the law lets an error of attitude grow eighteenfold in it, sixfold in
-those flown here, and with everything in the loop some of the narrow ones tumble. What gains flew it the thesis does not say.
-Each flight is flown DRAWS times with other noise; the table says the median of its errors, and the least and the largest. This
-is no reproduction of the measured table but flights of that kind: there, air was not still, motors were not alike and machines
-bent; here nothing does, so positions belong well below the measured ones. Attitude and heading come out as there: a quadcopter
-turns by what its limits leave.
+propellers, 0.3 to 7.85 N for the quadcopter (the largest load that the thesis mentions), no limit on currents, the profiles of
+the paths, the misalignment of the IMU (2 degrees) and noise: 0.01 rad/s and 0.2 m/s^2 per sample, for an IMU near propellers
+and not at rest, 0.5 mm and 0.06 degrees for motion capture. The rotational drag of the quadcopter was identified as negative;
+here it is zero. Unlike in the thesis, references lean into the drag; one looping without this shows its effect.
+
+The flips are 0.6 m wide, not a few centimetres as in the thesis, and have larger accelerations. A flip with the numbers of
+Table 5.2, half as wide, is also planned: with the exact machine and without noise an error of attitude grows eighteenfold in
+it under the law, and sixfold in the flips flown here; with everything in the loop some of the narrow flips tumble. The thesis
+does not give the gains with which its flips were flown.
+
+Each flight is flown DRAWS times with different noise; the table gives the median, the smallest and the largest of its errors.
+This is not a reproduction of the measured table but a simulation of such flights: in reality the air was not still, motors
+differed and machines were elastic. None of this is simulated, so errors of position should be well below the measured ones.
+Errors of attitude and heading are similar: they are determined by the limits of the quadcopter.
 
 The quadcopter's flights play in a browser: `pfaffian study konz-flight --view looping`.
 """
@@ -42,36 +45,39 @@ from pfaffian.study import Claim, blank_figure
 
 PERIOD, STEP = 0.005, 0.001
 CAPTURE, DELAY = 0.1, 0.034
-"""Period of motion capture, and how late it is [s]. [konz25 5.1, 5.4.3]"""
+"""Period and mean delay of motion capture [s]. [konz25 5.1, 5.4.3]"""
 LATE = 1.0
 """Standard deviation of the radio's delay, in periods of the agent; at most two. Ours."""
 AHEAD, DRIFT = 12.5, 2e-5
-"""By what the clock of motion capture is ahead of the agent's [s], and gains on it."""
+"""Offset of the motion-capture clock ahead of the agent's [s], and its drift."""
 MEMORY = 9
-"""Samples that the agent keeps: 45 ms, of the 64 of the thesis."""
+"""Number of samples in the agent's memory: 45 ms; the thesis has 64 samples."""
 MOTOR = 0.0105
 """k_M [N m/A]. [konz25 Table 5.1]"""
 NOISY = pf.Parameter("noise", 1.0)
-"""Of all sensors."""
+"""Factor on the noise of all sensors, a parameter."""
 GYRO, ACCELEROMETER, PLACE, TURN = 0.01, 0.2, 5e-4, 5e-4
-"""Standard deviations a sample [rad/s], [m/s^2], [m], and of a quaternion's numbers."""
+"""Standard deviations per sample [rad/s], [m/s^2], [m], and of a quaternion's entries."""
 ASKEW, OFFSET = Rotation.from_rotvec([0.02, -0.03, 0.015]).as_matrix(), np.array([0.15, -0.1, 0.2])
-"""R_B and a_B [m/s^2] of the IMU."""
+"""Misalignment R_B and bias a_B [m/s^2] of the IMU."""
 NAMES = ("x", "y", "z", "qx", "qy", "qz", "qw")
-WANTED = tuple(f"{n}{mark}" for mark in ("", "'", "''") for n in NAMES)
+REFERENCE_INPUTS = tuple(f"{n}{mark}" for mark in ("", "'", "''") for n in NAMES)
 BIAS = tuple(pf.Parameter(n, 0.0) for n in ("F_x", "F_y", "F_z", "tau_x", "tau_y", "tau_z"))
 OBSERVER, FOLLOWS = (60.0, -900.0), 40.0
 """l1 [1/s] and l2 [1/s^2] of the propellers' observers, k_P [1/s] of their speeds."""
 DRAWS = 16
-"""Flights with the same reference and other noise."""
+"""Number of flights with the same reference and different noise."""
 SETTLE = 3.0
-"""Time in which the agent finds the biases [s]; flights begin then."""
+"""Time before each flight in which the agent estimates the biases [s]."""
 G = 9.81
 
 
 class Drives(NamedTuple):
-    """Force control.   state: its start values.   made: (s, speeds, rates) -> (6,) wrench that the drives make now.
-    driven: (s, u) -> its next state, wanted speeds and tilts, from the law's u."""
+    """Force control.
+
+    state: start values of its state.   made: (s, speeds, rates) -> (6,) current wrench of the drives.
+    driven: (s, u) -> its next state, desired speeds and tilts, from the law's u.
+    """
 
     state: Mapping[str, Any]
     made: Callable[[Sample, ca.SX, ca.SX], ca.SX]
@@ -79,9 +85,12 @@ class Drives(NamedTuple):
 
 
 class Craft(NamedTuple):
-    """A machine with all that its agent knows.   numbers: of Table 5.1.   plant: the machine.   model: the simplified one, of
-    this inertia (3,) [kg m^2].   drag: d of it [kg/s].   pair: the prototype.   limits: W, l of the model's inputs.
-    hover: speed of its propellers [rad/s]."""
+    """A machine with the model and numbers that its agent uses.
+
+    numbers: those of Table 5.1.   plant: the machine.   model: the simplified machine.   inertia: (3,) of the model [kg m^2].
+    drag: d of the model [kg/s].   pair: the prototype.   limits: W and l for the model's inputs.   drives: force control.
+    hover: speed of the propellers in hovering [rad/s].
+    """
 
     numbers: Mapping[str, Any]
     plant: pf.Mechanism
@@ -95,7 +104,7 @@ class Craft(NamedTuple):
 
     @property
     def tilts(self) -> int:
-        """How many arms tilt."""
+        """Number of tilting arms."""
         return len(self.numbers["azimuths"]) if self.numbers["tilt"] else 0
 
 
@@ -145,13 +154,13 @@ def mechanism() -> pf.Mechanism:
 # -- force control ---------------------------------------------------------------------------------------------------------
 
 LOW, HIGH = 0.3, 7.85
-"""Thrusts of a quadcopter's propeller [N]: a quarter of 3.2 kg is the most. [konz25 5.1]"""
+"""Smallest and largest thrust of a quadcopter's propeller [N]; the largest carries a quarter of 3.2 kg. [konz25 5.1]"""
 MAGNITUDE, TILT, HEADING = 20.0, 20.0, 16.0
 """Cut-off frequencies of the quadcopter's force control [Hz]."""
 
 
 def quadcopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Drives:
-    """[konz25 5.3.4]"""
+    """Force control of the quadcopter. [konz25 5.3.4]"""
     rows, spin = B[2:] * x["thrust"], x["rotor"] * np.array(x["spins"])
     of = actuation.quadcopter_filter(rows, spin, hover, magnitude=MAGNITUDE, tilt=TILT, heading=HEADING)
     slowest, fastest = np.sqrt(np.array([LOW, HIGH]) / x["thrust"])
@@ -160,8 +169,8 @@ def quadcopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Driv
         return ca.vertcat(0, 0, actuation.quadcopter_wrench(speeds, rates, rows, spin))
 
     def driven(s: Sample, u: ca.SX) -> tuple[dict[str, ca.SX], ca.SX, ca.SX]:
-        wanted = ca.DM(B[2:]) @ u
-        h, speeds = actuation.quadcopter_forces(s["h"], s["goal"], wanted, PERIOD, of, slowest=slowest, fastest=fastest)
+        force = ca.DM(B[2:]) @ u
+        h, speeds = actuation.quadcopter_forces(s["h"], s["goal"], force, PERIOD, of, slowest=slowest, fastest=fastest)
         return {"h": h}, speeds, ca.SX(0, 1)
 
     return Drives({"h": of.k1 * (rows @ np.full(4, hover**2))}, made, driven)
@@ -174,7 +183,7 @@ PUSH, LEAN, SMOOTH = (0.3, 7.0), np.pi / 4, 0.7
 
 
 def tricopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Drives:
-    """[konz25 5.3.3]"""
+    """Force control of the tricopter. [konz25 5.3.3]"""
 
     def made(s: Sample, speeds: ca.SX, rates: ca.SX) -> ca.SX:
         return actuation.tilt_wrench(actuation.TiltThrusts(x["thrust"] * speeds**2, s["angle"]), B)
@@ -190,7 +199,7 @@ def tricopter_drives(x: Mapping[str, Any], B: np.ndarray, hover: float) -> Drive
 
 
 def servos() -> control.Control:
-    """The moments by which servos turn the arms to the tilts that the agent gives. [konz25 (5.2)]"""
+    """Law of the servos: moments that turn the arms to the tilts from the agent. [konz25 (5.2)]"""
 
     def law(terms: pf.Terms, z: ca.SX, w: ca.SX, reaction: ca.SX) -> Command:
         moment = 1400 * (w - terms.q[7:10]) - 66 * terms.v[6:9]
@@ -203,13 +212,13 @@ def servos() -> control.Control:
 
 
 def specific_force(terms: pf.Terms, motion: Any) -> ca.SX:
-    """Acceleration of the body's frame less gravity, along its axes (3,) [m/s^2]. [konz25 (5.46)]"""
+    """(3,) acceleration of the body's frame minus gravity, along its axes [m/s^2]. [konz25 (5.46)]"""
     R = terms.kinematics.pose("body").R
     return motion.v_dot[:3] + ca.cross(terms.v[3:6], terms.v[:3]) + G * R.T[:, 2]
 
 
 def sensors(propellers: int) -> dict[str, control.Sensor]:
-    """IMU, the propellers' angles, and motion capture with its own time, which the radio brings later."""
+    """Sensors: IMU, angles of the propellers, and motion capture with its time stamp, which arrives later by radio."""
     capture = lambda k: ca.vertcat(k.pose("body").p, k.q[3:7], (1 + DRIFT) * k.t + AHEAD)  # noqa: E731
     return {
         "gyro": control.sensor(lambda k: ca.DM(ASKEW) @ k.v[3:6], NOISY * GYRO, unit="rad/s"),
@@ -228,7 +237,7 @@ def sensors(propellers: int) -> dict[str, control.Sensor]:
 
 
 def calibration() -> estimation.Misalignment:
-    """How the IMU sits, from 20 attitudes at rest of 10 s each. [konz25 5.4.1]"""
+    """Misalignment and bias of the IMU, from 20 attitudes at rest of 10 s each. [konz25 5.4.1]"""
     random = np.random.default_rng(20)
     R = Rotation.random(20, random_state=20).as_matrix()
     mean = G * R[:, 2, :] @ ASKEW.T + OFFSET + ACCELEROMETER / np.sqrt(10 / PERIOD) * random.normal(size=(20, 3))
@@ -237,35 +246,35 @@ def calibration() -> estimation.Misalignment:
 
 
 def tracking(c: Craft) -> tuple[ca.Function, list[str]]:
-    """(q, v, reference, biases) -> u and faults of body-based tracking by the simplified machine, and rows that hold u; and
-    what the faults are."""
-    m, w = c.model, ca.SX.sym("w", len(WANTED))
+    """Body-based tracking with the simplified machine: a function (q, v, reference, biases) -> u, faults and active limits, and
+    the meanings of the faults."""
+    m, w = c.model, ca.SX.sym("w", len(REFERENCE_INPUTS))
     S = pf.symbols(m)
-    own = control.prototype_tracking([c.pair], control.sampled(NAMES), approach="body", limits=c.limits)
-    said = own.law(pf.Terms(m, S.q, S.v, ca.SX(m.nu, 1), S.t), ca.SX(0, 1), w, ca.SX(0, 1))
-    f = ca.Function("law", [S.q, S.v, w, m.p_symbols], [said.u, said.faults, said.signals["limit_active"]])
-    return f, [fault.meaning for fault in own.faults]
+    tracking_law = control.prototype_tracking([c.pair], control.sampled(NAMES), approach="body", limits=c.limits)
+    command = tracking_law.law(pf.Terms(m, S.q, S.v, ca.SX(m.nu, 1), S.t), ca.SX(0, 1), w, ca.SX(0, 1))
+    f = ca.Function("law", [S.q, S.v, w, m.p_symbols], [command.u, command.faults, command.signals["limit_active"]])
+    return f, [fault.meaning for fault in tracking_law.faults]
 
 
 def agent(c: Craft) -> control.Control:
-    """Estimator, tracking and force control of a machine, and servos where arms tilt. [konz25 fig. 5.5]"""
+    """Estimator, tracking and force control of a machine, with servos if arms tilt. [konz25 fig. 5.5]"""
     return control.several(agent=computer(c), servos=servos()) if c.tilts else computer(c)
 
 
 def computer(c: Craft) -> control.Control:
-    """What the agent computes 200 times a second."""
+    """The discrete law that the agent computes 200 times per second."""
     x, n, imu, (track, known) = c.numbers, len(c.numbers["azimuths"]), calibration(), tracking(c)
     p = (x["torque"] / x["rotor"], MOTOR / x["rotor"])
     friction = x["friction"] / x["rotor"]
     resting = (p[0] * c.hover**2 + friction) / p[1]
 
     def step(s: Sample) -> Command:
-        # propellers, a period on
+        # estimate the propellers one period ahead
         turned = ca.if_else(s["tick"] > 0, (s["encoder"] - s["turned"]) / PERIOD, s["speed"])
         seen = actuation.PropellerEstimate(s["speed"], s["before"], s["friction"])
         spun = actuation.propeller_observer(seen, turned, s["current"], PERIOD, p, OBSERVER)
         wrench = c.drives.made(s, s["speed"], (spun.speed - s["speed"]) / PERIOD)
-        # body, a period on
+        # estimate the body one period ahead
         felt, rate = ca.DM(imu.rotation.T) @ (s["accelerometer"] - ca.DM(imu.bias)), ca.DM(imu.rotation.T) @ s["gyro"]
         w, tau = estimation.turning_step(s["w_hat"], s["tau_hat"], rate, wrench[3:], np.diag(c.inertia), PERIOD)
         late = ca.fmin(ca.fmax(ca.floor(s["radio"] + 0.5), -2), 2)
@@ -281,13 +290,13 @@ def computer(c: Craft) -> control.Control:
         F = estimation.force_bias_step(
             s["F_hat"], felt - here.flight.a_B, R.T @ here.flight.v, wrench[:3], mass=x["mass"], drag=c.drag
         )
-        # what is wanted then
+        # the law at that instant
         v = ca.vertcat(so3.quat_to_matrix(there.q).T @ there.flight.v, w)
-        wanted = ca.vertcat(*[s[name] for name in WANTED])
-        u, faults, active = track.call([ca.vertcat(there.flight.r, there.q), v, wanted, ca.vertcat(F, tau)], True, False)
-        own, goal, tilts = c.drives.driven(s, u)
+        desired = ca.vertcat(*[s[name] for name in REFERENCE_INPUTS])
+        u, faults, active = track.call([ca.vertcat(there.flight.r, there.q), v, desired, ca.vertcat(F, tau)], True, False)
+        drive_state, goal, tilts = c.drives.driven(s, u)
         current = actuation.propeller_current(s["goal"], goal, spun.speed, spun.friction, PERIOD, p, FOLLOWS)
-        d_next = own | there._asdict() | {
+        d_next = drive_state | there._asdict() | {
             "tick": s["tick"] + 1, "turned": s["encoder"], "speed": spun.speed, "before": spun.before,
             "friction": spun.friction, "w_hat": w, "tau_hat": tau, "F_hat": F, "goal": goal, "current": current,
             "clock": ca.if_else(came, clock.offset, s["clock"]),
@@ -303,7 +312,7 @@ def computer(c: Craft) -> control.Control:
     }  # fmt: skip
     tilts = tuple(f"tilt {i + 1}" for i in range(c.tilts))
     return control.discrete(
-        step, PERIOD, latency=1, state=state, inputs=WANTED, measure=sensors(n), gives=tilts, faults=known,
+        step, PERIOD, latency=1, state=state, inputs=REFERENCE_INPUTS, measure=sensors(n), gives=tilts, faults=known,
         start=[0.0] * c.tilts + [MOTOR * resting] * n,
     )  # fmt: skip
 
@@ -319,13 +328,13 @@ Path = Callable[[ca.SX], ca.SX]
 
 
 def legs(*moves: tuple[float, float, tuple[float, ...]]) -> Path:
-    """From rest to rest, one after another: (begin [s] after SETTLE, duration [s], by how much) each."""
+    """Motions from rest to rest, one after another: (start after SETTLE [s], duration [s], displacement) each."""
     parts = [control.rest_to_rest([0.0] * len(by), by, T, begin=SETTLE + t) for t, T, by in moves]
     return lambda t: sum(part(t) for part in parts)
 
 
 def transitions() -> control.Reference:
-    """Of the quadcopter: x, y, z and heading; two metres in 1.5 s, then once round in 4 s. [konz25 5.6]"""
+    """Path of the quadcopter in x, y, z and heading: two metres in 1.5 s, then a circle in 4 s. [konz25 5.6]"""
     y = legs(
         (0.0, 1.5, (1, 0, 0, 0)), (2.0, 1.5, (0, 1, 0.5, 0)), (4.0, 1.5, (-1, -1, 0, 0)), (6.0, 1.2, (0, 0, -0.5, 0)),
         (7.5, 1.5, (2, 0, 0, 0)), (9.5, 1.5, (-2, 0, 0, 0)), (11.2, 4.0, (0, 0, 0, 2 * np.pi)),
@@ -335,7 +344,7 @@ def transitions() -> control.Reference:
 
 
 def rounds(count: int, each: float, pause: float, curve: Callable[[int, ca.SX], ca.SX], smooth: int) -> Path:
-    """Closed curves one after another, each from rest to rest."""
+    """Several closed curves in succession, each from rest to rest."""
     turns = [
         control.rest_to_rest([0.0], [2 * np.pi], each, begin=SETTLE + i * (each + pause), smooth=smooth) for i in range(count)
     ]
@@ -343,12 +352,12 @@ def rounds(count: int, each: float, pause: float, curve: Callable[[int, ca.SX], 
 
 
 def looping() -> Path:
-    """Four times round a circle of 2 m diameter, 3.3 s each."""
+    """Four turns on a circle of 2 m diameter, 3.5 s each."""
     return rounds(4, 3.5, 0.3, lambda i, a: ca.vertcat(ca.sin(a), 0, 1 - ca.cos(a)), 4)
 
 
 AXES = np.radians([45, 135, 225, 315, 0, 90])
-"""Headings along which the flips go; between the arms four propellers turn the machine, along them two."""
+"""Directions of the flips [rad]; between the arms four propellers turn the machine, along the arms two."""
 
 
 def flips() -> Path:
@@ -366,8 +375,8 @@ NARROW = {
     "up": (-1.40905, -5.97696, -4.6108, -3.51606, -1.77503, -0.87978, -0.2278),
     "along": (-1.15554, -1.29316, -1.04293, -0.09258, -0.05221, 0.19171, 0.0975),
 }
-"""Height by even, the way sideways by odd Legendre polynomials [m] of a flip that is as fast as those flown in each row of
-Table 5.2; a search by SciPy among those whose thrusts leave 1.3 N between each propeller and its least."""
+"""Coefficients [m] of even Legendre polynomials for the height and of odd ones for the lateral motion of a flip that is as fast
+as the measured ones in each row of Table 5.2; found by SciPy among flips whose thrusts stay 1.3 N above the smallest thrust."""
 
 
 def narrow() -> Path:
@@ -375,7 +384,7 @@ def narrow() -> Path:
 
     def path(t: ca.SX) -> ca.SX:
         s = ca.fmin(ca.fmax(2 * (t - SETTLE) / 1.95 - 1, -1), 1)
-        bell, P = (1 - s**2) ** 5, [ca.SX(1), s]  # at its ends four derivatives of the path are zero
+        bell, P = (1 - s**2) ** 5, [ca.SX(1), s]  # makes four derivatives of the path zero at its ends
         for n in range(1, 2 * len(NARROW["up"]) - 1):
             P.append(((2 * n + 1) * s * P[n] - n * P[n - 1]) / (n + 1))
         up, along = (bell * sum(c * p for c, p in zip(NARROW[way], P[odd::2], strict=True)) for odd, way in enumerate(NARROW))
@@ -385,31 +394,34 @@ def narrow() -> Path:
 
 
 def growth(goals: Mapping[str, np.ndarray]) -> xr.Dataset:
-    """By how much an error of 1 mrad grows in the first flip of each reference, in the law and its own machine alone.
+    """Growth of an attitude error of 1 mrad in the first flip of each reference, for the law with the exact simplified machine.
 
-    The error is about x or y from UNTIL on, when the thrust begins to turn.
+    The error is about x or y and starts at UNTIL, when the thrust begins to turn.
     """
     c, begin, end = quadcopter(), round((SETTLE + UNTIL) / PERIOD), round((SETTLE + 1.85) / PERIOD)
-    wanted = np.stack([goal[begin : end + 1] for goal in goals.values() for _ in "xy"], axis=1)
+    desired = np.stack([goal[begin : end + 1] for goal in goals.values() for _ in "xy"], axis=1)
     law = control.prototype_tracking([c.pair], control.sampled(NAMES), approach="body")
-    there, w = Rotation.from_quat(wanted[0, :, 3:7]), np.concatenate([turning(x)[:1] for x in wanted.swapaxes(0, 1)])
-    q, v = wanted[0, :, :7].copy(), np.hstack([there.inv().apply(wanted[0, :, 7:10]), w])
+    there, w = (
+        Rotation.from_quat(desired[0, :, 3:7]),
+        np.concatenate([turning(x)[:1] for x in desired.swapaxes(0, 1)]),
+    )
+    q, v = desired[0, :, :7].copy(), np.hstack([there.inv().apply(desired[0, :, 7:10]), w])
     q[:, 3:] = (there * Rotation.from_rotvec(1e-3 * np.tile(np.eye(3)[:2], (len(goals), 1)))).as_quat()
     r = pf.run(
-        c.model, q, v, duration=(end - begin) * PERIOD, step=PERIOD / 4, every=4, u=wanted, u_step=PERIOD, hold="linear",
+        c.model, q, v, duration=(end - begin) * PERIOD, step=PERIOD / 4, every=4, u=desired, u_step=PERIOD, hold="linear",
         control=law, record=["q"],
     )  # fmt: skip
-    off = np.stack([error(at, goal)[:, 1] for at, goal in zip(r["q"].values, wanted.swapaxes(0, 1), strict=True)])
+    off = np.stack([error(at, goal)[:, 1] for at, goal in zip(r["q"].values, desired.swapaxes(0, 1), strict=True)])
     worst = (np.radians(off.max(axis=1)) / 1e-3).reshape(len(goals), 2)
     return xr.Dataset({"worst": (("flip", "about"), worst)}, {"flip": list(goals), "about": ["x", "y"]})
 
 
 UNTIL = 0.75
-"""After the beginning of a flip [s]."""
+"""Time after the start of a flip [s] at which the error of `growth` starts."""
 
 
 def tricopter_transitions() -> control.Reference:
-    """Level, then tilted on the way and with a quarter turn, then tilting in place, then once round. [konz25 5.6]"""
+    """Level motion, then tilted motion with a quarter turn, then tilting in place, then a circle. [konz25 5.6]"""
     tilt, more, quarter = np.radians(10), np.radians(15), np.pi / 2
     y = legs(
         (0.0, 1.9, (1.5, 0, 0, 0, 0, 0)), (2.3, 1.9, (0, 1.5, 0, 0, 0, 0)), (4.6, 1.9, (-1.5, 0, 0, 0, 0, 0)),
@@ -423,7 +435,7 @@ def tricopter_transitions() -> control.Reference:
 
 
 def series(reference: control.Reference, duration: float) -> np.ndarray:
-    """(samples, 21) of a reference, every period."""
+    """(samples, 21) values and derivatives of a reference, one row per period."""
     t = ca.SX.sym("t")
     f = ca.Function("wanted", [t], [ca.vertcat(*reference.at(t, ca.SX(0, 1)))])
     times = PERIOD * np.arange(round(duration / PERIOD) + 1)
@@ -431,7 +443,9 @@ def series(reference: control.Reference, duration: float) -> np.ndarray:
 
 
 class Row(NamedTuple):
-    """A column of Table 5.2.   v, v_dot, w, w_dot: the largest of the reference [m/s], [m/s^2], [degrees/s], [degrees/s^2].
+    """A column of Table 5.2.
+
+    v, v_dot, w, w_dot: largest values of the reference [m/s], [m/s^2], [degrees/s], [degrees/s^2].
     e_r [m], e_R, e_phi [degrees]: root mean squares of the errors."""
 
     v: float
@@ -449,16 +463,16 @@ MEASURED = {
     "looping": Row(4.2, 17.1, 537, 1610, 0.027, 2.5, 1.2),
     "flips": Row(2.3, 17.5, 736, 2480, 0.026, 2.1, 0.8),
 }
-"""What was flown. [konz25 Table 5.2]"""
+"""Measured flights. [konz25 Table 5.2]"""
 FLIGHTS = tuple(MEASURED)
 
 
 END = SETTLE + 15.5
-"""Of the quadcopter's flights [s]."""
+"""Durations of the quadcopter's flights [s]."""
 
 
 def references(name: str) -> dict[str, np.ndarray]:
-    """The flights of a machine, (samples, 21) each."""
+    """References of a machine's flights by name, (samples, 21) each."""
     if name == "tricopter":
         return {"tricopter": series(tricopter_transitions(), SETTLE + 26.5)}
     c = quadcopter()
@@ -469,20 +483,20 @@ def references(name: str) -> dict[str, np.ndarray]:
 
 
 def run() -> dict[str, xr.Dataset]:
-    wanted = references("quadcopter")
-    plans = {name: Plan(wanted[name]) for name in FLIGHTS[1:]} | {
-        "narrow flip": Plan(wanted["narrow flip"], draws=6),
-        "looping, quiet sensors": Plan(wanted["looping"], noise=0.0, draws=1),
+    desired = references("quadcopter")
+    plans = {name: Plan(desired[name]) for name in FLIGHTS[1:]} | {
+        "narrow flip": Plan(desired["narrow flip"], draws=6),
+        "looping, quiet sensors": Plan(desired["looping"], noise=0.0, draws=1),
         "looping, upright in the drag": Plan(control.turning_series(looping(), END, PERIOD), draws=3),
     }
     results = fly(quadcopter(), plans)
     flown = {name: Plan(goal) for name, goal in references("tricopter").items()}
-    grown = {"growth": growth({name: wanted[name] for name in ("flips", "narrow flip")})}
+    grown = {"growth": growth({name: desired[name] for name in ("flips", "narrow flip")})}
     return fly(tricopter(), flown) | results | grown
 
 
 class Plan(NamedTuple):
-    """A reference (samples, 21), the share of the noise, and how often it is flown."""
+    """A reference (samples, 21), the factor on the noise, and the number of its flights."""
 
     series: np.ndarray
     noise: float = 1.0
@@ -490,21 +504,21 @@ class Plan(NamedTuple):
 
 
 def fly(c: Craft, plans: Mapping[str, Plan]) -> dict[str, xr.Dataset]:
-    """Flights along plans: the first of the draws of each, and the rms of all."""
+    """Flights along the plans: the first draw of each, with the rms errors of all draws."""
     m, propellers = c.plant, len(c.numbers["azimuths"])
     of = np.repeat(np.arange(len(plans)), [plan.draws for plan in plans.values()])
     q, v = np.tile(m.neutral(), (len(of), 1)), np.zeros((len(of), m.nv))
     v[:, -propellers:] = c.hover
-    wanted = np.stack([plan.series for plan in plans.values()], axis=1)
+    desired = np.stack([plan.series for plan in plans.values()], axis=1)
     whole = pf.run(
-        m, q, v, duration=(len(wanted) - 2) * PERIOD, step=STEP, every=round(PERIOD / STEP), control=agent(c), seed=25,
-        u=wanted[1:, of], u_step=PERIOD, squeeze=False,
+        m, q, v, duration=(len(desired) - 2) * PERIOD, step=STEP, every=round(PERIOD / STEP), control=agent(c), seed=25,
+        u=desired[1:, of], u_step=PERIOD, squeeze=False,
         parameters={"noise": np.array([plan.noise for plan in plans.values()])[of]},
         record=["q", "v", "u", "wanted", "active", "estimate", "F_hat", "goal"],
     )  # fmt: skip
     results = {}
     for i, name in enumerate(plans):
-        draws, goal = whole.isel(run=np.flatnonzero(of == i)), wanted[: whole.sizes["time"], i]
+        draws, goal = whole.isel(run=np.flatnonzero(of == i)), desired[: whole.sizes["time"], i]
         errors = np.array([error(at, goal) for at in draws["q"].values.reshape(-1, *whole["q"].shape[-2:])])
         r = draws.isel(run=0)
         r["error"] = (("time", "error_of"), errors[0])
@@ -512,37 +526,39 @@ def fly(c: Craft, plans: Mapping[str, Plan]) -> dict[str, xr.Dataset]:
         r["stopped_runs"] = int((draws["status"] != 0).sum())
         r["reference"] = (("time", "reference_of"), goal)
         r["propeller_thrust"] = (("time", "propeller"), c.numbers["thrust"] * r["v"].values[:, -propellers:] ** 2)
-        off = np.linalg.norm(r["estimate"][:-1, :3].values - r["q"].values[1:, :3], axis=1)  # it is that of the next instant
+        off = np.linalg.norm(
+            r["estimate"][:-1, :3].values - r["q"].values[1:, :3], axis=1
+        )  # the estimate is for the next instant
         r["unknown_place"] = ("time", np.append(0.0, off))
         results[name] = r
     return results
 
 
 def error(at: np.ndarray, goal: np.ndarray) -> np.ndarray:
-    """e_r [m], e_R and e_phi [degrees] (n, 3) of configurations along a reference."""
+    """(n, 3) errors e_r [m], e_R and e_phi [degrees] of configurations along a reference."""
     here, there = (Rotation.from_quat(x[:, 3:7]).as_matrix() for x in (at, goal))
     e = estimation.tracking_error(at[:, :3], here, goal[:, :3], there)
     return np.column_stack([e.position, *np.degrees([e.attitude, e.heading])])
 
 
 def turning(goal: np.ndarray) -> np.ndarray:
-    """w_R (n, 3) [rad/s] of a series, w = 2 conj(q) q'."""
+    """(n, 3) angular velocity w_R of a reference [rad/s], w = 2 conj(q) q'."""
     x, y = goal[:, 3:7], goal[:, 10:14]
     return 2 * (x[:, 3:] * y[:, :3] - y[:, 3:] * x[:, :3] - np.cross(x[:, :3], y[:, :3]))
 
 
 def after(r: xr.Dataset) -> xr.Dataset:
-    """What comes after the agent has settled."""
+    """The part of a flight after SETTLE."""
     return r.isel(time=slice(round(SETTLE / PERIOD), None))
 
 
 def rms(r: xr.Dataset) -> np.ndarray:
-    """Of e_r [m], e_R and e_phi [degrees], the median over the draws of the noise."""
+    """Rms of e_r [m], e_R and e_phi [degrees], the median over the draws of the noise."""
     return np.median(r["rms"].values, axis=0)
 
 
 def flown(r: xr.Dataset) -> Row:
-    """What Table 5.2 would say of a flight."""
+    """Column of Table 5.2 for a flight."""
     goal = r["reference"].values
     w = turning(goal)
     most = (goal[:, 7:10], goal[:, 14:17], np.degrees(w), np.degrees(np.gradient(w, PERIOD, axis=0)))
@@ -550,14 +566,14 @@ def flown(r: xr.Dataset) -> Row:
 
 
 def behind(r: xr.Dataset) -> float:
-    """By what time a flight is behind its reference [s]: the error along the velocity, over the speed."""
+    """Time lag of a flight behind its reference [s]: error along the velocity divided by the speed."""
     goal, at = after(r)["reference"].values, after(r)["q"].values
     v = goal[:, 7:10]
     return float(((goal[:, :3] - at[:, :3]) * v).sum() / (v**2).sum())
 
 
 def hovering(r: xr.Dataset) -> tuple[float, float]:
-    """How far the mean of the last second before the flight is from its place [m] and upright [degrees]."""
+    """Mean errors of position [m] and attitude [degrees] in the last second before the flight."""
     q = r["q"].sel(time=slice(SETTLE - 1, SETTLE)).values
     turn = Rotation.from_quat(q[:, 3:7]).as_rotvec().mean(axis=0)
     return float(np.linalg.norm(q[:, :3].mean(axis=0))), float(np.degrees(np.linalg.norm(turn)))
@@ -568,14 +584,14 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 
 def table(result: dict[str, xr.Dataset]) -> Any:
-    """Table 5.2, with what was measured in brackets."""
+    """Table 5.2, with the measured values in brackets."""
     figure = blank_figure(9.5, 2.2)
     axes = figure.add_subplot()
     axes.axis("off")
     columns = [(flown(result[name]), MEASURED[name]) for name in FLIGHTS]
     units = ("m/s", "m/s^2", "degrees/s", "degrees/s^2", "m", "degrees", "degrees")
     cells = [[f"{short(found[i])} ({was[i]:g})" for found, was in columns] for i in range(len(units))]
-    for i in range(3):  # the rows of errors: between which draws they lie, too
+    for i in range(3):  # for errors, also the range over the draws
         for j, name in enumerate(FLIGHTS):
             low, high = (short(f(result[name]["rms"].values[:, i])) for f in (np.min, np.max))
             cells[4 + i][j] = f"{short(columns[j][0][4 + i])}, {low} to {high} ({columns[j][1][4 + i]:g})"
@@ -587,7 +603,7 @@ def table(result: dict[str, xr.Dataset]) -> Any:
 
 
 def paths(result: dict[str, xr.Dataset]) -> Any:
-    """The machines on their ways, as an arm along x and the thrust's axis every 0.1 s."""
+    """Paths of the machines, with an arm along x and the thrust's axis every 0.1 s."""
     figure = blank_figure(9.5, 6.6)
     for axes, name in zip(figure.subplots(2, 2).flat, FLIGHTS, strict=True):
         r = after(result[name])
@@ -626,7 +642,7 @@ def short(x: float) -> str:
 
 
 def errors(result: dict[str, xr.Dataset]) -> Any:
-    """Errors over time, beside what was measured in flight."""
+    """Errors over time, with the measured rms errors."""
     figure = blank_figure(9.5, 7.5)
     for row, name in zip(figure.subplots(4, 2), FLIGHTS, strict=True):
         r = after(result[name])
@@ -648,7 +664,7 @@ def errors(result: dict[str, xr.Dataset]) -> Any:
         row[1].set(ylabel="error [degrees]", title="rms in Table 5.2 in brackets" if name == FLIGHTS[0] else "")
         for axes in row:
             axes.legend(loc="upper center", ncols=2, fontsize="x-small", columnspacing=1.0)
-            # Room for the legend above the curves.
+            # Leave room for the legend above the curves.
             axes.set(xlabel="time [s]" if name == FLIGHTS[-1] else "", ylim=(0, 1.4 * axes.dataLim.y1))
     return figure
 
@@ -659,14 +675,15 @@ OURS = {
     "looping": (1.531e-2, 3.108, 0.267, 1.67e-3),
     "flips": (1.047e-2, 2.062, 0.809, 1.82e-3),
 }
-"""Medians of the rms errors of position [m], attitude and heading [degrees] of the flights here, and that of the estimated
+"""Medians of the rms errors of position [m], attitude and heading [degrees] of the flights here, and rms error of the estimated
 position [m]."""
 FIRM = 0.02
-"""Of these numbers: faults of the machine, the agent or the noise change them by more."""
+"""Relative tolerance of these numbers: faults of the machine, the agent or the noise change them by more."""
 THRUSTS = {"tricopter": (0.3, 7.0), "transitions": (0.3, 7.85), "looping": (0.3, 7.85), "flips": (0.3, 7.85)}
-"""Of a propeller [N]. [konz25 5.1, 5.3.3]"""
+"""Limits of a propeller's thrust [N]. [konz25 5.1, 5.3.3]"""
 HOVERING = {0: (0.006, 0.7), 3: (0.002, 0.2)}
-"""Against the force that it feels, 0.5 degrees of its weight, a quadcopter leans."""
+"""Bounds of the errors in hovering [m], [degrees], by the number of tilting arms. A quadcopter leans against the unknown force,
+by 0.5 degrees."""
 MOST = ("speed [m/s]", "acceleration [m/s^2]", "rate [degrees/s]", "angular acceleration [degrees/s^2]")
 KINDS = ("position [m]", "attitude [degrees]", "heading [degrees]")
 
@@ -679,30 +696,32 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     crafts = {"tricopter": tricopter()} | dict.fromkeys(FLIGHTS[1:], quadcopter())
     for name, c in crafts.items():
         r = after(result[name])
-        yield Claim(f"{name}: flights with other noise", float(len(result[name]["rms"])), 16, 0, "ours", "at least")
-        for found, own, what in zip(rms(result[name]), OURS[name], KINDS, strict=False):
-            yield Claim(f"{name}: rms error of {what}, median, computed", found, own, FIRM * own, "ours")
+        yield Claim(f"{name}: flights with different noise", float(len(result[name]["rms"])), 16, 0, "ours", "at least")
+        for found, expected, what in zip(rms(result[name]), OURS[name], KINDS, strict=False):
+            yield Claim(f"{name}: rms error of {what}, median, computed", found, expected, FIRM * expected, "ours")
         for found, known, more, what in zip(rms(result[name]), MEASURED[name][4:], (0.7, 1.5, 2.5), KINDS, strict=True):
             yield Claim(
                 f"{name}: rms error of {what}, median", found, more * known, 0, f"{more} x [konz25 Table 5.2]", "at most"
             )
         spread = result[name]["rms"].values / rms(result[name])
         for far, most, what in zip(spread.max(axis=0), (1.5, 2.0, 3.0), KINDS, strict=True):
-            yield Claim(f"{name}: largest rms error of {what}, of the median", far, most, 0, "ours", "at most")
+            yield Claim(f"{name}: largest rms error of {what}, relative to the median", far, most, 0, "ours", "at most")
         low, high = THRUSTS[name]
         W, l = c.limits
         over, F = r["wanted"].values @ W.T - l, r["propeller_thrust"].values
-        yield Claim(f"{name}: wanted thrusts beyond their limits [N]", over.max(), 0, 1e-9, "[konz25 (4.64)]", "at most")
+        yield Claim(f"{name}: desired thrusts beyond their limits [N]", over.max(), 0, 1e-9, "[konz25 (4.64)]", "at most")
         yield Claim(f"{name}: least thrust of a propeller [N]", F.min(), low, 0.01, "[konz25 5.3]", "at least")
         yield Claim(f"{name}: largest thrust of a propeller [N]", F.max(), high, 0.04, "[konz25 5.1, 5.3]", "at most")
         rough = np.sqrt((r["unknown_place"].values ** 2).mean())
         yield Claim(f"{name}: rms error of the estimated position [m]", rough, OURS[name][3], FIRM * OURS[name][3], "ours")
         before = result[name]["F_hat"].sel(time=slice(SETTLE - 1, SETTLE)).mean("time")
         bias = np.abs(before.values - c.numbers["bias"][:3]).max()
-        yield Claim(f"{name}: estimated F_B off before the flight [N]", bias, 0, 0.05, "[konz25 Table 5.1]")
+        yield Claim(f"{name}: error of the estimated F_B before the flight [N]", bias, 0, 0.05, "[konz25 Table 5.1]")
         place, turn = hovering(result[name])
-        yield Claim(f"{name}: mean error in hovering before [m]", place, 0, HOVERING[c.tilts][0], "ours")
-        yield Claim(f"{name}: mean error of attitude then [degrees]", turn, 0, HOVERING[c.tilts][1], "ours")
+        yield Claim(f"{name}: mean error of position in hovering before the flight [m]", place, 0, HOVERING[c.tilts][0], "ours")
+        yield Claim(
+            f"{name}: mean error of attitude in hovering before the flight [degrees]", turn, 0, HOVERING[c.tilts][1], "ours"
+        )
         rest = np.abs(r["v"].values[-round(0.5 / PERIOD) :, :6].mean(axis=0)).max()
         yield Claim(f"{name}: mean velocities of the last half second [m/s], [rad/s]", rest, 0, 0.05, "ours")
     tilts = np.degrees(np.abs(result["tricopter"]["q"].values[:, 7:10]).max())
@@ -713,32 +732,43 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     room = np.ptp(result["flips"]["q"].values[:, :3], axis=0)
     yield Claim("flips: height taken [m]", float(room[2]), 0.82, 0.02, "ours, below the 1 m of [konz25 5.6]")
     yield Claim("flips: width taken [m]", float(room[:2].max()), 0.63, 0.02, "ours, where [konz25 5.6] has a few centimetres")
-    # These flips are harder than those flown, so that their errors are no less to be expected.
+    # These flips are harder than the measured ones, so smaller errors are not to be expected.
     for found, known, more, what in zip(flown(result["flips"])[:3], MEASURED["flips"], (1.28, 1.72, 1.12), MOST, strict=False):
-        yield Claim(f"flips: largest {what} of the reference, of that flown", found / known, more, 0.01, "Table 5.2")
+        yield Claim(
+            f"flips: largest {what} of the reference, relative to the measured flips", found / known, more, 0.01, "Table 5.2"
+        )
     yield from narrow_claims(result)
     for name in ("transitions", "looping"):
         for found, known, what in zip(flown(result[name])[:3], MEASURED[name], MOST, strict=False):
             yield Claim(f"{name}: largest {what} of the reference", found, known, 0.15 * known, "[konz25 Table 5.2]")
-    yield Claim("transitions: behind the reference [s]", behind(result["transitions"]), 0, 0.002, "ours")
+    yield Claim("transitions: time lag behind the reference [s]", behind(result["transitions"]), 0, 0.002, "ours")
     quiet = result["looping, quiet sensors"]
-    off = quiet["v"].values[2:, 6:] - quiet["goal"].values[:-2]  # what is said at an instant is for the one after the next
-    yield Claim("looping, quiet sensors: propellers off their speeds [rad/s]", np.abs(off).max(), 1.078, 0.02, "ours")
+    off = quiet["v"].values[2:, 6:] - quiet["goal"].values[:-2]  # the output of an instant is for the next but one
+    yield Claim("looping, quiet sensors: largest error of a propeller speed [rad/s]", np.abs(off).max(), 1.078, 0.02, "ours")
     leaning, upright = (rms(result[n])[1] for n in ("looping", "looping, upright in the drag"))
     yield Claim(
-        "looping: attitude error where the reference knows no drag, in parts", upright / leaning, 2, 0, "ours", "at least"
+        "looping: attitude error without drag in the reference, relative to that with drag",
+        upright / leaning,
+        2,
+        0,
+        "ours",
+        "at least",
     )
 
 
 def narrow_claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    """Why the flips are wider and harder than those flown."""
+    """Claims that explain why the flips are wider and harder than the measured ones."""
     r, grown = result["narrow flip"], result["growth"]["worst"].max("about")
     for found, known, what in zip(flown(r)[:4], MEASURED["flips"], MOST, strict=False):
-        yield Claim(f"narrow flip: largest {what} of the reference, of that flown", found / known, 1, 0.01, "Table 5.2")
+        yield Claim(
+            f"narrow flip: largest {what} of the reference, relative to the measured flips", found / known, 1, 0.01, "Table 5.2"
+        )
     room = np.ptp(r["reference"].values[:, :3], axis=0)
     yield Claim("narrow flip: height of its reference [m]", float(room[2]), 1, 0, "[konz25 5.6]", "at most")
-    yield Claim("narrow flip: width of its reference, of the flips' [1]", float(room[0] / 0.63), 0.55, 0, "ours", "at most")
+    yield Claim(
+        "narrow flip: width of its reference, relative to the flips [1]", float(room[0] / 0.63), 0.55, 0, "ours", "at most"
+    )
     for name, most in (("flips", 5.8), ("narrow flip", 17.8)):
-        yield Claim(f"{name}: an error of attitude grows by", float(grown.sel(flip=name)), most, 0.03 * most, "the law alone")
+        yield Claim(f"{name}: growth of an error of attitude", float(grown.sel(flip=name)), most, 0.03 * most, "the law alone")
     fallen = float((r["rms"][:, 0] > 1).sum())
-    yield Claim(f"narrow flip: flights of {len(r['rms'])} that fall", fallen, 1, 0, "by that growth", "at least")
+    yield Claim(f"narrow flip: flights of {len(r['rms'])} that crash", fallen, 1, 0, "by this growth", "at least")

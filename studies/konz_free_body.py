@@ -1,8 +1,9 @@
-"""A free rigid body with springs to space in a moving fluid: twelve coordinates, four by four matrices. [konz25 3.3]
+"""A free rigid body with springs to the world in a moving fluid: twelve coordinates, four by four matrices. [konz25 3.3]
 
-Coordinates r and the columns of R, velocities [v; w] along the body's axes. Inertia, damping and stiffness are symmetric 4 x 4
-matrices of moments; any set of springs is one of them with a pose of rest, found by the special polar decomposition. The same
-body by a free joint with the springs one by one, and Newton's and Euler's equations (3.93) in NumPy. Numbers are ours.
+The coordinates are r and the columns of R, the velocities [v; w] along the body's axes. Inertia, damping and stiffness are
+symmetric 4 x 4 matrices of moments; any set of springs is equivalent to one such matrix with a rest pose, which the special
+polar decomposition gives. The body is compared with one on a free joint with individual springs, and with Newton's and Euler's
+equations (3.93) in NumPy. Numbers are ours.
 """
 
 from __future__ import annotations
@@ -21,17 +22,20 @@ from pfaffian.study import Claim, blank_figure
 GRAVITY = np.array([0.0, 0.0, -9.8])
 MASS, CENTRE = 1.5, np.array([0.05, -0.02, 0.1])
 INERTIA = np.array([0.03, 0.05, 0.04])
-"""About the mass centre [kg m^2]."""
+"""Inertia about the mass centre [kg m^2]."""
 DAMPING, LEVER = 1.2, np.array([0.0, 0.1, 0.05])
 RESISTANCE = np.array([0.05, 0.03, 0.04])
-"""Of the fluid against turning about its centre [N m s]."""
+"""Rotational damping of the fluid about the centre of damping [N m s]."""
 STREAM = np.array([0.3, 0.0, 0.1, 0.0, 0.0, 0.5])
-"""Twist of the fluid, which turns as a whole about the world's z axis: [v; w] at the world's origin [m/s, rad/s]."""
+"""Twist of the fluid, which moves as a rigid body about the world's z axis: [v; w] at the world's origin [m/s, rad/s]."""
 DURATION, STEP = 2.0, 2e-4
 
 
 class Springs(NamedTuple):
-    """stiffness: (n,) [N/m].   body: (n, 3) points of the body.   space: (n, 3) points of the world [m]."""
+    """Springs with zero rest length between points of the body and of the world.
+
+    stiffness: (n,) [N/m].   body: (n, 3) points of the body [m].   space: (n, 3) points of the world [m].
+    """
 
     stiffness: np.ndarray
     body: np.ndarray
@@ -39,7 +43,7 @@ class Springs(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What a set of springs amounts to: V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0. [konz25 (3.61)-(3.72)]"""
+    """Equivalent of a set of springs: V = tr((G - G_R) K' (G - G_R)^T) / 2 + V0. [konz25 (3.61)-(3.72)]"""
 
     K: np.ndarray
     G: np.ndarray
@@ -56,7 +60,7 @@ def pose_of(q: ca.SX) -> pf.Pose:
 
 
 def matrix_coordinates() -> pf.Coordinates:
-    """r and R by its columns. [konz25 (3.48)]"""
+    """Coordinates r and R by its columns. [konz25 (3.48)]"""
     names = [f"r{x}" for x in "xyz"] + [f"{column}{x}" for column in "xyz" for x in "xyz"]
 
     def K(q: ca.SX) -> ca.SX:
@@ -79,7 +83,7 @@ def body() -> pf.Body:
 
 
 def fluid():
-    """R = xi_E^T D xi_E / 2 with xi_E the twist of the body over that of the fluid around it. [konz25 (3.75)]"""
+    """Dissipation R = xi_E^T D xi_E / 2 with xi_E the twist of the body relative to the fluid around it. [konz25 (3.75)]"""
     D = ca.DM(Vee(damping()))
 
     def R(k: pf.Kinematics) -> ca.SX:
@@ -93,7 +97,7 @@ def fluid():
 
 
 def by_matrices(flowing: bool = True) -> pf.Mechanism:
-    """Twelve coordinates, one stiffness matrix."""
+    """The body with twelve coordinates and one stiffness matrix."""
     rest = equilibrium(springs())
     there = pf.pose(rest.G[:3, 3], rotation=rest.G[:3, :3])
     forces = [pf.forces.pose_spring("springs", "world", "body", rest.K, rest=there), *([fluid()] if flowing else [])]
@@ -102,7 +106,7 @@ def by_matrices(flowing: bool = True) -> pf.Mechanism:
 
 
 def by_joint(flowing: bool = True) -> pf.Mechanism:
-    """A free joint, spring by spring."""
+    """The body with a free joint and individual springs."""
     s = springs()
     each = [
         pf.spring(f"spring {i}", "world", "body", point_a=p, point_b=h, stiffness=k)
@@ -120,28 +124,28 @@ def mechanism() -> pf.Mechanism:
 
 
 def wed(w: np.ndarray) -> np.ndarray:
-    """(3, 3) of (3,), (4, 4) of (6,)."""
+    """(3, 3) matrix of a (3,) vector, or (4, 4) of (6,)."""
     if len(w) == 6:
         return np.block([[wed(w[3:]), w[:3, None]], [np.zeros((1, 4))]])
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
 
 
 def vee2(A: np.ndarray) -> np.ndarray:
-    """(3,) of (3, 3), (6,) of (4, 4)."""
+    """(3,) vector of a (3, 3) matrix, or (6,) of (4, 4)."""
     S = A[:3, :3] - A[:3, :3].T
     turn = np.array([S[2, 1], S[0, 2], S[1, 0]])
     return turn if len(A) == 3 else np.concatenate([A[:3, 3], turn])
 
 
 def Vee(A: np.ndarray) -> np.ndarray:
-    """(3, 3) of (3, 3), (6, 6) of (4, 4)."""
+    """(3, 3) matrix of a (3, 3) matrix, or (6, 6) of (4, 4)."""
     if len(A) == 3:
         return np.trace(A) * np.eye(3) - A
     return np.block([[A[3, 3] * np.eye(3), wed(A[:3, 3]).T], [wed(A[3, :3]), Vee(A[:3, :3])]])
 
 
 def pseudo(weight: float, centre: np.ndarray, about_centre: np.ndarray) -> np.ndarray:
-    """(4, 4) moments of a weight about a frame's origin, from the (3, 3) moment about its centre. [konz25 (3.91)]"""
+    """(4, 4) matrix of a weight about a frame's origin, from the (3, 3) moment about its centre. [konz25 (3.91)]"""
     second = np.trace(about_centre) / 2 * np.eye(3) - about_centre + weight * np.outer(centre, centre)
     return np.block([[second, weight * centre[:, None]], [weight * centre, weight]])
 
@@ -159,7 +163,7 @@ def ad(xi: np.ndarray) -> np.ndarray:
 
 
 def equilibrium(s: Springs) -> Rest:
-    """The one stiffness matrix of a set of springs, and where it rests. [konz25 (3.61)-(3.72)]"""
+    """Stiffness matrix and rest pose of a set of springs. [konz25 (3.61)-(3.72)]"""
     k = s.stiffness.sum()
     h, p = s.stiffness @ s.body / k, s.stiffness @ s.space / k
     P = (s.stiffness[:, None] * s.body).T @ s.space
@@ -181,7 +185,7 @@ def energy_of(s: Springs, G: np.ndarray) -> float:
 
 
 def at_rest_somewhere() -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates and a quaternion state of one attitude."""
+    """Initial pose in the twelve coordinates, and as position and quaternion."""
     from scipy.spatial.transform import Rotation
 
     turn = Rotation.from_rotvec([0.8, -1.1, 0.6])
@@ -201,7 +205,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def states() -> xr.Dataset:
-    """Every force by the mechanism and by the formulas, at random states."""
+    """Forces by the mechanism and by the formulas, at random states."""
     from scipy.spatial.transform import Rotation
 
     random, m, s, rest = np.random.default_rng(34), by_matrices(), springs(), equilibrium(springs())
@@ -247,14 +251,14 @@ def stiffness_force(rest: Rest, G: np.ndarray) -> np.ndarray:
 
 
 def acceleration(xi: np.ndarray, a: np.ndarray) -> float:
-    """S of the body. [konz25 (3.54)]"""
+    """Acceleration energy S of the body. [konz25 (3.54)]"""
     M4, M6, v, W = inertia(), Vee(inertia()), xi[:3], wed(xi[3:])
     rest = MASS * (W @ v) @ (W @ v) / 2 + v @ W @ W @ (MASS * wed(CENTRE) @ xi[3:]) + np.trace(M4[:3, :3] @ W @ W @ W @ W) / 2
     return float(a @ M6 @ a / 2 - a @ ad(xi).T @ M6 @ xi + rest)
 
 
 def tables() -> xr.Dataset:
-    """gamma and Gamma, by the mechanism and as printed; slope and Hessian of the springs one by one where they rest."""
+    """gamma and Gamma, by the mechanism and as printed; gradient and Hessian of the individual springs at their rest pose."""
     from scipy.spatial.transform import Rotation
 
     m, rest = by_matrices(), equilibrium(springs())
@@ -297,7 +301,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     V0 = equilibrium(springs()).V0
     for name, style in (("still", "C1-"), ("matrices", "C0-"), ("joint", "k:")):
         r = result[name]
-        label = {"still": "without fluid", "matrices": "fluid, one matrix", "joint": "fluid, spring by spring"}[name]
+        label = {"still": "without fluid", "matrices": "fluid, one matrix", "joint": "fluid, individual springs"}[name]
         path.plot(r["q"][:, 0], r["q"][:, 2], style, label=label)
         energy.plot(r["time"], r["energy"] + (V0 if name != "joint" else 0), style, label=label)
     path.set(xlabel="x [m]", ylabel="z [m]", aspect="equal")
@@ -310,32 +314,32 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     t, s = result["tables"], result["states"]
     for name, unit, source in (("gamma", "1", "(3.49)"), ("Gamma", "kg m^2", "(3.58)")):
         off = _largest(t[name] - t[f"printed {name}"])
-        yield Claim(f"{name} less the printed table [{unit}]", off, 0, 1e-14, f"[konz25 {source}]")
-    yield Claim("entries of gamma", float((np.abs(t["gamma"]) > 1e-9).sum()), 18, 0, "[konz25 (3.49)]")
+        yield Claim(f"{name} minus the printed table [{unit}]", off, 0, 1e-14, f"[konz25 {source}]")
+    yield Claim("number of nonzero entries of gamma", float((np.abs(t["gamma"]) > 1e-9).sum()), 18, 0, "[konz25 (3.49)]")
     for name, ours, source in (
         ("f^M at constant velocity", s["our gyroscopic"] - s["f^M"], "(3.92a)"),
         ("-ad^T M xi", s["our gyroscopic"] - s["C v"], "(3.92a)"),
         ("f^M + f^G", s["our c"] - s["f^M"] - s["f^G"], "(3.92d)"),
         ("f^D + f^K", s["our f"] + s["f^D"] + s["f^K"], "(3.92b, c)"),
-        ("f^K by pseudo-matrix less by terms", s["f^K"] - s["f^K (3.71)"], "(3.71)"),
+        ("f^K by pseudo-matrix, term by term", s["f^K"] - s["f^K (3.71)"], "(3.71)"),
         ("M", s["our M"] - Vee(inertia()), "(3.91)"),
         ("S [N^2/kg]", s["our S"] - s["S"], "(3.54)"),
-        ("V less that of the springs one by one [J]", s["our V"] + equilibrium(springs()).V0 - s["V springs"], "(3.90)"),
+        ("V of the individual springs [J]", s["our V"] + equilibrium(springs()).V0 - s["V springs"], "(3.90)"),
     ):
-        yield Claim(f"{name}: off the formula", _largest(ours), 0, 1e-12, f"[konz25 {source}]")
+        yield Claim(f"{name}: minus the formula", _largest(ours), 0, 1e-12, f"[konz25 {source}]")
     scale = _largest(s["v_dot"])
     off = _largest(s["our v_dot"] - s["v_dot"]) / scale
-    yield Claim("v_dot off the equations of motion, relative", off, 0, 1e-13, "[konz25 (3.93)]")
-    yield Claim("slope of the springs at their rest [N, N m]", _largest(t["slope"]), 0, 1e-12, "[konz25 (3.67)]")
-    yield Claim("Hessian there less Vee(K')", _largest(t["Hessian"] - t["Vee(K')"]), 0, 1e-12, "[konz25 (3.72)]")
-    yield Claim("least eigenvalue of it", np.linalg.eigvalsh(t["Vee(K')"])[0], 0, 0, "[konz25 (3.72)]", "at least")
+    yield Claim("v_dot minus the equations of motion, relative", off, 0, 1e-13, "[konz25 (3.93)]")
+    yield Claim("gradient of the springs at their rest pose [N, N m]", _largest(t["slope"]), 0, 1e-12, "[konz25 (3.67)]")
+    yield Claim("Hessian at the rest pose minus Vee(K')", _largest(t["Hessian"] - t["Vee(K')"]), 0, 1e-12, "[konz25 (3.72)]")
+    yield Claim("smallest eigenvalue of Vee(K')", np.linalg.eigvalsh(t["Vee(K')"])[0], 0, 0, "[konz25 (3.72)]", "at least")
     r, j, still = result["matrices"], result["joint"], result["still"]
     off = _largest(r["q"].values[:, :3] - j["q"].values[:, :3])
-    yield Claim("motion by matrices off that of the joint: r [m]", off, 0, 1e-9, "[konz25 (3.93)]")
+    yield Claim("motion by matrices minus that by the joint: r [m]", off, 0, 1e-9, "[konz25 (3.93)]")
     off = _largest(r["v"].values - j["v"].values) / _largest(r["v"])
-    yield Claim("and v, w, relative", off, 0, 1e-9, "[konz25 (3.93)]")
+    yield Claim("motion by matrices minus that by the joint: v, w, relative", off, 0, 1e-9, "[konz25 (3.93)]")
     drift = _largest(still["energy"] - still["energy"][0]) / float(still["energy"].max())
-    yield Claim("energy without the fluid, relative", drift, 0, 1e-8, "[konz25 (3.44)]")
+    yield Claim("change of energy without the fluid, relative", drift, 0, 1e-8, "[konz25 (3.44)]")
 
 
 def _largest(x: xr.DataArray | np.ndarray) -> float:

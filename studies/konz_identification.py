@@ -1,26 +1,28 @@
-"""A quadcopter's numbers from a bench, two strings and a flight, and how far to believe them. [konz25 5.2.3, 5.2.4]
+"""Identification of a quadcopter from a bench, two strings and a flight, with confidence intervals. [konz25 5.2.3, 5.2.4]
 
-Measurements are simulated with the numbers of Table 5.1 and made noisy, so each number found can be laid beside the true one.
-Ours, since the thesis does not give them: noise (1 rad/s of a propeller, 0.05 degrees of a servo, 0.05 rad/s on the strings, in
-flight 0.01 m/s, 0.01 rad/s, 1 rad/s), strings 0.4 m apart and 1.5 m long, windows, and the flights: half a minute of waves by
-laws in discrete time with motors and servos, 200 times a second. Each flies the whole machine, with all of Table 5.1 in it.
+Measurements are simulated with the numbers of Table 5.1 and noise, so that each identified number can be compared with the
+true one. Ours, since the thesis does not give them: noise (1 rad/s of a propeller, 0.05 degrees of a servo, 0.05 rad/s on the
+strings, in flight 0.01 m/s, 0.01 rad/s, 1 rad/s), strings 0.4 m apart and 1.5 m long, windows, and the flights: half a minute
+of waves by discrete laws with motors and servos, 200 times per second. Each flight uses the full machine, with all of Table
+5.1.
 
-Where only the right side is noisy intervals hold the truth as often as they say. Accelerations in a pendulum's equation are on
-the left: the shorter the window that they are derived by, the lighter the body seems. In flight the same happens to moments of
-inertia, and to a servo that moves slowly. A second set of sensors, or a simulated motion, for instruments takes that bias away
-and leaves the interval honest. It also tells that thrust along z alone says next to nothing of the height of the mass centre.
+Where only the right side of the equations is noisy, intervals contain the true value as often as they should. The
+accelerations in a pendulum's equation are on the left side: the shorter the window of their derivative, the smaller the
+identified inertia. In flight the same happens to moments of inertia, and to a servo that moves slowly. Instruments from a
+second set of sensors, or from a simulated motion, remove this bias and give correct intervals. The intervals also show that
+thrust along z alone contains almost no information on the height of the mass centre.
 
-Instruments do not help against what the window itself rounds off: equations made from smoothed thrusts and tilts are not the
-smoothed equations. Where the machine moves slowly beside the window that is nothing. In the first quarter of a second of the
-tricopter's flight servos jump to their angles by 500 rad/s^2, ten times within a window; these fifty of 6000 samples
-make Ixx 15 % too small and the mass centre 0.15 mm too high, the same in each measurement and three of their intervals away. So
-both flights are used from START on. The residuals show it to those who do not know the truth: there rows miss by ten and more
-of the deviations of their kind.
+Instruments do not help against the smoothing by the window itself: equations made from smoothed thrusts and tilts are not the
+smoothed equations. This does not matter where the motion is slow compared with the window. In the first quarter of a second of
+the tricopter's flight, however, servos jump to their angles with 500 rad/s^2, ten times within a window. These fifty of 6000
+samples make Ixx 15 % too small and place the mass centre 0.15 mm too high, equally in each measurement and by three intervals.
+Both flights are therefore used from START on. The residuals show this without knowledge of the true values: there some rows
+deviate by ten and more standard deviations of their kind.
 
-Accelerations of both flights, measured, by the whole and by the simplified models (5.16), (5.17), as the thesis shows them for
-its own. Translation and propellers are the same by both. Turning is not: left out are moments by the place of the mass centre,
-by products of inertia and by the tricopter's propellers, whose spins do not cancel. Each is worth some 0.3 rad/s^2, as much as
-the gentle flight of the tricopter asks for about x.
+Accelerations of both flights are compared as measured, by the full models and by the simplified models (5.16), (5.17), as in
+the thesis. Translation and propellers agree in both models. Rotation does not: the simplified models lack moments due to the
+position of the mass centre, products of inertia and the tricopter's propellers, whose spins do not cancel. Each is about 0.3
+rad/s^2, as large as the accelerations about x in the gentle flight of the tricopter.
 """
 
 from __future__ import annotations
@@ -50,13 +52,13 @@ SWING = 0.05
 WINDOWS = (5, 7, 11, 15, 21, 31, 41)
 NOISE = {"v": 0.01, "w": 0.01, "speeds": 1.0, "up": 1e-3, "tilt": np.radians(0.05)}
 SHORT, MIDDLE, LONG, THIN, DRAWS = 9, 15, 25, 5, 8
-"""Of the flight: samples of a derivative, of which every fifth is used, and how often it is measured anew."""
+"""Flight: samples of a derivative's window, every how many samples one is used, and number of simulated measurements."""
 START = 1.0
-"""From when on a flight is used [s]: until then the laws catch their first waves."""
+"""Start of the used part of a flight [s]; before, the laws converge to the waves."""
 
 
 class Way(NamedTuple):
-    """Samples of a derivative, whether a second set of sensors gives instruments, and from when on the flight is used [s]."""
+    """Samples of a derivative's window, whether a second set of sensors gives instruments, and start of the used part [s]."""
 
     window: int
     instruments: bool = False
@@ -69,18 +71,18 @@ HOVER = float(np.sqrt(X["mass"] * 9.81 / 4 / X["thrust"]))
 
 
 def mechanism() -> pf.Mechanism:
-    """The whole quadcopter, its propellers turning bodies."""
+    """The full quadcopter, with propellers as turning bodies."""
     return pf.multicopters.multicopter("quadcopter", **X)
 
 
 def truth(x: Any) -> np.ndarray:
-    """The numbers `identification.FLIGHT` of a machine of Table 5.1."""
+    """True values of the numbers `identification.FLIGHT` for a machine of Table 5.1."""
     (d_x, d_z), l = x["drag"], x["drag_height"]
     return np.concatenate([x["mass"] * np.array(x["com"]), x["inertia"], [d_x, d_z, d_x * l], x["turning_drag"], x["bias"]])
 
 
 def rows() -> np.ndarray:
-    """(F_z, tau) = rows varpi^2."""
+    """(4, 4) matrix of (F_z, tau) = rows varpi^2."""
     phi, eps, l, kappa = np.array(X["azimuths"]), np.array(X["spins"]), X["arm"], X["torque"] / X["thrust"]
     return X["thrust"] * np.stack([np.ones(4), l * np.sin(phi), -l * np.cos(phi), -kappa * eps])
 
@@ -89,7 +91,7 @@ FILTER = actuation.quadcopter_filter(rows(), X["rotor"] * np.array(X["spins"]), 
 
 
 def waves(t: ca.SX) -> ca.SX:
-    """(4,) where to be [m] and to look [rad]."""
+    """(4,) reference of position [m] and heading [rad]."""
     return ca.vertcat(
         1.2 * ca.sin(1.7 * t) + 0.25 * ca.sin(4.1 * t), 1.0 * ca.sin(2.1 * t + 1) + 0.2 * ca.sin(4.7 * t),
         0.4 * ca.sin(1.3 * t) + 0.1 * ca.sin(5.0 * t), 1.5 * ca.sin(1.1 * t) + 0.5 * ca.sin(2.9 * t),
@@ -97,7 +99,7 @@ def waves(t: ca.SX) -> ca.SX:
 
 
 def flying(s: control.Sample) -> control.Command:
-    """Thrust towards the wave, the body turned to it, moments through the filter, currents by the propellers' model."""
+    """Law of the quadcopter: thrust and attitude towards the wave, moments by the filter, currents by the propellers' model."""
     k, goal = s.terms.kinematics, waves(s.terms.t)
     R, v, w, speeds = k.rotation("body"), k.velocity("body"), s.terms.v[3:6], s.terms.v[6:]
     wish = 6.0 * (goal[:3] - k.position("body")) - 3.5 * v + ca.DM([0, 0, 9.81])
@@ -111,7 +113,7 @@ def flying(s: control.Sample) -> control.Command:
 
 
 def tricopter_rows() -> np.ndarray:
-    """B (6, 6) of thrusts up and across. [konz25 (5.16c), corrected]"""
+    """(6, 6) matrix B of vertical and lateral thrusts. [konz25 (5.16c), corrected]"""
     phi, eps, kappa = np.array(Y["azimuths"]), np.array(Y["spins"]), Y["torque"] / Y["thrust"]
     at = np.stack([Y["arm"] * np.cos(phi), Y["arm"] * np.sin(phi), np.full(3, Y["height"])])
     forces = np.stack([np.zeros(3), np.zeros(3), np.ones(3)]), np.stack([np.sin(phi), -np.cos(phi), np.zeros(3)])
@@ -119,7 +121,8 @@ def tricopter_rows() -> np.ndarray:
 
 
 def tilting(s: control.Sample) -> control.Command:
-    """Forces towards the wave whatever the attitude, moments towards one that sways; servos as springs with dampers."""
+    """Law of the tricopter: forces towards the wave at any attitude, moments towards a swaying attitude; servos as springs with
+    dampers."""
     k, goal = s.terms.kinematics, waves(s.terms.t)
     R, v, w = k.rotation("body"), k.velocity("body"), s.terms.v[3:6]
     angle, rate, speeds = s.terms.q[7:10], s.terms.v[6:9], s.terms.v[9:]
@@ -155,12 +158,12 @@ def flight(m: pf.Mechanism, law: control.Control, speeds: np.ndarray) -> xr.Data
 
 
 def bench(random: np.random.Generator) -> xr.Dataset:
-    """kF, (p1, p2, p3) and (p_S0, p_S1) with their intervals: a propeller on a scale and on a bench, and a servo."""
+    """kF, (p1, p2, p3) and (p_S0, p_S1) with their intervals, from a propeller on a scale and on a bench, and from a servo."""
     t = T * np.arange(4000)
     i = 4 + 2 * np.sin(0.9 * t) + np.sign(np.sin(2.3 * t))
     speed = np.empty_like(t)
     speed[0] = 400.0
-    for k in range(len(t) - 1):  # exact to 1e-7 in ten steps of order two
+    for k in range(len(t) - 1):  # accurate to 1e-7 by ten steps of order two
         w, h = speed[k], T / 10
         for _ in range(10):
             middle = w + h / 2 * (P[1] * i[k] - P[2] - P[0] * w**2)
@@ -168,8 +171,10 @@ def bench(random: np.random.Generator) -> xr.Dataset:
         speed[k + 1] = w
     window, half = 7, 3
     seen, rate, _ = found_by.derivatives(speed + NOISE["speeds"] * random.normal(size=t.size), T, window)
-    held = (np.convolve(i, [0.5, 0.5])[: t.size])[half:-half]  # the current steps at the samples
-    propeller = control.identification.least_squares(found_by.propeller_bench(seen, rate, held), correlated=6 * window)
+    mean_current = (np.convolve(i, [0.5, 0.5])[: t.size])[
+        half:-half
+    ]  # mean current around each sample, since the current steps there
+    propeller = control.identification.least_squares(found_by.propeller_bench(seen, rate, mean_current), correlated=6 * window)
     at = np.linspace(150, 750, 25)
     thrust = X["thrust"] * at**2 + 0.03 * random.normal(size=at.size)
     scale = control.identification.least_squares(found_by.thrust_scale(at, thrust))
@@ -183,9 +188,10 @@ def bench(random: np.random.Generator) -> xr.Dataset:
 
 
 def servo(random: np.random.Generator) -> tuple[found_by.Estimate, found_by.Estimate]:
-    """(p_S0, p_S1) by an encoder that reads a thousand times a second to 0.05 degrees: plain, and by a simulated servo.
+    """(p_S0, p_S1) from an encoder with 1000 readings per second and noise of 0.05 degrees, without and with instruments from a
+    simulated servo.
 
-    In slow motion p_S1 a' and p_S0 (goal - a) are nearly the same, so that noise of a' is enough to bias both.
+    In slow motion p_S1 a' and p_S0 (goal - a) are nearly equal, so that already the noise of a' biases both.
     """
     h, window = 1e-3, 15
     t = h * np.arange(6000)
@@ -207,7 +213,7 @@ def servo(random: np.random.Generator) -> tuple[found_by.Estimate, found_by.Esti
 
 
 def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
-    """Angle, rate and acceleration on the strings from 0.8 rad, by the classical Runge-Kutta rule."""
+    """Angle, rate and acceleration of a body on two strings from 0.8 rad, by the classical Runge-Kutta method."""
     m, d, h = STRINGS.values()
 
     def slope(x: np.ndarray) -> np.ndarray:
@@ -215,23 +221,24 @@ def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
         moment = m * 9.81 * d**2 * np.sin(a) / (4 * np.sqrt(h**2 - d**2 / 2 * (1 - np.cos(a))))
         return np.array([rate, -(damping * rate + moment) / inertia])
 
-    x, step, kept = np.array([0.8, 0.0]), t[1] - t[0], []
+    x, step, records = np.array([0.8, 0.0]), t[1] - t[0], []
     for _ in t:
         k1 = slope(x)
-        kept.append([*x, k1[1]])
+        records.append([*x, k1[1]])
         k2 = slope(x + step / 2 * k1)
         k3 = slope(x + step / 2 * k2)
         x = x + step / 6 * (k1 + 2 * k2 + 2 * k3 + slope(x + step * k3))
-    return list(np.array(kept).T)
+    return list(np.array(records).T)
 
 
 def response(window: int, period: float) -> np.ndarray:
-    """What `derivatives` makes of each sample for the first derivative."""
+    """Coefficients of the samples in the first derivative of `derivatives`."""
     return found_by.derivatives(np.eye(window), period, window)[1, 0]
 
 
 def strings(random: np.random.Generator) -> xr.Dataset:
-    """Theta_zz by window of the derivative, of what noise leaves of it and with a simulated motion for instruments."""
+    """Identified Theta_zz by window of the derivative, without instruments and with a simulated motion as instrument, and the
+    fraction that the noise is expected to leave."""
     t, inertia = 0.01 * np.arange(3000), X["inertia"][2]
     a, rate, bend = swinging(inertia, 2e-3, t)
     found = np.zeros((4, len(WINDOWS), 8))
@@ -243,7 +250,7 @@ def strings(random: np.random.Generator) -> xr.Dataset:
             _, a2, _ = found_by.derivatives(gyro, t[1], window)
             swing = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **STRINGS)
             e = control.identification.least_squares(swing, correlated=correlated)
-            like = swinging(*e.value, t) if like is None else like  # by what the longest window found
+            like = swinging(*e.value, t) if like is None else like  # by the result of the longest window
             instruments = found_by.bifilar_pendulum(*(x[inner] for x in like), **STRINGS)
             better = control.identification.least_squares(swing, instruments=instruments, correlated=correlated)
             found[:, j, draw] = [x[0] / inertia for x in (e.value, e.half_width, better.value, better.half_width)]
@@ -254,7 +261,7 @@ def strings(random: np.random.Generator) -> xr.Dataset:
 
 
 def measured(of: Any, r: xr.Dataset, random: np.random.Generator, window: int, noise: float = 1.0) -> found_by.Equations:
-    """Equations of a flight as one set of sensors gives them; of a machine whose arms tilt, the servos' angles too."""
+    """Equations of a flight from one set of sensors; for a machine with tilting arms also from the servos' angles."""
     v, quaternion, propellers = r["v"].values, r["q"].values[:, 3:7], len(of["spins"])
     n, half, chosen = len(v), window // 2, slice(None, None, THIN)
     sizes = noise * np.repeat([NOISE["v"], NOISE["w"], NOISE["speeds"]], [3, 3, propellers])
@@ -272,7 +279,7 @@ def measured(of: Any, r: xr.Dataset, random: np.random.Generator, window: int, n
 
 
 def identified(of: Any, r: xr.Dataset, random: np.random.Generator, ways: dict[str, Way]) -> xr.Dataset:
-    """All numbers of the flight and half their intervals, measured several times, in some ways; what is left of the rows."""
+    """Numbers of the flight with half intervals from several measurements, in the given ways; and the largest residuals."""
     found = np.zeros((2, len(ways), DRAWS, len(found_by.FLIGHT)))
     worst = np.zeros((len(ways), DRAWS))
     for draw in range(DRAWS):
@@ -296,7 +303,7 @@ MOMENTS = ("about x", "about y", "about z")
 
 
 def rounded(of: Any, r: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
-    """By how much the true numbers miss the moment rows of the long window: without noise, and by the noise alone."""
+    """Residuals of the moment rows at the true numbers with the long window: without noise, and by the noise alone."""
     exact, noisy = (measured(of, r, random, LONG, noise) for noise in (0.0, 1.0))
     x = truth(of)
     off = (exact.A @ x - exact.b)[:, 3:]
@@ -306,11 +313,11 @@ def rounded(of: Any, r: xr.Dataset, random: np.random.Generator) -> xr.Dataset:
                       {"time": at, "row": list(MOMENTS)})  # fmt: skip
 
 
-SHOWN = ("v_x", "v_z", "w_x", "w_z", "propeller 1")
+PLOTTED = ("v_x", "v_z", "w_x", "w_z", "propeller 1")
 
 
 def simplified(x: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """v_dot of (5.17), of columns (v_dot, w_dot, propellers)."""
+    """v_dot by (5.17), with columns (v_dot, w_dot, propellers)."""
     speeds, gain = x[:, 6:], driven(x[:, 6:], u)
     f = speeds**2 @ rows().T
     f[:, 3] -= X["rotor"] * gain @ np.array(X["spins"])
@@ -319,14 +326,14 @@ def simplified(x: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
 
 
 def tricopter_simplified(x: np.ndarray, q: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """v_dot of (5.16), of columns (v_dot, w_dot, tilts, propellers)."""
+    """v_dot by (5.16), with columns (v_dot, w_dot, tilts, propellers)."""
     F, angle = Y["thrust"] * x[:, 9:] ** 2, q[:, 7:10]
     wrench = np.column_stack([F * np.cos(angle), F * np.sin(angle)]) @ tricopter_rows().T
     return np.column_stack([carried(Y, (0, 1, 2), x, q, wrench), u[:, :3] / Y["tilt"][0], driven(x[:, 9:], u[:, 3:])])
 
 
 def driven(speeds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """varpi_dot. [konz25 (5.16e)]"""
+    """Accelerations varpi_dot of the propellers. [konz25 (5.16e)]"""
     return (u - X["friction"] - X["torque"] * speeds**2) / X["rotor"]
 
 
@@ -339,7 +346,7 @@ def carried(of: Any, moments: tuple[int, ...], x: np.ndarray, q: np.ndarray, wre
 
 
 def compared(r: xr.Dataset, random: np.random.Generator, m: pf.Mechanism, simple: Any, propeller: int) -> xr.Dataset:
-    """Accelerations as measured, by the whole model and by the simplified one, at the measured states and inputs."""
+    """Accelerations as measured, by the full model and by the simplified one, at the measured states and inputs."""
     half, chosen, columns = MIDDLE // 2, slice(None, None, THIN), [0, 2, 3, 5, propeller]
     v = r["v"].values
     sizes = np.full(m.nv, NOISE["w"])
@@ -349,7 +356,7 @@ def compared(r: xr.Dataset, random: np.random.Generator, m: pf.Mechanism, simple
     q, u = (r[name].values[half:-half][chosen] for name in ("q", "u"))
     parts = {"measured": rate, "whole": pf.forward_dynamics(m, q, x, u).v_dot, "simple": simple(x, q, u)}
     return xr.Dataset({n: (("time", "of"), y[:, columns]) for n, y in parts.items()},
-                      {"time": T * (half + THIN * np.arange(len(x))), "of": list(SHOWN)})  # fmt: skip
+                      {"time": T * (half + THIN * np.arange(len(x))), "of": list(PLOTTED)})  # fmt: skip
 
 
 def run() -> dict[str, xr.Dataset]:
@@ -365,7 +372,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 SIZES = np.repeat([1e-3, 18e-3, 0.3, 3.6e-3, 10e-3, 0.1, 0.01], [3, 6, 2, 1, 2, 3, 3])
-"""Of what the numbers of a flight are taken in parts: about the largest of each kind."""
+"""Scales of the numbers of a flight for relative errors: about the largest value of each kind."""
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -379,13 +386,13 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     left.errorbar(r["window"], r["plain"][:, 0], r["half"][:, 0], fmt="o", markersize=3, label="least squares")
     left.errorbar(r["window"], r["instruments"][:, 0], r["half_instruments"][:, 0], fmt="s", markersize=3, label="instruments")
     left.plot(r["window"], r["left"], color="0.6", linestyle="-", label="1 / (1 + (noise / signal)^2)")
-    left.set(xlabel="window [samples]", ylabel="found of Theta_zz", title="on two strings")
+    left.set(xlabel="window [samples]", ylabel="identified part of Theta_zz", title="on two strings")
     figures = {"bench": figure, "numbers": numbers(result), "start": start(result["rounded"])}
     units = ("m/s^2", "m/s^2", "rad/s^2", "rad/s^2", "rad/s^2")
     for name in ("quadcopter", "tricopter"):
         figures[name] = blank_figure(9.5, 6.4)
         r = result[name].sel(time=slice(4, 8))
-        for ax, of, unit in zip(figures[name].subplots(5, 1, sharex=True), SHOWN, units, strict=True):
+        for ax, of, unit in zip(figures[name].subplots(5, 1, sharex=True), PLOTTED, units, strict=True):
             y = r.sel(of=of)
             ax.plot(r["time"], y["measured"], color="0.75", linestyle="-", linewidth=2, label="measured")
             ax.plot(r["time"], y["whole"], label="whole model")
@@ -396,7 +403,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 
 def numbers(result: dict[str, xr.Dataset]) -> Any:
-    """Of both flights: by how much of their intervals numbers are off, and how wide these are."""
+    """Errors of the numbers of both flights relative to their intervals, and widths of the intervals."""
     figure = blank_figure(11, 6)
     at = np.arange(len(found_by.FLIGHT))
     looks = {"short window": ("o", "C0"), "long window": ("s", "C1"), "long, instruments": ("^", "C2"),
@@ -423,7 +430,7 @@ def numbers(result: dict[str, xr.Dataset]) -> Any:
 
 
 def start(r: xr.Dataset) -> Any:
-    """What the window rounds off the moments of the tricopter in its first seconds, beside what noise does to them."""
+    """Errors of the tricopter's moments by the window and by noise in the first seconds."""
     figure = blank_figure(9.5, 3.2)
     r = r.sel(time=slice(0, 3))
     for ax, row in zip(figure.subplots(1, 3, sharey=True), MOMENTS, strict=True):
@@ -432,7 +439,7 @@ def start(r: xr.Dataset) -> Any:
         ax.axvline(START, color="k", linestyle=":", label="used from here on")
         ax.set(xlabel="time [s]", title=f"moment {row}")
         ax.set_yscale("symlog", linthresh=0.01)
-    figure.axes[0].set(ylabel="true numbers off [N m]")
+    figure.axes[0].set(ylabel="residual at true numbers [N m]")
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
@@ -447,75 +454,134 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["bench"]
     for i, name in enumerate(r["number"].values):
         off = float(np.abs(r["value"] - r["true"])[i] / r["half_width"][i])
-        yield Claim(f"bench: {name} off, in halves of its interval", off, 1.5, 0, "[konz25 (5.3), (5.13)]", "at most")
+        yield Claim(f"bench: error of {name}, relative to half its interval", off, 1.5, 0, "[konz25 (5.3), (5.13)]", "at most")
         yield Claim(
-            f"bench: half the interval of {name}, of it", float(r["half_width"][i] / r["true"][i]), 0.02, 0, "ours", "at most"
+            f"bench: half the interval of {name}, relative",
+            float(r["half_width"][i] / r["true"][i]),
+            0.02,
+            0,
+            "ours",
+            "at most",
         )
     yield Claim(
-        "bench: left of p_S0 without a simulated servo", float(r["plain"] / SERVO[0]), 0.97, 0, "errors in variables", "at most"
+        "bench: p_S0 without a simulated servo, relative to the true one",
+        float(r["plain"] / SERVO[0]),
+        0.97,
+        0,
+        "errors in variables",
+        "at most",
     )
     r = result["strings"]
     off = float(np.abs(r["plain"].mean("draw") - r["left"]).max())
-    yield Claim("strings: what is left of Theta_zz off the formula", off, 0, 6e-3, "errors in variables")
-    yield Claim("strings: left by the shortest window", float(r["plain"][0].mean()), 0.35, 0, "ours", "at most")
-    yield Claim("strings: left by the longest window", float(r["plain"][-1].mean()), 0.99, 0, "ours", "at least")
-    within = [(np.abs(r[n] - 1) < r[h]).mean("draw") for n, h in (("plain", "half"), ("instruments", "half_instruments"))]
-    yield Claim("strings: intervals that hold it, window 5", float(within[0][0]), 0, 0, "errors in variables")
-    yield Claim("strings: with instruments, all windows", float(within[1].mean()), 0.9, 0, "ours", "at least")
-    yield Claim("strings: found with instruments", float(r["instruments"].mean()), 1, 5e-3, "ours")
-    r = result["numbers"]
-    held = (np.abs(r["value"] - r["true"]) < r["half"]).mean(["draw", "number"])
+    yield Claim("strings: identified over true Theta_zz, minus the formula", off, 0, 6e-3, "errors in variables")
     yield Claim(
-        "flight: intervals that hold the truth, short window", float(held[0]), 0.85, 0, "errors in variables", "at most"
+        "strings: identified over true Theta_zz, shortest window", float(r["plain"][0].mean()), 0.35, 0, "ours", "at most"
     )
-    yield Claim("flight: the same, long window and instruments", float(held[-1]), 0.95, 0.05, "[konz25 5.2.3]")
+    yield Claim(
+        "strings: identified over true Theta_zz, longest window", float(r["plain"][-1].mean()), 0.99, 0, "ours", "at least"
+    )
+    within = [(np.abs(r[n] - 1) < r[h]).mean("draw") for n, h in (("plain", "half"), ("instruments", "half_instruments"))]
+    yield Claim("strings: share of intervals with the true value, window 5", float(within[0][0]), 0, 0, "errors in variables")
+    yield Claim(
+        "strings: share of intervals with the true value, with instruments", float(within[1].mean()), 0.9, 0, "ours", "at least"
+    )
+    yield Claim("strings: identified over true Theta_zz, with instruments", float(r["instruments"].mean()), 1, 5e-3, "ours")
+    r = result["numbers"]
+    covered = (np.abs(r["value"] - r["true"]) < r["half"]).mean(["draw", "number"])
+    yield Claim(
+        "flight: share of intervals with the true value, short window",
+        float(covered[0]),
+        0.85,
+        0,
+        "errors in variables",
+        "at most",
+    )
+    yield Claim(
+        "flight: share of intervals with the true value, long window and instruments",
+        float(covered[-1]),
+        0.95,
+        0.05,
+        "[konz25 5.2.3]",
+    )
     inertia = (r["value"] / r["true"]).sel(number=["Ixx", "Iyy", "Izz"]).mean("draw")
     yield Claim(
-        "flight: left of the inertias, short window", float(inertia[0].max()), 0.975, 0, "errors in variables", "at most"
+        "flight: identified over true inertias, short window",
+        float(inertia[0].max()),
+        0.975,
+        0,
+        "errors in variables",
+        "at most",
     )
     off = float(np.abs(inertia.sel(way="long, instruments") - 1).max())
-    yield Claim("flight: inertias, long window and instruments", off, 0, 4e-3, "[konz25 5.2.3]")
+    yield Claim("flight: relative error of the inertias, long window and instruments", off, 0, 4e-3, "[konz25 5.2.3]")
     half = r["half"].sel(way="long, instruments").mean("draw")
     more = float(half.sel(number="com z") / half.sel(number="com x"))
-    yield Claim("flight: com z less sure than com x by", more, 10, 0, "thrust is along z", "at least")
+    yield Claim("flight: interval of com z relative to that of com x", more, 10, 0, "thrust is along z", "at least")
     yield from tricopter_claims(result["tricopter's numbers"], result["rounded"])
     noise = np.array([NOISE["v"], NOISE["v"], NOISE["w"], NOISE["w"], NOISE["speeds"]]) * np.linalg.norm(response(MIDDLE, T))
     for machine, figure in (("quadcopter", "[konz25 fig. 5.12]"), ("tricopter", "[konz25 fig. 5.11]")):
         r = result[machine]
         off = float(np.abs(rms(r["measured"] - r["whole"]).values / noise - 1).max())
-        yield Claim(f"{machine}: whole model off by the noise, but for", off, 0, 0.1, figure)
+        yield Claim(f"{machine}: error of the full model relative to the noise, minus 1", off, 0, 0.1, figure)
         part = rms(r["simple"] - r["whole"]) / rms(r["measured"])
         for name in ("v_x", "v_z", "propeller 1"):
-            yield Claim(f"{machine}, {name}: simplified off the whole", float(part.sel(of=name)), 0.05, 0, figure, "at most")
+            yield Claim(
+                f"{machine}, {name}: simplified minus full model, relative",
+                float(part.sel(of=name)),
+                0.05,
+                0,
+                figure,
+                "at most",
+            )
         for name in ("w_x", "w_z"):
-            yield Claim(f"{machine}, {name}: simplified off the whole", float(part.sel(of=name)), 0.1, 0, figure, "at least")
+            yield Claim(
+                f"{machine}, {name}: simplified minus full model, relative",
+                float(part.sel(of=name)),
+                0.1,
+                0,
+                figure,
+                "at least",
+            )
 
 
 def tricopter_claims(r: xr.Dataset, window: xr.Dataset) -> Iterator[Claim]:
-    """Of the tricopter by noisy sensors: what is found, how surely, what its flight tells least, and what its start does."""
+    """Claims on the tricopter's identification: errors, intervals, the least certain numbers, and the effect of its start."""
     good, all_of = (r.sel(way=way) for way in TILTING_WAYS)
-    held = [float((np.abs(x["value"] - x["true"]) < x["half"]).mean()) for x in (good, all_of)]
-    yield Claim("tricopter: intervals that hold the truth", held[0], 0.95, 0.05, "[konz25 5.2.3]")
-    yield Claim("tricopter: the same with its start", held[1], 0.8, 0, "the window", "at most")
+    covered = [float((np.abs(x["value"] - x["true"]) < x["half"]).mean()) for x in (good, all_of)]
+    yield Claim("tricopter: share of intervals with the true value", covered[0], 0.95, 0.05, "[konz25 5.2.3]")
+    yield Claim(
+        "tricopter: share of intervals with the true value, with its start", covered[1], 0.8, 0, "the window", "at most"
+    )
     spread = good["value"].std("draw") / np.sqrt(DRAWS - 1)
     bias = np.abs(good["value"].mean("draw") - good["true"]) / spread
-    yield Claim("tricopter: mean of the draws off, in its deviations", float(bias.max()), 4.5, 0, "no bias", "at most")
+    yield Claim(
+        "tricopter: error of the mean over the draws, in its standard deviations",
+        float(bias.max()),
+        4.5,
+        0,
+        "no bias",
+        "at most",
+    )
     for name, most, least in (("Ixx", 0.02, -0.12), ("com z", 0.05, 0.15)):
         size = SIZES[found_by.FLIGHT.index(name)]
         off = [float((x["value"] - x["true"]).sel(number=name).mean() / size) for x in (good, all_of)]
-        yield Claim(f"tricopter: {name} off, in parts", off[0], 0, most, "ours")
-        yield Claim(f"tricopter: {name} off with its start", off[1], least, 0, "", "at most" if least < 0 else "at least")
+        yield Claim(f"tricopter: relative error of {name}", off[0], 0, most, "ours")
+        yield Claim(
+            f"tricopter: relative error of {name} with its start", off[1], least, 0, "", "at most" if least < 0 else "at least"
+        )
     early = window["time"] < START
     squares = (window["off"] ** 2).sum("row")
     share = float(squares.where(early).sum() / squares.sum())
-    yield Claim("tricopter: of what the window rounds off, squares before START", share, 0.99, 0, "", "at least")
+    yield Claim("tricopter: share of the window's squared errors before START", share, 0.99, 0, "", "at least")
     left = float((rms(window["off"].where(~early)) / rms(window["noise"])).max())
-    yield Claim("tricopter: rounded off after START, of the noise of a row", left, 0.15, 0, "ours", "at most")
+    yield Claim("tricopter: error of the window after START, relative to the noise of a row", left, 0.15, 0, "ours", "at most")
     worst = [float(x["worst"].max()) for x in (good, all_of)]
-    yield Claim("tricopter: a row off at most, in deviations of its kind", worst[0], 6, 0, "normal errors", "at most")
-    yield Claim("tricopter: the same with its start", worst[1], 10, 0, "how it is seen", "at least")
+    yield Claim(
+        "tricopter: largest residual of a row, in standard deviations of its kind", worst[0], 6, 0, "normal errors", "at most"
+    )
+    yield Claim("tricopter: largest residual with its start", worst[1], 10, 0, "shows in the residuals", "at least")
     half = good["half"].mean("draw") / SIZES
-    least_told = [str(name) for name, x in zip(r["number"].values, half.values, strict=True) if x > 0.06]
-    yield Claim(f"tricopter: numbers not told to 6 %: {', '.join(least_told)}", float(len(least_told)), 6, 0, "ours")
+    uncertain = [str(name) for name, x in zip(r["number"].values, half.values, strict=True) if x > 0.06]
+    yield Claim(f"tricopter: numbers not known to 6 %: {', '.join(uncertain)}", float(len(uncertain)), 6, 0, "ours")
     surest = half.sel(number=["Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz", "d_x"]).max()
-    yield Claim("tricopter: half the intervals of the inertia and d_x, in parts", float(surest), 0.035, 0, "ours", "at most")
+    yield Claim("tricopter: half the intervals of the inertia and d_x, relative", float(surest), 0.035, 0, "ours", "at most")

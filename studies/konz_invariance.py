@@ -1,10 +1,10 @@
 """One closed loop in quaternions, rotation matrices and Euler angles, and about two points of the body. [konz25 4.4]
 
-A prototype is said by poses of bodies, so the motion under its law cannot depend on the coordinates in which machine, reference
-and law are written down. A body that is held at a point and has three thrusters follows a turning reference by each of the
-three approaches, and with two thrusters as nearly as it can: with a quaternion, with nine entries of R, with roll, pitch and
-yaw. Where the reference passes a pitch of 90 degrees the angles' run ends; quaternion and matrix know nothing of that place. Of
-a free body the prototype's forces are the same in a body frame elsewhere, X' taken along as T^-1 X' T^-T. All numbers are ours.
+A prototype is defined by poses of bodies, so the motion under its law cannot depend on the coordinates in which machine,
+reference and law are written. A body on a ball joint with three thrusters follows a turning reference by each of the three
+approaches, and with two thrusters as closely as possible: with a quaternion, with nine entries of R, with roll, pitch and yaw.
+Where the reference passes a pitch of 90 degrees the run with angles stops; quaternion and matrix are regular there. For a free
+body the prototype's forces are the same in another body frame, with X' transformed to T^-1 X' T^-T. All numbers are ours.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from pfaffian.study import Claim, blank_figure
 
 MASS, CENTRE, INERTIA = 1.3, np.array([0.05, -0.03, 0.02]), np.array([0.02, 0.03, 0.04])
 AWAY = pf.Parameter("away", 0.0, "rad")
-"""From a pitch of 90 degrees."""
+"""Distance of the reference from a pitch of 90 degrees at POLE_AT."""
 POLE_AT, DURATION, STEP = 0.6, 1.2, 5e-4
-"""When the reference is nearest to 90 degrees, how long a run is, and its steps [s]."""
+"""Time at which the reference is nearest to 90 degrees, duration of a run, and its step [s]."""
 TURN = {"through 90": (0.7, 2.0, -0.4), "beside 90": (0.4, 0.0, 2.0), "through -90": (-0.3, -2.2, 0.5)}
 """Angular velocity of the reference along its own axes [rad/s]; the second turns about an axis across the pitch."""
 RATES = [pf.Parameter(n, x, "rad/s") for n, x in zip(("wx", "wy", "wz"), TURN["through 90"], strict=True)]
 BESIDE = 0.3
-"""[rad]"""
+"""Distance of the second reference from a pitch of 90 degrees [rad]."""
 SHIFT = (np.array([0.2, -0.1, 0.15]), Rotation.from_rotvec([0.5, -0.3, 0.8]).as_matrix())
-"""Where the other body frame sits in the first, and how it is turned."""
+"""Position [m] and rotation of the second body frame in the first."""
 ENTRIES = [f"{a}{b}" for a in "xyz" for b in "xyz"]
 COORDINATES = ("quaternion", "matrix", "angles")
 
@@ -43,7 +43,7 @@ COORDINATES = ("quaternion", "matrix", "angles")
 
 
 def machine(how: str, count: int = 3) -> pf.Mechanism:
-    """Held at the origin, with thrusters round it that lean to both sides in turn."""
+    """A body on a ball joint at the origin, surrounded by thrusters that lean alternately to both sides."""
     body = pf.body("body", MASS, com=CENTRE, inertia=INERTIA)
     motors = []
     for i in range(count):
@@ -54,8 +54,8 @@ def machine(how: str, count: int = 3) -> pf.Mechanism:
     rest = {"actuators": motors, "parameters": [AWAY, *RATES]}
     if how == "quaternion":
         return pf.mechanism(how, [body], [pf.joint("j", "spherical", "world", "body")], **rest)
-    own, pose = (nine(), by_nine) if how == "matrix" else (three(), by_three)
-    return pf.mechanism(how, [body], [pf.edge("pose", "world", "body", pose)], coordinates=[own], **rest)
+    coordinates, pose = (nine(), by_nine) if how == "matrix" else (three(), by_three)
+    return pf.mechanism(how, [body], [pf.edge("pose", "world", "body", pose)], coordinates=[coordinates], **rest)
 
 
 def mechanism() -> pf.Mechanism:
@@ -95,14 +95,14 @@ def by_three(k: pf.Kinematics) -> pf.Pose:
 
 
 def goal(t: ca.SX) -> ca.SX:
-    """Quaternion of the reference: it turns on, and is AWAY from a pitch of 90 degrees at POLE_AT."""
+    """Quaternion of the reference, which turns steadily and is AWAY from a pitch of 90 degrees at POLE_AT."""
     pitch, w = np.pi / 2 - AWAY.symbol, ca.vertcat(*[x.symbol for x in RATES])
     start = ca.vertcat(0, ca.sin(pitch / 2), 0, ca.cos(pitch / 2))
     return ca.SX(so3.quat_mul(start, so3.quat_exp(w * (t - POLE_AT))))
 
 
 def in_coordinates(how: str, turn: ca.SX) -> ca.SX:
-    """q of a quaternion."""
+    """q in the given coordinates for a quaternion."""
     R = so3.quat_to_matrix(turn)
     if how == "quaternion":
         return turn
@@ -123,14 +123,14 @@ def reference(how: str) -> control.Reference:
 
 
 def numbers() -> list[np.ndarray]:
-    """Inertia, damping and stiffness (4, 4) of the prototype: 30 numbers, none of them special."""
+    """Inertia, damping and stiffness (4, 4) of the prototype, 30 generic numbers."""
     random = np.random.default_rng(44)
     parts = (0.5 * random.normal(size=(4, 8)) for _ in range(3))
     return [weight * A @ A.T for weight, A in zip((0.3, 2.0, 5.0), parts, strict=True)]
 
 
 def pairs(shift: tuple[np.ndarray, np.ndarray] = (np.zeros(3), np.eye(3))) -> list[control.Pair]:
-    """The prototype, in a frame that sits at `shift`: X' becomes T^-1 X' T^-T."""
+    """The prototype in a body frame at `shift`, where X' becomes T^-1 X' T^-T."""
     T = np.eye(4)
     T[:3, 3], T[:3, :3] = shift
     back = np.linalg.inv(T)
@@ -142,7 +142,7 @@ def pairs(shift: tuple[np.ndarray, np.ndarray] = (np.zeros(3), np.eye(3))) -> li
 
 
 def starts(how: str) -> tuple[np.ndarray, np.ndarray, dict[str, list[float]]]:
-    """q (3, nq), v (3, 3) and parameters of the runs through and beside a pitch of 90 degrees, off the reference."""
+    """q (3, nq), v (3, 3) and parameters of the runs through and near a pitch of 90 degrees, with initial errors."""
     t = ca.SX.sym("t")
     f = ca.Function("goal", [t, AWAY.symbol, *[x.symbol for x in RATES]], [goal(t)])
     tilt, qs, vs, away = (
@@ -162,13 +162,13 @@ def starts(how: str) -> tuple[np.ndarray, np.ndarray, dict[str, list[float]]]:
 
 
 def angle_rates(a: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Of roll, pitch and yaw, for an angular velocity along the body's axes. [konz25 (1.6b)]"""
+    """Rates of roll, pitch and yaw for an angular velocity along the body's axes. [konz25 (1.6b)]"""
     (c, s), (C, S) = ((np.cos(x), np.sin(x)) for x in a[:2])
     return np.linalg.solve(np.array([[1, 0, -S], [0, c, C * s], [0, -s, C * c]]), w)
 
 
 LAWS = {**{a: (3, a, COORDINATES) for a in control.APPROACHES}, "two thrusters": (2, "body", COORDINATES[:2])}
-"""Thrusters, approach, and coordinates in which it runs: with two thrusters the motion comes near 90 degrees anyway."""
+"""By name: number of thrusters, approach, and coordinates; with two thrusters the motion comes close to 90 degrees anyway."""
 
 
 def run() -> dict[str, xr.Dataset]:
@@ -179,21 +179,21 @@ def run() -> dict[str, xr.Dataset]:
             law = control.prototype_tracking(pairs(), reference(how), approach=approach)
             say = {"parameters": given, "duration": DURATION, "step": STEP, "every": 40, "record": ["q", "v", "u"]}
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", pf.RunWarning)  # of the angles' run that ends, which is the point
+                warnings.simplefilter("ignore", pf.RunWarning)  # the run with angles is expected to stop
                 results[f"{name}, {how}"] = pf.run(machine(how, count), q, v, control=law, **say)
     results["shift"] = shifted()
     return results
 
 
 def shifted() -> xr.Dataset:
-    """Mbar v_dot + bbar of a free body at random states, in one frame of it and taken over from the other."""
+    """Mbar v_dot + bbar of a free body at random states, in one body frame and transformed from the other."""
     joint = pf.joint("j", "free", "world", "body")
     m, found = pf.mechanism("free", [pf.body("body", MASS, inertia=INERTIA)], [joint]), []
     sizes = {"q": 7, "v": 6, "q_R": 7, "v_R": 6, "a_R": 6, "a": 6}
     s, t = {n: ca.SX.sym(n, size) for n, size in sizes.items()}, ca.SX.sym("t")
     k, goal_ = pf.Kinematics(m, s["q"], s["v"], t), control.ReferenceMotion(pf.Kinematics(m, s["q_R"], s["v_R"], t), s["a_R"])
     for approach in control.APPROACHES:
-        both = [control.prototype_terms(k, goal_, own, approach, None) for own in (pairs(), pairs(SHIFT))]
+        both = [control.prototype_terms(k, goal_, coordinates, approach, None) for coordinates in (pairs(), pairs(SHIFT))]
         forces = [ca.Function("f", [*s.values(), t], [x.M @ s["a"] + x.b]) for x in both]
         random, carry = np.random.default_rng(44), np.array(se3.Ad(*(ca.DM(x) for x in SHIFT[::-1])))
         for _ in range(10):
@@ -210,7 +210,7 @@ def shifted() -> xr.Dataset:
 
 
 def elsewhere(q: np.ndarray) -> np.ndarray:
-    """q of the other frame of a free body."""
+    """q of a free body's second frame."""
     R = Rotation.from_quat(q[3:])
     return np.concatenate([q[:3] + R.apply(SHIFT[0]), (R * Rotation.from_matrix(SHIFT[1])).as_quat()])
 
@@ -219,7 +219,7 @@ def elsewhere(q: np.ndarray) -> np.ndarray:
 
 
 def attitude(r: xr.Dataset, how: str) -> np.ndarray:
-    """(runs, time, 3, 3), NaN where a run has ended."""
+    """(runs, time, 3, 3) rotation matrices, NaN after the end of a run."""
     q = r["q"].values
     if how == "matrix":
         return q.reshape(*q.shape[:2], 3, 3).swapaxes(-1, -2)
@@ -230,7 +230,7 @@ def attitude(r: xr.Dataset, how: str) -> np.ndarray:
 
 
 def apart(result: dict[str, xr.Dataset], name: str, how: str) -> np.ndarray:
-    """(runs, time) largest difference of R from that by the matrix."""
+    """(runs, time) largest difference of R from that of the run with the matrix."""
     off = attitude(result[f"{name}, {how}"], how) - attitude(result[f"{name}, matrix"], "matrix")
     return np.abs(off).max((-1, -2))
 
@@ -248,14 +248,14 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
             for j, name in enumerate(control.APPROACHES):
                 off = apart(result, name, how)[i]
                 ax.semilogy(result["body, matrix"]["time"], off + 1e-17, f"C{j}{dashes}", label=f"{name}, {how}")
-        ax.set(xlabel="time [s]", ylabel="R off that by the matrix [1]", title=title)
+        ax.set(xlabel="time [s]", ylabel="R minus that by the matrix [1]", title=title)
     pitch.legend(loc="best")
     through.legend(loc="best", fontsize=7)
     return {"invariance": figure}
 
 
 def rounding(name: str, how: str) -> float:
-    """What rounding grows to within a run: faster with two thrusters, and by the slopes of angles near their pole."""
+    """Size of the rounding errors at the end of a run; they grow faster with two thrusters and with angles near their pole."""
     return 5e-10 if name == "two thrusters" else 1e-11 if how == "angles" else 1e-12
 
 
@@ -267,19 +267,23 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         for how in (x for x in kinds if x != "matrix"):
             r = result[f"{name}, {how}"]
             off = float(apart(result, name, how)[1].max())
-            yield Claim(f"{name}, beside: {how} off the matrix", off, 0, rounding(name, how), "[konz25 4.4]")
+            yield Claim(f"{name}, beside: R by {how} minus R by matrix", off, 0, rounding(name, how), "[konz25 4.4]")
             off = float(np.abs(r["u"][1] - known["u"][1]).max())
-            yield Claim(f"{name}, beside: thrusts of {how} off [N]", off, 0, 10 * rounding(name, how), "[konz25 4.4]")
+            yield Claim(
+                f"{name}, beside: thrusts by {how} minus those by matrix [N]", off, 0, 10 * rounding(name, how), "[konz25 4.4]"
+            )
         for i, way in ((0, "through 90"), (2, "through -90")):
             off = float(apart(result, name, "quaternion")[i].max())
-            yield Claim(f"{name}, {way}: quaternion off the matrix", off, 0, rounding(name, "quaternion"), "[konz25 4.4]")
+            yield Claim(
+                f"{name}, {way}: R by quaternion minus R by matrix", off, 0, rounding(name, "quaternion"), "[konz25 4.4]"
+            )
             for how in ("matrix", "quaternion"):
                 early = float(result[f"{name}, {how}"]["status"][i] != 0)
-                yield Claim(f"{name}, {way}: {how}'s run ended early", early, 0)
+                yield Claim(f"{name}, {way}: run by {how} ended early", early, 0)
             if "angles" in kinds:
                 ended = float(result[f"{name}, angles"]["stopped"][i])
-                yield Claim(f"{name}, {way}: the angles' run ends at [s]", ended, POLE_AT, 0.002, "[konz25 1.2]")
+                yield Claim(f"{name}, {way}: time at which the run by angles stops [s]", ended, POLE_AT, 0.002, "[konz25 1.2]")
     f = result["shift"]["f"].values
     for i, name in enumerate(control.APPROACHES):
         off = np.abs(f[i, :, 0] - f[i, :, 1]).max() / np.abs(f[i]).max()
-        yield Claim(f"{name}: force in the other body frame, part", off, 0, 1e-14, "[konz25 4.4]")
+        yield Claim(f"{name}: force in the other body frame, relative difference", off, 0, 1e-14, "[konz25 4.4]")

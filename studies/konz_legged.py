@@ -1,17 +1,17 @@
 """Go2 on three legs: torso and lifted foot as bodies on springs and dampers, within the motors' limits. [konz25 4.4-4.6]
 
 The robot is that of example-robot-data: 18 velocities, of which the six of the floating base have no motor, and 12 motors.
-Three feet stand on points that hold, 9 rows, so that 9 motions are left, those of the torso (6) and of the lifted foot (3): a
-prototype has a body for the torso, a point for the foot. The motors drive all of them and are three more; of inputs that move
-alike the law takes the smallest. No paper has these runs; what is claimed is what the equations say of them.
+Three feet stand on fixed points, 9 rows, so that 9 degrees of freedom are left, those of the torso (6) and of the lifted foot
+(3): the prototype has a body for the torso and a point for the foot. There are three more motors than degrees of freedom; of
+inputs with the same motion the law takes the smallest. No paper has these runs; the claims follow from the equations.
 
-Ours: the prototype's torso has the inertia that the standing robot shows there, as nearly as a pseudo-matrix can, and small
-errors decay by s^2 + 9.6 s + 36; the foot weighs 1 kg, s^2 + 24 s + 225. In "walk" the torso turns and goes down while the foot
-is lifted, from a start that is off. In "tight" motors have 24 % of their torques, and feet push against each other to spare the
-one at its limit; in "weak" they have 22 %, and the motion is only as near as that lets it be; with 20 % the robot falls. In
-"pushed" the torso is pushed for 0.1 s and left alone. A push is not known to the law: it acts through the robot's own inertia,
-and a lasting force F is answered by K' as far as the prototype's inertia is the robot's: K e = Mbar S F, S F being the
-accelerations by the force alone.
+Ours: the prototype's torso has the apparent inertia of the standing robot's torso, as closely as a pseudo-matrix can, and
+small errors decay by s^2 + 9.6 s + 36; the foot has 1 kg, s^2 + 24 s + 225. In "walk" the torso turns and moves down while the
+foot is lifted, from a start with an error. In "tight" motors have 24 % of their torques, and feet push against each other to
+relieve a motor at its limit; in "weak" they have 22 %, and the motion is as close as these allow; with 20 % the robot falls.
+In "pushed" the torso is pushed for 0.1 s. The law does not know the push, which acts on the robot's real inertia. A constant
+force F is therefore balanced by K' only as far as the prototype's inertia equals the robot's: K e = Mbar S F, where S F are
+the accelerations due to the force alone.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ from pfaffian.study import Claim, blank_figure
 
 LEGS, FREE = ("FR", "RL", "RR"), "FL"
 BEND = {"hip": 0.0, "thigh": 0.8, "calf": -1.5}
-"""Of each leg where the feet are put [rad]."""
+"""Joint angles of each leg at which the feet are placed [rad]."""
 HEIGHT = 0.31131
-"""Of the base over the feet there [m]."""
+"""Height of the base above the feet at these angles [m]."""
 LEAN = (-0.06, -0.04, -0.01)
-"""Of the base from there at the start, so that the mass centre is over the three feet [m]."""
+"""Displacement of the base at the start, so that the mass centre is above the three feet [m]."""
 D, K = 9.6, 36.0
 FOOT = 1.0, 24.0, 225.0
 """Prototype of the foot [kg, N s/m, N/m]."""
 MOVE, TURN = (0.02, 0.0, -0.04), (0.05, 0.12, 0.2)
-"""Of the torso in "walk" [m, rad]."""
+"""Motion of the torso in "walk" [m, rad]."""
 LIFT = {"thigh": 0.5, "calf": -0.7}
 OFF, OFF_TURN = np.array([0.015, -0.02, 0.01]), np.array([0.06, -0.05, 0.08])
-"""Of the torso at the start of "walk", seen from its reference [m, rad]."""
+"""Initial error of the torso in "walk", relative to its reference [m, rad]."""
 FORCES = np.array([1.0, 1.0, 1.0, 0.005, 0.05, 0.05])
-"""Lasting pushes, along the world's axes at the base [N, N m]."""
+"""Constant pushes along the world's axes at the base [N, N m]."""
 PUSH = {"push.fy": 60.0, "push.nz": 4.0}
-"""For 0.1 s [N, N m]."""
+"""Short push, for 0.1 s [N, N m]."""
 SHARES = {"walk": 1.0, "tight": 0.24, "weak": 0.22}
-"""Part of their torques that motors have."""
+"""Available fraction of the motors' torques."""
 DURATION, STEP, EVERY = 2.5, 2.5e-3, 2
 WRENCH = ("fx", "fy", "fz", "nx", "ny", "nz")
 GO = pf.Parameter("go", 0.0)
-"""How much of the motion of "walk" the reference makes."""
+"""Fraction of the motion of "walk" in the reference."""
 STRENGTH = pf.Parameter("strength", 1.0)
-"""Of the motors."""
+"""Fraction of the motors' torques that is available."""
 
 
 @cache
 def mechanism() -> pf.Mechanism:
-    """Go2 with three feet on points."""
+    """Go2 with three feet on fixed points."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
         path = pf.formats.installed("example-robot-data", "go2_description/urdf/go2.urdf", "konz-legged")
@@ -85,15 +85,15 @@ def placed(m: pf.Mechanism, base: np.ndarray) -> np.ndarray:
 
 @cache
 def stance() -> np.ndarray:
-    """q where the base leans over the three feet, the lifted leg as it was put."""
+    """q with the base displaced above the three feet and the lifted leg at its given angles."""
     m = mechanism()
     guess = placed(m, np.array([0, 0, HEIGHT]) + LEAN)
-    held = ["root_joint", *(f"{FREE}_{part}_joint" for part in BEND)]
-    return pf.assemble(m, guess, hold=held).q
+    fixed_joints = ["root_joint", *(f"{FREE}_{part}_joint" for part in BEND)]
+    return pf.assemble(m, guess, hold=fixed_joints).q
 
 
 def reference() -> control.Reference:
-    """The base along its way and the lifted leg by its joints; of the standing legs, which follow, any."""
+    """Reference of the base and of the lifted leg's joints; the standing legs follow, so theirs is arbitrary."""
     m, q, y = mechanism(), stance(), control.rest_to_rest([0.0], [1.0], 1.0, begin=0.3)
 
     def at(t: ca.SX) -> ca.SX:
@@ -110,7 +110,7 @@ def reference() -> control.Reference:
 
 @cache
 def apparent() -> np.ndarray:
-    """(6, 6) accelerations of the torso by wrenches on it, along its axes: of the robot on its feet, motors idle."""
+    """(6, 6) accelerations of the torso by wrenches on it, along its axes, for the robot on its feet without motor torques."""
     m, q = mechanism(), stance()
     J = pf.compile_terms(m, {"J": lambda T: T.kinematics.jacobian("base")}, backend="numpy", lanes=1)(q)["J"]
     u = np.zeros((7, m.nu))
@@ -121,7 +121,7 @@ def apparent() -> np.ndarray:
 
 @cache
 def torso() -> np.ndarray:
-    """(4, 4) the pseudo-matrix nearest to the inertia that the torso shows."""
+    """(4, 4) pseudo-matrix nearest to the apparent inertia of the torso."""
     inertia = np.linalg.inv(apparent())
     mass = np.trace(inertia[:3, :3]) / 3
     lever = (inertia[:3, 3:] - inertia[:3, 3:].T) / 2
@@ -132,7 +132,7 @@ def torso() -> np.ndarray:
 
 
 def law() -> control.Control:
-    """Body to body, within the motors' limits."""
+    """Body-based law within the motors' limits."""
     M = torso()
     body = control.pair("base", inertia=M, damping=D * M, stiffness=K * M)
     point = [pf.forces.pseudo_matrix(x) for x in FOOT]
@@ -143,7 +143,7 @@ def law() -> control.Control:
 
 
 def outputs() -> dict:
-    """Torso and foot seen from where they are to be."""
+    """Outputs: pose of the torso and position of the foot relative to their references."""
     m = mechanism()
 
     def error(k: pf.Kinematics, body: str) -> pf.Pose:
@@ -158,7 +158,7 @@ def outputs() -> dict:
 
 
 def run() -> dict[str, xr.Dataset]:
-    """All motions as one batch: three walks from a start that is off, and from the stance a short push and six lasting ones."""
+    """All runs as one batch: three walks from a start with an error, and from the stance a short push and six constant ones."""
     m, q = mechanism(), stance()
     off = q.copy()
     off[:3], off[3:7] = q[:3] + OFF, Rotation.from_rotvec(OFF_TURN).as_quat()
@@ -182,7 +182,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def alone(r: xr.Dataset) -> xr.Dataset:
-    """The error of a free body that is what the torso is to be, from where the torso starts, by SciPy. [konz25 (4.22)]"""
+    """Error of a free body with the torso's prototype from the same start, by SciPy. [konz25 (4.22)]"""
     X, v, M = ca.SX.sym("X", 3, 4), ca.SX.sym("v", 6), ca.DM(torso())
     R, p = X[:, :3], X[:, 3]
     pull = se3.vee2((ca.SX.eye(4) - se3.homogeneous(*se3.inverse(R, p))) @ M)
@@ -206,13 +206,13 @@ def turn(r: xr.Dataset) -> np.ndarray:
 
 
 def measured_stiffness(result: dict[str, xr.Dataset]) -> np.ndarray:
-    """(6, 6) from lasting pushes and where the torso comes to rest."""
+    """(6, 6) stiffness from the constant pushes and the final displacements of the torso."""
     ends = [np.concatenate([r.place.values[-1], turn(r)[-1]]) for r in (result[f"held {n}"] for n in WRENCH)]
     return np.linalg.inv(np.array(ends).T / FORCES)
 
 
 def measured_decay(r: xr.Dataset) -> np.ndarray:
-    """(d, k) of e'' + d e' + k e = 0 by least squares, of the torso after a push."""
+    """(d, k) of e'' + d e' + k e = 0 by least squares, for the torso after the short push."""
     e, h = np.hstack([r.place.values, turn(r) / 10])[40:], EVERY * STEP
     bend = (-e[4:] + 16 * e[3:-1] - 30 * e[2:-2] + 16 * e[1:-3] - e[:-4]) / (12 * h**2)
     rate = (-e[4:] + 8 * e[3:-1] - 8 * e[1:-3] + e[:-4]) / (12 * h)
@@ -230,7 +230,7 @@ def sideways(r: xr.Dataset) -> np.ndarray:
 
 
 def decay(times: np.ndarray, d: float, k: float) -> np.ndarray:
-    """x of x'' + d x' + k x = 0 from 1 at rest."""
+    """Solution of x'' + d x' + k x = 0 from 1 at rest."""
     w = np.sqrt(k - d**2 / 4)
     return np.exp(-d / 2 * times) * (np.cos(w * times) + d / (2 * w) * np.sin(w * times))
 
@@ -259,12 +259,12 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     r = result["pushed"]
     for i, axis in enumerate("xyz"):
         push.plot(r.time, 1e3 * r.place[:, i], color=f"C{i + 1}", label=axis)
-    off.set_ylabel("torso off [mm]")
-    turned.set_ylabel("torso turned off [deg]")
-    foot.set_ylabel("lifted foot off [mm]")
+    off.set_ylabel("error of the torso [mm]")
+    turned.set_ylabel("angle error of the torso [deg]")
+    foot.set_ylabel("error of the lifted foot [mm]")
     torque.set_ylabel("largest share of a motor's limit [1]")
     force.set_ylabel("normal forces, walk [N]")
-    push.set_ylabel("torso off after a push [mm]")
+    push.set_ylabel("torso after a push [mm]")
     for ax in figure.axes:
         ax.set_xlabel("time [s]")
     force.legend()
@@ -276,37 +276,39 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, tight, weak, free = (result[n] for n in ("walk", "tight", "weak", "alone"))
     yield Claim("runs that ended early", sum(int(x.status) != 0 for n, x in result.items() if n != "alone"), 0)
     apart = float(np.abs(r.place.values - free.place.values).max())
-    yield Claim("walk: torso off a free body [m]", apart, 0, 1e-8, "[konz25 (4.22)]")
+    yield Claim("walk: torso minus a free body: position [m]", apart, 0, 1e-8, "[konz25 (4.22)]")
     apart = float(np.abs(r["axes"].values - free["axes"].values).max())
-    yield Claim("and its axes [1]", apart, 0, 1e-8, "[konz25 (4.22)]")
+    yield Claim("walk: torso minus a free body: axes [1]", apart, 0, 1e-8, "[konz25 (4.22)]")
     start = np.linalg.norm(r.foot.values[0])
-    yield Claim("lifted foot off at the start [m]", float(start), 0.02, 0, "setting", "at least")
+    yield Claim("walk: error of the lifted foot at the start [m]", float(start), 0.02, 0, "setting", "at least")
     apart = np.linalg.norm(r.foot.values, axis=1) - start * np.abs(decay(r.time.values, FOOT[1], FOOT[2]))
-    yield Claim("foot off m e'' + d e' + k e = 0 [m]", float(np.abs(apart).max()), 0, 1e-8, "[konz25 (4.98)]")
-    yield Claim("what is left to match [N, N m]", float(np.abs(r.matching_force).max()), 0, 1e-8, "[konz25 (4.54)]")
-    yield Claim("energy never rises [W]", float(r.prototype_power.max()), 0, 1e-10, "[konz25 (4.23)]", "at most")
-    yield Claim("least normal force [N]", float(carried(r).min()), 0, 0, "unilateral contact", "at least")
-    yield Claim("most friction used", float((sideways(r) / carried(r)).max()), 0.6, 0, "ours", "at most")
+    yield Claim("walk: foot minus m e'' + d e' + k e = 0 [m]", float(np.abs(apart).max()), 0, 1e-8, "[konz25 (4.98)]")
+    yield Claim("walk: matching force [N, N m]", float(np.abs(r.matching_force).max()), 0, 1e-8, "[konz25 (4.54)]")
+    yield Claim("walk: largest rate of the energy [W]", float(r.prototype_power.max()), 0, 1e-10, "[konz25 (4.23)]", "at most")
+    yield Claim("walk: least normal force [N]", float(carried(r).min()), 0, 0, "unilateral contact", "at least")
+    yield Claim("walk: largest friction coefficient used", float((sideways(r) / carried(r)).max()), 0.6, 0, "ours", "at most")
     for name, x in (("tight", tight), ("weak", weak)):
         slack, used = float(x.limit_slack.min()), float(x.limit_active.sum())
-        yield Claim(f"{name}: least left to the motors' limits [N m]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
-        yield Claim("limits that held a motor somewhere", used, 1, 0, "setting", "at least")
-        yield Claim("torso off at the end [m]", float(np.linalg.norm(x.place[-1])), 0, 1e-3, "ours", "at most")
+        yield Claim(f"{name}: smallest margin to the motors' limits [N m]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
+        yield Claim(f"{name}: number of samples at a limit", used, 1, 0, "setting", "at least")
+        yield Claim(
+            f"{name}: error of the torso at the end [m]", float(np.linalg.norm(x.place[-1])), 0, 1e-3, "ours", "at most"
+        )
     apart = float(np.abs(tight.place.values - r.place.values).max())
-    yield Claim("tight: torso off the way of strong motors [m]", apart, 0, 1e-5, "ours", "at most")
+    yield Claim("tight: torso minus that with strong motors [m]", apart, 0, 1e-5, "ours", "at most")
     apart = float(np.abs(weak.place.values - r.place.values).max())
-    yield Claim("weak: torso off that way [m]", apart, 1e-3, 0, "setting", "at least")
+    yield Claim("weak: torso minus that with strong motors [m]", apart, 1e-3, 0, "setting", "at least")
     d, k = measured_decay(result["pushed"])
-    yield Claim("pushed: damping measured over inertia [1/s]", float(d), D, 0.02 * D, "asked")
-    yield Claim("stiffness measured over inertia [1/s^2]", float(k), K, 0.02 * K, "asked")
+    yield Claim("pushed: measured damping over inertia [1/s]", float(d), D, 0.02 * D, "setting")
+    yield Claim("pushed: measured stiffness over inertia [1/s^2]", float(k), K, 0.02 * K, "setting")
     far = float(np.abs(result["pushed"].place).max())
-    yield Claim("torso moved by the push [m]", far, 0.02, 0, "setting", "at least")
-    asked, shown = K * np.array(ca.DM(se3.Vee(ca.DM(torso())))), K * np.linalg.inv(apparent())
+    yield Claim("pushed: largest displacement of the torso [m]", far, 0.02, 0, "setting", "at least")
+    nominal, expected = K * np.array(ca.DM(se3.Vee(ca.DM(torso())))), K * np.linalg.inv(apparent())
     found = measured_stiffness(result)
     for name, i, unit in (("sideways", 1, "N/m"), ("yaw", 5, "N m")):
-        yield Claim(f"held: stiffness measured {name} [{unit}]", found[i, i], asked[i, i], 0.05 * asked[i, i], "asked")
-    size = np.linalg.inv(np.linalg.cholesky(asked))
-    apart = float(np.linalg.norm(size @ (found - asked) @ size.T, 2))
-    yield Claim("all of it off that asked, of it", apart, 0, 0.2, "asked", "at most")
-    apart = float(np.linalg.norm(size @ (found - shown) @ size.T, 2))
-    yield Claim("off K e = Mbar S F, of it", apart, 0, 0.02, "ours", "at most")
+        yield Claim(f"held: measured stiffness, {name} [{unit}]", found[i, i], nominal[i, i], 0.05 * nominal[i, i], "setting")
+    size = np.linalg.inv(np.linalg.cholesky(nominal))
+    apart = float(np.linalg.norm(size @ (found - nominal) @ size.T, 2))
+    yield Claim("held: measured stiffness minus the prototype's, relative", apart, 0, 0.2, "setting", "at most")
+    apart = float(np.linalg.norm(size @ (found - expected) @ size.T, 2))
+    yield Claim("held: measured stiffness minus that of K e = Mbar S F, relative", apart, 0, 0.02, "ours", "at most")

@@ -1,16 +1,16 @@
-"""A quadcopter that goes to and fro, loops and flips, under a law that is asked 200 times a second. [konz25 4.7, 5.6]
+"""A quadcopter flies to the side, loops and flips under a law that is evaluated 200 times per second. [konz25 4.7, 5.6]
 
-The simplified quadcopter of Table 5.1 under the body-based prototype law: exact state, no delay, no motors, no air. From the
-thesis: mass, inertias, arm, propellers, 200 Hz, 2 m in 1.5 s, a circle of 2 m diameter, a flip within 1 m of height and 2 s.
-Ours, since it does not give them: the poles (tilt -8 exp(+-0.4 i), -8, -8; heading w0 = 5 rad/s, zeta 0.8: well below what
-200 Hz samples see), the profiles of degree nine and seven, the loop's 3.3 s, and a flip along an ellipse 0.7 m wide and 0.9 m
-high. The thesis's flip was narrower; at 0.2 m of width thrust nearly vanishes on the way, the reference turns at 1800 degrees
-a second, and the law's thrusts leave their limits. No flat output knows of air drag, so it is left out. The errors of such a
-flight belong below the measured ones; they are no reproduction of them.
+The simplified quadcopter of Table 5.1 under the body-based prototype law, with exact state and without delay, motors and air.
+From the thesis: mass, inertias, arm, propellers, 200 Hz, 2 m in 1.5 s, a circle of 2 m diameter, a flip within 1 m of height
+and 2 s. Ours, since it does not give them: the poles (tilt -8 exp(+-0.4 i), -8, -8; heading w0 = 5 rad/s, zeta 0.8: slow
+compared with 200 Hz), the profiles of degree nine and seven, the loop's 3.3 s, and a flip along an ellipse 0.7 m wide and 0.9
+m high. The thesis's flip was narrower; with a width of 0.2 m the thrust nearly vanishes on the way, the reference turns at
+1800 degrees per second, and the law's thrusts exceed their limits. The reference by the flat output has no air drag, so drag
+is left out. The errors of such a flight should be below the measured ones; they do not reproduce them.
 
-Nearly all of the looping's 28 mm is the hold: thrusts that stay for a period are what the law asked for half a period before.
-At 100, 200 and 400 Hz it errs by 54, 28 and 15 mm, asked at every stage of a step by 0.1 mm, and with thrusts that go on as
-they changed (hold="first") by 3 mm.
+Nearly all of the looping's error of 28 mm is due to the hold: thrusts that are constant over a period lag by half a period. At
+100, 200 and 400 Hz the error is 54, 28 and 15 mm; with the law evaluated at every stage of a step it is 0.1 mm, and with a
+first-order hold of the thrusts (hold="first") 3 mm.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ PERIOD, STEP = 0.005, 0.0025
 POLES = [-8.0, -8.0, -8 * np.exp(0.4j), -8 * np.exp(-0.4j)]
 NAMES = ("x", "y", "z", "qx", "qy", "qz", "qw")
 THRUST = {"transition": (1.7, 3.8), "looping": (0.65, 4.9), "flip": (1.2, 6.2)}
-"""Least and largest thrust of a propeller [N]; a quarter of 3.2 kg, 7.85 N, is what one can give. [konz25 5.1, 5.4]"""
+"""Smallest and largest thrust of a propeller [N]; its limit is 7.85 N, a quarter of 3.2 kg. [konz25 5.1, 5.4]"""
 OURS = {"transition": (4.21e-4, 0.0693), "looping": (9.38e-3, 1.22), "flip": (5.46e-3, 0.774)}
 """Root mean squares of position [m] and attitude [degrees] of the flights here, without wind and noise."""
 PART = {"transition": 0.06, "looping": 0.5, "flip": 0.4}
-"""Of the errors in flight, which wind and noise add to."""
+"""Bounds of these errors relative to the measured ones, which include wind and noise."""
 TIMES = {"transition": 1.5, "looping": 3.3, "flip": 1.95}
-"""From rest to rest [s]."""
+"""Durations from rest to rest [s]."""
 MEASURED = {"transition": (0.017, 1.3), "looping": (0.027, 2.5), "flip": (0.026, 2.1)}
 """Root mean squares of position [m] and attitude [degrees] in flight. [konz25 Table 5.2]"""
 AFTER = 0.5
@@ -53,7 +53,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def paths():
-    """Position over time, each from rest to rest."""
+    """Positions over time, each from rest to rest."""
     turn = {n: control.rest_to_rest([0.0], [2 * np.pi], TIMES[n], smooth=3) for n in ("looping", "flip")}
     return {
         "transition": control.rest_to_rest([0, 0, 0], [2, 0, 0], TIMES["transition"]),
@@ -63,14 +63,14 @@ def paths():
 
 
 def law(hold: str = "zero") -> control.Control:
-    """As `pfaffian export konz-quadcopter` writes it in C."""
-    own = control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1)
-    tracking = control.prototype_tracking([own], control.sampled(NAMES), approach="body")
+    """The law, which `pfaffian export konz-quadcopter` writes in C."""
+    pair = control.quadcopter_pair("body", POLES, heading=(5.0, 0.8), inertia_ratio=0.1)
+    tracking = control.prototype_tracking([pair], control.sampled(NAMES), approach="body")
     return control.discrete(tracking, PERIOD, hold=hold)
 
 
 HOLDS = {"transition": "zero", "looping": "zero", "flip": "zero", "looping, first-order hold": "first"}
-"""What each flight's thrusts do within a period."""
+"""Hold of the thrusts within a period, by flight."""
 
 
 def run() -> dict[str, xr.Dataset]:
@@ -79,7 +79,7 @@ def run() -> dict[str, xr.Dataset]:
         name = case.split(",")[0]
         path = paths()[name]
         duration = TIMES[name] + AFTER
-        wanted = control.turning_series(path, duration, STEP)
+        reference = control.turning_series(path, duration, STEP)
         q = np.array([0, 0, 0, 0, 0, 0, 1.0])
         r = pf.run(
             mechanism(),
@@ -89,11 +89,11 @@ def run() -> dict[str, xr.Dataset]:
             step=STEP,
             every=2,
             control=law(hold),
-            u=wanted,
+            u=reference,
             u_step=STEP,
             hold="linear",
         )
-        goal = wanted[::2][: r.sizes["time"]]
+        goal = reference[::2][: r.sizes["time"]]
         turns = [Rotation.from_quat(x[:, 3:7]).as_matrix() for x in (r["q"].values, goal)]
         e = estimation.tracking_error(r["q"].values[:, :3], turns[0], goal[:, :3], turns[1])
         r["error"] = (("time", "error_of"), np.column_stack([e.position, np.degrees(e.attitude)]))
@@ -107,11 +107,11 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def turned(r: xr.Dataset) -> float:
-    """By how much I w' + w x I w over each period is off the moment about y of the thrusts held in it [N m]."""
+    """Difference over each period between I w' + w x I w and the moment about y of the constant thrusts [N m]."""
     inertia, w = np.array([17.9e-3, 17.9e-3, 30.7e-3]), r["v"].values[:, 3:]
     mean = (w[1:] + w[:-1]) / 2
     moment = inertia * np.diff(w, axis=0) / PERIOD + np.cross(mean, inertia * mean)
-    at = np.radians([0, 90, 180, 270])  # of the arms, 0.24 m long
+    at = np.radians([0, 90, 180, 270])  # lever arms of the propellers, 0.24 m long
     by = -0.24 * r["u"].values[:-1] @ np.cos(at)
     return float(np.abs(moment[:, 1] - by).max())
 
@@ -144,22 +144,25 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         r = result[name]
         rms = np.sqrt((r["error"].values ** 2).mean(axis=0))
         both = zip(rms, MEASURED[name], OURS[name], ("position [m]", "attitude [degrees]"), strict=True)
-        for found, known, own, what in both:
-            yield Claim(f"{name}: rms error of {what}, computed", found, own, 0.02 * own, "ours")
+        for found, known, expected, what in both:
+            yield Claim(f"{name}: rms error of {what}, computed", found, expected, 0.02 * expected, "ours")
             yield Claim(
-                f"{name}: rms error of {what}, part of that flown", found / known, PART[name], 0, "Table 5.2", "at most"
+                f"{name}: rms error of {what}, relative to the measured one",
+                found / known,
+                PART[name],
+                0,
+                "Table 5.2",
+                "at most",
             )
         u = r["u"].values
         low, high = THRUST[name]
         yield Claim(f"{name}: largest thrust [N]", u.max(), high, 0, "[konz25 5.1]", "at most")
         yield Claim(f"{name}: least thrust [N]", u.min(), low, 0, "[konz25 5.4]", "at least")
-        yield Claim(
-            f"{name}: moment that turns the body, off that of the thrusts [N m]", turned(r), 0, 1e-9, "Euler's equation"
-        )
+        yield Claim(f"{name}: moment of inertia forces minus that of the thrusts [N m]", turned(r), 0, 1e-9, "Euler's equation")
         yield Claim(f"{name}: speed at the end [m/s]", np.abs(r["v"].values[-1, :3]).max(), 0, 2e-3)
-    held, going_on = (1e3 * float(result[n]["error"][:, 0].max()) for n in ("looping", "looping, first-order hold"))
-    yield Claim("looping: largest error of position [mm]", held, 28.48, 0.1, "ours")
-    yield Claim("looping: without the hold's half period [mm]", going_on, 2.7, 0, "ours", "at most")
+    largest, going_on = (1e3 * float(result[n]["error"][:, 0].max()) for n in ("looping", "looping, first-order hold"))
+    yield Claim("looping: largest error of position [mm]", largest, 28.48, 0.1, "ours")
+    yield Claim("looping: largest error of position with a first-order hold [mm]", going_on, 2.7, 0, "ours", "at most")
     for what, known, within in (("speed", 3.28, 0.01), ("acceleration", 8.33, 0.01)):
         yield Claim(f"transition: largest {what}", float(result["transition"][f"most {what}"]), known, within, "the profile")
     for what, known, within in (("speed", 4.16, 0.01), ("acceleration", 17.35, 0.02)):

@@ -1,14 +1,16 @@
-"""UR5, Panda and a SCARA by particles, bodies and energy, by their joints and by their tools: what each costs. [konz25 4.1-4.3]
+"""UR5, Panda and a SCARA by particle, body and energy approach, controlled by their joints and by their tools. [konz25 4.1-4.3]
 
-The robots are those of example-robot-data, the SCARA, of four axes, is ours. Each follows one reference, from rest to rest in
-1.5 s while its tool turns by 90 degrees or more, from a start that is far off it. By its joints every axis has a moment of its
-own, seen from the link before; by its tool there is one body on springs and dampers between tool and world. Panda has an axis
-more than a tool tells, so its third joint keeps its moment beside the tool: without it the law ends, and names what moves.
-All weights are chosen so that small errors decay alike, by s^2 + 4 s + 8 of every direction; what differs is where large ones
-go, and the effort. The two spaces are two runs of one law whose weights are parameters.
+The robots are those of example-robot-data; the SCARA, with four axes, is ours. Each follows one reference, from rest to rest
+in 1.5 s while its tool turns by 90 degrees or more, from a start with a large error. For control by the joints the prototype
+has an inertia, damping and stiffness about every axis, relative to the link before; for control by the tool it is one body on
+springs and dampers between tool and world. Panda has one axis more than a tool can determine, so its third joint also gets
+such a pair: without it the law stops and names the joints that move. All weights are chosen so that small errors decay by s^2
++ 4 s + 8 in every direction; the approaches differ in the paths of large errors and in the effort. The two spaces are two runs
+of one law whose weights are parameters.
 
-No paper has these runs. What is claimed is what the equations say of any machine: by the tool and body to body the error of
-UR5 and Panda goes one way, that of a free body (4.22), whatever the reference; and the energy of body and energy falls.
+No paper has these runs. The claims follow from the equations of any machine: controlled by the tool with the body approach, the
+errors of UR5 and Panda are that of a free body (4.22) for any reference; and the energy of the body and energy approaches
+decreases.
 """
 
 from __future__ import annotations
@@ -28,20 +30,22 @@ from pfaffian import control
 from pfaffian.study import Claim, blank_figure
 
 D, K = 4.0, 8.0
-"""[1/s, 1/s^2]."""
+"""Coefficients of the decay of small errors [1/s, 1/s^2]."""
 INERTIA = 1.0
-"""About each axis that turns [kg m^2], or along one that slides [kg]."""
+"""Inertia of the prototype about each revolute axis [kg m^2], or mass along a prismatic one [kg]."""
 MASS, TURNING = 2.0, 0.05
-"""Of the tool [kg, kg m^2]."""
+"""Mass and inertia of the tool's prototype [kg, kg m^2]."""
 TIME, DURATION, STEP, EVERY = 1.5, 3.0, 1e-3, 10
 OFF = np.array([0.12, -0.1, 0.08]), np.array([0.6, -0.6, 0.7])
-"""Of the tool at the start, seen from its reference: position [m], rotation vector [rad]."""
+"""Initial error of the tool relative to its reference: position [m], rotation vector [rad]."""
 SPACES = ("joints", "tool")
 
 
 class Robot(NamedTuple):
-    """tool: body that is to follow.   start, end: (nv,) joints of the reference.   off: of the tool at the start.
-    spare: joint that keeps its moment beside the tool.   limits: (nv,) of the motors [N m, N]."""
+    """A robot with its reference.
+
+    tool: body that follows it.   start, end: (nv,) joints of the reference.   off: initial error of the tool.
+    spare: joint that also has a pair when the tool is controlled.   limits: (nv,) of the motors [N m, N]."""
 
     m: pf.Mechanism
     tool: str
@@ -63,7 +67,7 @@ def _read(file: str) -> pf.Mechanism:
 
 
 JOINTS, TOOL, SPARE = pf.Parameter("joints", 1.0), pf.Parameter("tool", 0.0), pf.Parameter("spare", 1.0)
-"""How much of the law is by joints, how much by the tool, and then by the joint of the arm with one to spare."""
+"""Weights of the pairs in each space: of the joints, of the tool, and of the redundant arm's extra joint."""
 
 
 def with_weights(m: pf.Mechanism) -> pf.Mechanism:
@@ -86,7 +90,7 @@ def panda() -> Robot:
 
 
 def scara() -> Robot:
-    """Two links, a quill that slides and turns."""
+    """SCARA of two links and a quill that slides and turns."""
     bodies = [
         pf.body("arm", 4.0, com=(0.18, 0, 0), inertia=0.06),
         pf.body("forearm", 3.0, com=(0.12, 0, 0), inertia=0.04),
@@ -116,7 +120,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def pairs(robot: Robot) -> list[control.Pair]:
-    """Moments about the joints, and the tool as a body."""
+    """Prototype: pairs about the joints, and the tool as a body, each with its weight."""
     by_joints, by_tool, found = JOINTS.symbol, TOOL.symbol, []
     for j in robot.m.joints:
         if j.nv:
@@ -163,7 +167,7 @@ def run() -> dict[str, Any]:
 
 
 def outputs(robot: Robot) -> dict[str, Any]:
-    """Of the tool, seen from its reference."""
+    """Outputs: pose of the tool relative to its reference."""
 
     def error(k: pf.Kinematics) -> pf.Pose:
         q_R = robot.reference.at(k.t, ca.SX(0, 1)).value
@@ -173,7 +177,7 @@ def outputs(robot: Robot) -> dict[str, Any]:
 
 
 def start(robot: Robot) -> np.ndarray:
-    """Joints at which the tool is off its reference as it shall be, the nearest by Newton's iterations."""
+    """Joints at which the tool has its initial error, the nearest by Newton iterations."""
     parts = {"G": lambda T: _pose(T.kinematics.pose(robot.tool)), "J": lambda T: T.kinematics.jacobian(robot.tool)}
     f, q = pf.compile_terms(robot.m, parts, backend="numpy", lanes=1), np.array(robot.start)
     (p, turn), there = robot.off, f(q)["G"]
@@ -191,7 +195,7 @@ def _pose(G: pf.Pose) -> ca.SX:
 
 
 def alone(times: np.ndarray) -> xr.Dataset:
-    """The error of a free body by SciPy, from rest: place' = R v, R' = R hat(w). [konz25 (4.22)]"""
+    """Error of a free body from rest by SciPy: place' = R v, R' = R hat(w). [konz25 (4.22)]"""
 
     def rate(t: float, x: np.ndarray) -> np.ndarray:
         p, R, v, w = x[:3], x[3:12].reshape(3, 3), x[12:15], x[15:]
@@ -209,28 +213,28 @@ def alone(times: np.ndarray) -> xr.Dataset:
 
 
 def apart(r: xr.Dataset) -> np.ndarray:
-    """Of the tool from its reference [mm]."""
+    """Distance of the tool from its reference [mm]."""
     return 1e3 * np.linalg.norm(r.place, axis=1)
 
 
 def turned(r: xr.Dataset) -> np.ndarray:
-    """Angle of the tool from its reference [degrees]."""
+    """Angle between the tool and its reference [degrees]."""
     return np.degrees(Rotation.from_matrix(r["axes"].values.reshape(-1, 3, 3)).magnitude())
 
 
 def decay(times: np.ndarray) -> np.ndarray:
-    """x of x'' + D x' + K x = 0 from 1 at rest."""
+    """Solution of x'' + D x' + K x = 0 from 1 at rest."""
     turn = np.sqrt(K - D**2 / 4)
     return np.exp(-D / 2 * times) * (np.cos(turn * times) + D / (2 * turn) * np.sin(turn * times))
 
 
 def arrival(r: xr.Dataset) -> float:
-    """When the tool stays within 1 cm and 2 degrees of its reference [s]."""
+    """Time from which the tool stays within 1 cm and 2 degrees of its reference [s]."""
     return float(r.time[np.maximum(apart(r) / 10, turned(r) / 2) > 1][-1])
 
 
 def share(r: xr.Dataset, robot: Robot) -> np.ndarray:
-    """Of the motors' limits, the largest at each instant."""
+    """Largest torque relative to the motors' limits at each instant."""
     return np.abs(r.u.values / robot.limits).max(axis=1)
 
 
@@ -251,14 +255,16 @@ def figures(result: dict[str, Any]) -> dict[str, Any]:
         column[2].set_yscale("log")
         column[0].set_title(name)
         column[3].set_xlabel("time [s]")
-        for ax, words in zip(column, ("tool off [mm]", "turned off [deg]", "energy [J]", "share of limits [1]"), strict=True):
+        for ax, words in zip(
+            column, ("error of the tool [mm]", "angle error [deg]", "energy [J]", "share of limits [1]"), strict=True
+        ):
             ax.set_ylabel(words)
         column[0].legend()
     return {"robots": figure, "robots table": compared(result)}
 
 
 def compared(result: dict[str, Any]) -> Any:
-    """Every law's errors and efforts as numbers."""
+    """Table of the errors and efforts of all laws."""
     rows, names = [], []
     for name, make in ROBOTS.items():
         robot = make()
@@ -278,8 +284,8 @@ def compared(result: dict[str, Any]) -> Any:
     ax = figure.subplots()
     ax.set_axis_off()
     head = [
-        "tool off,\nrms [mm]",
-        "turned off,\nrms [deg]",
+        "error of the tool,\nrms [mm]",
+        "angle error,\nrms [deg]",
         "within 1 cm and\n2 deg from [s]",
         "share of limits,\nrms",
         "largest",
@@ -297,35 +303,51 @@ def claims(result: dict[str, Any]) -> Iterator[Claim]:
     for name in ("UR5", "Panda"):
         r = result[f"{name}, tool, body"]
         off = float(np.abs(r.place.values - free.place.values).max())
-        yield Claim(f"{name} by its tool, body: off a free body's error [m]", off, 0, 1e-8, "[konz25 (4.22)]")
+        yield Claim(f"{name} by its tool, body: error minus that of a free body [m]", off, 0, 1e-8, "[konz25 (4.22)]")
         off = float(np.abs(r["axes"].values - free["axes"].values).max())
-        yield Claim("and its axes [1]", off, 0, 1e-8, "[konz25 (4.22)]")
+        yield Claim(f"{name} by its tool, body: axes minus those of a free body [1]", off, 0, 1e-8, "[konz25 (4.22)]")
     for name, make in ROBOTS.items():
         robot = make()
         for space in SPACES:
             runs = {a: result[f"{name}, {space}, {a}"] for a in control.APPROACHES}
             yield Claim(f"{name} by its {space}: runs that stopped", sum(int(r.status) for r in runs.values()), 0)
             rise = max(float(runs[a].prototype_power.max()) for a in ("body", "energy"))
-            yield Claim("energy by body and energy never rises [W]", rise, 0, 1e-10, "[konz25 (4.23), (4.32)]", "at most")
+            yield Claim(
+                f"{name} by its {space}: largest rate of the energy by body and energy [W]",
+                rise,
+                0,
+                1e-10,
+                "[konz25 (4.23), (4.32)]",
+                "at most",
+            )
             last = max(float(apart(r)[-1]) for r in runs.values())
-            yield Claim("tool off at the end [mm]", last, 0, 5.0, "ours", "at most")
+            yield Claim(f"{name} by its {space}: error of the tool at the end [mm]", last, 0, 5.0, "ours", "at most")
             most = max(float(share(r, robot).max()) for r in runs.values())
-            yield Claim("largest share of a motor's limit", most, 1, 0, "ours", "at most")
+            yield Claim(f"{name} by its {space}: largest share of a motor's limit", most, 1, 0, "ours", "at most")
         for a in ("particle", "body"):
             r = result[f"{name}, tool, {a}"]
             off = float(np.abs(apart(r) - apart(r)[0] * np.abs(decay(r.time.values))).max())
-            yield Claim(f"tool off by {a}: off a direct way of s^2 + 4 s + 8 [mm]", off, 0, 1e-6, "[konz25 (4.98)]")
+            yield Claim(
+                f"{name} by its tool, {a}: distance minus the decay by s^2 + 4 s + 8 [mm]", off, 0, 1e-6, "[konz25 (4.98)]"
+            )
         off = float(np.abs(result[f"{name}, tool, energy"].transport_error).max())
-        yield Claim(f"{name}: map of the tool's twists off (4.30)", off, 0, 1e-10, "[konz25 (4.46)]")
+        yield Claim(f"{name}: map of the tool's twists, error in (4.30)", off, 0, 1e-10, "[konz25 (4.46)]")
         both = [result[f"{name}, joints, {a}"].q.values for a in ("body", "energy")]
         off = float(np.abs(both[0] - both[1]).max())
-        yield Claim(f"{name} by its joints: body and energy are one [rad]", off, 0, 1e-9, "[konz25 (4.106)]")
+        yield Claim(f"{name} by its joints: body minus energy [rad]", off, 0, 1e-9, "[konz25 (4.106)]")
     named = set(result["no spare"].partition("against a motion of ")[2].partition(";")[0].split(", "))
     yield Claim(
-        "Panda by its tool alone stops: its elbow, joint 4, is among those named",
+        "Panda by its tool alone: the reason names joint 4, the elbow, which is at rest",
         float("panda_joint4" in named),
         0,
         0,
         "geometry",
     )
-    yield Claim("and others are", len(named & {f"panda_joint{i}" for i in range(1, 8)}), 3, 0, "ours", "at least")
+    yield Claim(
+        "Panda by its tool alone: number of joints that the reason names",
+        len(named & {f"panda_joint{i}" for i in range(1, 8)}),
+        3,
+        0,
+        "ours",
+        "at least",
+    )

@@ -4,9 +4,9 @@ One function of a rotation answers four questions: which attitude fits measured 
 nearest to a matrix, where a set of springs comes to rest, and what potential turns a body to a goal from almost anywhere
 (Koditschek's navigation function). The thesis gives formulas, no numbers; all numbers here are ours.
 
-The navigation function V = tr(K (1 - R)) acts on a body that is held at its mass centre, with damping: from 400 random
-attitudes and rates it comes to rest at the goal. A start 1e-6 rad off a half turn about x, a saddle, leaves at the rate that
-the Hessian there says.
+The navigation function V = tr(K (1 - R)) acts with damping on a body that turns about its mass centre: from 400 random
+attitudes and rates it comes to rest at the goal. A start 1e-6 rad from a half turn about x, a saddle, moves away at the rate
+that the Hessian predicts.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ TABLE = {
     (0.0, 0.0, 3.0): ((-1.5, "minimum"), (4.5, "maximum")),
     (0.0, 0.0, 0.0): ((0.0, "constant"),),
 }
-"""(l1, l2, l3) -> critical values, by the formulas of the thesis's table, and what they are."""
+"""By (l1, l2, l3): critical values by the formulas of the thesis's table, with their kinds."""
 
 
 def mechanism() -> pf.Mechanism:
-    """A body held at its mass centre, with the navigation function for a spring and a damper."""
+    """A body on a ball joint at its mass centre, with the navigation function as spring, and a damper."""
     return pf.mechanism(
         "attitude",
         [pf.body("body", 1.0, inertia=INERTIA)],
@@ -61,7 +61,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def springs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Five springs whose points in space are no copy of those of the body: some energy is left at rest."""
+    """Five springs whose points in space are not congruent to those on the body, so that some energy remains at rest."""
     random = np.random.default_rng(24)
     h = random.uniform(-1, 1, (5, 3))
     R = np.array(so3.exp([0.2, 0.7, -0.3]))
@@ -74,14 +74,14 @@ def run() -> dict[str, xr.Dataset]:
     q /= np.linalg.norm(q, axis=1)[:, None]
     record = ["q", "v", "energy"]
     many = pf.run(m, q, random.normal(size=(STARTS, 3)) * 3, duration=DURATION, step=8e-3, every=10, record=record)
-    # Half a turn about x is a saddle; it is left by turning on about x, where the Hessian has the eigenvalue -l1.
+    # Half a turn about x is a saddle; the motion leaves it by turning about x, where the Hessian has the eigenvalue -l1.
     on = (np.pi + OFF) / 2
     one = pf.run(m, [np.sin(on), 0, 0, np.cos(on)], duration=DURATION, step=8e-3, every=10, record=record)
     return {"many": many, "saddle": one, "wahba": wahba(), "springs": at_rest()}
 
 
 def wahba() -> xr.Dataset:
-    """Errors of the attitude from three directions with noise, and what the inverse of the Hessian says of them."""
+    """Errors of the attitude from three noisy directions, and their prediction by the inverse of the Hessian."""
     random = np.random.default_rng(6)
     true = np.array(so3.exp([0.3, -1.2, 2.0]))
     error, predicted = np.zeros((len(SIGMAS), TRIALS)), np.zeros(len(SIGMAS))
@@ -101,7 +101,8 @@ def wahba() -> xr.Dataset:
 
 
 def at_rest() -> xr.Dataset:
-    """Energy of the springs one by one and as one, at random poses; and those that the one goes back to."""
+    """Energy at random poses of the individual springs, of their equivalent stiffness, and of the four springs equivalent to
+    that stiffness."""
     (k, p, h), random = springs(), np.random.default_rng(7)
     found = pf.forces.spring_constellation(k, p, h)
     back = pf.forces.point_springs(found.stiffness, found.rest, found.energy)
@@ -144,7 +145,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 
 def critical() -> Any:
-    """V on the way from the minimum round each axis of K, and the critical values."""
+    """V along rotations from the minimum about each axis of K, and the critical values."""
     figure = blank_figure(9, 3.4)
     turn = np.linspace(0, 2 * np.pi, 200)
     chosen = {"four points": (1.0, 2.0, 2.5), "a sphere of maxima": (2.0, 2.0, 2.0), "a circle of minima": (0.0, 1.0, 3.0)}
@@ -175,7 +176,7 @@ def navigation(many: xr.Dataset, one: xr.Dataset) -> Any:
     low = np.where(low > 1e-10, low, np.nan)
     energy.plot(t, low[::8].T, color="#BBBBBB", linestyle="-", linewidth=0.5)
     energy.plot(t, np.median(low, axis=0), color="#0072B2", linestyle="-", label=f"median of {STARTS} starts")
-    energy.set(xlabel="time [s]", ylabel="energy above the goal's [J]", yscale="log")
+    energy.set(xlabel="time [s]", ylabel="energy above that of the goal [J]", yscale="log")
     return figure
 
 
@@ -192,7 +193,7 @@ def noise(w: xr.Dataset) -> Any:
 
 
 def drawn(s: xr.Dataset) -> Any:
-    """The springs at rest, from the side, and V on the way there."""
+    """The springs at rest, from the side, and V along motions from there."""
     figure = blank_figure(8.5, 3.4)
     side, way = figure.subplots(1, 2)
     k, p, h = springs()
@@ -213,7 +214,7 @@ def drawn(s: xr.Dataset) -> Any:
         way.plot(part, V, dashes, label=("along x [pi m]", "about x [half turns]", "about y", "about z")[
             [0, 3, 4, 5].index(int(np.argmax(axis)))])  # fmt: skip
     way.axhline(float(s["least"]), color="#999999", linewidth=0.7)
-    way.set(xlabel="way from rest", ylabel="energy of the springs [J]", ylim=(0, None))
+    way.set(xlabel="displacement from rest", ylabel="energy of the springs [J]", ylim=(0, None))
     return figure
 
 
@@ -227,12 +228,12 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     off = float(np.abs(s["one"] / s["single"] - 1).max())
     yield Claim("springs: V by K', G_R and V0, relative", off, 0, 1e-14, "[konz25 (3.61)-(3.72)]")
     off = float(np.abs(s["four"] / s["single"] - 1).max())
-    yield Claim("springs: V of the four that it goes back to, relative", off, 0, 1e-14, "[konz25 2.4]")
+    yield Claim("springs: V of the four equivalent springs, relative", off, 0, 1e-14, "[konz25 2.4]")
     least = float(s["single"].min() / s["least"])
     yield Claim("springs: least V of 500 poses over V0", least, 9, 0, "[konz25 (3.61)-(3.72)]", "at least")
-    yield Claim("Wahba: apart from Kabsch's rotation", float(w["kabsch"]), 0, 3e-14, "[konz25 2.4], Wahba")
+    yield Claim("Wahba: difference from Kabsch's rotation", float(w["kabsch"]), 0, 3e-14, "[konz25 2.4], Wahba")
     for sigma, ratio in zip(SIGMAS, (w["rms"] / w["predicted"]).values, strict=True):
-        yield Claim(f"Wahba: error by that of the Hessian, noise {sigma:g} rad", ratio, 1, 0.05, "[konz25 2.4]")
+        yield Claim(f"Wahba: error relative to that of the Hessian, noise {sigma:g} rad", ratio, 1, 0.05, "[konz25 2.4]")
     yield from _navigation(result["many"], result["saddle"])
 
 
@@ -241,14 +242,16 @@ def _table() -> Iterator[Claim]:
     P, R, x = ca.SX.sym("P", 3, 3), ca.SX.sym("R", 3, 3), ca.SX.sym("x", 3)
     H, g = ca.hessian(-ca.trace(P @ R @ so3.exp(x)), x)
     differentiated = ca.Function("V", [P, R, x], [g, H])
-    for l, wanted in TABLE.items():
+    for l, expected in TABLE.items():
         left, right = (np.array(so3.exp(random.normal(size=3))) for _ in range(2))
         M = left @ np.diag(sum(l) / 2 - np.array(l)) @ right.T
         found, case = pf.rotations.critical_rotations(M), f"l = {', '.join(f'{x:g}' for x in l)}"
-        same = [c.kind for c in found] == [kind for _, kind in wanted]
-        yield Claim(f"critical points, {case}: sets, of the kinds printed", len(found) * same, len(wanted), 0, "[konz25 2.4]")
-        off = max(abs(c.value - value) for c, (value, _) in zip(found, wanted, strict=True))
-        yield Claim(f"critical points, {case}: off the values printed", off, 0, 2e-14, "[konz25 2.4]")
+        same = [c.kind for c in found] == [kind for _, kind in expected]
+        yield Claim(
+            f"critical points, {case}: number of sets, kinds as printed", len(found) * same, len(expected), 0, "[konz25 2.4]"
+        )
+        off = max(abs(c.value - value) for c, (value, _) in zip(found, expected, strict=True))
+        yield Claim(f"critical points, {case}: error of the values", off, 0, 2e-14, "[konz25 2.4]")
         gradient = hessian = 0.0
         for c in found:
             for _ in range(5):
@@ -256,7 +259,7 @@ def _table() -> Iterator[Claim]:
                 gradient = max(gradient, np.abs(g0).max())
                 hessian = max(hessian, np.abs(np.linalg.eigvalsh(H0) - c.eigenvalues).max())
         yield Claim(f"critical points, {case}: gradient on the sets", gradient, 0, 2e-14, "[konz25 (2.64)]")
-        yield Claim(f"critical points, {case}: off the eigenvalues", hessian, 0, 3e-14, "[konz25 (2.65)]")
+        yield Claim(f"critical points, {case}: error of the eigenvalues", hessian, 0, 3e-14, "[konz25 (2.65)]")
 
 
 def _polar() -> Iterator[Claim]:
@@ -266,9 +269,11 @@ def _polar() -> Iterator[Claim]:
         worst = max(worst, np.abs(R @ (np.trace(K) / 2 * np.eye(3) - K) - M).max() / np.abs(M).max())
         lowest = min(lowest, np.linalg.eigvalsh(K)[0])
         negative += np.linalg.det(M) < 0
-    yield Claim("special polar: R Wed(K) less M, 1000 matrices, relative", worst, 0, 3e-14, "[konz25 2.4]")
+    yield Claim("special polar: R Wed(K) minus M, 1000 matrices, relative", worst, 0, 3e-14, "[konz25 2.4]")
     yield Claim("special polar: lowest eigenvalue of K", lowest, 0.05, 0, "[konz25 2.4]", "at least")
-    yield Claim("special polar: of them with det M < 0", negative, 470, 0, "half of random matrices", "at least")
+    yield Claim(
+        "special polar: number of these matrices with det M < 0", negative, 470, 0, "half of random matrices", "at least"
+    )
 
 
 def _navigation(many: xr.Dataset, one: xr.Dataset) -> Iterator[Claim]:
@@ -280,6 +285,6 @@ def _navigation(many: xr.Dataset, one: xr.Dataset) -> Iterator[Claim]:
     left, t = np.pi - angle(one), one["time"].values
     slow = (left > 1e-5) & (left < 1e-2)
     rate = np.polyfit(t[slow], np.log(left[slow]), 1)[0]
-    wanted = (-DAMPING + np.sqrt(DAMPING**2 + 4 * INERTIA * MOMENTS[0])) / (2 * INERTIA)
-    yield Claim("navigation: rate at which a saddle is left [1/s]", rate, wanted, 1e-5, "eigenvalue -l1 of the Hessian")
-    yield Claim("navigation: from the saddle too [rad]", float(angle(one)[-1]), 3e-6, 0, source, "at most")
+    expected = (-DAMPING + np.sqrt(DAMPING**2 + 4 * INERTIA * MOMENTS[0])) / (2 * INERTIA)
+    yield Claim("navigation: rate of departure from a saddle [1/s]", rate, expected, 1e-5, "eigenvalue -l1 of the Hessian")
+    yield Claim("navigation: final angle from the saddle [rad]", float(angle(one)[-1]), 3e-6, 0, source, "at most")

@@ -1,16 +1,17 @@
-"""A SCARA by its joints and by its tool: closed loops, both elbows, where the tool's law ends, potentials. [konz25 4.7.6]
+"""A SCARA controlled by its joints and by its tool: closed loops, both elbows, singularities, potentials. [konz25 4.7.6]
 
-By its joints (4.104): moments between each link and the one before, so that the joints go as two single ones, E'' + 3 E' +
-6.25 sin E = 0. By its tool (4.108): a mass on a spring and a damper, so that the tool's error goes by e'' + 3 e' + 6.25 e = 0
-while the elbow may be on either side; stretched out, sin theta_2 = 0, that prototype has no inertia along the arm, the effort
-grows as 1 / sin theta_2, and the law ends. The body approach has another loop, for its errors are those of the twists.
+By the joints (4.104) the prototype has moments between each link and the one before, so that the joints move like two single
+ones, E'' + 3 E' + 6.25 sin E = 0. By the tool (4.108) it is a mass on a spring and a damper, so that the tool's error obeys
+e'' + 3 e' + 6.25 e = 0 with the elbow on either side. When the arm is stretched, sin theta_2 = 0, this prototype has no
+inertia along the arm: the effort grows as 1 / sin theta_2, and the law stops. The body approach has another closed loop, since
+its errors are those of the twists.
 
 The thesis gives neither arm nor gains nor starts: links of 0.4 and 0.3 m, masses and inertias of a desk robot, and gains of
-2.5 rad/s with damping 0.6, slow enough that errors live on while the reference moves, are ours. The timing is its own: still
-until 1 s, the tool along a straight line until 4 s, still again.
+2.5 rad/s with damping 0.6, slow enough that errors remain while the reference moves, are ours. The timing is the thesis's: rest
+until 1 s, the tool along a straight line until 4 s, rest again.
 
-The same laws move two arms of parallel axes that example-robot-data has as files, one in a horizontal plane and one that hangs
-in a vertical one, with the masses, offsets and weight that the files give them.
+The same laws move two arms with parallel axes from the files of example-robot-data, one in a horizontal plane and one hanging
+in a vertical plane, with the masses, offsets and gravity of the files.
 """
 
 from __future__ import annotations
@@ -29,25 +30,28 @@ from pfaffian import control
 from pfaffian.study import Claim, blank_figure
 
 L1, L2 = 0.4, 0.3
-"""Links [m]."""
+"""Lengths of the links [m]."""
 M, D, K = 1.0, 3.0, 6.25
-"""Of both prototypes, in [kg, N s/m, N/m] at the tool and [kg m^2, N m s, N m] about joints."""
+"""Inertia, damping and stiffness of both prototypes: [kg, N s/m, N/m] at the tool, [kg m^2, N m s, N m] about the joints."""
 LINE = ((0.25, 0.45), (0.5, 0.1))
-"""Of the tool [m]."""
+"""End points of the tool's line [m]."""
 STARTS = {"same elbow": ((1.2, 0.9), (0.5, -0.5)), "other elbow": ((1.9, -1.3), (0.5, -0.5))}
-"""q [rad] and v [rad/s]."""
+"""Starts: q [rad] and v [rad/s]."""
 OUTWARDS = (0.6, 0.6), 2.5
-"""A start [rad] from which the tool goes outwards [m/s], so that its error would take it out of reach."""
+"""Start [rad] and outward speed of the tool [m/s], with which its error would leave the workspace."""
 STRETCHED = (0.0, 1e-3, 1e-2)
-"""Elbows at rest [rad]."""
+"""Elbow angles at rest [rad]."""
 REST = (0.0, np.pi / 2)
-"""theta_R of the potentials. [konz25 fig. 4.12]"""
+"""Reference theta_R of the potentials [rad]. [konz25 fig. 4.12]"""
 DURATION, STEP, EVERY = 6.0, 1e-3, 5
 
 
 class File(NamedTuple):
-    """An arm of two parallel axes.   file: in example-robot-data.   tip: body and point [m] of the tool.
-    ends: joints of the reference at rest [rad].   start: q [rad] and v [rad/s] of the run."""
+    """An arm with two parallel axes.
+
+    file: in example-robot-data.   tip: body and point [m] of the tool.   ends: joints of the reference at rest [rad].
+    start: q [rad] and v [rad/s] of the run.
+    """
 
     file: str
     tip: tuple[str, tuple[float, float, float]]
@@ -80,20 +84,20 @@ def tool(k: pf.Kinematics) -> ca.SX:
 
 
 def by_joints() -> list[control.Pair]:
-    """Moments about each joint, seen from the body before it. [konz25 (4.104)]"""
+    """Prototype by the joints: a pair about each joint, relative to the body before it. [konz25 (4.104)]"""
     inertia, damping, stiffness = (pf.forces.pseudo_matrix(0, moments=x) for x in (M, D, K))
-    own = {"inertia": inertia, "damping": damping, "stiffness": stiffness}
-    return [control.pair("arm", **own), control.pair("hand", seen_from="arm", **own)]
+    single = {"inertia": inertia, "damping": damping, "stiffness": stiffness}
+    return [control.pair("arm", **single), control.pair("hand", seen_from="arm", **single)]
 
 
 def by_tool() -> list[control.Pair]:
-    """A mass on a spring and a damper at the tool. [konz25 (4.108)]"""
+    """Prototype by the tool: a mass on a spring and a damper at the tool. [konz25 (4.108)]"""
     inertia, damping, stiffness = (pf.forces.pseudo_matrix(x, (L2, 0, 0)) for x in (M, D, K))
     return [control.pair("hand", inertia=inertia, damping=damping, stiffness=stiffness)]
 
 
 def reference() -> control.Reference:
-    """The tool along its line, by the joints that reach it with the elbow to one side."""
+    """Reference joints that move the tool along its line, with the elbow on one side."""
     y = control.rest_to_rest(*LINE, 3.0, begin=1.0)
 
     def joints(t: ca.SX) -> ca.SX:
@@ -117,22 +121,23 @@ def laws() -> dict[str, control.Control]:
 # -- the thesis's own equations of the closed loops ------------------------------------------------------------------------
 
 Loop = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""(q, v, q_R, v_R, a_R) -> v_dot."""
+"""A closed loop: (q, v, q_R, v_R, a_R) -> v_dot."""
 
 
 def of_joints(q: np.ndarray, v: np.ndarray, q_R: np.ndarray, v_R: np.ndarray, a_R: np.ndarray) -> np.ndarray:
-    """Of body and energy. [konz25 (4.106)]"""
+    """Closed loop by the joints for the body and energy approaches. [konz25 (4.106)]"""
     return a_R - (D * (v - v_R) + K * np.sin(q - q_R)) / M
 
 
 def of_points(q: np.ndarray, v: np.ndarray, q_R: np.ndarray, v_R: np.ndarray, a_R: np.ndarray) -> np.ndarray:
-    """Of particles. [konz25 (4.107)]"""
+    """Closed loop by the joints for the particle approach. [konz25 (4.107)]"""
     c, s = np.cos(q - q_R), np.sin(q - q_R)
     return a_R * c + v_R**2 * s - (D * (v - v_R * c) + K * s) / M
 
 
 def of_tool(q: np.ndarray, v: np.ndarray, q_R: np.ndarray, v_R: np.ndarray, a_R: np.ndarray) -> np.ndarray:
-    """Mbar v_E_dot + Cbar v_E + Dbar v_E + grad Vbar = 0, v_E = v - Q v_R, Q = J_T(q)^-1 J_T(q_R). [konz25 (4.111a)]"""
+    """Closed loop by the tool for the energy approach: Mbar v_E_dot + Cbar v_E + Dbar v_E + grad Vbar = 0, v_E = v - Q v_R,
+    Q = J_T(q)^-1 J_T(q_R). [konz25 (4.111a)]"""
     there, turning = jacobian(q_R), jacobian_rate(q_R, v_R)
     Q = np.linalg.solve(jacobian(q), there)
     v_E = v - Q @ v_R
@@ -151,7 +156,7 @@ def coriolis(q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def pull(q: np.ndarray, q_R: np.ndarray) -> np.ndarray:
-    """grad Vbar."""
+    """Gradient of Vbar."""
     E = q - q_R
     hand, both = L1 * L2 * np.sin(E[0] + q[1]), L2**2 * np.sin(E.sum())
     shoulder = L1**2 * np.sin(E[0]) + L1 * L2 * np.sin(E[0] - q_R[1]) + hand + both
@@ -159,13 +164,13 @@ def pull(q: np.ndarray, q_R: np.ndarray) -> np.ndarray:
 
 
 def place(q: np.ndarray) -> np.ndarray:
-    """r_T (..., 2)."""
+    """(..., 2) position r_T of the tool."""
     a, b = q[..., 0], q[..., 0] + q[..., 1]
     return np.stack([L1 * np.cos(a) + L2 * np.cos(b), L1 * np.sin(a) + L2 * np.sin(b)], axis=-1)
 
 
 def jacobian(q: np.ndarray) -> np.ndarray:
-    """J_T."""
+    """(..., 2, 2) Jacobian J_T of the tool."""
     (x, y), b = place(q), q[0] + q[1]
     return np.array([[-y, -L2 * np.sin(b)], [x, L2 * np.cos(b)]])
 
@@ -176,7 +181,7 @@ def jacobian_rate(q: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def motion(times: np.ndarray | float) -> np.ndarray:
-    """q_R, v_R and a_R of the reference, (..., 3, 2)."""
+    """(..., 3, 2) q_R, v_R and a_R of the reference."""
     t = ca.SX.sym("t")
     f = ca.Function("reference", [t], [ca.horzcat(*reference().at(t, ca.SX(0, 1))).T])
     found = np.array([np.array(f(x)) for x in np.atleast_1d(times)])
@@ -184,7 +189,7 @@ def motion(times: np.ndarray | float) -> np.ndarray:
 
 
 def integrated(loop: Loop, start: tuple, times: np.ndarray) -> np.ndarray:
-    """q of a closed loop at the times by SciPy."""
+    """q of a closed loop at the given times by SciPy."""
     t = ca.SX.sym("t")
     f = ca.Function("reference", [t], [ca.horzcat(*reference().at(t, ca.SX(0, 1))).T])
 
@@ -218,7 +223,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def of_file(name: str, arm: File) -> dict[str, xr.Dataset]:
-    """An arm of a file by its tool and by its joints, with where its tool is and shall be."""
+    """Runs of an arm from a file, controlled by its tool and by its joints, with positions of tool and reference."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pf.ModelWarning)
         m = pf.actuate_all(
@@ -244,7 +249,7 @@ def of_file(name: str, arm: File) -> dict[str, xr.Dataset]:
 
 
 def vbar(pairs: list[control.Pair]) -> ca.Function:
-    """theta -> Vbar / k, its gradient and Hessian, at theta_R = REST."""
+    """Function theta -> Vbar / k, its gradient and Hessian, at theta_R = REST."""
     m, q, t = mechanism(), ca.SX.sym("q", 2), ca.SX.sym("t")
     k, k_R = (pf.Kinematics(m, x, ca.SX(2, 1), t) for x in (q, ca.SX(ca.DM(REST))))
     V = control.prototype_terms(k, control.ReferenceMotion(k_R, ca.SX(2, 1)), pairs, "body", None).potential / K
@@ -253,11 +258,11 @@ def vbar(pairs: list[control.Pair]) -> ca.Function:
 
 
 KINDS = ("minimum", "saddle", "maximum")
-"""By the number of negative eigenvalues of the Hessian."""
+"""Kinds of critical points by the number of negative eigenvalues of the Hessian."""
 
 
 def potentials() -> xr.Dataset:
-    """Both potentials on a grid, and where they are critical: Newton's iterations from a grid of starts."""
+    """Both potentials on a grid, and their critical points by Newton iterations from a grid of starts."""
     grid = np.linspace(-np.pi, np.pi, 81)
     data = {}
     for name, pairs in (("joints", by_joints()), ("tool", by_tool())):
@@ -276,7 +281,7 @@ def potentials() -> xr.Dataset:
 
 
 def newton(f: ca.Function, x: np.ndarray) -> np.ndarray | None:
-    """The critical point that Newton's iterations reach from x, angles within half a turn; None where they reach none."""
+    """Critical point by Newton iterations from x, with angles within half a turn, or None if they do not converge."""
     for _ in range(50):
         _, g, H = (np.array(y) for y in f(x))
         move = np.linalg.lstsq(H, -g.ravel(), rcond=None)[0]
@@ -291,7 +296,7 @@ def tool_error(r: xr.Dataset) -> np.ndarray:
 
 
 def designed(r: xr.Dataset) -> np.ndarray:
-    """e of m e'' + d e' + k e = 0 from the start of a run. [konz25 (4.111b)]"""
+    """Solution e of m e'' + d e' + k e = 0 from the start of a run. [konz25 (4.111b)]"""
     q_R, v_R, _ = motion(0.0)
     e, rate = tool_error(r)[0], jacobian(r.q.values[0]) @ r.v.values[0] - jacobian(q_R) @ v_R
     decay, turn, t = D / (2 * M), np.sqrt(K / M - (D / (2 * M)) ** 2), r.time.values[:, None]
@@ -304,7 +309,7 @@ def designed(r: xr.Dataset) -> np.ndarray:
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     motions = blank_figure(11, 6.4)
     axes = motions.subplots(2, 3)
-    for row, law, title in zip(axes, ("joints", "tool"), ("by its joints", "by its tool"), strict=True):
+    for row, law, title in zip(axes, ("joints", "tool"), ("by the joints", "by the tool"), strict=True):
         path, angle, off = row
         for i, a in enumerate(control.APPROACHES):
             same, other = (result[f"{law}, {a}, {elbow}"] for elbow in STARTS)
@@ -316,11 +321,11 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         path.plot(*np.array(LINE).T, "k:", linewidth=2)
         angle.plot(r.time, motion(r.time.values)[:, 0, 1], "k:", label="reference")
         path.set(xlabel="x [m]", ylabel=f"tool {title}: y [m]", aspect="equal")
-        alike = "body lies under energy" if law == "joints" else "all three lie on each other"
+        alike = "body and energy coincide" if law == "joints" else "all three coincide"
         angle.set(xlabel="time [s]", ylabel="elbow [rad]", title=alike)
-        off.set(xlabel="time [s]", ylabel="tool off its reference [mm]" if law == "joints" else "tool off (4.111b) [mm]")
+        off.set(xlabel="time [s]", ylabel="error of the tool [mm]" if law == "joints" else "tool minus (4.111b) [mm]")
         angle.legend(loc="best")
-    axes[0, 0].set_title("full: elbow as the reference's, dashed: the other")
+    axes[0, 0].set_title("full: elbow on the reference's side, dashed: other side")
     maps = blank_figure(9, 4.2)
     p = result["potentials"]
     for ax, name in zip(maps.subplots(1, 2), ("joints", "tool"), strict=True):
@@ -333,31 +338,32 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         for i, (kind, mark) in enumerate(zip(KINDS, "oX^", strict=True)):
             at = np.array([x[:2] for x in p[f"critical {name}"].values if x[3] == i])
             ax.plot(*at.T, mark, color=("C0", "C1", "C3")[i], linestyle="none", label=kind)
-        ax.set(xlabel="theta1 [rad]", ylabel="theta2 [rad]", title=f"potential by its {name}", aspect="equal")
+        ax.set(xlabel="theta1 [rad]", ylabel="theta2 [rad]", title=f"potential by the {name}", aspect="equal")
         ax.set(xlim=(-3.3, 3.3), ylim=(-3.3, 3.3))
         ax.legend()
     return {"scara": motions, "scara potentials": maps, "scara files": drawn_files(result)}
 
 
 def drawn_files(result: dict[str, xr.Dataset]) -> Any:
-    """Errors of tools and joints of the arms of files, with the motions designed for the tools."""
+    """Errors of tools and joints for the arms from files, with the designed motions of the tools."""
     figure = blank_figure(9, 3.6)
     off, turned = figure.subplots(1, 2)
     for i, name in enumerate(FILES):
-        r, wanted = result[f"{name}, tool"], designed_of(result[f"{name}, tool"])
+        r, expected = result[f"{name}, tool"], designed_of(result[f"{name}, tool"])
         e = r.tool.values - r.goal.values
         off.plot(r.time, 1e3 * np.linalg.norm(e, axis=1), color=f"C{i}", label=name)
-        off.plot(r.time[::40], 1e3 * np.linalg.norm(wanted, axis=1)[::40], "k.", label=None if i else "(4.111b)")
+        off.plot(r.time[::40], 1e3 * np.linalg.norm(expected, axis=1)[::40], "k.", label=None if i else "(4.111b)")
         r = result[f"{name}, joints"]
         turned.plot(r.time, r.q.values - r.goal_q.values, color=f"C{i}")
-    off.set(xlabel="time [s]", ylabel="tool off, by its tool [mm]", title="dots lie on the curves")
-    turned.set(xlabel="time [s]", ylabel="joints off, by its joints [rad]", title="both joints of each")
+    off.set(xlabel="time [s]", ylabel="error of the tool [mm]", title="controlled by the tool")
+    turned.set(xlabel="time [s]", ylabel="errors of both joints [rad]", title="controlled by the joints")
     figure.legend(*off.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
 def designed_of(r: xr.Dataset) -> np.ndarray:
-    """(time, 3) e of m e'' + d e' + k e = 0 from the start of a run, its first rate by differences. [konz25 (4.111b)]"""
+    """(time, 3) solution e of m e'' + d e' + k e = 0 from the start of a run, with the initial rate by differences. [konz25
+    (4.111b)]"""
     e, h = r.tool.values - r.goal.values, STEP * EVERY
     decay, turn, t = D / (2 * M), np.sqrt(K / M - (D / (2 * M)) ** 2), r.time.values[:, None]
     first = (-25 * e[0] + 48 * e[1] - 36 * e[2] + 16 * e[3] - 3 * e[4]) / (12 * h)
@@ -377,17 +383,22 @@ GOLDEN = [
     (-2.4981, np.pi, 0.18, 1),
     (-2.4981, 0.0, 0.72, 2),
 ]
-"""Critical points by the tool: angles, V / k and how many ways down. [konz25 fig. 4.12, numbers computed apart]"""
+"""Critical points by the tool: angles, V / k and number of descending directions. [konz25 fig. 4.12, numbers computed apart]"""
 
 
 def of_files(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    """The tool's error from a moving start goes by m e'' + d e' + k e = 0, and each joint's by its own equation."""
+    """Claims that from a moving start the tool's error obeys m e'' + d e' + k e = 0, and each joint's error its single
+    equation."""
     for name, arm in FILES.items():
         r = result[f"{name}, tool"]
-        e, wanted = r.tool.values - r.goal.values, designed_of(r)
-        yield Claim(f"{name}: tool off at the start [m]", float(np.linalg.norm(e[0])), 0.02, 0, "setting", "at least")
+        e, expected = r.tool.values - r.goal.values, designed_of(r)
+        yield Claim(f"{name}: error of the tool at the start [m]", float(np.linalg.norm(e[0])), 0.02, 0, "setting", "at least")
         yield Claim(
-            "off m e'' + d e' + k e = 0, of it", float(np.abs(e - wanted).max() / np.abs(e).max()), 0, 1e-6, "[konz25 (4.111b)]"
+            f"{name}: tool minus m e'' + d e' + k e = 0, relative",
+            float(np.abs(e - expected).max() / np.abs(e).max()),
+            0,
+            1e-6,
+            "[konz25 (4.111b)]",
         )
         r = result[f"{name}, joints"]
         E = r.q.values - r.goal_q.values
@@ -396,42 +407,50 @@ def of_files(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
             return np.concatenate([x[2:], -(D * x[2:] + K * np.sin(x[:2])) / M])
 
         start = np.concatenate([E[0], arm.start[1]])
-        own = solve_ivp(rate, (0, 4.0), start, "DOP853", r.time.values, rtol=1e-11, atol=1e-12).y[:2].T
-        yield Claim(f"{name}: joints off two single ones [rad]", float(np.abs(E - own).max()), 0, 1e-8, "[konz25 (4.106)]")
+        single = solve_ivp(rate, (0, 4.0), start, "DOP853", r.time.values, rtol=1e-11, atol=1e-12).y[:2].T
+        yield Claim(f"{name}: joints minus two single ones [rad]", float(np.abs(E - single).max()), 0, 1e-8, "[konz25 (4.106)]")
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield from of_files(result)
-    some = slice(None, None, 20)
+    samples = slice(None, None, 20)
     loops = {"body": (of_joints, "(4.106)"), "energy": (of_joints, "(4.106)"), "particle": (of_points, "(4.107)")}
     for a, (loop, source) in loops.items():
         r = result[f"joints, {a}, same elbow"]
-        off = np.abs(r.q.values[some] - integrated(loop, STARTS["same elbow"], r.time.values[some])).max()
-        yield Claim(f"joints by {a} off two single ones [rad]", float(off), 0, 1e-9, f"[konz25 {source}]")
+        off = np.abs(r.q.values[samples] - integrated(loop, STARTS["same elbow"], r.time.values[samples])).max()
+        yield Claim(f"joints by {a} minus two single ones [rad]", float(off), 0, 1e-9, f"[konz25 {source}]")
     for elbow, start in STARTS.items():
         r = result[f"tool, energy, {elbow}"]
-        off = np.abs(r.q.values[some] - integrated(of_tool, start, r.time.values[some])).max()
-        yield Claim(f"joints by the tool off its loop, {elbow} [rad]", float(off), 0, 1e-8, "[konz25 (4.111a)]")
+        off = np.abs(r.q.values[samples] - integrated(of_tool, start, r.time.values[samples])).max()
+        yield Claim(
+            f"joints under the law by the tool minus its closed loop, {elbow} [rad]", float(off), 0, 1e-8, "[konz25 (4.111a)]"
+        )
         for a in ("particle", "energy"):
             r = result[f"tool, {a}, {elbow}"]
             off = np.abs(tool_error(r) - designed(r)).max()
-            yield Claim(f"tool by {a} off m e'' + d e' + k e = 0, {elbow} [m]", float(off), 0, 1e-9, "[konz25 (4.111b)]")
+            yield Claim(f"tool by {a} minus m e'' + d e' + k e = 0, {elbow} [m]", float(off), 0, 1e-9, "[konz25 (4.111b)]")
         r = result[f"tool, body, {elbow}"]
         off = np.abs(tool_error(r) - designed(r)).max()
-        yield Claim(f"tool by body goes otherwise, {elbow} [m]", float(off), 1e-3, 0, "[konz25 4.7.6]", "at least")
+        yield Claim(
+            f"tool by body minus m e'' + d e' + k e = 0, {elbow} [m]", float(off), 1e-3, 0, "[konz25 4.7.6]", "at least"
+        )
         for law in ("joints", "tool"):
             last = max(float(np.linalg.norm(tool_error(result[f"{law}, {a}, {elbow}"])[-1])) for a in control.APPROACHES)
-            yield Claim(f"tool off at the end by its {law}, {elbow} [m]", last, 0, 1e-3, "[konz25 4.7.6]", "at most")
+            yield Claim(f"error of the tool at the end, by the {law}, {elbow} [m]", last, 0, 1e-3, "[konz25 4.7.6]", "at most")
     for law in ("joints", "tool"):
         names = [f"{law}, {a}, {elbow}" for a in ("body", "energy") for elbow in STARTS]
         rise = max(float(result[n].prototype_power.max()) for n in names if n != "tool, body")
-        yield Claim(f"energy by its {law} never rises [W]", rise, 0, 1e-12, "[konz25 (4.32)]", "at most")
+        yield Claim(f"largest rate of the energy, by the {law} [W]", rise, 0, 1e-12, "[konz25 (4.32)]", "at most")
     at_end = result["tool, energy, other elbow"].q.values[-1, 1]
-    yield Claim("elbow at the end from the other side [rad]", at_end, -motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]")
+    yield Claim(
+        "elbow at the end from the other side, by the tool [rad]", at_end, -motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]"
+    )
     at_end = result["joints, energy, other elbow"].q.values[-1, 1]
-    yield Claim("by its joints [rad]", at_end, motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]")
+    yield Claim(
+        "elbow at the end from the other side, by the joints [rad]", at_end, motion(DURATION)[0, 1], 1e-3, "[konz25 4.7.6]"
+    )
     off = max(float(np.abs(result[f"tool, energy, {elbow}"].transport_error).max()) for elbow in STARTS)
-    yield Claim("map of the tool's errors off (4.30)", off, 0, 1e-12, "[konz25 (A.8)]")
+    yield Claim("map of the tool's errors: error in (4.30)", off, 0, 1e-12, "[konz25 (A.8)]")
     yield from of_reach(result["outwards"], result["stretched"])
     yield from of_potentials(result["potentials"])
 
@@ -441,25 +460,35 @@ def of_reach(out: xr.Dataset, still: xr.Dataset) -> Iterator[Claim]:
     leaves = float(out.time[np.linalg.norm(goal + designed(out), axis=1) < L1 + L2][-1])
     follows = np.linalg.norm(tool_error(out) - designed(out), axis=1) < 1e-4
     lasted = float(out.time[follows.argmin() - 1])
-    yield Claim("tool sent outwards obeys until it would leave the reach, [s]", lasted, leaves, 2e-4, "[konz25 4.7.6]")
-    yield Claim("and the run ends, status", float(out.status), 1, 0, "ours", "at least")
-    yield Claim("stretched out it does not begin: runs that stopped", float((still.status != 0).sum()), 1, 0, "[konz25 4.7.6]")
+    yield Claim(
+        "tool moving outwards: time until which it obeys its equation, the limit of the workspace [s]",
+        lasted,
+        leaves,
+        2e-4,
+        "[konz25 4.7.6]",
+    )
+    yield Claim("tool moving outwards: status of the run", float(out.status), 1, 0, "ours", "at least")
+    yield Claim("stretched arm: runs that stopped", float((still.status != 0).sum()), 1, 0, "[konz25 4.7.6]")
     named = "no inertia" in pf.results.causes(still)[0] and "elbow, shoulder" in pf.results.causes(still)[0]
-    yield Claim("and the motion is named", float(named), 1, 0, "ours")
+    yield Claim("stretched arm: the reason names the motion", float(named), 1, 0, "ours")
     size = np.abs(still.u.values[1:, 0]).max(axis=1) * np.sin(STRETCHED[1:])
-    yield Claim("effort times sin theta_2, a tenth nearer [1]", size[0] / size[1], 1, 0.05, "[konz25 (4.111)]")
+    yield Claim(
+        "effort times sin theta_2, ratio at a tenth of the elbow angle [1]", size[0] / size[1], 1, 0.05, "[konz25 (4.111)]"
+    )
 
 
 def of_potentials(p: xr.Dataset) -> Iterator[Claim]:
     for name, counts in (("joints", (1, 2, 1)), ("tool", (2, 3, 1))):
         kinds = p[f"critical {name}"].values[:, 3]
         for i, (kind, count) in enumerate(zip(KINDS, counts, strict=True)):
-            yield Claim(f"{kind} of the potential by its {name}", float((kinds == i).sum()), count, 0, "[konz25 fig. 4.12]")
+            yield Claim(f"{kind} of the potential by the {name}", float((kinds == i).sum()), count, 0, "[konz25 fig. 4.12]")
     for *theta, V, kind in GOLDEN:
         rows = p["critical tool"].values
         off = np.abs(np.sin((rows[:, :2] - theta) / 2)).max(axis=1) + np.abs(rows[:, 3] - kind)
         nearest = rows[off.argmin()]
         yield Claim(
-            f"{KINDS[kind]} at ({theta[0]:.4f}, {theta[1]:.4f}), off [rad]", 2 * off.min(), 0, 5e-5, "[konz25 fig. 4.12]"
+            f"{KINDS[kind]} at ({theta[0]:.4f}, {theta[1]:.4f}), distance [rad]", 2 * off.min(), 0, 5e-5, "[konz25 fig. 4.12]"
         )
-        yield Claim("V / k there [m^2]", nearest[2], V, 1e-12, "[konz25 fig. 4.12]")
+        yield Claim(
+            f"{KINDS[kind]} at ({theta[0]:.4f}, {theta[1]:.4f}), V / k [m^2]", nearest[2], V, 1e-12, "[konz25 fig. 4.12]"
+        )

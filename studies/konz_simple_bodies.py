@@ -1,14 +1,14 @@
-"""Tracking of joints, orientations, planar and free bodies: three approaches, their forces written out. [konz25 4.3.2, 4.7]
+"""Tracking of joints, orientations, planar and free bodies: three approaches, with explicit forces. [konz25 4.3.2, 4.7]
 
-A joint that slides (all approaches are one), one that turns, an orientation, a planar and a
-free body, whose forces are typed in as the thesis has them (corrected, see errata) and compared with the general law; and joint
-coordinates on R^n, where the law is augmented PD control or computed torque.
+The machines are a prismatic joint (all approaches are identical), a revolute joint, an orientation, a planar and a free body.
+Their forces are entered as printed in the thesis (corrected, see errata) and compared with the general law. In addition there
+are joint coordinates on R^n, where the law is augmented PD control or computed torque.
 
-From the thesis: theta_R = pi / 2 sin(2 pi t / 2.5) of the turning joint, and all of the planar body that starts 1 m off a
-reference which turns on the spot (fig. 4.8). It gives no gains of the turning joint: Pi / Theta = 25 / s^2, Upsilon / Theta =
-6 / s are ours, chosen so that Pi / Theta is above the largest rate squared, 15.6 / s^2, which the particle approach needs. All
-other numbers are ours too. A body on a helical joint has a coordinate in R, along which springs at points of its axis pull
-linearly; so 4.3.2 is shown with such joints.
+From the thesis: theta_R = pi / 2 sin(2 pi t / 2.5) of the revolute joint, and all numbers of the planar body that starts 1 m
+from a reference which turns on the spot (fig. 4.8). It gives no gains of the revolute joint: Pi / Theta = 25 / s^2, Upsilon /
+Theta = 6 / s are ours, chosen so that Pi / Theta exceeds the square of the largest rate, 15.6 / s^2, as the particle approach
+requires. All other numbers are ours too. A body on a helical joint has a coordinate in R on which springs at points of its
+axis act linearly, so 4.3.2 is demonstrated with such joints.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from pfaffian.study import Claim, blank_figure
 
 pm = pf.forces.pseudo_matrix
 THETA = 0.2
-"""Of the machine with a turning joint [kg m^2]."""
+"""Inertia of the machine with a revolute joint [kg m^2]."""
 TH, UPS, PI = 1.0, 6.0, 25.0
-"""Of its prototype [kg m^2, N m s, N m]."""
+"""Inertia, damping and stiffness of its prototype [kg m^2, N m s, N m]."""
 RATE = pf.Parameter("rate", 0.0, "rad/s")
-"""Of a reference that turns on [rad/s]."""
+"""Constant part of the reference's rate [rad/s], a parameter."""
 SWING, PERIOD = pf.Parameter("swing", 0.0, "rad"), 2.5
 SLOW, FAST = 4.5, 5.5
 """Rates below and above sqrt(Pi / Theta) = 5 rad/s [rad/s]."""
 SMALL = 1e-6
 MASS, SPRING, DAMPER = 2.5, 9.0, 4.0
-"""Of the sliding joint's prototype [kg, N/m, N s/m]; its machine has 1.5 kg."""
+"""Prototype of the prismatic joint [kg, N/m, N s/m]; its machine has 1.5 kg."""
 PITCH = 0.3
-"""Of the helical joints [m/rad]."""
+"""Pitch of the helical joints [m/rad]."""
 POLES = np.array([[-3.0, -5.0], [-2.0, -6.0]])
-"""Of each joint under computed torque [1/s]."""
+"""Poles of each joint under computed torque [1/s]."""
 
 
 # -- machines -------------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def on_a_joint(kind: str, mass: float = 1.0, **body: Any) -> pf.Mechanism:
-    """One body, with a motor for each of its motions."""
+    """One body on a joint of this kind, with a motor for each degree of freedom."""
     axis = {"axis": (1, 0, 0)} if kind == "prismatic" else {}
     joint = pf.joint("j", kind, "world", "body", **axis)
     parameters = [RATE, SWING] if kind == "revolute" else []
@@ -88,12 +88,12 @@ def turning_joint() -> control.Reference:
 
 
 def turning_on_the_spot() -> control.Reference:
-    """r_R = 0, alpha_R = pi t. [konz25 4.7.5]"""
+    """Reference r_R = 0, alpha_R = pi t. [konz25 4.7.5]"""
     return control.function_of_time(lambda t: [0, 0, np.pi * t], 3)
 
 
 def tumbling() -> control.Reference:
-    """A quaternion that turns about all axes."""
+    """Reference quaternion that turns about all axes."""
     return control.function_of_time(lambda t: so3.quat_exp(ca.vertcat(ca.sin(t), 0.5 * ca.cos(2 * t), 0.8 * t)), 4)
 
 
@@ -119,31 +119,31 @@ def oriented() -> list[control.Pair]:
 
 
 def off_centre() -> list[control.Pair]:
-    """Of a planar body, with centres s, l, h of their own."""
+    """Prototype of a planar body with different centres s, l, h."""
     centres = ((0.2, -0.1, 0), (0.05, 0.15, 0), (-0.1, 0.3, 0))
     inertia, damping, stiffness = (pm(w, c, x) for w, c, x in zip((1.5, 4.0, 7.0), centres, (0.4, 0.8, 1.1), strict=True))
     return [control.pair("body", inertia=inertia, damping=damping, stiffness=stiffness)]
 
 
 def any_body() -> list[control.Pair]:
-    """Of a free body: 30 numbers."""
+    """Prototype of a free body, 30 generic numbers."""
     random = np.random.default_rng(42)
     three = (np.cov(random.normal(size=(4, 9))) for _ in range(3))
     return [control.pair("body", **dict(zip(("inertia", "damping", "stiffness"), three, strict=True)))]
 
 
 def decoupled() -> list[control.Pair]:
-    """Mass 1, damping 4, stiffness 4, all centres at the origin. [konz25 4.7.5]"""
+    """Prototype with mass 1, damping 4, stiffness 4 and all centres at the origin. [konz25 4.7.5]"""
     return [control.pair("body", inertia=pm(1, moments=0.1), damping=pm(4, moments=0.5), stiffness=pm(4, moments=2.0))]
 
 
 def along_axes(weights: np.ndarray) -> list[np.ndarray]:
-    """(4, 4) weights at points of the joints' axes, so that joint i is pulled by weights[i] = k pitch^2."""
+    """(4, 4) matrices of weights at points of the joints' axes, so that joint i has the stiffness weights[i] = k pitch^2."""
     return [np.diag([0, 0, 0, w / PITCH**2]) for w in weights]
 
 
 def computed() -> list[control.Pair]:
-    """Inertia 1 of each joint, by its poles. [konz25 (4.39)]"""
+    """Computed torque: inertia 1 of each joint, gains by its poles. [konz25 (4.39)]"""
     parts = zip(along_axes(np.ones(2)), along_axes(-POLES.sum(1)), along_axes(POLES.prod(1)), strict=True)
     ends = (("a", "world"), ("b", "a"))
     return [
@@ -152,15 +152,15 @@ def computed() -> list[control.Pair]:
 
 
 def augmented(m: pf.Mechanism) -> list[control.Pair]:
-    """The machine's own inertia, and damping and stiffness of each joint. [konz25 (4.37)]"""
-    own = {b.name: pm(b.mass, b.com, b.inertia) for b in m.bodies}
+    """Augmented PD control: the machine's inertia, with damping and stiffness of each joint. [konz25 (4.37)]"""
+    inertias = {b.name: pm(b.mass, b.com, b.inertia) for b in m.bodies}
     relative = zip((("a", "world"), ("b", "a")), along_axes(-POLES.sum(1)), along_axes(POLES.prod(1)), strict=True)
     pairs = [control.pair(b, seen_from=a, damping=d, stiffness=k) for (b, a), d, k in relative]
-    return pairs + [control.pair(n, inertia=i) for n, i in own.items()]
+    return pairs + [control.pair(n, inertia=i) for n, i in inertias.items()]
 
 
 def linear() -> control.Control:
-    """Theta E'' + Upsilon E' + Pi E = 0 with E in (-pi, pi], which jumps at pi. [konz25 (4.80)]"""
+    """Linear law Theta E'' + Upsilon E' + Pi E = 0 with E in (-pi, pi], which jumps at pi. [konz25 (4.80)]"""
 
     def law(T: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
         goal = turning_joint().at(T.t, w)
@@ -174,11 +174,11 @@ def linear() -> control.Control:
 # -- the thesis's forces ----------------------------------------------------------------------------------------------------
 
 Formulas = Callable[[pf.Kinematics, control.ReferenceMotion, ca.SX], dict[str, ca.SX]]
-"""(k, goal, v_dot) -> f^M + f^D + f^K of each approach."""
+"""Forces of the thesis: (k, goal, v_dot) -> f^M + f^D + f^K of each approach."""
 
 
 def of_a_joint(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
-    """(4.76), and of the other two Theta E'' + Upsilon E' + Pi sin E."""
+    """Revolute joint: (4.76) for particles, and Theta E'' + Upsilon E' + Pi sin E for the other two approaches."""
     E, w, w_R, a_R = k.q - goal.k.q, k.v, goal.k.v, goal.v_dot
     s, c = ca.sin(E), ca.cos(E)
     both = TH * (v_dot - a_R) + UPS * (w - w_R) + PI * s
@@ -186,9 +186,9 @@ def of_a_joint(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) ->
 
 
 def of_an_orientation(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
-    """(4.81)-(4.85)"""
-    (own,) = oriented()
-    Th, Ups, Pi = (ca.SX(x[:3, :3]) for x in (own.inertia, own.damping, own.stiffness))  # Wed of each
+    """Orientation: (4.81)-(4.85)."""
+    (pair,) = oriented()
+    Th, Ups, Pi = (ca.SX(x[:3, :3]) for x in (pair.inertia, pair.damping, pair.stiffness))  # Wed of each
     I, D = so3.Vee(Th), so3.Vee(Ups)
     R_E, w, w_R, a_R = goal.k.pose("body").R.T @ k.pose("body").R, k.v, goal.k.v, goal.v_dot
     back = R_E.T
@@ -204,9 +204,9 @@ def of_an_orientation(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca
 
 
 def of_a_planar_body(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
-    """(4.91)-(4.96), corrected."""
-    (own,) = off_centre()
-    (m, s, Th), (d, l, Ups), (c, h, Pi) = (planar_numbers(x) for x in (own.inertia, own.damping, own.stiffness))
+    """Planar body: (4.91)-(4.96), corrected."""
+    (pair,) = off_centre()
+    (m, s, Th), (d, l, Ups), (c, h, Pi) = (planar_numbers(x) for x in (pair.inertia, pair.damping, pair.stiffness))
     x, v, v_R, a_R = apart(k, goal), k.v, goal.k.v, goal.v_dot
     carried_v = by_twists(k, goal) @ v_R
     xi_E = v - carried_v
@@ -238,22 +238,22 @@ def of_a_planar_body(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.
 
 
 def spinning(v: ca.SX, m: ca.SX, s: ca.SX) -> ca.SX:
-    """c of (4.89)."""
+    """Vector c of (4.89)."""
     return ca.vertcat(-m * (v[1] + s[0] * v[2]) * v[2], m * (v[0] - s[1] * v[2]) * v[2], m * (s[0] * v[0] + s[1] * v[1]) * v[2])
 
 
 def planar_numbers(X: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Weight, centre and moment about z through the origin, of a pseudo-matrix."""
+    """Weight, centre and moment about z through the origin from a pseudo-matrix."""
     return X[3, 3], X[:2, 3] / X[3, 3], X[0, 0] + X[1, 1]
 
 
 def planar(q: ca.SX, c: ca.SX, moment: ca.SX) -> ca.SX:
-    """(3, 3) of a weight q at its centre c, moment about the origin. (4.89)"""
+    """(3, 3) planar matrix of a weight q at its centre c, with its moment about the origin. (4.89)"""
     return ca.SX(ca.blockcat([[q, 0, -q * c[1]], [0, q, q * c[0]], [-q * c[1], q * c[0], moment]]))
 
 
 class Apart(NamedTuple):
-    """How far a planar body is off: c, s of its angle, cE, sE of that of the error, dx, dy along the world [m]."""
+    """Error of a planar body: cosine and sine c, s of its angle and cE, sE of the error's angle; dx, dy along the world [m]."""
 
     c: ca.SX
     s: ca.SX
@@ -269,7 +269,7 @@ def apart(k: pf.Kinematics, goal: control.ReferenceMotion) -> Apart:
 
 
 def carried(q: ca.SX, c: ca.SX, moment: ca.SX, x: Apart) -> ca.SX:
-    """control.Reference matrix of (4.95)."""
+    """Matrix of (4.95) for the reference."""
     return ca.SX(ca.blockcat([
         [q * x.cE, q * x.sE, q * (c[0] * x.sE - c[1] * x.cE)],
         [-q * x.sE, q * x.cE, q * (c[0] * x.cE + c[1] * x.sE)],
@@ -278,25 +278,25 @@ def carried(q: ca.SX, c: ca.SX, moment: ca.SX, x: Apart) -> ca.SX:
 
 
 def by_twists(k: pf.Kinematics, goal: control.ReferenceMotion) -> ca.SX:
-    """Q of (4.93)."""
+    """Transport map Q of (4.93)."""
     x = apart(k, goal)
     return ca.SX(ca.blockcat([[x.cE, x.sE, x.s * x.dx - x.c * x.dy], [-x.sE, x.cE, x.c * x.dx + x.s * x.dy], [0, 0, 1]]))
 
 
 def by_centres(k: pf.Kinematics, goal: control.ReferenceMotion) -> ca.SX:
-    """The other Q, (4.94)."""
+    """Alternative transport map Q of (4.94)."""
     x, (_, h, _) = apart(k, goal), planar_numbers(off_centre()[0].stiffness)
     last = [h[0] * x.sE - h[1] * (x.cE - 1), h[0] * (x.cE - 1) + h[1] * x.sE]
     return ca.SX(ca.blockcat([[x.cE, x.sE, last[0]], [-x.sE, x.cE, last[1]], [0, 0, 1]]))
 
 
 def of_a_free_body(k: pf.Kinematics, goal: control.ReferenceMotion, v_dot: ca.SX) -> dict[str, ca.SX]:
-    """(4.15), (4.22), (4.44), corrected."""
-    (own,) = any_body()
-    M, D = se3.Vee(own.inertia), se3.Vee(own.damping)
-    m, s, Th = own.inertia[3, 3], so3.hat(own.inertia[:3, 3] / own.inertia[3, 3]), own.inertia[:3, :3]
-    d, l, Ups = own.damping[3, 3], so3.hat(own.damping[:3, 3] / own.damping[3, 3]), own.damping[:3, :3]
-    c, h, Pi = own.stiffness[3, 3], own.stiffness[:3, 3] / own.stiffness[3, 3], own.stiffness[:3, :3]
+    """Free body: (4.15), (4.22), (4.44), corrected."""
+    (pair,) = any_body()
+    M, D = se3.Vee(pair.inertia), se3.Vee(pair.damping)
+    m, s, Th = pair.inertia[3, 3], so3.hat(pair.inertia[:3, 3] / pair.inertia[3, 3]), pair.inertia[:3, :3]
+    d, l, Ups = pair.damping[3, 3], so3.hat(pair.damping[:3, 3] / pair.damping[3, 3]), pair.damping[:3, :3]
+    c, h, Pi = pair.stiffness[3, 3], pair.stiffness[:3, 3] / pair.stiffness[3, 3], pair.stiffness[:3, :3]
     G, G_R, v, v_R, a_R = k.pose("body"), goal.k.pose("body"), k.v, goal.k.v, goal.v_dot
     R, r = G_R.R.T @ G.R, G_R.R.T @ (G.p - G_R.p)
     B, w, w_R, I = R.T, so3.hat(v[3:]), so3.hat(v_R[3:]), ca.SX.eye(3)
@@ -325,7 +325,8 @@ CASES: dict[str, tuple[str, Callable[[], list[control.Pair]], Formulas, str]] = 
 
 
 def forces_apart() -> xr.Dataset:
-    """Mbar v_dot + bbar of the law less the thesis's, largest over random states, as a part of the largest force."""
+    """Largest difference of Mbar v_dot + bbar between the law and the thesis over random states, relative to the largest
+    force."""
     found = np.array([[_apart(*CASES[name][:3], approach) for approach in control.APPROACHES] for name in CASES])
     return xr.Dataset({"apart": (("case", "approach"), found)}, {"case": list(CASES), "approach": list(control.APPROACHES)})
 
@@ -356,7 +357,7 @@ def at_random(
 
 
 def maps_apart() -> xr.Dataset:
-    """Of a planar body: how far the maps are off (4.30)."""
+    """Errors of the transport maps of a planar body in (4.30)."""
     m, pairs = on_a_joint("planar"), off_centre()
     off = {
         "(4.93)": at_random(m, lambda k, goal, a: control.transport_error(k, goal.k, pairs, by_twists(k, goal))),
@@ -368,11 +369,11 @@ def maps_apart() -> xr.Dataset:
 # -- runs -----------------------------------------------------------------------------------------------------------------
 
 STARTS = [(E, 0.0) for E in np.linspace(-3, 3, 9)] + [(-4.5, 12.0), (-4.5, 17.0), (4.5, -12.0), (4.5, -17.0)]
-"""E and E' of the phase plots [rad, rad/s]."""
+"""Starts E and E' of the phase plots [rad, rad/s]."""
 
 
 def joint_runs() -> dict[str, xr.Dataset]:
-    """Of the turning joint: every start, rate and swing of one law in one batch."""
+    """Runs of the revolute joint: all starts, rates and swings of one law in one batch."""
     random = np.random.default_rng(45)
     phases = [(*s, turns, 0.0) for turns in (0.0, 3.0, 8.0) for s in STARTS]
     small = [(SMALL, 0, SLOW, 0), (SMALL, 0, FAST, 0), (np.pi - SMALL, 0, 0, 0)]
@@ -427,7 +428,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def near(reference: control.Reference, off: float) -> tuple[np.ndarray, np.ndarray]:
-    """Quaternion and angular velocity of a reference at t = 0, turned by `off` about (1, 2, 2) / 3 of the body."""
+    """Quaternion and angular velocity of a reference at t = 0, turned by `off` [rad] about (1, 2, 2) / 3 of the body."""
     x = reference.at(ca.SX(0.0), ca.SX(0, 1))
     q, rate = (ca.DM(ca.evalf(y)) for y in (x.value, x.rate))
     w = 2 * so3.quat_mul(so3.quat_conj(q), rate)[:3]
@@ -451,7 +452,7 @@ BATCH = {
     "random": slice(3 * N + 3, 3 * N + 6),
     "thesis": 3 * N + 6,
 }
-"""Which runs of a batch are which."""
+"""Indices of the runs in a batch by name."""
 
 
 def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -472,7 +473,7 @@ def revolute_figure(result: dict[str, xr.Dataset]) -> Any:
         r = result[f"revolute {name}"]
         for E, rate in zip(r["E"].values[BATCH[which]], r["rate_E"].values[BATCH[which]], strict=True):
             around = (E + np.pi) % (2 * np.pi) - np.pi
-            cut = np.abs(np.diff(around, append=around[-1])) > 1  # the way round the circle is no line
+            cut = np.abs(np.diff(around, append=around[-1])) > 1  # do not draw a line across the jump of the angle
             ax.plot(np.where(cut, np.nan, around), rate, colours[name], linewidth=0.8)
         ax.set(xlabel="$\\theta_E$ [rad]", ylabel="its rate [rad/s]", title=title, xlim=(-3.5, 3.5))
     for name, colour in colours.items():
@@ -488,14 +489,14 @@ def revolute_figure(result: dict[str, xr.Dataset]) -> Any:
 
 
 def errors(r: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """(time, 2) r - r_R along the world, and along the reference's axes."""
+    """(time, 2) errors r - r_R along the world's axes, and along the reference's."""
     e, t = r["q"].values[:, :2], r["time"].values
     c, s = np.cos(np.pi * t), np.sin(np.pi * t)
     return e, np.stack([c * e[:, 0] + s * e[:, 1], c * e[:, 1] - s * e[:, 0]], axis=1)
 
 
 def translation_energy(r: xr.Dataset, approach: str) -> np.ndarray:
-    """W_r of (4.99): of the world's error for particles, of that along the reference's axes else."""
+    """W_r of (4.99): from the error along the world's axes for particles, along the reference's axes otherwise."""
     e, seen = errors(r)
     a, v, t = r["q"].values[:, 2], r["v"].values, r["time"].values
     rate = np.stack([np.cos(a) * v[:, 0] - np.sin(a) * v[:, 1], np.sin(a) * v[:, 0] + np.cos(a) * v[:, 1]], axis=1)
@@ -508,7 +509,7 @@ def translation_energy(r: xr.Dataset, approach: str) -> np.ndarray:
 
 
 def planar_figure(result: dict[str, xr.Dataset]) -> Any:
-    """As figure 4.8 of the thesis."""
+    """Figure like fig. 4.8 of the thesis."""
     figure = blank_figure(8.5, 6.4)
     (world, body), (energy, off) = figure.subplots(2, 2)
     for a in control.APPROACHES:
@@ -546,7 +547,7 @@ def other_figure(result: dict[str, xr.Dataset]) -> Any:
         e = r["q"].values - sway(r["time"].values)[0]
         for i, joint in enumerate("ab"):
             arm.plot(r["time"], e[:, i], f"C{i}{dashes}", label=f"{'computed torque' if dashes == '-' else name}, {joint}")
-    turned.set(xlabel="time [s]", ylabel="angle off the reference [deg]", title="orientation")
+    turned.set(xlabel="time [s]", ylabel="angle from the reference [deg]", title="orientation")
     energy.set(xlabel="time [s]", ylabel="energy of the error [J]", title="orientation")
     arm.set(xlabel="time [s]", ylabel="error [rad]", title="two helical joints")
     turned.legend(loc="best")
@@ -555,7 +556,7 @@ def other_figure(result: dict[str, xr.Dataset]) -> Any:
 
 
 def sway(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The reference of the arm, its rate and acceleration."""
+    """Reference of the arm with rate and acceleration."""
     w, a = np.array([2.0, 3.0]), np.array([0.8, 0.5])
     x = np.outer(t, w) + [0, np.pi / 2]
     return a * np.sin(x), a * w * np.cos(x), -a * w**2 * np.sin(x)
@@ -563,7 +564,7 @@ def sway(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # -- claims ---------------------------------------------------------------------------------------------------------------
 
-GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and there [konz25 fig. 4.8, numbers computed apart]
+GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and these times [konz25 fig. 4.8, numbers computed apart]
     "particle": ([(0, 0.735759), (0, 0.406006), (0, 0.091578), (0, 0.017351)], (2.0, 1.353353, 0.476207, 0.027508, 0.001045)),
     "body": ([(-0.735759, 0.577864), (-0.425168, -0.406006), (0.115081, 0.091578), (-0.023362, -0.017351)],
              (6.934802, 2.021206, 0.928127, 0.068894, 0.002894)),
@@ -571,16 +572,18 @@ GOLDEN = {  # e at 0.5, 1, 2, 3 s, and W_r at 0 and there [konz25 fig. 4.8, numb
                (6.934802, 1.212096, 0.351324, 0.124162, 0.042135)),
 }  # fmt: skip
 ROOTS = np.array([-0.5366 + 0.5760j, -0.5366 - 0.5760j, -3.4634 + 3.7176j, -3.4634 - 3.7176j])
-"""Of the energy approach's translation. [konz25 4.7.5, computed apart]"""
+"""Characteristic roots of the translation by the energy approach [1/s]. [konz25 4.7.5, computed apart]"""
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in CASES:
         for a in control.APPROACHES:
             off = float(result["forces"].apart.sel(case=name, approach=a))
-            yield Claim(f"{name} by {a}: law less the formulas, part of the force", off, 0, 1e-12, CASES[name][3])
+            yield Claim(f"{name} by {a}: law minus the formulas, relative to the force", off, 0, 1e-12, CASES[name][3])
     for name in result["maps"]["map"].values:
-        yield Claim(f"planar body: map {name} off", float(result["maps"].off.sel(map=name)), 0, 1e-10, "[konz25 (4.30)]")
+        yield Claim(
+            f"planar body: error of map {name} in (4.30)", float(result["maps"].off.sel(map=name)), 0, 1e-10, "[konz25 (4.30)]"
+        )
     yield from _of_the_sliding_joint(result)
     yield from _of_the_turning_joint(result)
     yield from _of_the_planar_body(result)
@@ -594,7 +597,9 @@ def _of_the_sliding_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         t = r["time"].values
         e, rate = r["q"].values[:, 0] - np.sin(2 * t), r["v"].values[:, 0] - 2 * np.cos(2 * t)
         F = 1.5 * (-4 * np.sin(2 * t) - DAMPER / MASS * rate - SPRING / MASS * e)
-        yield Claim(f"prismatic by {a}: force off [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-12, "[konz25 (4.72)]")
+        yield Claim(
+            f"prismatic by {a}: force minus the formula [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-12, "[konz25 (4.72)]"
+        )
 
 
 def _of_the_turning_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
@@ -603,18 +608,32 @@ def _of_the_turning_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     w = w + w_R
     c, s, bend = np.cos(E), np.sin(E), r["u"].values[..., 0] / THETA
     left = TH * (bend - a_R * c - w_R**2 * s) + UPS * (w - w_R * c) + PI * s
-    yield Claim("revolute by particle: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.76)]")
+    yield Claim("revolute by particle: residual of the closed loop [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.76)]")
     W = TH / 2 * (w**2 - 2 * w * w_R * c + w_R**2) + PI * (1 - c)
     rise = -UPS * (w - w_R * c) ** 2 + PI * w_R * s * (c - 1) + TH * w_R * (a_R * (1 - c**2) + (w**2 - w_R**2 * c) * s)
-    yield Claim("its energy off [J]", np.abs(W - r["prototype_energy"].values).max(), 0, 1e-10, "[konz25 (4.77)]")
-    yield Claim("its power off [W]", np.abs(rise - r["prototype_power"].values).max(), 0, 1e-9, "[konz25 (4.77)]")
-    yield Claim("its power is above zero somewhere [W]", float(rise.max()), 1.0, 0, "[konz25 4.7.2]", "at least")
+    yield Claim(
+        "revolute by particle: energy minus the formula [J]",
+        np.abs(W - r["prototype_energy"].values).max(),
+        0,
+        1e-10,
+        "[konz25 (4.77)]",
+    )
+    yield Claim(
+        "revolute by particle: power minus the formula [W]",
+        np.abs(rise - r["prototype_power"].values).max(),
+        0,
+        1e-9,
+        "[konz25 (4.77)]",
+    )
+    yield Claim(
+        "revolute by particle: largest power, which is positive [W]", float(rise.max()), 1.0, 0, "[konz25 4.7.2]", "at least"
+    )
     r = result["revolute body"].isel(run=BATCH["random"])
     E, w, a_R = (r[n].values for n in ("E", "rate_E", "bend_R"))
     left = TH * (r["u"].values[..., 0] / THETA - a_R) + UPS * w + PI * np.sin(E)
-    yield Claim("revolute by body: closed loop off [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.79)]")
+    yield Claim("revolute by body: residual of the closed loop [N m]", np.abs(left).max(), 0, 1e-10, "[konz25 (4.79)]")
     off = np.abs(r["prototype_power"].values + UPS * w**2).max()
-    yield Claim("its power less -Upsilon E'^2 [W]", off, 0, 1e-10, "[konz25 (4.79)]")
+    yield Claim("revolute by body: power plus Upsilon E'^2 [W]", off, 0, 1e-10, "[konz25 (4.79)]")
     for name, turns in (("slow", SLOW), ("fast", FAST)):
         r = result["revolute particle"].isel(run=BATCH[name])
         root = (-UPS + np.sqrt(UPS**2 - 4 * TH * (PI - TH * turns**2))) / (2 * TH)
@@ -627,20 +646,20 @@ def _of_the_turning_joint(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     for name in ("particle", "body", "linear"):
         r = result[f"revolute {name}"].isel(run=BATCH["thesis"])
         last = np.abs(np.sin(r["E"].values[-100:] / 2)).max()
-        yield Claim(f"{name}: off the thesis's reference at the end", last, 0, 1e-5, "[konz25 fig. 4.5]", "at most")
+        yield Claim(f"{name}: error from the thesis's reference at the end", last, 0, 1e-5, "[konz25 fig. 4.5]", "at most")
     for name, jump in (("linear", 2 * np.pi * PI * THETA / TH), ("body", 0.0)):
         f = torque_at_half_turn(name)
         yield Claim(f"{name}: jump of the torque at half a turn [N m]", f[0] - f[1], jump, 1e-4, "[konz25 (4.80)]")
 
 
 def growth(E: np.ndarray, t: np.ndarray) -> float:
-    """[1/s] of a small error that has become its slowest mode."""
+    """Growth rate of a small error after it has become the slowest mode [1/s]."""
     i, j = np.searchsorted(t, (2.5, 3.0))
     return float(np.log(E[j] / E[i]) / (t[j] - t[i]))
 
 
 def torque_at_half_turn(name: str) -> np.ndarray:
-    """Torques a little beyond and before half a turn, at rest."""
+    """Torques slightly beyond and before half a turn, at rest [N m]."""
     law = linear() if name == "linear" else control.prototype_tracking(turning(), turning_joint(), approach="body")
     q = [[np.pi + SMALL], [np.pi - SMALL]]
     r = pf.run(on_a_joint("revolute", inertia=THETA), q, duration=1e-3, step=1e-3, control=law, record=["u"], backend="numpy")
@@ -652,8 +671,12 @@ def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         r = result[f"planar {a}"]
         at = [int(np.argmin(np.abs(r["time"].values - t))) for t in (0, 0.5, 1, 2, 3)]
         e, energy = r["q"].values[at[1:], :2], translation_energy(r, a)[at]
-        yield Claim(f"planar body by {a}: position off [m]", np.abs(e - GOLDEN[a][0]).max(), 0, 7e-7, "[konz25 fig. 4.8]")
-        yield Claim(f"planar body by {a}: energy off [J]", np.abs(energy - GOLDEN[a][1]).max(), 0, 1e-6, "[konz25 (4.99)]")
+        yield Claim(
+            f"planar body by {a}: position minus the table [m]", np.abs(e - GOLDEN[a][0]).max(), 0, 7e-7, "[konz25 fig. 4.8]"
+        )
+        yield Claim(
+            f"planar body by {a}: energy minus the table [J]", np.abs(energy - GOLDEN[a][1]).max(), 0, 1e-6, "[konz25 (4.99)]"
+        )
         if a != "particle":
             rise = float(r["prototype_power"].max())
             yield Claim(
@@ -661,16 +684,34 @@ def _of_the_planar_body(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
             )
     t = result["planar particle"]["time"].values
     e, _ = errors(result["planar particle"])
-    yield Claim("particles go straight [m]", np.abs(e[:, 0]).max(), 0, 1e-9, "[konz25 (4.98)]")
     yield Claim(
-        "e = (1 + 2 t) exp(-2 t), off [m]", np.abs(e[:, 1] - (1 + 2 * t) * np.exp(-2 * t)).max(), 0, 1e-9, "[konz25 (4.98)]"
+        "planar body by particle: deviation from a straight path [m]", np.abs(e[:, 0]).max(), 0, 1e-9, "[konz25 (4.98)]"
+    )
+    yield Claim(
+        "planar body by particle: e minus (1 + 2 t) exp(-2 t) [m]",
+        np.abs(e[:, 1] - (1 + 2 * t) * np.exp(-2 * t)).max(),
+        0,
+        1e-9,
+        "[konz25 (4.98)]",
     )
     z = errors(result["planar energy"])[1] @ [1, 1j]
     s = np.roots([1, 4 + 1j * np.pi, 4])
     A = np.linalg.solve([[1, 1], s], [1j, np.pi])
-    yield Claim("energy: r_E off its closed form [m]", np.abs(z - np.exp(np.outer(t, s)) @ A).max(), 0, 1e-9, "[konz25 (4.98)]")
+    yield Claim(
+        "planar body by energy: r_E minus its closed form [m]",
+        np.abs(z - np.exp(np.outer(t, s)) @ A).max(),
+        0,
+        1e-9,
+        "[konz25 (4.98)]",
+    )
     four = np.sort_complex(np.concatenate([s, s.conj()]))
-    yield Claim("its roots off those known [1/s]", np.abs(four - np.sort_complex(ROOTS)).max(), 0, 1e-4, "[konz25 4.7.5]")
+    yield Claim(
+        "planar body by energy: error of the roots [1/s]",
+        np.abs(four - np.sort_complex(ROOTS)).max(),
+        0,
+        1e-4,
+        "[konz25 4.7.5]",
+    )
 
 
 def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
@@ -679,33 +720,33 @@ def _of_the_orientation(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     goal = tumbling().at(t, ca.SX(0, 1)).value
     f = ca.Function("e", [t, (q := ca.SX.sym("q", 4))], [so3.quat_log(so3.quat_mul(so3.quat_conj(goal), q))])
     e = np.array([np.array(f(*x)).ravel() for x in zip(r["time"].values, r["q"].values[1], strict=True)])
-    (own,) = oriented()
-    parts = (own.inertia, own.damping, own.stiffness)
+    (pair,) = oriented()
+    parts = (pair.inertia, pair.damping, pair.stiffness)
     moments = np.array([np.diag(np.array(ca.evalf(so3.Vee(x[:3, :3])))) for x in parts])
     start = SMALL * np.array(AXIS).ravel()
-    wanted = np.zeros_like(e)
+    expected = np.zeros_like(e)
     for i, (I, d, k) in enumerate(moments.T):
         s = np.roots([I, d, k]).astype(complex)
         A = np.linalg.solve([[1, 1], s], [start[i], 0])
-        wanted[:, i] = (np.exp(np.outer(r["time"].values, s)) @ A).real
-    off = np.abs(e - wanted).max() / SMALL
-    yield Claim("orientation by body: small error off its linear one", off, 0, 1e-5, "[konz25 (4.86)]")
+        expected[:, i] = (np.exp(np.outer(r["time"].values, s)) @ A).real
+    off = np.abs(e - expected).max() / SMALL
+    yield Claim("orientation by body: small error minus the linear solution", off, 0, 1e-5, "[konz25 (4.86)]")
     for a in control.APPROACHES:
         last = float(turned_off(result[f"orientation {a}"], 0)[-1])
-        yield Claim(f"orientation by {a}: off at the end [rad]", last, 0, 0.02, "ours", "at most")
+        yield Claim(f"orientation by {a}: error at the end [rad]", last, 0, 0.02, "ours", "at most")
 
 
 def _of_the_arm(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     ours, known = result["arm by the prototype"], result["arm computed torque"]
     off = np.abs(ours["u"].values - known["u"].values).max() / np.abs(known["u"].values).max()
-    yield Claim("Mbar = 1: efforts less those of computed torque, part", off, 0, 1e-10, "[konz25 (4.40)]")
+    yield Claim("Mbar = 1: efforts minus those of computed torque, relative", off, 0, 1e-10, "[konz25 (4.40)]")
     t = ours["time"].values
     e0, rate0 = np.array([0.5, 0.1]) - sway(t[:1])[0][0], np.array([-0.4, 0.8]) - sway(t[:1])[1][0]
     e = ours["q"].values - sway(t)[0]
     for i, s in enumerate(POLES):
         A = np.linalg.solve([[1, 1], s], [e0[i], rate0[i]])
         off = np.abs(e[:, i] - np.exp(np.outer(t, s)) @ A).max()
-        yield Claim(f"error of joint {'ab'[i]} off its exponentials [rad]", off, 0, 1e-7, "[konz25 (4.39)]")
+        yield Claim(f"error of joint {'ab'[i]} minus its exponentials [rad]", off, 0, 1e-7, "[konz25 (4.39)]")
     r, m = result["arm augmented"], helical_arm()
     q, v, x = r["q"].values, r["v"].values, sway(t)
     M, C = pf.mass_matrix(m, q), np.einsum("nijk,nk->nij", pf.calculus.connection_coefficients(m, q), v)
@@ -713,4 +754,4 @@ def _of_the_arm(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     e, rate = q - x[0], v - x[1]
     f = np.einsum("nij,nj->ni", M, x[2]) + np.einsum("nij,nj->ni", C, x[1]) + POLES.sum(1) * rate - POLES.prod(1) * e + rest
     off = np.abs(r["u"].values - f).max() / np.abs(f).max()
-    yield Claim("Mbar = M: efforts less those of augmented PD, part", off, 0, 1e-10, "[konz25 (4.38)]")
+    yield Claim("Mbar = M: efforts minus those of augmented PD, relative", off, 0, 1e-10, "[konz25 (4.38)]")

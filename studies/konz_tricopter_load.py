@@ -1,10 +1,10 @@
 """A tricopter with a hanging load: 30 coordinates, 15 velocities, bodies on a graph of poses. [konz25 3.4.1, (3.97)-(3.107)]
 
-Central body, load, three arms that tilt and three propellers. Coordinates are r and R of the central body, R of the load in it,
-three tilt angles, and the cosine and sine of each propeller's angle; velocities the twist of the central body, the angular
-velocity of the load, tilt and propeller rates. The load's angular velocity is absolute, as in the thesis, or relative to the
-central body, by K or by a choice of velocities. The same machine by ordinary joints, and with load and arms on free joints that
-closures hold.
+The bodies are a central body, a load, three tilting arms and three propellers. The coordinates are r and R of the central body,
+R of the load relative to it, three tilt angles, and the cosine and sine of each propeller's angle; the velocities are the twist
+of the central body, the angular velocity of the load, and the rates of tilts and propellers. The load's angular velocity is
+absolute, as in the thesis, or relative to the central body, by K or by a choice of velocities. The machine is compared with one
+of ordinary joints, and with one whose load and arms are free bodies connected by closures.
 
 The thesis has no numbers and no run; masses are drawn at random, and the machine falls with its propellers turning. M and c are
 also found by the thesis's algorithm (3.120)-(3.124), in NumPy.
@@ -24,20 +24,20 @@ from pfaffian.maths import so3
 from pfaffian.study import Claim, blank_figure
 
 ARMS = (np.pi / 3, np.pi, -np.pi / 3)
-"""Where the arms point [rad]."""
+"""Azimuths of the arms [rad]."""
 L_A, H_L, H_P = 0.35, -0.05, 0.06
-"""Length of an arm, height of the load's joint and of a propeller above its arm [m]."""
+"""Length of an arm, height of the load's joint, height of a propeller above its arm [m]."""
 BODIES = ("central", "load", "arm 1", "propeller 1", "arm 2", "propeller 2", "arm 3", "propeller 3")
 G = 9.8
 DURATION, STEP = 0.5, 2.5e-4
 PLAIN = 10_000
-"""Operations of M and c that a plain version by the group rules needs."""
+"""Number of operations for M and c in a plain version by the group rules."""
 LOOKS = {"absolute": "C0-", "relative": "C1-", "chosen": "k:", "tree": "C2-", "closures": "C3-"}
 OPERATIONLESS = {ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_PARAMETER}
 
 
 def bodies() -> list[pf.Body]:
-    """Eight bodies of six point masses each, the load heavy and low."""
+    """Eight bodies of six point masses each, with a heavy load at the bottom."""
     random = np.random.default_rng(36)
     made = []
     for name in BODIES:
@@ -51,7 +51,8 @@ def bodies() -> list[pf.Body]:
 
 
 def coordinates(absolute: bool) -> pf.Coordinates:
-    """x and K of (3.105), its cosines' and sines' rates as corrected; `absolute` says which angular velocity the load's is."""
+    """Coordinates x and K of (3.105), with the corrected rates of cosines and sines; `absolute`: the load's angular velocity is
+    absolute and not relative."""
     entries = [f"{column}{x}" for column in "xyz" for x in "xyz"]
     q = [*"xyz", *entries, *(f"load.{e}" for e in entries), *(f"tilt {i}" for i in (1, 2, 3))]
     q += [f"{f} {i}" for i in (1, 2, 3) for f in ("cos", "sin")]
@@ -84,7 +85,7 @@ def coordinates(absolute: bool) -> pf.Coordinates:
 
 
 def edges() -> list[pf.Joint]:
-    """The given relative poses. [konz25 (3.97)-(3.100)]"""
+    """Relative poses of the graph. [konz25 (3.97)-(3.100)]"""
 
     def turn_z(c: ca.SX, s: ca.SX) -> ca.SX:
         return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
@@ -108,12 +109,12 @@ def edges() -> list[pf.Joint]:
 
 
 def graph(absolute: bool = True) -> pf.Mechanism:
-    """Bodies on a graph, the load's angular velocity absolute or relative."""
+    """Bodies on a graph, with the load's angular velocity absolute or relative."""
     return pf.mechanism("graph", bodies(), edges(), coordinates=[coordinates(absolute)], gravity=(0, 0, -G))
 
 
 def chosen() -> pf.Mechanism:
-    """The relative one with the absolute angular velocity as a choice: w12 = w02 - R12^T w01."""
+    """The graph with relative angular velocity, and the absolute one as chosen velocity: w12 = w02 - R12^T w01."""
 
     def T(k: pf.Kinematics) -> ca.SX:
         out = ca.SX.eye(15)
@@ -125,19 +126,19 @@ def chosen() -> pf.Mechanism:
 
 
 def places() -> dict[str, pf.Pose]:
-    """Of the joints on the central body and on the arms."""
+    """Placements of the joints on the central body and on the arms."""
     feet = [(L_A * np.cos(at), L_A * np.sin(at), 0) for at in ARMS]
     made = {f"arm {i + 1}": pf.pose(p, rpy=(0, 0, at)) for i, (p, at) in enumerate(zip(feet, ARMS, strict=True))}
     return made | {"load": pf.pose((0, 0, H_L)), "propeller": pf.pose((0, 0, H_P))}
 
 
 def tree(closed: bool = False) -> pf.Mechanism:
-    """Ordinary joints; `closed`: load and arms fly, and closures hold them."""
+    """The machine with ordinary joints; `closed`: load and arms are free bodies connected by closures."""
     at = places()
-    held: list[tuple[str, dict]] = [("load", {"kind": "spherical"})]
-    held += [(f"arm {i}", {"kind": "revolute", "axis": (1, 0, 0)}) for i in (1, 2, 3)]
+    hung: list[tuple[str, dict]] = [("load", {"kind": "spherical"})]
+    hung += [(f"arm {i}", {"kind": "revolute", "axis": (1, 0, 0)}) for i in (1, 2, 3)]
     joints, loops = [pf.joint("central", "free", "world", "central")], []
-    for name, how in held:
+    for name, how in hung:
         if closed:
             joints.append(pf.joint(name, "free", "world", name))
             loops.append(pf.closure(name, body_a="central", body_b=name, placement_a=at[name], **how))
@@ -158,7 +159,7 @@ def mechanism() -> pf.Mechanism:
 
 
 def start() -> tuple[np.ndarray, np.ndarray]:
-    """x (30,) and xi (15,) with the absolute angular velocity of the load."""
+    """Start x (30,) and xi (15,) with the absolute angular velocity of the load."""
     from scipy.spatial.transform import Rotation
 
     turns = Rotation.from_rotvec([[0.3, -0.2, 0.4], [-0.4, 0.5, 0.1]]).as_matrix()
@@ -169,28 +170,28 @@ def start() -> tuple[np.ndarray, np.ndarray]:
 
 
 def relative(x: np.ndarray, xi: np.ndarray) -> np.ndarray:
-    """xi with the relative angular velocity of the load in place of the absolute one."""
-    L = x[..., 12:21].reshape(*x.shape[:-1], 3, 3)  # its transpose, by rows
+    """xi with the relative instead of the absolute angular velocity of the load."""
+    L = x[..., 12:21].reshape(*x.shape[:-1], 3, 3)  # transposed, since x has R column by column
     out = xi.copy()
     out[..., 6:9] -= np.einsum("...ij,...j->...i", L, xi[..., 3:6])
     return out
 
 
 def of_tree(m: pf.Mechanism, x: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q and v of a tree in the state x, xi."""
+    """q and v of the tree at the state x, xi."""
     from scipy.spatial.transform import Rotation
 
     R, L = (Rotation.from_matrix(x[i : i + 9].reshape(3, 3).T) for i in (3, 12))
-    own = relative(x, xi)
+    xi_relative = relative(x, xi)
     angle = np.arctan2(x[[25, 27, 29]], x[[24, 26, 28]])
     q, v = {"central": [*x[:3], *R.as_quat()]}, {"central": xi[:6]}
     if not m.constraints:
         q |= {"load": L.as_quat()} | {f"arm {i + 1}": x[21 + i] for i in range(3)}
-        v |= {"load": own[6:9]} | {f"arm {i + 1}": xi[9 + i] for i in range(3)}
+        v |= {"load": xi_relative[6:9]} | {f"arm {i + 1}": xi[9 + i] for i in range(3)}
     else:
         for name, at in places().items():
             if name != "propeller":
-                turn, w = _hung(name, x, xi, own, L)
+                turn, w = _hung(name, x, xi, xi_relative, L)
                 P, Q = np.array(ca.DM(at.R)), np.array(ca.DM(at.p)).ravel()
                 here = R * Rotation.from_matrix(P) * turn
                 q[name] = [*(x[:3] + R.apply(Q)), *here.as_quat()]
@@ -204,12 +205,12 @@ def of_tree(m: pf.Mechanism, x: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray,
     )
 
 
-def _hung(name: str, x: np.ndarray, xi: np.ndarray, own: np.ndarray, L):
-    """How a body turns in its joint's frame, and its angular velocity against the central body."""
+def _hung(name: str, x: np.ndarray, xi: np.ndarray, xi_relative: np.ndarray, L):
+    """Rotation of a body in its joint's frame, and its angular velocity relative to the central body."""
     from scipy.spatial.transform import Rotation
 
     if name == "load":
-        return L, own[6:9]
+        return L, xi_relative[6:9]
     i = int(name[-1]) - 1
     return Rotation.from_rotvec([x[21 + i], 0, 0]), np.array([xi[9 + i], 0, 0])
 
@@ -230,7 +231,7 @@ def ad(xi: np.ndarray) -> np.ndarray:
 
 
 def by_group_rules(m: pf.Mechanism, x: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """M and c without weight, from the Jacobians of the edges: (3.104), (3.107), (3.122), (3.123)."""
+    """M and c without gravity, from the Jacobians of the edges: (3.104), (3.107), (3.122), (3.123)."""
     L, w12 = x[12:21].reshape(3, 3).T, relative(x, xi)[6:9]
     J, J_dot = {"central": np.eye(15)[:6]}, {"central": np.zeros((6, 15))}
     edge, rate = np.zeros((6, 15)), np.zeros((6, 15))
@@ -245,23 +246,23 @@ def by_group_rules(m: pf.Mechanism, x: np.ndarray, xi: np.ndarray) -> tuple[np.n
         tilt[3, 9 + i] = whirl[5, 12 + i] = 1
         given[f"arm {i + 1}"] = ("central", (turn, L_A * np.array([np.cos(at), np.sin(at), 0])), tilt, 0 * tilt)
         given[f"propeller {i + 1}"] = (f"arm {i + 1}", (spin, np.array([0, 0, H_P])), whirl, 0 * tilt)
-    for name, (before, (turn, p), own, own_rate) in given.items():
+    for name, (before, (turn, p), edge_J, edge_rate) in given.items():
         back = Ad(turn.T, -turn.T @ p)  # Ad of G[c, b]
-        J[name] = back @ J[before] + own
-        J_dot[name] = back @ J_dot[before] - ad(own @ xi) @ back @ J[before] + own_rate
+        J[name] = back @ J[before] + edge_J
+        J_dot[name] = back @ J_dot[before] - ad(edge_J @ xi) @ back @ J[before] + edge_rate
     M, c = np.zeros((15, 15)), np.zeros(15)
     for b in m.bodies:
         mass, com, inertia = (m.value(y) for y in (b.mass, b.com, b.inertia))
         s = hat(com.ravel())
-        own = np.block([[mass * np.eye(3), -mass * s], [mass * s, inertia - mass * s @ s]])
+        inertia_matrix = np.block([[mass * np.eye(3), -mass * s], [mass * s, inertia - mass * s @ s]])
         twist = J[b.name] @ xi
-        M += J[b.name].T @ own @ J[b.name]
-        c += J[b.name].T @ (own @ J_dot[b.name] @ xi - ad(twist).T @ own @ twist)
+        M += J[b.name].T @ inertia_matrix @ J[b.name]
+        c += J[b.name].T @ (inertia_matrix @ J_dot[b.name] @ xi - ad(twist).T @ inertia_matrix @ twist)
     return M, c
 
 
 def operations(m: pf.Mechanism) -> int:
-    """Of M and c together, each found once."""
+    """Number of operations for M and c together, without repeated subexpressions."""
     T = pf.symbols(m)
     f = ca.Function("f", [T.q, T.v], [T.M, T.c], {"cse": True})
     return sum(f.instruction_id(i) not in OPERATIONLESS for i in range(f.n_instructions()))
@@ -321,8 +322,8 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         if name != "tree":
             off = np.linalg.norm(result[name]["position"].values - result["tree"]["position"].values, axis=2).max(1)
             apart.semilogy(r["time"], off + 1e-17, look, label=name)
-    energy.set(xlabel="time [s]", ylabel="energy off its start [J]")
-    apart.set(xlabel="time [s]", ylabel="off the tree's motion [m]")
+    energy.set(xlabel="time [s]", ylabel="change of energy [J]")
+    apart.set(xlabel="time [s]", ylabel="distance from the tree's motion [m]")
     names = ("absolute", "relative", "tree")
     count.bar([*names, "plain"], [*(int(result["states"][f"operations, {n}"]) for n in names), PLAIN], color="#999999")
     count.set(ylabel="operations of M and c")
@@ -337,18 +338,18 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     yield Claim("least eigenvalue of M over its largest entry", least / _largest(s["M"]), 0, 0, "[konz25 (3.123)]", "at least")
     for name, source in (("M", "(3.123a)"), ("c", "(3.123b)")):
         off = _largest(s[name] - s[f"plain {name}"]) / _largest(s[name])
-        yield Claim(f"{name} less that by the group rules, relative", off, 0, 1e-13, f"[konz25 {source}]")
+        yield Claim(f"{name} minus that by the group rules, relative", off, 0, 1e-13, f"[konz25 {source}]")
     off = _largest(s["c"] - s["C v"]) / _largest(s["c"])
-    yield Claim("c less Gamma v v, relative", off, 0, 1e-12, "[konz25 (3.109)]")
+    yield Claim("c minus Gamma v v, relative", off, 0, 1e-12, "[konz25 (3.109)]")
     truth = result["tree"]
     for name in ("absolute", "relative", "chosen", "closures"):
         r = result[name]
         yield Claim(f"{name}: run ended early", float(r["status"] != 0), 0)
         off = max(_largest(r[x].values - truth[x].values) for x in ("position", "rotation"))
-        yield Claim(f"{name}: poses off the tree's [m, 1]", off, 0, 1e-9, "[konz25 3.4.1]")
+        yield Claim(f"{name}: poses minus the tree's [m, 1]", off, 0, 1e-9, "[konz25 3.4.1]")
     for name in LOOKS:
         e = result[name]["energy"]
-        yield Claim(f"{name}: energy [J]", _largest(e - e[0]), 0, 1e-8, "[konz25 (3.44)]")
+        yield Claim(f"{name}: change of energy [J]", _largest(e - e[0]), 0, 1e-8, "[konz25 (3.44)]")
     for name in ("absolute", "relative"):
         count = float(s[f"operations, {name}"])
         yield Claim(f"{name}: operations of M and c", count, PLAIN, 0, "plain version", "at most")

@@ -1,12 +1,12 @@
-"""Two masses on a spring and a PVTOL, each with fewer inputs than motions: poles placed, flat references. [konz25 4.8.1-2]
+"""Two masses on a spring and a PVTOL, both underactuated: pole placement and flat references. [konz25 4.8.1-2]
 
-Two masses (4.8.1): the matching conditions leave five numbers, four of which place all poles; then the machine follows the
-prototype exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL (4.8.2) does so only about a set point and along its
-flat reference; away from both a matching force is left, which differs by approach.
+Two masses (4.8.1): the matching conditions leave five free numbers, four of which place all poles; then the machine follows the
+prototype exactly, along every reference z1 = z2 + z2'' / varpi. A PVTOL (4.8.2) does so only at a set point and along its flat
+reference; otherwise there is a matching force, which depends on the approach.
 
-The thesis gives no numbers. Both masses of 1 kg, varpi = 5 / s^2 with all poles at -2, and a PVTOL of 1 kg with eps = 5 cm and
-four poles at -3 are worked out from its formulas; the start off the set point, the loop of 1 m in 2.5 s with four poles at -6,
-and limits of 0 to 25 N on each propeller there are ours.
+The thesis gives no numbers. The numbers for two masses of 1 kg, varpi = 5 / s^2 with all poles at -2, and for a PVTOL of 1 kg
+with eps = 5 cm and four poles at -3 follow from its formulas; the start away from the set point, the loop of 1 m in 2.5 s with
+four poles at -6, and its limits of 0 to 25 N on each propeller are ours.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ EPS, MASS, INERTIA, G = 0.05, 1.0, 0.02, 9.81
 VARPI = 5.0
 """k12 / m2 of the two masses [1/s^2]."""
 LEAN = 0.2
-"""Of the PVTOL's propellers [rad]."""
+"""Lean of the PVTOL's propellers [rad]."""
 FAR = (1.5, 0.8, 2.5)
 """Start of the PVTOL on its way to the set point, at rest [m, rad]."""
 RADIUS, LOOP = 1.0, 2.5
-"""Of the loop [m], and from rest to rest [s]."""
+"""Radius of the loop [m], and its duration from rest to rest [s]."""
 LIMITS = (0.0, 25.0)
-"""Of each propeller [N]: in the loop both together carry 3.6 times the weight."""
+"""Smallest and largest thrust of each propeller [N]; the loop needs up to 3.6 times the weight from both together."""
 
 
 def mechanism(limits: tuple[float, float] = LIMITS) -> pf.Mechanism:
@@ -59,7 +59,7 @@ def two_masses() -> pf.Mechanism:
 
 
 def coupled() -> list[control.Pair]:
-    """Inertia, damping and stiffness of (0, 1), (1, 2) and (0, 2); one damper alone is negative. [konz25 (4.128)]"""
+    """Pairs with inertia, damping and stiffness of (0, 1), (1, 2) and (0, 2); one damper alone is negative. [konz25 (4.128)]"""
     x = control.two_mass_placement([-2.0] * 4, ratio=VARPI)
     ends = {"01": ("a", "world"), "12": ("b", "a"), "02": ("b", "world")}
     weight = {n: [np.diag([0, 0, 0, getattr(x, f"{letter}{n}")]) for letter in "mdk"] for n in ends}
@@ -70,7 +70,7 @@ def coupled() -> list[control.Pair]:
 
 
 def stroke(sign: float = 1.0) -> control.Reference:
-    """Of z2 from 0 to 1 m in 2 s, and z1 = z2 + z2'' / varpi. [konz25 (4.124), its sign corrected]"""
+    """Reference with z2 from 0 to 1 m in 2 s, and z1 = z2 + z2'' / varpi. [konz25 (4.124), its sign corrected]"""
     y = control.rest_to_rest([0.0], [1.0], 2.0, begin=0.5)
 
     def both(t: ca.SX) -> ca.SX:
@@ -82,14 +82,14 @@ def stroke(sign: float = 1.0) -> control.Reference:
 
 
 def looping() -> control.Reference:
-    """The point eps above the PVTOL once round a vertical circle, upside down at its top."""
+    """Reference of the point eps above the PVTOL on a vertical circle, upside down at its top."""
     angle = control.rest_to_rest([0.0], [2 * np.pi], LOOP)
     circle = control.along(lambda a: ca.vertcat(RADIUS * ca.sin(a), RADIUS * (1 - ca.cos(a))), angle)
     return control.pvtol_reference(circle, coupling_length=EPS)
 
 
 def hovering(pole: float = -3.0) -> list[control.Pair]:
-    """Four poles of the tilt in one place."""
+    """Prototype with a fourfold pole of position and tilt."""
     x = control.hover_placement([pole] * 4, coupling_length=EPS)
     pm = pf.forces.pseudo_matrix
     inertia, damping = pm(x.mass, (0, x.s, 0), x.inertia), pm(x.damping, (0, x.h, 0))
@@ -120,18 +120,18 @@ def state(reference: control.Reference, t: float) -> tuple[np.ndarray, np.ndarra
 
 
 def along_reference(reference: control.Reference, times: np.ndarray, derivative: int = 0) -> np.ndarray:
-    """(times, nq) of the reference, or of its rate or acceleration."""
+    """(times, nq) values of the reference, or of its rate or acceleration."""
     t = ca.SX.sym("t")
     f = ca.Function("q_R", [t], [reference.at(t, ca.SX(0, 1))[derivative]])
     return np.array([np.array(f(x)).ravel() for x in times])
 
 
 def hovered(times: np.ndarray) -> np.ndarray:
-    """(times, 3) of the PVTOL on its way to the set point by SciPy, from HOVER and the thesis's planar body. [konz25 4.7.4]"""
+    """(times, 3) motion of the PVTOL to the set point by SciPy, from HOVER and the thesis's planar body. [konz25 4.7.4]"""
     m, k, d, h, s = (HOVER[n] for n in ("mass", "stiffness", "damping", "h", "s"))
     M = np.array([[m, 0, -m * s], [0, m, 0], [-m * s, 0, HOVER["inertia"] + m * s**2]])
     D = d * np.array([[1, 0, -h], [0, 1, 0], [-h, 0, h**2]])
-    # Accelerations by the sum of the thrusts and by their difference, which pushes sideways as it turns.
+    # Accelerations by the sum of the thrusts, and by their difference, which also pushes sideways.
     S = np.array([[0, EPS], [1, 0], [0, 1]])
 
     def rate(t: float, x: np.ndarray) -> np.ndarray:
@@ -184,7 +184,7 @@ def pvtol_figure(result: dict[str, xr.Dataset]) -> Any:
     path.set(xlabel="x [m]", ylabel="height [m]", title="to a set point: all three alike", aspect="equal")
     tilt.set(xlabel="time [s]", ylabel="tilt [deg]", title="to a set point: all three alike")
     left.set(xlabel="time [s]", ylabel="matching force along x [N]", title="in the loop")
-    loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within limits", aspect="equal")
+    loop.set(xlabel="x [m]", ylabel="height [m]", title="a loop within input limits", aspect="equal")
     turned.set(xlabel="time [s]", ylabel="tilt [deg]")
     thrust.set(xlabel="time [s]", ylabel="thrusts [N]", title="right, left (dashed)")
     handles, names = (a + b for a, b in zip(*(ax.get_legend_handles_labels() for ax in (path, loop)), strict=True))
@@ -203,9 +203,9 @@ def silhouettes(ax, q: np.ndarray, colour: str) -> None:
 TWO = {"m01": 4, "m12": 1, "m02": 12, "d01": 32, "d12": 8, "d02": -6.4, "k01": 16, "k12": 84, "k02": -3.2}
 """Prototype of the two masses [kg, N s/m, N/m]. [konz25 4.8.1, computed apart]"""
 FEEDBACK = np.array([-14, 10.8, -8, 1.6])
-"""Of the errors of both masses and of their rates. [konz25 (4.127), computed apart]"""
+"""Feedback gains of the errors of both masses and of their rates. [konz25 (4.127), computed apart]"""
 BEHIND = {"particle": (0.302, 1.82), "body": (2.285, 4.65), "energy": (0.516, 3.34)}
-"""How far off its loop the PVTOL gets from a bad start [m], and when it has come within 2 cm of it [s]."""
+"""Largest distance of the PVTOL from its loop after a bad start [m], and time from which it stays within 2 cm [s]."""
 HOVER = {"mass": 1.0, "stiffness": 1.8, "damping": 2.4, "h": 1.14, "s": 0.268, "inertia": 0.190096, "moment": 8.55432}
 """Prototype of the PVTOL. [konz25 (4.141), computed apart]"""
 
@@ -226,23 +226,21 @@ def _of_the_masses(r: xr.Dataset) -> Iterator[Claim]:
     law = control.prototype_tracking(coupled(), control.set_point([0.0, 0.0]))
     polynomial = np.poly(pf.linearise(two_masses(), [0, 0], control=law).eigenvalues).real
     off = np.abs(polynomial - [1, 8, 24, 32, 16]).max()
-    yield Claim("two masses: closed-loop polynomial off", off, 0, 1e-8, "[konz25 (4.126)]")
+    yield Claim("two masses: error of the closed-loop polynomial", off, 0, 1e-8, "[konz25 (4.126)]")
     t, q, v = r["time"].values, r["q"].values, r["v"].values
     goal, rate, bend = (along_reference(stroke(), t, i) for i in range(3))
     errors = np.hstack([q - goal, v - rate])
     F = bend[:, 0] + VARPI * (goal[:, 0] - goal[:, 1]) + errors @ FEEDBACK
-    yield Claim("two masses: force off its formula [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-10, "[konz25 (4.127)]")
-    yield Claim("two masses: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.57)]")
+    yield Claim("two masses: force minus its formula [N]", np.abs(r["u"].values[:, 0] - F).max(), 0, 1e-10, "[konz25 (4.127)]")
+    yield Claim("two masses: matching force [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.57)]")
     A = np.vstack([np.eye(4)[2:], FEEDBACK + [-VARPI, VARPI, 0, 0], [VARPI, -VARPI, 0, 0]])
-    wanted = np.array([expm(A * s) @ errors[0] for s in t])
-    yield Claim("two masses: errors off exp(A t) e [m]", np.abs(errors - wanted).max(), 0, 1e-9, "[konz25 (4.125)]")
+    expected = np.array([expm(A * s) @ errors[0] for s in t])
+    yield Claim("two masses: errors minus exp(A t) e [m]", np.abs(errors - expected).max(), 0, 1e-9, "[konz25 (4.125)]")
     times = np.linspace(0, 3, 31)
     for sign, word in ((1.0, "corrected"), (-1.0, "as printed")):
         left = np.abs(pf.control.feasibility(two_masses(), stroke(sign), times).force).max()
         kind = ("at most", 1e-9) if sign > 0 else ("at least", 1.0)
-        yield Claim(
-            f"two masses: reference {word}, force that no input gives [N]", left, kind[1], 0, "[konz25 (4.124)]", kind[0]
-        )
+        yield Claim(f"two masses: reference {word}, force without an input [N]", left, kind[1], 0, "[konz25 (4.124)]", kind[0])
 
 
 def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
@@ -252,41 +250,47 @@ def _of_the_hover(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     x = pf.control.matching(mechanism(), hovering())
     for name, part in (("Lambda_K", x.stiffness), ("Lambda_D", x.damping)):
         yield Claim(f"PVTOL: {name}", float(np.abs(part).max()), 0, 1e-10, "[konz25 (4.135)]")
-    wanted = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])
+    expected = np.polymul(np.poly([-3.0] * 4), [1, 2.4, 1.8])
     for a in control.APPROACHES:
         law = control.prototype_tracking(hovering(), control.set_point([0, 0, 0]), approach=a)
         polynomial = np.poly(pf.linearise(mechanism(), [0, 0, 0], control=law).eigenvalues).real
-        yield Claim(f"PVTOL by {a}: polynomial off", np.abs(polynomial - wanted).max(), 0, 1e-7, "[konz25 (4.140)]")
+        yield Claim(f"PVTOL by {a}: error of the polynomial", np.abs(polynomial - expected).max(), 0, 1e-7, "[konz25 (4.140)]")
         r = result[f"hover {a}"]
-        yield Claim(f"PVTOL by {a}: left to match [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.142)]")
-        yield Claim(f"PVTOL by {a}: off at the end [m]", float(np.abs(r["q"][-1]).max()), 0, 1e-3, "ours", "at most")
+        yield Claim(f"PVTOL by {a}: matching force [N]", float(np.abs(r["matching_force"]).max()), 0, 1e-10, "[konz25 (4.142)]")
+        yield Claim(f"PVTOL by {a}: error at the end [m]", float(np.abs(r["q"][-1]).max()), 0, 1e-3, "ours", "at most")
         rise = float(r["prototype_power"].max())
         yield Claim(f"PVTOL by {a}: largest power of its error [W]", rise, 0, 1e-10, "[konz25 (4.47)]", "at most")
     r = result["hover body"]
     apart = np.abs(r["q"].values - hovered(r["time"].values)).max()
-    yield Claim(
-        "PVTOL: off SciPy's way to the set point, all along it [m, rad]", float(apart), 0, 1e-8, "[konz25 4.7.4, 4.8.2]"
-    )
+    yield Claim("PVTOL: motion to the set point minus SciPy's [m, rad]", float(apart), 0, 1e-8, "[konz25 4.7.4, 4.8.2]")
     same = max(float(np.abs(result[f"hover {a}"]["q"] - result["hover body"]["q"]).max()) for a in control.APPROACHES)
-    yield Claim("to a set point the approaches are one [m]", same, 0, 1e-9, "[konz25 (4.47)]")
+    yield Claim("PVTOL: difference of the approaches on the way to the set point [m]", same, 0, 1e-9, "[konz25 (4.47)]")
 
 
 def _of_the_loop(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r = result["loop from the start"]
     apart = r.q.values - along_reference(looping(), r.time.values)
-    apart[:, 2] = np.sin(apart[:, 2] / 2)  # of a whole turn nothing is left
+    apart[:, 2] = np.sin(apart[:, 2] / 2)  # a whole turn counts as zero
     off = np.abs(apart).max()
-    yield Claim("loop: off the reference from a start on it [m]", float(off), 0, 1e-6, "[konz25 (4.132)], corrected")
-    yield Claim("what is left to match there [N]", float(np.abs(r.matching_force).max()), 0, 1e-4, "[konz25 (4.142)]")
-    yield Claim("turned by [rad]", float(r.q.values[-1, 2]), 2 * np.pi, 1e-6, "ours")
+    yield Claim("loop: error from a start on the reference [m]", float(off), 0, 1e-6, "[konz25 (4.132)], corrected")
+    yield Claim(
+        "loop: matching force from a start on the reference [N]",
+        float(np.abs(r.matching_force).max()),
+        0,
+        1e-4,
+        "[konz25 (4.142)]",
+    )
+    yield Claim("loop: final angle [rad]", float(r.q.values[-1, 2]), 2 * np.pi, 1e-6, "ours")
     for a in control.APPROACHES:
         r = result[f"loop {a}"]
         slack = float(r.limit_slack.min())
-        yield Claim(f"loop by {a}: least left to the limits [N]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
+        yield Claim(f"loop by {a}: smallest margin to the limits [N]", slack, 0, 1e-9, "[konz25 (4.64)]", "at least")
         off = np.linalg.norm(r.q.values[:, :2] - along_reference(looping(), r.time.values)[:, :2], axis=1)
         most, arrived = BEHIND[a]
-        yield Claim(f"loop by {a}: farthest from the reference [m]", float(off.max()), most, 0.01 * most, "ours")
-        yield Claim(f"loop by {a}: within 2 cm of it from [s]", float(r.time[off > 0.02][-1]), arrived, 0.03, "ours")
-        yield Claim(f"loop by {a}: off at the end [m]", float(off[-1]), 0, 0.02 if a == "body" else 1e-4, "ours", "at most")
+        yield Claim(f"loop by {a}: largest distance from the reference [m]", float(off.max()), most, 0.01 * most, "ours")
+        yield Claim(
+            f"loop by {a}: time from which it stays within 2 cm [s]", float(r.time[off > 0.02][-1]), arrived, 0.03, "ours"
+        )
+        yield Claim(f"loop by {a}: error at the end [m]", float(off[-1]), 0, 0.02 if a == "body" else 1e-4, "ours", "at most")
     used = max(float(result[f"loop {a}"].limit_active.sum()) for a in control.APPROACHES)
-    yield Claim("limits that held an input somewhere", used, 1, 0, "ours", "at least")
+    yield Claim("loop: number of samples at a limit", used, 1, 0, "ours", "at least")

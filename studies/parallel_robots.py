@@ -1,16 +1,16 @@
-"""A five-bar and a delta robot track circles with their passive joints left free. [aghili05 (53)-(62)]
+"""A five-bar and a delta robot track circles with passive joints. [aghili05 (53)-(62)]
 
-Five-bar: two cranks of 0.3 m on a base 0.2 m wide, two forearms of 0.4 m joined at the tip, planar, gravity across the plane's
-vertical; the joint at the tip is a revolute closure in space, five rows of which the plane needs two. Delta: three cranks of
-0.2 m on a circle of 0.15 m, rods of 0.45 m, a platform of 0.05 m. As usual, each parallelogram is one rod of the mass of both,
-hung by a universal joint on the crank and by a ball on the platform, which keeps its orientation: it moves along three axes.
-12 velocities, 9 rows, 3 motors. All dimensions and masses are ours.
+Five-bar: two cranks of 0.3 m on a base 0.2 m wide, two forearms of 0.4 m joined at the tip, in a vertical plane with gravity;
+the joint at the tip is a revolute closure in space, with five rows of which the plane needs two. Delta: three cranks of 0.2 m
+on a circle of 0.15 m, rods of 0.45 m, a platform of 0.05 m. As usual, each parallelogram is modelled as one rod with the mass
+of both, connected by a universal joint to the crank and by a ball joint to the platform, which keeps its orientation and moves
+along three axes. 12 velocities, 9 rows, 3 motors. All dimensions and masses are ours.
 
-The law is `projected` with the motors at the base alone. No paper has these runs; what is claimed is what [aghili05] says of
-passive joints: the motion is as designed; the executed one, its accelerations taken by differences, asks for no force on a
-passive joint and for the motors' own on the others; the inputs are those that NumPy finds from the whole system of
-accelerations and multipliers; and motors on the wrong joints are told apart. On the five-bar that is one crank alone; on the
-delta the three joints by which the rods swing sideways, which do not move while the platform goes up or down in the middle.
+The law is `projected` with motors at the base only. No paper has these runs; the claims are those of [aghili05] for passive
+joints: the motion is the designed one; the executed motion, with accelerations by differences, requires no force on a passive
+joint and the motors' forces on the others; the inputs are those that NumPy computes from the whole system of accelerations and
+multipliers; and motors on the wrong joints are detected. On the five-bar these are one crank alone; on the delta the three
+joints by which the rods swing sideways, which do not move while the platform moves vertically in the middle.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from pfaffian.study import Claim, blank_figure
 
 STIFFNESS, DAMPING = 400.0, 40.0
 RATE = 20.0
-"""Both poles of the designed error [1/s]."""
+"""Double pole of the designed error, with the opposite sign [1/s]."""
 BASE, CRANK, FOREARM = 0.2, 0.3, 0.4
 HUB, UPPER, ROD, PLATE = 0.15, 0.2, 0.45, 0.05
 SAMPLES, STEP = 8, 1e-3
 CIRCLE = 1.5
-"""Of the circles' angle [rad/s]."""
+"""Angular velocity along the circles [rad/s]."""
 
 
 def slender(name: str, mass: float, length: float) -> pf.Body:
-    """A rod along x, thin but not without inertia about its axis."""
+    """A thin rod along x with a small inertia about its axis."""
     I = mass * length**2 / 12
     return pf.body(name, mass, (length / 2, 0, 0), (mass * 0.01**2, I, I))
 
 
 def five_bar(motors: Sequence[str] = ("left crank", "right crank")) -> pf.Mechanism:
-    """In the x-z plane, z up, angles from x towards z."""
+    """The five-bar in the x-z plane, with z up and angles from x towards z."""
     y = (0, -1, 0)
     joints, bodies = [], []
     for side, x in (("left", -BASE / 2), ("right", BASE / 2)):
@@ -59,12 +59,12 @@ def five_bar(motors: Sequence[str] = ("left crank", "right crank")) -> pf.Mechan
 
 OPEN = 2.3
 BEND = OPEN - np.arccos((BASE / 2 - CRANK * np.cos(OPEN)) / FOREARM)
-"""Of the cranks from the x axis, and of the elbows, with the tip above the middle of the base [rad]."""
+"""Angles of the cranks from the x axis, and of the elbows, with the tip above the middle of the base [rad]."""
 FIVE_BAR_START = {"left crank": OPEN, "left elbow": -BEND, "right crank": np.pi - OPEN, "right elbow": BEND}
 
 
 def delta(motors: Sequence[str] = ("crank 0", "crank 1", "crank 2")) -> pf.Mechanism:
-    """Base above, platform below; the cranks turn about tangents of the base circle."""
+    """The delta robot, with its base above and platform below; the cranks turn about tangents of the base circle."""
     bodies, joints, rods = [pf.body("platform", 0.5, inertia=1e-3)], [], []
     carriers = (("x", (1, 0, 0)), ("y", (0, 1, 0)), ("z", (0, 0, 1)))
     before = "world"
@@ -76,7 +76,7 @@ def delta(motors: Sequence[str] = ("crank 0", "crank 1", "crank 2")) -> pf.Mecha
     for i in range(3):
         turned = pf.pose(rpy=(0, 0, 2 * np.pi * i / 3))
         hip, knee = turned @ pf.pose((HUB, 0, 0)), pf.pose((UPPER, 0, 0))
-        # Two revolute joints with crossing axes: a universal joint, its cross without mass but not without inertia.
+        # A universal joint as two revolute joints with crossing axes; its cross has no mass but a small inertia.
         bodies += [slender(f"crank {i}", 0.3, UPPER), pf.body(f"cross {i}", 0.01, inertia=1e-6), slender(f"rod {i}", 0.2, ROD)]
         joints += [
             pf.joint(f"crank {i}", "revolute", "world", f"crank {i}", axis=(0, 1, 0), placement=hip),
@@ -88,7 +88,7 @@ def delta(motors: Sequence[str] = ("crank 0", "crank 1", "crank 2")) -> pf.Mecha
     return pf.mechanism("delta", bodies, joints, constraints=rods, actuators=[pf.actuator(f"{n} motor", n) for n in motors])
 
 
-# Cranks level; rods lead inwards and down: HUB + UPPER - ROD cos(swing) = PLATE.
+# The cranks are level, the rods point inwards and down: HUB + UPPER - ROD cos(swing) = PLATE.
 SWING = np.pi - np.arccos((HUB + UPPER - PLATE) / ROD)
 DELTA_START = {"z": -ROD * np.sin(SWING)} | {f"swing {i}": SWING for i in range(3)}
 
@@ -108,7 +108,7 @@ def circle(centre: Sequence[float], radius: float, axes: tuple[int, int]) -> con
 
 
 def cases() -> dict[str, tuple[pf.Mechanism, dict, control.Control]]:
-    """Name -> machine, start and law. Both start off their circles by a few millimetres."""
+    """Machine, start and law by name. Both start a few millimetres away from their circles."""
     gains = {"stiffness": STIFFNESS, "damping": DAMPING}
     height = CRANK * np.sin(OPEN) + FOREARM * np.sin(OPEN - BEND)
     tip = control.point("left forearm", (FOREARM, 0, 0), (0, 2))
@@ -130,8 +130,8 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def oracle(m: pf.Mechanism, r: xr.Dataset) -> xr.Dataset:
-    """Inverse dynamics by NumPy: [B A^T] [u; lambda] = M v_dot + c, at the accelerations that NumPy finds from u; and M a + c -
-    A^T lambda of the executed motion, a by differences of the recorded v, lambda as recorded."""
+    """Inverse dynamics by NumPy: [B A^T] [u; lambda] = M v_dot + c, at the accelerations that NumPy computes from u; and M a +
+    c - A^T lambda of the executed motion, with a by differences of the recorded v and the recorded lambda."""
     at = np.linspace(2, r.sizes["time"] - 3, SAMPLES).astype(int)
     v = r["v"].values
     a = (8 * (v[at + 1] - v[at - 1]) - (v[at + 2] - v[at - 2])) / (12 * STEP)
@@ -156,13 +156,13 @@ def oracle(m: pf.Mechanism, r: xr.Dataset) -> xr.Dataset:
 
 
 def free(A: np.ndarray) -> np.ndarray:
-    """Orthonormal columns: the motions that rows A leave free."""
+    """Orthonormal basis of the null space of A."""
     _, s, Vt = np.linalg.svd(A)
     return Vt[int((s > 1e-9 * s[0]).sum()) :].T
 
 
 def complaint(m: pf.Mechanism, start: dict, actuated: Sequence[str]) -> str:
-    """What pf.inverse_dynamics says of an acceleration at rest with these joints actuated."""
+    """Error message of pf.inverse_dynamics at rest with these joints actuated, or an empty text."""
     q, v = pf.assemble(m, start)[:2]
     try:
         pf.inverse_dynamics(m.with_(actuators=()), q, v, np.zeros(m.nv), actuated=actuated)
@@ -172,7 +172,7 @@ def complaint(m: pf.Mechanism, start: dict, actuated: Sequence[str]) -> str:
 
 
 def designed(r: xr.Dataset) -> np.ndarray:
-    """e(0) and e_dot(0) decay with both poles at -20 / s."""
+    """Designed errors from e(0) and e_dot(0), with both poles at -20 / s."""
     t = r["time"].values[:, None]
     e, rate = r["error"].values[0], r["error_rate"].values[0]
     return (e + (rate + RATE * e) * t) * np.exp(-RATE * t)
@@ -202,30 +202,30 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         r, o = result[name], result[f"{name}, oracle"]
         yield Claim(f"{name}: runs that ended early", float(r["status"] != 0), 0)
         off = np.abs(r["error"].values - designed(r)).max()
-        yield Claim(f"{name}: tracking error off the designed one [m]", off, 0, 1e-7, "[aghili05 (44)]")
+        yield Claim(f"{name}: tracking error minus the designed one [m]", off, 0, 1e-7, "[aghili05 (44)]")
         yield Claim(f"{name}: error at the start [m]", np.abs(r["error"].values[0]).max(), 0.005, 1e-3, "setting")
         driven = [x.joint for x in cases()[name][0].actuators]
         off = np.abs(o["executed"].drop_sel(velocity=driven)).max()
         yield Claim(f"{name}: force on passive joints in the executed motion [N, N m]", off, 0, 1e-6, "[aghili05 (53)]")
         off = np.abs(o["executed"].sel(velocity=driven).values - o["u"].values).max()
-        yield Claim(f"{name}: force on driven joints there less the motors' [N m]", off, 0, 1e-6, "Newton")
+        yield Claim(f"{name}: force on driven joints in the executed motion minus the motors' [N m]", off, 0, 1e-6, "Newton")
         off = np.abs(o["work"]).max()
         yield Claim(f"{name}: reaction of pf.inverse_dynamics on free motions [N]", off, 0, 1e-8, "[aghili05 (53)]")
         scale = np.abs(o["u"].values).max()
         for what in ("numpy", "inverse"):
             off = np.abs(o["u"].values - o[what].values).max() / scale
             called = {"numpy": "NumPy's", "inverse": "those of pf.inverse_dynamics"}[what]
-            yield Claim(f"{name}: torques off {called}, of the largest", off, 0, 1e-8, "[aghili05 (57)-(60)]")
-        yield Claim(f"{name}: loops off [m]", float(r["violation"].max()), 0, 1e-10)
+            yield Claim(f"{name}: torques minus {called}, relative", off, 0, 1e-8, "[aghili05 (57)-(60)]")
+        yield Claim(f"{name}: |phi| [m]", float(r["violation"].max()), 0, 1e-10)
         cause = pf.results.causes(result[f"{name}, wrong motors"])[0]
         yield Claim(
             f"{name}: wrong motors end the run as uncontrollable", float("uncontrollable" in cause), 1, 0, "[aghili05 (62)]"
         )
         wrong = {"five-bar": (["left crank"], "right crank"), "delta": (["sway 0", "sway 1", "sway 2"], "crank 0")}[name]
         m, start, _ = cases()[name]
-        said = complaint(m, start, wrong[0])
-        moves = said.split("moves ")[-1].split(";")[0].split(", ")
-        holds = "uncontrollable" in said and wrong[1] in moves
-        yield Claim(f"{name}: wrong motors are an error of pf.inverse_dynamics", float(holds), 1, 0, "[aghili05 (62)]")
+        message = complaint(m, start, wrong[0])
+        moves = message.split("moves ")[-1].split(";")[0].split(", ")
+        holds = "uncontrollable" in message and wrong[1] in moves
+        yield Claim(f"{name}: pf.inverse_dynamics refuses the wrong motors", float(holds), 1, 0, "[aghili05 (62)]")
         right = complaint(m, start, [a.joint for a in m.actuators])
-        yield Claim(f"{name}: the right motors are none", float(right == ""), 1, 0, "[aghili05 (62)]")
+        yield Claim(f"{name}: pf.inverse_dynamics accepts the right motors", float(right == ""), 1, 0, "[aghili05 (62)]")

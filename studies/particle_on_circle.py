@@ -4,8 +4,8 @@ A particle of mass m on a circle of radius rho, Phi = |q| - rho = 0, in Cartesia
 e_perp = (cos, sin) the projector is P = e_par e_par^T, the constraint alone gives the acceleration -rho theta_dot^2 e_perp, and
 force and motion decouple. The paper gives no numbers.
 
-Ours: m = 0.5 kg, rho = 2 m, q = 0 at the centre; under gravity in the plane the particle is a pendulum, which swings with an
-amplitude of 150 degrees for 20 s: period and energy are known in closed form. The same with its row written twice.
+Ours: m = 0.5 kg, rho = 2 m, q = 0 at the centre. Under gravity in the plane the particle is a pendulum, which swings with an
+amplitude of 150 degrees for 20 s; period and energy are known in closed form. A second run has the constraint row twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DURATION = 20.0
 
 
 def mechanism(rows: int = 1) -> pf.Mechanism:
-    """A particle that moves along y and z of the world, held on the circle by one row or by the same row several times."""
+    """A particle that moves along y and z of the world, constrained to the circle by one row or by several equal rows."""
 
     def phi(k: pf.Kinematics) -> ca.SX:
         return ca.norm_2(k.position("particle")[1:]) - RHO
@@ -63,7 +63,7 @@ def states() -> xr.Dataset:
     theta, rate, f = random.uniform(-np.pi, np.pi, 200), random.normal(size=200) * 3, random.normal(size=(200, 2)) * 5
     along, out = directions(theta)
     m = mechanism()
-    wanted = {
+    quantities = {
         "P": lambda T: pf.constraints.projector(T).P,
         "particular": lambda T: pf.constraints.projector(T).particular,
         "measure": lambda T: pf.constraints.coupling(T).measure,
@@ -72,7 +72,7 @@ def states() -> xr.Dataset:
         "c": lambda T: T.c,
     }
     q, v = RHO * out, RHO * rate[:, None] * along
-    found = pf.compile_terms(m, wanted)(q, v, f)
+    found = pf.compile_terms(m, quantities)(q, v, f)
     motion = pf.forward_dynamics(m, q, v, f)
     return xr.Dataset(
         {
@@ -94,16 +94,16 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     r = result["once"].sel(time=slice(0, 8))
     q, f = r["q"].values, r["reaction"].values
     path.plot(q[:, 0], q[:, 1])
-    some = slice(None, None, 210)
-    path.quiver(*q[some].T, *f[some].T, angles="xy", scale_units="xy", scale=25, width=0.008, color="#D55E00")
+    records = slice(None, None, 210)
+    path.quiver(*q[records].T, *f[records].T, angles="xy", scale_units="xy", scale=25, width=0.008, color="#D55E00")
     path.set(xlabel="q1 [m]", ylabel="q2 [m]", aspect="equal", title="arrows: reaction")
     path.margins(0.2)
     e_perp = q / RHO
     weight = np.array([0.0, -MASS * G])
     force.plot(r["time"], np.sum(f * e_perp, axis=1), label="reaction, outwards")
     speed = np.sum(r["v"].values ** 2, axis=1)
-    force.plot(r["time"], -MASS * speed / RHO, "--", label="of it for the centripetal acceleration")
-    force.plot(r["time"], -e_perp @ weight, ":", label="of it against gravity")
+    force.plot(r["time"], -MASS * speed / RHO, "--", label="part for the centripetal acceleration")
+    force.plot(r["time"], -e_perp @ weight, ":", label="part against gravity")
     force.set(xlabel="time [s]", ylabel="force [N]")
     return {"particle": figure}
 
@@ -116,16 +116,16 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     centripetal = -RHO * s["rate"].values[:, None] ** 2 * out
     scale = _largest(centripetal)
     off = _largest(s["particular"] - centripetal) / scale
-    yield Claim("C q_dot less -rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (35)]")
+    yield Claim("C q_dot plus rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (35)]")
     f = s["f"].values - s["c"].values
     f_par, f_perp = along * np.sum(f * along, axis=1)[:, None], out * np.sum(f * out, axis=1)[:, None]
     off = _largest(s["acceleration"] - f_par / MASS - centripetal) / scale
-    yield Claim("acceleration less f_par / m - rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (36)]")
+    yield Claim("acceleration minus (f_par / m - rho theta_dot^2 e_perp), relative", off, 0, 1e-14, "[aghili05 (36)]")
     off = _largest(s["reaction"] + f_perp - MASS * centripetal) / scale
-    yield Claim("reaction less -f_perp - m rho theta_dot^2 e_perp, relative", off, 0, 1e-14, "[aghili05 (37)]")
+    yield Claim("reaction plus (f_perp + m rho theta_dot^2 e_perp), relative", off, 0, 1e-14, "[aghili05 (37)]")
     yield Claim("coupling of f_par into the reaction, |mu P|", _largest(s["measure"]), 0, 1e-14, "[aghili05 (80)]")
     off = max(_largest(s["direct"] + f_perp), _largest(s["coupled"] - MASS * centripetal)) / scale
-    yield Claim("direct and coupled part of the reaction, relative", off, 0, 1e-14, "[aghili05 (32)]")
+    yield Claim("direct and coupled part of the reaction: error, relative", off, 0, 1e-14, "[aghili05 (32)]")
     yield from _pendulum(result["once"], result["twice"])
 
 
@@ -138,18 +138,18 @@ def _pendulum(once: xr.Dataset, twice: xr.Dataset) -> Iterator[Claim]:
     yield Claim("period [s]", _period(once), period, 1e-8, source)
     v2 = np.sum(once["v"].values ** 2, axis=1)
     outwards = np.sum(once["reaction"].values * once["q"].values, axis=1) / RHO
-    wanted = -MASS * v2 / RHO + MASS * G * once["q"].values[:, 1] / RHO
-    yield Claim("reaction along the run [N]", _largest(outwards - wanted), 0, 1e-8, "[aghili05 (37)]")
+    expected = -MASS * v2 / RHO + MASS * G * once["q"].values[:, 1] / RHO
+    yield Claim("error of the reaction along the run [N]", _largest(outwards - expected), 0, 1e-8, "[aghili05 (37)]")
     for name, r in (("once", once), ("twice", twice)):
         yield Claim(f"row written {name}: rank", _largest(r["rank"]), 1, 0, "[aghili05 Remark 4]")
     apart = max(_largest(once[x] - twice[x]) for x in ("q", "v", "reaction"))
-    yield Claim("row written twice: same motion and reaction", apart, 0, 1e-10, "[aghili05 Remark 4]")
+    yield Claim("row written twice: difference of motion and reaction", apart, 0, 1e-10, "[aghili05 Remark 4]")
     half = _largest(twice["multiplier"] - once["multiplier"].values / 2)
-    yield Claim("row written twice: multipliers of least norm, half each [N]", half, 0, 1e-10, "[aghili05 Remark 4]")
+    yield Claim("row written twice: multipliers minus half of the single one [N]", half, 0, 1e-10, "[aghili05 Remark 4]")
 
 
 def _period(r: xr.Dataset) -> float:
-    """Mean time between passages through the lowest point to the same side, by cubic interpolation."""
+    """Mean time between passages through the lowest point in the same direction [s], by cubic interpolation."""
     from scipy.interpolate import CubicHermiteSpline
 
     t, x, v = r["time"].values, r["q"].values[:, 0], r["v"].values[:, 0]

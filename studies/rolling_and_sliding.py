@@ -1,25 +1,25 @@
-"""Four classical nonholonomic systems against their closed forms: rolling disk, Chaplygin's sleigh, Suslov's body, turntable.
+"""Four classical nonholonomic systems compared with closed forms: rolling disk, Chaplygin's sleigh, Suslov's body, turntable.
 
 A homogeneous thin disk (m, a; A = m a^2/4 and C = m a^2/2 about a diameter and its axis) rolls on a plane, theta between axis
 and normal. On a steady circle with the precession rate W it spins, about its axis, with
 
     w_3 = cos(theta) (A W^2 - m g a / sin(theta)) / ((C + m a^2) W),
 
-the centre goes round at radius a |w_3 / W|. Upright and straight a small lean follows
+and its centre moves on a circle of radius a |w_3 / W|. For an upright disk that rolls straight, a small lean e obeys
 (A + m a^2) e_ddot = (m g a - C (C + m a^2) w_3^2 / A) e: it is stable for w_3^2 > A m g a / (C (C + m a^2)) = g / (3 a).
 
-A sleigh has its blade at P and its mass centre at l ahead: with b^2 = l^2 + I/m the speed along the blade and the turning rate
-are u = U tanh(kt + c), w = (U/b) sech(kt + c), k = l U / b^2: it ends going straight, blade behind.
+A sleigh has its blade at P and its mass centre at l in front of it: with b^2 = l^2 + I/m the speed along the blade and the
+turning rate are u = U tanh(kt + c), w = (U/b) sech(kt + c), k = l U / b^2: finally it moves straight with the blade behind.
 
-A body on a ball joint may not turn about its axis e_3 (Suslov). With I_12 = 0, w_1 sqrt(I_1) = sqrt(2T) cos(alpha) and
+A body on a ball joint cannot turn about its axis e_3 (Suslov). With I_12 = 0, w_1 sqrt(I_1) = sqrt(2T) cos(alpha) and
 w_2 sqrt(I_2) = sqrt(2T) sin(alpha): sin(alpha - beta) = tanh(kt + c), tan(beta) = (I_23 / sqrt(I_2)) / (I_13 / sqrt(I_1)),
 k = sqrt(2T (I_13^2/I_1 + I_23^2/I_2) / (I_1 I_2)).
 
-A homogeneous ball on a plane that turns at W moves on a circle at the rate 2/7 W, wherever and however it starts, and drifts
-across the slope at 5/2 g sin(slope) / W where the plane slopes.
+A homogeneous ball on a plane that turns at W moves on a circle at the rate 2/7 W for any start; on an inclined plane it also
+drifts across the slope at 5/2 g sin(slope) / W.
 
-Numbers are ours; the closed forms are in textbooks on analytical dynamics and derived again here. All four keep their
-constraints by reactions; energy is kept but on the turntable, whose drive does work.
+Numbers are ours; the closed forms are in textbooks on analytical dynamics and derived again here. All four maintain their
+constraints by reactions; energy is conserved except on the turntable, whose drive does work.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ RADIUS, SLOPE, RATES = 0.1, 0.02, np.array([7.0, -7.0, 3.5])
 
 
 def mechanism() -> pf.Mechanism:
-    """The rolling disk, its axis z, free but for its edge on the plane."""
+    """The rolling disk with axis z, constrained only by its edge on the plane."""
     disk = pf.body("disk", MASS, inertia=(DIAMETRAL, DIAMETRAL, AXIAL))
     return pf.mechanism(
         "rolling disk",
@@ -68,7 +68,7 @@ def sleigh() -> pf.Mechanism:
 
 
 def suslov() -> pf.Mechanism:
-    """A body about its mass centre, kept from turning about its own z."""
+    """Suslov's body: it turns about its mass centre, but not about its z axis."""
     joint = pf.joint("j", "spherical", "world", "body")
     return pf.mechanism(
         "Suslov's body",
@@ -79,7 +79,7 @@ def suslov() -> pf.Mechanism:
 
 
 def turntable() -> pf.Mechanism:
-    """A ball on a plane that turns at `rate`; gravity leans by `slope` against its normal."""
+    """A ball on a plane that turns at `rate`; gravity is inclined by `slope` to its normal."""
     rate, slope = pf.Parameter("rate", 7.0, "rad/s"), pf.Parameter("slope", 0.0, "rad")
     return pf.mechanism(
         "turntable",
@@ -92,9 +92,9 @@ def turntable() -> pf.Mechanism:
 
 
 def leaning(lean: np.ndarray, precession: np.ndarray, spin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q and v (disks, n) of disks that head along x, with the axis at `lean` from the normal, e_2 of the disk up.
+    """q and v (disks, n) of disks that roll along x, with the axis at `lean` from the normal and e_2 of the disk upwards.
 
-    w = precession sin(lean) e_2 + spin e_3, and the centre goes at -a spin along e_1.
+    w = precession sin(lean) e_2 + spin e_3, and the centre has the velocity -a spin along e_1.
     """
     # e_1 = x; the normal z = sin(lean) e_2 + cos(lean) e_3: the disk is turned about x by -lean.
     still = np.zeros_like(lean)
@@ -116,7 +116,7 @@ def axis(k: pf.Kinematics) -> ca.SX:
 def run() -> dict[str, xr.Dataset]:
     common = {"record": "all", "outputs": {"axis": axis}}
     circles = leaning(LEANS, PRECESSION, steady_spin(LEANS, PRECESSION))
-    # As it leans it turns, at C w_3 / A times the lean.
+    # A leaning disk also turns, at C w_3 / A times the lean.
     straight = leaning(np.full(len(SPINS), np.pi / 2 + NUDGE), AXIAL / DIAMETRAL * NUDGE * SPINS, SPINS)
     u, w = np.array([[0.4, 3.0], [-1.0, 0.3]]).T
     sleighs = pf.run(sleigh(), np.zeros((2, 3)), np.column_stack([u, 0 * u, w]), duration=6.0, every=20, record="all")
@@ -135,7 +135,7 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def small_leans(t: np.ndarray) -> np.ndarray:
-    """(spins, times) lean of disks that roll straight, small angles [rad]."""
+    """(spins, times) lean of disks that roll straight, for small angles [rad]."""
     grows = (MASS * G * A - AXIAL * (AXIAL + MASS * A**2) * SPINS**2 / DIAMETRAL) / (DIAMETRAL + MASS * A**2)
     return NUDGE * np.cosh(np.sqrt(grows[:, None].astype(complex)) * t).real
 
@@ -150,7 +150,7 @@ def sleigh_motion(r: xr.Dataset) -> np.ndarray:
 
 
 def suslov_motion(r: xr.Dataset) -> np.ndarray:
-    """(times, 2) the angular velocity of Suslov's body across its axis, in closed form [rad/s]."""
+    """(times, 2) angular velocity of Suslov's body across its axis, in closed form [rad/s]."""
     roots = np.sqrt(np.diag(SUSLOV)[:2])
     y = roots * r["v"].values[0, :2]
     size, coupling = np.linalg.norm(y), SUSLOV[2, :2] / roots
@@ -162,7 +162,7 @@ def suslov_motion(r: xr.Dataset) -> np.ndarray:
 
 
 def ball_motion(r: xr.Dataset, slope: float) -> np.ndarray:
-    """(runs, times) place of the ball on its table as a complex number [m], in closed form."""
+    """(runs, times) position of the ball on the table as a complex number [m], in closed form."""
     at, way = (x[:, 0, 0] + 1j * x[:, 0, 1] for x in (r["q"].values, r["v"].values))
     rate = 1j * 2 / 7 * RATES
     drift = -5 / 7 * G * np.sin(slope) / rate  # where w z x drift + 5/7 g = 0
@@ -183,7 +183,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
         (line,) = lean.semilogy(t, np.abs(found[i]) + 1e-12, label=f"{SPINS[i] / CRITICAL:.2g}")
         lean.semilogy(t[::8], np.abs(small_leans(t)[i, ::8]) + 1e-12, ".", color=line.get_color())
     lean.set(
-        xlabel="time [s]", ylabel="lean of disks going straight [rad]", title="spin over the critical one; dots: closed form"
+        xlabel="time [s]", ylabel="lean of disks rolling straight [rad]", title="spin over the critical one; dots: closed form"
     )
     for i in range(2):
         q, look = result["sleigh"]["q"].values[i], {"color": f"C{i}", "linestyle": ("-", "--")[i]}
@@ -209,43 +209,51 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     source = "sleigh, closed form"
     r = result["sleigh"]
     yield Claim(
-        "sleigh: speed and turning rate off [m/s, rad/s]", _most(r["v"].values[:, :, ::2] - sleigh_motion(r)), 0, 1e-8, source
+        "sleigh: error of speed and turning rate [m/s, rad/s]",
+        _most(r["v"].values[:, :, ::2] - sleigh_motion(r)),
+        0,
+        1e-8,
+        source,
     )
-    yield Claim(
-        "sleigh: least turning of the one that begins backwards [rad]", r["q"].values[1, -1, 2], 2.0, 0, source, "at least"
-    )
-    yield Claim("sleigh: energy, relative", _drift(r), 0, 1e-9, source)
+    yield Claim("sleigh: rotation of the one that starts backwards [rad]", r["q"].values[1, -1, 2], 2.0, 0, source, "at least")
+    yield Claim("sleigh: change of energy, relative", _drift(r), 0, 1e-9, source)
     s = result["suslov"]
-    yield Claim("Suslov: rates off [rad/s]", _most(s["v"].values[:, :2] - suslov_motion(s)), 0, 1e-9, "Suslov, closed form")
-    yield Claim("Suslov: energy, relative", _drift(s), 0, 1e-10, "Suslov, closed form")
+    yield Claim(
+        "Suslov: error of the rates [rad/s]", _most(s["v"].values[:, :2] - suslov_motion(s)), 0, 1e-9, "Suslov, closed form"
+    )
+    yield Claim("Suslov: change of energy, relative", _drift(s), 0, 1e-10, "Suslov, closed form")
     for name, slope in (("level", 0.0), ("sloping", SLOPE)):
         r = result[name]
         off = r["q"].values[:, :, 0] + 1j * r["q"].values[:, :, 1] - ball_motion(r, slope)
-        yield Claim(f"turntable, {name}: place off [m]", np.abs(off).max(), 0, 1e-8, "turntable, closed form")
-    held = max(_most(r["velocity_violation"]) for name, r in result.items())
-    yield Claim("slip at any instant [m/s, rad/s]", held, 0, 1e-9, "constraints")
+        yield Claim(f"turntable, {name}: error of position [m]", np.abs(off).max(), 0, 1e-8, "turntable, closed form")
+    slip = max(_most(r["velocity_violation"]) for name, r in result.items())
+    yield Claim("largest slip at any instant [m/s, rad/s]", slip, 0, 1e-9, "constraints")
 
 
 def _disks(circles: xr.Dataset, straight: xr.Dataset) -> Iterator[Claim]:
     source = "rolling disk, closed form"
     spin = steady_spin(LEANS, PRECESSION)
     a, t = circles["axis"].values, circles["time"].values
-    yield Claim("circles: lean off [rad]", _most(np.arccos(a[:, :, 2]) - LEANS[:, None]), 0, 1e-8, source)
+    yield Claim("circles: error of the lean [rad]", _most(np.arccos(a[:, :, 2]) - LEANS[:, None]), 0, 1e-8, source)
     turned = np.unwrap(np.arctan2(a[:, :, 1], a[:, :, 0]), axis=1)
     turned -= turned[:, :1]
-    yield Claim("circles: precession off [rad]", _most(turned - PRECESSION[:, None] * t), 0, 1e-7, source)
-    # The centre stays at a |w_3 / W| from the middle, which lies across the heading x.
+    yield Claim("circles: error of the precession angle [rad]", _most(turned - PRECESSION[:, None] * t), 0, 1e-7, source)
+    # The disk's centre is at a |w_3 / W| from the centre of its path, which is perpendicular to the heading x.
     way = circles["q"].values[:, :, 0] + 1j * circles["q"].values[:, :, 1]
     expected = -A * (spin / PRECESSION)[:, None] * (np.exp(1j * PRECESSION[:, None] * t) - 1) / 1j
-    yield Claim("circles: centre off [m]", np.abs(way - expected).max(), 0, 1e-7, source)
-    yield Claim("circles: energy, relative", _drift(circles), 0, 1e-9, source)
+    yield Claim("circles: error of the centre [m]", np.abs(way - expected).max(), 0, 1e-7, source)
+    yield Claim("circles: change of energy, relative", _drift(circles), 0, 1e-9, source)
     leans = -np.arcsin(straight["axis"].values[:, :, 2])
     small = small_leans(straight["time"].values)
     off = np.abs(leans - small).max(axis=1) / np.abs(small).max(axis=1)
-    yield Claim("straight: lean off the linear one, relative", off.max(), 0, 1e-4, source)
+    yield Claim("straight: lean minus the linear one, relative", off.max(), 0, 1e-4, source)
     grown = np.abs(leans).max(axis=1) / NUDGE
-    yield Claim("straight: slower than sqrt(g / 3a): least growth", grown[SPINS < CRITICAL].min(), 2.0, 0, source, "at least")
-    yield Claim("straight: faster: most growth", grown[SPINS > CRITICAL].max(), 1.0, 1e-4, source, "at most")
+    yield Claim(
+        "straight: smallest growth of the lean below sqrt(g / 3a)", grown[SPINS < CRITICAL].min(), 2.0, 0, source, "at least"
+    )
+    yield Claim(
+        "straight: largest growth of the lean above sqrt(g / 3a)", grown[SPINS > CRITICAL].max(), 1.0, 1e-4, source, "at most"
+    )
 
 
 def _drift(r: xr.Dataset) -> float:

@@ -2,14 +2,14 @@
 
 Crank and rod of equal length l = 1 m carry a point mass m = 1 kg each at their ends, g = 9.81 m/s^2; the tip of the rod stays
 at height zero, which cuts the loop at the slider (64) (65). Where the crank is upright, cos q1 = 0, the row of the constraint
-vanishes and a second branch (rod folded on the crank, q2 = pi) crosses the wanted one, q2 = 2 pi - 2 q1. From rest at
+vanishes and a second branch (rod folded on the crank, q2 = pi) crosses the branch of the motion, q2 = 2 pi - 2 q1. From rest at
 q1 = 2 pi / 3 a torque of 1 N m on the crank drives the mechanism through these configurations (all from the paper).
 
-Ours: steps of 1 and 0.5 ms instead of the paper's 10 ms, 20 s, default settings; the exact motion on the wanted branch,
+Ours: steps of 1 and 0.5 ms instead of the paper's 10 ms, 20 s, default settings; the exact motion on that branch,
 (3 - 2 cos 2 q1) m l^2 q1'' + 2 m l^2 sin(2 q1) q1'^2 + m g l cos q1 = 1, by SciPy's DOP853 at 1e-13; 4096 starts at rest from
-random angles. Their largest energy errors, 1e-5 J and more, come from steps that begin within 1e-5 of a singular configuration.
-Starts within 1 mrad of one are a batch of their own: at rest there both branches are open, as the paper says of singular
-configurations that are approached with vanishing velocity. The paper prints no numbers; its four panels are drawn again, with
+random angles. Their largest energy errors, 1e-5 J and more, come from steps that start within 1e-5 of a singular configuration.
+Starts within 1 mrad of one form a separate batch: from rest there the motion can take either branch, as the paper says of
+singular configurations that are approached with vanishing velocity. The paper prints no numbers; its four panels are drawn with
 our sign: the reaction is A^T lambda, the paper's constraint force is its negative.
 """
 
@@ -35,11 +35,11 @@ REFERENCE = {
     4: (12.560102, 6.167644),
     5: (15.519592, 5.935214),
 }
-"""t -> q1 [rad], its rate [rad/s]: the exact motion, computed once by other means (DOP853 at 1e-12)."""
+"""Exact q1 [rad] and its rate [rad/s] by time, computed independently (DOP853 at 1e-12)."""
 
 RUNS, SEED = 4096, 2005
 CLOSE = 1e-3
-"""Starts nearer than this to a singular configuration [rad] are counted apart."""
+"""Distance from a singular configuration [rad] below which starts belong to the separate batch."""
 
 
 def mechanism() -> pf.Mechanism:
@@ -58,12 +58,12 @@ def mechanism() -> pf.Mechanism:
 
 
 def on_branch(q1: np.ndarray) -> np.ndarray:
-    """(..., 2) configuration on the wanted branch."""
+    """(..., 2) configuration on the branch of the motion."""
     return np.stack([q1, 2 * np.pi - 2 * q1], axis=-1)
 
 
 def exact(times: np.ndarray) -> np.ndarray:
-    """(2, times) q1 and its rate on the wanted branch."""
+    """(2, times) exact q1 and its rate on the branch of the motion."""
 
     def rate(t: float, x: np.ndarray) -> list[float]:
         q, v = x
@@ -88,13 +88,13 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def away(random: np.random.Generator) -> np.ndarray:
-    """(RUNS,) angles all round, none close to a singular configuration."""
+    """(RUNS,) random angles, none close to a singular configuration."""
     q1 = random.uniform(-np.pi, np.pi, 2 * RUNS)
     return q1[np.abs(np.abs(q1) - np.pi / 2) > CLOSE][:RUNS]
 
 
 def batch(m: pf.Mechanism, q1: np.ndarray) -> xr.Dataset:
-    """What became of each start at rest: energy less work, and how far it left the branch, over all recorded instants."""
+    """By start at rest: largest error of energy minus work, and whether it left the branch, over all recorded instants."""
     r = pf.run(m, on_branch(q1), u={"crank torque": TORQUE}, duration=DURATION, every=50)
     first, second = r["q"].sel(coordinate="q1"), r["q"].sel(coordinate="q2")
     balance = r["energy"] - TORQUE * first
@@ -110,7 +110,7 @@ def batch(m: pf.Mechanism, q1: np.ndarray) -> xr.Dataset:
 
 
 def projectors(m: pf.Mechanism) -> xr.Dataset:
-    """P and the rank along the branch, the singular configurations q1 = pi/2 and 3 pi/2 first."""
+    """P and the rank along the branch, first at the singular configurations q1 = pi/2 and 3 pi/2."""
     q1 = np.r_[np.pi / 2, 3 * np.pi / 2, np.linspace(-3, 3, 121)]
     r = pf.compile_terms(m, {"P": lambda T: pf.constraints.projector(T).P, "rank": lambda T: pf.constraints.projector(T).rank})(
         on_branch(q1)
@@ -206,34 +206,34 @@ def _motion_claims(name: str, r: xr.Dataset) -> Iterator[Claim]:
     off = r["q"].values @ [2, 1] - 2 * np.pi
     yield Claim(f"{name}: |2 q1 + q2 - 2 pi| [rad]", _largest(off), 0, 1e-8, "[aghili05 (70)]")
     yield Claim(f"{name}: |phi| [m]", _largest(r["violation"]), 1e-10, relation="at most", source=source)
-    passed, wanted = (np.count_nonzero(np.diff(np.floor(x / np.pi + 0.5))) for x in (r["q"].values[:, 0], q))
-    yield Claim(f"{name}: singular configurations passed", passed, wanted, 0, "[aghili05 (63)]")
+    passed, expected = (np.count_nonzero(np.diff(np.floor(x / np.pi + 0.5))) for x in (r["q"].values[:, 0], q))
+    yield Claim(f"{name}: singular configurations passed", passed, expected, 0, "[aghili05 (63)]")
     ranks = r["rank"].values[np.abs(np.cos(r["q"].values[:, 0])) > 1e-3]
-    yield Claim(f"{name}: rank reported away from them", float(ranks.min()), 1, 0, source)
+    yield Claim(f"{name}: rank away from singular configurations", float(ranks.min()), 1, 0, source)
     balance = r["energy"] - TORQUE * r["q"].sel(coordinate="q1")
-    yield Claim(f"{name}: energy less work [J]", _largest(balance - balance[0]), 0, 1e-5, source)
+    yield Claim(f"{name}: energy minus work [J]", _largest(balance - balance[0]), 0, 1e-5, source)
 
 
 def _matrix_claims(name: str, r: xr.Dataset, fine: xr.Dataset, default: xr.Dataset) -> Iterator[Claim]:
     source = "[aghili05 (22) (27) (29)]"
     at = [round(t / 1e-3) for t in REFERENCE]
     found = np.column_stack([r["q"].values[at, 0], r["v"].values[at, 0]])
-    yield Claim(f"{name}: off the reference values", _largest(found - list(REFERENCE.values())), 0, 1e-6, source)
+    yield Claim(f"{name}: error from the reference values", _largest(found - list(REFERENCE.values())), 0, 1e-6, source)
     for step, run in (("1 ms", r), ("0.5 ms", fine)):
         q, v = exact(run["time"].values)
         yield Claim(f"{name}, {step}: |q1 - exact| [rad]", _largest(run["q"].values[:, 0] - q), 0, 1e-5, source)
         yield Claim(f"{name}, {step}: |rate - exact| [rad/s]", _largest(run["v"].values[:, 0] - v), 0, 1e-5, source)
     worst = max(_largest(x["violation"]) for x in (r, fine))
     yield Claim(f"{name}: |phi| [m]", worst, 1e-10, relation="at most", source=source)
-    # Rank is decided in another metric, so at a passage another stage of a step may go without the row.
+    # The rank is decided in another metric, so at a passage another stage of a step may lack the row.
     apart = max(_largest(r[x] - default[x]) for x in ("q", "v"))
-    yield Claim(f"{name}: q and v off the default's", apart, 0, 1e-7, source)
+    yield Claim(f"{name}: q and v minus the default's", apart, 0, 1e-7, source)
 
 
 def _multiplier(r: xr.Dataset) -> Iterator[Claim]:
-    """The reaction is A^T lambda along the row, A = l cos q1 [2, 1], and so is twice as large on q1 as on q2."""
+    """Claims on the reaction A^T lambda: along the row A = l cos q1 [2, 1] it is twice as large on q1 as on q2."""
     one, two = r["reaction"].values.T
-    yield Claim("reaction on q1 less twice that on q2 [N m]", _largest(one - 2 * two), 0, 1e-6, "[aghili05 (67)]")
+    yield Claim("reaction on q1 minus twice that on q2 [N m]", _largest(one - 2 * two), 0, 1e-6, "[aghili05 (67)]")
     regular = np.abs(np.cos(r["q"].values[:, 0])) > 1e-3
     A = np.cos(r["q"].values[:, :1]) * [2.0, 1.0]
     rest = (r["reaction"].values - A * r["multiplier"].values)[regular]
@@ -243,18 +243,22 @@ def _multiplier(r: xr.Dataset) -> Iterator[Claim]:
 def _projector(r: xr.Dataset) -> Iterator[Claim]:
     printed = np.array([[1, -2], [-2, 4]]) / 5
     source = "[aghili05 (68)], its two cases exchanged"
-    yield Claim("P away from singular: [[1, -2], [-2, 4]] / 5", _largest(r["P"][2:] - printed), 0, 1e-12, source)
-    yield Claim("rank there", float(r["rank"][2:].min()), 1, 0, source)
-    yield Claim("P at the singular configurations: I", _largest(r["P"][:2] - np.eye(2)), 0, 0, source)
-    yield Claim("rank there: 0", float(r["rank"][:2].max()), 0, 0, source)
+    yield Claim(
+        "P away from singular configurations minus [[1, -2], [-2, 4]] / 5", _largest(r["P"][2:] - printed), 0, 1e-12, source
+    )
+    yield Claim("rank away from singular configurations", float(r["rank"][2:].min()), 1, 0, source)
+    yield Claim("P at the singular configurations minus I", _largest(r["P"][:2] - np.eye(2)), 0, 0, source)
+    yield Claim("rank at the singular configurations", float(r["rank"][:2].max()), 0, 0, source)
 
 
 def _batch(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     source, r = "robustness, ours", result["random starts"]
-    yield Claim("random starts: runs", r.sizes["run"], RUNS, 0, source)
+    yield Claim("random starts: number of runs", r.sizes["run"], RUNS, 0, source)
     yield Claim("random starts: unfinished", float((r["status"] != 0).sum()), 0, 0, source)
     yield Claim("random starts: least cos(2 q1 + q2)", float(r["on_branch"].min()), 0.999, relation="at least", source=source)
-    yield Claim("random starts: median of passages", float(r["passages"].median()), 1, relation="at least", source=source)
+    yield Claim(
+        "random starts: median number of passages", float(r["passages"].median()), 1, relation="at least", source=source
+    )
     for part, bound in ((0.5, 1e-8), (0.99, 2e-5), (1.0, 1e-4)):
         error = float(r["energy_error"].quantile(part))
         yield Claim(f"random starts: energy error of {part:.0%} of runs [J]", error, bound, relation="at most", source=source)

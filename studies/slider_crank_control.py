@@ -1,17 +1,18 @@
-"""Slider-crank under control: least torque, a passive joint, contact force held. [aghili05 section VIII-B, Fig. 5, Table I]
+"""Slider-crank under control: least torque, a passive joint, force control. [aghili05 section VIII-B, Fig. 5, Table I]
 
 The mechanism of [aghili05 (64)-(67)]: links of 1 m, point masses of 1 kg at their ends, the tip at height zero. The crank goes
 from 30 to 60 degrees at rest, G_P = 25, G_D = 10, G_F = 1, G_I = 20, lambda_d = 0 (all from the paper), by projected inverse
-dynamics with motors on both joints, the same with joint B passive, and hybrid motion and force control. The target is a set
-point, so the error is the designed (pi/6)(1 + 5 t) exp(-5 t).
+dynamics with motors on both joints, with joint B passive, and by hybrid motion and force control. The target is a set point, so
+the error is the designed (pi/6)(1 + 5 t) exp(-5 t).
 
-Ours: 4 s at 1 ms; force loops that start with an integral of 0.3 N s, or with a rod taken for 20 % too heavy; and passages
-through the singular configuration q1 = 90 degrees, from 60 to 130 degrees within 2 s by a polynomial of degree five. From 60 to
-120 degrees the crank is upright exactly at a step: one motor is told to be too few there, as [aghili05 (62)] says it is.
+Ours: 4 s at 1 ms; force loops that start with an integral of 0.3 N s, or with a model of the rod that is 20 % too heavy; and
+passages through the singular configuration q1 = 90 degrees, from 60 to 130 degrees within 2 s by a polynomial of degree five.
+From 60 to 120 degrees the crank is upright exactly at a time step: there the run with one motor stops as uncontrollable, as
+[aghili05 (62)] predicts.
 
 Table I of the paper, RMS torques 1.18 / 2.44 / 2.65 N m, does not follow from its data. The first two have the ratio 2.07, but
-f1 = 5 f_par1 with f_par2 = -2 f_par1 makes it sqrt(5) = 2.236 over any horizon; and holding the crank at 60 degrees alone takes
-2.19 N m of two motors. The study shows its own numbers beside the table and claims that no horizon gives the printed ones.
+f1 = 5 f_par1 with f_par2 = -2 f_par1 gives sqrt(5) = 2.236 over any horizon; and holding the crank at 60 degrees alone requires
+2.19 N m of two motors. The study prints its numbers next to the table and claims that no horizon gives the printed ones.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ FROM, TO = np.pi / 6, np.pi / 3
 MOTION = {"stiffness": 25.0, "damping": 10.0}
 FORCE = {"force_gain": 1.0, "integral_gain": 20.0}
 RATE = 20.0 / (1 + 1.0)
-"""Of the force error, G_I / (1 + G_F) [1/s]."""
+"""Decay rate of the force error, G_I / (1 + G_F) [1/s]."""
 DURATION = 4.0
 TABLE = {"two motors": 1.18, "one motor": 2.44, "hybrid": 2.65}
-"""Table I, RMS of the torque vector [N m], horizon not given."""
+"""Table I: RMS of the torque vector [N m], over a horizon that is not given."""
 START_OF_INTEGRAL = 0.3
 
 
 def mechanism(motors: tuple[str, ...] = ("q1", "q2"), rod: float = 1.0) -> pf.Mechanism:
-    """The slider-crank with motors on some joints.   rod: mass at the rod's tip [kg]."""
+    """The slider-crank with motors on the given joints; rod: mass at the rod's tip [kg]."""
     l, y = 1.0, (0, -1, 0)
     return pf.mechanism(
         "slider-crank",
@@ -66,7 +67,7 @@ def hybrid(reference: control.Reference, start: float = 0.0) -> control.Control:
 
 
 def believing(model: pf.Mechanism, law: control.Control) -> control.Control:
-    """The law computed with another model than the machine it drives."""
+    """The law computed with a model that differs from the machine."""
 
     def answer(terms: pf.Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> control.Command:
         return law.law(pf.Terms(model, terms.q, terms.v, terms.u, terms.t), z, w, y)
@@ -84,7 +85,7 @@ def run() -> dict[str, xr.Dataset]:
         "hybrid": pf.run(both, control=hybrid(target), **known),
         "wrong integral": pf.run(both, control=hybrid(target, START_OF_INTEGRAL), **known),
     }
-    # The wrong rod shifts the equilibrium of the motion loop; from there the force loop runs alone.
+    # The wrong rod shifts the equilibrium of the motion loop; from that equilibrium only the force loop moves.
     heavy = believing(mechanism(rod=1.2), hybrid(target))
     settled = pf.run(both, control=heavy, q=known["q"], duration=10.0)
     q = settled["q"].values[-1]
@@ -100,33 +101,33 @@ def run() -> dict[str, xr.Dataset]:
 
 
 def other_torques(m: pf.Mechanism, r: xr.Dataset, count: int = 100) -> xr.Dataset:
-    """Torques of the same motion at every 20th instant: those of the law with random additions in the range of A^T."""
+    """Other torques for the same motion at every 20th instant: those of the law plus random vectors in the range of A^T."""
     r = r.isel(time=slice(None, None, 20))
     q, v, u = r["q"].values, r["v"].values, r["u"].values
     A = pf.compile_terms(m, {"A": lambda T: T.A.T})(q)["A"]
     random = np.random.default_rng(60)
     others = u + A * random.normal(scale=2.0, size=(count, len(u), 1))
     flat = (np.tile(q, (count, 1)), np.tile(v, (count, 1)), others.reshape(-1, 2))
-    given, kept = pf.forward_dynamics(m, *flat).v_dot, pf.forward_dynamics(m, q, v, u).v_dot
-    apart = np.abs(given.reshape(others.shape) - kept).max(axis=(0, 2))
+    given, original = pf.forward_dynamics(m, *flat).v_dot, pf.forward_dynamics(m, q, v, u).v_dot
+    apart = np.abs(given.reshape(others.shape) - original).max(axis=(0, 2))
     least = (np.linalg.norm(others, axis=2) - np.linalg.norm(u, axis=1)).min(axis=0)
     return xr.Dataset({"least_excess": ("time", least), "acceleration_apart": ("time", apart)}, {"time": r["time"].values})
 
 
 def designed(t: np.ndarray) -> np.ndarray:
-    """Error of the crank angle: both poles at -5 / s."""
+    """Designed error of the crank angle, with both poles at -5 / s."""
     return (TO - FROM) * (1 + 5 * t) * np.exp(-5 * t)
 
 
 def f_par(r: xr.Dataset) -> np.ndarray:
-    """f_par on the crank by (71), with the square of the rate that the print lacks."""
+    """f_par on the crank by (71), with the square of the rate that is missing in print."""
     q, v = r["q"].values[:, 0], r["v"].values[:, 0]
-    wanted = 25 * (TO - q) - 10 * v
-    return ((3 - 2 * np.cos(2 * q)) * wanted + G * np.cos(q) + 2 * np.sin(2 * q) * v**2) / 5
+    q_ddot = 25 * (TO - q) - 10 * v
+    return ((3 - 2 * np.cos(2 * q)) * q_ddot + G * np.cos(q) + 2 * np.sin(2 * q) * v**2) / 5
 
 
 def rms(r: xr.Dataset) -> np.ndarray:
-    """(times,) of the torque vector from the start to each time [N m]."""
+    """(times,) RMS of the torque vector from the start to each time [N m]."""
     square = np.sum(r["u"].values ** 2, axis=1)
     return np.sqrt(np.cumsum(square) / np.arange(1, len(square) + 1))
 
@@ -139,7 +140,7 @@ CASES = ("two motors", "one motor", "hybrid")
 
 
 def _responses(result: dict[str, xr.Dataset]) -> Any:
-    """Fig. 5 and Fig. 6 in one, with the norm of the torque."""
+    """Fig. 5 and Fig. 6 in one figure, with the norm of the torque."""
     figure = blank_figure(8.5, 5.4)
     (angle, force), (torque, norm) = figure.subplots(2, 2, sharex=True)
     for name in CASES:
@@ -164,7 +165,7 @@ def _responses(result: dict[str, xr.Dataset]) -> Any:
 def _force_error(result: dict[str, xr.Dataset]) -> Any:
     figure = blank_figure(5, 3.4)
     ax = figure.subplots()
-    for name, label in (("wrong integral", "integral starts at 0.3 N s"), ("wrong rod", "rod taken for 20 % too heavy")):
+    for name, label in (("wrong integral", "integral starts at 0.3 N s"), ("wrong rod", "model of the rod 20 % too heavy")):
         r = result[name].sel(time=slice(0, 2))
         e = np.abs(r["force_error"].values)
         ax.semilogy(r["time"], np.maximum(e, 1e-16), label=label)
@@ -195,7 +196,7 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
             yield Claim(f"{name}: finished", float(r["status"]), 0, 0, "[aghili05 section VIII-B]")
     for name in (*CASES, "wrong integral"):
         off = result[name]["error"].values - designed(result[name]["time"].values)
-        yield Claim(f"{name}: error less (pi/6)(1 + 5 t) exp(-5 t) [rad]", _largest(off), 0, 1e-8, "[aghili05 (45)]")
+        yield Claim(f"{name}: error minus (pi/6)(1 + 5 t) exp(-5 t) [rad]", _largest(off), 0, 1e-8, "[aghili05 (45)]")
     yield from _torques(result)
     yield from _forces(result)
     for name in CASES:
@@ -207,14 +208,14 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     stopped = result["one motor, upright at a step"]
     uncontrollable = "uncontrollable" in pf.results.causes(stopped)[0]
     yield Claim("one motor, upright at a step: uncontrollable", float(uncontrollable), 1, 0, "[aghili05 (62)]")
-    yield Claim("one motor, upright at a step: stopped at [s]", float(stopped["stopped"]), 1, 1e-9, "[aghili05 (62)]")
+    yield Claim("one motor, upright at a step: time of the stop [s]", float(stopped["stopped"]), 1, 1e-9, "[aghili05 (62)]")
 
 
 def _torques(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    two, one, held = (result[name] for name in CASES)
+    two, one, hybrid_run = (result[name] for name in CASES)
     closed = f_par(two)
     corrected = "[aghili05 (71)], rate squared"
-    yield Claim("two motors: f_par1 less its closed form [N m]", _largest(two["u"].values[:, 0] - closed), 0, 1e-9, corrected)
+    yield Claim("two motors: f_par1 minus its closed form [N m]", _largest(two["u"].values[:, 0] - closed), 0, 1e-9, corrected)
     yield Claim("two motors: f_par2 + 2 f_par1 [N m]", _largest(two["u"].values @ [2, 1]), 0, 1e-9, "[aghili05 (71)]")
     yield Claim("one motor: f1 - 5 f_par1 [N m]", _largest(one["u"].values[:, 0] - 5 * f_par(one)), 0, 1e-9, "[aghili05 (74)]")
     ratio = np.linalg.norm(one["u"], axis=1) / np.linalg.norm(two["u"], axis=1)
@@ -222,34 +223,34 @@ def _torques(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         yield Claim(f"{name} ratio of the torques, one motor to two", of, np.sqrt(5), 1e-6, "[aghili05 (74)]")
     others = result["other torques"]
     source = "[aghili05 (46)]"
-    yield Claim("other torques: their accelerations apart", _largest(others["acceleration_apart"]), 0, 1e-9, source)
+    yield Claim("other torques: difference of the accelerations", _largest(others["acceleration_apart"]), 0, 1e-9, source)
     least = float(others["least_excess"].min())
     yield Claim("other torques: least excess of |f| over |f_par| [N m]", least, 0, 1e-12, source, "at least")
-    excess = np.linalg.norm(held["u"], axis=1) - np.linalg.norm(two["u"], axis=1)
+    excess = np.linalg.norm(hybrid_run["u"], axis=1) - np.linalg.norm(two["u"], axis=1)
     yield Claim("hybrid: least excess over |f_par| [N m]", float(excess.min()), 0, 1e-9, source, "at least")
     yield Claim(
         "ratio of RMS, one motor to two; Table I has 2.07", rms(one)[-1] / rms(two)[-1], np.sqrt(5), 1e-6, "[aghili05 Table I]"
     )
     for name in CASES:
-        label = f"{name}: least RMS over any horizon [N m], above the print"
+        label = f"{name}: least RMS over any horizon [N m], above Table I"
         yield Claim(label, float(rms(result[name]).min()), TABLE[name], 0, "[aghili05 Table I]", "at least")
 
 
 def _forces(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    held = _largest(result["hybrid"]["multiplier"])
-    yield Claim("hybrid: |lambda| [N]", held, 0, 1e-8, "[aghili05 (50)]")
+    multiplier = _largest(result["hybrid"]["multiplier"])
+    yield Claim("hybrid: |lambda| [N]", multiplier, 0, 1e-8, "[aghili05 (50)]")
     free = _largest(result["two motors"]["multiplier"])
     yield Claim("two motors: largest |lambda|, not controlled [N]", free, 1, relation="at least", source="[aghili05 Fig. 5]")
     source = "[aghili05 (50)], (G_F + 1) e' + G_I e = 0"
     r = result["wrong integral"]
     start = -20 * START_OF_INTEGRAL / 2
     e = r["force_error"].values - start * np.exp(-RATE * r["time"].values)
-    yield Claim("wrong integral: force error less -3 exp(-10 t) [N]", _largest(e), 0, 1e-8, source)
+    yield Claim("wrong integral: force error plus 3 exp(-10 t) [N]", _largest(e), 0, 1e-8, source)
     r = result["wrong rod"]
     e = r["force_error"].values
     yield Claim("wrong rod: |force error| at the start [N]", abs(float(e[0])), 0.5, relation="at least", source=source)
     off = e - e[0] * np.exp(-RATE * r["time"].values)
-    yield Claim("wrong rod: force error less e0 exp(-10 t) [N]", _largest(off), 0, 1e-8, source)
+    yield Claim("wrong rod: force error minus e0 exp(-10 t) [N]", _largest(off), 0, 1e-8, source)
 
 
 def _crossings(r: xr.Dataset) -> int:

@@ -1,16 +1,16 @@
-"""A Stewart platform held on its path by its legs: servo constraints with prescribed force directions. [ider (14)-(19)]
+"""A Stewart platform whose legs keep it on its path: servo constraints with prescribed force directions. [ider (14)-(19)]
 
-Six legs, each a universal joint, a slide with a motor and a ball: 24 velocities, 18 rows, 6 free motions. The path of the
-platform is a servo constraint, phi(q, t) = 0 on its position and rotation vector, and the forces that hold it act along the six
-slides. Base joints on a circle of 0.6 m, platform joints on one of 0.35 m, in pairs 20 degrees wide facing each other's gaps,
-platform 0.8 m up, 20 kg, each leg 2 + 1 kg; a path with two sines along and about each of x and z. All dimensions, masses and
-gains are ours; no source has this run.
+There are six legs, each with a universal joint, a slide with a motor and a ball joint: 24 velocities, 18 rows, 6 degrees of
+freedom. The path of the platform is a servo constraint, phi(q, t) = 0 on its position and rotation vector, and its control
+forces act along the six slides. The base joints are on a circle of 0.6 m, the platform joints on one of 0.35 m, in pairs 20
+degrees wide that face each other's gaps; platform 0.8 m up, 20 kg, each leg 2 + 1 kg; a path with two sines along and about
+each of x and z. All dimensions, masses and gains are ours; no source has this run.
 
-Claimed: position and velocity errors stay bounded over a long run; the leg forces are those of pf.inverse_dynamics with the
-slides alone actuated, and with light legs those that Newton and Euler ask of the platform, mapped by the inverse transpose of
-the leg Jacobian (NumPy); the decoupling matrix G of [ider (17)] loses its rank as the platform is turned to 90 degrees about z,
-where the six legs cross one line each, and the run ends with that cause; and so does the run, alone in its batch, whose sixth
-direction becomes the fifth.
+Claimed: position and velocity errors stay bounded over a long run. The leg forces are those of pf.inverse_dynamics with only
+the slides actuated, and with light legs those of Newton's and Euler's equations of the platform, mapped by the inverse
+transpose of the leg Jacobian (NumPy). The decoupling matrix G of [ider (17)] loses its rank when the platform is turned to 90
+degrees about z, where all six legs cross a common line, and the run stops and names this cause. So does, in a batch of four,
+only the run whose sixth direction equals the fifth.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ LEGS = tuple(f"leg {i}" for i in range(6))
 
 
 def circle(radius: float, middle: float, height: float) -> np.ndarray:
-    """(6, 3) joints in pairs about middle, middle + 120 degrees, ... [m]."""
+    """(6, 3) positions of joints in pairs about middle, middle + 120 degrees, ... [m]."""
     pairs = [middle + 2 * np.pi * k / 3 + side for k in range(3) for side in (-HALF, HALF)]
     return np.array([(radius * np.cos(a), radius * np.sin(a), height) for a in pairs])
 
 
-# Leg i from base joint i to the platform joint beside it: pairs of the platform stand in the gaps of the base.
+# Leg i connects base joint i and the adjacent platform joint: pairs of the platform are at the gaps of the base.
 FEET = circle(BASE, 0.0, 0.0)
 CORNERS = np.roll(circle(TOP, np.pi / 3, 0.0), 1, axis=0)
 
 
 def mechanism(servo=None, parameters: Sequence[pf.Parameter] = (), mass: ca.SX | float = 1.0) -> pf.Mechanism:
-    """mass: of the legs, relative to their own."""
+    """The platform; servo: its servo constraint, or None.   mass: factor on the masses of the legs."""
     platform = pf.joint("platform", "free", "world", "platform", placement=pf.pose((0, 0, HEIGHT)))
     bodies, joints, balls, motors = [pf.body("platform", MASS, inertia=INERTIA)], [platform], [], []
     for i, (leg, foot, corner) in enumerate(zip(LEGS, FEET, CORNERS, strict=True)):
@@ -72,27 +72,27 @@ def mechanism(servo=None, parameters: Sequence[pf.Parameter] = (), mass: ca.SX |
         ]
         balls.append(pf.coincide(f"ball {i}", f"rod {i}", (0, 0, 0), "platform", corner))
         motors.append(pf.actuator(leg, leg))
-    held = [] if servo is None else [servo]
+    servos = [] if servo is None else [servo]
     return pf.mechanism(
-        "Stewart platform", bodies, joints, constraints=[*balls, *held], actuators=motors, parameters=parameters
+        "Stewart platform", bodies, joints, constraints=[*balls, *servos], actuators=motors, parameters=parameters
     )  # fmt: skip
 
 
 def path(t: ca.SX) -> ca.SX:
-    """Position less HEIGHT [m] and rotation vector [rad], at rest at t = 0."""
+    """Position minus HEIGHT [m] and rotation vector [rad] of the path."""
     a, b = (ca.sin(w * t) - w * t * ca.exp(-((w * t) ** 2)) for w in (W1, W2))
     return ca.vertcat(SWING * a, 0, SWING * b, TURN * b, 0, TURN * a)
 
 
 def turning(t: ca.SX) -> ca.SX:
-    """About z to 90 degrees within 4 s, coming to rest there."""
+    """Rotation about z to 90 degrees within 4 s, at rest at the end."""
     s = ca.fmin(t / 4, 1)
     return ca.vertcat(ca.SX(5, 1), np.pi / 2 * s**3 * (10 - 15 * s + 6 * s**2))
 
 
-def pose_error(wanted):
+def pose_error(reference):
     def phi(k: pf.Kinematics) -> ca.SX:
-        w = wanted(k.t)
+        w = reference(k.t)
         p = k.position("platform") - ca.vertcat(0, 0, HEIGHT) - w[:3]
         return ca.vertcat(p, so3.log(so3.exp(w[3:]).T @ k.rotation("platform")))
 
@@ -102,16 +102,16 @@ def pose_error(wanted):
 def steered() -> pf.Mechanism:
     """The platform on its path, or with turn = 1 on its way to 90 degrees; parameter "mass" scales the legs' masses."""
     turn, mass = pf.Parameter("turn", 0.0), pf.Parameter("mass", 1.0)
-    wanted = lambda t: (1 - turn) * path(t) + turn * turning(t)  # noqa: E731
-    return mechanism(held(wanted), [turn, mass], mass.symbol)
+    reference = lambda t: (1 - turn) * path(t) + turn * turning(t)  # noqa: E731
+    return mechanism(path_servo(reference), [turn, mass], mass.symbol)
 
 
-def held(wanted, directions=LEGS):
-    return pf.servo(pose_error(wanted), directions, stiffness=STIFFNESS, damping=DAMPING)
+def path_servo(reference, directions=LEGS):
+    return pf.servo(pose_error(reference), directions, stiffness=STIFFNESS, damping=DAMPING)
 
 
 def blended(m: pf.Mechanism, blend: ca.SX):
-    """Directions of which the sixth goes over into the fifth as blend goes from 0 to 1."""
+    """Directions of the control forces, whose sixth changes into the fifth as blend goes from 0 to 1."""
     rows = ca.DM.zeros(6, m.nv)
     for i, leg in enumerate(LEGS):
         rows[i, m.v_slices[leg].start] = 1
@@ -133,7 +133,7 @@ def run() -> dict[str, xr.Dataset]:
     results = {"long": long, "oracle": oracle(at, long), "light": light(at, long), "measure": measure(at)}
     results["turning"] = pf.run(m, duration=4.0, step=STEP, every=5, parameters={"turn": 1.0})
     p = pf.Parameter("blend", 0.0)
-    mixed = mechanism(held(path, blended(m, p.symbol)), [p])
+    mixed = mechanism(path_servo(path, blended(m, p.symbol)), [p])
     results["batch"] = pf.run(mixed, duration=0.5, step=STEP, parameters={"blend": [0.0, 0.5, 1.0, 0.9]})
     return results
 
@@ -146,7 +146,7 @@ def sampled(r: xr.Dataset) -> xr.Dataset:
 
 
 def oracle(at: Callable, r: xr.Dataset) -> xr.Dataset:
-    """Leg forces by pf.inverse_dynamics of the platform without servo constraints, slides actuated."""
+    """Leg forces by pf.inverse_dynamics of the platform without servo constraint, with the slides actuated."""
     r = sampled(r)
     q, v, t = (r[name].values for name in ("q", "v", "time"))
     v_dot = np.array([at(q[i], v[i], t=t[i])["v_dot"] for i in range(SAMPLES)])
@@ -155,7 +155,7 @@ def oracle(at: Callable, r: xr.Dataset) -> xr.Dataset:
 
 
 def light(at: Callable, r: xr.Dataset) -> xr.Dataset:
-    """Legs of a millionth of their mass: forces of the library, and by Newton and Euler of the platform alone."""
+    """With legs of a millionth of their mass: forces of the library, and by Newton's and Euler's equations of the platform."""
     r = sampled(r)
     q, v, t = (r[name].values for name in ("q", "v", "time"))
     found = [at(q[i], v[i], t=t[i], parameters={"mass": 1e-6}) for i in range(SAMPLES)]
@@ -165,7 +165,7 @@ def light(at: Callable, r: xr.Dataset) -> xr.Dataset:
 
 
 def leg_forces(q: np.ndarray, v: np.ndarray, v_dot: np.ndarray) -> np.ndarray:
-    """(6,) [N] along the legs of the free platform.   q: position, quaternion.   v: twist in its own axes."""
+    """(6,) forces along the legs of the free platform [N].   q: position, quaternion.   v: body-fixed twist."""
     x, y, z, w = q[3:]
     R = np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -191,7 +191,7 @@ def measure(at: Callable) -> xr.Dataset:
     ratio, realisable = [], []
     for angle in angles:
         q[5], q[6] = np.sin(angle / 2), np.cos(angle / 2)
-        # The legs put onto their balls with the platform where it is, by Newton steps from the angle before.
+        # Move the legs onto their ball joints at the given platform pose, by Newton steps from the previous angle.
         for _ in range(6):
             x = rows(q)
             q[7:] -= np.linalg.solve(x["A"][:, 6:], x["phi"])
@@ -207,15 +207,15 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     (way, error, force), (near, batch, blank) = figure.subplots(2, 3)
     blank.remove()
     r = result["long"]
-    for name, what in (("servo_error", "position and angle [m, rad]"), ("servo_rate", "their rates [m/s, rad/s]")):
+    for name, what in (("servo_error", "position and angle [m, rad]"), ("servo_rate", "rates [m/s, rad/s]")):
         error.semilogy(r["time"], np.linalg.norm(r[name], axis=1), label=what)
     error.set_ylabel("norm of the error")
     first = r.sel(time=slice(0, 6))
-    wanted = ca.Function("path", [t := ca.SX.sym("t")], [path(t)])
+    reference = ca.Function("path", [t := ca.SX.sym("t")], [path(t)])
     x, z = (100 * first["q"].values[:, i] for i in (0, 2))
-    asked = 100 * np.array([wanted(time) for time in first["time"].values]).reshape(-1, 6)
+    reference_path = 100 * np.array([reference(time) for time in first["time"].values]).reshape(-1, 6)
     way.plot(x, z, label="path of the platform")
-    way.plot(asked[:, 0], asked[:, 2], "--", label="wanted")
+    way.plot(reference_path[:, 0], reference_path[:, 2], "--", label="reference")
     way.plot(x[0], z[0], "o", color="C0", label="start")
     way.set(xlabel="x [cm]", ylabel="up, from mid height [cm]", aspect="equal")
     o = result["oracle"].sel(time=slice(0, 6))
@@ -246,38 +246,48 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
     r, turned = result["long"], result["turning"]
-    yield Claim("run that ended early", float(r["status"] != 0), 0)
+    yield Claim("long run: ended early", float(r["status"] != 0), 0)
     late = r.sel(time=slice(2, None))
     for name, what, unit, least, most in (
         ("servo_error", "position", "m, rad", 0.02, 1e-9), ("servo_rate", "velocity", "m/s, rad/s", 0.1, 1e-8),
     ):  # fmt: skip
         yield Claim(f"{what} error at the start [{unit}]", np.abs(r[name].values[0]).max(), least, 0, "setting", "at least")
         yield Claim(f"{what} error from 2 s to 30 s [{unit}]", np.abs(late[name].values).max(), 0, most, "[ider (16)]")
-    yield Claim("balls off their sockets [m]", float(r["violation"].max()), 0, 1e-14)
+    yield Claim("|phi| of the ball joints [m]", float(r["violation"].max()), 0, 1e-14)
     o, x = result["oracle"], result["light"]
     off = np.abs(o["mu"] - o["inverse"]).max() / np.abs(o["mu"]).max()
-    yield Claim("leg forces off pf.inverse_dynamics, of the largest", float(off), 0, 1e-14, "[aghili05 (57)-(60)]")
+    yield Claim("leg forces minus those of pf.inverse_dynamics, relative", float(off), 0, 1e-14, "[aghili05 (57)-(60)]")
     off = np.abs(x["mu"] - x["newton"]).max() / np.abs(x["mu"]).max()
-    yield Claim("forces of light legs off Newton and Euler, of the largest", float(off), 0, 3e-6, "Newton, Euler")
+    yield Claim("forces of light legs minus those of Newton and Euler, relative", float(off), 0, 3e-6, "Newton, Euler")
     away = result["measure"].sel(angle=0, method="nearest")
     at = result["measure"].sel(angle=90, method="nearest")
     yield Claim(
         "singular values of G, smallest / largest, at 0 degrees", float(away["measure"]), 0.05, 0, "[ider (17)]", "at least"
     )
-    yield Claim("the same at 90 degrees", float(at["measure"]), 0, 1e-14, "[ider (17)]")
+    yield Claim("singular values of G, smallest / largest, at 90 degrees", float(at["measure"]), 0, 1e-14, "[ider (17)]")
     yield Claim("realisable at 90 degrees", float(at["realisable"]), 0, 0, "[ider (17)]")
     yield Claim(
-        "turned to 90 degrees, the run says that", float("not realisable" in pf.results.causes(turned)[0]), 1, 0, "[ider (17)]"
+        "turned to 90 degrees: the reason names that it is not realisable",
+        float("not realisable" in pf.results.causes(turned)[0]),
+        1,
+        0,
+        "[ider (17)]",
     )
     s = turned["q"].values[np.isfinite(turned["q"].values).all(axis=1)]
     angle = np.degrees(2 * np.arctan2(s[-1, 5], s[-1, 6]))
-    yield Claim("platform then turned by [degree]", angle, 90, 0.05, "geometry")
+    yield Claim("turned to 90 degrees: angle at the stop [degree]", angle, 90, 0.05, "geometry")
     status = result["batch"]["status"].values
     yield Claim(
-        "of four runs, those with a useless sixth direction end",
+        "of four runs, only that with a dependent sixth direction stops",
         float(np.flatnonzero(status).tolist() == [2]),
         1,
         0,
         "[ider (17)]",
     )
-    yield Claim("and say why", float("not realisable" in pf.results.causes(result["batch"])[2]), 1, 0, "[ider (17)]")
+    yield Claim(
+        "this run: the reason names that it is not realisable",
+        float("not realisable" in pf.results.causes(result["batch"])[2]),
+        1,
+        0,
+        "[ider (17)]",
+    )

@@ -1,4 +1,4 @@
-"""Pages of the public interface, in Markdown, from the names and docstrings themselves: one page for each room."""
+"""Pages of the public interface in Markdown, one for each room, from the names and docstrings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ TOP = {
     "embedded": "Use a result",
     "errors": "Errors and warnings",
 }
-"""Room where a name of `pf` comes from, and the heading below which it stands."""
+"""Heading for the names of `pf`, by the room where they are defined."""
 _SECTION = re.compile(r"^(Args|Returns|Example|Examples):$")
 _ENTRY = re.compile(r"^    (\*{0,2}[A-Za-z_][\w., *]*): (.*)$")
 _WARNED = re.compile(r"^(Raises|Warns|Stops) ([^:]+): ")
 
 
 def api_pages() -> dict[str, str]:
-    """Name of a page -> its text."""
+    """Texts of the pages by name."""
     rooms = [name for name in public_names(pf) if isinstance(getattr(pf, name), ModuleType)]
     made = {"api/pf.md": _top([name for name in public_names(pf) if name not in rooms])}
     for room in rooms:
@@ -41,7 +41,7 @@ def api_pages() -> dict[str, str]:
     return made
 
 
-_INTRODUCTION = """Every public name, in the room in which it lives, with its arguments and an example. In a terminal
+_INTRODUCTION = """Every public name, in its room, with its arguments and an example. In a terminal
 `help(pf)` and `help(pf.control)` list the names, and `help(pf.run)` shows the text of one.
 """
 
@@ -58,12 +58,12 @@ def _top(names: Sequence[str]) -> str:
 
 
 def _module(module: ModuleType) -> str:
-    """What help() shows of a room, as it stands."""
+    """The text of a room that help() shows, verbatim."""
     return f"```text\n{inspect.getdoc(module)}\n```\n"
 
 
 def _members(module: ModuleType, path: str) -> Iterator[str]:
-    """The names of a room in the order in which its text mentions them; rooms inside it last."""
+    """The names of a room in the order in which its text mentions them, with its subrooms last."""
     text = inspect.getdoc(module) or ""
     is_room = path.count(".") == 1
     names = public_names(module) if is_room else [n for n, x in vars(module).items() if _belongs(n, x, module)]
@@ -91,16 +91,18 @@ def _entry(path: str, value: Any) -> str:
 
 
 def _arguments(value: Any) -> str:
-    """The arguments and their defaults, without types, which the text has."""
+    """The arguments and their defaults, without types, which are in the text."""
     try:
-        taken = inspect.signature(value).parameters.values()
+        parameters = inspect.signature(value).parameters.values()
     except ValueError:
         return "()"
-    plain = [p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Shown(p.default)) for p in taken]
+    plain = [
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else _Default(p.default)) for p in parameters
+    ]
     return str(inspect.Signature(plain))
 
 
-class _Shown:
+class _Default:
     """A default, as a signature shows it."""
 
     def __init__(self, value: Any) -> None:
@@ -141,6 +143,6 @@ def _text(doc: str) -> str:
 
 
 def _plain(line: str) -> str:
-    """Text whose asterisks, underscores, brackets and signs are not marks of Markdown."""
+    """Text with its asterisks, underscores, brackets and signs escaped for Markdown."""
     parts = line.split("`")
     return "`".join(re.sub(r"([*_<>\[\]{}$~|#])", r"\\\1", p) if i % 2 == 0 else p for i, p in enumerate(parts))

@@ -1,12 +1,12 @@
-"""Looks at the animation page and at the 3D view in a real browser: they open, play, toggles change the picture, no error.
+"""Check the animation page and the 3D view in a real browser: they open and play, toggles change the picture, no errors.
 
 python -m tools.browser                    # both, of examples/four_bar.yaml; pictures into out/browser
 python -m tools.browser page motion.html   # a page that `pfaffian run NAME --animate motion.html` wrote
 python -m tools.browser view four_bar      # the view of a machine of the zoo or a file
 python -m tools.browser shots              # one picture each of SHOTS in the view, into docs/_static
 
-Needs a Chromium or Chrome in the path and the package websockets, which comes with viser. CI does not run it: the tests there
-examine the scene itself.
+Needs Chromium or Chrome in the path and the package websockets, which comes with viser. CI does not run it; its tests examine
+the scene itself.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ import numpy as np
 OPTIONS = ("--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--mute-audio",
            "--remote-debugging-port=0", "--window-size=1000,750", "--hide-scrollbars", "--no-first-run")  # fmt: skip
 PATIENCE = 60.0
-"""Seconds that anything in the browser may take."""
+"""Time limit of every action in the browser [s]."""
 
 
 class Page:
-    """One page of a browser, over the DevTools protocol.   errors: what its console and its scripts reported as wrong."""
+    """One page of a browser, over the DevTools protocol.   errors: errors reported by its console and its scripts."""
 
     def __init__(self, socket: Any) -> None:
         self.socket, self.count, self.errors = socket, 0, list[str]()
@@ -69,7 +69,7 @@ class Page:
         return found["result"].get("value")
 
     def wait(self, script: str) -> None:
-        """Until a script gives something true."""
+        """Wait until a script returns a true value."""
         end = time.monotonic() + PATIENCE
         while not self.evaluate(script):
             if time.monotonic() > end:
@@ -77,7 +77,7 @@ class Page:
             time.sleep(0.1)
 
     def picture(self, path: Path | None = None) -> np.ndarray:
-        """(height, width, 3) of what the page shows."""
+        """(height, width, 3) picture of the page."""
         from PIL import Image
 
         data = base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
@@ -88,7 +88,7 @@ class Page:
 
 @contextmanager
 def opened(url: str) -> Iterator[Page]:
-    """A page of a headless browser of its own."""
+    """A page in a new headless browser."""
     from websockets.sync.client import connect
 
     program = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
@@ -128,7 +128,7 @@ def change(a: np.ndarray, b: np.ndarray) -> float:
 
 @contextmanager
 def _bare(layer: str, click: Callable[[str], Any]) -> Iterator[None]:
-    """Without shapes, in which joints and trails may be hidden; the switch of the shapes itself is tried with them."""
+    """Hide the shapes, which may cover joints and trails; the toggle of the shapes itself is tested with them."""
     if layer != "shapes":
         click("shapes")
     yield
@@ -137,7 +137,7 @@ def _bare(layer: str, click: Callable[[str], Any]) -> Iterator[None]:
 
 
 def look_at_page(file: Path, out: Path) -> list[str]:
-    """What is wrong with an animation page; pictures of it into a folder."""
+    """List the faults of an animation page, and write pictures of it into a folder."""
     wrong: list[str] = []
     with opened(file.resolve().as_uri()) as page:
         page.wait("state.playing && state.time > first")
@@ -162,12 +162,12 @@ def look_at_page(file: Path, out: Path) -> list[str]:
 
 
 CANVAS = (slice(130, None), slice(0, 660))
-"""The part of a picture of the view that shows the scene: neither its panel nor a notice above."""
+"""The part of a picture of the view that shows the scene, without its panel and the notice above."""
 
 
 def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
-    """What is wrong with the 3D view that `show` opens and returns; pictures of it into a folder."""
-    shown = show()
+    """List the faults of the 3D view that `show` opens and returns, and write pictures of it into a folder."""
+    view = show()
     wrong: list[str] = []
 
     def seen(page: Page, name: str) -> np.ndarray:
@@ -175,58 +175,58 @@ def look_at_view(show: Callable[[], Any], out: Path) -> list[str]:
         return page.picture(out / f"view-{name}.png")[CANVAS]
 
     def click(layer: str) -> None:
-        shown.switches[layer].value = not shown.switches[layer].value
+        view.switches[layer].value = not view.switches[layer].value
         time.sleep(1.0)
 
     try:
-        with opened(f"http://127.0.0.1:{shown.port}") as page:
+        with opened(f"http://127.0.0.1:{view.port}") as page:
             page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
-            shown.play(False)
+            view.play(False)
             time.sleep(4.0)
             start = seen(page, "start")
             wrong += [] if len(np.unique(start.reshape(-1, 3), axis=0)) > 50 else ["the picture is empty"]
-            first, last = shown.run.time[[0, -1]]
-            shown.seek(first + 0.37 * (last - first))
+            first, last = view.run.time[[0, -1]]
+            view.seek(first + 0.37 * (last - first))
             wrong += [] if change(start, seen(page, "middle")) > 0.001 else ["scrubbing changes nothing"]
-            for layer in shown.switches:
+            for layer in view.switches:
                 with _bare(layer, click):
                     before = seen(page, "before")
                     click(layer)
                     wrong += [] if change(before, seen(page, layer)) > 0 else [f"the switch of {layer} changes nothing"]
                     click(layer)
-            shown.play(True)
-            frames = [seen(page, "playing") for _ in range(3)]  # one of two may fall onto the same phase of a fast machine
+            view.play(True)
+            frames = [seen(page, "playing") for _ in range(3)]  # one of two instants may have the same phase of a fast machine
             wrong += [] if max(change(frames[0], x) for x in frames[1:]) > 0.001 else ["it does not play"]
             return wrong + page.errors
     finally:
-        shown.stop()
+        view.stop()
 
 
 SHOTS = {"engine": 0.05, "jansen_leg": 1.0, "drones_with_bar": 0.6, "suspension": 0.1, "satellite": 2.0, "bennett": 0.7}
-"""Machine of the zoo -> the time of its motion at which it is shown in the documentation [s]."""
+"""By machine of the zoo: time of its motion at which the documentation shows it [s]."""
 
 
 def shot(name: str, at: float, file: Path) -> list[str]:
-    """What is wrong with the view of a machine of the zoo; a picture of it into a file."""
+    """List the faults of the view of a machine of the zoo, and write a picture of it into a file."""
     import pfaffian as pf
     from pfaffian.viewer import zoo
 
     found = zoo.machine(name)
     result = zoo.motion(found, zoo.start(found.m, found.settings))
-    shown = pf.view(found.m, result, block=False)
+    view = pf.view(found.m, result, block=False)
     try:
-        with opened(f"http://127.0.0.1:{shown.port}") as page:
+        with opened(f"http://127.0.0.1:{view.port}") as page:
             page.wait("document.querySelector('canvas') !== null && document.body.innerText.includes('show')")
-            shown.play(False)
-            shown.seek(at)
+            view.play(False)
+            view.seek(at)
             time.sleep(6.0)
             page.evaluate("document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())")
-            time.sleep(1.0)  # the notice that pixels are drawn by software
+            time.sleep(1.0)  # close the notice about software rendering
             seen = page.picture(file)
             empty = len(np.unique(seen.reshape(-1, 3), axis=0)) < 50
             return page.errors + (["the picture is empty"] if empty else [])
     finally:
-        shown.stop()
+        view.stop()
 
 
 def main() -> int:

@@ -1,20 +1,20 @@
-"""Forward dynamics of MJCF files beside MuJoCo's own: python -m tools.compare_mjcf FOLDER...
+"""Comparison of forward dynamics of MJCF files with MuJoCo: python -m tools.compare_mjcf FOLDER...
 
-A row for each .xml file below the folders (menagerie's, MuJoCo's models, one's own), and the sums of them. MuJoCo opens the
-file itself; where it cannot, because meshes are missing or soft bodies are left out, it gets the text that the reader made of
-it. Of MuJoCo's model everything soft is off: contact, limits, dry friction, forces of the air; and what the reader names as
-left out: activations, delays, springs and dampers beyond their linear part, actuators that a mechanism cannot represent.
+Prints a row for each .xml file below the folders (menagerie's, MuJoCo's models, your own), and totals. MuJoCo opens the file
+itself; where it cannot, because meshes are missing or soft bodies are left out, it gets the text written by the reader. In
+MuJoCo's model everything soft is switched off: contact, limits, dry friction, fluid forces; and so is what the reader reports
+as left out: activations, delays, nonlinear parts of springs and dampers, actuators that a mechanism cannot represent.
 
 free        the largest difference of accelerations without constraints at three random states with random inputs, relative to
-            the largest acceleration, or to 1 where all are smaller
-tied        the same with the equality constraints of the file as exact ones, at a closed state that moves along them: Gauss'
-            principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by central differences
-            of the eighth order along the motion
+            the largest acceleration, or to 1 if all are smaller
+tied        the largest difference with the equality constraints of the file as exact constraints, at a closed state that moves
+            along them: Gauss's principle in the null space of MuJoCo's Jacobian, by singular values; the drift of the rows by
+            central differences of eighth order along the motion
 rows rank   of MuJoCo's Jacobian
 
-Two of MuJoCo's models differ although nothing that matters is left out: ten_armature_offtree.xml, as the inertia of a tendon
-between two branches has no place in MuJoCo's sparse matrix; convex.xml by 6e-10, as the inertia of a mesh comes from vertices
-in single precision, of its hull or of itself.
+Two of MuJoCo's models differ although nothing relevant is left out: ten_armature_offtree.xml, since the inertia of a tendon
+between two branches has no entry in MuJoCo's sparse matrix; convex.xml by 6e-10, since the inertia of a mesh is computed from
+vertices in single precision, of its hull or of the mesh itself.
 """
 
 from __future__ import annotations
@@ -38,31 +38,33 @@ from pfaffian.formats.mjcf_model import CompiledModel, compiled
 from pfaffian.formats.mjcf_text import prepare
 
 LIMIT = 120.0
-"""[s] For one file."""
+"""Time limit for one file [s]."""
 
 SAME = 1e-10
-"""Differences below count as equal."""
+"""Relative difference below which accelerations count as equal."""
 
 SMALL = 1e-7
-"""Singular values of the rows below this part of the largest are zero."""
+"""Singular values of the rows that are smaller than this, relative to the largest, count as zero."""
 
 ARTICULATED = 100
 """Degrees of freedom from which trees are evaluated by the articulated-body algorithm."""
 
 CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
-"""First derivative by central differences of the eighth order: steps to one side -> weight."""
+"""Weights of the first derivative by central differences of eighth order, by the number of steps to one side."""
 
 STEP = 5e-4
-"""[s] Of these differences, times the largest velocity: their errors are of order STEP^8 and 1e-16 / STEP."""
+"""Step of these differences times the largest velocity [s]; their errors are of order STEP^8 and 1e-16 / STEP."""
 
 State = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""q, v, u of the library."""
+"""q, v and u in the order of the library."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a file.   refused: why it does not open.   left_out: the reader's warning.   error: what kept MuJoCo, or
-    this tool, from a comparison.   text: whether MuJoCo got the reader's text."""
+    """Result for one file.
+
+    refused: reason why it does not open.   left_out: the reader's warning.   error: reason why MuJoCo or this tool could not
+    compare it.   text: whether MuJoCo got the reader's text."""
 
     refused: str = ""
     left_out: str = ""
@@ -84,26 +86,26 @@ class Row:
 
     @property
     def why(self) -> str:
-        """One line; of what is equal only that MuJoCo got the reader's text."""
+        """Explanation in one line; for equal accelerations only whether MuJoCo got the reader's text."""
         if self.outcome == "equal":
             return "(MuJoCo cannot open it itself: the reader's text)" if self.text else ""
         return (self.refused or self.error or self.left_out or "nothing is left out").replace("\n", " ")
 
 
 class Engine:
-    """MuJoCo's model of a mechanism, without what is soft."""
+    """MuJoCo's model of a mechanism, without soft elements."""
 
     def __init__(self, path: Path, m: pf.Mechanism) -> None:
         c = compiled(prepare(read_text(path), path.name, path.parent), places(path.parent, ()))
-        self.m, self.own = m, _opened(path, c)
-        self.model, self.names = self.own or c.model, c.actuators
+        self.m, self.opened = m, _opened(path, c)
+        self.model, self.names = self.opened or c.model, c.actuators
         if self.model.nv != m.nv:
             raise ValueError(f"the mechanism has {m.nv} degrees of freedom, MuJoCo's model {self.model.nv}")
         _harden(self.model, [i for i, name in enumerate(self.names) if name not in m.u_names])
         self.data = mujoco.MjData(self.model)
 
     def put(self, q: np.ndarray, v: np.ndarray, u: np.ndarray) -> None:
-        """Make this state and these inputs MuJoCo's, and evaluate it."""
+        """Set MuJoCo's state and inputs, and evaluate its model."""
         model, data = self.model, self.data
         data.qpos, data.qvel = self.position(q), self.velocity(q, v)
         data.act[:], data.ctrl[:] = 0, 0
@@ -111,18 +113,18 @@ class Engine:
             i = self.names.index(name)
             if model.actuator_dyntype[i] == mujoco.mjtDyn.mjDYN_NONE:
                 data.ctrl[model.actuator_ctrladr[i]] = x
-            else:  # the input is the last activation
+            else:  # the last activation is the input
                 data.act[model.actuator_actadr[i] + model.actuator_actnum[i] - 1] = x
         mujoco.mj_forward(model, data)
 
     def joints(self, kind: mujoco.mjtJoint) -> Iterator[tuple[int, int]]:
-        """Where the quaternion of each joint of a kind starts in q, and its angular velocity in v."""
+        """First indices of each joint's quaternion in q and of its angular velocity in v, for joints of one kind."""
         for j in np.flatnonzero(self.model.jnt_type == kind):
             far = 3 * (kind == mujoco.mjtJoint.mjJNT_FREE)
             yield self.model.jnt_qposadr[j] + far, self.model.jnt_dofadr[j] + far
 
     def position(self, q: np.ndarray) -> np.ndarray:
-        """qpos: quaternions have their scalar first."""
+        """qpos from q; MuJoCo's quaternions have the scalar first."""
         found = np.array(q)
         for kind in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
             for at, _ in self.joints(kind):
@@ -130,28 +132,29 @@ class Engine:
         return found
 
     def along_world(self, q: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Where each free joint starts in v, and the rotation of its body: its linear velocity is along the world's axes."""
+        """First index of each free joint in v, and the rotation of its body, since MuJoCo's linear velocity is along the
+        world's axes."""
         for at, rate in self.joints(mujoco.mjtJoint.mjJNT_FREE):
             R = np.zeros(9)
             mujoco.mju_quat2Mat(R, np.roll(q[at : at + 4], 1))
             yield rate - 3, R.reshape(3, 3)
 
     def velocity(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """qvel of v."""
+        """qvel from v."""
         found = np.array(v)
         for i, R in self.along_world(q):
             found[i : i + 3] = R @ v[i : i + 3]
         return found
 
     def rates(self, q: np.ndarray, v: np.ndarray, qacc: np.ndarray) -> np.ndarray:
-        """v_dot of qacc."""
+        """v_dot from qacc."""
         found = np.array(qacc)
         for i, R in self.along_world(q):
             found[i : i + 3] = R.T @ qacc[i : i + 3] - np.cross(v[i + 3 : i + 6], v[i : i + 3])
         return found
 
     def jacobian(self) -> np.ndarray:
-        """(rows, nv) of the equality constraints at the state that was evaluated."""
+        """(rows, nv) Jacobian of the equality constraints at the evaluated state."""
         data, J = self.data, np.zeros((self.data.nefc, self.model.nv))
         if mujoco.mj_isSparse(self.model):
             mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
@@ -178,7 +181,7 @@ class Engine:
         return self.rates(q, v, along + N @ free), J, rank
 
     def drift(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """(rows,) Rate of J at constant v, times v."""
+        """(rows,) rate of J at constant v, times v."""
         start, rate, total = self.position(q), self.velocity(q, v), 0.0
         h = STEP / max(1.0, float(np.abs(rate).max()))
         for steps, weight in CENTRAL.items():
@@ -191,17 +194,17 @@ class Engine:
 
 
 def _opened(path: Path, c: CompiledModel) -> mujoco.MjModel | None:
-    """The file as MuJoCo opens it; None where it does not, or has bodies and actuators that the reader leaves out."""
+    """The file as MuJoCo opens it, or None if it does not, or if it has bodies and actuators that the reader leaves out."""
     try:
-        own = mujoco.MjModel.from_xml_path(str(path))
+        model = mujoco.MjModel.from_xml_path(str(path))
     except ValueError:
         return None
-    same = own.nv == c.model.nv and own.nactuator == c.model.nactuator
-    return own if same else None
+    same = model.nv == c.model.nv and model.nactuator == c.model.nactuator
+    return model if same else None
 
 
 def _harden(model: mujoco.MjModel, unknown: list[int]) -> None:
-    """Switch off what is soft, limited or left out.   unknown: actuators that the mechanism has not."""
+    """Switch off everything soft, limited or left out.   unknown: actuators that the mechanism lacks."""
     off = mujoco.mjtDisableBit
     for flag in (off.mjDSBL_CONTACT, off.mjDSBL_LIMIT, off.mjDSBL_FRICTIONLOSS, off.mjDSBL_CLAMPCTRL):
         model.opt.disableflags |= int(flag)
@@ -226,7 +229,7 @@ def examine(path: Path) -> Row:
     row = Row(nv=m.nv, left_out="; ".join(str(w.message) for w in caught).removeprefix(f"{path.name}: "))
     try:
         engine = Engine(path, m)
-        row = replace(row, text=engine.own is None, free=_free(engine))
+        row = replace(row, text=engine.opened is None, free=_free(engine))
         return _tied(engine, settings.guess or {}, row) if m.constraints else row
     except (ValueError, IndexError, np.linalg.LinAlgError, mujoco.FatalError, pf.PfaffianError) as error:
         return replace(row, error=f"{type(error).__name__}: {error}"[:200])
@@ -250,7 +253,7 @@ def _free(engine: Engine) -> float:
 
 
 def _tied(engine: Engine, guess: Mapping[str, float], row: Row) -> Row:
-    """The row with what its constraints show, at a closed state near the start of the file."""
+    """The row with the comparison under constraints, at a closed state near the start of the file."""
     m, random = engine.m, np.random.default_rng(3)
     start = pf.assemble(m, guess=guess, backend="interpreter")
     q = pf.assemble(m, start.q + 0.02 * random.normal(size=m.nq), backend="interpreter").q
@@ -262,7 +265,7 @@ def _tied(engine: Engine, guess: Mapping[str, float], row: Row) -> Row:
 
 
 def _difference(ours: np.ndarray, exact: np.ndarray, free: np.ndarray) -> float:
-    """Relative to the largest acceleration, with constraints or without."""
+    """Difference relative to the largest acceleration, with constraints or without."""
     return float(np.abs(ours - exact).max() / max(1.0, np.abs([exact, free]).max()))
 
 
@@ -271,7 +274,7 @@ def _answer(path: Path, pipe: Connection) -> None:
 
 
 def within_limit(path: Path, seconds: float = LIMIT) -> Row:
-    """`examine` in a process of its own, which may be slow or fail."""
+    """Result of `examine` in a separate process, which may be slow or fail."""
     here, there = mp.Pipe(duplex=False)
     child = mp.get_context("fork").Process(target=_answer, args=(path, there))
     child.start()
@@ -286,7 +289,7 @@ def within_limit(path: Path, seconds: float = LIMIT) -> Row:
 
 
 def main(folders: list[str]) -> None:
-    """Print the table and its sums."""
+    """Print the table and its totals."""
     count, tied, reasons = Counter[str](), Counter[str](), Counter[str]()
     for path in sorted(p for folder in folders for p in Path(folder).rglob("*.xml")):
         row = within_limit(path)

@@ -1,10 +1,10 @@
-"""Where a device of NVIDIA and CuPy are at hand: are its bits those of the processor, and how long does a step take there?
+"""On an NVIDIA device with CuPy: are its results equal to the processor's to the bit, and how long does a step take?
 
     python -m tools.device [runs]
 
-For a slider-crank, a UR5 and a Panda whose hand is welded to the world: some runs step by step beside the processor, then many.
-Where the package mujoco-warp is installed, the robots also beside it: its steps are in single precision, by RK4 too, and its
-weld is a stiff spring.
+For a slider-crank, a UR5 and a Panda whose hand is welded to the world: a few runs are compared step by step with the
+processor, then many are timed. Where the package mujoco-warp is installed, the robots are also timed with it: its steps are in
+single precision, also by RK4, and its weld is a stiff spring.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from benchmarks.robots import closed_states, panda_arm, random_states, ready, ro
 
 STEP, COMPARED, RUNS, STEPS = 1e-3, 1000, 1 << 20, 100
 BESIDE = ("UR5", "Panda, hand welded")
-"""Machines that are stepped by mujoco_warp too."""
+"""Machines that are also timed with mujoco_warp."""
 
 
 def machines() -> dict[str, tuple[pf.Mechanism, np.ndarray, np.ndarray]]:
-    """Machine, q and v of some runs."""
+    """Machine, q and v of several runs, by name."""
     crank, _ = pf.read(Path(__file__).parents[1] / "examples" / "slider_crank.yaml")
     at = pf.assemble(crank, {crank.q_names[0]: np.linspace(0.1, 1.4, COMPARED)})
     arm = robot("ur5")
-    held = welded(panda_arm(), "world", "panda_hand", ready(panda_arm()))
+    panda = welded(panda_arm(), "world", "panda_hand", ready(panda_arm()))
     return {
         "slider-crank": (crank, at.q, at.v),
         "UR5": (arm, *random_states(arm, COMPARED)[:2]),
-        "Panda, hand welded": (held, *closed_states(held, ready(held), COMPARED, 0.1)[:2]),
+        "Panda, hand welded": (panda, *closed_states(panda, ready(panda), COMPARED, 0.1)[:2]),
     }
 
 
 def rate(step: Callable[[], Any], wait: Callable[[], Any], runs: int) -> float:
-    """Steps a second of so many runs.   step: STEPS of them."""
-    step()  # what is done once
+    """Steps per second of all runs together.   step: function that makes STEPS steps."""
+    step()  # work that is done only once
     wait()
     begun = time.perf_counter()
     step()
@@ -50,7 +50,7 @@ def rate(step: Callable[[], Any], wait: Callable[[], Any], runs: int) -> float:
 
 
 def warp_rate(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> float | None:
-    """Steps a second of mujoco_warp from these states (runs, n); None where it is not installed."""
+    """Steps per second of mujoco_warp from these states (runs, n), or None if it is not installed."""
     try:
         import mujoco_warp
         import warp
@@ -60,24 +60,24 @@ def warp_rate(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> float | None:
 
     there = twin(m.with_(actuators=()))
     model = mujoco.MjModel.from_xml_string(mjcf(there, step=STEP))
-    own, data = mujoco_warp.put_model(model), mujoco_warp.make_data(model, nworld=len(q))
+    gpu_model, data = mujoco_warp.put_model(model), mujoco_warp.make_data(model, nworld=len(q))
     data.qpos.assign(q[:, there.q_order].astype(np.float32))
     data.qvel.assign(v[:, there.v_order].astype(np.float32))
 
     def plain() -> None:
         for _ in range(STEPS):
-            mujoco_warp.step(own, data)
+            mujoco_warp.step(gpu_model, data)
 
     if not warp.get_device().is_cuda:
         return rate(plain, warp.synchronize, len(q))
-    mujoco_warp.step(own, data)  # compiled before it is recorded
+    mujoco_warp.step(gpu_model, data)  # compile before recording
     with warp.ScopedCapture() as recorded:
-        mujoco_warp.step(own, data)
+        mujoco_warp.step(gpu_model, data)
     return rate(lambda: [warp.capture_launch(recorded.graph) for _ in range(STEPS)], warp.synchronize, len(q))
 
 
 def same_bits(m: pf.Mechanism, q: np.ndarray, v: np.ndarray) -> bool:
-    """Whether STEPS on the device give the bits of the processor."""
+    """Whether STEPS steps on the device equal those of the processor to the bit."""
     here, there = (pf.stepper(m, step=STEP, runs=len(q)) for _ in range(2))
     for s in (here, there):
         s.reset(q, v)

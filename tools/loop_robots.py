@@ -1,12 +1,12 @@
-"""Robots with loops, beside an independent computation: python -m tools.loop_robots FOLDER
+"""Comparison of robots with loops with an independent computation: python -m tools.loop_robots FOLDER
 
-FOLDER holds URDF files, each with the robot.yaml of example-parallel-robots beside it. A row for each: rows, rank and mobility
-as the library has them at a closed configuration, and as `independent` finds them there from the file itself.
+FOLDER holds URDF files, each next to its robot.yaml of example-parallel-robots. Prints a row for each: number of rows, rank and
+mobility by the library at a closed configuration, and by `independent` from the file itself.
 
-Two do not close as they are written, from any start of a damped least-squares search: what is left of each closure is printed
-below their rows. kangaroo_like calls all closures 6d, also those of rods with a ball at one end only; kangaroo_like_2legs has
-hinges where its rods have balls. With 3d for all but the three hip closures the first one closes (42 rows, rank 41), and the
-robot.yaml of kangaroo_like_2legs closes the URDF file of kangaroo_like_2leg (90 rows, rank 90).
+Two robots do not close as written, from any start of a damped least-squares search: the residual of each closure is printed
+below their rows. kangaroo_like declares all closures as 6d, even those of rods with a ball at one end only; kangaroo_like_2legs
+has hinges where its rods have balls. With 3d for all but the three hip closures the first one closes (42 rows, rank 41), and
+the robot.yaml of kangaroo_like_2legs closes the URDF file of kangaroo_like_2leg (90 rows, rank 90).
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ import pfaffian as pf
 from pfaffian.terms.terms import symbols
 
 SHUT = 1e-9
-"""[m, rad] Residual of loops that count as closed."""
+"""Largest residual of a closed loop [m, rad]."""
 
 SMALL = 1e-7
-"""Singular values below this part of the largest are none."""
+"""Singular values that are smaller than this, relative to the largest, count as zero."""
 
 
 def turned(axis: np.ndarray, angle: float) -> np.ndarray:
-    """(3, 3) by Rodrigues' formula."""
+    """(3, 3) rotation by Rodrigues' formula."""
     n = axis / np.linalg.norm(axis)
     N = np.array([[0, -n[2], n[1]], [n[2], 0, -n[0]], [-n[1], n[0], 0]])
     return np.eye(3) + math.sin(angle) * N + (1 - math.cos(angle)) * N @ N
 
 
 class Tree:
-    """The joints of a URDF file, with the kinds of its robot.yaml, and the frames that it lets coincide."""
+    """The joints of a URDF file, with the kinds of its robot.yaml, and the pairs of frames that its closures let coincide."""
 
     def __init__(self, path: Path) -> None:
         self.joints, self.parents = ElementTree.parse(path).getroot().findall("joint"), {}
@@ -62,16 +62,16 @@ class Tree:
         return {"fixed": 0, "FIXED": 0, "SPHERICAL": 3, "floating": 6, "planar": 3}.get(kind, 2 if kind[0] == "U" else 1)
 
     def place(self, link: str, q: np.ndarray) -> np.ndarray:
-        """(4, 4) of a link; a spherical joint has a rotation vector here, near zero."""
+        """(4, 4) pose of a link; a spherical joint has a rotation vector here, near zero."""
         if link not in self.parents:
             return np.eye(4)
         j = self.parents[link]
-        before, own = self.place(j.find("parent").get("link"), q), np.eye(4)
+        before, placement = self.place(j.find("parent").get("link"), q), np.eye(4)
         origin, motion = j.find("origin"), np.eye(4)
         if origin is not None:
-            own[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
+            placement[:3, 3] = [float(x) for x in origin.get("xyz", "0 0 0").split()]
             r, p, y = (float(x) for x in origin.get("rpy", "0 0 0").split())
-            own[:3, :3] = turned(np.eye(3)[2], y) @ turned(np.eye(3)[1], p) @ turned(np.eye(3)[0], r)
+            placement[:3, :3] = turned(np.eye(3)[2], y) @ turned(np.eye(3)[1], p) @ turned(np.eye(3)[0], r)
         x, kind = q[self.index[j.get("name")]], self.kinds.get(j.get("name"), j.get("type"))
         if kind == "SPHERICAL":
             motion[:3, :3] = turned(x, np.linalg.norm(x)) if np.linalg.norm(x) else np.eye(3)
@@ -85,10 +85,10 @@ class Tree:
                 motion[:3, 3] = n / np.linalg.norm(n) * x[0]
             else:
                 motion[:3, :3] = turned(n, x[0])
-        return before @ own @ motion
+        return before @ placement @ motion
 
     def residual(self, q: np.ndarray) -> np.ndarray:
-        """Position, and of 6d loops twice the sine of half the angle, of each frame B seen from A."""
+        """Residual of each loop: position of frame B relative to A, and for 6d loops twice the sine of half the angle."""
         parts = []
         for (a, b), kind in self.loops:
             X = np.linalg.inv(self.place(self.frames.get(a, a), q)) @ self.place(self.frames.get(b, b), q)
@@ -99,7 +99,7 @@ class Tree:
         return np.concatenate(parts)
 
     def jacobian(self, q: np.ndarray, step: float = 1e-6) -> np.ndarray:
-        """By central differences."""
+        """Jacobian of the residual by central differences."""
         moves = step * np.eye(self.count)
         return np.array([(self.residual(q + d) - self.residual(q - d)) / (2 * step) for d in moves]).T
 
@@ -123,7 +123,7 @@ def independent(path: Path) -> tuple[int, int, int]:
 
 
 def left(path: Path, starts: int = 2) -> list[tuple[str, float]]:
-    """Of each loop the residual at the best of the places that a damped least-squares search finds. [m, rad]"""
+    """Residual of each loop at the best result of a damped least-squares search from several starts [m, rad]."""
     tree, random = Tree(path), np.random.default_rng(0)
     begins = [random.normal(size=tree.count) * 0.5 * i / starts for i in range(starts)]
     found = min((least_squares(tree.residual, q, tree.jacobian, xtol=1e-14, ftol=1e-14) for q in begins), key=lambda f: f.cost)
@@ -133,7 +133,7 @@ def left(path: Path, starts: int = 2) -> list[tuple[str, float]]:
 
 
 def closed(m: pf.Mechanism, starts: int = 12) -> np.ndarray:
-    """A closed configuration, from the neutral one or near it."""
+    """A closed configuration, found from the neutral one or near it."""
     random = np.random.default_rng(1)
     for attempt in range(starts):
         q = m.neutral()
@@ -148,7 +148,7 @@ def closed(m: pf.Mechanism, starts: int = 12) -> np.ndarray:
 
 
 def ours(path: Path) -> tuple[int, int, int, float]:
-    """Rows, rank, mobility and residual of the library's reading, where `assemble` closes it."""
+    """Rows, rank, mobility and residual of the robot as read by the library, if `assemble` closes it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         m = pf.formats.read_urdf(path)

@@ -1,4 +1,4 @@
-"""Runs the tests of one mutant in a process that is forked from one which has the large packages already."""
+"""Run the tests of one mutant in a process that is forked from one with the large packages already imported."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 PRELOADED = ("pytest", "hypothesis", "scipy.optimize", "casadi", "xarray", "matplotlib.pyplot", "mujoco", "pinocchio", "zarr")
-"""What most tests import and no mutant changes."""
+"""Packages that most tests import and no mutant changes."""
 
 PATIENCE = 20
-"""Wall-clock limit as a multiple of the processor-time limit: for tests that wait, or a busy machine."""
+"""Wall-clock limit as a multiple of the processor-time limit, for tests that wait or a busy machine."""
 
 UNKNOWN = 0.5
-"""Seconds taken for a test that was never timed."""
+"""Assumed duration of a test that was never timed [s]."""
 
 
 def names_at(source: bytes, line: int) -> list[set[str]]:
@@ -39,7 +39,7 @@ def names_at(source: bytes, line: int) -> list[set[str]]:
 
 
 class Order:
-    """A plugin of pytest: tests that name what was changed come first, then the quickest; notes how long each took."""
+    """A pytest plugin: tests that name the changed function run first, then the fastest; it records their durations."""
 
     def __init__(self, names: list[set[str]], seconds: dict[str, float]) -> None:
         self.names, self.seconds, self.failed = names, seconds, ""

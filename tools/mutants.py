@@ -20,7 +20,7 @@ NAME = re.compile(r"[A-Za-z_][\w ./']{0,40}")
 """A text that looks like the name of a signal or an option; other texts are messages."""
 
 EITHER_WAY = {"max", "min", "fmax", "fmin", "maximum", "minimum", "dot", "logic_and", "logic_or", "swapaxes", "array_equal"}
-"""Functions that do not change when their two arguments are exchanged."""
+"""Functions whose value does not change when their two arguments are exchanged."""
 
 
 class Mutant(NamedTuple):
@@ -42,7 +42,7 @@ def mutants(source: bytes) -> list[Mutant]:
 
 
 def candidates(source: bytes) -> list[Mutant]:
-    """Every change to a module, in order; a few are no valid Python, or the same program: see `differs`."""
+    """Every change to a module, in order; a few are invalid Python or the same program: see `differs`."""
     lines = [0]
     for line in source.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
@@ -58,9 +58,9 @@ def differs(source: bytes, mutant: Mutant) -> bool:
 
 
 def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """Nodes, each with whether its texts are messages (of an error, docstring or symbol).
+    """Nodes of the tree, each with a flag whether its texts are messages (of an error, docstring or symbol).
 
-    Annotations, __all__ and the option strict=True of zip are left out: no result depends on them.
+    Annotations, __all__ and the option strict=True of zip are left out, since no result depends on them.
     """
     if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
         return
@@ -77,7 +77,7 @@ def _walk(node: ast.AST, words: bool = False) -> Iterator[tuple[ast.AST, bool]]:
 
 
 def _called(node: ast.AST) -> str:
-    """Last part of the name of the called function; "" for another node."""
+    """Last part of the called function's name, or "" for another node."""
     called = node.func if isinstance(node, ast.Call) else None
     return getattr(called, "attr", getattr(called, "id", ""))
 

@@ -3,15 +3,15 @@
     python -m tools.mutate                                   100 mutants of all of src/, drawn by a seed
     python -m tools.mutate --only control --count 40         of some folders or files
     python -m tools.mutate --only model/check.py --list      print the mutants, run nothing
-    python -m tools.mutate --only model/check.py:120         of one line, for instance to retry a survivor
+    python -m tools.mutate --only model/check.py:120         of one line, for example to retry a survivor
     python -m tools.mutate --since v1.0                      of the files that differ from a revision
     python -m tools.mutate --count 200 --jobs 2              two at a time
     python -m tools.mutate --keep                            add the score to tools/mutation_score.md
 
-Each mutant is run against the tests most likely to detect it, those that name the changed function first and then the
-quickest, and is killed by the first that fails. Survivors are printed as differences. Some are equivalent programs, or change
-only how soon something ends: the score need not reach 1, but must not fall. A mutant is unknown if it runs out of time, or if
-the test that failed also fails without it.
+Each mutant is run against the tests most likely to detect it, first those that name the changed function and then the fastest,
+and is killed by the first test that fails. Survivors are printed as differences. Some are equivalent programs, or change only
+the time at which something ends: the score need not reach 1, but must not fall. A mutant is unknown if it runs out of time, or
+if the failed test also fails without it.
 """
 
 from __future__ import annotations
@@ -424,10 +424,10 @@ TESTS_OF = {
     "viewer/study.py": ["cli/test_study.py"],
     "viewer/summary.py": ["cli/test_run.py", "simulate/test_record.py"],
 }
-"""File or folder of the source -> tests that cover it, quickest first; the longest match counts."""
+"""Tests by the file or folder of the source that they cover, fastest first; the longest match counts."""
 COVERS_ALL = ["promises/test_defaults.py"]
 LEFT_OUT = ("tests/simulate/test_bits.py", "tests/simulate/test_provenance.py", "tests/promises/test_pages.py")
-"""Tests that are slower than others which detect the same, or that examine the checkout, which the copy is not."""
+"""Tests that are slower than others with the same coverage, or that examine the checkout, which the copy is not."""
 
 
 class Change(NamedTuple):
@@ -457,7 +457,7 @@ def covering_tests(path: str) -> list[str]:
 
 
 def naming(path: str, most: int = 4) -> list[str]:
-    """The tests that name most of what a source file defines."""
+    """The tests that mention most names defined in a source file."""
     names = set(re.findall(r"^(?:def|class) ([A-Za-z]\w{3,})", (ROOT / SOURCE / path).read_text(encoding="utf-8"), re.M))
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
     counts = {t: len(names & set(re.findall(r"\w+", t.read_text(encoding="utf-8")))) for t in tests}
@@ -479,14 +479,14 @@ def _within(path: str, names: list[str]) -> bool:
 
 
 def changed(revision: str) -> list[str]:
-    """Files of the source that differ from a revision in more than their place."""
+    """Files of the source that differ from a revision in more than their path."""
     command = ["git", "-C", str(ROOT), "diff", "--name-status", "--find-renames", "--diff-filter=d", revision]
     output = subprocess.run([*command, "--", f"{SOURCE}/*.py"], capture_output=True, text=True, check=True).stdout
     return [line.split("\t")[-1] for line in output.splitlines() if not line.startswith("R100")]
 
 
 def draw(every: list[Change], count: int, seed: int) -> list[Change]:
-    """So many of them at random, each a different program; only those that are drawn are parsed."""
+    """Random sample of this many mutants, each a different program; only drawn mutants are parsed."""
     order = random.Random(seed).sample(every, len(every))
     return sorted(islice((c for c in order if differs(c.source, c.mutant)), count))
 
@@ -498,14 +498,14 @@ def run_tests(tree: Path, tests: list[str], names: list[set[str]], limit: float,
 
 
 def copy_tree(folder: str) -> Path:
-    """A copy of what the tests need, compiled to bytecode, which takes half of the time of a quick test."""
+    """A copy of the files that the tests need, compiled to bytecode, which otherwise takes half of the time of a fast test."""
     tree = Path(folder)
     for part in COPIED:
         where = ROOT / part
         (shutil.copytree if where.is_dir() else shutil.copy2)(where, tree / part)
     for words in (["init", "-q"], ["add", "."]):  # some tests list the files by git
         subprocess.run(["git", *words], cwd=tree, check=True)
-    for part in ("src", "tests"):  # once: no bytecode is written while mutants are in the tree
+    for part in ("src", "tests"):  # only once: no bytecode is written while mutants are in the tree
         compileall.compile_dir(tree / part, quiet=1)
     return tree
 
@@ -513,7 +513,7 @@ def copy_tree(folder: str) -> Path:
 def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path | None = None) -> Counter[str]:
     """Run every mutant, `jobs` at a time, and print its verdict. A test that kills has to pass without the mutant.
 
-    shared: a permanent cache. Mutants of kernel/, which might put something wrong into it, have one of their own.
+    shared: a permanent cache. Mutants of kernel/, which could write wrong objects into it, use a separate one.
     """
     counts: Counter[str] = Counter()
     sound: set[str] = set()
@@ -527,7 +527,7 @@ def run_mutants(chosen: list[Change], limit: float, jobs: int = 1, shared: Path 
         names, tests = mutant_tests.names_at(change.source, change.mutant.line), covering_tests(change.path)
         verdict, test = run_tests(tree, tests, names, limit, cache)
         target.write_bytes(change.source)
-        # Where no test has failed, as nothing could be collected, that has to be the mutant's fault too.
+        # If no test has failed because nothing could be collected, this must also be due to the mutant.
         alone = [test] if "::" in test else [*([test] if test else tests), "--collect-only"]
         if verdict == "killed" and test not in sound and run_tests(tree, alone, names, 5 * limit, cache)[0] != "survived":
             verdict, test = "unknown", f"{test or 'the choice of tests'} fails without it"

@@ -1,4 +1,4 @@
-"""A page as a notebook of Jupyter: its text, its code, and what the code printed and drew."""
+"""Conversion of a page to a Jupyter notebook with its text, its code, and the printed and drawn outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.pages import BLOCK, Ran
 
 
 def notebook(page: Path, ran: Sequence[Ran] = ()) -> str:
-    """The page as a notebook in nbformat 4. ran: what its blocks did, in their order; without, its outputs are empty."""
+    """The page as a notebook in nbformat 4; ran: outputs of its blocks in order, or none for empty outputs."""
     meta = {
         "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
         "language_info": {"name": "python"},

@@ -1,11 +1,11 @@
-"""The documentation as a site: runs the code of its pages, shows what that prints and draws, and builds the site with Sphinx.
+"""Build the documentation as a site: run the code of its pages, insert the printed and drawn outputs, and call Sphinx.
 
 python -m tools.pages                # builds out/site/index.html, without a network
 python -m tools.pages how/loops.md   # runs the code of that page of docs/ alone, and prints what it prints
 
-Every block marked `python` runs, from top to bottom of its page; one marked `yaml` is read, into m and settings. In the folders
-of `ALONE` each heading begins anew, so that a recipe stands alone. Sphinx sees copies of the pages, with the outputs below the
-code and the pages of the interface (`tools/api.py`) beside them.
+Every block marked `python` runs, from top to bottom of its page; a block marked `yaml` is read into m and settings. In the
+folders of `ALONE` each heading starts with an empty namespace, so that every recipe runs alone. Sphinx gets copies of the pages
+with the outputs below the code, together with the pages of the interface (`tools/api.py`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DOCS = ROOT / "docs"
 SITE = ROOT / "out" / "site"
 
 ALONE = ("how", "gallery")
-"""Folders of docs/ in whose pages each heading of the second level begins with an empty namespace."""
+"""Folders of docs/ in whose pages each heading of the second level starts with an empty namespace."""
 NOTEBOOKS = "tutorials"
-"""The folder of docs/ whose pages are notebooks to download, too."""
+"""The folder of docs/ whose pages can also be downloaded as notebooks."""
 MORE = {"studies/errata.md": "errata.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
-"""Pages of the site that lie outside docs/."""
+"""Pages of the site from outside docs/."""
 
 BLOCK = re.compile(r"^```(python|yaml)\n(.*?)^```$", re.M | re.S)
 """A block of code that runs: its kind and its text."""
@@ -41,7 +41,7 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 class Ran(NamedTuple):
-    """What a block did.   end: where it ends in the page.   text: what it printed.   pictures: what it drew, as PNG."""
+    """Output of a block.   end: its end in the page.   text: printed text.   pictures: drawn figures, as PNG."""
 
     end: int
     text: str
@@ -62,7 +62,8 @@ def has_code(page: Path) -> bool:
 
 
 def run_page(page: Path) -> list[Ran]:
-    """Run the blocks of a page in an empty folder with the examples in it. A warning is an error; so is what a block raises."""
+    """Run the blocks of a page in an empty folder with a copy of the examples. A warning or an exception of a block is an
+    error."""
     text = page.read_text(encoding="utf-8")
     starts = [p.start() for p in _PART.finditer(text)] if page.parent.name in ALONE else []
     ran, known, part = [], _fresh(), 0
@@ -84,7 +85,7 @@ def _fresh() -> dict[str, Any]:
 
 
 def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool) -> tuple[str, tuple[bytes, ...]]:
-    """What the block printed and drew; in the gallery also a picture of the machine m in its run r."""
+    """Printed and drawn output of a block; in the gallery also a picture of the machine m in its run r."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -101,7 +102,7 @@ def _run(name: str, line: int, code: str, known: dict[str, Any], sketched: bool)
 
 
 def _pictures() -> Iterator[bytes]:
-    """The open figures, closed."""
+    """The open figures as PNG, which are then closed."""
     from matplotlib import pyplot as plt
 
     for number in plt.get_fignums():
@@ -113,7 +114,7 @@ def _pictures() -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[None]:
-    """Be in a folder of its own that has a copy of the examples."""
+    """Change into a new temporary folder with a copy of the examples."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(ROOT / "examples", Path(place, "examples"))
@@ -124,8 +125,8 @@ def _folder() -> Iterator[None]:
             os.chdir(before)
 
 
-def shown(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
-    """The text of a page with what its blocks did below them; pictures are written into that folder beside the pages."""
+def with_outputs(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
+    """The text of a page with the outputs below its blocks; pictures are written into that folder next to the pages."""
     text, end, out = page.read_text(encoding="utf-8"), 0, ""
     for i, block in enumerate(ran):
         out += text[end : block.end]
@@ -140,11 +141,12 @@ def shown(page: Path, ran: Sequence[Ran], pictures: Path) -> str:
 
 
 ZOO = "<!-- zoo -->"
-"""The line of a page that becomes the machines of the zoo."""
+"""The line of a page that is replaced by the machines of the zoo."""
 
 
 def zoo_text(pictures: Path, *, run: bool) -> str:
-    """Each machine of the zoo: words, number and file, and if it is to run its picture, written into that folder."""
+    """Section for each machine of the zoo: description, number and file, and with `run` its picture, written into that
+    folder."""
     from pfaffian.errors import plural
     from pfaffian.formats.shelf import example
     from pfaffian.viewer import zoo
@@ -165,7 +167,7 @@ def zoo_text(pictures: Path, *, run: bool) -> str:
 
 
 def stage(target: Path, *, run: bool) -> None:
-    """Copy all that Sphinx needs to a folder: pages, with outputs if they are to run, pictures, settings, the interface."""
+    """Copy everything that Sphinx needs to a folder: pages, with outputs if `run`, pictures, settings, interface."""
     from tools.api import api_pages
     from tools.notebook import notebook
 
@@ -173,7 +175,7 @@ def stage(target: Path, *, run: bool) -> None:
     (target / "pictures").mkdir()
     for page in pages():
         ran = run_page(page) if run and has_code(page) else []
-        text = shown(page, ran, target / "pictures")
+        text = with_outputs(page, ran, target / "pictures")
         if page.parent.name == NOTEBOOKS and has_code(page):
             _write(target / page_name(page).replace(".md", ".ipynb"), notebook(page, ran))
             text = f"{text.rstrip()}\n\n{{download}}`This page as a notebook <{page.stem}.ipynb>`\n"
@@ -191,7 +193,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _relinked(text: str, source: Path) -> str:
-    """Links to files that are pages lead there; those to other files of the repository become plain text."""
+    """Redirect links to files that are pages of the site; links to other files of the repository become plain text."""
     here = _place(source)
 
     def link(found: re.Match[str]) -> str:
@@ -207,14 +209,14 @@ def _relinked(text: str, source: Path) -> str:
 
 
 def _place(file: Path) -> str | None:
-    """Where a file of the repository is in the site, or None."""
+    """Path of a repository file in the site, or None."""
     if file.is_relative_to(DOCS):
         return file.relative_to(DOCS).as_posix()
     return MORE.get(file.relative_to(ROOT).as_posix()) if file.is_relative_to(ROOT) else None
 
 
 def build(site: Path = SITE, *, run: bool = True) -> str:
-    """Build the site into a folder, and return what Sphinx complained of, "" if nothing.
+    """Build the site into a folder, and return the complaints of Sphinx, or "".
 
     Args:
         site: the folder.
@@ -224,8 +226,8 @@ def build(site: Path = SITE, *, run: bool = True) -> str:
         stage(Path(place, "pages"), run=run)
         command = ("-m", "sphinx", "-q", "-W", "--keep-going", "-d", f"{place}/trees", f"{place}/pages", str(site))
         found = subprocess.run([sys.executable, *command], capture_output=True, text=True)
-        said = found.stderr.replace(place, "").strip()
-        return said or ("" if found.returncode == 0 else f"sphinx ended with {found.returncode}")
+        complaints = found.stderr.replace(place, "").strip()
+        return complaints or ("" if found.returncode == 0 else f"sphinx ended with {found.returncode}")
 
 
 def main(names: Sequence[str]) -> int:

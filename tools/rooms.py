@@ -1,9 +1,9 @@
-"""The picture of the architecture page, drawn from the import contracts of pyproject.toml.
+"""Draw the picture of the architecture page from the import contracts of pyproject.toml.
 
 python -m tools.rooms        # writes docs/rooms.svg
 
-Each layer of a contract is a row of boxes, the top one first; rooms of one layer stand side by side. The layers of a room that
-has a contract of its own are drawn inside its box. The text of the picture depends on the contracts alone.
+Each layer of a contract is a row of boxes, the top one first; rooms of one layer are side by side. If a room has its own
+contract, its layers are drawn inside its box. The text of the picture depends only on the contracts.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Layers = tuple[tuple[str, ...], ...]
 
 WIDTH, EDGE = 1080, 24
 LEFT = 84
-"""Where the boxes begin; the arrow stands left of them."""
+"""Left edge of the boxes [px]; the arrow is to the left of it."""
 ROW, GAP, INNER_ROW, INNER_GAP, TITLE = 40, 10, 28, 6, 30
 INNER_SHARE = 2.0
-"""Width of a box with layers inside, in widths of one without."""
+"""Width of a box with layers inside, relative to one without."""
 INK, LINE, PAPER, BOX, INNER = "#1b2a3a", "#5b7189", "#ffffff", "#e6eef6", "#f7fafc"
 FONT = "font-family='Helvetica, Arial, DejaVu Sans, sans-serif'"
 
@@ -81,7 +81,7 @@ def _height(layers: Layers | None) -> float:
 
 
 def _layer(row: Box, layer: tuple[str, ...], inner: Mapping[str, Layers]) -> list[str]:
-    """A row of boxes of equal width, those with layers inside wider."""
+    """A row of boxes of equal width; those with layers inside are wider."""
     shares = [INNER_SHARE if room in inner else 1.0 for room in layer]
     unit = (row.width - GAP * (len(layer) - 1)) / sum(shares)
     parts, x = [], row.x

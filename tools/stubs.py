@@ -1,7 +1,7 @@
-"""Types of the public names that are imported when they are first used, for type checkers and editors: `python -m tools.stubs`.
+"""Write stubs of the lazily imported public names, for type checkers and editors: `python -m tools.stubs`.
 
-The `__init__.py` of these modules find such names in a table at run time, where no type checker sees them. A stub beside each
-says where every name comes from.
+The `__init__.py` of these modules find such names in a table at run time, where no type checker sees them. A stub next to each
+declares where every name comes from.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ MODULES = ("pfaffian", "pfaffian.control", "pfaffian.formats")
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Names that a room shows: those in its `dir()`. A room has no `__all__`, which `help()` would list with all docstrings."""
+    """Public names of a room, which are those in its `dir()`. A room has no `__all__`, since `help()` would list it with
+    docstrings."""
     return [name for name in dir(module) if not name.startswith("_")]
 
 
@@ -34,7 +35,7 @@ def stub(module: str) -> str:
 
 
 def path(module: str) -> Path:
-    """Where a module's stub is."""
+    """Path of a module's stub."""
     return _folder(module) / "__init__.pyi"
 
 

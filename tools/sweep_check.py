@@ -1,12 +1,12 @@
-"""A sweep of 10^6 slider-cranks as its page says: what it takes, killed, on a full disk, on Dask workers, larger than memory.
+"""Check the promises of the sweep page with 10^6 slider-cranks: cost, kill and resume, full disk, Dask workers, large stores.
 
     python -m tools.sweep_check whole kill full dask large --runs 1048576
 
-whole   seconds, bytes, files and the peak of memory of one sweep on two threads
-kill    the same, stopped by `kill -9` at 20 random instants and called again: are the files the same, byte for byte?
-full    the same into a disk that is full three times (needs the right to mount a tmpfs): errors, and again the same files?
-dask    a quarter of the runs on 1, 2 and 4 workers: how even is their work, and are the files the same?
-large   trajectories that are larger than the memory a process is given: the peak of memory, of the sweep and of its mean
+whole   time, bytes, files and peak memory of one sweep on two threads
+kill    that sweep, stopped by `kill -9` at 20 random instants and called again: are the files equal byte for byte?
+full    that sweep on a disk that is full three times (needs the right to mount a tmpfs): errors, and are the files equal?
+dask    a quarter of the runs on 1, 2 and 4 workers: how even is their work, and are the files equal?
+large   trajectories larger than the memory limit of a process: peak memory of the sweep and of its mean
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ import pfaffian as pf
 
 KILLS, THREADS, SEED = 20, 2, 7
 START = 4.0
-"""Seconds until a process computes its first block."""
+"""Assumed time until a process computes its first block [s]."""
 
 SHARES = (0.02, 0.5, 0.8)
-"""Of the store: sizes of a disk that is full."""
+"""Sizes of the full disks, relative to the store."""
 
 PAGE = 4096
-"""Bytes in which a tmpfs gives room."""
+"""Block size of a tmpfs [bytes]."""
 
 MEMORY = 2 * 2**30
-"""Bytes that a process with trajectories is given at most: half of what 2^19 of them are."""
+"""Memory limit of a process with trajectories [bytes], half the size of 2^19 of them."""
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "slider_crank.yaml"
 
 
 def sweep(store: Path, runs: int, *, large: bool = False, **how: Any) -> Any:
-    """Four axes and six statistics of 200 steps each, or trajectories."""
+    """Sweep over four axes with six statistics of 200 steps each, or with trajectories."""
     m, _ = pf.read(EXAMPLE)
     ranges = {"l": (0.5, 2.0), "m": (0.5, 2.0), "q:q1": (0.3, 1.2), "u:crank torque": (-3.0, 3.0)}
-    kept: Any = ["q", "v", "energy"]
+    statistics: Any = ["q", "v", "energy"]
     if not large:
         kinds = {"most": pf.statistics.maximum, "end": pf.statistics.final, "sum": pf.statistics.integral}
-        kept = {f"{kind}_{of}": make(of) for kind, make in kinds.items() for of in ("q", "v")}
-    given = {"guess": {"q2": 4.0}, "duration": 0.2, "step": 1e-3, "keep": kept}
+        statistics = {f"{kind}_{of}": make(of) for kind, make in kinds.items() for of in ("q", "v")}
+    given = {"guess": {"q2": 4.0}, "duration": 0.2, "step": 1e-3, "keep": statistics}
     return pf.sweep(m, pf.sweeps.samples(ranges, runs, seed=SEED), store=store, **given, **how)
 
 
 def files(store: Path) -> dict[str, str]:
-    """The digest of each file of a store, without those that a killed process was writing."""
+    """Digest of each file of a store, without the files that a killed process was writing."""
     every = sorted(p for p in store.rglob("*") if p.is_file() and p.suffix != ".partial")
     return {str(p.relative_to(store)): hashlib.sha256(p.read_bytes()).hexdigest() for p in every}
 
 
 def child(store: Path, runs: int, *, large: bool = False) -> subprocess.Popen[str]:
-    """A process that sweeps and prints its seconds, processor seconds and peak memory [MB]."""
+    """Run a process that sweeps and prints its wall time, processor time [s] and peak memory [MB]."""
     argv = [sys.executable, "-m", "tools.sweep_check", "_sweep", "--store", str(store), "--runs", str(runs)]
     return subprocess.Popen([*argv, *(["--large"] if large else [])], stdout=subprocess.PIPE, text=True)
 
@@ -87,8 +87,8 @@ def whole(place: Path, runs: int) -> dict[str, str]:
     return found
 
 
-def kill(place: Path, runs: int, wanted: dict[str, str]) -> None:
-    """Each process has its start-up and at most a twelfth of the work until it is killed."""
+def kill(place: Path, runs: int, expected: dict[str, str]) -> None:
+    """Kill each process after its start-up and at most a twelfth of the work."""
     store, draw, seen = place / "killed.zarr", random.Random(SEED), list[int]()
     begun = time.monotonic()
     finished(child(place / "timed.zarr", runs))
@@ -101,11 +101,11 @@ def kill(place: Path, runs: int, wanted: dict[str, str]) -> None:
         seen.append(blocks(store))
     finished(child(store, runs))
     print(f"kill: killed {len(seen)} times, after {seen} blocks of {blocks(store)}", flush=True)
-    assert files(store) == wanted, [n for n in wanted if files(store).get(n) != wanted[n]]
+    assert files(store) == expected, [n for n in expected if files(store).get(n) != expected[n]]
     print("kill: the same files, byte for byte", flush=True)
 
 
-def full(place: Path, runs: int, wanted: dict[str, str]) -> None:
+def full(place: Path, runs: int, expected: dict[str, str]) -> None:
     disk = place / "disk"
     disk.mkdir()
     needed = sum(-(-p.stat().st_size // PAGE) * PAGE for p in (place / "whole.zarr").rglob("*") if p.is_file())
@@ -122,7 +122,7 @@ def full(place: Path, runs: int, wanted: dict[str, str]) -> None:
             assert not (disk / "runs.zarr").exists() or not pf.sweeps.damaged(disk / "runs.zarr")
             subprocess.run(["mount", "-o", f"remount,size={more}", str(disk)], check=True)
         sweep(disk / "runs.zarr", runs, threads=THREADS)
-        assert files(disk / "runs.zarr") == wanted
+        assert files(disk / "runs.zarr") == expected
         print("full: the same files, byte for byte", flush=True)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
@@ -156,7 +156,7 @@ def large(place: Path, runs: int, _: dict[str, str]) -> None:
 
 
 def peak() -> float:
-    """Of this process [MB]."""
+    """Peak memory of this process [MB]."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -181,10 +181,10 @@ def main() -> None:
         only_sweep(given.store, given.runs, given.large)
         return
     with tempfile.TemporaryDirectory() as folder:
-        wanted = whole(Path(folder), given.runs)
+        expected = whole(Path(folder), given.runs)
         for name in given.what:
             if name in checks:
-                checks[name](Path(folder), given.runs, wanted)
+                checks[name](Path(folder), given.runs, expected)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Where PyTorch is installed: are values and derivatives those of the library, and does a policy learn through a machine?
+"""With PyTorch installed: do values and derivatives equal those of the library, and does a policy learn through a machine?
 
     python -m tools.torch_check
 
-1. a four-bar's accelerations and their derivatives, beside `forward_dynamics` and `derivatives`
-2. memory of tensors and results, beside what the kernels read and write: nothing is copied
-3. PyTorch's own `gradcheck` of a four-bar and of a quadcopter: acceleration and step by state, inputs and parameters
+1. a four-bar's accelerations and their derivatives, compared with `forward_dynamics` and `derivatives`
+2. memory of tensors and results, compared with that of the kernels: nothing is copied
+3. PyTorch's `gradcheck` for a four-bar and a quadcopter: acceleration and step by state, inputs and parameters
 4. second derivatives, which are refused and not silently zero
-5. a gradient through 1000 steps of a quadcopter, beside differences of order 6
+5. a gradient through 1000 steps of a quadcopter, compared with differences of order 6
 6. a policy of two layers that swings the four-bar to rest at a goal, trained through 60 steps of the machine
 """
 
@@ -27,7 +27,7 @@ from pfaffian.simulate.differentiable import ValueAndSlopes
 STEP, STEPS, RUNS, ROUNDS = 0.01, 60, 16, 80
 GOAL = 1.2
 LONG = 1000
-"""Steps of the gradient that is compared with differences."""
+"""Number of steps of the gradient that is compared with differences."""
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -54,7 +54,7 @@ def flight() -> tuple[pf.Mechanism, torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def same_numbers(m: pf.Mechanism) -> tuple[float, float]:
-    """Largest differences of values and of derivatives from `forward_dynamics` and `derivatives`."""
+    """Largest differences of values and derivatives from `forward_dynamics` and `derivatives`."""
     x = starts(m)
     q, v = x[:, : m.nq], 0.1 + x[:, m.nq :]
     u = torch.ones(RUNS, 1, dtype=torch.float64)
@@ -68,7 +68,7 @@ def same_numbers(m: pf.Mechanism) -> tuple[float, float]:
 
 
 def copied(m: pf.Mechanism) -> list[str]:
-    """Which of a step's tensors are not the memory that its kernel reads and writes; none is wanted."""
+    """Tensors of a step that do not share their memory with the kernel; there should be none."""
     seen: list[int] = []
 
     def watched(pair: ValueAndSlopes, of: Any, arrays: tuple[Any, ...]) -> Any:
@@ -86,15 +86,15 @@ def copied(m: pf.Mechanism) -> list[str]:
 
 
 def gradients_checked() -> int:
-    """How many functions pass PyTorch's gradcheck, which raises at the first that does not; alone and as batches."""
+    """Number of functions that pass PyTorch's gradcheck, single and as batches; it raises at the first that does not."""
     bar, (craft, x, u, p) = four_bar(), flight()
     q = starts(bar)[:2, : bar.nq]
-    own = torch.tensor(np.asarray(bar.p_defaults))
+    parameters = torch.tensor(np.asarray(bar.p_defaults))
     speed = torch.as_tensor(pf.assemble(bar, q.numpy(), np.ones((2, bar.nv))).v)
     force = torch.ones(2, 1, dtype=torch.float64)
     cases = [
-        (bar, "forward_dynamics", (q, speed, force, own)),
-        (bar, "step", (torch.cat([q, speed], 1), force, own)),
+        (bar, "forward_dynamics", (q, speed, force, parameters)),
+        (bar, "step", (torch.cat([q, speed], 1), force, parameters)),
         (craft, "forward_dynamics", (x[: craft.nq], x[craft.nq :], u, p)),
         (craft, "step", (x, u, p)),
         (craft, "step", (x.repeat(3, 1), u, p)),
@@ -108,7 +108,7 @@ def gradients_checked() -> int:
 
 
 def second_derivatives_refused() -> bool:
-    """Whether three ways to a second derivative end in an error."""
+    """Whether three ways to compute a second derivative raise an error."""
     m = four_bar()
     x, u = starts(m)[0], torch.ones(1, dtype=torch.float64)
     step = pf.bridges.torch_function(m, step=STEP)
@@ -131,7 +131,8 @@ def curvature(f: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tens
 
 
 def through_many_steps() -> tuple[float, float]:
-    """Of where the parcel is after LONG steps of the quadcopter, by a change of all thrusts: backwards, and by differences."""
+    """Derivative of the parcel's position after LONG steps of the quadcopter by a change of all thrusts: backwards, and by
+    differences."""
     m, x, u, _ = flight()
     step = pf.bridges.torch_function(m, step=2e-3)
     t = 2e-3 * torch.arange(LONG, dtype=torch.float64)[:, None]
@@ -139,8 +140,8 @@ def through_many_steps() -> tuple[float, float]:
 
     def end(thrusts: torch.Tensor) -> torch.Tensor:
         now = x
-        for held in thrusts:
-            now = step(now, held)
+        for thrust in thrusts:
+            now = step(now, thrust)
         return now[..., m.q_names.index("hang.z")]
 
     thrusts = (u + 0 * t).requires_grad_()
@@ -156,7 +157,7 @@ def through_many_steps() -> tuple[float, float]:
 
 
 def learnt(m: pf.Mechanism) -> list[float]:
-    """The cost after each round."""
+    """Cost after each round of training."""
     torch.manual_seed(0)
     step = pf.bridges.torch_function(m, step=STEP)
     policy = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)).double()

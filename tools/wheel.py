@@ -1,11 +1,11 @@
-"""A binary wheel for this system, with the interpreter and the passes compiled for the levels of its processors.
+"""Build a binary wheel for this system, with the interpreter and the passes compiled for several processor levels.
 
 python -m tools.wheel [FOLDER] [--level x86-64-v3 ...]    # writes pfaffian-...-py3-none-linux_x86_64.whl, into dist by default
 
-Where it is installed, runs start without any compiler, and where there is one, a second and a half earlier
-(`kernel/build/carried.py`). All other wheels and the source distribution are built by `python -m build` as usual. The wheel is
-built from a copy, so that the checkout stays as it is; gcc or clang is needed, and nothing is fetched. The objects need the C
-library of the machine they are built on, or a later one: for others to use, build in a container of manylinux.
+With this wheel, runs start without a compiler, and with a compiler 1.5 s earlier (`kernel/build/carried.py`). All other wheels
+and the source distribution are built by `python -m build` as usual. The wheel is built from a copy, so that the checkout does
+not change; it needs gcc or clang and no network. The objects need the C library of the build machine or a later one: to
+distribute the wheel, build it in a manylinux container.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def build(folder: Path, levels: Sequence[str]) -> Path:
-    """Write the wheel with objects for these levels; its path. Raises BuildError: no gcc or clang, or it refuses."""
+    """Write the wheel with objects for these levels, and return its path. Raises BuildError: no gcc or clang, or it fails."""
     compiler = find_compiler()
     if compiler is None or compiler.kind == "zig":
         raise BuildError(NO_COMPILER if compiler is None else "zig compiles for this processor only: install gcc or clang")
@@ -63,7 +63,7 @@ def build(folder: Path, levels: Sequence[str]) -> Path:
 
 
 def compile_all(compiler: Compiler, folder: Path, levels: Sequence[str]) -> None:
-    """Write the objects of the interpreter, of one lane and of eight, and of the passes for these levels."""
+    """Write the objects of the interpreter, for one lane and for eight, and of the passes, for these levels."""
     folder.mkdir(parents=True)
     texts: list[tuple[str, Mode]] = [(interpreter_text(1), "interpreter"), (interpreter_text(8), "interpreter")]
     for text, mode in [*texts, (passes_text(), "strict")]:

@@ -17,7 +17,7 @@ from benchmarks import parallel_chains
 from benchmarks.__main__ import NAMES, main
 from benchmarks.check import SAME, CheckFailed, agree
 from benchmarks.ours import acceleration
-from benchmarks.result import Comparison, Goal, Timing, shown, table
+from benchmarks.result import Comparison, Goal, Timing, formatted, table
 from benchmarks.timing import Options
 from tests.work import PATIENCE
 
@@ -143,4 +143,4 @@ def test_check_refuses_differences():
 
 @pytest.mark.parametrize("ns, text", [(0.5, "0.5 ns"), (38.24, "38.2 ns"), (1650, "1.65 us"), (4.4e8, "440 ms")])
 def test_shown(ns, text):
-    assert shown(ns) == text
+    assert formatted(ns) == text

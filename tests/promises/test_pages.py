@@ -18,7 +18,7 @@ import pytest
 import pfaffian as pf
 from pfaffian.viewer import zoo
 from tools.notebook import notebook
-from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, shown, zoo_text
+from tools.pages import ALONE, DOCS, ROOT, ZOO, Ran, build, has_code, page_name, pages, run_page, with_outputs, zoo_text
 
 PAGES = [page for page in pages() if has_code(page) and page.name != "theories.md"]
 """All pages with code except theories.md, whose numbers tests/promises/test_theories.py checks."""
@@ -118,7 +118,7 @@ def test_the_site_is_complete_and_loads_nothing(site: Path) -> None:
 def test_outputs_are_inserted_below_their_code(tmp_path: Path) -> None:
     page = DOCS / "start.md"
     ran = [b._replace(text=f"printed {i}\n", pictures=(b"picture",) if i == 0 else ()) for i, b in enumerate(_blocks(page))]
-    text = shown(page, ran, tmp_path)
+    text = with_outputs(page, ran, tmp_path)
     assert text.index("print(m)") < text.index("printed 0") < text.index("start-0-0.png") < text.index("printed 1")
     assert (tmp_path / "start-0-0.png").read_bytes() == b"picture"
 
