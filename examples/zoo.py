@@ -1,8 +1,7 @@
-"""The numbers of the zoo: for each machine in this folder its degrees of freedom, and one number that is checked.
+"""The numbers of the zoo: for each machine in this folder its degrees of freedom, and one number that the library computes.
 
 MOBILITY has the degrees of freedom. The function with a machine's name takes the mechanism and the start of its run, and
-returns (computed number, expected number, tolerance). Its docstring names the number, and then the source of the expected
-value.
+returns (value, expected value, tolerance). Its docstring says what the number is, and then where the expected value comes from.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ def acceleration(m: pf.Mechanism, s: Any, name: str) -> float:
 
 
 def point(m: pf.Mechanism, s: Any, body: str, x: Sequence[float]) -> np.ndarray:
-    """World coordinates (3,) world position of a point of a body."""
+    """World coordinates (3,) of a point of a body [m]."""
     pose = pf.forward_kinematics(m, s.q, parameters=s.p)[body]
     return pose.position + pose.rotation @ np.array(x)
 
 
 def meeting(p: Sequence[float], r: float, q: Sequence[float], t: float, side: int) -> np.ndarray:
-    """The point (2,) intersection of circles of radius r around p and t around q, left (1) or right (-1) of the line from p to q."""
+    """The point (2,) where circles of radius r around p and t around q meet, left (1) or right (-1) of the line from p to q."""
     (x, z), d = np.subtract(q, p), float(np.linalg.norm(np.subtract(q, p)))
     along = (d**2 + r**2 - t**2) / (2 * d)
     across = side * sqrt(r**2 - along**2)
@@ -61,7 +60,7 @@ def rates(M: np.ndarray, A: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 
 def four_bar(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the rocker [rad]. Intersection of circles around the two of."""
+    """Angle of the rocker [rad]. Intersection of circles around the pin of the crank and the pivot of the rocker."""
     pin = meeting((0, s.p["a"]), s.p["b"], (s.p["g"], 0), s.p["c"], 1)
     return s.q["rocker"], atan2(pin[1], pin[0] - s.p["g"]), 1e-9
 
@@ -98,7 +97,7 @@ def andrews(m: pf.Mechanism, s: Any) -> Number:
 
 
 def watt(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the right arm [rad]. Intersection of circles around the end of the left."""
+    """Angle of the right arm [rad]. Intersection of circles around the end of the left arm and the pivot of the right."""
     a = s.p["arm"]
     pin = meeting((a * cos(s.q["A"]), a * sin(s.q["A"])), s.p["link"], (2 * a, -s.p["link"]), a, -1)
     return s.q["D"], np.pi + atan2(-pin[1] - s.p["link"], 2 * a - pin[0]), 1e-9
@@ -118,17 +117,17 @@ def scotch_yoke(m: pf.Mechanism, s: Any) -> Number:
 def scissor_lift(m: pf.Mechanism, s: Any) -> Number:
     """Force of the cylinder that holds the platform [N]. Virtual work: (load + half of both arms) g / tan(angle)."""
     still = {name: 0.0 for name in s.v}
-    force = pf.inverse_dynamics(m, s.q, still, still, parameters=s.p).u[0]
-    return force, -(s.p["load"] + 2) * G / tan(s.q["a"]), 1e-7
+    held = pf.inverse_dynamics(m, s.q, still, still, parameters=s.p).u[0]
+    return held, -(s.p["load"] + 2) * G / tan(s.q["a"]), 1e-7
 
 
 def governor(m: pf.Mechanism, s: Any) -> Number:
-    """Acceleration of the arms at the steady speed [rad/s^2]. Zero at w^2 = (1 + M / m) g / (l cos), Porter's formula."""
+    """Acceleration of the arms at its steady speed [rad/s^2]. Zero at w^2 = (1 + M / m) g / (l cos), Porter's formula."""
     return acceleration(m, s, "left"), 0.0, 1e-9
 
 
 def engine(m: pf.Mechanism, s: Any) -> Number:
-    """Sum of the heights of the pistons minus six rods [m]. r cos + sqrt(l^2 - r^2 sin^2) of the six cranks."""
+    """Sum of the heights of the pistons, less six rods [m]. r cos + sqrt(l^2 - r^2 sin^2) of the six cranks."""
     angles = s.q["crankshaft"] + 2 * np.pi / 3 * np.array([0, 1, -1, -1, 1, 0])
     r, l = s.p["r"], s.p["l"]
     expected = float(np.sum(r * np.cos(angles) + np.sqrt(l**2 - (r * np.sin(angles)) ** 2) - l))
@@ -143,25 +142,25 @@ def excavator_arm(m: pf.Mechanism, s: Any) -> Number:
 
 
 def gripper(m: pf.Mechanism, s: Any) -> Number:
-    """Opening between the pads [m]. Parallelograms: 2 (half - l sin(angle)), minus two pads."""
+    """Opening between the pads [m]. Parallelograms: 2 (half - l sin(angle)), less two pads."""
     left, right = (point(m, s, f"{side} pad", (x, 0, 0))[0] for side, x in (("left", s.p["gap"]), ("right", -s.p["gap"])))
     return right - left, 2 * (s.p["half"] - s.p["l"] * sin(s.q["drive"])), 1e-9
 
 
 def exoskeleton_leg(m: pf.Mechanism, s: Any) -> Number:
-    """Torque of the hip motor in equilibrium [N m]. Difference of the energy between two states nearby."""
+    """Torque of the hip motor that holds the leg [N m]. Difference of the energy between two states near this one."""
     still = {name: 0.0 for name in s.v}
     motors = ["hip motor", "knee motor", "ankle"]
-    torque = pf.inverse_dynamics(m, s.q, still, still, parameters=s.p, actuated=motors).u[0]
+    held = pf.inverse_dynamics(m, s.q, still, still, parameters=s.p, actuated=motors).u[0]
     near = np.array([list(s.q.values())] * 2)
     near[:, m.q_names.index("hip motor")] += (-1e-4, 1e-4)
     states = pf.assemble(m, near, hold=motors, parameters=s.p, backend="interpreter").q
     low, high = pf.energy(m, states, parameters=s.p).potential
-    return float(torque), float(high - low) / 2e-4, 1e-5
+    return float(held), float(high - low) / 2e-4, 1e-5
 
 
 def walker(m: pf.Mechanism, s: Any) -> Number:
-    """Angle of the knees [rad]. Law of cosines for thigh, shank and the line from hip to foot."""
+    """Angle of the knees [rad]. The law of cosines for thigh, shank and the line from hip to foot."""
     a, b, far = s.p["thigh"], s.p["shank"], hypot(s.q["trunk.y"], s.p["stride"] / 2)
     return s.q["left knee"], -np.arccos((far**2 - a**2 - b**2) / (2 * a * b)), 1e-9
 
@@ -173,21 +172,20 @@ def crane(m: pf.Mechanism, s: Any) -> Number:
 
 
 def suspension(m: pf.Mechanism, s: Any) -> Number:
-    """Inward displacement of the wheel [m]. Equal parallel arms: arm (1 - cos)."""
+    """Displacement of the wheel inwards [m]. Equal parallel arms: arm (1 - cos)."""
     return s.p["arm"] - point(m, s, "upright", (0, 0, 0))[1], s.p["arm"] * (1 - cos(s.q["lower"])), 1e-9
 
 
 def quarter_car(m: pf.Mechanism, s: Any) -> Number:
-    """Height of the car at that relative to the unloaded state [m]. Newton's method in the plane, `_car_at_rest`."""
+    """Height of the car at rest relative to that without load [m]. Newton's method in the plane, `_car_at_rest`."""
     found = pf.equilibrium(m, parameters=s.p).named["ride"]
     return float(found), _car_at_rest(s.p), 1e-6
 
 
 def _car_at_rest(p: Mapping[str, float]) -> float:
-    """Height at rest by the gradient of the energy of car, arms and upright in the plane (y, z) is multipliers for the upper
-    ball joint.
+    """Height of the car at rest [m], where the gradient of the energy of car, arms and upright in the plane (y, z) is zero.
 
-    In the upper view ball joint closed. No force in this plane turns the wheel about the line between its ball joints,
+    Multipliers keep the upper ball joint closed. No force in this plane turns the wheel about the line between its ball joints,
     so the tie rod carries no load.
     """
     low, arm, tall, seat = p["wheel"] - p["tall"] / 2, p["arm"], p["tall"], p["seat"]
@@ -221,7 +219,7 @@ def _car_at_rest(p: Mapping[str, float]) -> float:
 
 
 def bennett(m: pf.Mechanism, s: Any) -> Number:
-    """Product of the tangents of half the adjacent angles. Bennett: sin((beta + alpha) / 2) / sin((beta - alpha) / 2)."""
+    """Product of the tangents of half of neighbouring angles. Bennett: sin((beta + alpha) / 2) / sin((beta - alpha) / 2)."""
     alpha, b, a = s.p["alpha"], s.p["b"], s.p["a"]
     beta = asin(b / a * sin(alpha))
     product = tan(s.q["hinge 1"] / 2) * tan(s.q["hinge 2"] / 2)
@@ -258,7 +256,7 @@ def spatial_parallelograms(m: pf.Mechanism, s: Any) -> Number:
 
 
 def cardan(m: pf.Mechanism, s: Any) -> Number:
-    """Ratio of output to input speed. cos(bend) / (1 - sin^2(bend) sin^2(angle))."""
+    """Speed of the output over that of the input. cos(bend) / (1 - sin^2(bend) sin^2(angle))."""
     bend = s.p["bend"]
     return s.v["load"] / s.v["drive"], cos(bend) / (1 - (sin(bend) * sin(s.q["drive"])) ** 2), 1e-9
 
@@ -277,15 +275,15 @@ def delta(m: pf.Mechanism, s: Any) -> Number:
 
 
 def stewart(m: pf.Mechanism, s: Any) -> Number:
-    """Length of each leg at middle height [m]. Distance from foot to head: sqrt(1 + 0.6^2 - 1.2 cos 40 + 0.8^2)."""
+    """Length of each leg at its middle height [m]. From foot to head: sqrt(1 + 0.6^2 - 1.2 cos 40 + 0.8^2)."""
     return s.q["leg 4"], sqrt(1 + 0.36 - 1.2 * cos(np.radians(40)) + 0.64), 1e-9
 
 
-# -- rolling and sliding --------------------------------------------------------------------------------------------------
+# -- what rolls and slides ------------------------------------------------------------------------------------------------
 
 
 def bicycle(m: pf.Mechanism, s: Any) -> Number:
-    """Fastest growth rate of its fall at rest [1/s]. 5.53094371765393 in table 2 of Meijaard and others (2007)."""
+    """Fastest rate at which the bicycle falls at rest [1/s]. 5.53094371765393 in table 2 of Meijaard and others (2007)."""
     rates = pf.linearise(m, parameters=s.p).eigenvalues.real
     return float(rates.max()), 5.53094371765393, 1e-6
 
@@ -298,7 +296,7 @@ def sleigh(m: pf.Mechanism, s: Any) -> Number:
 
 
 def snakeboard(m: pf.Mechanism, s: Any) -> Number:
-    """Forward acceleration under the torque on the rotor [m/s^2]. -t torque / (m + I t^2), t = tan(angle) / half."""
+    """Forward acceleration while the rotor is driven [m/s^2]. -t torque / (m + I t^2), t = tan(angle) / half."""
     t = tan(s.q["front"]) / s.p["half"]
     turning = 0.3 + 2 * 0.1 * s.p["half"] ** 2
     return acceleration(m, s, "floor.vx"), -t * s.u["swing"] / (8.2 + turning * t**2), 1e-9
@@ -318,7 +316,7 @@ def roller_racer(m: pf.Mechanism, s: Any) -> Number:
 
 
 def rattleback(m: pf.Mechanism, s: Any) -> Number:
-    """Higher frequency of rocking [rad/s]. Mass and stiffness matrices of both directions, from the curvatures, in NumPy."""
+    """Faster frequency of rocking [rad/s]. Mass and stiffness matrices of both directions, from the curvatures, in NumPy."""
     a, b, c, h = (s.p[n] for n in "abch")
     M = np.array([[0.0002, -0.00002], [-0.00002, 0.0016]]) + h**2 * np.eye(2)
     K = G * np.diag([b**2 / c - h, a**2 / c - h])
@@ -349,7 +347,7 @@ def segway(m: pf.Mechanism, s: Any) -> Number:
 
 
 def rover_with_trailer(m: pf.Mechanism, s: Any) -> Number:
-    """Rate of the angle between rover and trailer over the speed [rad/m]. Directions in which the three axles can move."""
+    """Rate of the angle between rover and trailer over the speed [rad/m]. From the directions in which the axles can move."""
     turn, q = tan(s.q["steer"]) / s.p["wheelbase"], s.q["hitch"]
     return s.v["hitch"] / s.v["floor.vx"], -(sin(q) + turn * s.p["hitch"] * cos(q)) / s.p["trailer"] - turn, 1e-9
 
@@ -360,11 +358,11 @@ def wheel_set(m: pf.Mechanism, s: Any) -> Number:
     return acceleration(m, s, "slope.vx"), mass * 2 / (mass + 2 * s.p["J"] / s.p["r"] ** 2), 1e-9
 
 
-# -- spinning -------------------------------------------------------------------------------------------------------------
+# -- what spins -----------------------------------------------------------------------------------------------------------
 
 
 def tippe_top(m: pf.Mechanism, s: Any) -> Number:
-    """Angular momentum along the line from mass centre to contact, times its length, at 0.2 s [kg m^3/s]. Jellett: C w (r cos - e)."""
+    """Spin along the line from mass centre to contact, times its length, after 0.2 s [kg m^3/s]. Jellett: C w (r cos - e)."""
 
     def jellett(k: pf.Kinematics) -> ca.SX:
         V, n = k.twist("top", "LOCAL"), k.rotation("top").T @ ca.DM([0, 0, 1])
@@ -377,26 +375,26 @@ def tippe_top(m: pf.Mechanism, s: Any) -> Number:
 
 
 def gyroscope(m: pf.Mechanism, s: Any) -> Number:
-    """Downward acceleration of the axle [rad/s^2]. Zero at the precession m g l / (C w) of a horizontal axle."""
+    """Acceleration of the axle downwards [rad/s^2]. Zero at the precession m g l / (C w) of a horizontal axle."""
     return acceleration(m, s, "nutation"), 0.0, 1e-9
 
 
 def windmill(m: pf.Mechanism, s: Any) -> Number:
-    """Additional moment in the shaft's bearing, due to yaw [N m]. J times the rates of rotor and yaw."""
+    """Moment in the shaft's bearing, less that without yaw [N m]. J times the rates of rotor and yaw."""
     moments = [pf.reaction_wrench(m, "shaft", s.q, v, parameters=s.p).wrench[4] for v in (s.v, {**s.v, "yaw": 0.0})]
     return float(moments[0] - moments[1]), s.p["J"] * s.v["shaft"] * s.v["yaw"], 1e-7
 
 
-# -- flying ---------------------------------------------------------------------------------------------------------------
+# -- what flies -----------------------------------------------------------------------------------------------------------
 
 
 def quadcopter(m: pf.Mechanism, s: Any) -> Number:
-    """Upward acceleration of the frame [m/s^2]. (thrusts - weight - the rope's pull of 60 N/m over 0.05 m) / 1.2 kg."""
+    """Acceleration of the frame upwards [m/s^2]. (thrusts - weight - the rope's pull of 60 N/m over 0.05 m) / 1.2 kg."""
     return acceleration(m, s, "fly.vz"), (sum(s.u.values()) - 1.2 * G - 60 * 0.05) / 1.2, 1e-9
 
 
 def hexarotor(m: pf.Mechanism, s: Any) -> Number:
-    """Thrust of each rotor in hover [N]. m g / (6 cos 20)."""
+    """Thrust of each rotor that holds the machine [N]. m g / (6 cos 20)."""
     still = {name: 0.0 for name in s.v}
     return (
         float(pf.inverse_dynamics(m, s.q, still, still, parameters=s.p).u.max()),
@@ -406,20 +404,20 @@ def hexarotor(m: pf.Mechanism, s: Any) -> Number:
 
 
 def bicopter(m: pf.Mechanism, s: Any) -> Number:
-    """Upward acceleration [m/s^2]. Both thrusts times the cosine of their tilt, divided by the total mass, minus g."""
+    """Acceleration upwards [m/s^2]. Both thrusts times the cosine of their tilt, over the whole mass, less g."""
     mass = s.p["m"] + 0.04
     centre = acceleration(m, s, "fly.vz")
     return centre, (s.u["left rotor"] + s.u["right rotor"]) * cos(s.q["left tilt"]) / mass - G, 1e-9
 
 
 def drones_with_bar(m: pf.Mechanism, s: Any) -> Number:
-    """Force of both rods on the bar [N]. The bar's weight times the thrusts, divided by the total weight."""
+    """Pull of both rods on the bar [N]. The bar's weight, times the thrusts over the whole weight."""
     pull = pf.forward_dynamics(m, s.q, s.v, s.u, parameters=s.p).reaction[m.v_names.index("bar.vz")]
     return float(pull), s.p["bar"] * sum(s.u.values()) / (s.p["bar"] + 2 * s.p["m"]), 1e-7
 
 
 def satellite(m: pf.Mechanism, s: Any) -> Number:
-    """Angular momentum about z [N m s]. J w of the one spinning wheel; everything else is at rest."""
+    """Angular momentum about z [N m s]. J w of the one wheel that spins; the rest is at rest."""
     return float(pf.momentum(m, s.q, s.v, parameters=s.p)[5]), s.p["J"] * s.v["wheel z"], 1e-9
 
 

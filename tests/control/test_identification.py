@@ -49,7 +49,7 @@ def test_rows_of_different_kinds_are_weighted():
 
 
 def test_intervals_of_correlated_errors():
-    """Errors are a sliding mean of independent ones, on a slow signal: intervals are right only if `correlated` do intervals say how sure it is given."""
+    """Errors are a sliding mean of independent ones, on a slow signal: intervals are right only if `correlated` is given."""
     random, x, n, m = np.random.default_rng(5), np.array([1.5, 0.4]), 2000, 11
     t = np.arange(n) * 0.01
     A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])

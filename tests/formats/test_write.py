@@ -430,7 +430,9 @@ def test_one_sided_limits_are_left_out_of_mjcf_with_a_warning(tmp_path, limits):
         text = write(m, tmp_path / "m.xml")[0].read_text()
     whole = all(np.isfinite(limits))
     assert ("range=" in text) == whole
-    assert [str(w.message) for w in caught] == ([] if whole else ["MJCF cannot represent: the one-sided limit of joint 'hinge'"])
+    assert [str(w.message) for w in caught] == (
+        [] if whole else ["MJCF cannot represent: the one-sided limit of joint 'hinge'"]
+    )
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------------
