@@ -57,16 +57,16 @@ def agent() -> control.Control:
     names = ("x", "y", "z", "heading")
 
     def step(s: control.Sample) -> Command:
-        of = Course(ca.reshape(s["start"], 4, 5), s["end"], s["length"], s["passed"])
+        of = Course(ca.reshape(s["start"], 4, 5), s["end"], s["length"], s["elapsed"])
         later, now = control.course_step(of, ca.vertcat(*[s[n] for n in names]), LENGTH, PERIOD)
         place = control.taylor(now)
         here = control.quadcopter_reference(lambda t: place(t)[:3], lambda t: place(t)[3]).at(ca.SX(0), ca.SX(0, 1))
         law = control.prototype_tracking([own], control.sampled([f"r{i}" for i in range(7)]), approach="body")
         said = law.law(s.terms, ca.SX(0, 1), ca.vertcat(*here), ca.SX(0, 1))
-        d_next = {"start": ca.vec(later.start), "end": later.end, "length": later.duration, "passed": later.passed}
+        d_next = {"start": ca.vec(later.start), "end": later.end, "length": later.duration, "elapsed": later.elapsed}
         return Command(said.u, faults=said.faults, signals={"now": ca.vec(now)}, d_next=d_next)
 
-    state = {"start": START.ravel("F"), "end": START[:, 0], "length": LENGTH, "passed": 0.0}
+    state = {"start": START.ravel("F"), "end": START[:, 0], "length": LENGTH, "elapsed": 0.0}
     return control.discrete(step, PERIOD, state=state, inputs=names, faults=["no inertia", "no attitude"])
 
 

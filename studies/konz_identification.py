@@ -169,7 +169,7 @@ def bench(random: np.random.Generator) -> xr.Dataset:
     window, half = 7, 3
     seen, rate, _ = found_by.derivatives(speed + NOISE["speeds"] * random.normal(size=t.size), T, window)
     held = (np.convolve(i, [0.5, 0.5])[: t.size])[half:-half]  # the current steps at the samples
-    propeller = control.identification.least_squares(found_by.propeller_bench(seen, rate, held), together=6 * window)
+    propeller = control.identification.least_squares(found_by.propeller_bench(seen, rate, held), correlated=6 * window)
     at = np.linspace(150, 750, 25)
     thrust = X["thrust"] * at**2 + 0.03 * random.normal(size=at.size)
     scale = control.identification.least_squares(found_by.thrust_scale(at, thrust))
@@ -202,8 +202,8 @@ def servo(random: np.random.Generator) -> tuple[found_by.Estimate, found_by.Esti
         return found_by.servo_bench(*seen, between)
 
     read = equations(SERVO, np.radians(0.05))
-    plain = control.identification.least_squares(read, together=6 * window)
-    return plain, control.identification.least_squares(read, instruments=equations(plain.value, 0.0), together=6 * window)
+    plain = control.identification.least_squares(read, correlated=6 * window)
+    return plain, control.identification.least_squares(read, instruments=equations(plain.value, 0.0), correlated=6 * window)
 
 
 def swinging(inertia: float, damping: float, t: np.ndarray) -> list[np.ndarray]:
@@ -239,13 +239,13 @@ def strings(random: np.random.Generator) -> xr.Dataset:
     for draw in range(8):
         gyro = rate + SWING * random.normal(size=t.size)
         for j, window in reversed(list(enumerate(WINDOWS))):
-            inner, together = slice(window // 2, -(window // 2)), 4 * window
+            inner, correlated = slice(window // 2, -(window // 2)), 4 * window
             _, a2, _ = found_by.derivatives(gyro, t[1], window)
             swing = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **STRINGS)
-            e = control.identification.least_squares(swing, together=together)
+            e = control.identification.least_squares(swing, correlated=correlated)
             like = swinging(*e.value, t) if like is None else like  # by what the longest window found
             instruments = found_by.bifilar_pendulum(*(x[inner] for x in like), **STRINGS)
-            better = control.identification.least_squares(swing, instruments=instruments, together=together)
+            better = control.identification.least_squares(swing, instruments=instruments, correlated=correlated)
             found[:, j, draw] = [x[0] / inertia for x in (e.value, e.half_width, better.value, better.half_width)]
     noise = np.array([SWING * np.linalg.norm(response(window, t[1])) for window in WINDOWS])
     parts = zip(("plain", "half", "instruments", "half_instruments"), found, strict=True)
@@ -283,7 +283,7 @@ def identified(of: Any, r: xr.Dataset, random: np.random.Generator, ways: dict[s
                 sets[window, begin] = [measured(of, used, random, window) for _ in range(2)]
             one, two = sets[window, begin]
             e = control.identification.least_squares(
-                one, instruments=two if better else None, together=max(1, 6 * window // THIN)
+                one, instruments=two if better else None, correlated=max(1, 6 * window // THIN)
             )
             found[:, i, draw] = e.value, e.half_width
             worst[i, draw] = np.abs((one.A @ e.value - one.b) / e.deviation).max()

@@ -49,13 +49,13 @@ def test_rows_of_different_kinds_are_weighed():
 
 
 def test_errors_that_hang_together():
-    """A sliding mean of independent errors on a slow signal: only with `together` do intervals say how sure it is."""
+    """A sliding mean of independent errors on a slow signal: only with `correlated` do intervals say how sure it is."""
     random, x, n, m = np.random.default_rng(5), np.array([1.5, 0.4]), 2000, 11
     t = np.arange(n) * 0.01
     A = np.column_stack([np.sin(2 * t), np.cos(0.7 * t)])
     noisy = [A @ x + np.convolve(random.normal(size=n + m - 1), np.full(m, 0.1), "valid") for _ in range(400)]
     without = inside([least_squares(LinearEquations(A, b)) for b in noisy], x)
-    found = [least_squares(LinearEquations(A, b), together=6 * m) for b in noisy]
+    found = [least_squares(LinearEquations(A, b), correlated=6 * m) for b in noisy]
     assert without.max() < 0.6 and np.abs(inside(found, x) - 0.95).max() < 0.06
     spread = found_by.QUANTILE * np.std([e.value for e in found], axis=0)
     close(np.mean([e.half_width for e in found], axis=0), spread, 0.15, "half the intervals")
@@ -162,12 +162,12 @@ def test_a_pendulum_weighed_by_noisy_accelerations():
             _, a2, _ = found_by.derivatives(gyro, T, window)
             inner = slice(window // 2, -(window // 2))
             rows = found_by.bifilar_pendulum(a[inner], gyro[inner], a2, **PENDULUM)
-            found[name].append(least_squares(rows, together=4 * window))
+            found[name].append(least_squares(rows, correlated=4 * window))
             if name == "short":
                 guess = found[name][-1].value
                 if like is None:  # by what was found: 20 % too light
                     like = found_by.bifilar_pendulum(*(x[inner] for x in swinging(*guess, t)), **PENDULUM)
-                found["simulated"].append(least_squares(rows, instruments=like, together=4 * window))
+                found["simulated"].append(least_squares(rows, instruments=like, correlated=4 * window))
     mean = {name: np.mean([e.value[0] for e in x]) for name, x in found.items()}
     for name, window in windows.items():
         fit = np.linalg.pinv(np.vander(np.arange(window) - window // 2, 4, increasing=True))[1] / T
@@ -319,7 +319,7 @@ WRONG = {
         lambda: least_squares(LinearEquations(A3, np.zeros((4, 2))), instruments=LinearEquations(A3[:3], None)),
         r"of the shape of A, \(4, 2, 3\)",
     ),
-    "together": (lambda: least_squares(LinearEquations(A3, np.zeros((4, 2))), together=5), "from 1 to 4"),
+    "correlated": (lambda: least_squares(LinearEquations(A3, np.zeros((4, 2))), correlated=5), "from 1 to 4"),
     "a window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 4), "odd window"),
     "a long window": (lambda: found_by.derivatives(np.zeros(9), 0.1, 11), "up to the 9 samples"),
     "signals": (lambda: found_by.propeller_bench([1.0, 2.0], [1.0, 2.0], [1.0]), r"of one length are needed.*current \(1,\)"),

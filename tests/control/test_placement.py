@@ -85,7 +85,7 @@ def test_one_rule_gives_both_of_the_thesis_s():
     """A PVTOL and two masses by the rule for any machine with one input."""
     lean, m, Theta = 0.05, 1.3, 0.02
     b = [m * lean / Theta, 1.0]
-    found = matched_placement(np.diag([m, Theta]), [[0, m * G], [0, 0]], b, POLES, first=0.8)
+    found = matched_placement(np.diag([m, Theta]), [[0, m * G], [0, 0]], b, POLES, scale=0.8)
     x = hover_placement(POLES, coupling_length=lean, mass=0.8)
     close(found.inertia, in_a_plane(x, x.mass, x.s, x.inertia), 1e-9, "inertia")
     close(found.damping, in_a_plane(x, x.damping, x.h, 0.0), 1e-9, "damping")
@@ -93,7 +93,7 @@ def test_one_rule_gives_both_of_the_thesis_s():
     k, m1, m2 = 5.0, 0.7, 1.6
     poles = [-2.0, -1.0, -1 + 1j, -1 - 1j]
     x = two_mass_placement(poles, ratio=k / m2)
-    found = matched_placement(np.diag([m1, m2]), k * np.array([[1, -1], [-1, 1]]), [1, 0], poles, first=x.m01 + x.m12)
+    found = matched_placement(np.diag([m1, m2]), k * np.array([[1, -1], [-1, 1]]), [1, 0], poles, scale=x.m01 + x.m12)
     for have, (a, c, e) in zip(found, ((x.m01, x.m12, x.m02), (x.d01, x.d12, x.d02), (x.k01, x.k12, x.k02)), strict=True):
         close(have, [[a + c, -c], [-c, c + e]], 1e-9, "two masses")
 

@@ -63,7 +63,7 @@ def test_a_rover_backwards_is_unstable_inside(speed):
     """Its heading goes by theta_dot = (V / l0) sin(beta - theta): an eigenvalue of -V / l0, the wheels' angles at zero."""
     m, at = plain_rover(), straight_at(speed)
     inside = pf.control.zero_dynamics(m, straight_law(tip(m, at[0]), speed), *at)
-    assert (inside.places, inside.speeds, inside.conserved) == (3, 0, 0) and inside.unstable == (speed < 0)
+    assert (inside.displacements, inside.speeds, inside.conserved) == (3, 0, 0) and inside.unstable == (speed < 0)
     close(sorted(inside.eigenvalues.real), sorted([-speed / 0.1, 0, 0]), 1e-7, "eigenvalues")
 
 
@@ -111,7 +111,7 @@ def test_momenta_that_symmetry_keeps_are_none_of_it():
     law = satellite_law(hand, (0.25, -0.2, 0.3))
     for rates in (v, np.zeros(m.nv)):
         inside = pf.control.zero_dynamics(m, law, q, rates)
-        assert (inside.places, inside.speeds, inside.conserved) == (6, 0, 6)
+        assert (inside.displacements, inside.speeds, inside.conserved) == (6, 0, 6)
         mu = [pf.momentum(m, q + e * inside.dq.T[i], rates + e * inside.dv.T[i]) for i in range(6) for e in (1e-5, -1e-5)]
         close(np.array(mu[::2]) - mu[1::2], np.zeros((6, 6)), 1e-12, "momentum", 1)
     assert "and 6 conserved momenta" in str(inside)
@@ -119,7 +119,7 @@ def test_momenta_that_symmetry_keeps_are_none_of_it():
     # A thruster that turns the hull: angular momentum is the law's to change, linear momentum is kept as before.
     turned = m.with_(actuators=[*m.actuators, pf.actuator("jets", "flight", component=5)])
     inside = pf.control.zero_dynamics(turned, law, q, v)
-    assert (inside.places, inside.speeds, inside.conserved) == (6, 3, 3)
+    assert (inside.displacements, inside.speeds, inside.conserved) == (6, 3, 3)
 
 
 def test_a_rotor_that_nothing_drives_keeps_its_own():
@@ -133,7 +133,7 @@ def test_a_rotor_that_nothing_drives_keeps_its_own():
         control.output("elbow", "position", hand[:2], axes=(0, 1), at=(0, 0.3, 0), stiffness=1, damping=1),
     ]
     inside = pf.control.zero_dynamics(m, control.concurrent(outputs), q, v)
-    assert (inside.places, inside.speeds, inside.conserved) == (7, 0, 7)
+    assert (inside.displacements, inside.speeds, inside.conserved) == (7, 0, 7)
 
 
 def test_outputs_that_leave_nothing():

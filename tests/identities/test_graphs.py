@@ -164,7 +164,7 @@ def test_every_formulation_along_chosen_velocities():
         close(x, v_dot["gauss"], 1e-8, n)
     close(pf.forward_dynamics(new, q, y, u=u, formulation="projection").v_dot, v_dot["gauss"], 1e-8, "by its name")
     for n in ("articulated", "quasi-velocity-innovations"):
-        with pytest.raises(pf.ModelError, match="not those of its joints one by one"):
+        with pytest.raises(pf.ModelError, match="velocities other than the rates of its joints"):
             pf.forward_dynamics(new.with_(constraints=[]), q, y, u=u, formulation=n)
     assert len(names) > 6
 
@@ -277,7 +277,7 @@ WRONG = {
     "no pose": (lambda: pf.symbols(made(pose=lambda k: 1)).M, r"edge 'e': pose must give a Pose"),
     "no rotation": (
         lambda: pf.symbols(made(pose=lambda k: pf.Pose(2 * ca.SX.eye(3), ca.SX.zeros(3, 1)))).M,
-        "R is no rotation",
+        "R is not a rotation",
     ),
     "a pose that asks too much": (lambda: pf.symbols(made(pose=lambda k: k.pose("b"))).M, "edge 'e': pose"),
     "an edge too many": (

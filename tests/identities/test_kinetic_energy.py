@@ -60,7 +60,7 @@ def test_every_formulation():
     names = affordable(case.m)
     known = matrices(case, {n: lambda T, n=n: pf.FORMULATIONS[n](T).v_dot for n in names})
     said = Case(said_by_energies(case.m), case.q, case.v, case.u, 0.0)
-    with pytest.raises(pf.ModelError, match="a kinetic energy of its own; the formulation 'articulated'"):
+    with pytest.raises(pf.ModelError, match="a kinetic energy besides that of its bodies, which the formulation 'articulated'"):
         matrices(said, {"x": lambda T: pf.FORMULATIONS["articulated"](T).v_dot})
     names = [n for n in names if n not in ("articulated", "quasi-velocity-innovations")]
     found = matrices(said, {n: lambda T, n=n: pf.FORMULATIONS[n](T).v_dot for n in names})
@@ -162,7 +162,7 @@ def test_what_is_no_kinetic_energy():
         (lambda k: k.v[0] ** 3, "force 'T': T must be quadratic in v"),
         (lambda k: ca.norm_2(k.v), "must be quadratic"),
         (lambda k: ca.fabs(k.v[0]) + k.v[1] ** 2, "must be quadratic"),
-        (lambda k: k.v, "one number is needed"),
+        (lambda k: k.v, "must return one number"),
         (lambda k: k.joint("nothing"), "no joint or coordinates 'nothing'"),
         (lambda k: None, "its function returns nothing"),
     ):

@@ -19,7 +19,7 @@ from pfaffian.model.mechanism import random_configuration
 from pfaffian.terms.connection import commutation_coefficients, directional_derivative
 from pfaffian.terms.forces import potential_energy
 from pfaffian.terms.orbit import Orbit, body_momentum, orbit_of, two_form
-from pfaffian.terms.reduction import blocks, carried, curvature, group_of, horizontal_lift, on_algebra
+from pfaffian.terms.reduction import blocks, curvature, group_of, horizontal_lift, on_algebra, transport_along
 from pfaffian.terms.terms import symbols
 from studies import chhabra_matrices as printed
 from studies import chhabra_reduction as study
@@ -234,7 +234,7 @@ def test_momenta_by_bodies_and_by_curvature(name):
     slope = directional_derivative(T.kinematics, ca.dot(y, pi) / 2)[:, rest].T
     turned = ca.vertcat(*[ca.dot(commutation_coefficients(T.kinematics)[i][rest, rest].T @ y, pi) for i in rest])
     pull = sum((P[a] * B[n * a : n * (a + 1), :] for a in range(len(own))), ca.SX(n, n)).T @ y
-    by_bodies = ca.substitute(carried(T, X), T.v, X @ y)
+    by_bodies = ca.substitute(transport_along(T, X), T.v, X @ y)
     f = ca.Function("f", [T.q, y], [by_bodies, slope - turned - pull, pull])
     bent = 0.0
     for seed in range(3):

@@ -250,7 +250,7 @@ def main(count: int) -> None:
             p = draw(np.random.default_rng([k, size]), each, n, m)
             r = pf.control.solve_qp(*p)
             status += np.bincount(r.status, minlength=6)
-            turns = max(turns, int(r.turns.max()))
+            turns = max(turns, int(r.iterations.max()))
             good, bad = r.status == 0, r.status == 1
             e = conditions(Problems(*[x[good] for x in p]), r.u[good], r.multipliers[good])
             left = contradiction(Problems(*[x[bad] for x in p]), r.multipliers[bad])

@@ -36,7 +36,7 @@ def solve(*problem, **options):
 
 def right(p: Problems, r: NearestInput, tolerance: float) -> None:
     """Each problem is solved or shown to have no solution, by numbers that do not depend on how they were found."""
-    assert np.isin(r.status, (0, 1)).all(), r.words
+    assert np.isin(r.status, (0, 1)).all(), r.message
     good = r.status == 0
     for name, left in conditions(Problems(*[x[good] for x in p]), r.u[good], r.multipliers[good])._asdict().items():
         assert left.max(initial=0) <= tolerance, name
@@ -53,7 +53,7 @@ def test_every_kind_of_problem(family, size):
     p = FAMILIES[family](np.random.default_rng([n, m, *map(ord, family)]), EACH, n, m)
     r = solve(*p)
     right(p, r, MEETING if family in ("vertex", "cone") else OPTIMAL)
-    assert r.turns.max() <= qp.most_turns(n, m) / 2 + 2
+    assert r.iterations.max() <= qp.most_turns(n, m) / 2 + 2
     if family in FEASIBLE:
         assert (r.status == 0).all()
     if family == "contradicting":
@@ -101,7 +101,7 @@ def test_a_box_of_independent_inputs_cuts_each():
     assert np.abs(r.u - np.clip(u0, -1, 1)).max() <= 4 * EPS * np.abs(u0).max()
     assert np.array_equal(r.active, np.hstack([u0 > 1, u0 < -1]))
     assert np.allclose(r.multipliers, np.hstack([u0 - 1, -u0 - 1]).clip(0) * np.tile([1, 4, 0.1, 9], 2), rtol=1e-12)
-    assert r.words == ["solved"] * 200
+    assert r.message == ["solved"] * 200
 
 
 @pytest.mark.parametrize("family", ["plain", "vertex", "equalities"])
@@ -124,7 +124,7 @@ def test_how_rows_are_written_changes_nothing(family):
 def test_rows_that_say_nothing_and_rows_that_nothing_meets():
     def one(W, l, H=((1.0,),), u0=(2.0,)):
         r = solve(H, u0, W, l)
-        return r.words, r.u.tolist(), r.active.tolist()
+        return r.message, r.u.tolist(), r.active.tolist()
 
     assert one([[1], [-1]], [np.inf, np.inf]) == ("solved", [2.0], [False, False])
     assert one([[0], [1]], [0, 1]) == ("solved", [1.0], [False, True])
@@ -138,7 +138,7 @@ def test_rows_that_say_nothing_and_rows_that_nothing_meets():
         assert "not finite" in words and np.isnan(u) and active == [False, False]
     for H in ([[0.0]], [[-1.0]]):
         assert one([[1], [-1]], [1, 1], H)[0] == "H is not positive definite"
-    assert solve([[1, 2], [2, 4]], [3, 3], [[1, 0]], [1]).words == "H is not positive definite"
+    assert solve([[1, 2], [2, 4]], [3, 3], [[1, 0]], [1]).message == "H is not positive definite"
 
 
 def test_a_fault_leaves_the_others_of_a_batch_alone():
@@ -181,7 +181,7 @@ def test_too_few_turns_are_a_fault_of_their_own(monkeypatch):
     x = symbols(3, 6)
     r = qp.nearest(*x)
     u, status = compile(ca.Function("f", x, [r.u, r.status]), backend="numpy")(*flat(p))
-    late = wanted.turns > 3
+    late = wanted.iterations > 3
     assert late.any() and (status[late] == qp.TOO_MANY_TURNS).all() and (status[~late] == qp.SOLVED).all()
     assert np.array_equal(u[~late], wanted.u[~late])
 
@@ -225,7 +225,7 @@ def test_inputs_asked_for_far_beyond_their_limits(family, power):
     p = FAMILIES[family](np.random.default_rng([3, power]), 8, n, m)
     p = p._replace(H=(p.H + p.H.swapaxes(1, 2)) / 2, u0=p.u0 * 10.0**power)
     r = solve(*p)
-    assert (r.status == qp.SOLVED).all(), r.words
+    assert (r.status == qp.SOLVED).all(), r.message
     for i in range(len(p.u0)):
         wanted = exact(*[x[i] for x in p])
         assert np.abs(r.u[i] - wanted).max() <= 1e-8 * np.abs(wanted).max()
@@ -276,7 +276,7 @@ def test_a_row_met_at_the_origin_is_judged_by_what_is_around_it():
     """u2 = 0 to rounding, of an answer of size one: no loss of digits, though the row has no terms of its own."""
     W = [[-1, 1, 0], [-1, -1, 1], [0, -1, 1], [1, -1, -1], [-1, 1, 1]]
     r = solve(np.eye(3), [0, 0, 0], W, [0, 1, 1, -1, 2])
-    assert r.words == "solved" and np.allclose(r.u, [0, 0, 1], atol=1e-15)
+    assert r.message == "solved" and np.allclose(r.u, [0, 0, 1], atol=1e-15)
     wide = solve(np.eye(3), [0, 0, 0], [*W, [1, 2, 3]], [0, 1, 1, -1, 2, 1e12])
     assert np.array_equal(wide.u, r.u)
 
@@ -315,11 +315,11 @@ def test_derivatives_are_of_the_active_rows():
 def test_rows_that_almost_contradict_each_other():
     """They meet far away, or not at all: 1e-7 is an angle, not rounding."""
     far = solve(np.eye(2), [0, 0], [[1, 0], [-1, 1e-7]], [1, -2])
-    assert far.words == "solved" and np.allclose(far.u, [1, -1e7], rtol=1e-8)
+    assert far.message == "solved" and np.allclose(far.u, [1, -1e7], rtol=1e-8)
     rounded = solve(np.eye(2), [0, 0], [[1, 0], [-1, 1e-13]], [1, -2])
-    assert rounded.words == "infeasible: rows 0, 1 contradict each other"
+    assert rounded.message == "infeasible: rows 0, 1 contradict each other"
     never = solve(np.eye(2), [0, 0], [[1, 0], [-1, 0]], [1, -1 - 1e-12])
-    assert never.words == "infeasible: rows 0, 1 contradict each other"
+    assert never.message == "infeasible: rows 0, 1 contradict each other"
     assert np.allclose(never.multipliers, never.multipliers[0]) and never.multipliers @ [1, -1 - 1e-12] < 0
 
 
@@ -328,7 +328,7 @@ def test_rows_that_miss_each_other_are_not_solved_whatever_the_metric(miss):
     """Along the light input, below what the heavy one leaves of the turns' digits. The limits alone tell."""
     for heavy in (1.0, 1e8, 1e12, 1e16):
         r = solve(np.diag([heavy, 1.0]), [1, 1], [[0, 1], [0, -1]], [0.5, -0.5 - 2 * miss])
-        assert r.status in (qp.INFEASIBLE, qp.INACCURATE), (heavy, r.words)
+        assert r.status in (qp.INFEASIBLE, qp.INACCURATE), (heavy, r.message)
     assert solve(np.eye(2), [1, 1], [[0, 1], [0, -1]], [0.5, -0.5 - 2 * miss]).status == qp.INFEASIBLE
 
 

@@ -189,7 +189,7 @@ def test_the_nearest_rotation(seed):
 
 E = np.eye(3)
 REFUSED = {
-    "text": (lambda: rotations.critical_rotations("P"), "P: 'P' is no array of real numbers"),
+    "text": (lambda: rotations.critical_rotations("P"), "P: 'P' is not an array of real numbers"),
     "another shape": (lambda: rotations.special_polar(np.eye(4)), r"M: a \(3, 3\) matrix of numbers is needed"),
     "nan": (lambda: rotations.special_polar(E * np.nan), "M is not finite"),
     "c of a point": (lambda: rotations.critical_rotations(E)[0].at([1, 2]), "c: 1 number.* for a point"),

@@ -187,7 +187,7 @@ def test_log_refuses_what_is_not_of_the_group():
     R, p = SUBGROUPS["free"].motion([0.1, 0.2, 0.3, *np.full(4, 0.5)])
     for g in GROUPS:
         if g.name != "free":
-            with pytest.raises(ModelError, match=f"the pose is no {g.name} motion"):
+            with pytest.raises(ModelError, match=f"the pose is not a {g.name} motion"):
                 g.log(R, p)
 
 
@@ -282,7 +282,7 @@ def test_a_linear_momentum_along_the_axis_leaves_all():
 
 
 def test_twists_that_make_no_group_have_no_name():
-    with pytest.raises(ModelError, match="no algebra"):
+    with pytest.raises(ModelError, match="do not form an algebra"):
         name_of(np.eye(6)[:, [3, 4]])
 
 

@@ -297,7 +297,7 @@ def test_what_is_no_open_chain():
     z = pf.coordinates("z", ["z"], ["m"], K=lambda q: [[1]])
     lifted = pf.mechanism("lift", [box], [pf.edge("e", "world", "box", lambda k: pf.pose((0, 0, k.q[0])))], coordinates=[z])
     beside = pf.mechanism("beside", [box], [pf.joint("j", "revolute", "world", "box")], coordinates=[z])
-    for refused, said in ((lifted, "edge 'e' is any function of q"), (beside, "coordinates 'z' belong to no joint")):
+    for refused, said in ((lifted, "edge 'e' is a function of q"), (beside, "coordinates 'z' belong to no joint")):
         with pytest.raises(pf.ModelError, match=said):
             pf.screws.exponentials(refused)
     assert pf.calculus.graph_matrices(lifted).GM.tolist() == [[-1, 1]]
@@ -337,8 +337,8 @@ def test_wrong_arguments():
         (lambda: pf.screws.screw_jacobian(m, "b0", relative_to="b9"), "no body 'b9'"),
         (lambda: pf.screws.screw_jacobian(m, "b0", frame="LOCAL"), "no body 'LOCAL'"),
         (lambda: pf.screws.screw_jacobian(m, "b0", modified=1), "modified must be True or False"),
-        (lambda: pf.screws.exponentials(m, ca.SX.sym("s", 3)), r"s: expressions \(2, 1\)"),
-        (lambda: pf.screws.exponentials(m, [0, 0]), r"s: expressions \(2, 1\)"),
+        (lambda: pf.screws.exponentials(m, ca.SX.sym("s", 3)), r"s must be expressions .* \(2, 1\)"),
+        (lambda: pf.screws.exponentials(m, [0, 0]), r"s must be expressions .* \(2, 1\)"),
         (lambda: pf.screws.exponentials("robot.urdf"), "a Mechanism is needed"),
         (lambda: pf.calculus.graph_matrices(None), "a Mechanism is needed"),
         (lambda: pf.screws.exponentials(m).twists("j9"), "no joint 'j9'"),

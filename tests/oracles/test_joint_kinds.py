@@ -220,7 +220,7 @@ def test_a_joint_that_follows_is_one_held_by_phi():
         close(one[part], two[part], TWIN, part)
     for n in names:
         close(one[n], two["a"], TWIN, n)
-    with pytest.raises(ModelError, match="'articulated' cannot serve it"):
+    with pytest.raises(ModelError, match="'articulated' does not support"):
         pf.compile_terms(m, {"a": moved("articulated")}, backend="numpy", lanes=1)
 
 

@@ -424,12 +424,12 @@ def undecided() -> pf.Mechanism:
 
 def test_a_function_that_hides_its_bodies_is_named_where_it_matters():
     m = undecided()
-    said = r"constraint 'tip': its function asks the kinematics for 'link_pose'.*write it in terms of joint"
+    said = r"constraint 'tip': its function uses 'link_pose' of the kinematics.*write it in terms of joint"
     with pytest.raises(pf.ModelError, match=said):
         pf.reaction_wrench(m, "j two")
     np.testing.assert_allclose(pf.reaction_wrench(m, "j one", frame="WORLD").wrench[1], 0, atol=1e-12)
     whole = m.with_(constraints=[pf.holonomic("centre", lambda k: mass_centre(k)[2])])
-    with pytest.raises(pf.ModelError, match=r"constraint 'centre': its function asks the kinematics for 'tree'"):
+    with pytest.raises(pf.ModelError, match=r"constraint 'centre': its function uses 'tree' of the kinematics"):
         pf.reaction_wrench(whole, "j one")
 
 

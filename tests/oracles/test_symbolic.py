@@ -47,7 +47,7 @@ def test_choices_between_numbers_are_made():
     for a, b in ((0, 0), (0, 2), (2, 0), (2, 2), (0.5, 1)):
         found = pf.screws.to_sympy(chosen, {"x": a, "y": sp.Rational(b)})
         close(np.array(found, dtype=float), np.array(f(a, b)), ALGEBRA, f"x = {a}, y = {b}")
-    with pytest.raises(pf.ModelError, match="switches between others, or rounds"):
+    with pytest.raises(pf.ModelError, match="contains a condition or rounding"):
         pf.screws.to_sympy(ca.floor(x), {"x": 1.5})
     with pytest.raises(pf.ModelError, match="symbol 'x': a SymPy expression or a number is needed, got 'x \\+ 1'"):
         pf.screws.to_sympy(x, {"x": "x + 1"})
@@ -71,12 +71,12 @@ def test_other_numbers_stay():
 def test_what_has_no_formula():
     x = ca.SX.sym("x")
     for expression, said in (
-        (ca.if_else(x < 1, x, 2 * x), "switches between others"),
-        (ca.floor(x), "switches between others"),
-        (ca.if_else(x, 1, 2), "switches between others"),
+        (ca.if_else(x < 1, x, 2 * x), "contains a condition or rounding"),
+        (ca.floor(x), "contains a condition or rounding"),
+        (ca.if_else(x, 1, 2), "contains a condition or rounding"),
         (x + ca.SX.sym("x"), "two symbols are called 'x'"),
         (ca.MX.sym("x"), "type casadi.SX is needed"),
-        (x * np.inf, "inf is no number"),
+        (x * np.inf, "inf is not a finite number"),
     ):
         with pytest.raises(pf.ModelError, match=said):
             pf.screws.to_sympy(expression)

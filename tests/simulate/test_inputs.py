@@ -67,7 +67,7 @@ WRONG = {
     "unknown parameter": (lambda: pf.run(pendulum(), parameters={"mass": 1.0}, **RUN), r"there is no 'mass'"),
     "nan": (lambda: pf.run(pendulum(), [np.nan], **RUN), r"q is not finite: 'pivot' is nan"),
     "infinite input": (lambda: pf.run(pendulum(), u={"motor": np.inf}, **RUN), r"u\['motor'\] is not finite"),
-    "text": (lambda: pf.run(pendulum(), ["a"], **RUN), r"q: \['a'\] is no array of real numbers"),
+    "text": (lambda: pf.run(pendulum(), ["a"], **RUN), r"q: \['a'\] is not an array of real numbers"),
     "zero quaternion": (lambda: pf.run(flying_pair(), np.zeros(11), **RUN), r"quaternion of joint 'flight' is zero"),
     "runs differ": (lambda: pf.run(pendulum(), np.zeros((2, 1)), np.zeros((3, 1)), **RUN), r"q has 2, v has 3"),
     "negative step": (lambda: pf.run(pendulum(), step=-1e-3, **RUN), r"step must be above 0, got -0.001"),

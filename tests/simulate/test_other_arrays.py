@@ -116,6 +116,12 @@ def test_single_precision_is_said(read):
         assert read(np.array([1, 2]), "q").dtype == np.float64  # whole numbers lose nothing
 
 
+def test_single_precision_of_a_quadratic_program_warns():
+    with pytest.warns(RunWarning, match="H is in float32"):
+        nearest = pf.control.solve_qp(np.eye(2, dtype=np.float32), [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
+    assert np.allclose(nearest.u, [2, 3], atol=1e-9)
+
+
 @pytest.mark.parametrize("read", [floats, memory.as_float])
 def test_what_numpy_cannot_read_is_refused_with_the_way_out(read):
     with pytest.raises(ModelError, match=r"q: NumPy cannot read this tests.Elsewhere: give a copy in the .* \(on a device\)"):

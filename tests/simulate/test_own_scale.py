@@ -13,7 +13,7 @@ from pfaffian.evaluate.directions import Moves
 from pfaffian.evaluate.reduction_plan import plan
 from pfaffian.simulate import reduction
 from pfaffian.simulate.draft import Draft
-from pfaffian.simulate.drift import tell_drift
+from pfaffian.simulate.drift import warn_of_drift
 from tests.simulate.test_reduction import rover, satellite
 from tests.tolerance import close
 
@@ -156,7 +156,7 @@ def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
     system = SimpleNamespace(mechanism=m, inertia=lambda T: ca.vertcat(2 + T.q[0], 4))
     start = np.array([[0.0], [2.0]]), np.zeros((1, 1)), np.zeros((1, 0)), 0.0
     r = drifting([[[2e-3, 0], [-2e-3, 0], [np.nan, np.nan]], np.zeros((3, 2))], [np.zeros((3, 1)), np.full((3, 1), -4e-3)])
-    tell_drift(r, system, *start)
+    warn_of_drift(r, system, *start)
     off = r.labelled().reduction_error
     close(off, [1e-3 + 1e-3, (0.5 + 4) * 1e-3], 1e-12, "of each run")
     assert off.dims == ("run",) and off.attrs["units"] == "m, rad"
@@ -165,10 +165,10 @@ def test_how_far_drift_and_errors_of_rates_lead_away(recwarn):
     assert "the momentum of 'b': at the end it is off by some 0.0045 m or rad there, in run 1 of 2 the most" in said
     for off, many in ((0.9e-6, 1), (1.1e-6, 2)):  # beside 1e-6, below which nothing is said
         little = drifting([np.zeros((3, 2)), [[0, 0], [off * 4 / 1.5, 0], [0, 0]]], np.zeros((2, 3, 1)))
-        tell_drift(little, system, *start)
+        warn_of_drift(little, system, *start)
         close(little["reduction_error"], [0, off], 1e-12, "a little")
         assert len(recwarn.list) == many
-    tell_drift(none := Draft({"momentum_rate_error": little.data["momentum_rate_error"]}, little.coords, {}), system, *start)
+    warn_of_drift(none := Draft({"momentum_rate_error": little.data["momentum_rate_error"]}, little.coords, {}), system, *start)
     assert len(recwarn.list) == 2 and "reduction_error" not in none
 
 

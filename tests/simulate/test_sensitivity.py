@@ -381,7 +381,7 @@ def check_jax(jax, m, q, v) -> None:
     with pytest.raises(ModelError, match=r"five-bar: u has shape \(\): \(2,\) is needed"):
         step(x, 1.0)
     for wrong in (None, "fast", np.array([1j, 0.0])):
-        with pytest.raises(ModelError, match=r"jax_function: .* is no array of real numbers"):
+        with pytest.raises(ModelError, match=r"jax_function: .* is not an array of real numbers"):
             step(x, wrong)
     for twice in (jax.hessian, lambda f: jax.grad(lambda u: jax.grad(f)(u).sum())):
         with pytest.raises(ModelError, match="jax_function has no second derivatives"):
@@ -449,7 +449,7 @@ def test_tensors_of_single_precision_are_refused(monkeypatch):
         given[1].dtype = dtype
         with pytest.raises(ModelError, match=words):
             f(*given)
-    with pytest.raises(ModelError, match="torch_function: 'fast' is no array of real numbers"):
+    with pytest.raises(ModelError, match="torch_function: 'fast' is not an array of real numbers"):
         f(given[0], "fast")
     with pytest.raises(ModelError, match="threads must be a whole number from 1 to 1024, got 0"):
         pf.bridges.torch_function(m, "forward_dynamics", threads=0, backend="numpy")

@@ -121,7 +121,7 @@ def test_wrong_ones_are_named():
         (lambda: soft(place, damping=-1.0), "stabilised 'place': damping"),
         (lambda: soft(place, damping=1.0, stiffness=0.0), "stabilised 'place': stiffness must be above zero"),
         (lambda: soft(speed, damping=1.0, stiffness=1.0), "stabilised 'speed'.*leave the stiffness out"),
-        (lambda: soft(plain, damping=1.0), "stabilised 'c': coordinates without phi"),
+        (lambda: soft(plain, damping=1.0), "stabilised 'c': these coordinates have no phi"),
         (lambda: soft(pf.servo(place, ["u"]), damping=1.0), "a closure, phi = 0, eta = 0 or coordinates are needed"),
         (lambda: soft(pf.constraints.active_while(place, lambda k: k.t < 1), damping=1.0), "stabilise it first"),
     ):

@@ -183,7 +183,7 @@ def test_body_forces_of_a_speed_are_told_and_of_accelerations_not():
     wrench = pf.reaction_wrench(m, "x", [0, 0], [1.2, 1.6]).wrench
     assert abs(pf.forward_dynamics(m, [0, 0], [1.2, 1.6]).v_dot[0]) > 1
     close(wrench, np.zeros(6), MET, "wrench through x", G)
-    with pytest.raises(pf.ModelError, match=r"'push'.*which body feels its force"):
+    with pytest.raises(pf.ModelError, match=r"'push'.*bodies on which its force acts"):
         pf.reaction_wrench(slide([PUSHED]), "x", [0, 0], [1.2, 1.6])
 
 

@@ -23,7 +23,7 @@ def test_a_joint_whose_motion_others_have_already():
     bodies = [pf.body(name) for name in list(axes)[:-1]] + [pf.body("again", 1.0)]
     at = ["world", *axes]
     joints = [pf.joint(n, "prismatic", at[i], n, axis=axis) for i, (n, axis) in enumerate(axes.items())]
-    with pytest.raises(pf.ModelError, match=r"joint 'x' moves no inertia.*joints beyond it move that the same way.*armature"):
+    with pytest.raises(pf.ModelError, match=r"joint 'x' moves no inertia.*joints beyond it move the same way.*armature"):
         pf.run(pf.mechanism("gantry", bodies, joints), duration=0.1)
 
 

@@ -98,7 +98,7 @@ def test_names_from_files_are_letters_words_or_escaped_text():
 def test_what_cannot_be_read_is_refused(monkeypatch):
     jump = pf.forces.potential("jump", lambda k: (k.q[0] > 0) * k.q[0])
     m = arm("revolute").with_(forces=[jump])
-    with pytest.raises(ModelError, match="of 'arm': the expression switches"):
+    with pytest.raises(ModelError, match="of 'arm': the expression contains a condition"):
         pf.equations(m)
     monkeypatch.setattr(module, "MANY", 10)
     with pytest.raises(ModelError, match=r"equations: M of 'arm' has \d+ operations, too many to be read \(up to 10\)"):

@@ -458,7 +458,7 @@ def quadcopter_forces(
     speeds: Any,
     setpoint: Any,
     period: float,
-    of: QuadcopterFilter,
+    gains: QuadcopterFilter,
     *,
     slowest: float = 0.0,
     fastest: float = float("inf"),
@@ -477,7 +477,7 @@ def quadcopter_forces(
         speeds: w (n,) [rad/s].
         setpoint: (4,) requested (F_z [N], tau [N m]).
         period: [s].
-        of: QuadcopterFilter.
+        gains: QuadcopterFilter of the vehicle.
         slowest, fastest: limits of the speeds [rad/s]; default 0 and infinity.
     Returns:
         next h (4,), and the next speeds (n,) as setpoints of the propellers [rad/s].
@@ -487,19 +487,19 @@ def quadcopter_forces(
         >>> from pfaffian.control import actuation
         >>> B = np.array([[1e-5] * 4, [0, 2e-6, 0, -2e-6], [-2e-6, 0, 2e-6, 0], [-2e-7, 2e-7, -2e-7, 2e-7]])
         >>> spin = 3e-5 * np.array([1, -1, 1, -1])
-        >>> of = actuation.quadcopter_filter(B, spin, 500.0, magnitude=5.0, tilt=5.0, heading=1.0)
-        >>> rest = of.k1 * [10.0, 0, 0, 0]
-        >>> print(actuation.quadcopter_forces(rest, [500.0] * 4, [10.0, 0, 0, 0], 0.005, of)[1])  # hover
+        >>> gains = actuation.quadcopter_filter(B, spin, 500.0, magnitude=5.0, tilt=5.0, heading=1.0)
+        >>> rest = gains.k1 * [10.0, 0, 0, 0]
+        >>> print(actuation.quadcopter_forces(rest, [500.0] * 4, [10.0, 0, 0, 0], 0.005, gains)[1])  # hover
         [500, 500, 500, 500]
     """
-    B, k0, k1, w, h = (_column(x) for x in (of.B, of.k0, of.k1, speeds, h))
+    B, k0, k1, w, h = (_column(x) for x in (gains.B, gains.k0, gains.k1, speeds, h))
     s = B @ w**2
     least = right_inverse(B, "quadcopter_forces")
     changed = least @ (h - k1 * s)
     if B.shape[1] > 4:
         changed -= k1[0] * (w**2 - least @ s)
     w_dot = changed / (2 * w)
-    f = s if of.static else quadcopter_wrench(w, w_dot, B, of.spin)
+    f = s if gains.static else quadcopter_wrench(w, w_dot, B, gains.spin)
     return h + period * k0 * (setpoint - f), ca.fmin(ca.fmax(w + period * w_dot, slowest), fastest)
 
 

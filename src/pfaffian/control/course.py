@@ -25,25 +25,25 @@ class Course(NamedTuple):
     """A course under way, the state of `course_step`. Its fields are numbers, or expressions in a law in discrete time.
 
     start: (k, n) y, y', ... at its beginning, a column for each.   end: (k, 1) y where it comes to rest.
-    duration: (1, 1) from beginning to end [s].   passed: (1, 1) time since its beginning [s].
+    duration: (1, 1) from beginning to end [s].   elapsed: (1, 1) time since its beginning [s].
 
     Example:
         >>> from pfaffian import control
         >>> resting = control.Course([[0.0, 0.0]], [0.0], 1.0, 1.0)
-        >>> print(resting.end, resting.passed)
+        >>> print(resting.end, resting.elapsed)
         [0.0] 1.0
     """
 
     start: Any
     end: Any
     duration: Any
-    passed: Any
+    elapsed: Any
 
 
-def course(start: Any, end: Any, duration: Any, passed: Any) -> ca.SX:
+def course(start: Any, end: Any, duration: Any, elapsed: Any) -> ca.SX:
     """Polynomial of least degree, 2 n - 1, from given y, y', ... to rest, with its derivatives at one instant. [konz25 5.5]
 
-        y = end + (1 - s)^n sum_i start_i T^i / i! s^i sum_{j < n - i} (n - 1 + j over j) s^j,   s = passed / T
+        y = end + (1 - s)^n sum_i start_i T^i / i! s^i sum_{j < n - i} (n - 1 + j over j) s^j,   s = elapsed / T
 
     with start_0 - end instead of start_0.
 
@@ -52,7 +52,7 @@ def course(start: Any, end: Any, duration: Any, passed: Any) -> ca.SX:
             which gives a polynomial of degree nine.
         end: (k,) y at the end, where the n - 1 derivatives are zero.
         duration: T [s], above zero.
-        passed: time since the beginning [s]; limited to the range from 0 to T.
+        elapsed: time since the beginning [s]; limited to the range from 0 to T.
     Returns:
         (k, n) y, y', ... at that time.
     Raises ModelError: shapes that do not fit, or a numeric duration that is not above zero.
@@ -65,7 +65,7 @@ def course(start: Any, end: Any, duration: Any, passed: Any) -> ca.SX:
         [[1, 0]]
     """
     x, b = ca.densify(matrix(start, "course: start")), ca.densify(column(end, "course: end"))
-    T, t = scalar(duration, "course: duration"), scalar(passed, "course: passed")
+    T, t = scalar(duration, "course: duration"), scalar(elapsed, "course: elapsed")
     k, n = x.shape
     if b.numel() != k or not 1 <= n <= MOST_COLUMNS:
         raise ModelError(
@@ -107,11 +107,11 @@ def _polynomial(coefficients: np.ndarray, s: ca.SX) -> ca.SX:
     return value
 
 
-def course_step(of: Course, goal: Any, duration: Any, period: Any) -> tuple[Course, ca.SX]:
+def course_step(current: Course, goal: Any, duration: Any, period: Any) -> tuple[Course, ca.SX]:
     """Advance a course by one period; where the goal has changed, a new course begins at the present motion.
 
     Args:
-        of: the Course at this instant.
+        current: the Course at this instant.
         goal: (k,) y where the course shall come to rest.
         duration: of a course that begins now [s]; a course under way keeps its duration.
         period: time to the next instant [s].
@@ -126,20 +126,20 @@ def course_step(of: Course, goal: Any, duration: Any, period: Any) -> tuple[Cour
         >>> at = control.Course([[0.0, 0.0]], [0.0], 1.0, 1.0)
         >>> for k in range(3):  # at the second instant the goal is 1, in 2 s
         ...     at, y = control.course_step(at, [0.0 if k < 1 else 1.0], 2.0, period=0.5)
-        ...     print(ca.evalf(y), at.passed)
+        ...     print(ca.evalf(y), at.elapsed)
         [[0, 0]] 1
         [[0, 0]] 0.5
         [[0.15625, 0.5625]] 1
     """
-    now = course(of.start, of.end, of.duration, of.passed)
-    end, target = column(of.end, "course_step: end"), column(goal, "course_step: goal")
+    now = course(current.start, current.end, current.duration, current.elapsed)
+    end, target = column(current.end, "course_step: end"), column(goal, "course_step: goal")
     if end.numel() != target.numel():
         raise ModelError(f"course_step: the goal has {target.numel()} numbers, the course {end.numel()}")
     new = ca.mmax(ca.fabs(ca.densify(target - end))) > 0
-    T = ca.if_else(new, scalar(duration, "course_step: duration"), scalar(of.duration, "course_step: duration"))
-    passed = ca.if_else(new, 0, scalar(of.passed, "course_step: passed")) + scalar(period, "course_step: period")
-    start = ca.if_else(new, now, matrix(of.start, "course_step: start"))
-    return Course(start, ca.if_else(new, target, end), T, ca.fmin(passed, T)), now
+    T = ca.if_else(new, scalar(duration, "course_step: duration"), scalar(current.duration, "course_step: duration"))
+    elapsed = ca.if_else(new, 0, scalar(current.elapsed, "course_step: elapsed")) + scalar(period, "course_step: period")
+    start = ca.if_else(new, now, matrix(current.start, "course_step: start"))
+    return Course(start, ca.if_else(new, target, end), T, ca.fmin(elapsed, T)), now
 
 
 def taylor(derivatives: Any) -> Callable[[ca.SX], ca.SX]:

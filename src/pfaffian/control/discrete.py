@@ -16,7 +16,7 @@ from pfaffian.dynamics import gauss
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.random import WORD, Stream, normals
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_column, ask_value
+from pfaffian.model.caller import call_for_column, call_for_value
 from pfaffian.model.mechanism import as_names
 from pfaffian.model.number import column, floats, named_float
 from pfaffian.terms.terms import Terms
@@ -462,9 +462,9 @@ def _sensing(name: str, s: Sensor, part: LawPart) -> LawPart:
 def _measured(s: Sensor, what: str, at: Sample) -> ca.SX:
     """The measurement without noise."""
     if not s.moving:
-        return ask_column(s.function, what, at.terms.kinematics)
+        return call_for_column(s.function, what, at.terms.kinematics)
     T = Terms(at.terms.mechanism, at.terms.q, at.terms.v, at.acting, at.terms.t)
-    return column(ask_value(s.function, what, T, gauss.motion(T)), what)
+    return column(call_for_value(s.function, what, T, gauss.motion(T)), what)
 
 
 def _word(name: str) -> int:

@@ -66,18 +66,18 @@ def turning_step(
     return w + period * (ca.inv(I) @ (moment + bias - ca.cross(w, I @ w))) + gains[0] * e, bias + gains[1] * e
 
 
-def attitude_step(q: Any, w: Any, period: float, pull: Any = 1.0) -> Any:
+def attitude_step(q: Any, w: Any, period: float, correction: Any = 1.0) -> Any:
     """Next attitude at an angular velocity, with the length of q corrected towards one. [konz25 (5.56), corrected]
 
-        q + T q_dot - pull (|q|^2 - 1) q / 2
+        q + T q_dot - correction (|q|^2 - 1) q / 2
 
-    With pull = 1 an error e of the length becomes about 3/2 e^2 in one step.
+    With correction = 1 an error e of the length becomes about 3/2 e^2 in one step.
 
     Args:
         q: quaternion (4,), x, y, z, w.
         w: angular velocity (3,) along the body's axes [rad/s].
         period: T [s].
-        pull: strength of the length correction; for a step over a fraction of a period, that fraction. Default 1.
+        correction: strength of the length correction; for a step over a fraction of a period, that fraction. Default 1.
     Returns:
         next q (4, 1).
 
@@ -87,7 +87,7 @@ def attitude_step(q: Any, w: Any, period: float, pull: Any = 1.0) -> Any:
         [0, 0, 0.05, 1]
     """
     x = so3.matrix(q, 4)
-    return x + period * (so3.quat_rate(x) @ w) - pull * (ca.sumsqr(x) - 1) / 2 * x
+    return x + period * (so3.quat_rate(x) @ w) - correction * (ca.sumsqr(x) - 1) / 2 * x
 
 
 def accelerometer(s: Sample, body: str, point: Any = (0, 0, 0)) -> ca.SX:

@@ -12,7 +12,7 @@ from pfaffian.control.allocation import input_limits
 from pfaffian.control.feasible import along_reference
 from pfaffian.control.reference import as_reference
 from pfaffian.errors import ModelError, brief
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column, floats, named_float
 
@@ -52,7 +52,7 @@ def check_thrust(
     given = {"gravity": gravity, "duration": duration, "begin": begin, "drag": drag}
     g, T, t0, drag_rate = (named_float(x, f"check_thrust: {n}") for n, x in given.items())
     t = ca.SX.sym("t")
-    p = column(ask_value(position, "check_thrust: position", t), "check_thrust: position")
+    p = column(call_for_value(position, "check_thrust: position", t), "check_thrust: position")
     rate = ca.jacobian(p, t)
     acceleration = ca.jacobian(rate, t) + drag_rate * rate
     up = ca.SX.zeros(p.numel(), 1)
@@ -221,7 +221,7 @@ def extremes(position: Callable[[ca.SX], Any], duration: float, *, gravity: floa
         (10.0, 2.0)
     """
     g, t = named_float(gravity, "extremes: gravity"), ca.SX.sym("t")
-    r = column(ask_value(position, "extremes: position", t), "extremes: position")
+    r = column(call_for_value(position, "extremes: position", t), "extremes: position")
     if r.numel() != 3:
         raise ModelError(f"extremes: position must give three numbers, got {r.numel()}")
     v = ca.jacobian(r, t)

@@ -16,7 +16,7 @@ import numpy as np
 from pfaffian.control.reference import Reference, function_of_time
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.number import column, floats, named_float, vector
 
 
@@ -79,10 +79,10 @@ def along(path: Callable[[ca.SX], Any], progress: Callable[[ca.SX], Any]) -> Cal
         raise ModelError(f"along: two functions are needed, got {brief(path)} and {brief(progress)}")
 
     def y(t: ca.SX) -> ca.SX:
-        parameter = column(ask_value(progress, "along: progress", t), "along: progress")
+        parameter = column(call_for_value(progress, "along: progress", t), "along: progress")
         if parameter.numel() != 1:
             raise ModelError(f"along: progress must be one number, got {parameter.numel()}")
-        return column(ask_value(path, "along: path", parameter), "along: path")
+        return column(call_for_value(path, "along: path", parameter), "along: path")
 
     return y
 
@@ -187,7 +187,11 @@ def quadcopter_reference(
 
     def place(t: ca.SX) -> ca.SX:
         r, v, a = moving(position, t, 3, "quadcopter_reference: position")
-        phi = column(ask_value(heading, "quadcopter_reference: heading", t), "heading") if callable(heading) else ca.SX(heading)
+        phi = (
+            column(call_for_value(heading, "quadcopter_reference: heading", t), "heading")
+            if callable(heading)
+            else ca.SX(heading)
+        )
         force = a + drag_rate * v + ca.DM([0, 0, g])
         _not_falling(force, "quadcopter_reference")
         return ca.vertcat(r, thrust_attitude(force, phi))
@@ -281,7 +285,7 @@ def moving(y: Callable[[ca.SX], Any], t: ca.SX, size: int, what: str, order: int
     if not callable(y):
         raise ModelError(f"{what} must be a function of t, got {brief(y)}")
     s = ca.SX.sym("s")
-    parts = [ca.densify(column(ask_value(y, what, s), what))]
+    parts = [ca.densify(column(call_for_value(y, what, s), what))]
     if parts[0].numel() != size:
         raise ModelError(f"{what} must give {size} numbers, got {parts[0].numel()}")
     for _ in range(order):

@@ -79,7 +79,7 @@ class Estimate(NamedTuple):
     deviation: np.ndarray
 
 
-def least_squares(equations: LinearEquations, *, instruments: LinearEquations | None = None, together: int = 1) -> Estimate:
+def least_squares(equations: LinearEquations, *, instruments: LinearEquations | None = None, correlated: int = 1) -> Estimate:
     """Solve A x = b by weighted least squares, with 95 % confidence intervals.
 
         Z^T (A x - b) = 0,  covariance = (Z^T A)^-1 (Z^T Z) (A^T Z)^-1,  rows and instruments Z divided by s
@@ -90,7 +90,7 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
     Args:
         equations: LinearEquations with n r > k.
         instruments: LinearEquations of the same shape, whose b is not used; None for the equations themselves.
-        together: least distance, in samples, at which errors count as independent of each other. The middle factor of the
+        correlated: least distance, in samples, at which errors count as independent of each other. The middle factor of the
             covariance is estimated from sums of the errors over this many samples (Bartlett's window). Where a filter
             correlates the errors, take a few times the filter's window; default 1.
     Returns:
@@ -118,8 +118,8 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
         raise ModelError(f"least_squares: {k} names are needed, got {len(names)}")
     if n * r <= k:
         raise ModelError(f"least_squares: more than {k} rows are needed for {k} numbers, got {n * r}")
-    if isinstance(together, bool) or not isinstance(together, int) or not 1 <= together <= n:
-        raise ModelError(f"least_squares: together must be a whole number from 1 to {n}, got {brief(together)}")
+    if isinstance(correlated, bool) or not isinstance(correlated, int) or not 1 <= correlated <= n:
+        raise ModelError(f"least_squares: correlated must be a whole number from 1 to {n}, got {brief(correlated)}")
     deviation = np.ones(r)
     for _ in range(ITERATIONS if r > 1 else 1):
         s = np.where(deviation > 0, deviation, 1.0)
@@ -128,10 +128,10 @@ def least_squares(equations: LinearEquations, *, instruments: LinearEquations | 
         residual = A @ x - b
         deviation = np.sqrt((residual**2).sum(axis=0) / (n - k / r))
     scaled, half = residual / s, np.linalg.inv(N) / length[:, None]
-    if together == 1:
+    if correlated == 1:
         middle = (scaled**2).sum() / (n * r - k) * np.eye(k)
     else:
-        middle = _covariance_of_sum(np.einsum("nrk,nr->nk", Q.reshape(n, r, k), scaled), together)
+        middle = _covariance_of_sum(np.einsum("nrk,nr->nk", Q.reshape(n, r, k), scaled), correlated)
     covariance = half @ middle @ half.T
     return Estimate(x, QUANTILE * np.sqrt(np.diag(covariance)), covariance, deviation)
 
@@ -181,12 +181,12 @@ def _orthonormal(Z: np.ndarray) -> np.ndarray:
     return Z @ np.linalg.inv(R) if size.min() > NEGLIGIBLE * size.max() else np.linalg.qr(Z)[0]
 
 
-def _covariance_of_sum(errors: np.ndarray, together: int) -> np.ndarray:
-    """(k, k) covariance of the sum of errors (n, k) that are correlated over fewer than `together` samples."""
-    pad = np.zeros((together, errors.shape[1]))
+def _covariance_of_sum(errors: np.ndarray, correlated: int) -> np.ndarray:
+    """(k, k) covariance of the sum of errors (n, k) that are correlated over fewer than `correlated` samples."""
+    pad = np.zeros((correlated, errors.shape[1]))
     total = np.cumsum(np.concatenate([pad, errors, pad]), axis=0)
-    sums = total[together:] - total[:-together]
-    return sums.T @ sums / together
+    sums = total[correlated:] - total[:-correlated]
+    return sums.T @ sums / correlated
 
 
 def derivatives(x: Any, period: float, window: int, order: int = 3) -> np.ndarray:

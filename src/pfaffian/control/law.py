@@ -13,7 +13,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column, floats
 from pfaffian.terms.terms import Terms
@@ -243,7 +243,7 @@ def at_values(m: Mechanism, p: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 def command(control: Control, terms: Terms, z: ca.SX, w: ca.SX, y: ca.SX) -> Command:
     """The Command of a law, its fields as columns. Raises ModelError: the law fails, or does not return a Command."""
     what = "the control law"
-    result = as_command(ask_value(control.law, what, terms, z, w, y), what)
+    result = as_command(call_for_value(control.law, what, terms, z, w, y), what)
     if result.d_next:
         raise ModelError(f"{what} returns d_next, but only a law in discrete time has such a state: see control.discrete")
     return result
@@ -267,4 +267,4 @@ def as_command(given: Any, what: str) -> Command:
 def measured(control: Control, terms: Terms, reaction: ca.SX) -> ca.SX:
     """(ny, 1) the part of a reaction that the law measures."""
     what = "what the control law measures"
-    return column(ask_value(control.measured, what, terms, reaction), what)
+    return column(call_for_value(control.measured, what, terms, reaction), what)

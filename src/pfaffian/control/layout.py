@@ -14,7 +14,7 @@ from pfaffian.control.discrete import LawPart, Sample, entry_names
 from pfaffian.control.law import Command, Control, as_command
 from pfaffian.errors import ModelError, listed
 from pfaffian.maths.random import Stream, split_seed
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.terms.terms import Terms, symbols
 
@@ -62,7 +62,9 @@ def part_functions(control: Control, m: Mechanism) -> tuple[PartFunction, ...]:
         read = {name: run[name] for name in part.inputs if name in run}
         known = {**earlier, **plain, **read, **state}
         numbers = Stream(*ca.vertsplit(stream))
-        command = as_command(ask_value(part.call, what, Sample(idle, u, known, acting, F, part.name, count, numbers)), what)
+        command = as_command(
+            call_for_value(part.call, what, Sample(idle, u, known, acting, F, part.name, count, numbers)), what
+        )
         _check(command, part, m, what)
         next_state = ca.vertcat(ca.SX(0, 1), *[command.d_next[name] for name in state])
         given = ca.vertcat(command.u, *command.signals.values())

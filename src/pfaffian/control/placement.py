@@ -213,7 +213,7 @@ def two_mass_placement(poles: Any, *, ratio: float, coupling: float = 1.0) -> Tw
     return TwoMasses(m01, m12, m02, d01, m12 / m01 * d01, -m12 / (m01 + m12) * d01, k01, k12, k02)
 
 
-def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, first: float = 1.0) -> Matched:
+def matched_placement(inertia: Any, stiffness: Any, input_direction: Any, poles: Any, *, scale: float = 1.0) -> Matched:
     """Prototype with 2 n chosen poles about a set point, for any machine with one input, M x'' + K x = b u.
 
     For any stable poles one prototype satisfies both matching conditions (4.62). Let p(s) = e(s^2) + s o(s^2) be the poles'
@@ -229,12 +229,12 @@ def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, fi
     Args:
         inertia: M (n, n) of the machine.
         stiffness: K (n, n) of the machine, including that of weight and thrust; it need not be symmetric.
-        push: b (n,), the generalised force of a unit input.
+        input_direction: b (n,), the generalised force of a unit input.
         poles: 2 n, complex ones in pairs [1/s].
-        first: Mbar[0, 0], which sets the scale of the prototype; default 1.
+        scale: Mbar[0, 0], which sets the scale of the prototype; default 1.
     Returns:
         Matched.
-    Raises ModelError: sizes that differ; `first` not above zero; poles that cannot be placed, with the first condition that
+    Raises ModelError: sizes that differ; `scale` not above zero; poles that cannot be placed, with the first condition that
     they violate.
 
     Example:
@@ -244,10 +244,11 @@ def matched_placement(inertia: Any, stiffness: Any, push: Any, poles: Any, *, fi
         (3.0, 2.0)
     """
     what = "matched_placement"
-    M, K, b = (floats(x, f"{what}: {n}") for x, n in ((inertia, "inertia"), (stiffness, "stiffness"), (push, "push")))
-    size, n = named_float(first, f"{what}: first"), b.size
+    given = {"inertia": inertia, "stiffness": stiffness, "input_direction": input_direction}
+    M, K, b = (floats(x, f"{what}: {name}") for name, x in given.items())
+    size, n = named_float(scale, f"{what}: scale"), b.size
     if b.shape != (n,) or M.shape != (n, n) or K.shape != (n, n) or not (n and size > 0):
-        raise ModelError(f"{what}: M and K (n, n), b (n,) and first above zero are needed")
+        raise ModelError(f"{what}: M and K (n, n), b (n,) and scale above zero are needed")
     p = _coefficients(poles, 2 * n, what)
     w = -np.roots(p[0::2])
     _need(bool((np.roots(p).real < 0).all()), what, "they are stable")

@@ -39,7 +39,7 @@ from pfaffian.maths import se3, so3
 from pfaffian.maths.linear import solve_semidefinite
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.data import data
 from pfaffian.model.elastic import check_parts, spatial, symmetric_pseudo
 from pfaffian.model.mechanism import Mechanism, random_configuration
@@ -371,7 +371,7 @@ def transported(k: Kinematics, goal: ReferenceMotion, pairs: list[Pair], transpo
     Q = (
         _transport(s, s_R, pairs)
         if transport is None
-        else ca.densify(matrix(ask_value(transport, "transport", s, s_R), "transport"))
+        else ca.densify(matrix(call_for_value(transport, "transport", s, s_R), "transport"))
     )
     n = k.mechanism.nv
     if Q.shape != (n, n):
@@ -443,7 +443,7 @@ def error_coordinates(chi: Callable[[Kinematics, Kinematics], Any]) -> Callable[
         raise ModelError(f"error_coordinates: a function of two kinematics is needed, got {brief(chi)}")
 
     def transport(k: Kinematics, k_R: Kinematics) -> ca.SX:
-        e = column(ask_value(chi, "error_coordinates", k, k_R), "error_coordinates")
+        e = column(call_for_value(chi, "error_coordinates", k, k_R), "error_coordinates")
         here, there = (ca.jacobian(e, x.q) @ x.kinematic_matrix for x in (k, k_R))
         return -solve_semidefinite(ca.densify(here.T @ here), ca.densify(here.T @ there), RANK_TOLERANCE).x
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.coordinates import Coordinates, residual
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import at_defaults, column, floats, named_float, several
@@ -199,7 +199,7 @@ def function_of_time(f: Callable[[ca.SX], Any], size: int) -> Reference:
 
     def at(t: ca.SX, w: ca.SX) -> Setpoint:
         s = ca.SX.sym("s")
-        x = ca.densify(column(ask_value(f, "the reference", s), "the reference"))
+        x = ca.densify(column(call_for_value(f, "the reference", s), "the reference"))
         if x.numel() != size:
             raise ModelError(f"the reference gives {x.numel()} numbers where the task has {size}")
         rate = ca.jacobian(x, s)

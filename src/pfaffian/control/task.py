@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.control.reference import Reference, as_reference
 from pfaffian.errors import ModelError, brief
 from pfaffian.maths import so3
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import floats, scalar, several, vector
 from pfaffian.terms.inertia import mass_centre
@@ -77,7 +77,7 @@ def task_terms(terms: Terms, task: Task) -> TaskTerms:
 
 def _value(task: Task, k: Kinematics) -> ca.SX:
     """(k, 1) theta. Raises ModelError: the task is empty, or depends on velocities."""
-    theta = ask_column(task, "the task", k)
+    theta = call_for_column(task, "the task", k)
     if theta.numel() == 0:
         raise ModelError("a task needs at least one coordinate")
     if ca.depends_on(theta, k.v):
@@ -293,7 +293,7 @@ def stack(*tasks: Task) -> Task:
         return TaskTerms(*[ca.vertcat(*parts) for parts in zip(*[_motion(t, k) for t in tasks], strict=True)])
 
     return GeometricTask(
-        lambda k: ca.vertcat(*[ask_column(t, f"part {i} of the stack", k) for i, t in enumerate(tasks, 1)]), motion
+        lambda k: ca.vertcat(*[call_for_column(t, f"part {i} of the stack", k) for i, t in enumerate(tasks, 1)]), motion
     )
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from pfaffian import kernel
 from pfaffian.errors import ModelError
 from pfaffian.evaluate.arrays import as_number, configurations, parameter_values, runs, velocities
-from pfaffian.evaluate.compiled import Quantity, ask, given, matrices
-from pfaffian.model.caller import ask_column, ask_value, in_symbols
+from pfaffian.evaluate.compiled import Quantity, evaluate, given, matrices
+from pfaffian.model.caller import call_for_column, call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import TracedFunction, graph
@@ -220,7 +220,7 @@ def _along(m: Mechanism, f: TracedFunction | None) -> tuple[kernel.Kernel, tuple
     if f is None:
         value = ca.densify(T.inertia_force(a) - T.generalised_input)
     else:
-        value = in_symbols(column(ask_value(f, "f", k, a), "f"), "f", (T.q, T.v, a, m.p_symbols, T.t))
+        value = in_symbols(column(call_for_value(f, "f", k, a), "f"), "f", (T.q, T.v, a, m.p_symbols, T.t))
     near = connection.deviation(k, value, a)
     parts = [value, *near, connection.velocity_of_deviation(k), ca.jacobian(value, T.u)]
     function = ca.Function("along", inputs, [ca.vec(ca.densify(x)) for x in parts])
@@ -231,12 +231,12 @@ def _known(m: Mechanism, f: Callable[[Any, Any], Any]) -> TracedFunction:
     """f(k, v_dot) as a TracedFunction, identified by the expression that it returns now."""
     T, a = symbols(m), ca.SX.sym("a", m.nv)
     known = [T.q, T.v, a, T.t, m.p_symbols]
-    return TracedFunction(f, graph(known, [in_symbols(column(ask_value(f, "f", T.kinematics, a), "f"), "f", known)]))
+    return TracedFunction(f, graph(known, [in_symbols(column(call_for_value(f, "f", T.kinematics, a), "f"), "f", known)]))
 
 
 def _value(T: Terms, f: Function | None) -> ca.SX:
     """(n, 1) expression of f, or of the potential energy if f is None."""
-    return ca.densify(T.V) if f is None else ask_column(f, "f", T.kinematics)
+    return ca.densify(T.V) if f is None else call_for_column(f, "f", T.kinematics)
 
 
 def _hessian(T: Terms, f: Function | None) -> ca.SX:
@@ -262,7 +262,7 @@ def _ask(m: Mechanism, what: str, f: Function | None, q: Any, v: Any, t: float, 
     if f is not None and not callable(f):
         raise ModelError("f: a function of Kinematics is needed, as for holonomic, or None for the potential energy")
     known = f and TracedFunction(f, of_function(f, "f", symbols(m).kinematics))
-    return ask(m, Quantity(what, _QUANTITIES[what], (known,)), q, v, t=t, parameters=parameters)
+    return evaluate(m, Quantity(what, _QUANTITIES[what], (known,)), q, v, t=t, parameters=parameters)
 
 
 def _tensor(m: Mechanism, x: np.ndarray) -> np.ndarray:

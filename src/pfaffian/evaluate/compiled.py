@@ -29,7 +29,7 @@ from pfaffian.evaluate.progress import progress_line
 from pfaffian.kernel.call.memory import FLOAT
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import matrix
 from pfaffian.model.traced_function import TracedFunction
@@ -222,7 +222,7 @@ def compile_terms(
 def _quantity(f: Callable[[Terms], ca.SX], name: str, T: Terms) -> ca.SX:
     """The matrix that a caller's function f(T) returns, checked; errors name it."""
     what = f"quantity {name!r}"
-    return in_symbols(matrix(ask_value(f, what, T), what), what, (T.q, T.v, T.u, T.t, T.mechanism.p_symbols))
+    return in_symbols(matrix(call_for_value(f, what, T), what), what, (T.q, T.v, T.u, T.t, T.mechanism.p_symbols))
 
 
 def function_of(T: Terms, values: Mapping[str, ca.SX]) -> ca.Function:
@@ -249,7 +249,9 @@ class Quantity(NamedTuple):
         return m if self.constrained else replace(m, constraints=())
 
 
-def ask(m: Mechanism, what: Quantity, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None) -> np.ndarray:
+def evaluate(
+    m: Mechanism, what: Quantity, q: Any = None, v: Any = None, *, t: float = 0.0, parameters: Any = None
+) -> np.ndarray:
     """Evaluate a quantity at one state or many: (..., rows, columns). It is compiled once per mechanism.
 
     q, v, t and parameters have the forms that `Compiled` takes.

@@ -19,7 +19,7 @@ import numpy as np
 from pfaffian.dynamics.floating import carrying, loops, one_joint, without_momentum
 from pfaffian.dynamics.floating import permitted as put_onto_closures
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.compiled import Quantity, ask
+from pfaffian.evaluate.compiled import Quantity, evaluate
 from pfaffian.evaluate.reduction_plan import as_group, plan
 from pfaffian.maths.linear import solve_definite, solve_symmetric
 from pfaffian.maths.subgroups import isotropy
@@ -535,7 +535,7 @@ def _ask(m: Mechanism, what: str, q: Any, v: Any, parameters: Any) -> np.ndarray
     m = loops(as_mechanism(m), closed, FREE) if closed else as_mechanism(m)
     if what in _COMMON_QUANTITIES and carried_together(m):
         of_all = Quantity(f"{what} of several joints", _COMMON_QUANTITIES[what], constrained=bool(closed))
-        return ask(m, of_all, q, v, parameters=parameters)
+        return evaluate(m, of_all, q, v, parameters=parameters)
     return of_first_joint(m, Quantity(what, f, constrained=bool(closed)), q, v, parameters)
 
 
@@ -546,11 +546,11 @@ def of_carrier(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) ->
     """
     name = carrying(what.relevant_part(as_mechanism(m)))
     named = what._replace(name=f"{what.name} of what carries all", arguments=(name, *what.arguments))
-    return ask(m, named, q, v, parameters=parameters)
+    return evaluate(m, named, q, v, parameters=parameters)
 
 
 def of_first_joint(m: Mechanism, what: Quantity, q: Any, v: Any, parameters: Any) -> np.ndarray:
     """Evaluate f(Terms, name of the first joint, *arguments): (..., rows, columns)."""
     first = first_joint(what.relevant_part(as_mechanism(m))).name
     named = what._replace(name=f"{what.name} of the first joint", arguments=(first, *what.arguments))
-    return ask(m, named, q, v, parameters=parameters)
+    return evaluate(m, named, q, v, parameters=parameters)

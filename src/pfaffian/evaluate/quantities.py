@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from pfaffian.errors import ModelError
-from pfaffian.evaluate.compiled import Quantity, ask
+from pfaffian.evaluate.compiled import Quantity, evaluate
 from pfaffian.maths import so3
 from pfaffian.model.body import WORLD
 from pfaffian.model.mechanism import Mechanism, as_mechanism, as_names
@@ -260,7 +260,7 @@ def _ask(
     """Evaluate an entry of _QUANTITIES: (..., rows, columns)."""
     f, shape = _QUANTITIES[what]
     of = Quantity(what, f, arguments, shape(as_mechanism(m), arguments))
-    return ask(m, of, q, v, t=t, parameters=parameters)
+    return evaluate(m, of, q, v, t=t, parameters=parameters)
 
 
 def _body(m: Mechanism, name: str) -> str:

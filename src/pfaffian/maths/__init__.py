@@ -1,8 +1,8 @@
-"""Mathematics behind the models: rotations and poses, groups of motions, linear algebra; on CasADi expressions and numbers.
+"""Mathematics behind the models: rotations and poses, groups of motions, linear algebra; for CasADi expressions and numbers.
 
 so3              rotations: hat, exponential, logarithm, differentials, quaternions
 se3              poses and twists: exponential, logarithm, Ad, ad
-subgroups        groups of motions that joints leave
+subgroups        groups of motions that joints permit
 linear           factorisations and solves of small matrices
 """
 

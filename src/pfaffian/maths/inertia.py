@@ -13,7 +13,7 @@ PHYSICAL = 1e-9  # relative tolerance for the rounding of inertias given with so
 
 
 def moments(mass: Matrix, com: Matrix, rotational: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """(m, h, I) from a mass, a centre of mass (3,) [m] and a rotational inertia ABOUT IT (3, 3), all in the body frame.
+    """(m, h, I) from a mass, a centre of mass (3,) [m] and an inertia (3, 3) ABOUT THAT CENTRE, all in the body frame.
 
     h = m com, I = I_com + m (com.com 1 - com com^T).
     """
@@ -45,7 +45,7 @@ def pseudo_to_moments(P: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Moments in frame A of a body given in frame B, with (R, p) the pose of B in A.
+    """Transform moments from frame B to frame A, (R, p) being the pose of B in A.
 
     h_A = R h + m p,   I_A = R I R^T + p.(R h + h_A) 1 - (h_A p^T + p (R h)^T).
     """
@@ -54,7 +54,7 @@ def transform_moments(m: Matrix, h: Matrix, I: Matrix, R: Matrix, p: Matrix) -> 
 
 
 def translate_moments(m: Matrix, h: Matrix, I: Matrix, p: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Moments about the origin of frame A of a body given about B's, axes alike, with p (3,) B's origin in A."""
+    """Moments about the origin of frame A from those about the origin of a parallel frame B, whose origin in A is p (3,)."""
     m, h, p = matrix(m, 1), matrix(h, 3), matrix(p, 3)
     h_A = h + m * p
     shift = ca.dot(p, h + h_A) * ca.DM.eye(3) - ca.mtimes(h_A, p.T) - ca.mtimes(p, h.T)
@@ -62,9 +62,9 @@ def translate_moments(m: Matrix, h: Matrix, I: Matrix, p: Matrix) -> tuple[Matri
 
 
 def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
-    """Inertia in frame A of any symmetric 6 x 6 M in frame B (articulated ones too), (R, p) being the pose of B in A.
+    """Transform a symmetric 6 x 6 inertia M, which may be articulated, from frame B to frame A; (R, p) is the pose of B in A.
 
-    Ad_inv(R, p)^T M Ad_inv(R, p), by its 3 x 3 blocks.
+    The result is Ad_inv(R, p)^T M Ad_inv(R, p), computed by 3 x 3 blocks.
     """
     M, R, P = matrix(M, 6, 6), matrix(R, 3, 3), hat(p)
     A, B, D = (ca.mtimes([R, block, R.T]) for block in (M[:3, :3], M[:3, 3:], M[3:, 3:]))
@@ -74,10 +74,10 @@ def transform(M: Matrix, R: Matrix, p: Matrix) -> Matrix:
 
 
 def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | None:
-    """None if some distribution of mass has this numeric 4 x 4 pseudo-inertia, else the reason why none has.
+    """None if a distribution of mass can have this numeric 4 x 4 pseudo-inertia, otherwise the reason why none can.
 
-    That is: finite, symmetric and positive semidefinite, to a relative tolerance. The second moment about the centre of mass is
-    tested on its own scale, so that a gram far from its frame obeys the same rule as a ton.
+    The matrix must be finite, symmetric and positive semidefinite, to a relative tolerance. The second moment about the centre
+    of mass is compared with its own size, so that the same rule holds for a gram far from its frame's origin and for a ton.
     """
     P = np.array(ca.DM(matrix(pseudo_inertia, 4, 4)).full())
     if are_physical(P[None], tolerance)[0]:
@@ -100,7 +100,7 @@ def is_physical(pseudo_inertia: Matrix, tolerance: float = PHYSICAL) -> str | No
 
 
 def are_physical(P: np.ndarray, tolerance: float = PHYSICAL) -> np.ndarray:
-    """(runs,) whether `is_physical` has no objection to each of P (runs, 4, 4)."""
+    """(runs,) whether each of the pseudo-inertias P (runs, 4, 4) passes the test of `is_physical`."""
     finite = np.isfinite(P).all(axis=(1, 2))
     P = np.where(finite[:, None, None], P, 0.0)
     S, h, m = P[:, :3, :3], P[:, :3, 3], P[:, 3, 3]
@@ -112,14 +112,14 @@ def are_physical(P: np.ndarray, tolerance: float = PHYSICAL) -> np.ndarray:
 
 
 def _symmetric(P: np.ndarray, tolerance: float) -> np.ndarray:
-    """(runs,) whether each of P (runs, 4, 4) is symmetric, second and first moments each by their own size."""
+    """(runs,) whether each of P (runs, 4, 4) is symmetric; second and first moments are each compared with their own size."""
     S, h, below = P[:, :3, :3], P[:, :3, 3], P[:, 3, :3]
     off = np.abs(S - S.transpose(0, 2, 1)).max(axis=(1, 2)) <= tolerance * np.abs(S).max(axis=(1, 2))
     return off & (np.abs(h - below).max(axis=1) <= tolerance * np.abs(h).max(axis=1))
 
 
 def _spread(S: np.ndarray, h: np.ndarray, m: np.ndarray) -> np.ndarray:
-    """(runs, 3) principal second moments about the centre of mass, rising; S (runs, 3, 3), h (runs, 3), m (runs,)."""
+    """(runs, 3) principal second moments about the centre of mass, ascending; S (runs, 3, 3), h (runs, 3), m (runs,)."""
     about = np.where(m > 0, m, np.inf)[:, None, None]
     central = S - h[:, :, None] * h[:, None, :] / about
     return np.linalg.eigvalsh((central + central.transpose(0, 2, 1)) / 2)

@@ -1,7 +1,7 @@
-"""Linear algebra that traces: no pivoting, no branches, structural zeros kept.
+"""Linear algebra on expressions: no pivoting, no branches, and structural zeros stay zero.
 
-A rank decision is a factor of 1 or 0: where the remainder of a row is below its tolerance, it becomes zero. CasADi would push a
-select into every product that it takes part in.
+A rank decision is a factor of 1 or 0, which makes the remainder of a row zero where it is below its tolerance. A select would
+not do, because CasADi would push it into every product that contains the row.
 
 Example:
     >>> import casadi as ca
@@ -24,13 +24,13 @@ from pfaffian.maths.reflection import NOTHING, Reflection, columns, overlap, put
 from pfaffian.maths.so3 import symmetric
 
 SURE = 0.01
-"""Part of the largest remaining squared length from which on a row may come first. Rows keep their order as long as this is
-safe, so that in every metric the same ones are kept of rows that contradict each other.
+"""A row may come next if its squared remainder, relative to its length, is at least this fraction of the largest one. Rows keep
+their order as long as this is safe, so that among rows that contradict each other the same ones are kept in every metric.
 """
 
 
 def largest(sizes: Iterable[ca.SX]) -> ca.SX:
-    """The largest of numbers (1, 1) that are not negative, 0 of none. Zeros are left out, and what is written twice.
+    """The largest of nonnegative numbers (1, 1), or 0 if there are none. Zeros and repeated expressions are left out.
 
     Example:
         >>> import casadi as ca
@@ -48,7 +48,7 @@ def largest(sizes: Iterable[ca.SX]) -> ca.SX:
 
 
 def largest_entry(x: ca.SX) -> ca.SX:
-    """max |x_i|, 0 of nothing; entries that are no number do not count.
+    """max |x_i|, or 0 if x is empty; entries that are NaN do not count.
 
     Example:
         >>> import casadi as ca
@@ -61,11 +61,12 @@ def largest_entry(x: ca.SX) -> ca.SX:
 
 
 class RowStep(NamedTuple):
-    """How one orthonormal row was made, for right-hand sides to follow.
+    """How one orthonormal row was computed, so that the same operations can be applied to right-hand sides.
 
-    picked: (row of A, weight) it was made of: one row, or all candidates, with 1 for the best and 0 for the others.
-    again: (step, part) subtracted a second time.   length: of the remainder.   keep: 1, or 0 where that was too little.
-    scale: keep / length.   of: the row.   spread: (row of A, part) subtracted from the rows that wait.
+    picked: (row of A, weight) of its source: one row, or all candidates with weight 1 for the chosen one and 0 for the others.
+    again: (step, factor) of earlier rows subtracted in the second pass.   length: of the remainder.
+    keep: 1, or 0 where the remainder was too short.   scale: keep / length.   of: the orthonormal row.
+    spread: (row of A, factor) of the remaining rows from which this row was then subtracted.
     """
 
     picked: list[tuple[int, ca.SX]]
@@ -80,10 +81,12 @@ class RowStep(NamedTuple):
 class Orthogonal(NamedTuple):
     """Rows A X = B in orthonormal form: Q X = D.
 
-    Q: (s, n) orthonormal rows, zero where nothing was left; s = m where rows went in their own order. With `reflected` they are
-        so only one after another, which serves `smallest` and nothing else.   D: (s, k).
-    independent: (m, 1) of 1 and 0.   left: (m, 1) squared length that remained of each row, relative to its typical one.
-    rest: (m, k) right-hand sides left on dropped rows, zero on kept ones: not zero means that rows contradict each other.
+    Q: (s, n) orthonormal rows, zero for dropped rows; s = m where rows were processed in their own order. With `reflected`
+        each is written in the coordinates that earlier reflections leave, so that only `smallest` can use them.   D: (s, k).
+    independent: (m, 1) 1 for kept rows of A, 0 for dropped ones.
+    left: (m, 1) squared length of each row's remainder, relative to the typical squared length of the row.
+    rest: (m, k) remaining right-hand sides of dropped rows, zero for kept ones: where not zero, rows contradict each other.
+    steps: how each row of Q was computed.
     """
 
     Q: ca.SX
@@ -99,7 +102,7 @@ class Orthogonal(NamedTuple):
 
     @property
     def coefficients(self) -> ca.SX:
-        """(m, s) C with A = C Q, except for what was dropped."""
+        """(m, s) C with A = C Q, except for the remainders of dropped rows."""
         C = ca.SX(self.independent.numel(), len(self.steps))
         for j, step in enumerate(self.steps):
             for i, part in step.spread:
@@ -112,7 +115,7 @@ class Orthogonal(NamedTuple):
         return C
 
     def carry(self, B: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """D and rest of other right-hand sides B (m, k)."""
+        """D (s, k) and rest (m, k) for other right-hand sides B (m, k)."""
         D: list[ca.SX] = []
         waiting = [B[i, :] for i in range(B.shape[0])]
         for picked, again, _, _, scale, _, spread in self.steps:
@@ -140,25 +143,28 @@ def orthogonalise(
     groups: Sequence[Sequence[int]] | None = None,
     reflected: bool = False,
 ) -> Orthogonal:
-    """Rank-revealing orthonormal rows by modified Gram-Schmidt, every row twice unless `passes` is 1.
+    """Rank-revealing orthonormal rows by modified Gram-Schmidt, orthogonalised twice unless `passes` is 1.
 
-    A row is kept if its remainder, relative to its own length, exceeds `tolerance`; a row that is short of its typical length
-    must have that much more left. A dropped row and its right-hand side become zero. Q^T Q is the orthogonal projector onto the
-    row space and X = Q^T D the smallest solution.
+    A row is kept if the length of its remainder exceeds `tolerance` times the length of the row, or times its typical length
+    where the row is shorter than that. A dropped row and its right-hand side become zero. Q^T Q is the orthogonal projector
+    onto the row space and X = Q^T D the smallest solution.
 
-    Rows that may depend on each other belong in one group, of which the next row is the first that has as much left as any, or
-    nearly. In a fixed order a row with almost no remainder at some instant would be kept before others that still have the same
-    direction at full length, and its direction would be that of its errors.
+    Rows that may depend on each other belong in one group. The next row of a group is the first one whose remainder,
+    relative to its length, is not much shorter than the longest. In a fixed order, a row whose remainder almost vanishes at
+    some instant would be kept before others that still have the same direction at full length, and its direction would be
+    determined by rounding errors.
 
     Args:
-        A: (m, n), any rank.   B: (m, k) right-hand sides, carried along.   tolerance: [1].
+        A: (m, n), any rank.
+        B: (m, k) right-hand sides, to which the same operations are applied.
+        tolerance: [1].
         size: (m, 1) squared length of each row relative to its typical one; ones if not given.
-        counted: (1, n) weight of each column where lengths are compared, ones if not given: columns much larger than others
-            would make rows look dependent that differ in the others only.
+        counted: (1, n) weight of each column in the lengths that are compared; ones if not given. Without it, columns much
+            larger than others would make rows seem dependent that differ only in the others.
         passes: 1 for rows that are orthonormal only as far as A is well conditioned, at half the cost; see `smallest`.
-        groups: of row indices, one after the other; each row alone, in order, if not given.
-        reflected: whether rows are taken out of others by reflections, see `maths.reflection`, which fill in less; with one
-            pass and columns of one weight.
+        groups: lists of row indices, processed one after the other; each row alone, in order, if not given.
+        reflected: whether rows are eliminated from others by reflections (`maths.reflection`), which cause less fill-in; needs
+            one pass and equal weights of columns.
 
     Example:
         >>> import casadi as ca
@@ -174,7 +180,7 @@ def orthogonalise(
     squared = [_squared(r, counted) for r in rows]
     independent, left = [ca.SX(0)] * m, [ca.SX(0)] * m
     Q, steps = list[ca.SX](), list[RowStep]()
-    for group, waiting in _turns(rows, groups):
+    for group, waiting in _elimination_order(rows, groups):
         picked = _best([(i, _squared(rows[i], counted) * weight[i] / ca.fmax(squared[i], NOTHING)) for i in group])
         r, again = _combination(picked, rows), []
         for j, q in enumerate(Q if passes > 1 else []):
@@ -187,8 +193,8 @@ def orthogonalise(
         length = ca.sqrt(ca.fmax(_squared(r), NOTHING))
         scale = keep / length
         Q.append(r * scale)
-        of_it, spread = set(columns(Q[-1])), []
-        touching = [i for i in waiting if not of_it.isdisjoint(support[i])]
+        q_support, spread = set(columns(Q[-1])), []
+        touching = [i for i in waiting if not q_support.isdisjoint(support[i])]
         unshared = reflected_columns(set(columns(r)), [support[i] for i in touching]) if reflected else set()
         of = reflection(r, scale, keep, unshared)
         for i in touching:
@@ -209,21 +215,21 @@ def orthogonalise(
     return bare._replace(D=D, rest=rest)
 
 
-def _turns(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tuple[list[int], list[int]]]:
-    """For each orthonormal row to make: the rows that it may come from, and those that it is subtracted from."""
+def _elimination_order(rows: list[ca.SX], groups: Sequence[Sequence[int]] | None) -> list[tuple[list[int], list[int]]]:
+    """For each orthonormal row to compute: its candidate rows, and the rows from which it is then subtracted."""
     if groups is None:
         groups = [[i] for i in range(len(rows))]
-    turns = []
+    order = []
     for g, group in enumerate(groups):
         later = [i for other in groups[g + 1 :] for i in other]
         width = len({c for i in group for c in columns(rows[i])})
         several = len(group) > 1
-        turns += [(list(group), (list(group) if several else []) + later)] * (min(len(group), width) if several else 1)
-    return turns
+        order += [(list(group), (list(group) if several else []) + later)] * (min(len(group), width) if several else 1)
+    return order
 
 
 def connected(supports: Sequence[set[int]]) -> list[list[int]]:
-    """Indices of sets in parts without common elements.
+    """Indices of sets, grouped so that sets of different groups have no common elements.
 
     Example:
         >>> from pfaffian.maths import linear
@@ -239,10 +245,10 @@ def connected(supports: Sequence[set[int]]) -> list[list[int]]:
 
 
 def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
-    """(index, 1 or 0) of each: 1 for the first whose value is at least SURE times the largest."""
+    """(index, weight) of each value: 1 for the first that is at least SURE times the largest, 0 for the others."""
     if len(values) == 1:
         return [(values[0][0], ca.SX(1))]
-    enough, found, picked = SURE * _most([x for _, x in values]), ca.SX(0), []
+    enough, found, picked = SURE * _pairwise_largest([x for _, x in values]), ca.SX(0), []
     for i, x in values:
         now = ca.fmax(found, x >= enough)
         picked.append((i, now - found))
@@ -250,8 +256,8 @@ def _best(values: list[tuple[int, ca.SX]]) -> list[tuple[int, ca.SX]]:
     return picked
 
 
-def _most(values: list[ca.SX]) -> ca.SX:
-    """The largest, by pairwise rounds."""
+def _pairwise_largest(values: list[ca.SX]) -> ca.SX:
+    """The largest value, by rounds of pairwise comparisons."""
     while len(values) > 1:
         values = [
             ca.fmax(*pair) if len(pair) == 2 else pair[0] for pair in (values[i : i + 2] for i in range(0, len(values), 2))
@@ -260,7 +266,7 @@ def _most(values: list[ca.SX]) -> ca.SX:
 
 
 def _combination(weights: list[tuple[int, ca.SX]], of: Sequence[ca.SX]) -> ca.SX:
-    """Sum of weight * of[index]."""
+    """Sum of weight * of[index] over the (index, weight) pairs."""
     total = weights[0][1] * of[weights[0][0]]
     for i, w in weights[1:]:
         total = total + w * of[i]
@@ -268,12 +274,12 @@ def _combination(weights: list[tuple[int, ca.SX]], of: Sequence[ca.SX]) -> ca.SX
 
 
 def smallest(rows: Orthogonal, B: ca.SX, start: ca.SX | None = None) -> ca.SX:
-    """Smallest X (n, k) with A X = B (m, k), or the one nearest to `start` where rows are not reflected.
+    """Smallest X (n, k) with A X = B (m, k), or the one nearest to `start`, which needs rows that are not reflected.
 
-    As accurate after one pass as after two: where Q^T D would add up the overlap of rows, each row adds only what the later
-    ones have left to it. [Bjoerck and Paige 1994]
+    The result is as accurate after one pass as after two: Q^T D would accumulate the overlap of rows, whereas here each row
+    adds only the part of D that the later rows have not supplied. [Bjoerck and Paige 1994]
 
-    rows: of A, as `orthogonalise` makes them.   B: (m, k).   start: (n, k), zero if None.
+    rows: result of `orthogonalise` for A.   B: (m, k).   start: (n, k), zero if None.
 
     Example:
         >>> import casadi as ca
@@ -283,7 +289,7 @@ def smallest(rows: Orthogonal, B: ca.SX, start: ca.SX | None = None) -> ca.SX:
         [1, 1]
     """
     D, _ = rows.carry(B)
-    assert start is None or not any(step.of.u.nnz() for step in rows.steps), "what is left of reflected rows has other columns"
+    assert start is None or not any(step.of.u.nnz() for step in rows.steps), "a start needs rows that are not reflected"
     X = ca.SX(rows.Q.shape[1], B.shape[1]) if start is None else start
     for i in reversed(range(len(rows.steps))):
         X = put_back(rows.steps[i].of, D[i, :], X)
@@ -315,15 +321,15 @@ def handedness(Q: ca.SX) -> ca.SX:
 
 
 def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
-    """Orthonormal rows (n, n) that span the null space of orthonormal rows Q (m, n), and which of them are not zero.
+    """Orthonormal rows (n, n) that span the null space of orthonormal rows Q (m, n), and (n, 1) 1 for each that is not zero.
 
-    A row of I - Q^T Q is dropped if less than `tolerance` of it is left: compared with 1, not with its own length.
+    A row of I - Q^T Q is dropped if the length of its remainder is below `tolerance`, relative to 1, not to the row's length.
 
     Example:
         >>> import casadi as ca
         >>> from pfaffian.maths import linear
-        >>> basis, there = linear.null_space(ca.SX([[0, 1]]), 1e-9)
-        >>> print(ca.sparsify(basis), there)
+        >>> basis, nonzero = linear.null_space(ca.SX([[0, 1]]), 1e-9)
+        >>> print(ca.sparsify(basis), nonzero)
         [[1, 00]] 1
     """
     n = Q.shape[1]
@@ -335,7 +341,7 @@ def null_space(Q: ca.SX, tolerance: float) -> tuple[ca.SX, ca.SX]:
 def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
     """A^-1 B by LU without pivoting, for A (n, n) with x^T A x > 0, symmetric or not.
 
-    Elimination keeps that property, so every pivot is positive; growth stays small for the matrices used here.
+    Elimination preserves that property, so every pivot is positive; entries grow little for the matrices of this library.
 
     B: (n, k).
 
@@ -349,8 +355,9 @@ def solve_definite(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
-    """A^-1 B for a symmetric positive definite A (n, n), of which only the upper half is read: half the work of
-    `solve_definite`.
+    """A^-1 B for a symmetric positive definite A (n, n); reads only its upper triangle.
+
+    It takes half the work of `solve_definite`.
 
     B: (n, k).
 
@@ -364,7 +371,7 @@ def solve_symmetric(A: ca.SX, B: ca.SX) -> ca.SX:
 
 
 def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
-    """A^-1 B by elimination from the first column on.   whole: completes the remainder of A from the part that is computed."""
+    """A^-1 B by Gaussian elimination without pivoting.   whole: completes the remainder of A from its computed part."""
     n = A.shape[0]
     U, X = ca.densify(A), ca.densify(B)
     pivots = []
@@ -382,16 +389,19 @@ def _eliminate(A: ca.SX, B: ca.SX, whole: Callable[[ca.SX], ca.SX]) -> ca.SX:
 
 
 class Semidefinite(NamedTuple):
-    """A solution of G x = b with G (m, m) positive semidefinite, and which pivots were independent of those before."""
+    """A solution of G x = b with G (m, m) positive semidefinite.
+
+    x: (m, k).   independent: (m, 1) 1 for rows that are independent of those eliminated before them, 0 for the others.
+    """
 
     x: ca.SX
     independent: ca.SX
 
 
 def least_squares(A: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
-    """x of least |A x - b| by A^T A x = A^T b, zero where columns of A depend on those before; see `solve_semidefinite`.
+    """x that minimises |A x - b|, from A^T A x = A^T b; zero for columns of A that depend on earlier ones.
 
-    A: (m, n).   b: (m, k).   tolerance: of A^T A, as in `solve_semidefinite`.
+    A: (m, n).   b: (m, k).   tolerance: for A^T A, as in `solve_semidefinite`.
 
     Example:
         >>> import casadi as ca
@@ -405,7 +415,7 @@ def least_squares(A: ca.SX, b: ca.SX, tolerance: float) -> Semidefinite:
 def solve_semidefinite(
     G: ca.SX, b: ca.SX, tolerance: float, size: ca.SX | None = None, groups: Sequence[Sequence[int]] | None = None
 ) -> Semidefinite:
-    """x = G^- b by L D L^T, skipping pivots of dependent rows: the rule of `orthogonalise` for G = A A^T.
+    """x = G^- b by L D L^T, skipping the pivots of dependent rows by the rule of `orthogonalise` for G = A A^T.
 
     G: (m, m) positive semidefinite.   b: (m, k).   x is a solution if b is in the range of G, zero on skipped rows.
     size, groups: as in `orthogonalise`.
@@ -421,7 +431,7 @@ def solve_semidefinite(
     S, y, diagonal = ca.densify(G), ca.densify(b), [G[i, i] for i in range(m)]
     weight = [ca.SX(1) if size is None else ca.fmin(1, size[i]) for i in range(m)]
     independent, steps = [ca.SX(0)] * m, []
-    for group, waiting in _turns([ca.SX.ones(1, m)] * m, groups):
+    for group, waiting in _elimination_order([ca.SX.ones(1, m)] * m, groups):
         picked = _best([(i, S[i, i] * weight[i] / ca.fmax(diagonal[i], NOTHING)) for i in group])
         column = _combination(picked, [S[i, :] for i in range(m)])
         pivot = _combination(picked, list(ca.vertsplit(column.T)))

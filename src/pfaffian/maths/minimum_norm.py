@@ -1,4 +1,4 @@
-"""Smallest solutions of A X = B for any rank, at a cost that follows the sparsity of A."""
+"""Minimum-norm solutions of A X = B for A of any rank, at a cost that follows the sparsity of A."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from pfaffian.maths.selected_inverse import SparseFactor, entries, factor
 
 
 class MinimumNorm(NamedTuple):
-    """A factorisation for smallest solutions of A X = B (m, k), for any number of B.
+    """A factorisation for minimum-norm solutions of A X = B, for any number of right-hand sides B (m, k).
 
-    A: (m, n) the rows that are solved, orthonormal within each block where blocks were given.   rank: (1, 1) of A.
-    blocks: how they were made from the given rows, if they were.
-    order, rows: orthonormal ones of A[order], or gram: the factor of A A^T.
+    A: (m, n) the rows that are solved: the given ones, or orthonormal ones within each block.   rank: (1, 1) of A.
+    blocks: for each block the indices of its given rows, and their orthonormal form; empty where A are the given rows.
+    order, rows: orthonormal rows of A[order]; None where `gram` is used.
+    gram: the factor of A A^T; None where `rows` is used.
     """
 
     A: ca.SX
@@ -29,7 +30,7 @@ class MinimumNorm(NamedTuple):
     gram: Gram | None
 
     def solve(self, B: ca.SX) -> ca.SX:
-        """X (n, k)."""
+        """Smallest X (n, k) with A X = B (m, k)."""
         if self.rows is not None:
             return smallest(self.rows, B[list(self.order), :])
         assert self.gram is not None
@@ -39,7 +40,10 @@ class MinimumNorm(NamedTuple):
         return X + self.A.T @ _solve_gram(self.gram, B - self.A @ X)
 
     def combination(self, B: ca.SX) -> ca.SX:
-        """The smallest L (m, k) with A^T L = X, the rows being orthonormal ones: X = Q^T D and A = C Q, so C^T L = D."""
+        """The smallest L (m, k) with A^T L = X for the X that solves A X = B; needs `rows`.
+
+        X = Q^T D and A = C Q, so that C^T L = D.
+        """
         assert self.rows is not None
         D, _ = self.rows.carry(B[list(self.order), :])
         # A row of C^T is zero where one of Q is, and independent of the others elsewhere.
@@ -48,8 +52,9 @@ class MinimumNorm(NamedTuple):
 
     @property
     def coefficients(self) -> ca.SX:
-        """(m, s) C with C R the given rows, except for what was dropped: R are the s rows that are kept, or zero; see
-        `overlaps`.
+        """(m, s) C with C R equal to the given rows, except for dropped remainders.
+
+        R are the s rows that are solved with, zero where they were dropped; see `overlaps`.
         """
         if self.rows is not None:
             C = ca.SX(len(self.order), len(self.rows.steps))
@@ -63,14 +68,14 @@ class MinimumNorm(NamedTuple):
 
     @property
     def independent(self) -> ca.SX:
-        """(s, 1) of 1 and 0: which rows of R are not zero."""
+        """(s, 1) 1 for each row of R (see `coefficients`) that is not zero, 0 for the others."""
         if self.rows is not None:
             return ca.vertcat(ca.SX(0, 1), *[step.keep for step in self.rows.steps])
         assert self.gram is not None
         return ca.vertcat(*[keep for _, keep in sorted(zip(self.gram.of.order, self.gram.independent, strict=True))])
 
     def overlaps(self, blocks: list[list[int]]) -> list[ca.SX]:
-        """Blocks (k, k) of (R R^T)^+ at these indices (k,): unit matrices where R is orthonormal."""
+        """Blocks (k, k) of (R R^T)^+ at these indices (k,), R as in `coefficients`: unit matrices where R is orthonormal."""
         if self.gram is None:
             return [ca.SX(ca.DM.eye(len(at))) for at in blocks]
         entry = entries(self.gram.of)
@@ -78,17 +83,18 @@ class MinimumNorm(NamedTuple):
 
 
 Blocks = Sequence[Sequence[Sequence[int]]]
-"""Blocks of rows that do not depend on each other, each a list of groups, see `orthogonalise`."""
+"""Blocks of rows such that rows of different blocks are independent; each block is a list of groups as in `orthogonalise`."""
 
 
 def minimum_norm(
     A: ca.SX, tolerance: float, size: ca.SX, counted: ca.DM | None = None, blocks: Blocks | None = None
 ) -> MinimumNorm:
-    """Smallest solutions of A X = B, dependent rows left out as in `orthogonalise`, at a cost that follows the sparsity.
+    """Factor A for minimum-norm solutions of A X = B; dependent rows are left out as in `orthogonalise`.
 
-    By orthonormal rows, which reflections keep sparse in legs of a platform and in chains of loops. Where they fill in
-    nevertheless, as in nets of loops, by A A^T, with one step of refinement for the digits that squaring costs. Its pivots are
-    far above rounding wherever rows are kept, unless columns have different weights (`counted`).
+    Orthonormal rows are used where they stay sparse: reflections ensure this for the legs of a platform and for chains of
+    loops. Where there is too much fill-in, as in nets of loops, A A^T is factored instead, and one step of refinement recovers
+    the digits lost by squaring. The pivots of kept rows are then far above rounding, unless columns have different weights
+    (`counted`), for which orthonormal rows are always used.
     """
     order = elimination_order(A, blocks, reflected=counted is None)
     if order.filled <= FILL_ACCEPTED * A.nnz() or counted is not None:
@@ -104,20 +110,20 @@ def minimum_norm(
 
 
 def minimum_norm_by_gram(A: ca.SX, tolerance: float, size: ca.SX) -> MinimumNorm:
-    """`minimum_norm` by A A^T and one step of refinement, whatever the fill-in."""
+    """Factor A for minimum-norm solutions by A A^T, with one step of refinement, whatever the fill-in."""
     gram = _factor_gram(A, max(tolerance, GRAM_TOLERANCE), size)
     return MinimumNorm(A, sum(gram.independent, ca.SX(0)), (), (), None, gram)
 
 
 DAMPING, LEAST_DAMPING = 1e-2, 1e-12
-"""Damping at |b| = 1, and the least one, relative to squared lengths of rows."""
+"""Damping mu at |b| = 1, and its lower bound, relative to the mean squared length of rows."""
 
 
 def damped(A: ca.SX, b: ca.SX, tolerance: float) -> ca.SX:
-    """x (n, 1) near A^+ b for A (m, n) of any rank: A^T (A A^T + mu I)^-1 b, with a mu that vanishes with |b|^2.
+    """x (n, 1) near A^+ b for A (m, n) of any rank: A^T (A A^T + mu I)^-1 b, with a damping mu that vanishes with |b|^2.
 
-    Newton iterations with it converge to solutions at which A loses rank, at their own pace. b: (m, 1), scaled so that 1 is far
-    off. [Yamashita and Fukushima 2001]
+    Newton iterations with this step also converge to solutions at which A loses rank, without losing speed to the damping.
+    b: (m, 1), scaled so that |b| = 1 is far from a solution. [Yamashita and Fukushima 2001]
     """
     m = A.shape[0]
     mu = (DAMPING * ca.fmin(1, ca.sumsqr(b)) + LEAST_DAMPING) * ca.sumsqr(A) / m
@@ -126,6 +132,7 @@ def damped(A: ca.SX, b: ca.SX, tolerance: float) -> ca.SX:
 
 
 def _members(block: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """All rows of a block."""
     return tuple(i for group in block for i in group)
 
 
@@ -137,15 +144,18 @@ def _orthonormal(A: ca.SX, tolerance: float, size: ca.SX, block: Sequence[Sequen
 
 
 GRAM_TOLERANCE = 3e-5
-"""Smallest length ratio at which pivots of A A^T, its square, differ from rounding."""
+"""Smallest ratio of a remainder to its row's length at which the pivot of A A^T, its square, stands out from rounding."""
 
 FILL_ACCEPTED = 1.5
-"""Factor by which the entries of a matrix may grow while its rows are made orthonormal."""
+"""Factor by which the number of entries of a matrix may grow when its rows are made orthonormal."""
 
 
 class Order(NamedTuple):
-    """rows: indices of rows, in order.   groups: as in `orthogonalise`, of places in this order; None where each is one row.
-    filled: entries of the rows once they are orthonormal."""
+    """An elimination order.
+
+    rows: indices of rows, in this order.   groups: as in `orthogonalise`, of positions in this order; None where each group is
+    one row.   filled: number of entries of the rows once they are orthonormal.
+    """
 
     rows: tuple[int, ...]
     groups: list[list[int]] | None
@@ -153,10 +163,10 @@ class Order(NamedTuple):
 
 
 def elimination_order(A: ca.SX, blocks: Blocks | None = None, reflected: bool = False) -> Order:
-    """An order of blocks of rows of a sparse A (m, n) in which orthonormalising them fills in little.
+    """An order of the blocks of rows of a sparse A (m, n) in which orthonormalisation causes little fill-in.
 
-    The next block is the one whose columns have the fewest entries in rows that wait: the rest of a leg before another leg, and
-    a chain of loops from its ends. reflected: as in `orthogonalise`.
+    The next block is the one whose columns have the fewest entries in the remaining rows. This completes one leg before the
+    next one, and takes a chain of loops from its ends. reflected: as in `orthogonalise`.
     """
     order, filled = _blocks_in_order(A, blocks or [[[i]] for i in range(A.shape[0])], reflected)
     rows = tuple(i for block in order for i in _members(block))
@@ -166,6 +176,7 @@ def elimination_order(A: ca.SX, blocks: Blocks | None = None, reflected: bool = 
 
 
 def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Sequence[Sequence[int]]], int]:
+    """The blocks in elimination order, and the number of entries of their orthonormal rows."""
     waiting = {b: {c for i in _members(block) for c in columns(A[i, :])} for b, block in enumerate(blocks)}
     size, order, entries = [len(_members(block)) for block in blocks], list[Sequence[Sequence[int]]](), 0
     weight = [sum(size[b] for b, support in waiting.items() if c in support) for c in range(A.shape[1])]
@@ -180,24 +191,24 @@ def _blocks_in_order(A: ca.SX, blocks: Blocks, reflected: bool) -> tuple[list[Se
         for c in support:
             weight[c] -= size[b]
         for i in touching:
-            more = (support if waiting[i] & unshared else support - unshared) - waiting[i]
-            waiting[i] = waiting[i] | more
-            for c in more:
+            fill_in = (support if waiting[i] & unshared else support - unshared) - waiting[i]
+            waiting[i] = waiting[i] | fill_in
+            for c in fill_in:
                 weight[c] += size[i]
-        for i in touching:  # no other block has these columns
+        for i in touching:  # no other block has columns whose weight has changed
             cost[i] = sum(weight[c] for c in waiting[i])
     return order, entries
 
 
 class Gram(NamedTuple):
-    """A A^T = L D L^T of rows in an order of its own, and for each row, as it is eliminated, 1 or 0 for kept."""
+    """Factor of A A^T.   of: L D L^T.   independent: for each row, as eliminated, 1 if it is kept, 0 if skipped."""
 
     of: SparseFactor
     independent: list[ca.SX]
 
 
 def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
-    """A pivot that is below tolerance^2 of its diagonal entry is skipped."""
+    """Factor A A^T, skipping each pivot below tolerance^2 times its diagonal entry.   size: as in `orthogonalise`."""
     G, independent = ca.sparsify(A @ A.T), list[ca.SX]()
 
     def invert(i: int, pivot: ca.SX) -> ca.SX:
@@ -208,6 +219,7 @@ def _factor_gram(A: ca.SX, tolerance: float, size: ca.SX) -> Gram:
 
 
 def _solve_gram(gram: Gram, B: ca.SX) -> ca.SX:
+    """X (m, k) with (A A^T) X = B (m, k), zero for skipped rows."""
     order, columns, inverse = gram.of
     x = {i: B[i, :] for i in order}
     for i, column in zip(order, columns, strict=True):

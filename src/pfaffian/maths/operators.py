@@ -1,8 +1,9 @@
-"""CasADi's operators between two expressions of SX, called directly.
+"""Faster arithmetic operators between two SX expressions of CasADi.
 
-Behind x * y CasADi tries all its types, and each attempt to convert an SX fails slowly: some 20 us, where the operation itself
-takes 4. Half the time in which equations are derived would be that. The operator between two SX calls what these attempts end
-with; any other operand goes the usual way. Expressions are the same.
+For x * y CasADi tries to convert the operands to each of its types, and each attempt to convert an SX fails slowly: this takes
+some 20 us, the operation itself 4. Deriving equations would spend half its time on it. With two SX operands, the operators
+installed here call directly the function that these attempts end with; other operands take the usual path. The resulting
+expressions are the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ OPERATORS = {"__add__": ca.OP_ADD, "__sub__": ca.OP_SUB, "__mul__": ca.OP_MUL, "
 
 
 def _direct(name: str, code: int) -> Callable[[Any, Any], Any]:
+    """The operator `name` of ca.SX that calls ca.SX.binary with this operation code where both operands are SX."""
     usual, binary, SX = getattr(ca.SX, name), ca.SX.binary, ca.SX
 
     def operator(x: Any, y: Any) -> Any:

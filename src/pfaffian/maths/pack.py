@@ -1,4 +1,4 @@
-"""Structures of expressions, such as a factorisation, as columns of numbers, so that one function can pass them to another."""
+"""Flatten structures of expressions, such as a factorisation, into columns that one Function can pass to another."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import casadi as ca
 
 
 def pack(x: Any) -> ca.SX:
-    """(n, 1) all entries of all SX in a structure of tuples, lists and dicts, in order."""
+    """(n, 1) all structural nonzeros of all SX in a structure of tuples, lists and dicts, in order."""
     return ca.vertcat(ca.SX(0, 1), *_parts(x))
 
 
 def placeholders(x: Any, name: str) -> ca.SX:
-    """(n, 1) a new symbol for each entry that `pack` lists, except constants, which stay: nothing is computed with a 1."""
+    """(n, 1) a new symbol for each entry that `pack` lists; constants stay, so that operations with 0 and 1 still simplify."""
     entries = pack(x)
     return ca.vertcat(ca.SX(0, 1), *[e if e.is_constant() else ca.SX.sym(name) for e in ca.vertsplit(entries)])
 
@@ -25,6 +25,7 @@ def unpack(x: Any, numbers: ca.SX) -> Any:
 
 
 def _parts(x: Any) -> Iterator[ca.SX]:
+    """The entries (1, 1) of all SX in a structure, in order."""
     if isinstance(x, ca.SX):
         yield from (x.nz[i] for i in range(x.nnz()))
     elif isinstance(x, (tuple, list)):
@@ -36,6 +37,7 @@ def _parts(x: Any) -> Iterator[ca.SX]:
 
 
 def _filled(x: Any, numbers: Iterator[ca.SX]) -> Any:
+    """The structure x with the entries of its SX taken from `numbers`."""
     if isinstance(x, ca.SX):
         return ca.SX(x.sparsity(), ca.vertcat(ca.SX(0, 1), *[next(numbers) for _ in range(x.nnz())]))
     if isinstance(x, (tuple, list)):

@@ -1,25 +1,28 @@
-"""The nearest point within linear limits: min 1/2 |u - u0|_H^2 with W u <= l, by a dual method.
+"""The nearest point within linear limits: minimise |u - u0|_H^2 / 2 subject to W u <= l, by a dual active-set method.
 
-In z = L^T u, H = L L^T, with rows of length one, it is the z nearest to z0 = L^T u0 with V z <= d. It starts at z0, where no
-row is active. Each turn takes the most violated row v and moves z along w, the part of v orthogonal to the active rows N, and
-their multipliers y against r, its coordinates in these: v = N^T r + w. The move ends where z reaches the row, which becomes
-active, or before that where a multiplier falls to zero, whose row is dropped. The dual value rises with every row that is
-reached, so no set of active rows occurs twice. Where w = 0 and no multiplier falls, r shows which active rows v contradicts.
-[Goldfarb and Idnani 1983]
+In z = L^T u with H = L L^T, and with rows scaled to unit length, the solution is the z nearest to z0 = L^T u0 with V z <= d.
+The iteration starts at z0, where no row is active. Each iteration, called a turn, chooses the most violated row v and
+decomposes it as v = N^T r + w, with r its coordinates in the active rows N and w orthogonal to them. It moves z along -w and
+the multipliers y along -r. The move ends where z reaches the row, which becomes active, or earlier where a multiplier falls to
+zero, whose row is dropped. The dual value rises with every row that is reached, so no set of active rows occurs twice. Where w
+= 0 and no multiplier falls, r shows which active rows v contradicts. [Goldfarb and Idnani 1983]
 
-B are the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer product;
-its rounding errors only affect which rows are chosen. The result is computed from the active rows alone, made orthonormal.
+B contains the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer
+product; its rounding errors only affect which rows are chosen. The result is computed from the active rows alone, after these
+are made orthonormal.
 
-Where u0 is far beyond all limits, the long way from it ends beside the active rows by its rounding, so the last step is
-repeated from there; and beyond `distant` times the limits the turns start on the way, at a multiple of u0, where the same rows
-are active unless the direction is within 1 / distant of one where they change. A result is judged by the given H, W and l, row
-by row: one that misses its conditions is INACCURATE, be it a point or a contradiction.
+Where u0 is far beyond all limits, the step from u0 to the active rows is so long that its rounding misses them, so the last
+step is repeated from its end. If u0 is farther away than `distant` times the limits, the turns start at a smaller multiple of
+u0, where the same rows are active unless the direction of u0 is within 1 / distant of one at which they change. A result is
+checked against the given H, W and l, row by row: a point or a contradiction that does not satisfy its conditions is
+INACCURATE.
 
-Turns are calls of one Function, so that the code contains its text once; a turn after the end changes nothing, and the kernel
-stops there. A row of W and its negative limit one direction from both sides, which is stored once: W = S W_0, one entry +-1 in
-a row of S.
+Turns are calls of one Function, so that the code contains its text once. A turn after the end changes nothing, and the kernel
+then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is stored once:
+W = S W_0 with one entry +-1 in each row of S.
 
-The time of a turn is that of its longest chain of operations, not of their number: hence sums in pairs and minima by rounds.
+The time of a turn depends on its longest chain of dependent operations, not on their number. Sums and minima are therefore
+computed by pairwise rounds.
 """
 
 from __future__ import annotations
@@ -37,26 +40,30 @@ from pfaffian.maths.reflection import NOTHING
 SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
 
 LARGEST = 1.7976931348623157e308
-"""The largest double: anything above is infinite."""
+"""The largest finite double."""
 
 
 class Tolerances(NamedTuple):
-    """What counts as zero, of the arithmetic in which a problem is solved.
+    """Tolerances for the arithmetic, double or single, in which a problem is solved.
 
-    rounding: part of themselves by which limits are loosened while rows are chosen.   parallel: a row depends on the active
-    ones if its remainder is below this part of the length of its coordinates in them.   rising: entries of r below this part
-    of its size count as zero.
+    rounding: fraction of a limit by which it is loosened while rows are chosen.
+    parallel: a row depends on the active ones if its remainder is below this fraction of the size of its coordinates in them.
+    rising: entries of r below this fraction of its size count as zero.
 
-    accurate: largest error of H (u - u0) + W^T y = 0, relative to its terms, and of rows where u0 is distant: its own digits
-    end there.   violation: largest violation of a limit by a result, relative to the row's terms. In doubles, where more than n
-    rows meet in one point, they are satisfied to 3e-12; rows that miss each other by more than this have no solution, whatever
-    rounding made of the turns.   certain: largest entry of W^T y, relative to its terms, of rows that contradict each other.
-    further: how many times farther away than the rows are from the origin and from u a u would have to be that satisfies rows
-    with only nearly W^T y = 0: two that are opposite but for a small angle meet, and are no contradiction if they meet nearer.
+    accurate: largest error of H (u - u0) + W^T y = 0, relative to its terms, that a result may have. It also bounds the
+        violation of rows where u0 is distant, as the digits of u0 allow no better.
+    violation: largest violation of a limit that a result may have, relative to the row's terms. In doubles, results satisfy
+        rows to 3e-12 even where more than n of them meet in one point. Rows that fail to meet by more than this tolerance have
+        no solution, however rounding affected the turns.
+    certain: largest entry of W^T y, relative to its terms, at which rows may count as a contradiction.
+    further: rows with only nearly W^T y = 0, such as two that are opposite up to a small angle, do meet somewhere. They count
+        as a contradiction only if any u that satisfies them is this many times farther away than the rows are from the origin
+        and from u.
 
-    distant: largest distance of u0 from the origin, in those of limits, at which the turns start at u0 itself: the rounding
-    error of rows then, in doubles 1e-16 of it, still shows which are active, and few directions are that near to where these
-    change.   pivot: part of a diagonal entry of H below which a pivot is not positive.
+    distant: largest distance of u0 from the origin, relative to the limits' distances, at which the turns start at u0 itself.
+        Up to there the rounding error of rows, in doubles 1e-16 of that distance, still shows which rows are active, and
+        few directions are so near to one at which these change.
+    pivot: a pivot of H below this fraction of its diagonal entry counts as not positive.
     """
 
     rounding: ca.SX
@@ -72,11 +79,13 @@ class Tolerances(NamedTuple):
 
 DOUBLE = (1e-14, 1e-10, 1e-11, 1e-9, 1e-11, 1e-12, 1e3, 1e10, 1e-15)
 SINGLE = (5e-6, 1e-4, 1e-4, 2e-3, 3e-4, 1e-4, 10.0, 1e3, 1e-6)
-"""Floats round by 6e-8, doubles by 1e-16: an exported law may run in either, see `in_floats`."""
+"""Tolerances in doubles, which round by 1e-16, and in floats, which round by 6e-8: an exported law may run in
+either, see `in_floats`.
+"""
 
 SLIGHT = 1e-3
-"""Part of the largest distance of a limit, as far as u or u0 come that far, in the scale of each row: where a row is satisfied
-at the origin, its own terms are the rounding of others'.
+"""Fraction of the largest distance of a limit, or of u or u0 where these are nearer, that is added to the scale of every row:
+the terms of a row through the origin may be no more than rounding errors of the other rows.
 """
 
 BEYOND = 1e300
@@ -84,30 +93,33 @@ BEYOND = 1e300
 
 
 def most_turns(n: int, m: int) -> int:
-    """Bound on the turns, twice the most that millions of random and degenerate problems took."""
+    """Upper bound on the number of turns: twice the most that millions of random and degenerate problems needed."""
     return 8 * (n + 1) + 2 * m
 
 
 def in_floats(x: ca.SX) -> ca.SX:
-    """Whether the arithmetic in which x is computed rounds as floats do, which an expression cannot know but can find out.
+    """Whether x is computed in single precision: a test that the expression itself makes when it is evaluated.
 
-    x: (1, 1), any number; without it the answer would be found while the expression is written, in doubles.
+    x: (1, 1), any number. Without it CasADi would evaluate the test while the expression is built, in doubles.
     """
     one = ca.fmin(ca.fmax(x, 1), 1)
     return one + 1e-9 <= one
 
 
 def _tolerances(x: ca.SX) -> Tolerances:
+    """The tolerances for the arithmetic in which x (1, 1) is computed."""
     floats = in_floats(x)
     return Tolerances(*[ca.if_else(floats, single, double) for single, double in zip(SINGLE, DOUBLE, strict=True)])
 
 
 class Nearest(NamedTuple):
-    """u: (n, 1).   y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
+    """Result of `nearest`.
 
-    active: (m, 1) 1 for rows that hold u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    turns: (1, 1) their number, at most `most_turns`.   error: (1, 1) of the optimality conditions, relative.   within: (1, 1)
-    whether u satisfies W u <= l but for rounding.
+    u: (n, 1).
+    y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
+    active: (m, 1) 1 for rows that limit u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
+    turns: (1, 1) number of turns, at most `most_turns`.   error: (1, 1) relative error of the optimality conditions.
+    within: (1, 1) whether u satisfies W u <= l up to rounding.
     """
 
     u: ca.SX
@@ -120,10 +132,13 @@ class Nearest(NamedTuple):
 
 
 class _State(NamedTuple):
-    """moves: (1, 1) turns that found a row violated.   status: -1 while the only known end is SOLVED.
-    pending: row of an unfinished move, counted from 1, or 0; y_p: its multiplier.   loose: violation that counts as none.
-    z: (n, 1).   For each of k places of an active row, row: (k, 1) counted from 1, 0 if free.   y: (k, 1).   B: (k, n).
-    N: (k, n + 1) with its limit.
+    """State of the iteration between two turns.
+
+    moves: (1, 1) number of turns that found a violated row.   status: -1 until an end other than SOLVED is known.
+    pending: the row of an unfinished move, counted from 1, or 0; y_p: its multiplier.
+    loose: violation up to which a row counts as satisfied.   z: (n, 1).
+    There are k places for active rows.   row: (k, 1) the row in each place, counted from 1, or 0 if the place is free.
+    y: (k, 1) its multiplier.   B: (k, n) its dual vector.   N: (k, n + 1) the row itself, with its limit.
     """
 
     moves: ca.SX
@@ -139,18 +154,18 @@ class _State(NamedTuple):
 
 
 def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
-    """The u nearest to u0 in the metric of H with W u <= l, as an expression, for laws of one's own.
+    """The u nearest to u0 in the metric of H with W u <= l, as an expression, for use in a law of your own.
 
         u = argmin (u - u0)^T H (u - u0) / 2   with   W u <= l
 
-    Rows of W may be zero, parallel or contradict each other; an l of inf is no limit, and no u satisfies one of -inf. No
-    constant of SX may be infinite: leave out such rows.
+    Rows of W may be zero or parallel, and may contradict each other. A limit of inf restricts nothing, and no u satisfies one
+    of -inf. Constants in an SX must be finite: leave out rows with an infinite limit.
 
     Args:
         H: (n, n) positive definite.
-        u0: (n, 1).
-        W: (m, n), a row shorter than 1e-150 counts as zero.
-        l: (m, 1).
+        u0: (n, 1) the point to approach.
+        W: (m, n) rows; one shorter than 1e-150 counts as zero.
+        l: (m, 1) their limits.
     Returns:
         u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), turns, error,
         within.
@@ -166,81 +181,84 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     k = min(n, m)
     H, u0, l = ca.densify(H), ca.densify(u0), ca.densify(l)
     sides, W = _directions(ca.sparsify(W))
-    S, of = sides.matrix, _tolerances(H[0, 0])
-    F = _cholesky(H, of)
-    V, limits = _normal(F, u0, S, W, l, of)
-    known = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
-    known *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
-    given = V, limits.d, ca.vertcat(of.rounding, of.parallel, of.rising)
+    S, tol = sides.matrix, _tolerances(H[0, 0])
+    F = _cholesky(H, tol)
+    V, limits = _normal(F, u0, S, W, l, tol)
+    are_numbers = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
+    are_numbers *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
+    problem = V, limits.d, ca.vertcat(tol.rounding, tol.parallel, tol.rising)
     turn = _turn(sides, n, *map(tuple, V.sparsity().get_triplet()))
     z0 = F.L.T @ u0
-    start = _start(n, k, known, F.definite, limits.never)._replace(z=limits.share * z0)
-    x = _pack(_next(start, *given[:2], S, of))  # No row is active: most of it folds into constants.
+    start = _start(n, k, are_numbers, F.definite, limits.never)._replace(z=limits.share * z0)
+    x = _pack(_next(start, *problem[:2], S, tol))  # The first turn, inlined: no row is active yet.
     for _ in range(most_turns(n, m) - 1):
-        x = turn(x, pack(given))
+        x = turn(x, pack(problem))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
-    u, move, multipliers = _polished(s, F, u0, z0, of)
+    u, move, multipliers = _polished(s, F, u0, z0, tol)
     contradicting = s.status == INFEASIBLE
     by_place = ca.if_else(contradicting, s.y, multipliers)
     of_row = [_total(_where(at, by_place)) + contradicting * (s.pending == i + 1) for i, at in enumerate(here)]
     y = ca.vertcat(ca.SX(0, 1), *of_row) * limits.inverse
     # Active rows of an infeasible problem need not be part of the contradiction.
     active = [ca.if_else(contradicting, of_row[i] > 0, _total(at)) for i, at in enumerate(here)]
-    left, over, certain = _errors(H @ move, S, W, l, limits, u, y, of)
-    within = over <= ca.if_else(limits.share < 1, of.accurate, of.violation)
-    good = ca.logic_and(left <= of.accurate, within)
+    left, over, certain = _errors(H @ move, S, W, l, limits, u, y, tol)
+    within = over <= ca.if_else(limits.share < 1, tol.accurate, tol.violation)
+    good = ca.logic_and(left <= tol.accurate, within)
     ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
     known_end = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
     status, turns = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
     return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, ca.fmax(left, over), within)
 
 
-def _start(n: int, k: int, known: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
-    """No row is active. A limit that nothing satisfies is a contradiction by itself."""
+def _start(n: int, k: int, are_numbers: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
+    """The state before the first turn: no row is active. A limit that no u satisfies is a contradiction by itself."""
     none, pending = ca.SX.zeros, ca.SX(0)
     for i in reversed(range(never.numel())):
         pending = ca.if_else(never[i], i + 1, pending)
-    status = ca.if_else(known, ca.if_else(definite, ca.if_else(pending > 0, INFEASIBLE, -1), INDEFINITE), NOT_A_NUMBER)
+    status = ca.if_else(are_numbers, ca.if_else(definite, ca.if_else(pending > 0, INFEASIBLE, -1), INDEFINITE), NOT_A_NUMBER)
     return _State(none(1), status, pending, none(1), none(1), none(n), none(k), none(k), none(k, n), none(k, n + 1))
 
 
 def _pack(s: _State) -> ca.SX:
+    """A state as one column."""
     return ca.vertcat(*[ca.vec(ca.densify(part)) for part in s])
 
 
 def _unpack(x: ca.SX, n: int, k: int) -> _State:
-    like = _start(n, k, ca.SX(1), ca.SX(1), ca.SX(0, 1))
+    """The state in a column made by `_pack`."""
+    template = _start(n, k, ca.SX(1), ca.SX(1), ca.SX(0, 1))
     ends = [0]
-    for part in like:
+    for part in template:
         ends.append(ends[-1] + part.numel())
-    parts = [ca.reshape(x[a:b], *part.shape) for part, a, b in zip(like, ends, ends[1:], strict=False)]
+    parts = [ca.reshape(x[a:b], *part.shape) for part, a, b in zip(template, ends, ends[1:], strict=False)]
     return _State(*parts)
 
 
 @lru_cache(maxsize=64)
 def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
-    """(state, entries of V, d and three of the tolerances) -> state; its name contains all that its text depends on, as one
-    kernel may call several.
+    """One turn as a Function: (state, entries of V, d and three of the tolerances) -> state.
+
+    Its name contains a digest of everything that its code depends on, as one kernel may call several of them.
     """
     S, m = sides.matrix, len(sides.of)
     sparsity = ca.Sparsity.triplet(S.shape[1], n, row, column)
-    V, d, few = ca.SX.sym("V", sparsity.nnz()), ca.SX.sym("d", m), ca.SX.sym("tolerances", 3)
-    of = Tolerances(*ca.vertsplit(few), *[ca.SX(0)] * 6)
-    like = _pack(_start(n, min(n, m), ca.SX(1), ca.SX(1), ca.SX(0, 1)))
-    x = ca.SX.sym("x", like.numel())
-    after = _next(_unpack(x, n, min(n, m)), ca.SX(sparsity, V), d, S, of)
+    V, d, tolerances = ca.SX.sym("V", sparsity.nnz()), ca.SX.sym("d", m), ca.SX.sym("tolerances", 3)
+    tol = Tolerances(*ca.vertsplit(tolerances), *[ca.SX(0)] * 6)
+    template = _pack(_start(n, min(n, m), ca.SX(1), ca.SX(1), ca.SX(0, 1)))
+    x = ca.SX.sym("x", template.numel())
+    after = _next(_unpack(x, n, min(n, m)), ca.SX(sparsity, V), d, S, tol)
     name = sha256(repr((sides, n, row, column)).encode()).hexdigest()[:16]
-    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d, few)], [_pack(after)], {"never_inline": True})
+    return ca.Function(f"qp_{name}", [x, ca.vertcat(V, d, tolerances)], [_pack(after)], {"never_inline": True})
 
 
-def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances) -> _State:
-    """The state after one turn; the same state after the end."""
+def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _State:
+    """The state after one turn; an unchanged state if the iteration has ended."""
     k, n = s.row.numel(), s.z.numel()
     live, free = s.status < 0, [s.row[j] == 0 for j in range(k)]
-    chosen = _chosen(s, live, V, d, S, of)
+    chosen = _chosen(s, live, V, d, S, tol)
     split = _split(s, chosen.v)
-    move = _move(s, chosen, split, free, of)
+    move = _move(s, chosen, split, free, tol)
     into, out = places = _places(move, free)
     t, grown, row = move.length, s.y_p + move.length, ca.horzcat(chosen.v.T, chosen.d)
     y = ca.fmax(_where(ca.logic_not(move.contradicts), s.y) - (t + move.contradicts) * split.r, 0)
@@ -260,8 +278,9 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances) -> _State:
 
 
 class _Chosen(NamedTuple):
-    """The row v^T z <= d that a turn moves z towards.   p: its number from 1 on, 0 for none.   found: whether there is one.
-    v: (n, 1).   lack: v^T z - d.
+    """The row v^T z <= d towards which a turn moves z.
+
+    p: its number, counted from 1, or 0 if there is none.   found: whether there is one.   v: (n, 1).   lack: v^T z - d.
     """
 
     p: ca.SX
@@ -271,10 +290,10 @@ class _Chosen(NamedTuple):
     lack: ca.SX
 
 
-def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances) -> _Chosen:
-    """The most violated row, unless a move is unfinished; none after the end, where live is 0."""
+def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _Chosen:
+    """The row of the unfinished move, else the most violated row; none after the end, where live is 0."""
     slack = d - S @ _product(V, s.z)
-    none = -s.loose - of.rounding * _total(ca.fabs(s.z))
+    none = -s.loose - tol.rounding * _total(ca.fabs(s.z))
     _, worst = _least([none, *ca.vertsplit(slack)])
     p = _where(live, ca.if_else(s.pending > 0, s.pending, worst))
     here = ca.vertcat(ca.SX(0, 1), *[p == i + 1 for i in range(d.numel())])
@@ -284,8 +303,10 @@ def _chosen(s: _State, live: ca.SX, V: ca.SX, d: ca.SX, S: ca.DM, of: Tolerances
 
 
 class _Split(NamedTuple):
-    """v = N^T r + w.   r: (k, 1) its coordinates in the active rows.   size: 1 + the sum of |r_j|.   w: (n, 1) its part
-    orthogonal to them.   left: |w|^2.
+    """A row as v = N^T r + w.
+
+    r: (k, 1) its coordinates in the active rows.   size: 1 + the sum of |r_j|.   w: (n, 1) its part orthogonal to them.
+    left: |w|^2.
     """
 
     r: ca.SX
@@ -295,13 +316,13 @@ class _Split(NamedTuple):
 
 
 def _split(s: _State, v: ca.SX) -> _Split:
-    """A row along the active ones and orthogonal to them."""
+    """Decompose a row into parts along the active rows and orthogonal to them."""
     N = s.N[:, : s.z.numel()]
     r = _product(s.B, v)
     w = v - _product(N.T, r)
-    # What rounding left of N in w is subtracted once more.
-    more = _product(s.B, w)
-    r, w = r + more, w - _product(N.T, more)
+    # Subtract once more the part along N that rounding has left in w.
+    correction = _product(s.B, w)
+    r, w = r + correction, w - _product(N.T, correction)
     return _Split(r, 1 + _total(ca.fabs(r)), w, _total(w * w))
 
 
@@ -309,8 +330,9 @@ class _Move(NamedTuple):
     """A move of z by -length w and of y by -length r, and how it ends; at most one of reaches, drops and contradicts.
 
     new: whether the row is independent of the active ones; if not, z stays.   inverse: 1 / |w|^2, or 0 if not new.
-    restricts: whether the row restricts z at all beside the active ones.   reaches: z comes to the row.   drops: before that
-    the multiplier of the active row in place `first`, counted from 1, falls to zero.   contradicts: neither can happen.
+    restricts: whether the row restricts z more than the active ones do.   reaches: z reaches the row.
+    drops: before that, the multiplier of the active row in place `first`, counted from 1, falls to zero.
+    contradicts: neither can happen.
     """
 
     length: ca.SX
@@ -323,12 +345,12 @@ class _Move(NamedTuple):
     contradicts: ca.SX
 
 
-def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], of: Tolerances) -> _Move:
-    """The move to the chosen row, or to where a multiplier falls to zero.   free: whether each place of an active row is."""
-    depends = ca.logic_or(split.left <= (of.parallel * split.size) ** 2, ca.logic_not(_any(free)))
-    # If the row depends on active ones, only the limits tell whether it adds to them: z has accumulated rounding.
+def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], tol: Tolerances) -> _Move:
+    """The move to the chosen row, or to where a multiplier falls to zero.   free: whether each place for a row is free."""
+    depends = ca.logic_or(split.left <= (tol.parallel * split.size) ** 2, ca.logic_not(_any(free)))
+    # If the row depends on active ones, compare limits to decide whether it restricts more: z has accumulated rounding.
     counts = _total(split.r * s.N[:, s.z.numel()]) > chosen.d
-    fall, first = _fall(s, split, of)
+    fall, first = _fall(s, split, tol)
     new = ca.logic_and(chosen.found, ca.logic_not(depends))
     inverse = _where(new, 1 / ca.fmax(split.left, NOTHING))
     reach = ca.fmax(chosen.lack, 0) * inverse
@@ -340,30 +362,30 @@ def _move(s: _State, chosen: _Chosen, split: _Split, free: Sequence[ca.SX], of: 
     return _Move(length, new, inverse, restricts, reaches, drops, first, contradicts)
 
 
-def _fall(s: _State, split: _Split, of: Tolerances) -> tuple[ca.SX, ca.SX]:
+def _fall(s: _State, split: _Split, tol: Tolerances) -> tuple[ca.SX, ca.SX]:
     """Length of the move at which the first multiplier falls to zero, and its place, counted from 1; BEYOND and 0 if none."""
-    least = of.rising * split.size
+    least = tol.rising * split.size
     r, y = split.r, s.y
     falls = [ca.if_else(r[j] > least, y[j] / ca.fmax(r[j], least), BEYOND) for j in range(y.numel())]
     return _least([ca.SX(BEYOND), *falls])
 
 
 class _Places(NamedTuple):
-    """For each place of an active row, into: whether the chosen row comes there.   out: whether the row there is dropped."""
+    """For each place of an active row.   into: whether the chosen row enters it.   out: whether the row in it is dropped."""
 
     into: list[ca.SX]
     out: list[ca.SX]
 
 
 def _places(move: _Move, free: Sequence[ca.SX]) -> _Places:
-    """The first free place for a row that is reached, and the one that a dropped row leaves."""
+    """A row that is reached enters the first free place; a dropped row leaves its place."""
     out = [ca.logic_and(move.drops, move.first == j + 1) for j in range(len(free))]
     into = [ca.logic_and(move.reaches, ca.logic_and(here, ca.logic_not(_any(free[:j])))) for j, here in enumerate(free)]
     return _Places(into, out)
 
 
 def _dual_vectors(s: _State, split: _Split, move: _Move, places: _Places) -> ca.SX:
-    """B (k, n) after the move: with the vector of a row that became active, or without that of one that was dropped."""
+    """B (k, n) after the move: with the dual vector of a new active row, or without that of a dropped one."""
     k = s.row.numel()
     b = _picked(places.out, [s.B[j, :].T for j in range(k)])
     overlap = _product(s.B, b) * (1 / ca.fmax(_total(b * b), NOTHING))
@@ -373,12 +395,12 @@ def _dual_vectors(s: _State, split: _Split, move: _Move, places: _Places) -> ca.
 
 
 def _where(condition: ca.SX, x: ca.SX) -> ca.SX:
-    """x, or zero."""
+    """x where the condition is true, else zero."""
     return ca.if_else(condition, x, 0)
 
 
 def _sum(terms: Sequence[ca.SX]) -> ca.SX:
-    """Sum in pairs."""
+    """Sum, by rounds of pairs."""
     rest = list(terms)
     while len(rest) > 1:
         rest = [a + b for a, b in zip(rest[::2], rest[1::2], strict=False)] + rest[len(rest) // 2 * 2 :]
@@ -386,27 +408,28 @@ def _sum(terms: Sequence[ca.SX]) -> ca.SX:
 
 
 def _total(x: ca.SX) -> ca.SX:
-    """Sum of the entries."""
+    """Sum of the entries of x, by rounds of pairs."""
     return _sum(ca.vertsplit(ca.vec(ca.densify(x))))
 
 
 def _product(A: ca.SX, x: ca.SX) -> ca.SX:
-    """A x."""
+    """A x, its sums by rounds of pairs."""
     rows = [ca.sparsify(A[i, :] * x.T) for i in range(A.shape[0])]
     return ca.vertcat(ca.SX(0, 1), *[_sum([row.nz[i] for i in range(row.nnz())]) for row in rows])
 
 
 def _picked(one: Sequence[ca.SX], of: Sequence[ca.SX]) -> ca.SX:
-    """The value whose condition is true, or zero; at most one is."""
+    """The value whose condition is true, or zero; at most one condition may be true."""
     return _sum([_where(here, x) for here, x in zip(one, of, strict=True)])
 
 
 def _any(conditions: Sequence[ca.SX]) -> ca.SX:
+    """Whether any of the conditions is true."""
     return reduce(ca.logic_or, conditions, ca.SX(0))
 
 
 def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """The least and its index from 0 on, the first of several equal ones."""
+    """The least value and its index; of several equal ones the first."""
     rest = [(x, ca.SX(i)) for i, x in enumerate(values)]
     while len(rest) > 1:
         pairs = zip(rest[::2], rest[1::2], strict=False)
@@ -416,8 +439,10 @@ def _least(values: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
 
 
 class _Rows(NamedTuple):
-    """Active rows N x = d as orthonormal ones, Q x = D, each (n, 1), and zero for free places. Row j of N is that of Q divided
-    by scale, plus the parts of those before it.
+    """Active rows N x = d in orthonormal form, Q x = D.
+
+    Rows of Q are (n, 1) each, and zero for free places. Row j of N is row j of Q divided by its scale, plus `parts` times the
+    earlier rows of Q.
     """
 
     Q: list[ca.SX]
@@ -426,18 +451,18 @@ class _Rows(NamedTuple):
     parts: list[list[ca.SX]]
 
 
-def _orthonormal(s: _State, of: Tolerances) -> _Rows:
-    """Like `orthogonalise`, for rows of length one that were found independent one after another."""
+def _orthonormal(s: _State, tol: Tolerances) -> _Rows:
+    """Active rows in orthonormal form, as by `linear.orthogonalise`: they have unit length and are known to be independent."""
     k, n = s.B.shape
     found = _Rows([], [], [], [])
     for j in range(k):
         row, d, parts = s.N[j, :n].T, s.N[j, n], []
-        d = d - of.rounding * ca.fabs(d)  # not loosened
+        d = d - tol.rounding * ca.fabs(d)  # the limit as it was before it was loosened
         for q, d_q in zip(found.Q, found.D, strict=True):
             parts.append(_total(q * row))
             row, d = row - parts[-1] * q, d - parts[-1] * d_q
         left = _total(row * row)
-        keep = ca.logic_and(s.row[j] > 0, left > (of.parallel / 10) ** 2)
+        keep = ca.logic_and(s.row[j] > 0, left > (tol.parallel / 10) ** 2)
         found.scale.append(keep / ca.sqrt(ca.fmax(left, NOTHING)))
         found.Q.append(row * found.scale[j])
         found.D.append(d * found.scale[j])
@@ -445,36 +470,38 @@ def _orthonormal(s: _State, of: Tolerances) -> _Rows:
     return found
 
 
-def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, of: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """The point on the active rows nearest to u0 and the way to it from there, (n, 1), and their multipliers (k, 1).
+def _polished(s: _State, F: _Factor, u0: ca.SX, z0: ca.SX, tol: Tolerances) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """The point u on the active rows nearest to u0 and the step u - u0, both (n, 1), and the rows' multipliers (k, 1).
 
     z0: (n, 1) L^T u0.
     """
     k = s.B.shape[0]
-    Q, D, scale, parts = _orthonormal(s, of)
+    Q, D, scale, parts = _orthonormal(s, tol)
     z, way, y, along = z0, ca.SX.zeros(z0.shape), [ca.SX(0)] * k, [ca.SX(0)] * k
     for j in reversed(range(k)):
         along[j] = D[j] - _total(Q[j] * z)
         z, way = z + Q[j] * along[j], way + Q[j] * along[j]
     move = _solve_transposed(F, way)
     u = u0 + move
-    # A long way ends beside the rows by its rounding: one more step from there.
+    # Rounding of a long step misses the rows: take one more step from its end.
     z = F.L.T @ u
     further = [d - _total(q * z) for q, d in zip(Q, D, strict=True)]
-    more = _solve_transposed(F, _sum([q * part for q, part in zip(Q, further, strict=True)]))
-    # As in `smallest`; the way is the sum of its parts along the rows of Q, so these give the multipliers: those of the last
-    # step too, which of a way of next to nothing is most.
+    correction = _solve_transposed(F, _sum([q * part for q, part in zip(Q, further, strict=True)]))
+    # As in `linear.smallest`: the step is the sum of its parts along the rows of Q, so these parts give the multipliers. The
+    # last step counts too: if the whole step is tiny, it is most of it.
     for j in reversed(range(k)):
         part = along[j] + further[j]
         for i in range(j + 1, k):
             part = part + parts[i][j] * y[i]
         y[j] = -part * scale[j]
-    return u + more, move + more, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
+    return u + correction, move + correction, ca.fmax(ca.vertcat(ca.SX(0, 1), *y), 0)
 
 
 class _Factor(NamedTuple):
-    """Lower triangular L with H = L L^T, 1 / L_jj of each column, and whether H is positive definite; where it is not, L is
-    finite but meaningless.
+    """Cholesky factor of H.
+
+    L: lower triangular, H = L L^T; finite but meaningless where H is not positive definite.   inverse: 1 / L_jj for each
+    column.   definite: whether H is positive definite.
     """
 
     L: ca.SX
@@ -482,13 +509,14 @@ class _Factor(NamedTuple):
     definite: ca.SX
 
 
-def _cholesky(H: ca.SX, of: Tolerances) -> _Factor:
+def _cholesky(H: ca.SX, tol: Tolerances) -> _Factor:
+    """The Cholesky factor of H (n, n)."""
     n = H.shape[0]
     L, inverse = ca.SX(n, n), []
     definite = ca.SX(1)
     for j in range(n):
         pivot = H[j, j] - ca.sumsqr(L[j, :j])
-        good = pivot > of.pivot * H[j, j]
+        good = pivot > tol.pivot * H[j, j]
         definite = definite * good
         L[j, j] = ca.sqrt(ca.if_else(good, pivot, 1))
         inverse.append(1 / L[j, j])
@@ -500,7 +528,7 @@ def _cholesky(H: ca.SX, of: Tolerances) -> _Factor:
 
 
 def _solve_rows(F: _Factor, W: ca.SX) -> ca.SX:
-    """W L^-T, structural zeros kept."""
+    """W L^-T; structural zeros stay zero."""
     columns: list[ca.SX] = []
     for j, inverse in enumerate(F.inverse):
         c = W[:, j]
@@ -521,7 +549,7 @@ def _solve_transposed(F: _Factor, z: ca.SX) -> ca.SX:
 
 
 class _Sides(NamedTuple):
-    """Row i of W is sign[i] times the direction of[i].   matrix: S with W = S W_0."""
+    """Row i of W is sign[i] times row of[i] of W_0, the directions.   matrix: S with W = S W_0."""
 
     of: tuple[int, ...]
     sign: tuple[int, ...]
@@ -534,7 +562,7 @@ class _Sides(NamedTuple):
 
 
 def _directions(W: ca.SX) -> tuple[_Sides, ca.SX]:
-    """The direction that each row of W limits, and the directions W_0. Rows of numbers that are opposite or equal share one."""
+    """The direction that each row of W limits, and the directions W_0. Constant rows that are equal or opposite share one."""
     of, sign, rows = [], [], list[ca.SX]()
     for i in range(W.shape[0]):
         here = W[i, :]
@@ -549,10 +577,13 @@ def _directions(W: ca.SX) -> tuple[_Sides, ca.SX]:
 
 
 class _Limits(NamedTuple):
-    """For each limit, (m, 1): its distance d from the origin in units of the row's length, loosened by its rounding, BEYOND if
-    it is none; the row's length and 1 / length, or 0 if it is none; and whether nothing satisfies it, with 1 for 1 / length.
-    reach, away: (1, 1) largest distance of a limit, and of u0 towards one.   share: (1, 1) of u0 where the turns begin, see
-    `distant`.
+    """Limits scaled to rows of unit length; a limit on a zero row and an infinite one restrict nothing.
+
+    d: (m, 1) distance of each limit from the origin, loosened by its rounding; BEYOND if it restricts nothing.
+    length: (m, 1) of each row.   inverse: (m, 1) 1 / length, or 0 if the limit restricts nothing; 1 where `never` is true.
+    never: (m, 1) whether no u satisfies the limit.
+    reach, away: (1, 1) largest distance of a limit, and of u0 along a row.
+    share: (1, 1) multiple of u0 at which the turns start; see `Tolerances.distant`.
     """
 
     d: ca.SX
@@ -564,8 +595,8 @@ class _Limits(NamedTuple):
     share: ca.SX
 
 
-def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, of: Tolerances) -> tuple[ca.SX, _Limits]:
-    """Directions of length one in z, rows of V, zero where they are zero; and the limits along them."""
+def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, tol: Tolerances) -> tuple[ca.SX, _Limits]:
+    """Directions in z as rows V of unit length, or zero; and the limits along them."""
     V = _solve_rows(F, W)
     squared = ca.sum2(V * V)
     long = squared > NOTHING
@@ -575,37 +606,40 @@ def _normal(F: _Factor, u0: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, of: Tolerances)
     inverse, limit, never = (_where(c, x) for c, x in ((used, P @ scale), (used, l), (ca.logic_not(used), l < 0)))
     d = limit * inverse
     reach, away = _largest(d), _most(ca.fabs(W) @ ca.fabs(u0) * scale)
-    # If all limits are at the origin there is no scale to be far from.
+    # If all limits are at the origin, no distance counts as far.
     reach = ca.if_else(reach > 0, reach, away)
-    share = ca.fmin(1, of.distant * reach / ca.fmax(away, NOTHING))
-    d = ca.if_else(used, d + of.rounding * ca.fabs(d), BEYOND)
+    share = ca.fmin(1, tol.distant * reach / ca.fmax(away, NOTHING))
+    d = ca.if_else(used, d + tol.rounding * ca.fabs(d), BEYOND)
     d, length, inverse, never = (ca.densify(x) for x in (d, P @ (squared * scale), inverse + never, never))
     return ca.sparsify(ca.diag(scale) @ V), _Limits(d, length, inverse, never, reach, away, share)
 
 
 def _errors(
-    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, of: Tolerances
+    pulled: ca.SX, S: ca.DM, W: ca.SX, l: ca.SX, limits: _Limits, u: ca.SX, y: ca.SX, tol: Tolerances
 ) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Largest residuals of H (u - u0) + W^T y = 0, pulled = H (u - u0), and of W u <= l, each row relative to its terms.
+    """Relative errors of a result, and whether it proves a contradiction.
 
-    And whether W^T y = 0 is accurate enough for l^T y < 0 to show that no u satisfies the rows.
+    Returns the residual of H (u - u0) + W^T y = 0, with pulled = H (u - u0); the largest violation of W u <= l, each row
+    relative to its terms; and whether W^T y = 0 is accurate enough for l^T y < 0 to prove that no u satisfies the rows.
     """
     finite = ca.fabs(l) <= LARGEST
     l, y = _where(finite, l), _where(finite, y)
-    pushed, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
+    residual, terms = _largest(W.T @ (S.T @ y)), _largest(ca.fabs(W).T @ (ca.fabs(S).T @ y))
     size = ca.fabs(S) @ (ca.fabs(W) @ ca.fabs(u))
     slight = SLIGHT * ca.fmin(limits.reach, ca.fmax(limits.away, _most(size * limits.inverse)))
     size = ca.fmax(ca.fabs(l) + size + slight * limits.length, NOTHING)
     over = (S @ (W @ u) - l) / size
     left = _largest(pulled + W.T @ (S.T @ y)) / ca.fmax(_largest(pulled) + terms, NOTHING)
-    doubt = pushed / ca.fmax(terms, NOTHING)
-    certain = ca.logic_and(doubt <= of.certain, of.further * doubt * ca.dot(size, y) <= -ca.dot(l, y))
+    doubt = residual / ca.fmax(terms, NOTHING)
+    certain = ca.logic_and(doubt <= tol.certain, tol.further * doubt * ca.dot(size, y) <= -ca.dot(l, y))
     return left, ca.fmax(_most(_where(finite, over)), 0), certain
 
 
 def _largest(x: ca.SX) -> ca.SX:
+    """The largest absolute value of the entries of x, 0 if there are none."""
     return _most(ca.fabs(x))
 
 
 def _most(x: ca.SX) -> ca.SX:
+    """The largest entry of x, 0 if there are none."""
     return -_least([-x_i for x_i in ca.vertsplit(ca.vec(ca.densify(x)))] or [ca.SX(0)])[0]

@@ -1,7 +1,7 @@
-"""Random numbers by counting, traced: each is a function of its signal and sample number, so that runs repeat to the bit.
+"""Counter-based random numbers as expressions: each is a function of its signal and sample number, so runs repeat to the bit.
 
-A Feistel network in the manner of Philox on words of 26 bits, stored in doubles: products stay below 2^53 and so are exact, and
-addition modulo 2^26 replaces the exclusive or of Philox.
+The generator is a Feistel network like Philox, on words of 26 bits that are stored in doubles. Products stay below 2^53 and
+are therefore exact; addition modulo 2^26 replaces the exclusive or of Philox.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ FACTORS = (0x3A8B5E5, 0x2545F4B)
 """Odd words by which the network multiplies."""
 
 TURNS = (0x278DDE7, 0x2ED9EBB)
-"""Increments of the key from round to round: the fractions of the golden ratio and of sqrt 3."""
+"""Increments of the key from round to round, from the fractional parts of the golden ratio and of sqrt(3)."""
 
 ROUNDS = 14
-"""From 12 on every bit of counter and key flips each bit of the words in half of all cases."""
+"""Number of rounds. From 12 on, flipping any bit of counter or key flips each bit of the words in half of all cases."""
 
 
 class Stream(NamedTuple):
-    """Owner of a sequence of numbers.   low, high: words of the seed.   run: number of the run."""
+    """Identifies the random numbers of one run.   low, high: words of the seed.   run: number of the run."""
 
     low: ca.SX
     high: ca.SX
@@ -73,9 +73,11 @@ def _product(factor: int, x: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _parted(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """The words (high, low) of a whole number x."""
     high = ca.floor(x * (1 / WORD))
     return high, x - high * WORD
 
 
 def _modulo(x: ca.SX) -> ca.SX:
+    """x modulo WORD."""
     return x - ca.floor(x * (1 / WORD)) * WORD

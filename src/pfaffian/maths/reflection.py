@@ -1,18 +1,19 @@
-"""Taking an orthonormal row out of rows that share only some of its columns, without filling in the others.
+"""Eliminate an orthonormal row from rows that share only some of its columns, without fill-in in the others.
 
-Gram and Schmidt subtract (q . r) q from a row r, which fills r in wherever q = [x, z] has an entry, also in the columns x that
-r does not touch: the joints of another leg of a platform. With s = |x| and the unit row u = x / s, the reflection in q + u
-takes q to -u, and every row orthogonal to q to one without a part along u:
+A Gram-Schmidt step subtracts (q . r) q from a row r. This fills r in wherever q = [x, z] has an entry, also in the columns x
+in which r has none, such as the joints of another leg of a platform. With s = |x| and the unit row u = x / s, the reflection
+in q + u takes q to -u, and every row orthogonal to q to one without a part along u:
 
     c = q . r,    r_x <- r_x - (u . r) u,    r_z <- r_z - (c + u . r) / (1 + s) z.
 
-What is left of rows keeps its lengths and products, so that ranks and coefficients are those of Gram and Schmidt; a row without
-entries in x gets none. Without x, where s = 0, it is their step. The smallest solution with q . y = d comes back from w, that
-of the remaining rows, as
+The remainders of rows keep their lengths and scalar products, so that ranks and coefficients are those of Gram-Schmidt. A row
+without entries in x gets none there. Without x, where s = 0, the reflection is a Gram-Schmidt step. The smallest solution y
+with q . y = d follows from w, the smallest solution for the remaining rows, as
 
     y_x = w_x + (s d - z . w - u . w) u,    y_z = w_z + (d - z . w / (1 + s)) z,
 
-where u . w is what rounding has left along u. [Bjoerck and Paige 1994 show that a step of Gram and Schmidt is a reflection too]
+where u . w is the part along u that rounding has left. A Gram-Schmidt step is itself
+a reflection [Bjoerck and Paige 1994].
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from typing import NamedTuple
 import casadi as ca
 
 NOTHING = 1e-300
-"""Squared length below which a part of a row counts as none."""
+"""Squared length below which a part of a row counts as zero."""
 
 
 class Reflection(NamedTuple):
-    """An orthonormal row q = [s u, z], or q = z, or zero.   z: (1, n).   u: (1, n), empty if q has no part of its own.
-    s, part: |x| and 1 / (1 + s).   turned: (1, n) z / (1 + s).
+    """The reflection that eliminates an orthonormal row q = [s u, z], q = z or q = 0.
+
+    z: (1, n).   u: (1, n), without entries if q has no columns x.   s, part: |x| and 1 / (1 + s).
+    turned: (1, n) z / (1 + s).
     """
 
     z: ca.SX
@@ -39,7 +42,7 @@ class Reflection(NamedTuple):
 
 
 def reflection(r: ca.SX, scale: ca.SX, keep: ca.SX, unshared: set[int]) -> Reflection:
-    """Of a row q = scale r, r (1, n), with the columns x; keep is 1, or 0 where q is zero."""
+    """The reflection that eliminates q = scale r, r (1, n).   keep: 1, or 0 where q is zero.   unshared: the columns x."""
     if not unshared:
         z = r * scale
         return Reflection(z, ca.SX(*r.shape), ca.SX(0), ca.SX(1), z)
@@ -52,7 +55,7 @@ def reflection(r: ca.SX, scale: ca.SX, keep: ca.SX, unshared: set[int]) -> Refle
 
 
 def take_out(of: Reflection, r: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """c = q . r, and what is left of a row r (1, n)."""
+    """c = q . r, and the remainder of a row r (1, n) after the reflection."""
     c, along, left = ca.SX(0), ca.SX(0), r
     if overlap(of.u, r):
         along = ca.dot(of.u, r)
@@ -63,29 +66,29 @@ def take_out(of: Reflection, r: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def put_back(of: Reflection, d: ca.SX, w: ca.SX) -> ca.SX:
-    """y (n, k) with q . y = d (1, k)."""
+    """The smallest y (n, k) with q . y = d (1, k), from the smallest solution w (n, k) for the remaining rows."""
     shared = of.z @ w
     y = w + of.z.T @ (d - of.part * shared)
     return y + of.u.T @ (of.s * d - shared - of.u @ w) if of.u.nnz() else y
 
 
 def reflected_columns(support: set[int], others: Sequence[set[int]]) -> set[int]:
-    """The columns x of a row with entries in `support`: those that only some of the others touch, for the least work.
+    """The columns x that minimise the work of eliminating a row with entries in `support`.
 
-    others: the columns of the rows that it is taken out of. All of them are filled in z, and in x those that touch x.
+    others: the columns of the rows from which it is eliminated. They all fill in on z, and those with entries in x on x too.
     """
-    by = {j: frozenset(i for i, columns in enumerate(others) if j in columns) for j in support}
+    rows_of = {j: frozenset(i for i, columns in enumerate(others) if j in columns) for j in support}
     unshared, least = set[int](), len(others) * len(support)
-    for some in sorted(set(by.values()), key=sorted):
-        x = {j for j in support if by[j] <= some}
-        work = len(others) * (len(support) - len(x)) + len(some) * len(x) + len(x) + 2
+    for touching in sorted(set(rows_of.values()), key=sorted):
+        x = {j for j in support if rows_of[j] <= touching}
+        work = len(others) * (len(support) - len(x)) + len(touching) * len(x) + len(x) + 2
         if work <= least:
             unshared, least = x, work
     return unshared
 
 
 def columns(r: ca.SX) -> list[int]:
-    """Where a row (1, n) has entries."""
+    """The columns in which a row (1, n) has entries."""
     return [int(j) for j in r.sparsity().get_col()]
 
 
@@ -95,7 +98,7 @@ def overlap(a: ca.SX, b: ca.SX) -> bool:
 
 
 def _columns(q: ca.SX, these: set[int]) -> ca.SX:
-    """q with its entries in these columns alone."""
+    """q (1, n) with only its entries in these columns."""
     at = sorted(these)
     x = ca.SX(*q.shape)
     x[0, at] = q[0, at]

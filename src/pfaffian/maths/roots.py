@@ -1,4 +1,4 @@
-"""Eigenvalues, symmetric square roots of positive definite matrices, and smallest singular values, traced."""
+"""Eigenvalues, symmetric square roots of positive definite matrices, and smallest singular values, as expressions."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import casadi as ca
 from pfaffian.maths.reflection import NOTHING
 
 SWEEPS = 8
-"""Number of sweeps of cyclic Jacobi rotations: convergence is quadratic, and 8 reach rounding for the sizes of mechanisms."""
+"""Number of sweeps of cyclic Jacobi rotations: convergence is quadratic, and 8 reach rounding for matrices of mechanisms."""
 
 HALVINGS = 54
-"""Number of bisections after which an interval is rounding."""
+"""Number of bisections after which the interval is as small as rounding."""
 TINY = 1e-30
-"""Part of the square below which a pivot counts as zero."""
+"""A pivot below this fraction of the shift counts as zero."""
 
 
 class SquareRoot(NamedTuple):
-    """S (n, n) symmetric with S S = M, its inverse, and its derivative for a given derivative of M."""
+    """Symmetric S (n, n) with S S = M, its inverse, and its derivative for a given derivative of M."""
 
     S: ca.SX
     inverse: ca.SX
@@ -41,7 +41,7 @@ def eigen(M: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _rotation(app: ca.SX, aqq: ca.SX, apq: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Cosine and sine of the smaller rotation that makes apq vanish."""
+    """Cosine and sine of the smaller of the two rotations that make apq vanish."""
     d = aqq - app
     reach = ca.fabs(d) + ca.sqrt(d * d + 4 * apq * apq)
     t = 2 * apq * ca.if_else(d < 0, -1, 1) * ca.if_else(reach > 0, 1 / reach, 0)
@@ -58,7 +58,7 @@ def square_root(M: ca.SX, M_dot: ca.SX) -> SquareRoot:
 
 
 def smallest_singular_value(G: ca.SX) -> ca.SX:
-    """Smallest singular value of G (k, n), k <= n, to the rounding of its largest: bidiagonal form, then bisection."""
+    """Smallest singular value of G (k, n), k <= n, to the rounding of the largest one, by bidiagonalisation and bisection."""
     d, e = _bidiagonal(ca.densify(G.T))
     d, e = d * d, e * e
     low, high = ca.SX(0), ca.sqrt(d[0])
@@ -91,12 +91,15 @@ def _reflected(A: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _has_one_within(d: ca.SX, e: ca.SX, square: ca.SX) -> ca.SX:
-    """Whether a singular value is at most sqrt(square): a pivot of B^T B - square is then not positive.   d, e: squares."""
+    """Whether a singular value of the bidiagonal B is at most sqrt(square): then a pivot of B^T B - square is not positive.
+
+    d, e: squares of the diagonal and of the superdiagonal of B.   square: the shift.
+    """
     least, s = ca.SX(ca.inf), -square
     for i in range(d.numel()):
         pivot = d[i] + s
         least = ca.fmin(least, pivot)
         if i < e.numel():
-            # After a pivot that is not positive the rest changes nothing, but must be a number.
+            # After a pivot that is not positive, later pivots do not change the answer, but they must not be NaN.
             s = e[i] * (s / ca.fmax(ca.fabs(pivot), TINY * square + NOTHING)) - square
     return least <= 0

@@ -1,7 +1,7 @@
 """Poses and twists: SE(3) with poses (R, p), twists xi = [v; w] and wrenches F = [f; n], linear part first.
 
-ad(xi) is hat(w + e v) written out for a number e with e^2 = 0, so each function of a twist is the one of so3 together
-with its derivative along v: no new singularities, no new series.
+ad(xi) is the matrix form of hat(w + e v) for a number e with e^2 = 0. Each function of a twist is therefore the function of
+so3 together with its derivative along v: no new singularities or series arise.
 
 Example:
     >>> from pfaffian.maths import se3
@@ -20,6 +20,7 @@ from pfaffian.maths.so3 import Matrix, matrix
 
 
 def _split(xi: Matrix) -> tuple[Matrix, Matrix]:
+    """(v, w) of a twist, or (f, n) of a wrench."""
     xi = matrix(xi, 6)
     return xi[:3], xi[3:]
 
@@ -68,8 +69,8 @@ def vee2(M: Matrix) -> Matrix:
 def Vee(M: Matrix) -> Matrix:
     """6 x 6 matrix of the pseudo-matrix M = [[A, b], [c^T, d]]: [[d 1, hat(b)^T], [hat(c), so3.Vee(A)]]. (4, 4) -> (6, 6).
 
-    tr(hat(xi) M hat(eta)^T) = eta^T Vee(M) xi: the inertia, damping or stiffness of weights at points of a body with respect to
-    twists, from their second moments. [konz25 (3.78)-(3.87)]
+    tr(hat(xi) M hat(eta)^T) = eta^T Vee(M) xi: the inertia, damping or stiffness of weights at points of a body with respect
+    to twists, from their second moments. [konz25 (3.78)-(3.87)]
 
     Example:
         >>> import numpy as np
@@ -83,7 +84,7 @@ def Vee(M: Matrix) -> Matrix:
 
 
 def Wed(K: Matrix) -> Matrix:
-    """Pseudo-matrix of a 6 x 6 matrix that has one, the inverse of Vee. (6, 6) -> (4, 4).
+    """Pseudo-matrix of a 6 x 6 matrix that is Vee of one: the inverse of Vee. (6, 6) -> (4, 4).
 
     Example:
         >>> import numpy as np
@@ -97,13 +98,13 @@ def Wed(K: Matrix) -> Matrix:
 
 
 def inner(K: Matrix, X1: tuple[Matrix, Matrix], X2: tuple[Matrix, Matrix]) -> Matrix:
-    """<X1, X2> of X = [[Y, x], [0, 0]] by a symmetric K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]] (6, 6). [konz25 (A.14)-(A.19)]
+    """Scalar product <X1, X2> of X = [[Y, x], [0, 0]] for a symmetric K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]] (6, 6).
 
-    xt1^T Kr xt2 + tr(Y1 Wed(KR) Y2^T) with xt = x + Y vee2(H) / 2 + (H + H^T) vee2(Y) / 4. For X = hat(xi) it is xi1^T K xi2;
-    for K = Vee(K') it is tr(X1 K' X2^T), which does not change when X1 and X2 are rotated from the left. If K is positive
-    semidefinite, <X, X> is not negative for X = G - 1, G a pose.
+    [konz25 (A.14)-(A.19)] It is xt1^T Kr xt2 + tr(Y1 Wed(KR) Y2^T) with xt = x + Y vee2(H) / 2 + (H + H^T) vee2(Y) / 4. For X
+    = hat(xi) it is xi1^T K xi2; for K = Vee(K') it is tr(X1 K' X2^T), which does not change when X1 and X2 are rotated from
+    the left. If K is positive semidefinite, <X, X> is not negative for X = G - 1, G a pose.
 
-    K: numbers, or Kr must be regular.   X1, X2: (Y (3, 3), x (3, 1)).
+    K: (6, 6); Kr must be regular unless K is numeric.   X1, X2: (Y (3, 3), x (3, 1)).
 
     Example:
         >>> import numpy as np
@@ -120,10 +121,10 @@ def inner(K: Matrix, X1: tuple[Matrix, Matrix], X2: tuple[Matrix, Matrix]) -> Ma
 def pull(K: Matrix, X: tuple[Matrix, Matrix], R: Matrix) -> Matrix:
     """The wrench F with F . eta = <X, [R hat(w), R v]> for every twist eta = [v; w]: see `inner`. (6, 1).
 
-    Of X = G - 1 with the rotation R of G it is the derivative of <X, X> / 2 along the body's twists; of X = hat(xi) and R = 1
-    it is K xi. [konz25 (A.19)]
+    For X = G - 1, with R the rotation of G, it is the derivative of <X, X> / 2 along the body's twists; for X = hat(xi) and R
+    = 1 it is K xi. [konz25 (A.19)]
 
-    K: numbers (6, 6), or Kr must be regular.   X: (Y (3, 3), x (3, 1)).   R: (3, 3).
+    K: (6, 6); Kr, see `inner`, must be regular unless K is numeric.   X: (Y (3, 3), x (3, 1)).   R: (3, 3).
 
     Example:
         >>> import numpy as np
@@ -140,7 +141,7 @@ def pull(K: Matrix, X: tuple[Matrix, Matrix], R: Matrix) -> Matrix:
 
 
 class _Parts(NamedTuple):
-    """Of K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]].   odd: vee2(H) / 2.   even: (H + H^T) / 4.   turning: Wed(KR)."""
+    """Parts of K = [[Kr, Kr H^T], [H Kr, KR + H Kr H^T]].   odd: vee2(H) / 2.   even: (H + H^T) / 4.   turning: Wed(KR)."""
 
     Kr: Matrix
     odd: Matrix
@@ -148,7 +149,7 @@ class _Parts(NamedTuple):
     turning: Matrix
 
     def shifted(self, X: tuple[Matrix, Matrix]) -> tuple[Matrix, Matrix]:
-        """Y, and xt of x."""
+        """(Y, xt) for X = (Y, x), with xt as in `inner`."""
         Y, x = matrix(X[0], 3, 3), matrix(X[1], 3)
         return Y, x + Y @ self.odd + self.even @ so3.vee2(Y)
 
@@ -241,7 +242,7 @@ def log(R: Matrix, p: Matrix) -> Matrix:
 
 
 def Ad(R: Matrix, p: Matrix) -> Matrix:
-    """Twist seen from the other side of a pose: [[R, hat(p) R], [0, R]]; V_A = Ad(g_AB) V_B. -> (6, 6).
+    """Adjoint matrix of a pose, [[R, hat(p) R], [0, R]], which transforms twists: V_A = Ad(g_AB) V_B. -> (6, 6).
 
     Example:
         >>> import numpy as np
@@ -323,7 +324,7 @@ def dexp_left_inv(xi: Matrix) -> Matrix:
     Example:
         >>> from pfaffian.maths import se3
         >>> xi = [1, 2, 3, 0.1, 0.2, 0.3]
-        >>> (se3.dexp_left_inv(xi) @ se3.dexp_left(xi)).full().trace().round(6)  # of the unit matrix
+        >>> (se3.dexp_left_inv(xi) @ se3.dexp_left(xi)).full().trace().round(6)  # the trace of the unit matrix
         np.float64(6.0)
     """
     v, w = _split(xi)
@@ -345,7 +346,7 @@ def dexp_right_inv(xi: Matrix) -> Matrix:
 
 
 def _dual(k: tuple[Any, ...], k_dot: tuple[Any, ...], v: Matrix, w: Matrix) -> Matrix:
-    """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and their own derivatives k_dot."""
+    """a 1 + b hat(w) + c w w^T with its derivative along v, from the factors k = (a, b, c) and their derivatives k_dot."""
     (_, b, c), (a_dot, b_dot, c_dot) = k, k_dot
     wu = ca.mtimes(w, ((c_dot / 2) * w + c * v).T)  # half of c_dot w w^T + c (w v^T + v w^T)
     return _upper(so3.isotropic(k, w), a_dot * ca.DM.eye(3) + so3.hat(b_dot * w + b * v) + so3.symmetric(wu + wu.T))

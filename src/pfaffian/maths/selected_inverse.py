@@ -1,4 +1,4 @@
-"""A sparse symmetric matrix as L D L^T, and single entries of its inverse, at a cost that follows the sparsity.
+"""Factor a sparse symmetric matrix as L D L^T and compute single entries of its inverse, at a cost that follows the sparsity.
 
 Example:
     >>> import casadi as ca
@@ -19,7 +19,10 @@ import casadi as ca
 
 
 class SparseFactor(NamedTuple):
-    """L D L^T of rows in `order`: below the diagonal {row: entry} for each pivot, and 1 / D, or 0 for what is skipped."""
+    """L D L^T with rows in the order of elimination.
+
+    order: the rows.   columns: for each pivot {row: entry} of L below the diagonal.   inverse: 1 / D, or 0 for skipped pivots.
+    """
 
     order: list[int]
     columns: list[dict[int, ca.SX]]
@@ -27,18 +30,19 @@ class SparseFactor(NamedTuple):
 
 
 def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, set[int]] | None = None) -> SparseFactor:
-    """Pivots with the fewest neighbours first.
+    """Factor G as L D L^T, eliminating the row with the fewest neighbours first.
 
     Args:
-        G: (m, m) symmetric.   invert: (row, pivot) -> 1 / pivot, or 0 to skip it.
-        after: for a row those that must come before it; none if not given.
+        G: (m, m) symmetric.
+        invert: (row, pivot) -> 1 / pivot, or 0 to skip the pivot.
+        after: for a row, the rows that must be eliminated before it; no conditions if not given.
     """
     m = G.shape[0]
     S: list[dict[int, ca.SX]] = [{} for _ in range(m)]
     for i, j in zip(*G.sparsity().get_triplet(), strict=True):
         S[i][j] = G[i, j]
     before = {i: set(rows) for i, rows in (after or {}).items() if rows}
-    waiting, found = set(range(m)), SparseFactor([], [], [])
+    waiting, result = set(range(m)), SparseFactor([], [], [])
     heap = [(len(S[i]), i) for i in range(m) if i not in before]
     heapify(heap)
     while waiting:
@@ -59,25 +63,25 @@ def factor(G: ca.SX, invert: Callable[[int, ca.SX], ca.SX], after: Mapping[int, 
                 S[j][k] = S[j].get(k, ca.SX(0)) - l * entry
             if j not in before:
                 heappush(heap, (len(S[j]), j))
-        found.order.append(i)
-        found.columns.append(column)
-        found.inverse.append(r)
-    return found
+        result.order.append(i)
+        result.columns.append(column)
+        result.inverse.append(r)
+    return result
 
 
 def entries(of: SparseFactor) -> Callable[[int, int], ca.SX]:
-    """(i, j) -> an entry of (L D L^T)^+, from the last pivot back, computing only what these need. [Takahashi 1973]"""
+    """(i, j) -> an entry of (L D L^T)^+, computed from the last pivot backwards and only where needed. [Takahashi 1973]"""
     place = {i: n for n, i in enumerate(of.order)}
-    found: dict[tuple[int, int], ca.SX] = {}
+    known: dict[tuple[int, int], ca.SX] = {}
 
     def entry(i: int, j: int) -> ca.SX:
         i, j = (i, j) if place[i] < place[j] else (j, i)
-        if (i, j) not in found:
+        if (i, j) not in known:
             pivot = of.inverse[place[i]] if i == j else ca.SX(0)
-            found[i, j] = pivot - sum((l * entry(k, j) for k, l in of.columns[place[i]].items()), ca.SX(0))
-        return found[i, j]
+            known[i, j] = pivot - sum((l * entry(k, j) for k, l in of.columns[place[i]].items()), ca.SX(0))
+        return known[i, j]
 
-    for i in reversed(of.order):  # each uses later ones only, so that the recursion stays shallow
+    for i in reversed(of.order):  # each entry needs only those of later pivots, so in this order the recursion stays shallow
         for k in of.columns[place[i]]:
             entry(i, k)
         entry(i, i)

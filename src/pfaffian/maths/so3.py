@@ -1,7 +1,8 @@
 """Rotations: SO(3), unit quaternions (x, y, z, w), exponential, logarithm and their differentials.
 
-Every function takes CasADi matrices or plain numbers and traces to straight-line code. The entire functions behind all of them
-are those of `stumpff`; nothing else in this room divides by an angle.
+Every function takes CasADi matrices or plain numbers and traces to straight-line code. The exponential and its differentials
+are built on the entire functions of `stumpff`, and the logarithm on a series near zero, so none of them is singular at small
+angles.
 
 Example:
     >>> from pfaffian.maths import so3
@@ -25,7 +26,7 @@ NEAR = 1.0  # squared angle below which the series is used: above it the quotien
 TERMS = 10  # NEAR**TERMS / (2 TERMS)! = 4e-19, and two derivatives stay below eps
 NEAR_TANGENT = 1 / 16  # the same limit for tan(angle / 2)**2, in the logarithm
 TERMS_TANGENT = 15
-SMALLEST = 1e-300  # floor of a squared angle that divides
+SMALLEST = 1e-300  # lower bound of a squared angle in a denominator
 SNAP = 1e-15  # distance from 0 or +-1 within which entries of a numeric roll-pitch-yaw matrix are made exact
 
 _EMPTY = ca.DM(1, 1)  # a structural zero, which products drop
@@ -50,7 +51,7 @@ def _sparse(m: Matrix) -> Matrix:
 
 
 def matrix(value: Matrix, rows: int, columns: int = 1) -> Matrix:
-    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM. Raises ModelError: another shape.
+    """The value as a (rows, columns) CasADi matrix: SX stays SX, numbers become DM. Raises ModelError: it has another shape.
 
     Example:
         >>> from pfaffian.maths import so3
@@ -93,6 +94,7 @@ def stumpff(s: Matrix, k: int) -> list[Matrix]:
 
 
 def _horner(coefficients: list[float], x: Matrix) -> Matrix:
+    """The polynomial with these coefficients, the constant first, by Horner's rule."""
     value = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         value = c + x * value
@@ -113,7 +115,7 @@ def isotropic(factors: Sequence[Matrix], w: Matrix) -> Matrix:
 
 
 def symmetric(m: Matrix) -> Matrix:
-    """A matrix known to be symmetric, made so to the last bit from its upper half; the lower half is never computed.
+    """Make a matrix that is symmetric up to rounding exactly so, from its upper triangle; the lower one is never computed.
 
     Example:
         >>> import casadi as ca
@@ -243,7 +245,7 @@ def dexp_left_inv(w: Matrix) -> Matrix:
     Example:
         >>> from pfaffian.maths import so3
         >>> w = [0.1, 0.2, 0.3]
-        >>> (so3.dexp_left_inv(w) @ so3.dexp_left(w)).full().trace().round(6)  # of the unit matrix
+        >>> (so3.dexp_left_inv(w) @ so3.dexp_left(w)).full().trace().round(6)  # the trace of the unit matrix
         np.float64(3.0)
     """
     w = matrix(w, 3)
@@ -280,7 +282,7 @@ def dexp_inv_factors(s: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 def rotation(axis: Matrix, angle: Matrix) -> Matrix:
     """Rotation by an angle [rad] about a unit axis: a a^T + cos (1 - a a^T) + sin hat(a). axis (3,) -> (3, 3).
 
-    Entries that a numeric axis makes zero are structural zeros, those that it makes one are the number one.
+    An entry that a numeric axis makes zero is a structural zero; one that it makes one is the number one.
 
     Example:
         >>> import casadi as ca
@@ -319,7 +321,7 @@ def conjugate_z(cos: Matrix, sin: Matrix, X: Matrix) -> Matrix:
 def rpy_to_matrix(rpy: Matrix) -> Matrix:
     """Rz(yaw) Ry(pitch) Rx(roll): roll, pitch, yaw [rad] about the fixed axes x, y, z, as in URDF. (3,) -> (3, 3).
 
-    Numeric entries within 1e-15 of 0 or +-1 are made exactly so, zeros structural.
+    Numeric entries within 1e-15 of 0 or +-1 become exactly these numbers; zeros are structural.
 
     Example:
         >>> import numpy as np
@@ -376,7 +378,7 @@ def matrix_to_quat(R: Matrix) -> Matrix:
 def quat_of(R: Matrix) -> Matrix:
     """Quaternion of a rotation matrix, of length between 2 and 4 and either sign, from the best of four formulas.
 
-    They are the columns of 4 q q^T; the chosen one belongs to a component of q with a square of at least 1/4.
+    The formulas are the columns of 4 q q^T; the chosen one belongs to a component of q whose square is at least 1/4.
 
     Example:
         >>> import casadi as ca
@@ -396,14 +398,14 @@ def quat_of(R: Matrix) -> Matrix:
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """Unit quaternions with w >= 0 of many rotation matrices, in numbers; of one, or in symbols, see `matrix_to_quat`.
+    """Unit quaternions with w >= 0 of an array of numeric rotation matrices; `matrix_to_quat` takes a symbolic one.
 
     R (..., 3, 3) -> (..., 4).
 
     Example:
         >>> import numpy as np
         >>> from pfaffian.maths import so3
-        >>> so3.quaternions(np.stack([np.eye(3), np.diag([1.0, -1.0, -1.0])]))  # none, and half a turn about x
+        >>> so3.quaternions(np.stack([np.eye(3), np.diag([1.0, -1.0, -1.0])]))  # no rotation, and half a turn about x
         array([[0., 0., 0., 1.],
                [1., 0., 0., 0.]])
     """
@@ -413,7 +415,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
     squares = x, y, z, w = 1 + a - b - c, 1 - a + b - c, 1 - a - b + c, 1 + a + b + c
     four = (x, xy, zx, wx), (xy, y, yz, wy), (zx, yz, z, wz), (wx, wy, wz, w)
     columns = np.stack([np.stack(column, axis=-1) for column in four])
-    best = np.argmax(np.stack(squares), axis=0)  # of the columns of 4 q q^T, one of which has a square of at least 1
+    best = np.argmax(np.stack(squares), axis=0)  # the largest diagonal entry of 4 q q^T is at least 1
     q = np.take_along_axis(columns, best[None, ..., None], axis=0)[0]
     return q / np.where(q[..., 3:] < 0, -1.0, 1.0) / np.linalg.norm(q, axis=-1, keepdims=True)
 
@@ -471,9 +473,9 @@ def quat_log(q: Matrix) -> Matrix:
 
 
 def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """f with log = f (x, y, z), and for the angle 2x of the rotation a = x cot x and g = (1 - a)/(2x)^2.
+    """Factors (f, a, g): log = f q[:3], and a = x cot x, g = (1 - a)/(2x)^2 for a rotation by the angle 2x.
 
-    q: (4, 1) unit quaternion, scalar last.
+    q: (4, 1) quaternion of any length but zero, scalar last; f is inversely proportional to its length.
 
     Example:
         >>> import casadi as ca
@@ -500,7 +502,10 @@ def log_factors(q: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 class LogMotion(NamedTuple):
-    """phi: (3, 1) rotation vector.   L: (3, 3) with phi_dot = L w.   bias: (3, 1) L_dot w, phi_ddot = L w_dot + bias."""
+    """A rotation vector and its derivatives.
+
+    phi: (3, 1) rotation vector.   L: (3, 3) with phi_dot = L w.   bias: (3, 1) L_dot w, so that phi_ddot = L w_dot + bias.
+    """
 
     phi: Matrix
     L: Matrix
@@ -508,10 +513,11 @@ class LogMotion(NamedTuple):
 
 
 def log_motion(R: Matrix, w: Matrix) -> LogMotion:
-    """phi = log(R), and how it moves with R: L = dexp_left_inv(phi) at R_dot = hat(w) R. R (3, 3), w (3,) [rad/s].
+    """phi = log(R) and its derivatives for R_dot = hat(w) R, with L = dexp_left_inv(phi). R (3, 3), w (3,) [rad/s].
 
-    L w = w - phi x w / 2 + g phi x (phi x w), and with x = |phi|/2 and a = x cot x, g = (1 - a) / |phi|^2 turns at
-    g_dot = phi.w (1/4 - a g - 2 g) / |phi|^2: a quotient of roundings near phi = 0, where its factors vanish like |phi|^3.
+    L w = w - phi x w / 2 + g phi x (phi x w). With x = |phi|/2 and a = x cot x, g = (1 - a) / |phi|^2 changes at the rate
+    g_dot = phi.w (1/4 - a g - 2 g) / |phi|^2. Near phi = 0 the bracket is mere rounding, but phi.w times the vector that g_dot
+    multiplies vanishes like |phi|^3.
 
     Example:
         >>> from pfaffian.maths import so3
@@ -524,10 +530,10 @@ def log_motion(R: Matrix, w: Matrix) -> LogMotion:
     L = isotropic((a, -0.5, g), phi)
     turned = ca.cross(phi, w)
     twice = ca.cross(phi, turned)
-    ahead = g * twice - turned / 2  # phi_dot - w
-    across = ca.cross(ahead, w)  # phi_dot x w
+    difference = g * twice - turned / 2  # phi_dot - w
+    across = ca.cross(difference, w)  # phi_dot x w
     g_dot = ca.dot(phi, w) * (0.25 - a * g - 2 * g) / ca.fmax(ca.sumsqr(phi), SMALLEST)
-    bias = g_dot * twice + g * (ca.cross(w + ahead, turned) + ca.cross(phi, across)) - across / 2
+    bias = g_dot * twice + g * (ca.cross(w + difference, turned) + ca.cross(phi, across)) - across / 2
     return LogMotion(phi, L, bias)
 
 

@@ -1,34 +1,35 @@
-"""Orthonormal bases of subspaces, the same on every machine: which one a factorisation finds depends on rounding."""
+"""Orthonormal bases of subspaces, the same on every machine; those of a factorisation would depend on rounding."""
 
 from __future__ import annotations
 
 import numpy as np
 
-ALIKE = 1e-6
-"""Columns whose lengths differ by less count as equal, and the first of them is chosen."""
+LENGTH_TOLERANCE = 1e-6
+"""Columns whose lengths differ by less than this count as equal, and the first of them is chosen."""
 
 PIVOT, ZERO = 1e-7, 1e-9
-"""Entries of unit rows: below the one no row is divided by them, below the other they are zero."""
+"""Bounds on entries of unit rows: no row is divided by an entry below PIVOT, and entries below ZERO are set to zero."""
 
 
 def basis(P: np.ndarray) -> np.ndarray:
     """(n, k) orthonormal columns that span the range of an orthogonal projector P (n, n) of rank k = tr P.
 
-    Each is the projection of the unit vector with the largest remainder, by Gram and Schmidt, done twice.
+    Each column is the remainder of the projected unit vector whose remainder is longest, by Gram-Schmidt applied twice.
     """
     Q = np.zeros((len(P), 0))
     for _ in range(round(np.trace(P))):
         left = P - Q @ (Q.T @ P)
         left -= Q @ (Q.T @ left)
         lengths = np.linalg.norm(left, axis=0)
-        x = left[:, int(np.argmax(lengths > lengths.max() - ALIKE))]
+        x = left[:, int(np.argmax(lengths > lengths.max() - LENGTH_TOLERANCE))]
         Q = np.column_stack([Q, x / np.linalg.norm(x)])
     return Q
 
 
 def complement(A: np.ndarray, tolerance: float) -> np.ndarray:
-    """(n, d) orthonormal columns that span the null space of A (k, n): vectors that it shortens to less than `tolerance` of its
-    norm.
+    """(n, d) orthonormal columns that span the null space of A (k, n).
+
+    Singular values up to `tolerance` times the largest count as zero.
     """
     if not A.size:
         return np.eye(A.shape[1])
@@ -38,15 +39,16 @@ def complement(A: np.ndarray, tolerance: float) -> np.ndarray:
 
 
 def null_space(rows: np.ndarray, tolerance: float) -> np.ndarray:
-    """(d, n) orthonormal rows that span what many rows (r, n) leave: those whose singular values are at most `tolerance` for a
-    row. Which ones they are depends on rounding: see `reduced`.
+    """(d, n) orthonormal rows that span the null space of many rows (r, n).
+
+    Singular values up to `tolerance` times sqrt(r) count as zero. The basis depends on rounding; `reduced` makes it unique.
     """
     _, sizes, V = np.linalg.svd(np.linalg.qr(rows, mode="r"))
     return V[int((sizes > tolerance * np.sqrt(len(rows))).sum()) :]
 
 
 def reduced(rows: np.ndarray) -> np.ndarray:
-    """Rows (d, n) with the same span, reduced from the first column on; rows that become zero are left out."""
+    """Reduced row echelon form (d, n): rows with the same span; rows that become zero are left out."""
     out, at = rows.copy(), 0
     for column in range(out.shape[1]):
         if at == len(out):

@@ -1,11 +1,12 @@
-"""The connected subgroups of SE(3): every motion that a joint with a constant motion subspace can leave.
+"""The connected subgroups of SE(3): the groups of motions that joints with a constant motion subspace permit.
 
-Up to conjugation they are the twelve rows of `SUBGROUPS` [chhabra14 table 2.1]. Three things define a row: the axes that it
-slides along, how it turns (not, about z, any way), and whether a turn screws it along z. Body twists are [v; w] = S v with a
-constant S (6, k), whatever the pose; a joint elsewhere is the conjugate by its placement, with Ad_g S.
+Up to conjugation they are the twelve rows of `SUBGROUPS` [chhabra14 table 2.1]. Three things define a row: the axes along
+which it translates, its rotations (none, about z, or any), and whether a rotation also advances it along z as a screw does.
+Body twists are [v; w] = S v with a constant S (6, k), whatever the pose; a joint with another placement g has the conjugate
+group, with Ad_g S.
 
     q: chart of the group, `motion` returns the pose.      v: body-fixed velocity, q_dot = K(q) v.
-    s: screw parameters, pose = exp(hat(S s)): the constant twist that takes unit time.    [chhabra14 (2.1.3)]
+    s: screw parameters, pose = exp(hat(S s)): the constant twist that reaches it in unit time.    [chhabra14 (2.1.3)]
 
 Example:
     >>> from pfaffian.maths.subgroups import SUBGROUPS
@@ -34,10 +35,11 @@ FULL_TURN = 1e-9  # distance from a full turn [rad] within which a screw in the 
 class Rotation(NamedTuple):
     """The rotations of a subgroup.
 
-    axes: the entries of the twist [v; w] that turn.   names, rates, units: of its coordinates and velocities.
+    axes: indices of the entries of the twist [v; w] that are angular velocities.
+    names, rates, units: names of its coordinates, names of its velocities, units of its coordinates.
     matrix: coordinates -> R (3, 3).   rate: coordinates -> K with their rate K w.
     of_vector: rotation vector along the axes -> coordinates.
-    offset: coordinates at rest and here -> e, see `Subgroup.displacement`, and E with e_dot = E w.
+    offset: (coordinates at rest, coordinates) -> e, see `Subgroup.displacement`, and E with e_dot = E w.
     """
 
     axes: tuple[int, ...]
@@ -51,35 +53,43 @@ class Rotation(NamedTuple):
 
 
 def _eye(q: Matrix) -> Matrix:
+    """R of a group without rotations."""
     return ca.DM.eye(3)
 
 
 def _same(s: Matrix) -> Matrix:
+    """Coordinates that are the entries of the rotation vector."""
     return s
 
 
 def _no_rate(q: Matrix) -> Matrix:
+    """K of a group without rotations."""
     return ca.DM(0, 0)
 
 
 def _turn_z(q: Matrix) -> Matrix:
+    """R of a rotation about z by the angle q."""
     s, c = ca.sin(q), ca.cos(q)
     return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 def _unit_rate(q: Matrix) -> Matrix:
+    """K of an angle, whose rate is its velocity."""
     return ca.DM.ones(1, 1)
 
 
 def _no_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """Empty e and E of a group without rotations."""
     return q, ca.DM(0, 0)
 
 
 def _angle_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """e and E of an angle: the difference from rest."""
     return q - rest, ca.DM.ones(1, 1)
 
 
 def _quaternion_offset(rest: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """e and E of an orientation: twice the vector part of the quaternion from rest."""
     r = so3.quat_mul(so3.quat_conj(rest), q)
     return 2 * r[:3], 2 * so3.quat_rate(r)[:3, :]
 
@@ -96,8 +106,8 @@ ANY_TURN = Rotation(
 class Subgroup:
     """A connected subgroup of SE(3), in a frame whose z axis is its axis of rotation or the normal of its plane.
 
-    along: the axes it slides along, of 0, 1, 2.   rotation: how it turns.
-    screws: whether a turn also slides it along z, by `pitch` [m/rad].
+    along: the axes, of 0, 1, 2, along which it translates.   rotation: its rotations.
+    screws: whether a rotation also advances it along z, by `pitch` [m/rad].
     """
 
     name: str
@@ -107,14 +117,14 @@ class Subgroup:
     pitch: Matrix = 0.0
 
     def with_pitch(self, pitch: Matrix) -> Subgroup:
-        """The same with another pitch [m/rad], a number or an SX. Raises ModelError: it does not screw."""
+        """This group with another pitch [m/rad], a number or an SX. Raises ModelError: its motions are not screws."""
         if not self.screws:
             raise ModelError(f"a {self.name} motion has no pitch")
         return replace(self, pitch=pitch)
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The entry of the twist [v; w] that equals each v; for a motion that does not screw the other entries are zero."""
+        """For each velocity of the group, the index of the equal twist entry; other entries are zero except for a screw."""
         return self.along + self.rotation.axes
 
     @property
@@ -171,7 +181,7 @@ class Subgroup:
     # -- the chart ----------------------------------------------------------------------------------------------
 
     def motion(self, q: Matrix) -> tuple[Matrix, Matrix]:
-        """(R, p) of the pose at q (nq, 1)."""
+        """Pose (R, p) at the coordinates q (nq, 1)."""
         q, n = matrix(q, self.nq), len(self.along)
         position = ca.SX.zeros(3, 1) if isinstance(q, ca.SX) else ca.DM.zeros(3, 1)
         for row, i in enumerate(self.along):
@@ -186,16 +196,19 @@ class Subgroup:
         return ca.diagcat(self.rotation.matrix(turn)[along, along], self.rotation.rate(turn))
 
     def chart(self, R: Matrix, p: Matrix) -> Matrix:
-        """q (nq, 1) of a pose of the group, angles within pi; where a turn screws, p gives the angle, full turns included."""
+        """Coordinates q (nq, 1) of a pose of the group.
+
+        Angles are within pi, except that of a screw, which follows from p and includes full turns.
+        """
         w = ca.vertcat(0, 0, matrix(p, 3)[2] / self.pitch) if self._unwinds else so3.log(R)
         turn = self.rotation.of_vector(w[[i - 3 for i in self.rotation.axes], 0])
         return ca.vertcat(matrix(p, 3)[list(self.along), 0], turn)
 
     def displacement(self, q: Matrix, rest: Matrix) -> tuple[Matrix, Matrix]:
-        """e (k, 1) from the coordinates of a rest to q, and E (k, k) with e_dot = E v.
+        """Displacement e (k, 1) from the coordinates at rest to q, and E (k, k) with e_dot = E v.
 
-        Translations and angles are differences; of an orientation twice the vector part of the quaternion from rest to q, with
-        the size 2 sin(turn / 2): smooth, and e^T e the same for both quaternions of an orientation.
+        For translations and angles, e is the difference. For an orientation, it is twice the vector part of the quaternion
+        from rest to q, of length 2 sin(angle / 2): smooth, and with the same e^T e for both quaternions of an orientation.
         """
         n, q, rest = len(self.along), matrix(q, self.nq), matrix(rest, self.nq)
         e, E = self.rotation.offset(rest[n:, 0], q[n:, 0])
@@ -204,23 +217,23 @@ class Subgroup:
 
     @property
     def _unwinds(self) -> bool:
-        """Whether the position shows how often it has turned."""
+        """Whether the position determines the number of full turns."""
         return self.screws and not ca.SX(self.pitch).is_zero()
 
     # -- the algebra --------------------------------------------------------------------------------------------
 
     def exp(self, s: Matrix) -> tuple[Matrix, Matrix]:
-        """(R, p) reached by the constant body twist S s in unit time. s (k, 1) [m, rad]."""
+        """Pose (R, p) reached by the constant body twist S s in unit time. s (k, 1) [m, rad]."""
         return self.motion(s) if self.commutes else se3.exp(self._twist(s))
 
     def log(self, R: Matrix, p: Matrix) -> Matrix:
-        """s (k, 1) with exp(s) the pose (R, p) of the group; rotations within pi.
+        """Screw parameters s (k, 1) with exp(s) equal to the pose (R, p) of the group; rotations within pi.
 
-        In every row each pose has one, except where a motion in the plane screws: there z gives the turn, and a full turn with
-        a displacement in the plane is no exponential [chhabra14 prop. 2.1.3]. The planar part is [chhabra14 (2.4.19)]
-        s_xy = (alpha 1 - theta/2 hat(e_z)) p_xy, alpha = theta/2 cot(theta/2).
+        Every pose of a group has a logarithm, with one exception: in a planar-helical group p_z gives the angle, and a full
+        turn with a displacement in the plane is not an exponential [chhabra14 prop. 2.1.3]. The planar part is [chhabra14
+        (2.4.19)] s_xy = (alpha 1 - theta/2 hat(e_z)) p_xy, alpha = theta/2 cot(theta/2).
 
-        Raises ModelError: a numeric pose that is not of the group, or has no logarithm; expressions are not checked.
+        Raises ModelError: a numeric pose that is not in the group or has no logarithm; expressions are not checked.
         """
         R, p = matrix(R, 3, 3), matrix(p, 3)
         numeric = isinstance(R, ca.DM) and isinstance(p, ca.DM) and ca.SX(self.pitch).is_constant()
@@ -236,17 +249,18 @@ class Subgroup:
             if float(ca.norm_2(p[:2])) <= IN_GROUP * float(ca.norm_2(p)):
                 return ca.vertcat(0, 0, theta)
             raise ModelError(
-                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is no exponential: "
-                "write it as two motions in turn"
+                f"log: a {self.name} motion by {turns} full turn(s) with a displacement in the plane is not the "
+                "exponential of a twist: write it as two successive motions"
             )
         alpha, half = so3.dexp_inv_factors(theta * theta)[0], theta / 2
         return ca.vertcat(alpha * p[0] + half * p[1], alpha * p[1] - half * p[0], theta)
 
     def _check_in_group(self, R: ca.DM, p: ca.DM) -> None:
+        """Raises ModelError: the pose is not in the group."""
         exact = replace(self, pitch=ca.DM(ca.SX(self.pitch))) if self.screws else self
         R_at, p_at = exact.motion(ca.DM(exact.chart(R, p)))
         if not max(float(ca.norm_inf(R_at - R)), float(ca.norm_inf(p_at - p)) / max(1.0, float(ca.norm_inf(p)))) < IN_GROUP:
-            raise ModelError(f"log: the pose is no {self.name} motion")
+            raise ModelError(f"log: the pose is not a {self.name} motion")
 
     def _twist(self, s: Matrix) -> Matrix:
         return ca.mtimes(self.S if isinstance(s, ca.SX) else self._numeric_S, matrix(s, self.nv))
@@ -265,32 +279,32 @@ class Subgroup:
         return self._within(se3.dexp_left, s)
 
     def dexp_right_inv(self, s: Matrix) -> Matrix:
-        """(k, k) s_dot = dexp_right_inv(s) v, for rotations short of a full turn; with a distribution v = B speeds it gives the
-        screw speeds s_dot = dexp_right_inv(s) B speeds. [chhabra14 (2.1.5)]"""
+        """(k, k) inverse of `dexp_right`, s_dot = dexp_right_inv(s) v, for rotations of less than a full turn.
+
+        [chhabra14 (2.1.5)] With a distribution v = B speeds, the screw speeds are s_dot = dexp_right_inv(s) B speeds.
+        """
         return self._within(se3.dexp_right_inv, s)
 
     def _within(self, differential: Callable[[Matrix], Matrix], s: Matrix) -> Matrix:
-        """A differential of exp, which maps the algebra to itself, in coordinates of the algebra: v are entries of the twist S
-        v.
-        """
+        """(k, k) matrix of a differential of exp, which maps the algebra to itself, in the coordinates v of the twist S v."""
         if self.commutes:
             return ca.DM.eye(self.nv)
         basis = self.S if isinstance(s, ca.SX) else self._numeric_S
         return ca.mtimes(differential(self._twist(s)), basis)[list(self.axes), :]
 
     def screw_to_chart(self, s: Matrix) -> Matrix:
-        """q (nq, 1) of screw parameters s (k, 1), angles as they are, however many turns. [chhabra14 (2.1.3a)]"""
+        """Coordinates q (nq, 1) of screw parameters s (k, 1); angles keep their full turns. [chhabra14 (2.1.3a)]"""
         if self.commutes:
             return matrix(s, self.nv)
         _, p = self.exp(s)
         return ca.vertcat(p[list(self.along), 0], self.rotation.of_vector(matrix(s, self.nv)[len(self.along) :, 0]))
 
     def chart_to_screw(self, q: Matrix) -> Matrix:
-        """s (k, 1) of coordinates q (nq, 1); where the motions do not commute by `log`, with rotations within pi."""
+        """Screw parameters s (k, 1) of coordinates q (nq, 1); if motions do not commute, by `log`, with rotations within pi."""
         return matrix(q, self.nq) if self.commutes else self.log(*self.motion(q))
 
     def screw_rate(self, s: Matrix) -> Matrix:
-        """Z (nq, k) with q_dot = Z(s) s_dot, 1 where all motions of the group commute. [chhabra14 (2.1.3b)]"""
+        """Z (nq, k) with q_dot = Z(s) s_dot; the unit matrix if all motions of the group commute. [chhabra14 (2.1.3b)]"""
         return ca.mtimes(self.kinematic(self.screw_to_chart(s)), self.dexp_right(s))
 
 
@@ -313,23 +327,24 @@ SUBGROUPS = {
         Subgroup("free", SPACE, ANY_TURN),
     )
 }
-"""Name -> subgroup, those that screw at zero pitch; all there are, up to conjugation. [chhabra14 table 2.1]
+"""Name -> subgroup, screws with zero pitch. Up to conjugation these are all connected subgroups. [chhabra14 table 2.1]
 
 planar-translation: R^2.   translation: R^3.   planar: SE(2).   schoenflies: SE(2) x R, planar and along the normal.
-planar-helical: H_p x R^2, a helix normal to the plane it slides in.
+planar-helical: H_p x R^2, a screw along the normal of the plane in which it translates.
 """
 
 
 def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
-    """Whether the span of twists, the columns of a numeric (6, k), is closed under the bracket: then the motions that a joint
-    leaves are a group, and its twist in the body a constant subspace. [chhabra14 def. 2.1.2]
+    """Whether the span of numeric twists, the columns of `basis`, is closed under the bracket. [chhabra14 def. 2.1.2]
+
+    If so, a joint with these twists permits a group of motions, and its body twists form a constant subspace.
 
     basis: (6, k).   tolerance: relative to the largest singular value.
 
     Example:
         >>> import numpy as np
         >>> from pfaffian.maths import subgroups
-        >>> subgroups.is_subgroup(np.eye(6)[:, 3:]), subgroups.is_subgroup(np.eye(6)[:, 3:5])  # turns about three axes, and two
+        >>> subgroups.is_subgroup(np.eye(6)[:, 3:]), subgroups.is_subgroup(np.eye(6)[:, 3:5])  # about three axes, and two
         (True, False)
     """
     B = np.array(ca.DM(basis).full())
@@ -344,9 +359,10 @@ def is_subgroup(basis: Matrix, tolerance: float = 1e-9) -> bool:
 
 
 def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
-    """Name of the group of a numeric algebra (6, k), columns [v; w] closed under the bracket: "SE(2) x R", say; "none" of no
-    motion. [chhabra14 table 2.1]
-    Raises ModelError: the twists are no algebra, so that the motions they begin are no group.
+    """Name, such as "SE(2) x R", of the group whose algebra the numeric twists span; "none" if there is no motion.
+
+    [chhabra14 table 2.1] The columns [v; w] of `basis` must be closed under the bracket.
+    Raises ModelError: they are not, so that the twists do not generate a group of that dimension.
 
     basis: (6, k).   tolerance: relative to the largest singular value.
 
@@ -358,13 +374,14 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
     """
     B = np.array(ca.DM(basis).full()).reshape(6, -1)
     if not is_subgroup(B, tolerance):
-        raise ModelError("these twists are no algebra: the bracket of two is none of them")
+        raise ModelError("these twists do not form an algebra: the bracket of two of them is not in their span")
     Q, sizes, _ = np.linalg.svd(B, full_matrices=False)
     Q = Q[:, sizes > tolerance * max(1.0, sizes.max(initial=0.0))]
     k, turns = Q.shape[1], np.linalg.matrix_rank(Q[3:], tol=tolerance)
     slides = k - turns
     if turns == 1:
-        # The twist that turns. Where the pitch matters the others slide across its axis: what it slides along it is the pitch.
+        # The rotating twist. Where its pitch matters, the others translate across its axis, so its translation along it is the
+        # pitch.
         turning = Q @ np.linalg.svd(Q[3:])[2][0]
         screws = abs(turning[:3] @ turning[3:]) > tolerance * (turning[3:] @ turning[3:])
         return {0: "H" if screws else "SO(2)", 1: "SO(2) x R", 2: "H x R^2" if screws else "SE(2)", 3: "SE(2) x R"}[slides]
@@ -372,11 +389,11 @@ def name_of(basis: Matrix, tolerance: float = 1e-9) -> str:
 
 
 def isotropy(basis: Matrix, momentum: Matrix, tolerance: float = 1e-9) -> np.ndarray:
-    """(k, d) the motions of a group that leave a momentum unchanged: x with ad(B x)^T mu = 0 on the algebra of B.
+    """(k, d) orthonormal x whose motions B x leave a momentum mu unchanged: ad(B x)^T mu = 0 on the algebra that B spans.
 
-    [chhabra14 table 3.1]   basis: (6, k) B, numeric twists [v; w] closed under the bracket.   momentum: (k,) mu that belongs to
-    them [N s, N m s], in the frame of B. Columns are orthonormal in x.
-
+    [chhabra14 table 3.1]
+    basis: (6, k) B, numeric twists [v; w] closed under the bracket.
+    momentum: (k,) mu, the momenta along the columns of B [N s, N m s], in the frame of B.
     tolerance: relative to the largest entry of the momentum.
 
     Example:

@@ -1,4 +1,4 @@
-"""M = W W^T along a tree, and solves with the factor: no fill-in, no pivots."""
+"""Factor a mass matrix as M = W W^T along a tree, and solve with the factor: no fill-in, no pivoting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import casadi as ca
 class TreeFactor(NamedTuple):
     """M = W W^T, W = L^T, with L lower triangular and zero wherever the tree has no path: no fill-in.
 
-    L: rows as {column: entry} below the diagonal.   diagonal, inverse: of L.
+    L: for each row {column: entry} below the diagonal.   diagonal, inverse: the diagonal entries of L, and 1 / these.
     """
 
     L: tuple[dict[int, ca.SX], ...]
@@ -31,12 +31,12 @@ class TreeFactor(NamedTuple):
 
 
 def factor_tree(M: ca.SX, parents: Sequence[int]) -> TreeFactor:
-    """Factor a positive definite M = L^T L from the leaves to the root.
+    """Factor a positive definite M = L^T L from the leaves to the root; a matrix that is not positive definite yields NaN.
 
     Args:
-        M: (n, n) symmetric.   parents: for each coordinate the previous one on the path to the root, -1 at the root;
-            range(-1, n - 1) for a matrix without a tree. M[i, j] may differ from zero on such paths only.
-    A matrix that is not positive definite yields NaN.
+        M: (n, n) symmetric. M[i, j] may differ from zero only if one of i and j is on the path from the other to the root.
+        parents: for each coordinate the next one on the path to the root, -1 at the root; range(-1, n - 1) for a matrix
+            without a tree.
     """
     n = M.shape[0]
     rows = [{j: M[k, j] for j in _path(parents, k)} for k in range(n)]
@@ -53,6 +53,7 @@ def factor_tree(M: ca.SX, parents: Sequence[int]) -> TreeFactor:
 
 
 def _path(parents: Sequence[int], k: int) -> list[int]:
+    """The coordinates from k to the root."""
     path = [k]
     while parents[path[-1]] >= 0:
         path.append(parents[path[-1]])
@@ -60,17 +61,17 @@ def _path(parents: Sequence[int], k: int) -> list[int]:
 
 
 def solve_W(F: TreeFactor, B: ca.SX) -> ca.SX:
-    """W^-1 B, (n, k): u = W^-1 f, and Lam^T = W^-1 A^T."""
+    """W^-1 B (n, k), as in u = W^-1 f and Lam^T = W^-1 A^T."""
     return _columns(B, lambda b: _solve_upper(F, b))
 
 
 def solve_WT(F: TreeFactor, B: ca.SX) -> ca.SX:
-    """W^-T B, (n, k): from quasi-velocities back to velocities."""
+    """W^-T B (n, k), which turns quasi-velocities into velocities."""
     return _columns(B, lambda b: _solve_lower(F, b))
 
 
 def multiply_W(F: TreeFactor, b: ca.SX) -> ca.SX:
-    """W b, (n, 1): f = W u."""
+    """W b (n, 1), as in f = W u."""
     out = [F.diagonal[k] * b[k] for k in range(len(F.L))]
     for k, row in enumerate(F.L):
         for j, entry in row.items():
@@ -79,7 +80,7 @@ def multiply_W(F: TreeFactor, b: ca.SX) -> ca.SX:
 
 
 def multiply_WT(F: TreeFactor, b: ca.SX) -> ca.SX:
-    """W^T b, (n, 1): from velocities to quasi-velocities."""
+    """W^T b (n, 1), which turns velocities into quasi-velocities."""
     return ca.vertcat(
         ca.SX(0, 1),
         *[F.diagonal[k] * b[k] + sum((entry * b[j] for j, entry in row.items()), ca.SX(0)) for k, row in enumerate(F.L)],
@@ -87,17 +88,19 @@ def multiply_WT(F: TreeFactor, b: ca.SX) -> ca.SX:
 
 
 def solve_M(F: TreeFactor, B: ca.SX) -> ca.SX:
-    """M^-1 B, (n, k)."""
+    """M^-1 B (n, k)."""
     return solve_WT(F, solve_W(F, B))
 
 
 def _columns(B: ca.SX, solve: Callable[[ca.SX], ca.SX]) -> ca.SX:
+    """Solve for each column of B (n, k) separately."""
     if B.shape[1] == 0:
         return ca.SX(*B.shape)
     return ca.horzcat(*[solve(B[:, i]) for i in range(B.shape[1])])
 
 
 def _solve_upper(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W^-1 b for a column b (n, 1), skipping its structural zeros."""
     x = _entries(b)
     for k in reversed(range(len(F.L))):
         if k in x:
@@ -108,6 +111,7 @@ def _solve_upper(F: TreeFactor, b: ca.SX) -> ca.SX:
 
 
 def _solve_lower(F: TreeFactor, b: ca.SX) -> ca.SX:
+    """W^-T b for a column b (n, 1), skipping its structural zeros."""
     given, x = _entries(b), dict[int, ca.SX]()
     for k, row in enumerate(F.L):
         terms = [entry * x[j] for j, entry in row.items() if j in x]
@@ -117,13 +121,13 @@ def _solve_lower(F: TreeFactor, b: ca.SX) -> ca.SX:
 
 
 def _entries(b: ca.SX) -> dict[int, ca.SX]:
-    """What is not zero of a column (n, 1)."""
+    """{row: entry} of the entries of a column (n, 1) that are not zero."""
     found = {k: b[k] for k in b.sparsity().row()}
     return {k: x for k, x in found.items() if not x.is_zero()}
 
 
 def _column(x: dict[int, ca.SX], n: int) -> ca.SX:
-    """(n, 1) with these entries, zero elsewhere."""
+    """(n, 1) column with the entries {row: entry} of x, zero elsewhere."""
     out = ca.SX(n, 1)
     for k in sorted(x):
         out[k] = x[k]

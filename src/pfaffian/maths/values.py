@@ -1,4 +1,4 @@
-"""Numbers of a casadi.Function without CasADi's own matrices, whose conversion to arrays takes longer than the function."""
+"""Evaluate a casadi.Function without CasADi's matrices, whose conversion to arrays takes longer than the function itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 
 def values(f: ca.Function, *arguments: Any) -> list[np.ndarray]:
-    """The outputs of f, each dense and an array of its shape, for arguments that are numbers or arrays of f's sizes.
+    """The outputs of f as arrays of their shapes, for arguments that are numbers or arrays of the sizes of f's inputs.
+
+    Outputs of f must be dense.
 
     Example:
         >>> x = ca.SX.sym("x", 2)

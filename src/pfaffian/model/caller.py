@@ -32,7 +32,7 @@ _LIBRARY_FILE = re.compile(r"[/\\](casadi|numpy)[/\\]")
 """Path of a file of CasADi or NumPy. A traceback skips these files and names the user's own line."""
 
 
-def ask(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
+def call_user(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
     """Call function(*arguments) of the user.
 
     what: the label of the element to which the function belongs.
@@ -61,25 +61,25 @@ def _file(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def ask_column(function: Callable[..., Any], what: str, k: Any) -> ca.SX:
+def call_for_column(function: Callable[..., Any], what: str, k: Any) -> ca.SX:
     """The value function(k) as a dense column (n, 1). The function may return a column, a list or a number.
 
     k: Kinematics or Terms.
     Raises ModelError: an error inside the function, a value that is not a column of numbers, or symbols in it that do not
     belong to the mechanism.
     """
-    value = ask_value(function, what, k)
+    value = call_for_value(function, what, k)
     value = float(value) if isinstance(value, (bool, np.bool_)) else value
     return in_symbols(column(value, what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
 
 
-def ask_rows(function: Callable[..., Any], what: str, k: Any) -> tuple[ca.SX, ca.SX]:
+def call_for_rows(function: Callable[..., Any], what: str, k: Any) -> tuple[ca.SX, ca.SX]:
     """The value function(k) of an acceleration constraint: Z (m, nv), sparse, and z (m, 1). Lists and numbers are accepted.
 
     k: Kinematics.
     Raises ModelError: an error inside the function, or a value that is not such a pair.
     """
-    pair = ask_value(function, what, k)
+    pair = call_for_value(function, what, k)
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ModelError(f"{what}: its function must return a pair (Z, z) with Z v_dot = z, got {brief(pair)}")
     known, n = (k.q, k.v, k.t, k.mechanism.p_symbols), k.mechanism.nv
@@ -93,12 +93,12 @@ def ask_rows(function: Callable[..., Any], what: str, k: Any) -> tuple[ca.SX, ca
     return ca.sparsify(Z), z
 
 
-def ask_value(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
+def call_for_value(function: Callable[..., Any], what: str, *arguments: Any) -> Any:
     """Call function(*arguments) of the user, which must return an expression or a number.
 
     Raises ModelError: an error inside the function, or a return value of another type, such as None.
     """
-    value = ask(function, what, *arguments)
+    value = call_user(function, what, *arguments)
     if value is None:
         raise ModelError(f"{what}: its function returns nothing; is a return missing?")
     if isinstance(value, ca.MX):

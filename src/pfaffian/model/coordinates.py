@@ -12,7 +12,7 @@ import numpy as np
 from pfaffian.errors import ModelError, brief, plural
 from pfaffian.kernel.remember import remembered
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.data import data
 from pfaffian.model.number import Parameter, column, floats, matrix, several
 from pfaffian.model.pose import Pose
@@ -143,7 +143,7 @@ def _units(x: Any, count: int, what: str) -> tuple[str, ...]:
 def kinematic_block(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     """K (nq, nv) at symbols q (nq, 1) and p (np, 1). Raises ModelError: the function fails, or returns another shape."""
     what = f"coordinates {c.name!r}: K"
-    K = in_symbols(matrix(ask_value(c.K, what, q), what), what, (q, p))
+    K = in_symbols(matrix(call_for_value(c.K, what, q), what), what, (q, p))
     if K.shape != (c.nq, c.nv):
         raise ModelError(f"{what} must give ({c.nq}, {c.nv}) for {c.nq} coordinates and {c.nv} velocities, got {K.shape}")
     return ca.sparsify(K)
@@ -154,7 +154,7 @@ def residual(c: Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
     if c.phi is None:
         return ca.SX(0, 1)
     what = f"coordinates {c.name!r}: phi"
-    return in_symbols(column(ask_value(c.phi, what, q), what), what, (q, p))
+    return in_symbols(column(call_for_value(c.phi, what, q), what), what, (q, p))
 
 
 def known(c: Coordinates, parameters: tuple[Parameter, ...]) -> Coordinates:

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
 from pfaffian.model.number import Scalar, direction, not_negative, scalar, vector
@@ -115,7 +115,7 @@ class Drag:
         return reprs.words(self, reprs.number(self.factor, "kg/m"), f"wind {wind}")
 
     def __call__(self, k: Any) -> ca.SX:
-        wind = ask_column(self.wind, "wind", k) if callable(self.wind) else self.wind
+        wind = call_for_column(self.wind, "wind", k) if callable(self.wind) else self.wind
         if wind.numel() != 3:
             raise ModelError(f"wind: its function must return 3 numbers, got {wind.numel()}")
         w = k.velocity(self.body, self.point) - wind
@@ -150,7 +150,7 @@ class Propeller:
 
     def __call__(self, k: Any) -> ca.SX:
         w = k.joint_rate(self.speed) if isinstance(self.speed, str) else self.speed
-        w = ask_column(w, "speed", k) if callable(w) else w
+        w = call_for_column(w, "speed", k) if callable(w) else w
         if w.numel() != 1:
             raise ModelError(f"speed: one number is needed, got {w.numel()}")
         square = ca.fabs(w) * w

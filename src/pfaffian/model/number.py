@@ -331,11 +331,10 @@ def interval(value: Any, what: str) -> tuple[float, float]:
     return low, high
 
 
-def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
-    """The value as a float64 array. Raises ModelError: it contains anything but finite real numbers.
+def real_array(value: Any, what: str) -> np.ndarray:
+    """The value as an array of real numbers of any type, nan and inf included. Raises ModelError: it is not one.
 
     what: the label of the value in error messages.
-    names: names of the entries along the last axis, for messages.
     """
     value = on_processor(value, what)
     try:
@@ -344,10 +343,19 @@ def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
             numbers = np.array([float(x) for x in numbers.flat]).reshape(numbers.shape)  # for integers beyond 64 bits
         if numbers.dtype.kind not in "fiu":
             raise TypeError
-        with np.errstate(over="ignore"):
-            array = in_double(numbers, what)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{what}: {brief(value)} is no array of real numbers") from None
+        raise ModelError(f"{what}: {brief(value)} is not an array of real numbers") from None
+    return numbers
+
+
+def floats(value: Any, what: str, names: Sequence[str] = ()) -> np.ndarray:
+    """The value as a float64 array. Raises ModelError: it contains anything but finite real numbers.
+
+    what: the label of the value in error messages.
+    names: names of the entries along the last axis, for messages.
+    """
+    with np.errstate(over="ignore"):
+        array = in_double(real_array(value, what), what)
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         if where and len(names) == array.shape[-1]:

@@ -13,7 +13,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.constraint import Holonomic, Nonholonomic
 from pfaffian.model.data import data
 from pfaffian.model.joint import axis_frame
@@ -46,7 +46,7 @@ class Plane:
         """(3, 1) velocity of the body relative to the surface at the point x (3, 1) of the world, world axes [m/s]."""
         turning = self.rate
         if callable(turning):
-            turning = scalar(ask_value(turning, "rate", k.t), "rate")
+            turning = scalar(call_for_value(turning, "rate", k.t), "rate")
         surface = velocity_at(k, self.on, x) + turning * ca.cross(self.normal(k), x - k.position(self.on, self.through))
         return velocity_at(k, body, x) - surface
 

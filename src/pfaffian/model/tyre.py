@@ -20,7 +20,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.model import reprs
 from pfaffian.model.body import WORLD
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.data import data
 from pfaffian.model.force import Wrench, wrench
 from pfaffian.model.number import Scalar, not_negative, positive, scalar
@@ -52,7 +52,7 @@ class TyreForce:
         sliding = heading * ca.dot(heading, slip) + sideways * ca.dot(sideways, slip)
         along = ca.dot(heading, self.disk.plane.slip(k, self.disk.body, centre))
         rate = ca.sqrt(ca.sumsqr(sliding) + SLIP_SMOOTHING**2)
-        N = ask_column(self.load, "load", k) if callable(self.load) else self.load
+        N = call_for_column(self.load, "load", k) if callable(self.load) else self.load
         if N.numel() != 1:
             raise ModelError(f"load: its function must return one number, got {N.numel()}")
         B, C, E = self.shape

@@ -16,8 +16,8 @@ from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import floats, named_float
 from pfaffian.simulate.assemble import start_of
-from pfaffian.simulate.drift import tell_drift
-from pfaffian.simulate.limits import tell_limits
+from pfaffian.simulate.drift import warn_of_drift
+from pfaffian.simulate.limits import warn_of_limits
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.result import DIVERGED, FIRST_FAULT, Recorded, drafted, status_of
 from pfaffian.simulate.sampling import refuse
@@ -25,9 +25,9 @@ from pfaffian.simulate.signals import as_record
 from pfaffian.simulate.simulation import Simulation, arguments
 from pfaffian.simulate.start import start_state
 from pfaffian.simulate.step import Scheme, settings_of
-from pfaffian.simulate.stops import tell_stops
+from pfaffian.simulate.stops import record_stops
 from pfaffian.simulate.system import System, as_system, enter
-from pfaffian.simulate.transport import tell_transport
+from pfaffian.simulate.transport import warn_of_transport
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -114,10 +114,10 @@ def run_adaptive(
     )
     course = Recorded(times, done.records, np.array([done.status]), np.array([done.stopped]), begun, inputs, 0.0)
     result = drafted(simulation, course, provenance)
-    tell_stops(result, simulation, done.x[None], begun)
-    tell_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
-    tell_transport(result)
-    tell_limits(result, m, scheme.saturate, begun.q)
+    record_stops(result, simulation, done.x[None], begun)
+    warn_of_drift(result, system, begun.q, begun.v, begun.p, float(times[0]))
+    warn_of_transport(result)
+    warn_of_limits(result, m, scheme.saturate, begun.q)
     return result.labelled(squeeze=True)
 
 

@@ -46,7 +46,7 @@ MOST_EXPLAINED = 64
 """Largest number of stopped runs whose fastest part is determined."""
 
 
-def tell_start(watch: Watch) -> bool:
+def warn_of_first_steps(watch: Watch) -> bool:
     """Warn RunWarning before a run if the error of its first steps exceeds the bound; return whether it did."""
     if not watch.suspect.size:
         return False
@@ -65,7 +65,7 @@ def tell_start(watch: Watch) -> bool:
     return True
 
 
-def tell_stiff(watch: Watch, x: np.ndarray, named: bool) -> None:
+def warn_of_stiffness(watch: Watch, x: np.ndarray, named: bool) -> None:
     """Warn RunWarning before a run about springs and dampers whose time constants are shorter than its steps, which the scheme
     cannot follow, and about contacts and stops for which `tr-bdf2` may not converge.
 
@@ -86,8 +86,8 @@ def tell_stiff(watch: Watch, x: np.ndarray, named: bool) -> None:
         _warn_too_fast(watch, fast, "")
 
 
-def tell_stiff_later(watch: Watch, result: Draft, x: np.ndarray) -> None:
-    """Warn RunWarning after a run about springs and dampers that became too fast for its steps; `tell_stiff` warns before it.
+def warn_of_later_stiffness(watch: Watch, result: Draft, x: np.ndarray) -> None:
+    """Warn RunWarning after a run about springs and dampers that became too fast for its steps during the run.
 
     Some of the runs are examined, at EXAMINED_INSTANTS of the recorded instants and at the last states x (runs, nx). A part
     that is stiff only between two of these instants is missed.
@@ -172,7 +172,7 @@ def _listed(fast: list[Fastest]) -> str:
     return f"{', '.join(map(str, fast[:MOST_NAMED]))}{more}"
 
 
-def tell_accuracy(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
+def warn_of_step_error(watch: Watch, error: np.ndarray, cost: Cost) -> bool:
     """Warn RunWarning after a run whose accumulated error (runs,) exceeds the bound; return whether it did.
 
     cost: errors of energy and momenta, which the warning mentions.

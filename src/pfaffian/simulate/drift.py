@@ -14,7 +14,7 @@ BEYOND_ROUNDING = 1e-6
 """Departure from the motion of the full equations at the end of a run [m, rad] above which a run warns: more than rounding."""
 
 
-def tell_drift(result: Draft, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
+def warn_of_drift(result: Draft, s: System, q: np.ndarray, v: np.ndarray, p: np.ndarray, t: float) -> None:
     """Estimate how far the momentum errors of a reduced run let it depart from the full equations, and warn of a departure.
 
     A momentum that has drifted moves its body at the speed drift / inertia; an error of a momentum's rate makes a speed that

@@ -100,7 +100,7 @@ def entering(s: Simulation) -> kernel.Rollout:
     return kernel.compile_rollout(lambda: (s.entering, s.traced.observe, *s.traced.samplers), lanes=1)
 
 
-def tell_entrances(result: Draft, m: Mechanism, kinds: np.ndarray) -> None:
+def record_singular_starts(result: Draft, m: Mechanism, kinds: np.ndarray) -> None:
     """Record in the result which runs began in a singular configuration, and set the regularity to zero where rank is lost.
 
     Warns RunWarning: runs began in a singular configuration without a velocity along a branch.

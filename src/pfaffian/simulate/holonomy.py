@@ -13,7 +13,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.evaluate.arrays import as_whole, configurations, parameter_values, unknown
 from pfaffian.evaluate.connections import mechanical_connection
 from pfaffian.maths import se3
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import scalar, vector
 from pfaffian.simulate.newton import Fixed, Problem, fixed_velocities, settle
@@ -112,7 +112,7 @@ def _prescribed(m: Mechanism, path: Callable[[ca.SX], Any]) -> _Prescribed:
     at, what = ca.SX.sym("x"), "the path"
     base = m.q_slices[first_joint(m).name]
     names = tuple(name for i, name in enumerate(m.q_names) if not base.start <= i < base.stop)
-    given = ask_value(path, what, at)
+    given = call_for_value(path, what, at)
     if isinstance(given, Mapping):
         for name in given:
             if name not in names:

@@ -111,7 +111,7 @@ def _given(u: Any) -> bool:
         return True
 
 
-def tell_short(series: np.ndarray, when: Times, hold: str) -> None:
+def warn_of_short_inputs(series: np.ndarray, when: Times, hold: str) -> None:
     """Issue a RunWarning if a series of inputs ends before the run; a single sample is a constant and does not end."""
     samples = len(series) - 1 if hold == "linear" else len(series)
     if len(series) > 1 and samples * when.stride < when.steps:

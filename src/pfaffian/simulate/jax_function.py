@@ -79,7 +79,7 @@ def _in_double(jax: Any, x: Any) -> Any:
         if jax.numpy.iscomplexobj(array):
             raise TypeError
     except (TypeError, ValueError):
-        raise ModelError(f"jax_function: {brief(x)} is no array of real numbers") from None
+        raise ModelError(f"jax_function: {brief(x)} is not an array of real numbers") from None
     if array.dtype != np.float64 and jax.numpy.issubdtype(array.dtype, jax.numpy.floating):
         raise ModelError(f'jax_function computes in double precision, got an array of {array.dtype}; call x.astype("float64")')
     return array.astype(float)

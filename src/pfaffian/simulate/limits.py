@@ -52,7 +52,7 @@ def excesses(m: Mechanism, time: np.ndarray, recorded: Mapping[str, np.ndarray])
     return variables
 
 
-def tell_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
+def warn_of_limits(result: Draft, m: Mechanism, saturate: bool, q: np.ndarray) -> None:
     """Warn once if a result exceeds limits, except for inputs that were cut on request and joints with compliant stops.
 
     q: (runs, nq) the start, which is checked instead where q is not recorded.

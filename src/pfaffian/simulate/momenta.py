@@ -142,7 +142,7 @@ def _pushed(T: Terms, first: Joint, frame: Translation | None) -> np.ndarray:
 def _causes(T: Terms, frame: Translation | None) -> Iterator[tuple[ca.SX, ca.SX]]:
     """Forces and constraint rows (nv, n) that may change a momentum, each with the size (1, n) of its columns."""
     m, k = T.mechanism, T.kinematics
-    across = frame.across(m.gravity) if frame else m.gravity
+    across = frame.remaining_gravity(m.gravity) if frame else m.gravity
     if not across.is_zero():
         total_weight = sum((link.mass for link in k.tree.links), ca.SX(0)) * ca.norm_2(m.gravity)
         yield weight(k, across), total_weight

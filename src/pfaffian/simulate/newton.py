@@ -74,7 +74,7 @@ class Fixed(NamedTuple):
         return Fixed(self.q[at], self.v[at], self.weight)
 
     def release(self, q: Any = True, v: Any = True) -> Fixed:
-        """The same object without the marked coordinates of q and v."""
+        """Fixed without the marked coordinates of q and v."""
         return Fixed(self.q & ~np.asarray(q), self.v & ~np.asarray(v), self.weight)
 
 

@@ -13,7 +13,7 @@ from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask
+from pfaffian.model.caller import call_user
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.result import status_of
 from pfaffian.simulate.sampling import in_python, instants, pass_on, sampling
@@ -112,7 +112,7 @@ class PythonLaw:
 
         arguments = [{n: of_run(y) for n, y in a.items()} if isinstance(a, dict) else of_run(a) for a in given]
         assert self.part.python is not None
-        answer = ask(self.part.python, self.what, t, *arguments)
+        answer = call_user(self.part.python, self.what, t, *arguments)
         try:
             u = np.asarray(answer, dtype=float)
         except (TypeError, ValueError):

@@ -8,11 +8,13 @@ import casadi as ca
 import numpy as np
 
 from pfaffian import kernel
-from pfaffian.errors import ModelError, brief, listed
+from pfaffian.errors import ModelError, listed
 from pfaffian.evaluate.arrays import common_runs
+from pfaffian.kernel.call.memory import in_double
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import qp
+from pfaffian.model.number import real_array
 
 WORDS = {
     qp.SOLVED: "solved",
@@ -33,17 +35,17 @@ class NearestInput(NamedTuple):
     multipliers: (..., m) y >= 0 with H (u - u0) + W^T y = 0; for an infeasible problem W^T y = 0 with l^T y < 0, which no u
         can satisfy, or a single row whose limit is -inf.
     status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number.
-    turns: (...) number of iterations of the method.
+    iterations: (...) number of iterations of the method.
     """
 
     u: np.ndarray
     active: np.ndarray
     multipliers: np.ndarray
     status: np.ndarray
-    turns: np.ndarray
+    iterations: np.ndarray
 
     @property
-    def words(self) -> str | list[str]:
+    def message(self) -> str | list[str]:
         """The message for each problem's status, with the rows that contradict each other."""
         if self.status.ndim == 0:
             return _words(int(self.status), self.active)
@@ -90,8 +92,8 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
         multipliers: (..., m) y >= 0; for an infeasible problem W^T y = 0 with l^T y < 0, which no u can satisfy, or a single
             row whose limit is -inf.
         status: (...) 0 solved, 1 infeasible, 2 too many iterations, 3 inaccurate, 4 H not positive definite, 5 not a number;
-            `words` is the status as a message. No error is raised because of the values of numbers.
-        turns: (...) number of iterations of the method.
+            `message` is the status as a message. No error is raised because of the values of numbers.
+        iterations: (...) number of iterations of the method.
     Raises ModelError: the shapes do not fit together; an argument is not an array of real numbers; H is not symmetric.
 
     Example:
@@ -99,7 +101,7 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
 
         >>> import pfaffian as pf
         >>> nearest = pf.control.solve_qp([[1, 0], [0, 1]], [3.0, 4.0], [[1, 1]], [5.0], backend="numpy")
-        >>> nearest.u.round(9), nearest.words
+        >>> nearest.u.round(9), nearest.message
         (array([2., 3.]), 'solved')
     """
     given = {name: _array(x, name, axes) for name, x, axes in (("H", H, 2), ("u0", u0, 1), ("W", W, 2), ("l", l, 1))}
@@ -129,17 +131,11 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
 
 
 def _array(value: Any, name: str, axes: int) -> np.ndarray:
-    """The value as an array (runs, ...) or (1, ...) of float64, which may contain nan and inf."""
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "fiu":
-            raise TypeError
-    except (TypeError, ValueError):
-        raise ModelError(f"solve_qp: {name}: {brief(value)} is no array of real numbers") from None
+    """Argument `name` as an array (runs, ...) or (1, ...) of float64, nan and inf included."""
+    array = in_double(real_array(value, f"solve_qp: {name}"), name)
     if array.ndim not in (axes, axes + 1):
         raise ModelError(f"solve_qp: {name} has shape {array.shape}: {axes} axes are needed, or one more of runs before them")
-    numbers = array.astype(np.float64)
-    return numbers if array.ndim > axes else numbers[None]
+    return array if array.ndim > axes else array[None]
 
 
 @remembered(64)

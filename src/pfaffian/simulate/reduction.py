@@ -49,7 +49,7 @@ from pfaffian.evaluate.symmetry import NOTHING, STATES, symmetry
 from pfaffian.maths.linear import solve_symmetric
 from pfaffian.maths.subgroups import name_of
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.constraint import Closure, Nonholonomic
 from pfaffian.model.joint import Joint
 from pfaffian.model.mechanism import Mechanism, as_mechanism, force_unit
@@ -67,7 +67,6 @@ from pfaffian.terms.momentum import Moving, changes, momenta, moving, transport,
 from pfaffian.terms.reduction import (
     Translation,
     about_mass_centre,
-    carried,
     first_joint,
     in_first_joint,
     indices,
@@ -78,6 +77,7 @@ from pfaffian.terms.reduction import (
     to_space,
     translation,
     translation_of_all,
+    transport_along,
 )
 from pfaffian.terms.terms import Terms, symbols
 
@@ -197,14 +197,14 @@ class _Reduction(NamedTuple):
         """Entries of v of the base of several roots: those of the common motions, and those of the base alone."""
         assert isinstance(self.base, CommonMotion)
         tree = symbols(self.m).kinematics.tree
-        return [*self.base.entries(tree), *self.base.entries_beside(tree)]
+        return [*self.base.entries(tree), *self.base.remaining_entries(tree)]
 
     @property
     def names(self) -> list[str]:
         """Names of the momenta, in the order of v."""
         names = list(labels(self.m, self.along)[0])
         if isinstance(self.base, CommonMotion):
-            for i, name in zip(self.counted, (*self.base.names, *self.base.names_beside), strict=True):
+            for i, name in zip(self.counted, (*self.base.names, *self.base.remaining_names), strict=True):
                 names[i] = name
         return names
 
@@ -213,7 +213,7 @@ class _Reduction(NamedTuple):
         """Units of the velocities that the momenta belong to, in the order of v."""
         units = list(labels(self.m, self.along)[1])
         if isinstance(self.base, CommonMotion):
-            for i, twist in zip(self.counted, (*self.base.twists, *self.base.beside), strict=True):
+            for i, twist in zip(self.counted, (*self.base.twists, *self.base.remaining), strict=True):
                 units[i] = "rad/s" if any(twist[3:]) else "m/s"
         return units
 
@@ -412,7 +412,7 @@ def _rate(r: _Reduction, T: Terms, motion: Motion, x: ca.SX) -> ca.SX:
     if frame is None:
         return ca.vertcat(k.q_dot, r.turned(T.q, r.by_lift(T, pushed + weight(k)) + intrinsic, to_space))
     push = frame.along(pushed)
-    forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.felt(r.m.gravity, push))))
+    forces = ca.SX(r.by_lift(T, pushed + weight(k, frame.effective_gravity(r.m.gravity, push))))
     conserved, shared = r.at(r.conserved), r.at(r.shared)
     forces[conserved, 0] = r.by_lift(T, pushed)[conserved, 0]
     forces[shared, 0] += r.by_lift(T, weight(k))[shared, 0]
@@ -426,10 +426,10 @@ def _carried(r: _Reduction, T: Terms, x: ca.SX) -> ca.SX:
     """(ny, 1) the part of the rate of the momenta that the motion itself causes."""
     X, frame = r.lift(T), r.frame(T.kinematics)
     if X is not None and frame is None:
-        return carried(T, X)
+        return transport_along(T, X)
     relative = _relative_motion(r, T.q, x[r.m.nq :, 0], T.t)
     in_frame = r.terms(T.q, relative.v, T.t) if frame else T
-    return transport(in_frame, relative.h) if X is None else carried(in_frame, X)
+    return transport(in_frame, relative.h) if X is None else transport_along(in_frame, X)
 
 
 # -- signals and checks of a reduced run ---------------------------------------------------------------------------------
@@ -575,7 +575,7 @@ def _listed(names: Sequence[str], entries: Sequence[int]) -> str:
 
 def _field(name: str, f: Callable[[Kinematics], Any], k: Kinematics) -> ca.SX:
     """(nv, 1) the user's field. Raises ModelError: it is not a column of that size."""
-    what, x = f"along {name!r}", ask_column(f, f"along {name!r}", k)
+    what, x = f"along {name!r}", call_for_column(f, f"along {name!r}", k)
     if x.numel() != k.mechanism.nv:
         raise ModelError(f"{what}: a field of {k.mechanism.nv} velocities is needed, in the order of v_names, got {x.numel()}")
     return x

@@ -122,7 +122,7 @@ def end_state(s: Simulation, x: np.ndarray, when: Times) -> tuple[tuple[Any, ...
     return (("run", "state_entry"), x, {"meaning": meaning}), attributes
 
 
-def tell_restart(s: Simulation, start: float) -> None:
+def warn_of_restart(s: Simulation, start: float) -> None:
     """Issue a RunWarning if an uncorrected start is probably the end of another run, because the law starts anew."""
     if start and (s.z or s.layout.size):
         notice(

@@ -11,7 +11,7 @@ import numpy as np
 from pfaffian.evaluate.progress import progress_bar
 from pfaffian.kernel.program.loop import RolloutResult
 from pfaffian.simulate.accuracy import Watch
-from pfaffian.simulate.advice import tell_start, tell_stiff
+from pfaffian.simulate.advice import warn_of_first_steps, warn_of_stiffness
 from pfaffian.simulate.entrance import REGULAR, entering
 from pfaffian.simulate.interrupt import interrupts
 from pfaffian.simulate.loop import Loop
@@ -101,9 +101,9 @@ class _Runs:
             if first and self.python:
                 self.watch.begin = self.x.copy()  # with the law's first inputs; x changes in place
             self.watch.compare(self.k, self.x, (self.status == 0) & ((self.kinds == REGULAR) | (not first)))
-            self.warned = (first and tell_start(self.watch)) or self.warned
+            self.warned = (first and warn_of_first_steps(self.watch)) or self.warned
         if self.done == 0:
-            tell_stiff(self.watch, self.watch.begin, self.warned)
+            warn_of_stiffness(self.watch, self.watch.begin, self.warned)
 
     def store(self, r: RolloutResult, at: slice) -> int:
         """Store the result of a call for the runs `at`; returns its number of records."""

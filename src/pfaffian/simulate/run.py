@@ -17,21 +17,21 @@ from pfaffian.kernel.program.loop import HOLDS, Hold
 from pfaffian.kernel.remember import remembered
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.simulate.accuracy import BOUND, Watch, as_bound
-from pfaffian.simulate.advice import tell_accuracy, tell_stiff_later, too_fast
+from pfaffian.simulate.advice import too_fast, warn_of_later_stiffness, warn_of_step_error
 from pfaffian.simulate.assemble import start_from_guess
 from pfaffian.simulate.balance import cost_of
 from pfaffian.simulate.draft import Draft
-from pfaffian.simulate.drift import tell_drift
-from pfaffian.simulate.entrance import REGULAR, entrances, tell_entrances
+from pfaffian.simulate.drift import warn_of_drift
+from pfaffian.simulate.entrance import REGULAR, entrances, record_singular_starts
 from pfaffian.simulate.half_steps import HalfSteps
-from pfaffian.simulate.inputs import constant_or_series, tell_short, times
-from pfaffian.simulate.limits import tell_limits
+from pfaffian.simulate.inputs import constant_or_series, times, warn_of_short_inputs
+from pfaffian.simulate.limits import warn_of_limits
 from pfaffian.simulate.loop import Loop
 from pfaffian.simulate.provenance import machine
 from pfaffian.simulate.python_law import PythonLaw, python_law_of
 from pfaffian.simulate.record_memory import check_memory
 from pfaffian.simulate.result import DIVERGED, Recorded, drafted, status_of, stored_signals
-from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, tell_restart
+from pfaffian.simulate.resume import end_of, end_state, following, resumed, since_start, warn_of_restart
 from pfaffian.simulate.roll import Departure, Rolled, first_state, roll
 from pfaffian.simulate.sampling import check_seeds, compiled_instants
 from pfaffian.simulate.sampling import provenance as sampled
@@ -40,11 +40,11 @@ from pfaffian.simulate.simulation import Simulation, arguments, input_names
 from pfaffian.simulate.start import Start, start_state
 from pfaffian.simulate.statistics import as_recording, tally_of
 from pfaffian.simulate.step import Scheme, settings_of
-from pfaffian.simulate.stops import tell_stops
+from pfaffian.simulate.stops import record_stops
 from pfaffian.simulate.switches import as_switches
 from pfaffian.simulate.system import System, as_system
-from pfaffian.simulate.transport import tell_transport
-from pfaffian.simulate.undecided import tell_undecided
+from pfaffian.simulate.transport import warn_of_transport
+from pfaffian.simulate.undecided import record_undecided
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -176,13 +176,8 @@ def run(
         given = {"q": q, "guess": guess, "v": v, "parameters": parameters, "start": start or None}
         end = end_of(start_from, given | {"seed": None if np.ndim(seed) == 0 and seed == 0 else seed})
     when = following(end, times(end.start if end else start, duration, step, every, u_step))
-    check_options(backend, 1)
-    one_of(hold, HOLDS, "hold")
-    flags = {"correct_start": correct_start, "strict": strict, "progress": progress, "squeeze": squeeze}
-    for name, value in flags.items():
-        as_flag(value, name)
-    seeds = check_seeds(seed)
-    bound = as_bound(error_bound)
+    _check_options(backend, hold, correct_start=correct_start, strict=strict, progress=progress, squeeze=squeeze)
+    seeds, bound = check_seeds(seed), as_bound(error_bound)
     changing = as_switches(m, switches)
     due = compiled_instants(law, changing, when.step)
     with progress_line(m.name, progress):
@@ -191,7 +186,7 @@ def run(
     check_parameters(law, m, values)
     series = constant_or_series(u, input_names(m, law), u_step is not None, runs)
     if u_step is not None:
-        tell_short(series, when, hold)
+        warn_of_short_inputs(series, when, hold)
     count = some_runs({"q, v, parameters": runs, "u": series.shape[1] if series.ndim == 3 else 1, "seed": seeds})
     workers = threads_for(count, SHARE) if threads is None else as_whole(threads, "threads", most=MOST_THREADS)
     recording = as_recording(record)
@@ -209,7 +204,7 @@ def run(
             x = first_state(simulation, begun, when.start, count, seed)
         rollout = compiled(simulation, backend, 8 if count > 1 else 1, strict)
     if not correct_start and not end:
-        tell_restart(simulation, when.start)
+        warn_of_restart(simulation, when.start)
     kinds = np.broadcast_to(entrances(m, begun, when.start, backend) if correct_start and not end else REGULAR, count)
     p = np.broadcast_to(begun.p, (count, begun.p.shape[1]))
     loop = Loop(simulation, rollout, when, since_start(series, when), hold, p, due, workers, tally)
@@ -217,8 +212,16 @@ def run(
     python = python_law_of(loop, backend, strict)
     done = roll(watch, departure, python, progress)
     result = _result(watch, departure, done, series, python, end.seed if end else seed)
-    tell_undecided(result, m, begun, when.start, backend)
+    record_undecided(result, m, begun, when.start, backend)
     return result.labelled(squeeze and count == 1)
+
+
+def _check_options(backend: Any, hold: Any, **flags: Any) -> None:
+    """Raises ModelError: an unknown backend, an unknown kind of hold, or a flag that is not True or False."""
+    check_options(backend, 1)
+    one_of(hold, HOLDS, "hold")
+    for name, value in flags.items():
+        as_flag(value, name)
 
 
 def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray, python: PythonLaw | None, seed: Any) -> Draft:
@@ -242,15 +245,15 @@ def _result(watch: Watch, departure: Departure, done: Rolled, series: np.ndarray
     result = drafted(s, course, provenance | end_attributes | ({"interrupted": True} if done.interrupted else {}))
     blamed = {DIVERGED: too_fast(watch, departure.x, np.full_like(done.stopped, when.first))}
     blamed |= {status_of(s, "integrator"): too_fast(watch, done.x, done.stopped)}
-    tell_stops(result, s, done.x, _with_messages(begun, python, len(done.status)), blamed)
-    tell_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
-    tell_transport(result)
-    tell_limits(result, s.mechanism, scheme.saturate, begun.q)
+    record_stops(result, s, done.x, _with_messages(begun, python, len(done.status)), blamed)
+    warn_of_drift(result, s.system, begun.q, begun.v, begun.p, when.start)
+    warn_of_transport(result)
+    warn_of_limits(result, s.mechanism, scheme.saturate, begun.q)
     if cost and not done.warned:
         error = np.where(done.status == 0, np.fmax(cost.error, cost.certain), np.nan)
-        if not tell_accuracy(watch, error, cost):
-            tell_stiff_later(watch, result, done.x)
-    tell_entrances(result, s.mechanism, departure.kinds)
+        if not warn_of_step_error(watch, error, cost):
+            warn_of_later_stiffness(watch, result, done.x)
+    record_singular_starts(result, s.mechanism, departure.kinds)
     return result
 
 

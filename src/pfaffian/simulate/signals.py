@@ -17,7 +17,7 @@ from pfaffian.dynamics.multipliers import minimum_norm_multipliers
 from pfaffian.dynamics.regularity import regularity
 from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.maths.linear import largest_entry
-from pfaffian.model.caller import ask_column, ask_value, in_symbols
+from pfaffian.model.caller import call_for_column, call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
@@ -170,8 +170,8 @@ def _output_column(name: str, output: Output, T: Terms, motion: Motion) -> ca.SX
     what = f"output {name!r}"
     if isinstance(output, MotionOutput):
         known = (T.q, T.v, T.u, T.t, T.mechanism.p_symbols, motion.v_dot, motion.reaction)
-        return in_symbols(column(ask_value(output.column, what, T, motion), what), what, known)
-    return ask_column(output, what, T.kinematics)
+        return in_symbols(column(call_for_value(output.column, what, T, motion), what), what, known)
+    return call_for_column(output, what, T.kinematics)
 
 
 def output_digest(name: str, output: Output, m: Mechanism) -> str:
@@ -181,7 +181,7 @@ def output_digest(name: str, output: Output, m: Mechanism) -> str:
         return of_function(output, what, T.kinematics)
     motion = Motion(*[ca.SX.sym(part, n) for part, n in (("v_dot", m.nv), ("reaction", m.nv), ("rank", 1))])
     known = [T.q, T.v, T.u, T.t, m.p_symbols, *motion]
-    value = column(ask_value(output.column, what, T, motion), what)
+    value = column(call_for_value(output.column, what, T, motion), what)
     return repr(output.signal) + graph(known, [in_symbols(value, what, known)])
 
 

@@ -253,7 +253,7 @@ def _formatted(value: float | np.ndarray) -> str:
 
 
 def nearest_turn(m: Mechanism, q: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The same configurations q (runs, nq), with angles within half a turn of `near` and quaternions of the same sign."""
+    """Configurations q (runs, nq), each with angles within half a turn of `near` and quaternions of the same sign."""
     q, angles = q.copy(), np.array([unit == "rad" for unit in m.q_units])
     q[:, angles] -= 2 * np.pi * np.round((q - near)[:, angles] / (2 * np.pi))
     for turn in m.quaternions.values():

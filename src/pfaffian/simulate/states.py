@@ -100,7 +100,7 @@ class _Momenta(NamedTuple):
         if centre is None:
             return ca.vertcat(q_dot(T.kinematics), transport(T, inside.h) + weight(T.kinematics) + pushed)
         along, still = centre.along(pushed), self.at(T.q, inside.v, T.t)
-        p_dot = transport(still, inside.h) + pushed + weight(T.kinematics, centre.felt(self.m.gravity, along))
+        p_dot = transport(still, inside.h) + pushed + weight(T.kinematics, centre.effective_gravity(self.m.gravity, along))
         p_dot[centre.entries, 0] = centre.rate(self.m.gravity, along)
         return ca.vertcat(q_dot(T.kinematics), p_dot)
 

@@ -29,7 +29,7 @@ GROWING = "inputs grow faster than the steps can follow: take shorter steps, or 
 NONE: Mapping[int, Callable[[np.ndarray], list[str]]] = {}
 
 
-def tell_stops(
+def record_stops(
     result: Draft, s: Simulation, x: np.ndarray, start: Start, more: Mapping[int, Callable[[np.ndarray], list[str]]] = NONE
 ) -> None:
     """Add to a result why its runs stopped, and warn once, with the number of runs for each cause.

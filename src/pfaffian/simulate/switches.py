@@ -11,7 +11,7 @@ import numpy as np
 
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief, nearest
-from pfaffian.model.caller import ask_column, ask_value
+from pfaffian.model.caller import call_for_column, call_for_value
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import column
 from pfaffian.simulate.signals import MotionOutput, Output, output_digest
@@ -79,9 +79,9 @@ class Switches:
         """(1, 1) the next value of a parameter.   motion: needed by `of_motion` only."""
         what = f"switch {name!r}"
         if isinstance(f, MotionOutput):
-            value = column(ask_value(f.column, what, T, motion), what)
+            value = column(call_for_value(f.column, what, T, motion), what)
         else:
-            value = ask_column(f, what, T.kinematics)
+            value = call_for_column(f, what, T.kinematics)
         if value.numel() != 1:
             raise ModelError(f"switch {name!r}: one number is needed, its function gives {value.numel()}")
         return value

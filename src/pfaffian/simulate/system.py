@@ -15,7 +15,7 @@ from pfaffian.control.reason import foremost
 from pfaffian.dynamics.motion import Motion
 from pfaffian.errors import ModelError, brief
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism, as_mechanism
 from pfaffian.model.number import column
 from pfaffian.model.traced_function import graph
@@ -198,7 +198,7 @@ class System:
     def q_and_v(self, x: ca.SX, t: ca.SX) -> tuple[ca.SX, ca.SX]:
         """(q, v) of a state x, as expressions. Raises ModelError: `show` returns something else."""
         m, what = self.mechanism, f"{self.title}: show"
-        pair = ask_value(self.show, what, x, t)
+        pair = call_for_value(self.show, what, x, t)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise ModelError(f"{what}: (q, v) is needed, got {brief(pair)}")
         known = (x, t, m.p_symbols)
@@ -208,13 +208,13 @@ class System:
         """x for (q, v) at the time T.t, as an expression."""
         m, what = self.mechanism, f"{self.title}: enter"
         here = Terms(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX(m.nu, 1), T.t)
-        x = sized(ask_value(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
+        x = sized(call_for_value(self.enter, what, here), self.nx, what, (here.q, here.v, here.t, m.p_symbols))
         return ca.substitute(x, ca.vertcat(here.q, here.v), ca.densify(ca.vertcat(q, v)))
 
     def rated(self, x: ca.SX, closed: Terms, motion: Motion) -> ca.SX:
         """x_dot at a state x, as an expression of x and of the symbols of the Terms."""
         what = f"{self.title}: rate"
-        return sized(ask_value(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
+        return sized(call_for_value(self.rate, what, closed, motion, x), self.nx, what, _known(closed, x, motion))
 
     def pushed(self, x: ca.SX, T: Terms, dq: ca.SX, dv: ca.SX) -> ca.SX:
         """The change of a state x for the changes dq and dv, as an expression of the symbols of the Terms T there."""
@@ -226,7 +226,7 @@ class System:
         """x on the state's manifold, by `project`."""
         what = f"{self.title}: project"
         assert self.project is not None
-        return sized(ask_value(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
+        return sized(call_for_value(self.project, what, x, t), self.nx, what, (x, t, self.mechanism.p_symbols))
 
     def settled(self, x: ca.SX, t: ca.SX) -> ca.SX:
         """x on the state's manifold: by `project`, else [q; v] with quaternions of unit length, other states unchanged."""
@@ -240,7 +240,7 @@ class System:
         if self.limit is None:
             return ca.SX(0, 1)
         what = f"{self.title}: limit"
-        return sized(ask_value(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
+        return sized(call_for_value(self.limit[1], what, x, T.t), 1, what, (x, T.t, self.mechanism.p_symbols))
 
     def recorded(self, x: ca.SX, closed: Terms, motion: Motion) -> dict[str, ca.SX]:
         """The signals that the state adds to a record: its parts other than q and v, and those of `signals`."""
@@ -250,7 +250,7 @@ class System:
         if self.signals is None:
             return signals
         what = f"{self.title}: signals"
-        more = ask_value(self.signals, what, closed, motion, x)
+        more = call_for_value(self.signals, what, closed, motion, x)
         if not isinstance(more, Mapping):
             raise ModelError(f"{what}: {{name: column}} is needed, got {brief(more)}")
         known = _known(closed, x, motion)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pfaffian.errors import ModelError, brief, optional
+from pfaffian.errors import ModelError, optional
 from pfaffian.kernel.call.recipe import Backend
 from pfaffian.model.mechanism import Mechanism, as_mechanism
+from pfaffian.model.number import real_array
 from pfaffian.simulate.differentiable import ValueAndSlopes, pair_of
 from pfaffian.simulate.step import Scheme
 
@@ -75,7 +76,7 @@ def torch_function(
 def _in_double(torch: Any, x: Any) -> Any:
     """x as a tensor of float64; lists and whole numbers are converted. Raises ModelError: another precision, not real."""
     if not torch.is_tensor(x):
-        x = torch.tensor(_numbers(x))
+        x = torch.tensor(np.array(real_array(x, "torch_function")))
     if x.is_complex():
         raise ModelError(f"torch_function takes real numbers, got a tensor of {x.dtype}")
     if not x.is_floating_point():
@@ -83,17 +84,6 @@ def _in_double(torch: Any, x: Any) -> Any:
     if x.dtype != torch.float64:
         raise ModelError(f"torch_function computes in double precision, got a tensor of {x.dtype}; call x.double()")
     return x
-
-
-def _numbers(x: Any) -> np.ndarray:
-    """x as an array of real numbers. Raises ModelError: it is not one."""
-    try:
-        array = np.array(x)
-        if array.dtype.kind not in "fiub":
-            raise TypeError
-    except (TypeError, ValueError):
-        raise ModelError(f"torch_function: {brief(x)} is no array of real numbers") from None
-    return array
 
 
 def _batched(torch: Any) -> Any:

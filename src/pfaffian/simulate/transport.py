@@ -14,7 +14,7 @@ NOTHING = 1e-12
 """Energy [J] that counts as zero, since a machine follows its reference only up to rounding."""
 
 
-def tell_transport(result: Draft) -> None:
+def warn_of_transport(result: Draft) -> None:
     """Warn where a transport map moved energy into or out of a prototype, whose energy only dampers should change.
 
     Under (4.30) the rate of the energy does not contain `transport_power` = v_R . (grad_R Vbar + Q^T grad Vbar), which is zero

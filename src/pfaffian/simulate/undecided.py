@@ -36,7 +36,7 @@ NAMED = 4
 """Largest number of rows that a warning names."""
 
 
-def tell_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
+def record_undecided(result: Draft, m: Mechanism, begun: Start, t: float, backend: Backend) -> None:
     """Record the relative length left of rows that count as dependent at the start: attribute `left_out` [1], at best 0.
 
     t: [s] of the start. Warns RunWarning: more than rounding is left, so that motions are free that exact rows would block;

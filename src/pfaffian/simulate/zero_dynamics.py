@@ -57,7 +57,7 @@ class ZeroDynamics:
     dq: (nq, n), dv: (nv, n) changes of q and v for unit entries of x, over q_names and v_names; unit in the metric of M.
     """
 
-    places: int
+    displacements: int
     speeds: int
     conserved: int
     A: np.ndarray
@@ -78,7 +78,7 @@ class ZeroDynamics:
 
     def __str__(self) -> str:
         others = f", and {self.conserved} conserved momenta" if self.conserved else ""
-        lines = [f"the outputs leave {self.places} displacements and {self.speeds} speeds{others}"]
+        lines = [f"the outputs leave {self.displacements} displacements and {self.speeds} speeds{others}"]
         return "\n".join(lines + [f"  {x.real:12.6g} {x.imag:+12.6g}i 1/s" for x in self.eigenvalues])
 
 
@@ -136,10 +136,12 @@ def zero_dynamics(
     Z, conserved = _inside(errors, momentum)
     half, k, n = len(errors) // 2, sum(name.startswith("d") for name in near.states), len(near.states)
     fixed = errors[:half, :k]
-    places = k - (int(np.linalg.matrix_rank(fixed, rtol=1e-9)) if fixed.size else 0)  # NumPy 2.0 has no rank of an empty array
+    displacements = k - (
+        int(np.linalg.matrix_rank(fixed, rtol=1e-9)) if fixed.size else 0
+    )  # NumPy 2.0 has no rank of an empty array
     return ZeroDynamics(
-        places,
-        Z.shape[1] - places,
+        displacements,
+        Z.shape[1] - displacements,
         conserved,
         Z.T @ near.A @ Z,
         near.dq[:, :n] @ Z,

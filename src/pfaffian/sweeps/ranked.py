@@ -41,13 +41,13 @@ def column(found: xr.Dataset, by: Any) -> xr.DataArray:
     return x.isel({dims[0]: labels.index(entry) if entry else 0}).drop_vars(dims[0], errors="ignore")
 
 
-def best(found: xr.Dataset, by: str, count: int = 10, *, largest: bool = False) -> xr.Dataset:
+def best(results: xr.Dataset, by: str, count: int = 10, *, largest: bool = False) -> xr.Dataset:
     """The runs of a sweep with the smallest values of one number, the best first; only runs that finished.
 
     The store is read in pieces, so that it may be larger than memory.
 
     Args:
-        found: Dataset of a sweep.
+        results: Dataset of a sweep.
         by: the number to rank by: "NAME" of a stored number, "NAME.ENTRY" of one of its entries, or the label of an axis.
         count: number of runs, 10 by default.
         largest: rank by the largest values instead; False by default.
@@ -65,17 +65,17 @@ def best(found: xr.Dataset, by: str, count: int = 10, *, largest: bool = False) 
         ...     pf.sweeps.best(found, "end", 2, largest=True)["run"].values
         array([1, 2])
     """
-    x, number, sign = column(found, by), as_whole(count, "count"), -1.0 if as_flag(largest, "largest") else 1.0
+    x, number, sign = column(results, by), as_whole(count, "count"), -1.0 if as_flag(largest, "largest") else 1.0
     values, runs = np.zeros(0), np.zeros(0, dtype=int)
     for first in range(0, x.sizes["run"], PIECE):
         part = slice(first, first + PIECE)
-        ranked = np.where(found["status"][part].values == 0, sign * x[part].values, np.nan)
+        ranked = np.where(results["status"][part].values == 0, sign * x[part].values, np.nan)
         good = np.flatnonzero(~np.isnan(ranked))
         values, runs = np.append(values, ranked[good]), np.append(runs, first + good)
         order = np.argsort(values, kind="stable")[:number]
         values, runs = values[order], runs[order]
-    at_run = [name for name, x in found.variables.items() if "run" in x.dims]
-    chosen = found.drop_vars([n for n in found.variables if n not in at_run and n not in found.coords])
+    at_run = [name for name, x in results.variables.items() if "run" in x.dims]
+    chosen = results.drop_vars([n for n in results.variables if n not in at_run and n not in results.coords])
     back = np.argsort(np.argsort(runs))
     return chosen.isel(run=np.sort(runs)).load().isel(run=back).assign_coords(run=runs)
 

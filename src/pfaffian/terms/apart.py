@@ -1,4 +1,4 @@
-"""Kinematics in which every body moves on its own: the work of a caller's function shows which bodies it pushes."""
+"""Kinematics in which every body moves independently: derivatives along these motions show on which bodies a force acts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pfaffian.terms.kinematics import Kinematics, turned_twist
 
 
 class Apart:
-    """Kinematics for a caller's function, in which every body moves on its own by a twist V (6, 1) along its axes.
+    """Kinematics for a caller's function, in which every body moves independently by a twist V (6, 1) in its axes.
 
-    displaced: V displaces the poses; otherwise V is added to the twists.
+    displaced: whether V displaces the poses; otherwise V is added to the twists.
     """
 
     def __init__(self, k: Kinematics, *, displaced: bool) -> None:
@@ -44,7 +44,7 @@ class Apart:
         return V if frame == "LOCAL" else turned_twist(self._k.pose(body), V[:3], V[3:], frame)
 
     def work(self, rate: ca.SX, V: ca.SX) -> ca.SX:
-        """(6, rows) for a body, along its own axes: derivatives of the rows along its twist."""
+        """(6, rows) derivatives of the rows `rate` with respect to the twist V of a body, in the body's axes."""
         all_twists = list(self.twists.values())
         return ca.substitute([ca.jacobian(rate, V).T], all_twists, [ca.SX.zeros(6, 1)] * len(all_twists))[0]
 
@@ -52,6 +52,6 @@ class Apart:
         if name.startswith("__"):
             raise AttributeError(name)
         raise ModelError(
-            f"its function asks the kinematics for {name!r}, so the body that feels its force cannot be determined; "
+            f"its function uses {name!r} of the kinematics, so the bodies on which its force acts cannot be determined; "
             "write it in terms of joint, joint_rate, pose, position, rotation, twist and velocity"
         )

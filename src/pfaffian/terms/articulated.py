@@ -1,16 +1,18 @@
-"""Articulated bodies: the inertia that each joint feels of all that it carries, and solves along the tree, link by link.
+"""Articulated-body inertias, and solution of the equations of motion along the tree, link by link.
 
-Links have motions V, each that of the previous link carried over, a drift, and S x of its joint; F are the forces that they
-receive from their joints, f those along each joint:
+The motion V of a link is that of the previous link, transformed to it, plus a drift and the motion S x of its joint. F is the
+wrench that a link receives from its joint, and f is the force along the joint:
 
-    V_i = X_i V + drift_i + S_i x_i,    F_i = I_i V_i + bias_i + sum of X_j^T F_j they carry,    f_i = S_i^T F_i + armature x_i.
+    V_i = X_i V + drift_i + S_i x_i,    f_i = S_i^T F_i + armature x_i,
+    F_i = I_i V_i + bias_i + sum of X_j^T F_j over the links j that follow link i.
 
-With accelerations, and the terms of velocities in drift and bias, that is forward dynamics; with twists alone, no drift and no
-bias, F are momenta and f = p, so the same sweeps solve p = M v for v. The links beyond a joint act on the previous one again as
-an inertia and a bias, I^A and b^A: no mass matrix, and work that is linear in the number of links. [Featherstone 1983]
+With accelerations for V, and the velocity terms in drift and bias, this is forward dynamics. With twists for V, and neither
+drift nor bias, F are momenta and f = p, so the same sweeps solve p = M v for v. All links beyond a joint act on the previous
+link as an inertia I^A and a bias b^A. Thus no mass matrix is needed, and the work is linear in the number of links.
+[Featherstone 1983]
 
-Inertia in blocks [[A, H], [H^T, J]] for twists [v; w]. Where a joint turns about or slides along z, its own row and column
-vanish exactly once the joint's share is subtracted; they are set to zero rather than computed.
+Inertia is stored in blocks [[A, H], [H^T, J]] for twists [v; w]. For a joint that turns about or slides along z, the row and
+column of this motion vanish when the joint's part is subtracted; they are set to zero exactly, not computed.
 """
 
 from __future__ import annotations
@@ -34,8 +36,11 @@ _BLOCKS = ((slice(0, 3), slice(0, 3)), (slice(0, 3), slice(3, 6)), (slice(3, 6),
 
 
 class ArticulatedJoint(NamedTuple):
-    """inertia: (6, 6) I_A of the link and all it carries.   U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.
-    K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, which acts on the previous link. A joint on the world has neither K nor rest.
+    """Articulated-body quantities of a link and its joint.
+
+    inertia: (6, 6) I_A of the link and all that it carries.   U: (6, nv) I_A S.   D: (nv, nv) S^T U with armature.
+    K: (nv, 6) D^-1 U^T.   rest: (6, 6) I_A - U K, which acts on the previous link.
+    K and rest are zero for a joint on the world.
     """
 
     inertia: ca.SX
@@ -46,16 +51,20 @@ class ArticulatedJoint(NamedTuple):
 
 
 def check_plain(k: Kinematics, formulation: str) -> None:
-    """Raise ModelError where velocities are not those of the links, or kinetic energy is not that of the links alone."""
+    """Raise ModelError if v are not the rates of the links, or if the kinetic energy is not that of the links alone."""
     if not k.rates.plain or k.mechanism.kinetic_energies:
-        has = "velocities that are not those of its joints one by one" if not k.rates.plain else "a kinetic energy of its own"
+        has = (
+            "velocities other than the rates of its joints"
+            if not k.rates.plain
+            else "a kinetic energy besides that of its bodies"
+        )
         raise ModelError(
-            f"mechanism {k.mechanism.name!r} has {has}; the formulation {formulation!r} cannot serve it, use 'gauss'"
+            f"mechanism {k.mechanism.name!r} has {has}, which the formulation {formulation!r} does not support; use 'gauss'"
         )
 
 
 def articulated_joints(k: Kinematics) -> list[ArticulatedJoint]:
-    """One for each link."""
+    """The articulated-body quantities of each link."""
     links = k.tree.links
     inertia = [_rigid(link) for link in links]
     joints: list[ArticulatedJoint] = []
@@ -77,17 +86,19 @@ def check_inertia(diagonal: ca.SX, joint: str) -> None:
     """Raise ModelError if a joint moves without any inertia, whatever the configuration."""
     if any(diagonal[i].is_zero() for i in range(diagonal.numel())):
         raise ModelError(
-            f"joint {joint!r} moves no inertia: all it carries lies on its axis, or joints beyond it move that the same way; "
+            f"joint {joint!r} moves no inertia: all that it carries lies on its axis, or joints beyond it move the same way; "
             "give a body inertia, or the joint armature"
         )
 
 
 def _rigid(link: Link) -> ca.SX:
+    """(6, 6) inertia of a link alone."""
     H = -hat(link.h)
     return ca.densify(ca.blockcat([[link.mass * ca.SX.eye(3), H], [H.T, link.I]]))
 
 
 def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
+    """(6, 6) I_A - U K, with exact zeros in the rows and columns along which a joint without armature moves freely."""
     rest = symmetric(IA - U @ K)
     if link.armature.is_zero():
         for column in range(link.nv):
@@ -99,7 +110,7 @@ def _reduce(link: Link, IA: ca.SX, U: ca.SX, K: ca.SX) -> ca.SX:
 
 
 def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
-    """The articulated inertia of link i, seen in the frame of the previous link."""
+    """Transform an articulated inertia from the frame of link i to that of the previous link."""
     p = hat(k.steps[i].p)
     A, H, J = (k.conjugate(i, IA[rows, columns]) for rows, columns in _BLOCKS)
     shifted = H - A @ p
@@ -107,7 +118,7 @@ def _carry_inertia(k: Kinematics, i: int, IA: ca.SX) -> ca.SX:
 
 
 class Solved(NamedTuple):
-    """x: (ns, 1) along the joints.   F: for each link the wrench from its joint, about its origin in its axes."""
+    """Result of `solve_tree`.   x: (ns, 1) along the joints.   F: wrench of each joint on its link, in the link's frame."""
 
     x: ca.SX
     F: list[SpatialForce]
@@ -120,9 +131,9 @@ def solve_tree(
     drift: Sequence[ca.SX] | None = None,
     world: ca.SX | None = None,
 ) -> Solved:
-    """x and F of the equations above, f (ns, 1) given. Raises ModelError: a joint that moves no inertia.
+    """Solve the equations of this module for x and F, given f (ns, 1). Raises ModelError: a joint moves no inertia.
 
-    bias, drift: (6, 1) of each link, none if not given.   world: (6, 1) V of the world, at rest if not given.
+    bias, drift: (6, 1) for each link, zero if not given.   world: (6, 1) V of the world, zero if not given.
     """
     links, joints = k.tree.links, articulated_joints(k)
     b = [ca.SX.zeros(6, 1)] * len(links) if bias is None else list(bias)
@@ -131,19 +142,19 @@ def solve_tree(
         link, joint = links[i], joints[i]
         innovation[i] = f[link.v] - link.basis.T @ b[i]
         if link.parent >= 0:
-            # For a joint on the world one division is left to the outward sweep.
+            # A joint on the world is solved in the outward sweep, by one division.
             innovation[i] = solve_symmetric(joint.D, innovation[i])
             b[i] = b[i] + joint.U @ innovation[i]
-            felt = b[i] if drift is None else b[i] + joint.rest @ drift[i]
-            b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], SpatialForce(felt[:3], felt[3:])))
+            transmitted = b[i] if drift is None else b[i] + joint.rest @ drift[i]
+            b[link.parent] = b[link.parent] + ca.vertcat(*carry(k.steps[i], SpatialForce(transmitted[:3], transmitted[3:])))
     V, x, F = list[ca.SX](), ca.SX.zeros(k.tree.ns, 1), list[SpatialForce]()
     for i, (link, X, joint) in enumerate(zip(links, k.steps, joints, strict=True)):
         before = V[link.parent] if link.parent >= 0 else world
-        arriving = ca.SX.zeros(6, 1) if before is None else _seen_from(X, before)
+        arriving = ca.SX.zeros(6, 1) if before is None else _transformed(X, before)
         if drift is not None:
             arriving += drift[i]
         if link.parent >= 0:
-            # Rotations arrive first: the depth of the sums decides how long the outward sweep takes.
+            # Angular parts are known first. Adding them first shortens the chain of sums that limits the outward sweep.
             x[link.v] = innovation[i] - joint.K[:, 3:] @ arriving[3:] - joint.K[:, :3] @ arriving[:3]
             load = joint.rest @ arriving + b[i]
         else:
@@ -154,8 +165,8 @@ def solve_tree(
     return Solved(x, F)
 
 
-def _seen_from(X: Pose, V: ca.SX) -> ca.SX:
-    """(6, 1) the motion V of a link as that of a body fixed to it at the pose X, in the body's axes."""
+def _transformed(X: Pose, V: ca.SX) -> ca.SX:
+    """(6, 1) transform the motion V from a link's frame to a frame with pose X in it."""
     linear, angular = V[:3], V[3:]
     return ca.vertcat(X.R.T @ (linear + ca.cross(angular, X.p)), X.R.T @ angular)
 
@@ -163,7 +174,8 @@ def _seen_from(X: Pose, V: ca.SX) -> ca.SX:
 def innovations_factor(k: Kinematics) -> ca.SX:
     """W = (I + H Phi G) D^1/2 (nv, nv), upper triangular along the tree, M = W W^T. [aghili08 section V]
 
-    Column i: the wrench that articulated link i needs for a unit of its joint's innovation, carried to the joints before it.
+    Column i is the wrench that articulated link i needs for a unit innovation of its joint, projected onto it and onto the
+    joints on its path to the root.
     """
     n = k.mechanism.nv
     W = ca.SX(n, n)

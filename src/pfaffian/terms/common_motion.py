@@ -1,9 +1,10 @@
-"""The motions that carry a whole machine as one rigid body where no single joint does.
+"""Motions of a whole machine as one rigid body, where no single joint permits them.
 
-A machine may stand on the world by several joints, as two satellites do that a spring or a closure connects, or by joints in
-turn that are one group together: a translation and a ball, or x, y and an angle, with nothing of mass between them. A twist of
-the world carries all of it if each of these roots can follow; the momentum along it is that of all bodies. [chhabra14 section
-3.3.2 asks for one first joint; these are merged to one.]
+A machine may stand on the world by several joints in parallel, like two satellites connected by a spring or a closure, or by
+joints in series that together permit one group: a translation and a ball joint, or x, y and an angle, with no mass between
+them. Each such connection to the world is a root. A twist in the world is a common motion if every root can follow it; the
+momentum along it is that of all bodies. [chhabra14 section 3.3.2 requires one first joint; here these joints are merged into
+one.]
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from pfaffian.terms.rates import moving, some_parameters
 from pfaffian.terms.tree import Link, Tree
 
 STATES = 8
-"""Random states at which the roots must be able to follow."""
+"""Number of random states at which the roots must be able to follow a common motion."""
 
 NOTHING = 1e-9
-"""Part of a unit twist that counts as none."""
+"""Parts of a unit twist below this count as zero."""
 
 INDEPENDENT = 1e-6
-"""Part of a twist that others must leave of it for it to stand beside them."""
+"""Fraction of a twist that must be independent of other twists for it to be added to them."""
 
 NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")
 
 
 class Root(NamedTuple):
-    """Links in turn from the world to the first with mass, and the names of their joints."""
+    """A chain of links from the world to the first one with mass, and the names of their joints."""
 
     links: tuple[int, ...]
     joints: tuple[str, ...]
@@ -43,20 +44,22 @@ class Root(NamedTuple):
 class CommonMotion(NamedTuple):
     """The motions of a machine as one body.
 
-    roots: what it stands on.   base: the one whose velocities are counted as these motions and those of `beside`, -1 if there
-    is none.   twists: twists [v; w] of the world that carry everything, about its origin; the first `slides` of them are
-    translations, of unit length and at right angles.   beside: twists of the world that the base alone can follow.
+    roots: the chains of links by which it stands on the world.
+    base: index of the root whose velocities are replaced by the speeds along `twists` and `remaining`, -1 if there is none.
+    twists: twists [v; w] in the world, about its origin, that move the whole machine.
+    slides: the number of translations among them, which come first and are orthonormal.
+    remaining: twists in the world that the base can follow besides `twists`.
     """
 
     roots: tuple[Root, ...]
     base: int
     twists: tuple[tuple[float, ...], ...]
     slides: int
-    beside: tuple[tuple[float, ...], ...]
+    remaining: tuple[tuple[float, ...], ...]
 
     @property
     def name(self) -> str:
-        """Of the joints that carry all together, as `Symmetry.joint` has it."""
+        """Names of the joints of all roots, in the form of `Symmetry.joint`."""
         return ", ".join(self.joints)
 
     @property
@@ -66,61 +69,68 @@ class CommonMotion(NamedTuple):
 
     @property
     def basis(self) -> np.ndarray:
-        """(6, k)."""
+        """(6, k) the common twists as columns."""
         return np.array(self.twists).reshape(-1, 6).T
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A name for each motion, by the largest entry of its twist from the last."""
+        """A name for each common motion, after the largest angular entry of its twist, or linear one of a translation."""
         return _names("all", self.twists)
 
     @property
-    def names_beside(self) -> tuple[str, ...]:
-        """Names for the motions of the base alone."""
-        return tuple(f"{name} in the world" for name in _names(self.roots[self.base].joints[-1], self.beside))
+    def remaining_names(self) -> tuple[str, ...]:
+        """Names for the remaining motions of the base."""
+        return tuple(f"{name} in the world" for name in _names(self.roots[self.base].joints[-1], self.remaining))
 
     def entries(self, tree: Tree) -> list[int]:
-        """Entries of v of the base that the motions stand for."""
+        """Entries of v of the base that the speeds along the common motions replace."""
         return _entries(tree, self.roots[self.base])[: len(self.twists)]
 
-    def entries_beside(self, tree: Tree) -> list[int]:
-        """Its other entries, which those of the base alone stand for."""
+    def remaining_entries(self, tree: Tree) -> list[int]:
+        """Entries of v of the base that the speeds along its remaining motions replace."""
         return _entries(tree, self.roots[self.base])[len(self.twists) :]
 
     def lift(self, k: Kinematics, along_base: bool = False) -> ca.SX:
-        """X (nv, nv), v = X y: y are the speeds along the motions, those of the base beside them, and what all other joints
-        do besides.   along_base: as in `fields`.
+        """X (nv, nv) with v = X y.
+
+        y are the speeds along the common motions, those along the remaining motions of the base, and the velocities of all
+        other joints in excess of the common motions.   along_base: as in `fields`.
         """
         X, root = ca.SX.eye(k.mechanism.nv), self.roots[self.base]
-        own, point = _entries(k.tree, root), self.point(k, along_base)
-        X[:, own[: len(self.twists)]] = self.fields(k, along_base)
-        X[own, own[len(self.twists) :]] = ca.horzcat(ca.SX(len(own), 0), *[self._of(k, root, x, point) for x in self.beside])
+        entries, point = _entries(k.tree, root), self.point(k, along_base)
+        X[:, entries[: len(self.twists)]] = self.fields(k, along_base)
+        X[entries, entries[len(self.twists) :]] = ca.horzcat(
+            ca.SX(len(entries), 0), *[self._velocities(k, root, x, point) for x in self.remaining]
+        )
         return X
 
     def fields(self, k: Kinematics, along_base: bool = False) -> ca.SX:
-        """(nv, n) velocities along the motions.   along_base: turn about a point that slides along with the base, not the
-        origin; seen from where nothing slides the momenta are the same, and how far away the machine is costs no digits.
+        """(nv, n) velocities along the common motions.
+
+        along_base: whether to rotate about a point that translates with the base, not about the origin. Where the momenta of
+        translation are zero, the other momenta are the same about both points, and far from the origin no digits are lost.
         """
         Y, point = ca.SX(k.mechanism.nv, len(self.twists)), self.point(k, along_base)
         for root in self.roots:
             for i, twist in enumerate(self.twists):
-                Y[_entries(k.tree, root), i] = self._of(k, root, twist, point)
+                Y[_entries(k.tree, root), i] = self._velocities(k, root, twist, point)
         return Y
 
     def point(self, k: Kinematics, along_base: bool) -> ca.SX:
-        """(3, 1) about which motions turn."""
+        """(3, 1) the point about which the common motions rotate."""
         if not along_base:
             return ca.SX.zeros(3, 1)
         E, p = self.basis[:3, : self.slides], k.link_pose(self.roots[self.base].links[-1]).p
         return p if self.slides == 3 else ca.DM(E @ E.T) @ p
 
-    def _of(self, k: Kinematics, root: Root, twist: tuple[float, ...], point: ca.SX) -> ca.SX:
-        """Velocities of a root's joints along a twist of the world about a point."""
+    def _velocities(self, k: Kinematics, root: Root, twist: tuple[float, ...], point: ca.SX) -> ca.SX:
+        """Velocities of a root's joints for a twist in the world about a point."""
         arm, v, w = k.link_pose(root.links[-1]).p - point, ca.DM(twist[:3]), ca.DM(twist[3:])
         return following(k, root, ca.vertcat(v + ca.cross(w, arm), w))
 
 
 def _names(of: str, twists: tuple[tuple[float, ...], ...]) -> tuple[str, ...]:
+    """Unique names `of`.vx ... `of`.wz for twists, after their largest angular entry, or the largest one of a translation."""
     found: list[str] = []
     for twist in twists:
         turning = any(abs(x) > NOTHING for x in twist[3:])
@@ -131,10 +141,11 @@ def _names(of: str, twists: tuple[tuple[float, ...], ...]) -> tuple[str, ...]:
 
 
 def following(k: Kinematics, root: Root, twist: ca.SX) -> ca.SX:
-    """(n, 1) velocities of a root's joints by which its last link has a twist (6, 1) of its origin, world axes: the nearest."""
+    """(n, 1) velocities of a root's joints that give its last link's origin a twist (6, 1), world axes, or the nearest one."""
     last = k.tree.links[root.links[-1]]
     if len(root.links) == 1 and last.subgroup is not None and not last.subgroup.screws:
-        # Within a step a quaternion is not of unit length, and R^T not the inverse: forces between roots cancel by the inverse.
+        # Within a step a quaternion deviates from unit length, so R^T is not the inverse of R. Forces between roots cancel only
+        # with the inverse.
         back = _inverse(k.link_pose(root.links[-1]).R)
         return ca.vertcat(back @ twist[:3], back @ twist[3:])[list(last.subgroup.axes), 0]
     J = _columns(k, root)
@@ -142,26 +153,29 @@ def following(k: Kinematics, root: Root, twist: ca.SX) -> ca.SX:
 
 
 def _inverse(R: ca.SX) -> ca.SX:
-    """Of a matrix (3, 3)."""
+    """Inverse of a matrix (3, 3)."""
     x, y, z = ca.horzsplit(R)
     rows = ca.horzcat(ca.cross(y, z), ca.cross(z, x), ca.cross(x, y)).T
     return rows / ca.dot(x, rows[0, :].T)
 
 
 def _columns(k: Kinematics, root: Root) -> ca.SX:
-    """(6, n) of the twist of a root's last link at its origin."""
+    """(6, n) Jacobian of the twist of a root's last link at its origin, world axes, for the velocities of the root's joints."""
     last = root.links[-1]
     return k.world_columns(last, k.link_pose(last).p)[:, _entries(k.tree, root)]
 
 
 def _entries(tree: Tree, root: Root) -> list[int]:
+    """Entries of v of a root's links."""
     return [i for at in root.links for i in range(tree.ns)[tree.links[at].v]]
 
 
 @remembered(64)
 def common_motion(m: Mechanism) -> CommonMotion | None:
-    """The motions of a machine with several roots, or one of several joints; None where a single joint carries all, where
-    something else than joints decides what moves, or where a root is no group in turn.
+    """Common motions of a machine with several roots, or with one root of several joints.
+
+    None where a single joint carries the machine, where coordinates, chosen velocities or kinetic energies affect its motion,
+    or where a root is not a chain of groups.
     """
     T = _kinematics(m)
     if not m.joints or m.coordinates or m.velocities or m.kinetic_energies or not T.rates.plain:
@@ -174,27 +188,29 @@ def common_motion(m: Mechanism) -> CommonMotion | None:
         return None
     (twists, slides), alone = found
     sizes = [len(_entries(T.tree, root)) for root in roots]
-    # One with no further motions, or else the least of those that are groups in the world, where their other motions are fixed.
+    # The base is the smallest root without further motions, or whose remaining motions are constant twists in the world.
     fit = [i for i, n in enumerate(sizes) if twists and (n == len(twists) or alone[i].shape[1] == n)]
     base = min(fit, key=lambda i: sizes[i], default=-1)
-    beside = _beside(twists, alone[base]) if base >= 0 and sizes[base] > len(twists) else ()
-    return CommonMotion(tuple(roots), base, twists, slides, beside)
+    remaining = _completing(twists, alone[base]) if base >= 0 and sizes[base] > len(twists) else ()
+    return CommonMotion(tuple(roots), base, twists, slides, remaining)
 
 
 def carried_together(m: Mechanism) -> CommonMotion | None:
-    """The motions of a machine that several joints carry together, side by side or in turn; None where one joint does, or
-    nothing. It follows from joints alone, so that functions of constraints may ask for it.
+    """Common motions of a machine that several joints carry, in parallel or in series; None if there are none or no base.
+
+    They depend on joints alone, so that constraint functions may call this.
     """
     found = common_motion(moving(m)) if m.velocities is None else None
     return found if found and found.base >= 0 else None
 
 
 def _kinematics(m: Mechanism) -> Kinematics:
+    """Kinematics at new symbols."""
     return Kinematics(m, ca.SX.sym("q", m.nq), ca.SX.sym("v", m.nv), ca.SX.sym("t"))
 
 
 def _roots(m: Mechanism, tree: Tree) -> list[Root] | None:
-    """None where one is no chain of groups."""
+    """The roots of the tree; None if one of them is not a chain of groups with at most six velocities."""
     found = []
     for i, link in enumerate(tree.links):
         if link.parent >= 0:
@@ -214,14 +230,15 @@ def _roots(m: Mechanism, tree: Tree) -> list[Root] | None:
 
 
 def _weightless(link: Link) -> bool:
+    """Whether a link has no mass and no inertia."""
     return link.mass.is_zero() and link.h.is_zero() and link.I.is_zero()
 
 
 def _shared(
     m: Mechanism, k: Kinematics, roots: list[Root]
 ) -> tuple[tuple[tuple[tuple[float, ...], ...], int], list[np.ndarray]] | None:
-    """Twists about the origin that all roots can follow, and how many of them slide; and those that each root can follow
-    wherever it is, (6, n) each. None where a root's joints depend on each other everywhere.
+    """A basis of the twists about the origin that all roots can follow, and the number of its translations; and for each root
+    the twists (6, n) that it can follow at any configuration. None where the joints of a root depend on each other everywhere.
     """
     at = [x for root in roots for x in (_columns(k, root), k.link_pose(root.links[-1]).p)]
     f = ca.Function("roots", [k.q, m.p_symbols], [ca.densify(x) for x in at])
@@ -240,10 +257,10 @@ def _shared(
     return _basis(null_space(np.vstack(everything), NOTHING).T), [null_space(np.vstack(of), NOTHING).T for of in rows]
 
 
-def _beside(twists: tuple[tuple[float, ...], ...], own: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    """Those of a basis of a root's own twists (6, n) that make one of it together with these."""
+def _completing(twists: tuple[tuple[float, ...], ...], root_twists: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Twists of a root that complete the common ones to a basis of the span (6, n) of all twists of the root."""
     chosen, known = [], np.linalg.qr(np.array(twists).T)[0]
-    for x in _basis(own)[0]:
+    for x in _basis(root_twists)[0]:
         left = np.array(x) - known @ (known.T @ x)
         if np.linalg.norm(left) > INDEPENDENT * np.linalg.norm(x):
             chosen.append(x)
@@ -252,7 +269,11 @@ def _beside(twists: tuple[tuple[float, ...], ...], own: np.ndarray) -> tuple[tup
 
 
 def _basis(W: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], int]:
-    """Translations first, then turns of unit length without any of these; along the axes of the world where they span them."""
+    """A basis of twists W (6, n), and the number of its translations.
+
+    The translations come first and are orthonormal. Rotations follow, of unit angular velocity and without parts along these
+    translations. Both are along the axes of the world where possible.
+    """
     if not W.size:
         return (), 0
     slides = reduced((W[:3] @ null_space(W[3:], NOTHING).T).T).T

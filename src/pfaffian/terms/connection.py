@@ -1,8 +1,8 @@
-"""Calculus along the velocity coordinates of q_dot = K(q) v: derivatives, brackets and the connection of a metric M.
+"""Calculus along the velocities of q_dot = K(q) v: derivatives, brackets and the connection of a metric M.
 
-The columns of K are vector fields on the configurations, and d_i f = K_i^a df/dq^a is the derivative along the i-th; they do
-not commute where the v are no rates of coordinates. q may be redundant: everything below is meant on the configurations with
-phi(q) = 0. Objects with three indices are tuples over the first one of matrices over the other two.
+The columns of K are vector fields on the configurations, and d_i f = K_i^a df/dq^a is the derivative along the i-th. They do
+not commute where the velocities v are not rates of coordinates. q may be redundant: all functions of this file hold on the
+configurations with phi(q) = 0. An object with three indices is a tuple over the first of matrices over the other two.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ def directional_derivative(k: Kinematics, f: ca.SX) -> ca.SX:
 
 
 def rate(k: Kinematics, f: ca.SX) -> ca.SX:
-    """df/dt of f, any shape, at constant v: d_i f v^i + df/dt."""
+    """Total derivative df/dt of f, any shape, at constant v: d_i f v^i plus the partial derivative df/dt."""
     f = ca.densify(f)
     along = ca.jtimes(ca.vec(f), k.q, k.q_dot) + ca.jacobian(ca.vec(f), k.t)
     return ca.reshape(along, *f.shape)
 
 
 def refuse_distributions(m: Mechanism, what: str) -> None:
-    """Raise ModelError for joints whose speeds do not span all motions of their coordinates; `what` needs them all."""
+    """Raise ModelError if the speeds of a joint do not span all motions of its coordinates, as `what` requires."""
     for j in m.joints:
         if j.distribution is not None:
             raise ModelError(
-                f"joint {j.name!r} has a distribution, which {what} cannot take: brackets of its speeds leave their span; "
-                "leave the joint its velocities and hold some at zero by nonholonomic(...)"
+                f"joint {j.name!r} has a distribution, which {what} does not support: brackets of its speeds leave their span; "
+                "keep all velocities of the joint and constrain some to zero by nonholonomic(...)"
             )
 
 
 def left_inverse(k: Kinematics) -> ca.SX:
-    """`pseudo_inverse`, for brackets of velocities. Raises ModelError: a joint has a distribution."""
+    """(nv, nq) K^+ for brackets of velocities, by `pseudo_inverse`. Raises ModelError: a joint has a distribution."""
     refuse_distributions(k.mechanism, "calculus along the velocities (brackets, connection, Hamel's equations)")
     return pseudo_inverse(k)
 
@@ -62,7 +62,7 @@ def pseudo_inverse(k: Kinematics) -> ca.SX:
 def commutation_coefficients(k: Kinematics) -> tuple[ca.SX, ...]:
     """gamma[i][j, k] = gamma_ij^k with d_i d_j - d_j d_i = gamma_ij^k d_k, skew in i and j. [konz25 (2.19)]
 
-    gamma_ij^k = (d_i K_j - d_j K_i)^a (K^+)^k_a. They vanish where the velocities are rates of coordinates; with the body-fixed
+    gamma_ij^k = (d_i K_j - d_j K_i)^a (K^+)^k_a. They vanish where the velocities are rates of coordinates; for the body-fixed
     angular velocity of a rotation they are the Levi-Civita symbol.
     """
     n, K, Y = k.mechanism.nq, k.kinematic_matrix, left_inverse(k)
@@ -94,7 +94,7 @@ def connection_coefficients(k: Kinematics, M: ca.SX) -> tuple[ca.SX, ...]:
 def coriolis_matrix(k: Kinematics, M: ca.SX) -> ca.SX:
     """Coriolis matrix of a metric M(q): C v is quadratic in v, and C + C^T = dM/dt.
 
-    C_ij = Gamma_ijk v^k with the connection coefficients of M; these themselves are not formed, a few derivatives suffice.
+    C_ij = Gamma_ijk v^k with the connection coefficients of M. The coefficients are not formed, as a few derivatives suffice.
 
     Args:
         k: Kinematics of a mechanism at symbols, such as `symbols(m).kinematics`.
@@ -127,14 +127,14 @@ def bracket_along_v(k: Kinematics) -> ca.SX:
 
 
 def geodesic_acceleration(k: Kinematics, M: ca.SX) -> ca.SX:
-    """(nv, 1) v_dot^i = -Gamma^i_jk v^j v^k: force-free motion in the metric M(q)."""
+    """(nv, 1) v_dot^i = -Gamma^i_jk v^j v^k, the acceleration of force-free motion in the metric M(q)."""
     return solve_definite(M, -coriolis_matrix(k, M) @ k.v)
 
 
 def covariant_hessian(k: Kinematics, f: ca.SX, M: ca.SX) -> ca.SX:
     """(nv, nv) d_j d_i f - Gamma^k_ij d_k f of a scalar f(q) in the metric M(q), symmetric. [konz25 (2.16)]
 
-    Where all d_i f vanish it is independent of the metric.
+    Where all d_i f vanish, it does not depend on the metric.
     """
     gradient = directional_derivative(k, f).T
     raised = solve_definite(M, gradient)
@@ -143,7 +143,7 @@ def covariant_hessian(k: Kinematics, f: ca.SX, M: ca.SX) -> ca.SX:
 
 
 class Deviation(NamedTuple):
-    """f = f_bar + F0 eps + F1 eps_dot + F2 eps_ddot near a trajectory.   F0, F1, F2: (n, nv)."""
+    """First-order expansion f = f_bar + F0 eps + F1 eps_dot + F2 eps_ddot near a trajectory.   F0, F1, F2: (n, nv)."""
 
     F0: ca.SX
     F1: ca.SX
@@ -151,15 +151,16 @@ class Deviation(NamedTuple):
 
 
 def velocity_of_deviation(k: Kinematics) -> ca.SX:
-    """B (nv, nv) with v = v_bar + eps_dot + B eps for q = q_bar + K eps: B_ij = gamma_kj^i v^k, linear in v. [konz25 (2.23)]"""
+    """B (nv, nv) with v = v_bar + eps_dot + B eps for q = q_bar + K eps; B_ij = gamma_kj^i v^k, linear in v. [konz25 (2.23)]"""
     return -left_inverse(k) @ bracket_along_v(k)
 
 
 def deviation(k: Kinematics, f: ca.SX, v_dot: ca.SX) -> Deviation:
-    """f(q, v, v_dot, t) near a trajectory, in deviations eps of q = q_bar + K(q_bar) eps. [konz25 (2.22)-(2.25)]
+    """First-order expansion of f(q, v, v_dot, t) in the deviation eps from a trajectory, q = q_bar + K(q_bar) eps.
 
-    F2 = df/dv_dot, F1 = df/dv + F2 B, F0 = d_i f + df/dv B + F2 (B(v_dot) + B_dot) with B(v) of `velocity_of_deviation`, its
-    rate taken at constant v; all of it at the trajectory's own q, v, v_dot. Where nothing moves only derivatives remain.
+    F2 = df/dv_dot, F1 = df/dv + F2 B, F0 = d_i f + df/dv B + F2 (B(v_dot) + B_dot), with B(v) of `velocity_of_deviation` and
+    B_dot its rate at constant v, all at q, v, v_dot of the trajectory. [konz25 (2.22)-(2.25)]
+    Where v = v_dot = 0, B and B_dot vanish.
 
     f: (n, 1) of k.q, k.v, k.t and v_dot.   v_dot: (nv, 1) symbols.
     """

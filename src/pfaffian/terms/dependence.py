@@ -1,8 +1,9 @@
-"""Which constraint rows depend on each other where a mechanism moves, from configurations on its constraints.
+"""Find the constraint rows that depend on each other where a mechanism moves, at configurations on its constraints.
 
-A four-bar in space has five rows of rank two, the hinges of Bennett's linkage five of rank two on the constraints and of rank
-three off them. Rows that take part in a combination which vanishes there are orthonormalised together, always the one with the
-largest remainder (`maths.linear.orthogonalise`); all others go in their own order, at no extra cost.
+The loop of a four-bar, modelled in space, has five rows of rank two. Those of Bennett's linkage have rank two on the
+constraints and rank three off them. Rows that take part in a vanishing combination are orthonormalised as one group, in which
+the row with the largest remainder comes next (`maths.linear.orthogonalise`). All other rows are processed in their given
+order, at no extra cost.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from pfaffian.maths.linear import connected
 from pfaffian.model.mechanism import Mechanism, check_configuration, random_configuration
 
 SAMPLES = 3
-"""Number of configurations on the constraints to decide from; rank there is the rank almost everywhere."""
+"""Number of configurations on the constraints that decide; the rank at a random one is the rank almost everywhere."""
 
 TRIES = 24
-"""Number of starts for finding them, after the first few beside one that was found; if none is found, all rows count as
-dependent on each other.
+"""Number of starting points in the search for these configurations; after the first few they are near one that was found. If no
+configuration is found, all rows count as dependent on each other.
 """
 
 ITERATIONS = 60
@@ -29,17 +30,17 @@ CONVERGED = 1e-8
 """Residual, relative to a row's typical length, at which a configuration counts as on the constraints."""
 
 DAMPING = 1e-12
-"""Least damping of a step, relative to squared singular values."""
+"""Lower bound of the damping of a step, relative to squared singular values."""
 
 DEPENDENT = 1e-6
-"""Singular values, and parts in a vanishing combination, below which they count as zero."""
+"""Singular values, and parts of rows in a vanishing combination, count as zero below this."""
 
 STRIDE = 0.5
-"""Largest move in one iteration [rad, machine lengths]."""
+"""Largest change of a coordinate in one iteration [rad, machine lengths]."""
 
 
 class RowSample(NamedTuple):
-    """Rows at a configuration: A (m, nv), phi (m,), K (nq, nv), for velocities in rad/s or the machine's length per second."""
+    """Rows at a configuration: A (m, nv), phi (m,), K (nq, nv), for velocities in rad/s or machine lengths per second."""
 
     A: np.ndarray
     phi: np.ndarray
@@ -49,10 +50,12 @@ class RowSample(NamedTuple):
 def dependent_rows(
     m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, long: float
 ) -> tuple[list[list[int]], list[np.ndarray]]:
-    """Groups of rows that depend on each other, each of two or more; rows in none of them are independent of all others. And
-    the configurations (nq,) on the constraints from which this is known.
+    """Groups of two or more rows that depend on each other, and the configurations (nq,) on the constraints that were examined.
 
-    sample: rows at q (nq,).   lengths: (m, 1) typical length of each row.   long: the machine's length [m].
+    A row that is in no group is independent of all others.
+
+    sample: function that returns the rows at q (nq,).   lengths: (m, 1) typical length of each row.
+    long: the machine's length [m].
     """
     random = np.random.default_rng(22)
     shared = np.zeros((len(lengths), len(lengths)), dtype=bool)
@@ -69,7 +72,7 @@ def dependent_rows(
         U, s, V = np.linalg.svd(here.A / lengths)
         rank = int((s > DEPENDENT * s.max(initial=1.0)).sum())
         if rank == m.nv:
-            continue  # nothing moves in this assembly
+            continue  # the machine cannot move in this assembly
         last = q, here.K @ V[rank:].T
         Z = U[:, rank:]
         shared |= np.abs(Z @ Z.T) > DEPENDENT
@@ -83,9 +86,11 @@ def dependent_rows(
 
 
 def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.Generator) -> np.ndarray:
-    """A configuration (nq,) some way off q along its motions; last: q (nq,), and their rates (nq, k).
+    """A configuration (nq,) at some distance from q along a random motion that the constraints permit.
 
-    Where random starts fail, as in long chains of loops, the search for the next configuration on the constraints begins here.
+    It is the starting point of the next search where random ones fail, as in long chains of loops.
+
+    last: q (nq,), and the coordinate rates (nq, k) of these motions.
     """
     q, along = last
     x = along @ random.normal(size=along.shape[1])
@@ -96,9 +101,9 @@ def moved(m: Mechanism, last: tuple[np.ndarray, np.ndarray], random: np.random.G
 
 
 def settled(m: Mechanism, sample: Callable[[np.ndarray], RowSample], lengths: np.ndarray, q: np.ndarray) -> np.ndarray | None:
-    """The configuration (nq,) on phi = 0 that damped Newton steps reach from q, None if they reach none.
+    """The configuration (nq,) on phi = 0 that damped Newton steps reach from q, None if they do not converge.
 
-    The damping, as large as the residual, lets rows lose rank on the way and at its end.
+    The damping decreases with the residual, so that rows may lose rank on the way and at the end.
     """
     for _ in range(ITERATIONS):
         A, phi, K = sample(q)

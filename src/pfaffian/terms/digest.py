@@ -1,4 +1,4 @@
-"""Digests of equations: of a mechanism, and of any caller's function by the graph that it traces."""
+"""Digests of equations: of a mechanism, and of a caller's function by the expression graph that it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["digest", "graph", "of_function"]
 
 
 def digest(m: Mechanism) -> str:
-    """sha256 of everything in a mechanism, with its functions as they are now. Raises ModelError: one of them fails."""
+    """sha256 of a whole mechanism, with what its functions return now. Raises ModelError: one of them fails."""
     now = present(m)
     notes = vars(now)
     if "_digest" not in notes:

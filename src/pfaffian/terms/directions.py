@@ -1,14 +1,14 @@
-"""Directions in which constraints let a machine move, where these turn with its shape: v = X(q) y.
+"""Directions in which velocity constraints let a machine move, where these turn with its shape: v = X(q) y.
 
-Every row that holds velocities is one direction less, taken away by a reflection that turns a fixed axis into that row:
+Every constraint row removes one direction, by a reflection that maps a fixed axis e to the row:
 
     N <- N (1 - w w^T / (1 + s u_e)) without column e,      u = a N / |a N|,   w = u + s e,   s = 1 or -1,
 
-and of two directions left by the last row the one across it, (-u_2, u_1). The columns of N stay orthonormal and change smoothly
-with the row, also where the velocity that gives a column its name is zero, as that of a board whose wheels stand across it: no
-choice of independent velocities does that. Rows and directions are seen from the body that the first joints carry, so where it
-stands does not matter, whichever joints carry it. The momentum along a column that moves this body alone is the nonholonomic
-momentum. [chhabra14 prop. 4.2.15]
+and of two remaining directions the last row leaves the one perpendicular to it, (-u_2, u_1). The columns of N stay orthonormal
+and change smoothly with the row, even where the velocity after which a column is named vanishes, like the velocity of a board
+whose wheels are perpendicular to it. No choice of independent velocities has this property. Rows and directions are expressed
+in the frame of the body that the first joints carry, so that they do not depend on its pose, whatever these joints are. The
+momentum along a column that moves this body alone is the nonholonomic momentum. [chhabra14 prop. 4.2.15]
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from pfaffian.terms.terms import Terms
 
 
 class RowBlock(NamedTuple):
-    """Rows that share velocities with each other and with no other rows, and how they are taken away.
+    """Rows that share velocities with each other and with no other rows, and their elimination.
 
-    rows: of A.   entries: of the velocities w.   names: those after which the directions across the rows are called.
-    reflected: for each row (place, sign), e of the reflection among the columns that are left and s; where two are left, the
-    column that gives its place up, and the sign of the one that stays.
-    least: for each row the part of its squared length across the rows before it below which it no longer counts.
-    lifts: further entries that the rows hold; moved alone, they move `entries` as little as the rows allow.
+    rows: indices of rows of A.   entries: indices of the velocities w in which directions are eliminated.
+    names: those of `entries` after which the remaining directions are named.
+    reflected: for each row (place, sign): the axis e of its reflection, among the remaining columns, and s. Where two columns
+    remain: the one that is removed, and the sign of the other.
+    least: for each row the fraction of its squared length that must be perpendicular to the earlier rows.
+    lifts: further entries in these rows; a motion of one of them moves `entries` as little as the rows allow.
     """
 
     rows: tuple[int, ...]
@@ -43,11 +44,12 @@ class RowBlock(NamedTuple):
 
 
 class Directions(NamedTuple):
-    """What is left by constraints on velocities.
+    """The directions that constraints on velocities leave, as data from which X(q) is written.
 
-    base: the first joints, which carry a body together as one group.   axes: entries of that body's twist [v; w] that stand in
-    the place of the joints' velocities; none where these are such entries already.
-    y: entries of v after which the columns of X are called, in their order.   length: by which turns compare with slides [m].
+    base: the first joints, which together carry a body by one group of motions.
+    axes: entries of that body's twist [v; w] that replace the joints' velocities; none where these are such entries already.
+    y: entries of v after which the columns of X are named, in their order.   parts: the blocks of rows.
+    length: length that makes rotations comparable with translations [m].
     """
 
     base: tuple[str, ...]
@@ -57,33 +59,36 @@ class Directions(NamedTuple):
     length: float
 
 
-class Left(NamedTuple):
-    """X: (nv, ny).   inside: (n, 1) positive where the directions are smooth functions of q."""
+class SmoothDirections(NamedTuple):
+    """Directions as expressions.   X: (nv, ny).   inside: (n, 1) positive where the directions are smooth functions of q."""
 
     X: ca.SX
     inside: ca.SX
 
 
 NEAR = 1e-3
-"""How near 0 the divisor 1 + s u_e of a reflection may come."""
+"""Lower bound of the divisor 1 + s u_e of a reflection."""
 
 
 def left_by(T: Terms, what: tuple[int, ...] | Directions) -> ca.SX:
-    """X (nv, ny), v = X y: all of v, what a group of entries that the constraints fix leaves, or `directions`."""
+    """X (nv, ny) with v = X y.
+
+    what: `Directions`, or the entries of v that the constraints fix, see `horizontal_lift`; for () X is the unit matrix.
+    """
     if isinstance(what, Directions):
         return directions(T, what).X
     return horizontal_lift(T, what) if what else ca.SX.eye(T.mechanism.nv)
 
 
-def directions(T: Terms, of: Directions) -> Left:
-    """X and where it is smooth."""
+def directions(T: Terms, of: Directions) -> SmoothDirections:
+    """X(q) of these directions, and where it is smooth."""
     m, inside, V = T.mechanism, [], from_body(T.kinematics, of)
     A, size = scaled_rows(T, of), ca.SX(scales(m, of))
     free = others(m, [i for part in of.parts for i in part.entries])
     columns = {i: ca.SX.eye(m.nv)[:, i] for i in free}
     for part in of.parts:
         rows, at = A[list(part.rows), :], list(part.entries)
-        N, near = _across(rows[:, at], part)
+        N, near = _perpendicular(rows[:, at], part)
         inside += near
         for i, column in zip(part.names, ca.horzsplit(N), strict=True):
             columns[i] = ca.SX(m.nv, 1)
@@ -93,11 +98,11 @@ def directions(T: Terms, of: Directions) -> Left:
             for i, column in zip(part.lifts, ca.horzsplit(moved), strict=True):
                 columns[i][at, 0] = -column
     N = ca.horzcat(ca.SX(m.nv, 0), *[columns[i] / size * size[i] for i in of.y])
-    return Left(ca.sparsify(V @ N), ca.vertcat(ca.SX(0, 1), *inside))
+    return SmoothDirections(ca.sparsify(V @ N), ca.vertcat(ca.SX(0, 1), *inside))
 
 
-def _across(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
-    """Orthonormal columns N across the rows A, and what has to be positive for them."""
+def _perpendicular(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
+    """Orthonormal columns N perpendicular to the rows A, and expressions that are positive where N is smooth."""
     N, inside = ca.SX.eye(A.shape[1]), []
     for i, ((place, sign), least) in enumerate(zip(part.reflected, part.least, strict=True)):
         row = A[i, :] @ N
@@ -110,7 +115,7 @@ def _across(A: ca.SX, part: RowBlock) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def reflected(u: ca.SX, place: int, sign: int) -> tuple[ca.SX, list[ca.SX]]:
-    """(n, n - 1) orthonormal columns across a unit row u (1, n), and what has to be positive for them."""
+    """(n, n - 1) orthonormal columns perpendicular to a unit row u (1, n), and expressions that are positive if smooth."""
     n = u.numel()
     if n == 2:
         return sign * ca.vertcat(-u[1], u[0]), []
@@ -121,12 +126,12 @@ def reflected(u: ca.SX, place: int, sign: int) -> tuple[ca.SX, list[ca.SX]]:
 
 
 def scaled_rows(T: Terms, of: Directions) -> ca.SX:
-    """(m, nv) A seen from the body, with turns as slides at the length."""
+    """(m, nv) A along the velocities w of `from_body`, divided by their `scales`."""
     return ca.densify(T.A) @ from_body(T.kinematics, of) / ca.repmat(ca.SX(scales(T.mechanism, of)).T, T.A.shape[0], 1)
 
 
 def from_body(k: Kinematics, of: Directions) -> ca.SX:
-    """(nv, nv) V with v = V w: in w, the twist of the body that the first joints carry stands in the place of theirs."""
+    """(nv, nv) V with v = V w; w contains the twist of the body that the first joints carry instead of their velocities."""
     V, at, J = ca.SX.eye(k.mechanism.nv), indices(k.mechanism, of.base), _twist(k, of)
     if of.axes:
         V[at, at] = solve_symmetric(J.T @ J, J.T)
@@ -134,7 +139,7 @@ def from_body(k: Kinematics, of: Directions) -> ca.SX:
 
 
 def in_body(k: Kinematics, of: Directions, X: ca.SX) -> ca.SX:
-    """(nv, n) w of velocities X: the inverse of `from_body`."""
+    """(nv, n) velocities w for columns of velocities v in X: the inverse of `from_body`."""
     out, at = ca.densify(X), indices(k.mechanism, of.base)
     if of.axes:
         out[at, :] = _twist(k, of) @ out[at, :]
@@ -142,12 +147,13 @@ def in_body(k: Kinematics, of: Directions, X: ca.SX) -> ca.SX:
 
 
 def _twist(k: Kinematics, of: Directions) -> ca.SX:
+    """Jacobian of the entries `axes` of the twist of the body that the first joints carry, for their velocities."""
     at = indices(k.mechanism, of.base)
     return k.jacobian(k.mechanism.joint(of.base[-1]).child)[list(of.axes), at]
 
 
 def labels(m: Mechanism, of: Directions | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names and units of the velocities w; those of v where nothing stands in their place."""
+    """Names and units of the velocities w (see `from_body`): those of v for entries that are not replaced."""
     names, units = list(m.v_names), list(m.v_units)
     if of is not None and of.axes:
         body = m.joint(of.base[-1]).child
@@ -157,5 +163,5 @@ def labels(m: Mechanism, of: Directions | None) -> tuple[tuple[str, ...], tuple[
 
 
 def scales(m: Mechanism, of: Directions) -> list[float]:
-    """By which the velocities w are multiplied to be compared: the length for turns, 1 for all else."""
+    """Factors that make the velocities w comparable: the length for angular velocities, 1 for all others."""
     return [of.length if unit == "rad/s" else 1.0 for unit in labels(m, of)[1]]

@@ -1,12 +1,12 @@
 """Kinematics of an open chain as a product of exponentials, in screw parameters. [chhabra14 ch. 2]
 
-A joint is a displacement subgroup; one that is several in turn (universal) is one factor for each. At home, with every
-coordinate at its zero, factor j has the twists tau_j = Ad(home_j) S_j, (6, k), seen from the world. Its screw parameters s_j
-(k,) are the constant twist that takes it from home to its pose in unit time, so that the pose of a body is
+A joint is a displacement subgroup and gives one factor; a universal joint, which is two of them in series, gives two. At home,
+where all coordinates are zero, factor j has the twists tau_j = Ad(home_j) S_j, (6, k), in the world frame. Its screw parameters
+s_j (k,) are the constant twist that takes it from home to its pose in unit time, so that the pose of a body is
 
-    exp(hat(tau_1 s_1)) ... exp(hat(tau_m s_m)) home,    the factors on its way from the world.    [chhabra14 thm. 2.2.3]
+    exp(hat(tau_1 s_1)) ... exp(hat(tau_m s_m)) home,    over the factors on its path from the world.    [chhabra14 thm. 2.2.3]
 
-`kinematics` has the same in q and v, computed another way; several joints may stand on the world.
+`kinematics` computes the same quantities from q and v in another way. Several joints may connect bodies to the world.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from pfaffian.terms.tree import BodyLayout, layout
 
 
 class Block(NamedTuple):
-    """A subgroup of a joint with parameters of its own.
+    """A subgroup of a joint that has independent screw parameters.
 
-    s, q: its entries of s and of q.   names: of its parameters.
+    s, q: its entries of s and of q.   names: names of its parameters.
     """
 
     joint: Joint
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 class Factor(NamedTuple):
     """exp(hat(tau s_j)) of one subgroup of a joint.
 
-    before: index of the factor before it on the way to the world, or -1.   home: its frame in the world, at home.
+    before: index of the previous factor on the path from the world, or -1.   home: pose of its frame in the world, at home.
     ratios: (k, ns) with s_j = ratios s: rows of the identity, or ratios where the joint follows others.
     """
 
@@ -58,12 +58,12 @@ class Factor(NamedTuple):
 
     @property
     def tau(self) -> ca.SX:
-        """(6, k) twists at home, seen from the world. [chhabra14 def. 2.1.4]"""
+        """(6, k) twists at home, in the world frame. [chhabra14 def. 2.1.4]"""
         return ca.sparsify(ca.SX(se3.Ad(self.home.R, self.home.p)) @ self.subgroup.S)
 
 
 def blocks(m: Mechanism) -> tuple[Block, ...]:
-    """In the order of s, which is that of the joints. Raises ModelError: not an open chain of joints."""
+    """The blocks in the order of s, which is that of the joints. Raises ModelError: m is not an open chain of joints."""
     check_chain(m)
     found, begin = list[Block](), 0
     for j in m.joints:
@@ -78,25 +78,27 @@ def blocks(m: Mechanism) -> tuple[Block, ...]:
 
 
 def check_chain(m: Mechanism) -> None:
-    """Raise ModelError where m is not an open chain of subgroups, and say what it is instead."""
+    """Raise ModelError, naming the part at fault, if m is not an open chain of subgroups."""
     check_open(as_mechanism(m))
     for j in m.joints:
         if j.pose:
             raise ModelError(
-                f"edge {j.name!r} is any function of q and no exponential: replace it by a joint, or by several joints in turn"
+                f"edge {j.name!r} is a function of q but not an exponential: replace it by a joint, "
+                "or by several joints in series"
             )
     for c in m.coordinates:
         raise ModelError(
-            f"coordinates {c.name!r} belong to no joint, and a product of exponentials is one of joints: leave them out"
+            f"coordinates {c.name!r} belong to no joint, but a product of exponentials has factors for joints only: "
+            "leave them out"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Exponentials:
-    """An open chain at screw parameters s (ns, 1) [m, rad]; made by `exponentials`. Each part is built once.
+    """An open chain at screw parameters s (ns, 1) [m, rad]; made by `exponentials`. Each quantity is computed once.
 
-    s is ordered by joints like q, with as many entries for a joint as its group has dimensions. Twists [v; w] are seen from the
-    world's origin unless a frame is named; they are J s_dot.
+    s is ordered by joints like q, with as many entries for a joint as its group has dimensions. Twists [v; w] = J s_dot are in
+    the world frame unless another frame is named.
     """
 
     mechanism: Mechanism
@@ -107,7 +109,7 @@ class Exponentials:
 
     @property
     def s_names(self) -> tuple[str, ...]:
-        """x, y, z along and rx, ry, rz about the axes of the joint's frame, where a joint has several."""
+        """Names of s; for a joint with several: x, y, z along the axes of its frame, and angle, or rx, ry, rz, about them."""
         return tuple(n for b in self.blocks for n in b.names)
 
     @property
@@ -127,23 +129,24 @@ class Exponentials:
 
     @cached_property
     def Z(self) -> ca.SX:
-        """(nq, ns) q_dot = Z s_dot, 1 where the motions of a joint commute. [chhabra14 (2.1.3b)]"""
+        """(nq, ns) q_dot = Z s_dot, the unit matrix where the motions of a joint commute. [chhabra14 (2.1.3b)]"""
         return _diagonal([b.subgroup.screw_rate(self.s[b.s, 0]) for b in self.blocks])
 
     @cached_property
     def Sigma(self) -> ca.SX:
-        """(ns, n) s_dot = Sigma v_bar: v_bar are the speeds that a distribution leaves of a joint, and s_dot of other joints.
+        """(ns, n) s_dot = Sigma v_bar; v_bar are the speeds of joints with a distribution, and s_dot of other joints.
 
-        Sigma = Z^-1 C_bar [chhabra14 (2.1.5)]; the thesis's own example prints Z C_bar.
+        Sigma = Z^-1 C_bar [chhabra14 (2.1.5)]; the example in the thesis prints Z C_bar.
         """
         return _diagonal([ca.SX.eye(b.subgroup.nv) if b.joint.distribution is None else self._speeds(b) for b in self.blocks])
 
     @cached_property
     def of_v(self) -> ca.SX:
-        """(ns, nv) s_dot = of_v v, v the joints' own velocities, body-fixed."""
+        """(ns, nv) s_dot = of_v v, with v the body-fixed velocities of the joints as written."""
         return _diagonal([self._speeds(b) for b in self.blocks])
 
     def _speeds(self, b: Block) -> ca.SX:
+        """s_dot of a block for unit values of its velocities."""
         D = ca.SX(b.subgroup.dexp_right_inv(self.s[b.s, 0]))
         return D if b.joint.distribution is None else D @ b.joint.distribution
 
@@ -155,7 +158,7 @@ class Exponentials:
 
     @cached_property
     def factors(self) -> tuple[Factor, ...]:
-        """Each factor comes after those on its way to the world."""
+        """The factors, each after those on its path to the world."""
         m, found, rows_of = self.mechanism, list[Factor](), {b.joint.name: list[ca.SX]() for b in self.blocks}
         for b in self.blocks:
             rows_of[b.joint.name].append(ca.SX.eye(self.s.numel())[b.s, :])
@@ -172,7 +175,7 @@ class Exponentials:
 
     @cached_property
     def exponentials(self) -> tuple[Pose, ...]:
-        """gamma_j = exp(hat(tau_j s_j)) of each factor: the motion of its subgroup, seen from home."""
+        """gamma_j = exp(hat(tau_j s_j)) of each factor: its motion from home, in the world frame."""
         found = []
         for f in self.factors:
             found.append(f.home @ Pose(*map(ca.SX, f.subgroup.exp(f.ratios @ self.s))) @ f.home.inverse())
@@ -180,7 +183,7 @@ class Exponentials:
 
     @cached_property
     def products(self) -> tuple[Pose, ...]:
-        """gamma_1 ... gamma_j up to each factor, over those on its way from the world."""
+        """gamma_1 ... gamma_j up to each factor j, over the factors on its path from the world."""
         found = list[Pose]()
         for f, gamma in zip(self.factors, self.exponentials, strict=True):
             found.append(found[f.before] @ gamma if f.before >= 0 else gamma)
@@ -192,7 +195,7 @@ class Exponentials:
         return self.factors[factor].home @ X if factor >= 0 else X
 
     def twists(self, joint: str) -> ca.SX:
-        """(6, k) tau of a joint: columns are twists at home, seen from the world [m/rad, 1]. [chhabra14 def. 2.1.4]"""
+        """(6, k) tau of a joint: columns are twists at home, in the world frame [m/rad, 1]. [chhabra14 def. 2.1.4]"""
         name = self.mechanism.joint(joint).name
         return ca.horzcat(ca.SX(6, 0), *[f.tau for f in self.factors if f.joint.name == name])
 
@@ -208,8 +211,8 @@ class Exponentials:
 
         Block j is Ad(gamma_1 ... gamma_{j-1}) Omega_j tau_j, Omega_j the integral of exp(x ad(tau_j s_j)) over x from 0 to 1.
 
-        relative_to: body from which the motion is seen; blocks of joints before both vanish.
-        frame: body that gives the axes and the origin of the twist.
+        relative_to: body relative to which the motion is measured; blocks of joints that carry both bodies vanish.
+        frame: body whose axes and origin the twist refers to.
         """
         J = self._spatial(self.place(body)[0]) - self._spatial(self.place(relative_to)[0])
         if frame == WORLD:
@@ -218,6 +221,7 @@ class Exponentials:
         return ca.sparsify(ca.SX(se3.Ad_inv(X.R, X.p)) @ J)
 
     def _spatial(self, factor: int) -> ca.SX:
+        """(6, ns) Jacobian, in the world frame, of what a factor carries."""
         J = ca.SX(6, self.s.numel())
         while factor >= 0:
             f = self.factors[factor]
@@ -228,11 +232,11 @@ class Exponentials:
         return J
 
     def modified_jacobian(self, body: str, *, relative_to: str = WORLD, frame: str = WORLD) -> ca.SX:
-        """(6, n) J Sigma: by the speeds v_bar that distributions leave, and by s_dot of other joints. [chhabra14 (2.3.13)]"""
+        """(6, n) J Sigma, the Jacobian for the speeds v_bar of `Sigma`. [chhabra14 (2.3.13)]"""
         return ca.sparsify(self.jacobian(body, relative_to=relative_to, frame=frame) @ self.Sigma)
 
     def place(self, body: str) -> tuple[int, Pose]:
-        """Index of the last factor on the way to a body, -1 if there is none, and the body in its frame."""
+        """Index of the last factor on the path to a body, -1 if there is none, and the pose of the body in its frame."""
         return self._layout.place[body if body == WORLD else self.mechanism.body(body).name]
 
 
@@ -245,7 +249,7 @@ def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
     Returns:
         an object with `s_names` and, as expressions, `q`, the poses `pose(body)`, the twists `twists(joint)` (6, k), the
         Jacobian `jacobian(body)` (6, ns), and the matrices `Z`, `Sigma` and `of_v` of the parameters' rates.
-    Raises ModelError: a closed chain, and what closes it; an edge, or coordinates that belong to no joint; s of another size.
+    Raises ModelError: m is a closed chain, has an edge, or has coordinates that belong to no joint; s has another shape.
 
     Example:
         >>> import casadi as ca
@@ -260,16 +264,17 @@ def exponentials(m: Mechanism, s: ca.SX | None = None) -> Exponentials:
     n = sum(b.subgroup.nv for b in blocks(m))
     s = ca.SX.sym("s", n) if s is None else s
     if not isinstance(s, ca.SX) or s.shape != (n, 1):
-        raise ModelError(f"s: expressions ({n}, 1) of type casadi.SX are needed, one for each screw parameter")
+        raise ModelError(f"s must be expressions of type casadi.SX and shape ({n}, 1), one for each screw parameter")
     return Exponentials(m, s)
 
 
 def _followed(m: Mechanism, j: Joint, rows_of: dict[str, list[ca.SX]]) -> ca.SX:
-    """(1, ns) of a joint with one coordinate: ratios through all that it follows."""
+    """(1, ns) ratios of a joint with one coordinate to s, through all joints that it follows."""
     if not j.mimic:
         return rows_of[j.name][0]
     return j.mimic.ratios.T @ ca.vertcat(*[_followed(m, m.joint(n), rows_of) for n in j.mimic.joints])
 
 
 def _diagonal(parts: list[ca.SX]) -> ca.SX:
+    """The block diagonal matrix of these blocks, also of none."""
     return ca.SX(ca.diagcat(ca.SX(0, 0), *parts))

@@ -1,6 +1,7 @@
-"""The size of forces along a motion, from what that motion moves; anything below its rounding is nothing.
+"""Sizes of forces along a motion, from the bodies that it moves: a force below the rounding of its size counts as zero.
 
-A gram on a hull of tons is judged by its own inertia: the hull's momentum, and the forces on the hull, tell nothing of it.
+Forces on a gram that a hull of tons carries are compared with the inertia of the gram, since the momentum of the hull and the
+forces on the hull are no measure for them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from pfaffian.terms.momentum import link_momenta, momenta
 from pfaffian.terms.terms import Terms
 
 ROUNDING = 1e-4
-"""Part of cancelling terms, and of the inertia at unit rates, that counts as size: a billionth of it is their rounding."""
+"""Fraction of cancelling terms, and of the inertia at unit rates, added to a size: a billionth of it is their rounding."""
 
 
-class _Beyond(NamedTuple):
-    """What moves with a joint.   entries: of v, of the joint and those on it.   mass: (1, 1) [kg].
+class _Carried(NamedTuple):
+    """All that moves with a joint.
+
+    entries: of v, for the joint and the joints that it carries.   mass: (1, 1) of all bodies that it carries [kg].
     flow: (1, 1) |h| |V| of the momenta h and twists V of its links, the size of the terms of inertia forces along it.
     """
 
@@ -30,16 +33,18 @@ class _Beyond(NamedTuple):
 
 
 def force_sizes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
-    """(n, 1) for each cause of a change of the momenta Y^T p: "inertia", "weight" and each of `named_forces`.
+    """Sizes (n, 1) of each cause of a change of the momenta Y^T p: "inertia", "weight" and each of `named_forces`.
 
-    The size of inertia is Y^T M Y, rates being near 1. That of weight is at most g sqrt(m Y^T M Y) of the mass m that is moved.
-    Another force has the size that it has along the joint and those on it. To each the rounding of cancelling terms is added.
+    The size of inertia is y^T M y for each column y of Y, as rates are near 1. That of weight is its bound g sqrt(m y^T M y),
+    with m the mass that is moved. The size of another force is its norm along the moved joints and the joints that these
+    carry. The rounding of cancelling terms is added to each.
+
     Y: (nv, n) fields, functions of q.
     """
     k, inertia, reach = T.kinematics, ca.sum1(Y * (T.M @ Y)).T, ca.fabs(Y).T
-    beyond = _beyond(k)
-    cancelling = reach @ ca.vertcat(*[x.flow for x in beyond]) + ca.fabs(rate(k, Y)).T @ ca.fabs(momenta(T))
-    moved = [ca.vertcat(0, *[x.mass for r, x in enumerate(beyond) if not Y[r, i].is_zero()]) for i in range(Y.shape[1])]
+    carried_by = _carried_by(k)
+    cancelling = reach @ ca.vertcat(*[x.flow for x in carried_by]) + ca.fabs(rate(k, Y)).T @ ca.fabs(momenta(T))
+    moved = [ca.vertcat(0, *[x.mass for r, x in enumerate(carried_by) if not Y[r, i].is_zero()]) for i in range(Y.shape[1])]
     mass = ca.vertcat(ca.SX(0, 1), *[ca.mmax(x) for x in moved])
     out = {
         "inertia": inertia + ROUNDING * cancelling,
@@ -47,13 +52,13 @@ def force_sizes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
     }
     length = ca.sqrt(ca.sum2(reach**2))
     for name, F in named_forces(k).items():
-        along = reach @ ca.vertcat(*[ca.norm_2(F[x.entries, 0]) for x in beyond])
+        along = reach @ ca.vertcat(*[ca.norm_2(F[x.entries, 0]) for x in carried_by])
         out[name] = along + ROUNDING * (length * ca.norm_2(F) + inertia)
     return {name: ca.densify(x) for name, x in out.items()}
 
 
-def _beyond(k: Kinematics) -> list[_Beyond]:
-    """For each entry of v."""
+def _carried_by(k: Kinematics) -> list[_Carried]:
+    """For each entry of v, all that moves with its joint."""
     m, links = k.mechanism, k.tree.links
     owners = [j.name for j in m.joints for _ in range(m.nv)[m.v_slices[j.name]]]
     h, V = link_momenta(k), k.link_velocity
@@ -64,5 +69,5 @@ def _beyond(k: Kinematics) -> list[_Beyond]:
         on_it = {x.joint.name for x in carried}
         flow = [ca.norm_2(ca.vertcat(*h[i])) * ca.norm_2(ca.vertcat(*V[i])) for i in of_joint]
         entries = [r for r, owner in enumerate(owners) if owner in on_it]
-        found[name] = _Beyond(entries, sum((x.mass for x in carried), ca.SX(0)), sum(flow, ca.SX(0)))
+        found[name] = _Carried(entries, sum((x.mass for x in carried), ca.SX(0)), sum(flow, ca.SX(0)))
     return [found[name] for name in owners]

@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths import so3
-from pfaffian.model.caller import ask_column
+from pfaffian.model.caller import call_for_column
 from pfaffian.model.force import Dissipation, GeneralisedForce, KineticEnergy, Potential, Spring, Thruster, Transmission, Wrench
 from pfaffian.model.joint import Joint
 from pfaffian.terms.inertia import gravity_energy
@@ -19,7 +19,7 @@ from pfaffian.terms.rates import rate_rows
 
 
 def applied_force(k: Kinematics) -> ca.SX:
-    """f (nv, 1): joint springs and dampers, and every force of the mechanism that is not an input [N, N m]."""
+    """f (nv, 1): force of joint springs and dampers, and of every force of the mechanism that is not an input [N, N m]."""
     f = joint_forces(k)
     for force in k.mechanism.forces:
         f += _FORCE[type(force)](k, force)
@@ -27,7 +27,7 @@ def applied_force(k: Kinematics) -> ca.SX:
 
 
 def named_forces(k: Kinematics) -> dict[str, ca.SX]:
-    """The same (nv, 1) by origin, in words, with those of joints one by one."""
+    """{description: (nv, 1) force} of each applied force; springs and dampers of joints are listed joint by joint."""
     m = k.mechanism
     found = {f"{type(force).__name__.lower()} {force.name!r}": _FORCE[type(force)](k, force) for force in m.forces}
     for j in m.joints:
@@ -37,7 +37,7 @@ def named_forces(k: Kinematics) -> dict[str, ca.SX]:
 
 
 def potential_energy(k: Kinematics) -> ca.SX:
-    """V [J] of weight, springs and potentials."""
+    """Potential energy V [J] of weight, springs and potentials."""
     V = gravity_energy(k, k.mechanism.gravity)
     for j in _sprung(k):
         e, _ = j.displacement(k.joint(j.name))
@@ -49,17 +49,17 @@ def potential_energy(k: Kinematics) -> ca.SX:
 
 
 def input_matrix(k: Kinematics) -> ca.SX:
-    """B (nv, nu): generalised force of the inputs, in the order of Mechanism.u_names."""
+    """B (nv, nu): generalised forces of unit inputs, in the order of Mechanism.u_names."""
     m = k.mechanism
-    motors, pushed = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
+    motors, thrusters = ca.SX(m.nv, len(m.actuators)), ca.SX(m.nv, len(m.actuators))
     for i, a in enumerate(m.actuators):
         if isinstance(a, Thruster):
-            pushed[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
+            thrusters[:, i] = k.jacobian(a.body, "LOCAL", a.point).T @ a.wrench
         else:
             gears = a.gears if isinstance(a, Transmission) else a.gear
             for n, (joint, component) in enumerate(a.ends):
                 motors[m.v_slices[joint].start + component, i] += gears[n]
-    B = k.joint_rates_along_v(motors) + pushed
+    B = k.joint_rates_along_v(motors) + thrusters
     wrenches = [wrench_columns(k, f) for f in m.forces if isinstance(f, Wrench) and f.value is None]
     return ca.horzcat(B, *wrenches)
 
@@ -68,7 +68,7 @@ def input_matrix(k: Kinematics) -> ca.SX:
 
 
 def joint_forces(k: Kinematics) -> ca.SX:
-    """(nv, 1) -E^T stiffness e - damping v of each joint, e its displacement from rest and E v the rate of that."""
+    """(nv, 1) sum over the joints of -E^T stiffness e - damping v, with e the displacement from rest and e_dot = E v."""
     total = ca.SX(k.mechanism.nv, 1)
     for j in k.mechanism.joints:
         total += _joint_force(k, j)
@@ -76,6 +76,7 @@ def joint_forces(k: Kinematics) -> ca.SX:
 
 
 def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
+    """(nv, 1) force of the spring and the damper of one joint."""
     force = ca.SX(k.mechanism.nv, 1)
     if not j.damping.is_zero():
         force -= rate_rows(k.mechanism, j).T @ (j.damping @ k.joint_rate(j.name))
@@ -86,6 +87,7 @@ def _joint_force(k: Kinematics, j: Joint) -> ca.SX:
 
 
 def _sprung(k: Kinematics) -> list[Joint]:
+    """The joints with a spring."""
     return [j for j in k.mechanism.joints if not j.stiffness.is_zero()]
 
 
@@ -93,10 +95,10 @@ def _sprung(k: Kinematics) -> list[Joint]:
 
 
 def _line(k: Kinematics, s: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """(3, 1) from point_a to point_b, (3, nv) its rate along v, and (3, 3) the rotation from its axes to the world's.
+    """(3, 1) vector from point_a to point_b, (3, nv) its rate for v, and (3, 3) the rotation from its axes to the world's.
 
-    Between bodies that one link carries, along the axes of body_a and by the links between them alone: however far away they
-    are, their difference keeps its digits.
+    If one link carries both bodies, the vector is in the axes of body_a and is computed from the links between the bodies
+    alone, so that it keeps its digits however far away they are.
     """
     if k.share_link(s.body_a, s.body_b):
         G, J = k.relative(s.body_b, s.body_a)
@@ -106,7 +108,7 @@ def _line(k: Kinematics, s: Spring) -> tuple[ca.SX, ca.SX, ca.SX]:
 
 
 def _pull(k: Kinematics, s: Spring, line: ca.SX, rate: ca.SX) -> ca.SX:
-    """(3, 1) along the line."""
+    """(3, 1) force of a spring on point_a, in the axes of its line."""
     if s.rest.is_zero() and s.damping.is_zero():
         return s.stiffness * line
     l = ca.norm_2(line)
@@ -115,19 +117,19 @@ def _pull(k: Kinematics, s: Spring, line: ca.SX, rate: ca.SX) -> ca.SX:
 
 
 def spring_pull(k: Kinematics, s: Spring) -> ca.SX:
-    """(3, 1) force of one spring on body_a at point_a, world axes; on body_b the opposite."""
+    """(3, 1) force of a spring on body_a at point_a, world axes; the force on body_b is opposite."""
     line, rate, R = _line(k, s)
     return R @ _pull(k, s, line, rate)
 
 
 def spring_force(k: Kinematics, s: Spring) -> ca.SX:
-    """(nv, 1) of one spring: -(stiffness (l - rest) + damping l_dot) dl/dq."""
+    """(nv, 1) generalised force of a spring: -(stiffness (l - rest) + damping l_dot) dl/dq."""
     line, rate, _ = _line(k, s)
     return -rate.T @ _pull(k, s, line, rate)
 
 
 def spring_energy(k: Kinematics, s: Spring) -> ca.SX:
-    """stiffness (l - rest)^2 / 2 [J]."""
+    """Energy of a spring, stiffness (l - rest)^2 / 2 [J]."""
     line, _, _ = _line(k, s)
     return s.stiffness * (ca.sumsqr(line) if s.rest.is_zero() else (ca.norm_2(line) - s.rest) ** 2) / 2
 
@@ -136,7 +138,7 @@ def spring_energy(k: Kinematics, s: Spring) -> ca.SX:
 
 
 def wrench_columns(k: Kinematics, w: Wrench) -> ca.SX:
-    """(nv, 6) generalised force of the wrench's six components, by the motion of its point as seen from the body `by`."""
+    """(nv, 6) generalised forces of a wrench's six unit components, from the motion of its point relative to the body `by`."""
     J = k.jacobian(w.body, "LOCAL_WORLD_ALIGNED", w.point)
     if w.by is not None:
         by = k.pose(w.by)
@@ -148,14 +150,14 @@ def wrench_columns(k: Kinematics, w: Wrench) -> ca.SX:
 
 
 def wrench_value(k: Kinematics, w: Wrench) -> ca.SX:
-    """(6, 1) of a wrench along its axes [N, N m], zero if it is an input."""
+    """(6, 1) components of a wrench along its axes [N, N m], zero if it is an input."""
     if callable(w.value):
         return _returned(k, w.value, f"force {w.name!r}", 6)
     return ca.SX(6, 1) if w.value is None else w.value
 
 
 def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
-    """(nv, 1) of a wrench, zero if it is an input."""
+    """(nv, 1) generalised force of a wrench, zero if it is an input."""
     return ca.SX(k.mechanism.nv, 1) if w.value is None else wrench_columns(k, w) @ wrench_value(k, w)
 
 
@@ -163,7 +165,7 @@ def wrench_force(k: Kinematics, w: Wrench) -> ca.SX:
 
 
 def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
-    """(nv, 1) of f(k)."""
+    """(nv, 1) of a generalised force f(k), which acts along all velocities or within one joint."""
     m = k.mechanism
     f = _returned(k, g.function, f"force {g.name!r}", m.nv if g.joint is None else m.owner(g.joint).nv)
     if g.joint is None:
@@ -174,24 +176,25 @@ def generalised_column(k: Kinematics, g: GeneralisedForce) -> ca.SX:
 
 
 def potential_value(k: Kinematics, p: Potential) -> ca.SX:
-    """V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
+    """Potential V(k) [J]. Raises ModelError: it depends on velocities, or is not one number."""
     s = at_new_symbols(k)
     return placed([_potential(s, p)], s, k)[0]
 
 
 def potential_force(k: Kinematics, p: Potential) -> ca.SX:
-    """(nv, 1) -(dV/dq K)^T."""
+    """(nv, 1) force -(dV/dq K)^T of a potential."""
     s = at_new_symbols(k)
     return placed([-(ca.jacobian(_potential(s, p), s.q) @ s.kinematic_matrix).T], s, k)[0]
 
 
 def dissipation_force(k: Kinematics, d: Dissipation) -> ca.SX:
-    """(nv, 1) -(dR/dv)^T. [konz25 (3.37)]"""
+    """(nv, 1) force -(dR/dv)^T of a dissipation function. [konz25 (3.37)]"""
     s = at_new_symbols(k)
     return placed([-ca.jacobian(one_number(s, d.function, f"force {d.name!r}"), s.v).T], s, k)[0]
 
 
 def _potential(s: Kinematics, p: Potential) -> ca.SX:
+    """V(s). Raises ModelError: it depends on velocities, or is not one number."""
     V = one_number(s, p.function, f"force {p.name!r}")
     if ca.depends_on(V, s.v):
         raise ModelError(
@@ -201,18 +204,19 @@ def _potential(s: Kinematics, p: Potential) -> ca.SX:
 
 
 def one_number(k: Kinematics, function: Callable[[Any], Any], what: str) -> ca.SX:
-    """function(k), to be differentiated. Raises ModelError: it fails, or returns something else."""
+    """The number function(k), to be differentiated. Raises ModelError: the function fails, or returns something else."""
     x = _returned(k, function, what, 1)
     if any(x.is_op(kind) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):
-        raise ModelError(f"{what} gives a comparison, 0 or 1, whose derivative is zero; choose by ca.if_else")
+        raise ModelError(f"{what} returns a comparison, 0 or 1, whose derivative is zero; use ca.if_else instead")
     return x
 
 
 def _returned(k: Kinematics, function: Callable[[Any], Any], what: str, count: int) -> ca.SX:
-    x = ask_column(function, what, k)
+    """function(k) as a column (count, 1). Raises ModelError: the function fails, or returns another count of numbers."""
+    x = call_for_column(function, what, k)
     if x.numel() != count:
-        numbers = "one number is" if count == 1 else f"{count} numbers are"
-        raise ModelError(f"{what}: {numbers} needed of its function, got {x.numel()}")
+        numbers = "one number" if count == 1 else f"{count} numbers"
+        raise ModelError(f"{what}: its function must return {numbers}, got {x.numel()}")
     return x
 
 
@@ -222,9 +226,9 @@ _FORCE: dict[type, Callable[[Kinematics, Any], ca.SX]] = {
     GeneralisedForce: generalised_column,
     Potential: potential_force,
     Dissipation: dissipation_force,
-    KineticEnergy: lambda k, _: ca.SX(k.mechanism.nv, 1),  # whose force is part of M v_dot + c
+    KineticEnergy: lambda k, _: ca.SX(k.mechanism.nv, 1),  # its force is part of M v_dot + c
 }
-"""Kind of force -> its (nv, 1) [N, N m]."""
+"""Kind of force -> the function that returns its generalised force (nv, 1) [N, N m]."""
 
 _ENERGY: dict[type, Callable[[Kinematics, Any], ca.SX]] = {Spring: spring_energy, Potential: potential_value}
-"""Kind of force -> its potential energy [J], if it has one."""
+"""Kind of force with a potential energy -> the function that returns it [J]."""

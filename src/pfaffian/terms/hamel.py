@@ -1,7 +1,7 @@
 """Equations of motion by differentiation, from a kinetic energy T(q, v, t) or an acceleration energy S(q, v, v_dot).
 
-They know nothing of bodies: Hamel's equations serve systems that have none, and both check the recursions of `terms.inertia`
-independently.
+Hamel's equations need no bodies and so also serve systems without any. Both methods are an independent check of the recursions
+in `terms.inertia`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pfaffian.terms.rates import places
 
 
 class Inertia(NamedTuple):
-    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), the work that sets it in motion [J]."""
+    """M (nv, nv) and c (nv, 1) of the inertia force M v_dot + c, and energy (1, 1), the work to reach v from rest [J]."""
 
     M: ca.SX
     c: ca.SX
@@ -32,8 +32,8 @@ def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
     """Inertia force of T = M_ij v^i v^j / 2 + b_i v^i + T0 with M, b, T0 of q and t. [konz25 (2.31)]
 
     M v_dot + c = d/dt dT/dv^i + gamma_ij^k v^j dT/dv^k - d_i T. The coefficients gamma are not formed: with y^T K = dT/dv
-    the second term is (d_i (K v) - K_dot_i) . y. The energy is v^i dT/dv^i - T: what is linear in v does no work.
-    Raises ModelError: T is no quadratic function of v.
+    the second term is (d_i (K v) - K_dot_i) . y. The energy is v^i dT/dv^i - T, since terms linear in v do no work.
+    Raises ModelError: T is not quadratic in v.
     """
     p = ca.gradient(T, k.v)
     M = ca.jacobian(p, k.v)
@@ -47,7 +47,7 @@ def hamel(k: Kinematics, T: ca.SX, what: str = "kinetic energy") -> Inertia:
 
 
 def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
-    """Whether x is the same at two opposite velocities: an absolute value has a second derivative of zero, too."""
+    """Whether x is the same at opposite velocities. Derivatives cannot tell: the second one of an absolute value is zero."""
     f = ca.Function("x", [k.q, k.t, k.mechanism.p_symbols, k.v], [x])
     v = np.random.default_rng(7).normal(size=k.mechanism.nv)
     for q, p in places(k.mechanism):
@@ -58,19 +58,19 @@ def _constant_in_v(k: Kinematics, x: ca.SX) -> bool:
 
 
 def added_inertia(k: Kinematics) -> Inertia | None:
-    """The kinetic energies of a mechanism together, None where it has none. Raises ModelError: one is not quadratic in v."""
+    """Inertia of all kinetic energies of a mechanism, None if it has none. Raises ModelError: one is not quadratic in v."""
     energies, s = k.mechanism.kinetic_energies, at_new_symbols(k)
     if not energies:
         return None
-    each = [hamel(s, one_number(s, e.function, f"force {e.name!r}"), f"force {e.name!r}") for e in energies]
-    M, c, energy = (sum(parts[1:], parts[0]) for parts in zip(*each, strict=True))
+    inertias = [hamel(s, one_number(s, e.function, f"force {e.name!r}"), f"force {e.name!r}") for e in energies]
+    M, c, energy = (sum(parts[1:], parts[0]) for parts in zip(*inertias, strict=True))
     return Inertia(*placed([so3.symmetric(M), c, energy], s, k))
 
 
 def acceleration_energy(k: Kinematics, v_dot: ca.SX) -> ca.SX:
-    """Acceleration energy S of all that has mass: dS/dv_dot = M v_dot + c, Gibbs and Appell's equations. [konz25 (3.33)]
+    """Acceleration energy S of all masses: dS/dv_dot = M v_dot + c, the equations of Gibbs and Appell. [konz25 (3.33)]
 
-    S = sum of m |r_ddot - g|^2 / 2, without what rotors do beside their spin; gravity is in dS/dv_dot.
+    S = sum of m |r_ddot - g|^2 / 2, so dS/dv_dot includes gravity. Rotors contribute only by the acceleration of their spin.
 
     Args:
         k: Kinematics of a mechanism at symbols, such as `symbols(m).kinematics`.

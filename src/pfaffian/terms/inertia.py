@@ -15,7 +15,7 @@ from pfaffian.terms.tree import Link, project_force, split_motion
 
 
 class Moments(NamedTuple):
-    """mass [kg], first moment h (3, 1) [kg m] and inertia I (3, 3) [kg m^2] about one origin."""
+    """Moments of a mass distribution about one origin: mass [kg], first moment h (3, 1) [kg m], inertia I (3, 3) [kg m^2]."""
 
     mass: ca.SX
     h: ca.SX
@@ -23,26 +23,26 @@ class Moments(NamedTuple):
 
 
 class SpatialForce(NamedTuple):
-    """f (3, 1) [N] and n (3, 1) [N m] about one origin."""
+    """A wrench: force f (3, 1) [N] and moment n (3, 1) [N m] about one origin."""
 
     f: ca.SX
     n: ca.SX
 
 
 def shift(k: Kinematics, i: int, x: Moments) -> Moments:
-    """Moments known in link i, seen in the previous link."""
+    """Transform moments from the frame of link i to that of the previous link."""
     X = k.steps[i]
     return Moments(*translate_moments(x.mass, X.R @ x.h, k.conjugate(i, x.I), X.p))
 
 
 def carry(X: Pose, x: SpatialForce) -> SpatialForce:
-    """A wrench known in frame B, seen in frame A."""
+    """Transform a wrench from frame B to frame A, X being the pose of B in A."""
     f = X.R @ x.f
     return SpatialForce(f, X.R @ x.n + ca.cross(X.p, f))
 
 
 def composite_moments(k: Kinematics) -> list[Moments]:
-    """For each link the moments of all it carries, itself included."""
+    """For each link the moments, in its frame, of the link and all links that it carries."""
     out = [Moments(link.mass, link.h, link.I) for link in k.tree.links]
     for i in reversed(range(len(out))):
         parent = k.tree.links[i].parent
@@ -52,7 +52,7 @@ def composite_moments(k: Kinematics) -> list[Moments]:
 
 
 def mass_matrix(k: Kinematics) -> ca.SX:
-    """M (nv, nv) by composite bodies, symmetric positive definite, zero where the tree has no path."""
+    """Mass matrix M (nv, nv) by composite bodies, symmetric positive definite; zero between different branches of the tree."""
     M = _link_mass_matrix(k)
     if k.rates.plain:
         return M
@@ -62,7 +62,7 @@ def mass_matrix(k: Kinematics) -> ca.SX:
 
 
 def _link_mass_matrix(k: Kinematics) -> ca.SX:
-    """(ns, ns) along the link rates."""
+    """(ns, ns) mass matrix for the link rates, by composite bodies."""
     M = ca.SX(k.tree.ns, k.tree.ns)
     for i, (link, c) in enumerate(zip(k.tree.links, composite_moments(k), strict=True)):
         for column in range(link.nv):
@@ -82,7 +82,7 @@ def _link_mass_matrix(k: Kinematics) -> ca.SX:
 
 
 def inverse_dynamics(k: Kinematics, v_dot: ca.SX) -> ca.SX:
-    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations, without constraints, springs and inputs."""
+    """M v_dot + c (nv, 1) by the recursive Newton-Euler equations, without constraints, applied forces and inputs."""
     return _newton_euler(k, k.s_dot(v_dot), k.accelerations(v_dot, k.mechanism.gravity))
 
 
@@ -92,7 +92,7 @@ def bias_force(k: Kinematics) -> ca.SX:
 
 
 def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> SpatialForce:
-    """Force sum m (a + Phi x) and moment sum m x cross (a + Phi x) of a link whose points have these accelerations."""
+    """Inertia force, sum m (a + Phi x), and moment, sum m x cross (a + Phi x), of a link; a + Phi x accelerates its point x."""
     S = link.S
     turned = Phi @ S
     n = ca.vertcat(turned[2, 1] - turned[1, 2], turned[0, 2] - turned[2, 0], turned[1, 0] - turned[0, 1])
@@ -100,6 +100,7 @@ def inertial_wrench(link: Link, a: ca.SX, Phi: ca.SX) -> SpatialForce:
 
 
 def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration, ...]) -> ca.SX:
+    """(nv, 1) generalised inertia force for accelerations of the links and of the link rates s, s_dot (ns, 1)."""
     F = [inertial_wrench(link, x.a, x.Phi) for link, x in zip(k.tree.links, accelerations, strict=True)]
     tau = [ca.SX(0)] * len(F)
     for i in reversed(range(len(F))):
@@ -111,7 +112,7 @@ def _newton_euler(k: Kinematics, s_dot: ca.SX, accelerations: tuple[Acceleration
 
 
 def _in_order(k: Kinematics, tau: list[ca.SX]) -> ca.SX:
-    """(ns, 1) from the part of each link."""
+    """(ns, 1) column of the parts of all links."""
     out = ca.SX.zeros(k.tree.ns, 1)
     for link, part in zip(k.tree.links, tau, strict=True):
         out[link.v] = part
@@ -122,7 +123,7 @@ def coriolis_matrix(k: Kinematics) -> ca.SX:
     """C (nv, nv) with C v the Coriolis and centrifugal force and C + C^T = dM/dt, for any kinds of joints.
 
     C = sum over links of J^T (M_b J_dot + N J): J the link's body Jacobian, M_b its inertia and N = [[0, -hat(l)], [-hat(l),
-    -hat(k)]] skew, with l and k its momenta, so that M_b - 2 (...) stays skew link by link.
+    -hat(k)]] skew, with l and k its linear and angular momentum, so that dM/dt - 2 C is skew for each link.
     """
     n = k.mechanism.nv
     C = ca.SX(n, n)
@@ -159,7 +160,7 @@ def kinetic_energy(k: Kinematics) -> ca.SX:
 
 
 def mass_centre(k: Kinematics) -> ca.SX:
-    """(3, 1) mass centre of all that moves, world axes [m]. Raises ModelError: no body with a mass does."""
+    """(3, 1) mass centre of all moving bodies, world axes [m]. Raises ModelError: no moving body has a mass."""
     total, moment = ca.SX(0), ca.SX.zeros(3, 1)
     for i, link in enumerate(k.tree.links):
         X = k.link_pose(i)
@@ -171,7 +172,7 @@ def mass_centre(k: Kinematics) -> ca.SX:
 
 
 def gravity_energy(k: Kinematics, gravity: ca.SX) -> ca.SX:
-    """Potential energy of weight [J], zero with every mass at the world's origin."""
+    """Potential energy of weight [J], zero if every mass is at the world's origin."""
     V = ca.SX(0)
     for i, link in enumerate(k.tree.links):
         X = k.link_pose(i)

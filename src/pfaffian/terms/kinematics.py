@@ -1,7 +1,7 @@
 """Poses and motions of bodies: twists, Jacobians, kinematic matrix, bias accelerations.
 
-Link quantities are in the link's own axes. The acceleration of a point here is the second derivative of its position
-(not the spatial acceleration), so velocities of origins are not needed to find forces.
+Link quantities are in the link's axes. The acceleration of a point here is the second derivative of its position, not the
+spatial acceleration, so that the velocities of origins are not needed to compute forces.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pfaffian.errors import ModelError, brief, nearest
 from pfaffian.kernel.remember import remembered
 from pfaffian.maths import se3, so3
 from pfaffian.model import reprs
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.model.number import matrix, vector
 from pfaffian.model.pose import IDENTITY, Pose
@@ -39,7 +39,7 @@ FRAMES = ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED")
 
 
 class Acceleration(NamedTuple):
-    """Acceleration of a link in its own axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
+    """Acceleration of a link in its axes: a (3, 1) of its origin [m/s^2], alpha (3, 1) angular [rad/s^2].
 
     Phi: (3, 3) hat(alpha) + w w^T - |w|^2 1, so that the point at x has the acceleration a + Phi x.
     """
@@ -51,7 +51,7 @@ class Acceleration(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Kinematics:
-    """Kinematics of a mechanism at symbols q (nq, 1), v (nv, 1), t; each part is built once, on demand.
+    """Kinematics of a mechanism at symbols q (nq, 1), v (nv, 1), t; each quantity is computed once, on demand.
 
     The functions of `holonomic`, `nonholonomic` and other parts of a model receive it as their argument k, and write
     expressions of its poses, twists, Jacobians, coordinates and rates. `symbols(m).kinematics` returns one.
@@ -84,7 +84,7 @@ class Kinematics:
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """For each velocity the previous one on the way to the root, or -1: the sparsity of M. [tree_factor]"""
+        """For each velocity the next one on the path to the root, or -1; this gives the sparsity of M. [tree_factor]"""
         if self.mechanism.kinetic_energies:
             return tuple(range(-1, self.mechanism.nv - 1))
         if self.rates.plain:
@@ -98,7 +98,7 @@ class Kinematics:
 
     @cached_property
     def maps(self) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """K (nq, nv), N (ns, nv) and T (nv, nv): q_dot = K v, link rates s = N v, the joints' own rates v0 = T v."""
+        """K (nq, nv), N (ns, nv), T (nv, nv): q_dot = K v, link rates s = N v, velocities of the joints as written v0 = T v."""
         return tuple(map(ca.sparsify, self.rates.maps(self.q, self.mechanism.p_symbols)))  # type: ignore[return-value]
 
     @cached_property
@@ -107,18 +107,18 @@ class Kinematics:
         return self.v if self.rates.plain else ca.densify(self.maps[1] @ self.v)
 
     def s_dot(self, v_dot: ca.SX | None = None) -> ca.SX:
-        """(ns, 1) their rates of change at v_dot (nv, 1), zero if not given."""
+        """(ns, 1) derivatives of the link rates s at v_dot (nv, 1), which is zero if not given."""
         if self.rates.plain:
             return ca.SX(self.mechanism.nv, 1) if v_dot is None else v_dot
         bias = ca.SX(self.rates.bias(self.q, self.v, self.mechanism.p_symbols))
         return bias if v_dot is None else bias + self.maps[1] @ v_dot
 
     def along_v(self, X: ca.SX) -> ca.SX:
-        """N^T X (nv, k): generalised forces along the link rates (ns, k), along v."""
+        """N^T X (nv, k): transform generalised forces X (ns, k) along the link rates to forces along v."""
         return X if self.rates.plain else self.maps[1].T @ X
 
     def joint_rates_along_v(self, X: ca.SX) -> ca.SX:
-        """T^T X (nv, k): generalised forces along the joints' own rates, along v."""
+        """T^T X (nv, k): transform generalised forces X (nv, k) along the joint velocities v0 to forces along v."""
         return X if self.mechanism.velocities is None else self.maps[2].T @ X
 
     # -- the arguments of constraint and task functions ------------------------------------------------------------
@@ -128,7 +128,7 @@ class Kinematics:
         return coordinates_of(self.mechanism, self.mechanism.owner(name), self.q)
 
     def joint_rate(self, name: str) -> ca.SX:
-        """(n, 1) own rates of a joint or of `coordinates`: their entries of v, or of T v where velocities are chosen."""
+        """(n, 1) velocities of a joint or of `coordinates` as written: entries of v, or of T v where velocities are chosen."""
         v0 = self.v if self.mechanism.velocities is None else self.maps[2] @ self.v
         return ca.densify(rate_rows(self.mechanism, self.mechanism.owner(name)) @ v0)
 
@@ -170,14 +170,14 @@ class Kinematics:
         return X.R.T @ (acceleration.a + acceleration.Phi @ (X.R @ vector(point, 3, "point") + X.p))
 
     def jacobian(self, body: str, frame: str = "LOCAL", point: Any = (0, 0, 0)) -> ca.SX:
-        """(6, nv) J with twist = J v, of the frame at `point` (3,) of the body along the body's axes."""
+        """(6, nv) Jacobian J, twist = J v, of a frame at `point` (3,) of the body with the body's axes."""
         G = self.pose(body)
         x = G.R @ vector(point, 3, "point") + G.p
         J = self.world_columns(self._place(body)[0], ca.SX.zeros(3, 1) if check_frame(frame) == "WORLD" else x)
         return ca.diagcat(G.R.T, G.R.T) @ J if frame == "LOCAL" else J
 
     def bias_acceleration(self, body: str, point: Any = (0, 0, 0)) -> ca.SX:
-        """(6, 1) J_dot v of `jacobian` in LOCAL_WORLD_ALIGNED: what [acceleration; angular acceleration] is at v_dot = 0."""
+        """(6, 1) J_dot v, J the `jacobian` in LOCAL_WORLD_ALIGNED: [acceleration; angular acceleration] at v_dot = 0."""
         link, X = self._place(body)
         if link < 0:
             return ca.SX.zeros(6, 1)
@@ -185,9 +185,9 @@ class Kinematics:
         return ca.vertcat(a + self.mechanism.gravity, alpha)
 
     def relative(self, body: str, seen_from: str) -> tuple[Pose, ca.SX]:
-        """Pose of a body seen from another, and J (6, nv) of the twist of that motion along the body's axes.
+        """Pose of a body relative to another one, and the Jacobian J (6, nv) of its relative twist, in the body's axes.
 
-        Only the links between the two are used; where one link carries the other J is that link's basis, with constant entries.
+        Only the links between the two are used. Between neighbouring links, J consists of the joint's constant basis.
         """
         (end, X), (other, Y) = self._place(body), self._place(seen_from)
         shared = set(self.tree.path(end)) & set(self.tree.path(other))
@@ -202,9 +202,9 @@ class Kinematics:
         return Y.inverse() @ G, J if self.rates.plain else ca.SX(J @ self.maps[1])
 
     def share_link(self, body: str, other: str) -> bool:
-        """Whether one link carries both bodies."""
-        (end, _), (there, _) = self._place(body), self._place(other)
-        return bool(set(self.tree.path(end)) & set(self.tree.path(there)))
+        """Whether a moving link carries both bodies, directly or through other links."""
+        (end, _), (other_end, _) = self._place(body), self._place(other)
+        return bool(set(self.tree.path(end)) & set(self.tree.path(other_end)))
 
     @cached_property
     def kinematic_matrix(self) -> ca.SX:
@@ -228,7 +228,7 @@ class Kinematics:
 
     @cached_property
     def motions(self) -> tuple[Pose, ...]:
-        """For each link the pose of its joint's frame on the child in that on the parent."""
+        """For each link the pose of its joint's frame on the child relative to the joint's frame on the parent."""
         found = []
         for i, link in enumerate(self.tree.links):
             edge = self.rates.pose.get(i)
@@ -253,7 +253,7 @@ class Kinematics:
 
     @cached_property
     def omega(self) -> tuple[ca.SX, ...]:
-        """Angular velocity of each link (3, 1), its own axes [rad/s]."""
+        """Angular velocity (3, 1) of each link, in its axes [rad/s]."""
         out: list[ca.SX] = []
         for link, X in zip(self.tree.links, self.steps, strict=True):
             _, w = split_motion(link, self.s[link.v])
@@ -272,7 +272,7 @@ class Kinematics:
 
     @cached_property
     def link_velocity(self) -> tuple[tuple[ca.SX, ca.SX], ...]:
-        """Velocity of the origin and angular velocity of each link, its own axes."""
+        """Velocity of the origin and angular velocity of each link, in its axes [m/s, rad/s]."""
         out: list[tuple[ca.SX, ca.SX]] = []
         for link, X, w in zip(self.tree.links, self.steps, self.omega, strict=True):
             u, _ = split_motion(link, self.s[link.v])
@@ -283,7 +283,7 @@ class Kinematics:
         return tuple(out)
 
     def accelerations(self, v_dot: ca.SX | None, gravity: ca.SX) -> tuple[Acceleration, ...]:
-        """Of each link, minus gravity (the world accelerates by -gravity), at v_dot (nv, 1), zero if None."""
+        """Acceleration minus gravity of each link, as if the world accelerated by -gravity. v_dot: (nv, 1), zero if None."""
         s_dot = self.s_dot(v_dot)
         out: list[Acceleration] = []
         for i, (link, X) in enumerate(zip(self.tree.links, self.steps, strict=True)):
@@ -300,7 +300,7 @@ class Kinematics:
 
     @cached_property
     def bias_accelerations(self) -> tuple[Acceleration, ...]:
-        """Of each link minus gravity, at v_dot = 0."""
+        """Acceleration minus gravity of each link at v_dot = 0."""
         return self.accelerations(None, self.mechanism.gravity)
 
     def link_bias(self, link: int, x: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -311,9 +311,9 @@ class Kinematics:
         return R @ (bias.a + bias.Phi @ x), R @ bias.alpha
 
     def velocity_product(self, i: int, with_spin: bool = True) -> tuple[ca.SX, ca.SX]:
-        """What velocities alone add to the acceleration of link i beyond that of the previous link, (a, alpha) in its own axes.
+        """Velocity-dependent part (a, alpha) of link i's acceleration relative to the previous link, in the axes of link i.
 
-        Without spin the centripetal part of its origin, spin of the parent times X.p, is left to the caller.
+        with_spin: whether it contains the centripetal acceleration of its origin, the spin of the parent times X.p.
         """
         link, X = self.tree.links[i], self.steps[i]
         r, phi = split_motion(link, self.s[link.v])
@@ -324,7 +324,10 @@ class Kinematics:
         return a + X.R.T @ (self.spin[link.parent] @ X.p) if with_spin else a, ca.cross(w, phi)
 
     def world_columns(self, link: int, x: ca.SX, links: list[int] | None = None) -> ca.SX:
-        """(6, nv) of the point of a link now at x (3, 1), world axes; only over `links` of its path if given."""
+        """(6, nv) Jacobian, in world axes, of the point of a link that is now at x (3, 1).
+
+        links: those of its path that count, all if not given.
+        """
         J = ca.SX(6, self.tree.ns)
         for i in self.tree.path(link) if links is None else links:
             G, member = self.link_pose(i), self.tree.links[i]
@@ -336,6 +339,7 @@ class Kinematics:
         return J if self.rates.plain else ca.SX(J @ self.maps[1])
 
     def _place(self, body: str) -> tuple[int, Pose]:
+        """The link that carries a body, -1 for the world, and the pose of the body in it."""
         try:
             return self.tree.place[body]
         except KeyError:
@@ -344,13 +348,13 @@ class Kinematics:
 
 
 def turned_twist(G: Pose, v: ca.SX, w: ca.SX, frame: str) -> ca.SX:
-    """(6, 1) the body twist [v; w] of the frame G, seen in WORLD or LOCAL_WORLD_ALIGNED."""
+    """(6, 1) transform the body twist [v; w] of the frame G to WORLD or LOCAL_WORLD_ALIGNED."""
     v, w = G.R @ v, G.R @ w
     return ca.vertcat(v - (ca.cross(w, G.p) if check_frame(frame) == "WORLD" else 0), w)
 
 
 def check_frame(frame: str) -> str:
-    """The name of a frame, unchanged. Raises ModelError: it is none."""
+    """Return the name of a frame, unchanged. Raises ModelError: there is no such frame."""
     if frame not in FRAMES:
         raise ModelError(f"frame {frame!r} is unknown; one of {', '.join(FRAMES)}")
     return frame
@@ -365,43 +369,44 @@ def rates(m: Mechanism) -> Rates:
 
 
 def moving_now(m: Mechanism) -> Mechanism:
-    """The whole mechanism, with the functions that decide how it moves as they are now.
+    """The whole mechanism; its functions that determine how it moves are replaced by their present traces.
 
-    Raises ModelError: a function of it fails, or does not return K, phi, a pose or T.
+    Raises ModelError: one of these functions fails, or does not return K, phi, a pose or T.
     """
     now = _choice_now(m)
     return replace(m, joints=now.joints, coordinates=now.coordinates, velocities=now.velocities)
 
 
 def _choice_now(m: Mechanism) -> Mechanism:
-    """The part of a mechanism that decides how it moves, with its functions as they are now."""
+    """The part of a mechanism that determines how it moves, with its functions replaced by their present traces."""
     now = moving(m)
     if m.velocities is None:
         return now
     if isinstance(m.velocities.T, TracedFunction):
         return replace(now, velocities=m.velocities)
     q = ca.SX.sym("q", m.nq)
-    digest = graph([q, m.p_symbols], [_returned_choice(replace(now, velocities=m.velocities), q)])
+    digest = graph([q, m.p_symbols], [_traced_choice(replace(now, velocities=m.velocities), q)])
     return replace(now, velocities=replace(m.velocities, T=TracedFunction(m.velocities.T, digest)))
 
 
 @remembered(256)
 def _rates_of_choice(m: Mechanism, symbols: tuple[int, ...]) -> Rates:
+    """Rates for a choice of velocities v0 = T(q) v. Raises ModelError: T is invalid or singular."""
     at, q, p = rates_as_written(m), ca.SX.sym("q", m.nq), m.p_symbols
-    T = _returned_choice(m, q)
+    T = _traced_choice(m, q)
     f = ca.Function("T", [q, p], [T])
     if not any(np.linalg.cond(np.nan_to_num(np.array(f(*at)))) < 1e10 for at in places(m)):
-        raise ModelError("velocities: T is singular: no v belongs to some velocities v0 = T v")
+        raise ModelError("velocities: T is singular: no v gives some of the joint velocities v0 = T v")
     T, (K, N, _) = ca.sparsify(T), at.maps(q, p)
     return rates_of(at.tree, at.pose, False, (ca.sparsify(K @ T), ca.sparsify(N @ T), T), q, p)
 
 
-def _returned_choice(m: Mechanism, q: ca.SX) -> ca.SX:
+def _traced_choice(m: Mechanism, q: ca.SX) -> ca.SX:
     """T from the caller's function at q. Raises ModelError: it is not (nv, nv), or not of q alone."""
     assert m.velocities is not None
     what = "velocities: T"
     k = Kinematics(replace(m, velocities=None), q, ca.SX.sym("v", m.nv), ca.SX.sym("t"))
-    T = in_symbols(matrix(ask_value(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
+    T = in_symbols(matrix(call_for_value(m.velocities.T, what, k), what), what, (k.q, k.v, k.t, m.p_symbols))
     if T.shape != (m.nv, m.nv):
         raise ModelError(f"{what} must give ({m.nv}, {m.nv}) for {m.nv} velocities, got {T.shape}")
     if ca.depends_on(T, ca.vertcat(k.v, k.t)):

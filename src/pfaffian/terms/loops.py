@@ -1,16 +1,18 @@
-"""The loops of a mechanism: all their joints alike, those of the tree and those that closures stand for.
+"""The loops of a mechanism; joints of the tree and joints that closures represent are treated alike.
 
-Around a loop l the motions of its joints add up to nothing: sum_j s_lj X_lj B_j q_dot_j = 0. B_j are the freedoms of joint j,
-s_lj is 1 or -1, the way the loop goes through it, and X_lj takes a twist from the joint's own point to the loop's. Twists are
-[v / l; w] along the world's axes, l being the length of the loops' bodies: a slide by l counts as a turn by 1 rad.
+Around a loop l the motions of its joints add up to zero: sum_j s_lj X_lj B_j q_dot_j = 0. B_j are the freedoms of joint j,
+s_lj is 1 or -1, the direction in which the loop passes through it, and X_lj transforms a twist from the joint's point to that
+of the loop. Twists are [v / length; w] in world axes, with the length of the loops' bodies: a slide by this length counts as a
+turn by 1 rad.
 
-The point of a joint is where its freedoms allow it nearest to the mean of the mass centres of what it connects: the foot on
-the axis of a hinge, the centre of a ball, that mean itself for a slide. Frames may sit anywhere on the motions that a joint
-leaves, so none of this depends on them, nor on which joints are closures. What is welded together counts as one piece.
+The freedoms of a joint leave open where its frame is placed. Its point is the possible origin nearest to the mean of the mass
+centres of the two pieces that it connects: the foot of the perpendicular on the axis of a hinge, the centre of a ball joint,
+the mean itself for a prismatic joint. So nothing here depends on the placement of frames, nor on which joints are closures.
+Links that are welded together count as one piece.
 
-Joints that follow others, edges, and joints with a distribution do not move by rates of their own: together with those that
-share their velocities they move along C v, C being their twists by the velocities v. Orthonormal columns that span C take the
-place of their B_j, so that a joint's motion counts by its twist, whatever it follows and however it is written.
+Joints that follow others, edges, and joints with a distribution have no independent rates. Together with the joints that share
+their velocities they move along C v, where C are their twists for unit velocities v. Orthonormal columns that span C replace
+their B_j, so that a joint's motion is measured by its twist, whatever it follows and however it is written.
 """
 
 from __future__ import annotations
@@ -34,12 +36,15 @@ from pfaffian.terms.present import remembered
 from pfaffian.terms.rates import some_parameters, tree
 
 SAME = 1e-9
-"""Difference below which two closures hold the same, relative to their entries."""
+"""Relative difference below which two closures count as the same condition."""
 
 
 class LoopJoint(NamedTuple):
-    """point: (3, 1) world [m].   B: (6, k) its freedoms as twists of that point.   ways: loop -> 1 or -1; empty for a weld.
-    parts: its links in the tree, none of a closure.
+    """A joint of a loop, in the tree or represented by a closure.
+
+    point: (3, 1) in the world [m].   B: (6, k) its freedoms as twists of that point.
+    ways: loop -> 1 or -1, the direction in which the loop passes through it.
+    parts: its links in the tree, none for a closure.
     """
 
     point: ca.SX
@@ -49,8 +54,10 @@ class LoopJoint(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """of: index in `ideal` -> loop, of closures and what repeats them.   on: for each loop 1, 0 while it is not active.
-    T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) = T B, S q_dot = 0.   joints: the loops that each goes through.
+    """All loops of a mechanism.
+
+    of: index in `ideal` -> loop, for closures and their repetitions.   on: for each loop 1, or 0 while it is not active.
+    T: (6 L, 6 J) with T_lj = s_lj X_lj.   S: (6 L, n) = T B, S q_dot = 0.   joints: for each joint the loops that contain it.
     """
 
     of: dict[int, int]
@@ -61,44 +68,48 @@ class Loops(NamedTuple):
 
 
 def loops(k: Kinematics) -> Loops:
-    """The loops of closures, see `closed`, without those that only repeat another; written once for these Kinematics."""
+    """The loops of closures, see `closed`, without repetitions of another loop; computed once for these Kinematics."""
     return once_for(k, "loops", lambda: _loops(k))
 
 
 def _loops(k: Kinematics) -> Loops:
+    """The loops, with their joints in the order of closures, then of the tree."""
     m = k.mechanism
     original = closed(m)
     first = [i for i in original if i == original[i]]
     pieces = _pieces(k)
-    long = _length(k, pieces, [c for i in first if isinstance(c := m.ideal[i], Closure)])
+    length = _length(k, pieces, [c for i in first if isinstance(c := m.ideal[i], Closure)])
     found, at = list[LoopJoint](), list[ca.SX]()
     in_tree = dict[str, LoopJoint]()
     for l, i in enumerate(first):
         c = m.ideal[i]
         assert isinstance(c, Closure)
-        own = _closing(k, pieces, c, long)
-        at.append(own.point)
+        joint = _closing(k, pieces, c, length)
+        at.append(joint.point)
         if not _welds(c):
-            found.append(own._replace(ways={l: -1}))
+            found.append(joint._replace(ways={l: -1}))
         for way, links in _around(k.tree.path(_place(m, c.body_a)[0]), k.tree.path(_place(m, c.body_b)[0])):
             for name, parts in _by_joint(k, links).items():
                 if name not in in_tree:
-                    in_tree[name] = _of_tree(k, pieces, parts, long)
+                    in_tree[name] = _of_tree(k, pieces, parts, length)
                 in_tree[name].ways[l] = way
     found += in_tree.values()
-    long = ca.fmax(_spread(found) if long.is_zero() else long, NOTHING)
+    length = ca.fmax(_spread(found) if length.is_zero() else length, NOTHING)
     on = tuple(ca.SX(1) if (c := m.ideal[i]).active is None else activity(k, c.active, c.name) for i in first)
-    T = [[_seen(j, at[l], long) * (j.ways[l] * on[l]) if l in j.ways else ca.SX(6, 6) for j in found] for l in range(len(at))]
+    T = [
+        [_to_point(j, at[l], length) * (j.ways[l] * on[l]) if l in j.ways else ca.SX(6, 6) for j in found]
+        for l in range(len(at))
+    ]
     blocks = ca.sparsify(ca.blockcat(T)) if found else ca.SX(6 * len(at), 0)
-    S = ca.sparsify(blocks @ _motions(k, found, long))
+    S = ca.sparsify(blocks @ _motions(k, found, length))
     return Loops({i: first.index(j) for i, j in original.items()}, on, blocks, S, tuple(tuple(j.ways) for j in found))
 
 
 @remembered(64)
 def closed(m: Mechanism) -> dict[int, int]:
-    """For each closure of a loop: index in `ideal` -> that of the first closure that holds the same.
+    """For each closure of a loop: index in `ideal` -> index of the first closure that imposes the same condition.
 
-    Not for a loop through one body alone.
+    Closures between bodies of a single link are left out.
     """
     found = dict[int, int]()
     for i, c in enumerate(m.ideal):
@@ -111,13 +122,13 @@ def closed(m: Mechanism) -> dict[int, int]:
 
 
 def _same(m: Mechanism, c: Target, d: Closure) -> bool:
-    """Whether two closures hold the same, at the defaults of the parameters and near them."""
+    """Whether two closures impose the same condition, with the parameters at their defaults and near them."""
     assert isinstance(c, Closure)
     c_ends, d_ends = ({_place(m, body)[0] for body in (x.body_a, x.body_b)} for x in (c, d))
     if c.kind != d.kind or c_ends != d_ends or c.active is not None or d.active is not None:
         return False
-    seen = [ca.vertcat(_fixed_place(m, x), x.number) for x in (c, d)]
-    f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in seen])
+    data = [ca.vertcat(_condition(m, x), x.number) for x in (c, d)]
+    f = ca.Function("same", [m.p_symbols], [ca.densify(x) for x in data])
     for p in (m.p_defaults, some_parameters(m, np.random.default_rng(5))):
         x, y = (np.array(value) for value in f(p))
         if x.shape != y.shape or np.abs(x - y).max() > SAME * max(1.0, np.abs(x).max()):
@@ -125,81 +136,81 @@ def _same(m: Mechanism, c: Target, d: Closure) -> bool:
     return True
 
 
-def _fixed_place(m: Mechanism, c: Closure) -> ca.SX:
-    """A column that is the same for closures of one kind that hold the same, whichever body is named first."""
+def _condition(m: Mechanism, c: Closure) -> ca.SX:
+    """A column that is equal for closures of one kind that impose the same condition, whichever body is named first."""
     group, ends = c.holds.group, []
     for body, placement in ((c.body_a, c.placement_a), (c.body_b, c.placement_b)):
         link, X = _place(m, body)
         X = X @ placement
         if group is None:
-            seen = ca.vertcat(X.p, ca.vec(X.R)) if c.kind != "distance" else X.p
+            data = ca.vertcat(X.p, ca.vec(X.R)) if c.kind != "distance" else X.p
         else:
             S = se3.Ad(X.R, X.p) @ (group.with_pitch(c.number) if group.screws else group).S
-            seen = ca.vec(S @ ca.solve(ca.densify(S.T @ S), ca.densify(S.T))) if S.shape[1] else ca.SX(36, 1)
-        ends.append((link, seen))
+            data = ca.vec(S @ ca.solve(ca.densify(S.T @ S), ca.densify(S.T))) if S.shape[1] else ca.SX(36, 1)
+        ends.append((link, data))
     both_ways = group is not None or c.kind in ("distance", "universal")
     ordered = sorted(ends, key=lambda end: end[0]) if both_ways else ends
-    return ca.vertcat(*[x for link, seen in ordered for x in (ca.SX(link), seen)])
+    return ca.vertcat(*[x for link, data in ordered for x in (ca.SX(link), data)])
 
 
 # -- the joints -----------------------------------------------------------------------------------------------------
 
 
-def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], long: ca.SX) -> LoopJoint:
-    """A joint of the tree with these links, the first one nearest to the root."""
+def _of_tree(k: Kinematics, pieces: dict[int, list[int]], parts: list[int], length: ca.SX) -> LoopJoint:
+    """The joint of the tree that consists of these links, of which the first is nearest to the root."""
     centre = _between(k, pieces[k.tree.links[parts[0]].parent], pieces[parts[-1]])
     groups = [k.tree.links[i].subgroup for i in parts]
     G = k.link_pose(parts[-1])
-    if groups[0] is None:  # an edge, whose frame may sit anywhere on its child
+    if groups[0] is None:  # an edge: its frame may be anywhere on the child
         return LoopJoint(G.p if centre is None else centre, ca.SX(6, 0), {}, tuple(parts))
-    B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, long) for g, i in zip(groups, parts, strict=True) if g])
+    B = ca.horzcat(*[_freedoms(g, k.link_pose(i).R, length) for g, i in zip(groups, parts, strict=True) if g])
     return LoopJoint(_point(groups[0], G, centre) if len(parts) == 1 else G.p, B, {}, tuple(parts))
 
 
-def _motions(k: Kinematics, found: list[LoopJoint], long: ca.SX) -> ca.SX:
-    """(6 J, n) B: orthonormal columns that span the motions of all joints."""
+def _motions(k: Kinematics, found: list[LoopJoint], length: ca.SX) -> ca.SX:
+    """(6 J, n) B: columns that span the motions of all joints, orthonormal where joints have no independent rates."""
     if not any(_without_rates(k, j) for j in found):
         return ca.diagcat(ca.SX(0, 0), *[j.B for j in found])
-    along = [_along_v(k, j, long) for j in found]
+    along = [_along_v(k, j, length) for j in found]
     columns = [ca.SX(6 * len(found), 0)]
     for part in connected([{c for c in range(x.shape[1]) if x[:, c].nnz()} for x in along]):
         rows = [i for j in part for i in range(6 * j, 6 * j + 6)]
         if any(_without_rates(k, found[j]) for j in part):
             C = ca.vertcat(*[along[j] for j in part]).T
             C = C[[i for i in range(C.shape[0]) if C[i, :].nnz()], :]
-            own = orthogonalise(C, ca.SX(C.shape[0], 0), SAME, groups=[[*range(C.shape[0])]]).Q.T
+            basis = orthogonalise(C, ca.SX(C.shape[0], 0), SAME, groups=[[*range(C.shape[0])]]).Q.T
         else:
-            own = ca.diagcat(*[found[j].B for j in part])
-        placed = ca.SX(columns[0].shape[0], own.shape[1])
-        placed[rows, :] = own
+            basis = ca.diagcat(*[found[j].B for j in part])
+        placed = ca.SX(columns[0].shape[0], basis.shape[1])
+        placed[rows, :] = basis
         columns.append(placed)
     return ca.sparsify(ca.horzcat(*columns))
 
 
 def _without_rates(k: Kinematics, j: LoopJoint) -> bool:
-    """Whether a joint of the tree has no rates of its own."""
+    """Whether a joint of the tree has no independent rates."""
     links = [k.tree.links[i] for i in j.parts]
     return any(x.subgroup is None or bool(x.joint.mimic) or x.joint.distribution is not None for x in links)
 
 
-def _along_v(k: Kinematics, j: LoopJoint, long: ca.SX) -> ca.SX:
-    """(6, nv) twist of a joint's point by v; no entries for a closure."""
+def _along_v(k: Kinematics, j: LoopJoint, length: ca.SX) -> ca.SX:
+    """(6, nv) twists of a joint, at its point, for unit velocities v; without entries for a closure."""
     twist, N = ca.SX(6, k.mechanism.nv), k.maps[1]
     for i in j.parts:
         link, G = k.tree.links[i], k.link_pose(i)
         V, w = G.R @ link.basis[:3, :], G.R @ link.basis[3:, :]
-        twist += ca.vertcat((V + so3.hat(G.p - j.point) @ w) / long, w) @ N[link.v, :]
+        twist += ca.vertcat((V + so3.hat(G.p - j.point) @ w) / length, w) @ N[link.v, :]
     return ca.sparsify(twist)
 
 
-def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, long: ca.SX) -> LoopJoint:
-    """The joint that a closure stands for."""
+def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, length: ca.SX) -> LoopJoint:
+    """The joint that a closure represents."""
     (a, Xa), (b, Xb) = _place(k.mechanism, c.body_a), _place(k.mechanism, c.body_b)
     Ga, Gb = k.link_pose(a) @ Xa @ c.placement_a, k.link_pose(b) @ Xb @ c.placement_b
     group, turns = c.holds.group, ca.vertcat(ca.SX(3, 3), ca.SX.eye(3))
     if group is not None:
         g = group.with_pitch(c.number) if group.screws else group
-        return LoopJoint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, long), {})
+        return LoopJoint(_point(g, Ga, _between(k, pieces[a], pieces[b])), _freedoms(g, Ga.R, length), {})
     if c.kind == "universal":
         return LoopJoint(Ga.p, ca.vertcat(ca.SX(3, 2), ca.horzcat(Ga.R[:, 2], Gb.R[:, 2])), {})
     if c.kind == "distance":
@@ -210,33 +221,34 @@ def _closing(k: Kinematics, pieces: dict[int, list[int]], c: Closure, long: ca.S
     return LoopJoint(Gb.p, ca.horzcat(ca.vertcat(slides, ca.SX(*slides.shape)), turns), {})
 
 
-def _freedoms(g: Subgroup, R: ca.SX, long: ca.SX) -> ca.SX:
-    """(6, k) of a group along axes R, as twists of a point that its turns hold."""
+def _freedoms(g: Subgroup, R: ca.SX, length: ca.SX) -> ca.SX:
+    """(6, k) freedoms of a group with axes R, as twists of a point on its axis or at its centre of rotation."""
     slides = ca.SX.eye(3) if len(g.along) == 3 else R[:, list(g.along)]
     turns = {0: ca.SX(3, 0), 1: R[:, 2], 3: ca.SX.eye(3)}[len(g.rotation.axes)]
-    along = R[:, 2] * (g.pitch / long) if g.screws else ca.SX(*turns.shape)
+    along = R[:, 2] * (g.pitch / length) if g.screws else ca.SX(*turns.shape)
     return ca.sparsify(ca.blockcat([[slides, along], [ca.SX(*slides.shape), turns]]))
 
 
 def _point(g: Subgroup, G: Pose, centre: ca.SX | None) -> ca.SX:
-    """The point nearest to a centre to which the group's frame G may be moved."""
+    """Of the points to which the origin of a group's frame G may be moved, the one nearest to a centre."""
     free = {0: {0, 1, 2}, 1: {2, *g.along}, 3: {*g.along}}[len(g.rotation.axes)]
     if centre is None or not free:
         return G.p
     return centre if len(free) == 3 else G.p + G.R[:, sorted(free)] @ (G.R[:, sorted(free)].T @ (centre - G.p))
 
 
-def _seen(j: LoopJoint, at: ca.SX, long: ca.SX) -> ca.SX:
-    """(6, 6) X: the twist of another point by that of the joint's."""
-    return ca.blockcat([[ca.SX.eye(3), so3.hat((j.point - at) / long)], [ca.SX(3, 3), ca.SX.eye(3)]])
+def _to_point(j: LoopJoint, at: ca.SX, length: ca.SX) -> ca.SX:
+    """(6, 6) X, which transforms a twist from the point of a joint to the point `at`."""
+    return ca.blockcat([[ca.SX.eye(3), so3.hat((j.point - at) / length)], [ca.SX(3, 3), ca.SX.eye(3)]])
 
 
 def _around(path_a: list[int], path_b: list[int]) -> list[tuple[int, list[int]]]:
-    """The links of a loop, with the way it goes through them."""
+    """The links of a loop, by the direction, 1 or -1, in which it passes through them."""
     return [(-1, [i for i in path_a if i not in path_b]), (1, [i for i in path_b if i not in path_a])]
 
 
 def _by_joint(k: Kinematics, links: list[int]) -> dict[str, list[int]]:
+    """{joint: its links among these, of which the first is nearest to the root}, for links from the last to the first."""
     found = dict[str, list[int]]()
     for i in reversed(links):
         found.setdefault(k.tree.links[i].joint.name, []).append(i)
@@ -244,10 +256,12 @@ def _by_joint(k: Kinematics, links: list[int]) -> dict[str, list[int]]:
 
 
 def _place(m: Mechanism, body: str) -> tuple[int, Pose]:
+    """The link that carries a body, -1 for the world, and the pose of the body in it."""
     return tree(m).place[body]
 
 
 def _welds(c: Closure) -> bool:
+    """Whether a closure permits no motion."""
     return c.holds.group is not None and not c.holds.group.nv
 
 
@@ -255,7 +269,7 @@ def _welds(c: Closure) -> bool:
 
 
 def _pieces(k: Kinematics) -> dict[int, list[int]]:
-    """Link, or -1 for the world -> the links that are one piece with it, by welds that are closures."""
+    """{link, or -1 for the world: the links of its piece}, where closures that are welds join links to pieces."""
     welds = [c for c in k.mechanism.ideal if isinstance(c, Closure) and _welds(c) and c.active is None]
     sets = [{i} for i in range(-1, len(k.tree.links))]
     sets += [{_place(k.mechanism, body)[0] for body in (c.body_a, c.body_b)} for c in welds]
@@ -264,8 +278,8 @@ def _pieces(k: Kinematics) -> dict[int, list[int]]:
 
 
 def _centre(k: Kinematics, piece: list[int], axes: int) -> ca.SX | None:
-    """(3, 1) mass centre of a piece in the frame of a link, or of the world for -1; None of the world's and of one without
-    mass.
+    """(3, 1) mass centre of a piece, in the frame of the link `axes` or of the world for -1; None for the piece of the world
+    and for one without mass.
     """
     heavy = [i for i in piece if i < 0 or not k.tree.links[i].mass.is_zero()]
     if -1 in piece or not heavy:
@@ -280,21 +294,22 @@ def _centre(k: Kinematics, piece: list[int], axes: int) -> ca.SX | None:
 
 
 def _between(k: Kinematics, a: list[int], b: list[int]) -> ca.SX | None:
-    """(3, 1) the mean of the mass centres of two pieces in the world; that of one where the other has none."""
+    """(3, 1) mean of the mass centres of two pieces, in the world; that of one if the other has none; else None."""
     known = [c for piece in (a, b) if (c := _centre(k, piece, -1)) is not None]
     return sum(known, ca.SX(3, 1)) / len(known) if known else None
 
 
 def _length(k: Kinematics, pieces: dict[int, list[int]], closures: list[Closure]) -> ca.SX:
-    """The largest length of what the loops consist of [m]: radii of gyration, from a mass centre to a joint that turns,
-    pitches, lengths of rods; structurally zero where nothing has one.
+    """The largest length in the loops [m]; structurally zero if there is none.
+
+    Lengths are radii of gyration, distances from a mass centre to a rotating joint, pitches, and the lengths of rods.
     """
     arms, used = [ca.fabs(c.number) for c in closures], set[int]()
     links = k.tree.links
     for c in closures:
         (a, Xa), (b, Xb) = _place(k.mechanism, c.body_a), _place(k.mechanism, c.body_b)
         arms += _arm(c.holds.group, Xb @ c.placement_b, _centre(k, pieces[b], b))
-        if not c.kind.startswith("point"):  # whose frame A lies anywhere on a line or plane
+        if not c.kind.startswith("point"):  # frame A of these may be anywhere on a line or plane
             arms += _arm(c.holds.group, Xa @ c.placement_a, _centre(k, pieces[a], a))
         around = set(k.tree.path(a)) ^ set(k.tree.path(b))
         used |= {a, b, *around, *(links[i].parent for i in around)}
@@ -311,13 +326,13 @@ def _length(k: Kinematics, pieces: dict[int, list[int]], closures: list[Closure]
 
 
 def _spread(found: list[LoopJoint]) -> ca.SX:
-    """How far apart the points of joints are [m]."""
+    """Root of the sum of squared distances of the joints' points from their mean [m]."""
     points = ca.horzcat(*[j.point for j in found])
     return ca.sqrt(ca.sumsqr(points - ca.repmat(ca.sum2(points) / len(found), 1, len(found))))
 
 
 def _arm(g: Subgroup | None, G: Pose, centre: ca.SX | None) -> list[ca.SX]:
-    """From a mass centre to the axis or the centre of a joint at G, if it has one."""
+    """The distance from a mass centre to the axis or centre of rotation of a joint at G, in a list; empty if there is none."""
     if centre is None or (g is not None and ({*g.along} - {2} or not g.rotation.axes or len(g.axes) == 6)):
         return []
     point = G.p if g is None else _point(g, G, centre)
@@ -325,7 +340,7 @@ def _arm(g: Subgroup | None, G: Pose, centre: ca.SX | None) -> list[ca.SX]:
 
 
 def _radius(k: Kinematics, piece: tuple[int, ...]) -> ca.SX:
-    """The radius of gyration of a piece with mass."""
+    """The radius of gyration [m] of a piece with mass."""
     links, second, mass = k.tree.links, ca.SX(0), ca.SX(0)
     for i in piece:
         c = _centre(k, list(piece), i)

@@ -1,14 +1,14 @@
 """Momenta p = M v of a mechanism and their rates, body by body, without accelerations or derivatives of M.
 
-Cut the tree at joint i: the momentum h of all that the joint carries, in the axes of its link and about their origin, changes
-by the forces of the joint and the weight, so that with the constant basis S of the joint
+Cut the tree at joint i. The momentum h of all that the joint carries, in its link's frame, changes by the wrench of the joint
+and by weight, so that with the constant basis S of the joint
 
     p_i = S^T h,    p_i_dot = S^T ad(V)^T h + weight + f_i,        V = [v; w] the twist of the link,
 
-which are Hamel's equations for H(q, p) summed up by bodies. [konz25 (2.37), chhabra14 (2.4)] With link rates s = N v momenta
-along v are N^T p, and N^T changes with q.
+which are Hamel's equations for H(q, p), summed over bodies. [konz25 (2.37), chhabra14 (2.4)] With link rates s = N v, the
+momenta along v are N^T p, and N^T changes with q.
 
-The inverse, v of p = M v, uses articulated bodies, whose sweeps give the momenta h besides v.
+The inverse, v from p = M v, uses articulated bodies, whose sweeps also give the momenta h.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ def momenta(T: Terms) -> ca.SX:
 
 
 class Moving(NamedTuple):
-    """v: (nv, 1).   h: for each link the momentum of all it carries, as `link_momenta` gives it."""
+    """Result of `moving`.   v: (nv, 1) velocities.   h: momenta of the links, as in `link_momenta`."""
 
     v: ca.SX
     h: list[SpatialForce]
 
 
 def moving(T: Terms, p: ca.SX) -> Moving:
-    """v with M v = p (nv, 1), and the momenta h: by articulated bodies, or by the factor of M where kinetic energy is not that
-    of links alone.
+    """v with M v = p (nv, 1), and the momenta h.
 
-    Raises ModelError: a joint that moves no inertia.
+    By articulated bodies; by the factor of M if v are not the rates of the links, or if there are other kinetic energies.
+    Raises ModelError: a joint moves no inertia.
     """
     k = T.kinematics
     if k.rates.plain and T.added is None:
@@ -55,7 +55,10 @@ def moving(T: Terms, p: ca.SX) -> Moving:
 
 
 def link_momenta(k: Kinematics) -> list[SpatialForce]:
-    """For each link the momentum [N s] of all it carries, and its moment about the link's origin [N m s], in its axes."""
+    """For each link the momentum [N s], and the angular momentum about its origin [N m s], of all that it carries.
+
+    They include the link itself and are in its axes.
+    """
     out = []
     for link, (u, w) in zip(k.tree.links, k.link_velocity, strict=True):
         out.append(SpatialForce(link.mass * u + ca.cross(w, link.h), link.I @ w + ca.cross(link.h, u)))
@@ -67,7 +70,7 @@ def link_momenta(k: Kinematics) -> list[SpatialForce]:
 
 
 def total_momentum(k: Kinematics) -> ca.SX:
-    """(6, 1) momentum of all that moves [N s], and its moment about the world's origin [N m s], world axes."""
+    """(6, 1) momentum of all moving bodies [N s], and their angular momentum about the world's origin [N m s], world axes."""
     total = SpatialForce(ca.SX.zeros(3, 1), ca.SX.zeros(3, 1))
     for i, (link, h) in enumerate(zip(k.tree.links, link_momenta(k), strict=True)):
         if link.parent < 0:
@@ -76,14 +79,14 @@ def total_momentum(k: Kinematics) -> ca.SX:
 
 
 def momentum_rate(T: Terms) -> ca.SX:
-    """p_dot (nv, 1) by all but reactions [N, N m]; constraints add A^T lambda."""
+    """p_dot (nv, 1) without reactions [N, N m]; constraints add A^T lambda."""
     return transport(T) + weight(T.kinematics) + T.generalised_input
 
 
 def transport(T: Terms, h: list[SpatialForce] | None = None) -> ca.SX:
-    """(nv, 1) the part of p_dot that comes from turning axes: p_dot if no force acts [N, N m].
+    """(nv, 1) the part of p_dot due to the motion of the links' axes, which is p_dot if no force acts [N, N m].
 
-    h: the momenta of the links if they are known; those of the Terms' v if not given.
+    h: momenta of the links, as in `link_momenta`; computed from T.v if not given.
     """
     k, turning = T.kinematics, []
     h = link_momenta(k) if h is None else h
@@ -99,8 +102,8 @@ def transport(T: Terms, h: list[SpatialForce] | None = None) -> ca.SX:
 def weight(k: Kinematics, pull: ca.SX | None = None) -> ca.SX:
     """(nv, 1) generalised force of weight [N, N m].
 
-    pull: (3, 1) an acceleration in place of gravity's, world axes [m/s^2]; with a velocity V it is M e V, the momentum of all
-    that moves along with V.
+    pull: (3, 1) an acceleration that replaces gravity, world axes [m/s^2]. With a velocity V instead, the result is M e V, the
+        momentum of all bodies that move along with V.
     """
     g, pulls = k.mechanism.gravity if pull is None else pull, []
     if g.is_zero():
@@ -111,31 +114,34 @@ def weight(k: Kinematics, pull: ca.SX | None = None) -> ca.SX:
 
 
 def changes(T: Terms, Y: ca.SX) -> dict[str, ca.SX]:
-    """(n, 1) of d/dt (Y^T p) by cause: "inertia", the part of the motion itself, "weight" and each of `named_forces`.
+    """d/dt (Y^T p) (n, 1) by cause: "inertia", the part without forces, "weight" and each of `named_forces`.
 
     Y: (nv, n) fields, functions of q.
     """
     p = ca.SX.sym("p", T.mechanism.nv)
     turning = ca.substitute(rate(T.kinematics, Y.T @ p), p, momenta(T))
-    pushed = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
-    return {"inertia": Y.T @ transport(T) + turning} | {name: Y.T @ F for name, F in pushed.items()}
+    forces = {"weight": weight(T.kinematics)} | named_forces(T.kinematics)
+    return {"inertia": Y.T @ transport(T) + turning} | {name: Y.T @ F for name, F in forces.items()}
 
 
 def _pull(g: ca.SX, x: Moments) -> SpatialForce:
+    """Weight of moments x at the gravity g (3, 1), in their frame."""
     return SpatialForce(x.mass * g, ca.cross(x.h, g))
 
 
 def _sum(a: SpatialForce, b: SpatialForce) -> SpatialForce:
+    """The sum of two wrenches or momenta about one origin."""
     return SpatialForce(a.f + b.f, a.n + b.n)
 
 
 def _along_links(k: Kinematics, h: list[SpatialForce]) -> ca.SX:
-    """(ns, 1) momenta along the link rates, including rotors that joints drive."""
+    """(ns, 1) momenta along the link rates, including those of rotors (armature)."""
     parts = [project_force(link, *x) + link.armature * k.s[link.v] for link, x in zip(k.tree.links, h, strict=True)]
     return _stacked(k, parts)
 
 
 def _stacked(k: Kinematics, parts: list[ca.SX]) -> ca.SX:
+    """(ns, 1) column of the parts of all links."""
     out = ca.SX.zeros(k.tree.ns, 1)
     for link, part in zip(k.tree.links, parts, strict=True):
         out[link.v] = part

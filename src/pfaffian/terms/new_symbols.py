@@ -1,4 +1,4 @@
-"""Differentiation of a caller's function: at new symbols, which the expressions of given kinematics then replace."""
+"""Evaluate a caller's function at new symbols, to differentiate it, and then substitute the given expressions for these."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pfaffian.terms.kinematics import Kinematics
 
 
 def at_new_symbols(k: Kinematics) -> Kinematics:
-    """The same kinematics at new symbols q, v, t."""
+    """Kinematics of the mechanism of k at new symbols q, v, t."""
     return replace(k, q=ca.SX.sym("q", k.q.numel()), v=ca.SX.sym("v", k.v.numel()), t=ca.SX.sym("t"))
 
 
 def placed(x: Sequence[ca.SX], s: Kinematics, k: Kinematics) -> list[ca.SX]:
-    """Expressions x in the symbols of s, with k's q, v, t in their place."""
+    """Expressions x in the symbols of s, with the q, v, t of k substituted for these symbols."""
     p = k.mechanism.p_symbols
     f = ca.Function("x", [s.q, s.v, s.t, p], list(x))
     return f.call([k.q, k.v, k.t, p])

@@ -1,7 +1,8 @@
-"""Charts of coadjoint orbits: the body momenta that a spatial momentum mu can be, mu_b = Ad_chi^T mu. [chhabra14 (3.3.42)]
+"""Charts of coadjoint orbits: the body momenta mu_b = Ad_chi^T mu of one spatial momentum mu. [chhabra14 (3.3.42)]
 
-A group element is h chi with h in the isotropy group of mu, which leaves mu unchanged, and chi a section across it. After a
-motion a of the group that aligns the axis of mu with an axis of the frame, chi is one of four things:
+A group element is h chi, with h in the isotropy group of mu, which leaves mu unchanged, and chi in a section that intersects
+each coset of that group once. After a motion a of the group that aligns the axis of mu with an axis of the frame,
+chi is one of:
 
     a free joint with a linear momentum      turns about y and x at (x, y, 0); h a turn about z and a slide along it
     a free joint without, a spherical joint  turns about y and x; h all the rest
@@ -26,10 +27,13 @@ from pfaffian.terms.reduction import blocks, group_of, indices, on_algebra, othe
 from pfaffian.terms.terms import Terms
 
 NO_MOMENTUM = 1e-12
+"""A linear momentum below this fraction of the largest entry of mu counts as zero."""
 
 
 class Orbit(NamedTuple):
-    """names, units: of the coordinates (d,).   mu: (k,) the momentum in the frame `aligned`, a pose (R, p).
+    """A chart of the orbit of a momentum.
+
+    names, units: of the coordinates (d,).   mu: (k,) the momentum in the frame `aligned`.   aligned: (R, p) of that frame.
     section: coordinates -> (R, p) of chi in that frame.   split: (R, p) of an element there -> its coordinates.
     """
 
@@ -47,25 +51,25 @@ class Orbit(NamedTuple):
 
 
 def orbit_of(group: Subgroup, mu: np.ndarray) -> Orbit:
-    """The chart for a momentum (k,) mu that belongs to the velocities of a group, in its frame."""
+    """The chart for a momentum mu (k,) conjugate to the velocities of a group, in the group's frame."""
     along, turns = len(group.along), len(group.rotation.axes)
     f, n = np.zeros(3), np.zeros(3)
     f[list(group.along)] = mu[:along]
     n[[i - 3 for i in group.rotation.axes]] = mu[along:]
     size = np.abs(mu).max(initial=0.0)
     if turns == 3 and np.linalg.norm(f) > NO_MOMENTUM * size:
-        a = _upright(f), np.cross(f, n) / (f @ f)
+        a = _with_third_column(f), np.cross(f, n) / (f @ f)
         names, units = ("x", "y", "about_y", "about_x"), ("m", "m", "rad", "rad")
-        return Orbit(names, units, _carried(group, a, mu), a, _at, _placed)
+        return Orbit(names, units, _transformed(group, a, mu), a, _pose_section, _pose_coordinates)
     if turns == 3 and size:
-        a = _upright(n), np.zeros(3)
-        return Orbit(("about_y", "about_x"), ("rad", "rad"), _carried(group, a, mu), a, _turned, _turns)
+        a = _with_third_column(n), np.zeros(3)
+        return Orbit(("about_y", "about_x"), ("rad", "rad"), _transformed(group, a, mu), a, _tilt_section, _tilt_coordinates)
     if turns == 1 and along > 1 and np.linalg.norm(f[:2]) > NO_MOMENTUM * size:
         c, s = f[1] / np.linalg.norm(f[:2]), -f[0] / np.linalg.norm(f[:2])
         a = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]), np.zeros(3)
         pitch = group.pitch if group.screws else 0
         return Orbit(
-            ("x", "about_z"), ("m", "rad"), _carried(group, a, mu), a,
+            ("x", "about_z"), ("m", "rad"), _transformed(group, a, mu), a,
             lambda x: (_about_z(x[1]), ca.vertcat(x[0], 0, pitch * x[1])),
             lambda R, p: ca.vertcat(p[0], ca.atan2(R[1, 0], R[0, 0])),
         )  # fmt: skip
@@ -79,7 +83,7 @@ def body_momentum(group: Subgroup, orbit: Orbit, o: ca.SX) -> ca.SX:
 
 
 def two_form(T: Terms, joint: str, orbit: Orbit, o: ca.SX) -> ca.SX:
-    """Xi_mu (d + n, d + n) = d theta over the orbit's coordinates o (symbols) and the n velocities beside a first joint's.
+    """Xi_mu (d + n, d + n) = d theta over the orbit's coordinates o (symbols) and the n velocities of all but a first joint.
 
     theta = <mu_b, chi^-1 d chi> + <mu_b, A y>,   d theta_ij = d_i theta_j - d_j theta_i - gamma_ij^k theta_k
     [chhabra14 (3.3.43)]
@@ -97,12 +101,12 @@ def two_form(T: Terms, joint: str, orbit: Orbit, o: ca.SX) -> ca.SX:
     return ca.densify(ca.blockcat([[J_o.T - J_o, Y_os], [-Y_os.T, J_s.T - J_s - ca.horzcat(ca.SX(len(rest), 0), *turned).T]]))
 
 
-def _carried(group: Subgroup, a: tuple[np.ndarray, np.ndarray], mu: np.ndarray) -> np.ndarray:
+def _transformed(group: Subgroup, a: tuple[np.ndarray, np.ndarray], mu: np.ndarray) -> np.ndarray:
     """The momentum (k,) in the frame of the pose a of the group."""
     return np.array(ca.DM(on_algebra(group, *map(ca.SX, a)))).T @ mu
 
 
-def _upright(n: np.ndarray) -> np.ndarray:
+def _with_third_column(n: np.ndarray) -> np.ndarray:
     """A rotation whose third column is along n."""
     z = n / np.linalg.norm(n)
     x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
@@ -111,32 +115,34 @@ def _upright(n: np.ndarray) -> np.ndarray:
 
 
 def _about_z(angle: ca.SX) -> ca.SX:
+    """(3, 3) rotation by an angle about z."""
     s, c = ca.sin(angle), ca.cos(angle)
     return ca.blockcat([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
 def _tilt(about_y: ca.SX, about_x: ca.SX) -> ca.SX:
+    """(3, 3) rotation about y, then about the new x."""
     cy, sy, cx, sx = ca.cos(about_y), ca.sin(about_y), ca.cos(about_x), ca.sin(about_x)
     return ca.blockcat([[cy, sy * sx, sy * cx], [0, cx, -sx], [-sy, cy * sx, cy * cx]])
 
 
-def _at(x: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Rotation and position of a point of an orbit of poses, from its coordinates (x, y, about_y, about_x)."""
+def _pose_section(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """(R, p) of the section for a free joint with a linear momentum, at the coordinates (x, y, about_y, about_x)."""
     return _tilt(x[2], x[3]), ca.vertcat(x[0], x[1], 0)
 
 
-def _turned(x: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """The same of an orbit of directions, from (about_y, about_x)."""
+def _tilt_section(x: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """(R, p) of the section for an angular momentum alone, at the coordinates (about_y, about_x)."""
     return _tilt(x[0], x[1]), ca.SX.zeros(3, 1)
 
 
-def _turns(R: ca.SX, p: ca.SX) -> ca.SX:
-    """(about_y, about_x) of a pose: the inverse of `_turned`, whatever the pose turns about z."""
+def _tilt_coordinates(R: ca.SX, p: ca.SX) -> ca.SX:
+    """(about_y, about_x) of a pose: the inverse of `_tilt_section`, also after a turn about z and any translation."""
     return ca.vertcat(ca.atan2(-R[2, 0], ca.sqrt(R[2, 1] ** 2 + R[2, 2] ** 2)), ca.atan2(R[2, 1], R[2, 2]))
 
 
-def _placed(R: ca.SX, p: ca.SX) -> ca.SX:
-    """(x, y, about_y, about_x) of a pose: the inverse of `_at`, whatever the pose turns about z and slides along it."""
+def _pose_coordinates(R: ca.SX, p: ca.SX) -> ca.SX:
+    """(x, y, about_y, about_x) of a pose: the inverse of `_pose_section`, also after a turn about z and a slide along z."""
     angle = ca.atan2(R[1, 0], R[0, 0])
     c, s = ca.cos(angle), ca.sin(angle)
-    return ca.vertcat(c * p[0] + s * p[1], c * p[1] - s * p[0], _turns(R, p))
+    return ca.vertcat(c * p[0] + s * p[1], c * p[1] - s * p[0], _tilt_coordinates(R, p))

@@ -1,4 +1,4 @@
-"""The constraint rows: A v_dot = b, with the position and velocity residuals that drift correction needs."""
+"""Constraint rows A v_dot = b, with the position and velocity residuals that drift correction needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import casadi as ca
 
 from pfaffian.errors import ModelError
 from pfaffian.maths.closures import rate
-from pfaffian.model.caller import ask_column, ask_rows, ask_value, in_symbols
+from pfaffian.model.caller import call_for_column, call_for_rows, call_for_value, in_symbols
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Nonholonomic, Servo, Target
 from pfaffian.model.number import matrix
 from pfaffian.model.pose import Pose
@@ -17,7 +17,7 @@ from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.new_symbols import at_new_symbols, placed
 
 POSITION, VELOCITY, ACCELERATION = 0, 1, 2
-"""What a row comes from: phi(q, t) = 0, eta(q, v, t) = 0, or only Z v_dot = z."""
+"""Level of a row, the equation from which it is derived: phi(q, t) = 0, eta(q, v, t) = 0, or Z v_dot = z itself."""
 
 LEVELS = (POSITION, VELOCITY, ACCELERATION)
 
@@ -27,8 +27,8 @@ class Rows(NamedTuple):
 
     A: (m, nv) with A v_dot = b, a function of q and t, and of v where eta is not affine in it.   b: (m, 1).
     phi: (m, 1) position residual, zero for rows without one.   eta: (m, 1) velocity residual, A v - c where it is affine in v,
-    zero for rows without one.   level: for each row POSITION, VELOCITY or ACCELERATION, what it comes from.
-    counts: number of rows of each constraint, where there are several constraints.
+    zero for rows without one.   level: POSITION, VELOCITY or ACCELERATION of each row.
+    counts: number of rows of each constraint; empty for the rows of a single one.
     """
 
     A: ca.SX
@@ -44,15 +44,15 @@ class Rows(NamedTuple):
 
 
 def constraint_rows(k: Kinematics) -> Rows:
-    """All rows held by ideal reactions, in the order the constraints are written. [aghili05 (18)-(19)]"""
+    """The rows that ideal reactions maintain, in the order in which the constraints are written. [aghili05 (18)-(19)]"""
     return _stack(k, k.mechanism.ideal)
 
 
 class ServoRows(NamedTuple):
     """Rows of servo constraints. [ider (14)-(16)]
 
-    A, phi, eta: as in Rows.   b: (m, 1) including the feedback of phi and eta.   Z: (m, nv) rows of the directions along which
-    forces act, the generalised force being Z^T mu.
+    A, phi, eta: as in Rows.   b: (m, 1) including the feedback of phi and eta.
+    Z: (m, nv) directions of the control forces mu, whose generalised force is Z^T mu.
     """
 
     A: ca.SX
@@ -79,9 +79,10 @@ def servo_rows(k: Kinematics, B: ca.SX) -> ServoRows:
 
 
 def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
+    """(count, nv) Z of one servo constraint. Raises ModelError: the function of its directions returns another shape."""
     if callable(s.directions):
         what = f"servo constraint {s.name!r}: directions"
-        Z = in_symbols(matrix(ask_value(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
+        Z = in_symbols(matrix(call_for_value(s.directions, what, k), what), what, (k.q, k.v, k.t, k.mechanism.p_symbols))
         if Z.shape[1] != k.mechanism.nv:
             raise ModelError(f"{what}: rows (count, {k.mechanism.nv}) are needed, got {Z.shape[0]} x {Z.shape[1]}")
         return Z
@@ -89,6 +90,7 @@ def _directions(k: Kinematics, s: Servo, B: ca.SX) -> ca.SX:
 
 
 def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
+    """The rows of several constraints together."""
     parts = [target_rows(k, c) for c in constraints]
     if not parts:
         return Rows(ca.SX(0, k.mechanism.nv), ca.SX(0, 1), ca.SX(0, 1), ca.SX(0, 1), ())
@@ -98,7 +100,7 @@ def _stack(k: Kinematics, constraints: tuple[Target, ...]) -> Rows:
 
 
 def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> tuple[str, ...]:
-    """A name for each row of the constraints (the ideal ones if not given): the constraint's with a component or number."""
+    """A name for each row of the constraints (the ideal ones if not given): the constraint's, with a component or number."""
     names: list[str] = []
     for c in k.mechanism.ideal if constraints is None else constraints:
         if isinstance(c, Closure):
@@ -110,7 +112,7 @@ def row_names(k: Kinematics, constraints: tuple[Target, ...] | None = None) -> t
 
 
 def target_rows(k: Kinematics, c: Target) -> Rows:
-    """The rows of one constraint; all zero, and so of no effect, while it is not active."""
+    """The rows of one constraint; while it is not active they are zero and have no effect."""
     rows = closure_rows(k, c) if isinstance(c, Closure) else _differentiate(k, c)
     if c.active is None:
         return rows
@@ -119,29 +121,29 @@ def target_rows(k: Kinematics, c: Target) -> Rows:
 
 
 def position_residual(k: Kinematics, c: Target) -> ca.SX:
-    """(n, 1) phi of a constraint whether or not it is active, (0, 1) of one of velocities or accelerations."""
+    """(n, 1) phi of a constraint, whether or not it is active; (0, 1) for a constraint on velocities or accelerations."""
     if isinstance(c, Closure):
         return ca.densify(closure_rows(k, c).phi)
     return ca.densify(_column(c.phi, c.name, k)) if isinstance(c, Holonomic) else ca.SX(0, 1)
 
 
 def activity(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
-    """(1, 1) of a constraint: 1 while it is active, 0 otherwise. Raises ModelError: the condition fails, or is not one."""
+    """(1, 1) 1 while a constraint is active, else 0. Raises ModelError: the condition fails, or is not a single number."""
     return ca.if_else(condition(k, active, name), 1, 0)
 
 
 def condition(k: Kinematics, active: Callable[[Kinematics], ca.SX], name: str) -> ca.SX:
-    """(1, 1) the number that decides whether a constraint is active. Raises ModelError: as `activity`."""
-    found = ask_column(active, f"constraint {name!r}: active_while", k)
+    """(1, 1) condition by which a constraint is active. Raises ModelError: it fails, or is not a single number."""
+    found = call_for_column(active, f"constraint {name!r}: active_while", k)
     if found.numel() != 1:
         raise ModelError(f"constraint {name!r}: active_while: one condition is needed, got {found.numel()}; use ca.logic_and")
     return found
 
 
 def _differentiate(k: Kinematics, c: Holonomic | Nonholonomic | AccelerationConstraint) -> Rows:
-    """Rows of a caller's function: differentiated at new symbols, which k's expressions then replace."""
+    """Rows of a caller's function, differentiated at new symbols, for which the expressions of k are then substituted."""
     s = at_new_symbols(k)
-    rows = _OF[type(c)](s, c)
+    rows = _ROWS[type(c)](s, c)
     A, b, phi, eta = placed(rows[:4], s, k)
     return Rows(A, b, phi, eta, rows.level)
 
@@ -161,7 +163,7 @@ def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
     eta = _column(c.eta, c.name, k)
     A = ca.sparsify(ca.jacobian(eta, k.v))
     for i in range(eta.numel()):
-        # A component that vanishes in this machine, like the slip of a wheel in a plane, is redundant and no error.
+        # A component that vanishes in this machine, like the slip of a wheel in a plane, is redundant but not an error.
         if A[i, :].nnz() == 0 and not eta[i].is_zero():
             raise ModelError(
                 f"constraint {c.name!r}: eta{_numbered(i, eta)} has no velocity in it; use holonomic(...) for phi(q, t) = 0"
@@ -170,19 +172,19 @@ def nonholonomic_rows(k: Kinematics, c: Nonholonomic) -> Rows:
 
 
 def acceleration_rows(k: Kinematics, c: AccelerationConstraint) -> Rows:
-    """Z v_dot = z unchanged. k is at symbols. [konz25 (3.124)]"""
-    Z, z = ask_rows(c.rows, f"constraint {c.name!r}", k)
+    """Rows Z v_dot = z as they are given. k is at symbols. [konz25 (3.124)]"""
+    Z, z = call_for_rows(c.rows, f"constraint {c.name!r}", k)
     for i in range(z.numel()):
         if Z[i, :].nnz() == 0:
             raise ModelError(
-                f"constraint {c.name!r}: row {i} of Z has no entry, so it holds no acceleration; leave it out, or use "
+                f"constraint {c.name!r}: row {i} of Z has no entry, so it constrains no acceleration; leave it out, or use "
                 "nonholonomic(...) for eta(q, v, t) = 0"
             )
     nothing = ca.SX.zeros(z.numel(), 1)
     return Rows(Z, z, nothing, nothing, (ACCELERATION,) * z.numel())
 
 
-_OF: dict[type, Callable[[Kinematics, Any], Rows]] = {
+_ROWS: dict[type, Callable[[Kinematics, Any], Rows]] = {
     Holonomic: holonomic_rows,
     Nonholonomic: nonholonomic_rows,
     AccelerationConstraint: acceleration_rows,
@@ -190,16 +192,18 @@ _OF: dict[type, Callable[[Kinematics, Any], Rows]] = {
 
 
 def _numbered(i: int, x: ca.SX) -> str:
+    """The index of an entry as text, empty if it is the only one."""
     return f"[{i}]" if x.numel() > 1 else ""
 
 
 def _column(function: Callable[[Kinematics], ca.SX], name: str, k: Kinematics) -> ca.SX:
-    x = ask_column(function, f"constraint {name!r}", k)
+    """(n, 1) residual from a constraint's function. Raises ModelError: it fails, is empty, or returns a comparison."""
+    x = call_for_column(function, f"constraint {name!r}", k)
     if x.numel() == 0:
         raise ModelError(f"constraint {name!r} gives no rows")
     if any(x[i].is_op(kind) for i in range(x.numel()) for kind in (ca.OP_EQ, ca.OP_NE, ca.OP_LT, ca.OP_LE)):
         raise ModelError(
-            f"constraint {name!r} gives a comparison, 0 or 1; give the difference of its sides, which shall vanish"
+            f"constraint {name!r} returns a comparison, 0 or 1; return the difference of its sides instead, which must vanish"
         )
     return x
 
@@ -210,30 +214,30 @@ def _drift(k: Kinematics, eta: ca.SX) -> ca.SX:
 
 
 def closure_rows(k: Kinematics, c: Closure) -> Rows:
-    """The entries that the closure fixes of the twist of frame B seen from frame A, in A's axes, with their drift: L V = 0."""
+    """Rows L V = 0 of a closure, V being the twist of frame B relative to frame A, in A's axes."""
     (la, Xa), (lb, Xb) = frames = _frames(k, c)
     Ga, Gb, J = _twist(k, frames)
     r = Gb.p - Ga.p
     (va, wa), (vb, wb) = _velocity(k, la, Xa), _velocity(k, lb, Xb)
     (aa, alpha_a), (ab, alpha_b) = k.link_bias(la, Xa.p), k.link_bias(lb, Xb.p)
-    # Second derivative of R_a^T (p_b - p_a), and first of R_a^T (w_b - w_a), at v_dot = 0.
+    # The second derivative of R_a^T (p_b - p_a) and the first of R_a^T (w_b - w_a), at v_dot = 0.
     linear = ab - aa - ca.cross(alpha_a, r) - 2 * ca.cross(wa, vb - va) + ca.cross(wa, ca.cross(wa, r))
     angular = alpha_b - alpha_a - ca.cross(wa, wb - wa)
     drift = ca.vertcat(Ga.R.T @ linear, Ga.R.T @ angular)
-    seen = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
-    L, phi = c.holds.residual(*seen)
-    turning = rate(c.holds, *seen, J @ k.v)
+    relative = Ga.R.T @ Gb.R, Ga.R.T @ r, c.number
+    L, phi = c.holds.residual(*relative)
+    turning = rate(c.holds, *relative, J @ k.v)
     drift = ca.mtimes(L, drift) + (ca.mtimes(turning, J @ k.v) if turning.nnz() else 0)
     A = ca.mtimes(L, J)
     return Rows(A, -drift, phi, A @ k.v, (POSITION,) * len(c.holds.rows))
 
 
 Frames = tuple[tuple[int, Pose], tuple[int, Pose]]
-"""(link, pose on it) of frames A and B."""
+"""(link, pose in it) of the frames A and B of a closure."""
 
 
 def _twist(k: Kinematics, frames: Frames) -> tuple[Pose, Pose, ca.SX]:
-    """Frames A and B in the world, and J (6, nv): the twist of B seen from A, at B's origin in A's axes, is J v."""
+    """Frames A and B in the world, and the Jacobian J (6, nv) of B's twist relative to A, at B's origin in A's axes."""
     (la, _), (lb, _) = frames
     Ga, Gb = _poses(k, frames)
     shared = set(k.tree.path(la)) & set(k.tree.path(lb))
@@ -243,18 +247,19 @@ def _twist(k: Kinematics, frames: Frames) -> tuple[Pose, Pose, ca.SX]:
 
 
 def _poses(k: Kinematics, frames: Frames) -> tuple[Pose, Pose]:
-    """Frames A and B in the world."""
+    """Poses of frames A and B in the world."""
     (la, Xa), (lb, Xb) = frames
     return k.link_pose(la) @ Xa, k.link_pose(lb) @ Xb
 
 
 def _frames(k: Kinematics, c: Closure) -> Frames:
+    """The frames A and B of a closure."""
     (la, Xa), (lb, Xb) = k.tree.place[c.body_a], k.tree.place[c.body_b]
     return (la, Xa @ c.placement_a), (lb, Xb @ c.placement_b)
 
 
 def _velocity(k: Kinematics, link: int, X: Pose) -> tuple[ca.SX, ca.SX]:
-    """World velocity of a frame's origin on a link, and its angular velocity."""
+    """Velocity of the origin of a link's frame X, and its angular velocity, in world axes."""
     if link < 0:
         return ca.SX.zeros(3, 1), ca.SX.zeros(3, 1)
     (u, w), R = k.link_velocity[link], k.link_pose(link).R

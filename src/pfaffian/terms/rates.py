@@ -1,9 +1,8 @@
-"""From the velocities v to the rates of the recursions: q_dot = K(q) v, link rates s = N(q) v, the joints' own rates v0 = T(q)
-v.
+"""Maps from the velocities v to other rates: q_dot = K(q) v, link rates s = N(q) v, velocities as written v0 = T(q) v.
 
-A plain tree has s = v0 = v. Edges, whose pose is any function of q, coordinates with their own K and a choice of velocities
-enter here, and nowhere else: the recursions see links with a constant basis and rates s, and N^T takes their results along s to
-v.
+v0 are the velocities of joints and coordinates as written. A plain tree has s = v0 = v. Edges, whose pose is any function of q,
+coordinates with a K of their own, and a choice of velocities are treated here and nowhere else: the recursions work on links
+with a constant basis and rates s, and N^T transforms generalised forces along s to forces along v.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 
 from pfaffian.errors import ModelError, brief
 from pfaffian.kernel.remember import remembered
-from pfaffian.model.caller import ask_value, in_symbols
+from pfaffian.model.caller import call_for_value, in_symbols
 from pfaffian.model.coordinates import Coordinates, known
 from pfaffian.model.coordinates import kinematic_block as coordinate_block
 from pfaffian.model.joint import Joint
@@ -26,21 +25,21 @@ from pfaffian.model.traced_function import TracedFunction, graph
 from pfaffian.terms.tree import BodyLayout, Tree, assemble_tree, layout
 
 SAMPLES = 6
-"""Random configurations at which an entry must be the same to count as constant."""
+"""Number of random configurations at which an entry must be the same to count as constant."""
 
 CONSTANT = 1e-12
-"""Largest difference between them, relative to 1 and to the entry."""
+"""Largest difference between the values of a constant entry, relative to 1 or to the entry, if that is larger."""
 
 BRANCHING = frozenset(
     (ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_NOT, ca.OP_AND, ca.OP_OR, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FMOD)
     + (ca.OP_FABS, ca.OP_SIGN, ca.OP_COPYSIGN, ca.OP_FMIN, ca.OP_FMAX, ca.OP_IF_ELSE_ZERO, ca.OP_REMAINDER)
 )
-"""Operations that may make a function constant in one place and not in another."""
+"""Operations that may make a function constant at some configurations and not at others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """The argument of an edge's pose: q (nq, 1) of a mechanism, by name."""
+    """The argument of an edge's pose function: the coordinates q (nq, 1) of a mechanism, by the names of joints."""
 
     mechanism: Mechanism
     q: ca.SX
@@ -51,8 +50,12 @@ class Configuration:
 
 
 class Rates(NamedTuple):
-    """tree: its links.   pose: link -> Function (q, p) -> (R, p), of edges.   plain: whether s = v0 = v.
-    maps: (q, p) -> K (nq, nv), N (ns, nv), T (nv, nv).   bias: (q, v, p) -> d/dt N v at constant v (ns, 1)."""
+    """The tree of a mechanism and its maps from v.
+
+    tree: its links.   pose: link -> Function (q, p) -> (R, p), of edges and of joints that follow others.
+    plain: whether s = v0 = v.   maps: (q, p) -> K (nq, nv), N (ns, nv), T (nv, nv).
+    bias: (q, v, p) -> d/dt N v at constant v (ns, 1).
+    """
 
     tree: Tree
     pose: dict[int, ca.Function]
@@ -62,10 +65,10 @@ class Rates(NamedTuple):
 
 
 def moving(m: Mechanism) -> Mechanism:
-    """The part of a mechanism that decides how its joints and coordinates move: no constraints, forces, actuators and choice of
-    velocities, and its functions as they are now.
+    """The part of a mechanism that determines how its joints and coordinates move, with its functions traced now.
 
-    Raises ModelError: a function of it fails, or does not return K, phi or a pose.
+    It has no constraints, forces, actuators and choice of velocities.
+    Raises ModelError: a function fails, or does not return K, phi or a pose.
     """
     notes = vars(m)
     if "_moving" not in notes:
@@ -75,11 +78,12 @@ def moving(m: Mechanism) -> Mechanism:
 
 
 def symbols_of(m: Mechanism) -> tuple[int, ...]:
-    """What tells equal mechanisms apart whose Parameters, and so the symbols in their expressions, differ."""
+    """Hashes of the parameters' symbols, by which mechanisms differ that are equal but have different Parameters."""
     return tuple(p.symbol.element_hash() for p in m.parameters)
 
 
 def _is_now(m: Mechanism) -> bool:
+    """Whether the functions that determine how a mechanism moves are already traced."""
     notes = vars(m)
     if "_is_now" not in notes:
         functions = [c.K for c in m.coordinates] + [j.pose for j in m.joints if j.pose]
@@ -88,22 +92,25 @@ def _is_now(m: Mechanism) -> bool:
 
 
 def _now(m: Mechanism) -> Mechanism:
+    """The mechanism with the functions of edges and coordinates traced now."""
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _returned_pose(m, j, q, p) for j in m.joints if j.pose}
-    gave = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
-    joints = [replace(j, pose=TracedFunction(j.pose, gave[j.name])) if j.pose else j for j in m.joints]
+    digests = {name: graph([q, p], [G.R, G.p]) for name, G in poses.items()}
+    joints = [replace(j, pose=TracedFunction(j.pose, digests[j.name])) if j.pose else j for j in m.joints]
     return replace(m, coordinates=tuple(known(c, m.parameters) for c in m.coordinates), joints=tuple(joints))
 
 
 def rates_as_written(m: Mechanism) -> Rates:
-    """Rates along the velocities v0 of joints and coordinates as written, computed once; `kinematics.rates` has those along a
-    choice of velocities. Raises ModelError: invalid poses or K."""
+    """Rates for the velocities v0 of joints and coordinates as written, computed once. Raises ModelError: invalid poses or K.
+
+    For a choice of velocities see `kinematics.rates`.
+    """
     return _rates_as_written(moving(m), m.velocities is None, symbols_of(m))
 
 
 @remembered(256)
 def _rates_as_written(m: Mechanism, all_of_v: bool, symbols: tuple[int, ...]) -> Rates:
-    """all_of_v: whether v0 are the velocities, so that in a plain tree the link rates may be entries of them."""
+    """Rates for v0.   all_of_v: whether v0 are the velocities v, so that link rates of a plain tree may be entries of v."""
     q, p = ca.SX.sym("q", m.nq), m.p_symbols
     poses = {j.name: _edge_pose(m, j, q, p) for j in m.joints if j.pose}
     at = layout(m, {name: G for name, G in poses.items() if not ca.depends_on(ca.veccat(G.R, G.p), q)})
@@ -141,7 +148,7 @@ def rates_of(
 
 
 def coordinates_of(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
-    """The entries of q (nq, 1) of a joint or of coordinates; for a joint that follows others its coordinate."""
+    """The entries of q (nq, 1) of a joint or of coordinates; for a joint that follows others, its coordinate."""
     if isinstance(owner, Joint) and owner.mimic:
         others = ca.vertcat(*[coordinates_of(m, m.joint(n), q) for n in owner.mimic.joints])
         return ca.dot(owner.mimic.ratios, others) + owner.mimic.offset
@@ -150,13 +157,14 @@ def coordinates_of(m: Mechanism, owner: Joint | Coordinates, q: ca.SX) -> ca.SX:
 
 
 def rate_rows(m: Mechanism, owner: Joint | Coordinates) -> ca.SX:
-    """Rows (nv of the owner, nv): its rates from v0; for a joint that follows others one row, their rates by the ratios."""
+    """Matrix (n, nv) that gives the n velocities of an owner from v0; one row of ratios for a joint that follows others."""
     if isinstance(owner, Joint) and owner.mimic:
         return owner.mimic.ratios.T @ ca.vertcat(*[rate_rows(m, m.joint(n)) for n in owner.mimic.joints])
     return ca.SX.eye(m.nv)[m.v_slices[owner.name], :]
 
 
 def _kinematic_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.SX) -> ca.SX:
+    """K of a joint or of coordinates, with q_dot = K v0 for their entries."""
     entries = q[m.q_slices[owner.name], 0]
     if isinstance(owner, Joint):
         return owner.kinematic(entries) if owner.nv else ca.SX(0, 0)
@@ -165,19 +173,21 @@ def _kinematic_block(m: Mechanism, owner: Joint | Coordinates, q: ca.SX, p: ca.S
 
 
 def _edge_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
+    """Pose of an edge at symbols q and p. Raises ModelError: it is not a pose, or R is not a rotation."""
     G = _returned_pose(m, j, q, p)
     found = ca.Function("R", [q, p], [G.R])
     for at in places(m):
         M = np.array(found(*at))
         if not np.allclose(M @ M.T, np.eye(3), atol=1e-9) or np.linalg.det(M) < 0:
-            raise ModelError(f"edge {j.name!r}: pose: R is no rotation at q = {brief(at[0].tolist())}")
+            raise ModelError(f"edge {j.name!r}: pose: R is not a rotation at q = {brief(at[0].tolist())}")
     return G
 
 
 def _returned_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
+    """What the pose function of an edge returns. Raises ModelError: it fails, or does not return a Pose."""
     what = f"edge {j.name!r}: pose"
     assert j.pose is not None
-    G = ask_value(j.pose, what, Configuration(m, q))
+    G = call_for_value(j.pose, what, Configuration(m, q))
     if not isinstance(G, Pose):
         raise ModelError(f"{what} must give a Pose(R, p), got {brief(G)}")
     R, x = in_symbols(G.R, f"{what}: R", (q, p)), in_symbols(G.p, f"{what}: p", (q, p))
@@ -187,21 +197,21 @@ def _returned_pose(m: Mechanism, j: Joint, q: ca.SX, p: ca.SX) -> Pose:
 
 
 def twists(G: Pose, q: ca.SX, K: ca.SX) -> ca.SX:
-    """(6, nv) J, column i the body twist vee(G^-1 d_i G). [konz25 (3.103)]"""
+    """(6, nv) body Jacobian of the pose G(q); column i is the body twist vee(G^-1 d_i G). [konz25 (3.103)]"""
     dR, dp = (ca.sparsify(ca.jacobian(ca.vec(x), q) @ K) for x in (G.R, G.p))
     x, y, z = (dR[3 * i : 3 * i + 3, :] for i in range(3))
     return ca.sparsify(ca.vertcat(G.R.T @ dp, G.R[:, 2].T @ y, G.R[:, 0].T @ z, G.R[:, 1].T @ x))
 
 
 def branches(f: ca.Function) -> bool:
-    """Whether a property at random inputs may fail at others."""
+    """Whether a Function has branches, so that a property found at random inputs may fail at others."""
     return any(f.instruction_id(i) in BRANCHING for i in range(f.n_instructions()))
 
 
 def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
-    """x with numbers in place of the entries that are the same wherever phi = 0, whatever the parameters.
+    """x with numbers for all entries that are constant wherever phi = 0, whatever the parameters.
 
-    CasADi knows neither that a sine and a cosine squared add up to one, nor that R^T R = 1.
+    CasADi does not simplify sin^2 + cos^2 to one, nor R^T R to the unit matrix.
     """
     f = ca.Function("x", [q, p], [x])
     if branches(f):
@@ -218,7 +228,7 @@ def settled(m: Mechanism, x: ca.SX, q: ca.SX, p: ca.SX) -> ca.SX:
 
 
 def places(m: Mechanism, varied: bool = False) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    """Random q (nq,) with phi = 0, and p (np,): the default parameters, or some near them."""
+    """Random configurations q (nq,) with phi = 0, each with parameters p (np,): defaults or, if `varied`, values near them."""
     return _places(moving(m), varied)
 
 
@@ -233,13 +243,13 @@ def _places(m: Mechanism, varied: bool) -> tuple[tuple[np.ndarray, np.ndarray], 
 
 
 def some_parameters(m: Mechanism, random: np.random.Generator) -> np.ndarray:
-    """(np,) parameters near the defaults: what holds at a few such holds for all values."""
+    """(np,) random parameters near the defaults: a property that holds at a few of these holds for all values."""
     p = m.p_defaults
     return p + 0.1 * random.uniform(-1, 1, len(p)) * np.where(p == 0, 1.0, p)
 
 
 def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """S (6, k) and N (k, nv) with S N = J: constant directions unchanged, otherwise the components that are not zero."""
+    """S (6, k) and N (k, nv) with S N = J: S are the columns of a constant J, else unit twists of its nonzero rows."""
     columns = [i for i in range(J.shape[1]) if J[:, i].nnz()]
     if J.is_constant() and np.linalg.matrix_rank(np.array(ca.DM(J[:, columns])), tol=1e-9) == len(columns):
         return ca.SX(J[:, columns]), ca.SX.eye(J.shape[1])[columns, :]
@@ -248,7 +258,7 @@ def _reduced(J: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _in_place(at: BodyLayout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | None:
-    """Slices of v0 with the rates of each link if N only selects them, in one piece each and parents first; else None."""
+    """For each link the slice of v0 that contains its rates; None if N is not a selection of slices with parents first."""
     picks, first, slices = [], 0, list[slice]()
     if not N.is_constant():
         return None
@@ -268,12 +278,15 @@ def _in_place(at: BodyLayout, N: ca.SX, bases: list[ca.SX]) -> list[slice] | Non
 
 
 def tree(m: Mechanism) -> Tree:
-    """The links of a mechanism."""
+    """The tree of links of a mechanism, for its joints and coordinates as written."""
     return rates_as_written(m).tree
 
 
 def elimination_parents(pattern: ca.Sparsity) -> tuple[int, ...]:
-    """For each row of a symmetric pattern the nearest earlier row that its elimination, last row first, touches; or -1."""
+    """For each row of a symmetric pattern, the nearest earlier row that its elimination changes, or -1.
+
+    Rows are eliminated from the last to the first.
+    """
     n = pattern.size1()
     near: list[set[int]] = [set() for _ in range(n)]
     for i, j in zip(*pattern.get_triplet(), strict=True):

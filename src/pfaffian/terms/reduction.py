@@ -1,12 +1,12 @@
-"""The terms of a reduction: what a first joint that is a group leaves of the mass matrix, and what constraints leave of v.
+"""Terms of a reduction: the mass matrix without a first joint that is a group, and the velocities that constraints leave.
 
-With body-fixed velocities tau of the first joint and s of the others the mass matrix is independent of that joint's position,
-and
+With body-fixed velocities tau of the first joint, and s of the others, the mass matrix does not depend on the position of that
+joint, and
 
     M = [[K11, K1s], [K1s^T, Kss]],    A = K11^-1 K1s,    M^ = Kss - K1s^T A,    mu_b = K11 tau + K1s s,
     T = s^T M^ s / 2 + mu_b^T K11^-1 mu_b / 2.                                              [chhabra14 (3.3.36)-(3.3.42)]
 
-Constraints on velocities leave v = X y, y the velocities of all joints but those of a group that the constraints fix.
+Constraints on velocities leave v = X y, where y are the velocities of all joints but a group, which the constraints determine.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from pfaffian.terms.momentum import link_momenta, momenta, total_momentum, trans
 from pfaffian.terms.terms import Terms
 
 RANK = 1e-9
-"""Part of a constraint row's length along the group below which a remainder counts as dependent there."""
+"""A constraint row's remainder along the group is zero below this fraction of its length along the group."""
 
 
 class Blocks(NamedTuple):
-    """Blocks of the mass matrix for a first joint b and the rest s.   K11 (k, k), K1s (k, n), A (k, n) and M^ (n, n)."""
+    """Blocks of the mass matrix for a first joint b and the rest s.   K11: (k, k).   K1s, A: (k, n).   shape: (n, n) M^."""
 
     K11: ca.SX
     K1s: ca.SX
@@ -69,16 +69,17 @@ def others(m: Mechanism, entries: Sequence[int]) -> list[int]:
 
 
 def group_of(j: Joint) -> Subgroup | None:
-    """The group of a joint that is one; None for an edge, two groups in turn, a joint that follows others or stands still."""
+    """The group of motions of a joint; None for an edge, two groups in series, a joint that follows others or does not move."""
     if j.pose is not None or j.mimic is not None or len(j.parts) != 1:
         return None
     return j.parts[0].subgroup
 
 
 def first_joint(m: Mechanism) -> Joint:
-    """The joint between the world and all that moves.
+    """The one joint between the world and all moving bodies.
 
-    Raises ModelError: there are several, or none; it is no group, or its velocities are chosen.
+    Raises ModelError: there are several such joints, or none; its motions are not a group; the mechanism has coordinates,
+    chosen velocities or kinetic energies.
     """
     grounded = [j for j in m.joints if j.parent in still(m) and (j.nv or j.pose)]
     if m.coordinates or m.velocities or m.kinetic_energies:
@@ -93,21 +94,21 @@ def first_joint(m: Mechanism) -> Joint:
         )
     if group_of(grounded[0]) is None:
         raise ModelError(
-            f"joint {grounded[0].name!r} of {m.name!r} leaves no group of motions ({grounded[0].kind.name}); a reduction by "
-            "the first joint needs one of maths.subgroups: two joints in turn, say"
+            f"joint {grounded[0].name!r} of {m.name!r} permits no group of motions ({grounded[0].kind.name}); a reduction by "
+            "the first joint needs a group of maths.subgroups: write it as two joints in series, for example"
         )
     return grounded[0]
 
 
 def _way_out(m: Mechanism, grounded: list[Joint]) -> str:
-    """How a machine that stands on the world by these joints becomes one tree."""
+    """Advice, as text, how a machine that stands on the world by these joints can become one tree."""
     free = [j.child for j in grounded if j.kind.name == "free"]
     for c in m.constraints:
         if isinstance(c, Closure) and {c.body_a, c.body_b} & set(free):
-            return f"pf.joined(m, {c.name!r}) makes closure {c.name!r} a joint, and one tree of both"
+            return f"pf.joined(m, {c.name!r}) turns closure {c.name!r} into a joint, so that there is one tree"
     if free:
-        return "put what else stands there on a body of it by a joint, or take a mechanism for each"
-    return "let the body that carries them float, by a free joint (base='free' where a URDF file is read)"
+        return "connect the other parts to one of its bodies by a joint, or write a mechanism for each"
+    return "let the body that carries them float, by a free joint (base='free' when reading a URDF file)"
 
 
 def still(m: Mechanism) -> set[str]:
@@ -120,22 +121,22 @@ def still(m: Mechanism) -> set[str]:
 
 
 def adjoint(j: Joint, q: ca.SX) -> ca.SX:
-    """(k, k) Ad of the joint's displacement on its own algebra: velocities fixed in the child -> those fixed in the parent.
+    """(k, k) Ad of the joint's displacement on its algebra, which maps velocities in the child's frame to the parent's.
 
-    q: of the whole joint (nq, 1). Momenta transform the other way: body momentum = adjoint^T (spatial momentum).
+    q: (nq, 1) coordinates of the joint. Momenta transform the other way: body momentum = adjoint^T (spatial momentum).
     """
     (part,) = j.parts
     return on_algebra(part.subgroup, *part.subgroup.motion(q))
 
 
 def adjoint_inverse(j: Joint, q: ca.SX) -> ca.SX:
-    """(k, k) its inverse."""
+    """(k, k) inverse of `adjoint`."""
     (part,) = j.parts
     return on_algebra(part.subgroup, *se3.inverse(*part.subgroup.motion(q)))
 
 
 def to_body(j: Joint, q: ca.SX, mu: ca.SX) -> ca.SX:
-    """(k, 1) adjoint^T mu: a momentum (k, 1) fixed in the parent's frame of the joint, seen in the child's."""
+    """(k, 1) adjoint^T mu: transform a momentum mu (k, 1) from the joint's frame on the parent to that on the child."""
     (part,) = j.parts
     R, p = part.subgroup.motion(q)
     f, n = _wrench(part.subgroup, mu)
@@ -143,38 +144,39 @@ def to_body(j: Joint, q: ca.SX, mu: ca.SX) -> ca.SX:
 
 
 def to_space(j: Joint, q: ca.SX, pi: ca.SX) -> ca.SX:
-    """(k, 1) adjoint^-T pi: its inverse."""
+    """(k, 1) adjoint^-T pi: transform a momentum pi (k, 1) from the joint's frame on the child to that on the parent."""
     (part,) = j.parts
     return part.subgroup.S.T @ ca.vertcat(*carry(Pose(*part.subgroup.motion(q)), _wrench(part.subgroup, pi)))
 
 
 def _wrench(group: Subgroup, momentum: ca.SX) -> SpatialForce:
-    """A wrench with the momentum (k, 1) on the algebra of a group."""
+    """The wrench with these components (k, 1) along the axes of a group, zero along all others."""
     F = ca.SX.zeros(6, 1)
     F[list(group.axes), 0] = momentum
     return SpatialForce(F[:3, 0], F[3:, 0])
 
 
 def on_algebra(group: Subgroup, R: ca.SX, p: ca.SX) -> ca.SX:
-    """(k, k) Ad of a pose that maps the algebra of a group to itself."""
+    """(k, k) Ad, on the algebra of a group, of a pose that maps this algebra to itself."""
     return (se3.Ad(R, p) @ group.S)[list(group.axes), :]
 
 
 def in_first_joint(T: Terms, joint: str) -> ca.SX:
-    """(k, 1) the part of the spatial momentum of all that moves that belongs to the first joint, in the frame it stands in."""
+    """(k, 1) momentum of all moving bodies along the motions of the first joint, in the joint's frame on the world."""
     link = next(x for x in T.kinematics.tree.links if x.joint.name == joint)
     (part,) = link.joint.parts
     return part.subgroup.S.T @ se3.Ad(link.placement.R, link.placement.p).T @ total_momentum(T.kinematics)
 
 
 class Translation(NamedTuple):
-    """The slides of a first joint, along which everything is carried and nothing turns or bends.
+    """The translations of a first joint, by which the whole machine moves without rotation or change of shape.
 
-    Seen from a frame that moves with V = f / mass, f the momentum along them, the machine has no momentum along them, and its
-    angular momentum is the same about all points: how far and how fast the machine goes no longer matters.
-    entries: of v, n of them.   mass: (1, 1) of all that is carried [kg].   R: (n, n) from the body's axes to those of the
-    frame that the joint stands in.   axes: (3, n) these along the world's.   fields: (nv, n) velocities of unit speed along
-    them.
+    Relative to a frame that moves at V = f / mass, with f the momentum along the translations, the machine has no momentum
+    along them, and its angular momentum is the same about all points. Its distance and speed then no longer matter.
+
+    entries: the n entries of v.   mass: (1, 1) of all bodies [kg].
+    R: (n, n) rotation from the body's axes to those of the frame on which the joint stands.
+    axes: (3, n) the latter axes in the world.   fields: (nv, n) velocities of unit speed along these axes.
     """
 
     entries: list[int]
@@ -184,29 +186,30 @@ class Translation(NamedTuple):
     fields: ca.SX
 
     def pull(self, gravity: ca.SX) -> ca.SX:
-        """(n, 1) gravity (3, 1) along the slides [m/s^2]."""
+        """(n, 1) components of gravity (3, 1) along the translations [m/s^2]."""
         return self.axes.T @ gravity
 
-    def across(self, gravity: ca.SX) -> ca.SX:
-        """(3, 1) the part of gravity that a frame falling along the slides does not follow, world axes [m/s^2]."""
+    def remaining_gravity(self, gravity: ca.SX) -> ca.SX:
+        """(3, 1) the part of gravity that remains in a frame that falls along the translations, world axes [m/s^2]."""
         return ca.SX(3, 1) if len(self.entries) == 3 else gravity - self.axes @ self.pull(gravity)
 
     def along(self, force: ca.SX) -> ca.SX:
-        """(n, 1) the part along the slides of a generalised force (nv, 1), in the axes of the frame [N]."""
+        """(n, 1) components of a generalised force (nv, 1) along the translations, in the axes of the frame [N]."""
         return self.fields.T @ force
 
-    def felt(self, gravity: ca.SX, along: ca.SX) -> ca.SX:
-        """(3, 1) what acts like gravity in the frame, which weight and a force `along` the slides accelerate [m/s^2]."""
-        return self.across(gravity) - self.axes @ along / self.mass
+    def effective_gravity(self, gravity: ca.SX, along: ca.SX) -> ca.SX:
+        """(3, 1) gravity in the frame, which weight and a force `along` the translations accelerate [m/s^2]."""
+        return self.remaining_gravity(gravity) - self.axes @ along / self.mass
 
     def rate(self, gravity: ca.SX, along: ca.SX) -> ca.SX:
-        """(n, 1) how weight and a force `along` the slides change the momentum along them [N]."""
+        """(n, 1) rate of the momentum along the translations by weight and a force `along` them [N]."""
         return self.mass * self.pull(gravity) + along
 
 
 def translation(k: Kinematics, joint: Joint) -> Translation | None:
-    """Of a first joint that is a group; None where it does not slide, or has armature along its slides: an inertia that does
-    not move with the machine.
+    """The translations of a first joint that is a group.
+
+    None if it has none, or if it has armature along them, which is an inertia that does not move with the machine.
     """
     (part,) = joint.parts
     group, begin = part.subgroup, k.mechanism.v_slices[joint.name].start
@@ -223,7 +226,7 @@ def translation(k: Kinematics, joint: Joint) -> Translation | None:
 
 
 def translation_of_all(k: Kinematics, common: CommonMotion) -> Translation | None:
-    """Of the joints that carry all together; None where nothing slides."""
+    """The translations that several joints permit to the whole machine; None if there are none."""
     n, mass = common.slides, sum((x.mass for x in k.tree.links), ca.SX(0))
     if not n or mass.is_zero():
         return None
@@ -232,18 +235,18 @@ def translation_of_all(k: Kinematics, common: CommonMotion) -> Translation | Non
 
 
 def about_mass_centre(T: Terms, joint: Joint, frame: Translation) -> ca.SX:
-    """(k, 1) momentum of all that moves along the slides of a first joint, and about the mass centre: of bodies, by q and v."""
+    """(k, 1) momentum of the bodies along a first joint's translations, and angular momentum about the mass centre."""
     return _centred(T.kinematics, joint, frame, link_momenta(T.kinematics)[_link(T.kinematics, joint)])
 
 
 def push(k: Kinematics, joint: Joint, frame: Translation | None, F: ca.SX) -> ca.SX:
-    """(k, 1) rate of a first joint's momentum, or that about the mass centre if it has a frame, by a force F (k, 1)."""
+    """(k, 1) rate of a first joint's spatial momentum by a force F (k, 1); with a frame, of that about the mass centre."""
     (part,) = joint.parts
     return _centred(k, joint, frame, _wrench(part.subgroup, F)) if frame else to_space(joint, k.joint(joint.name), F)
 
 
 def _centred(k: Kinematics, joint: Joint, frame: Translation, x: SpatialForce) -> ca.SX:
-    """(k, 1) x, in the axes of the joint's link and about its origin, along the slides and about the mass centre."""
+    """(k, 1) components of x, given in the frame of the joint's link, along the translations and about the mass centre."""
     (part,) = joint.parts
     along, moments = list(part.subgroup.along), composite_moments(k)[_link(k, joint)]
     sliding = ca.SX(3, 1)
@@ -255,16 +258,17 @@ def _centred(k: Kinematics, joint: Joint, frame: Translation, x: SpatialForce) -
 
 
 def carries(k: Kinematics, joint: Joint) -> Moments:
-    """Moments of all that a joint carries, in the axes of its link and about their origin."""
+    """Moments of all that a joint carries, in the frame of its link."""
     return composite_moments(k)[_link(k, joint)]
 
 
 def _link(k: Kinematics, joint: Joint) -> int:
+    """Index of the link of a joint."""
     return next(i for i, x in enumerate(k.tree.links) if x.joint.name == joint.name)
 
 
 def still_in(T: Terms, frame: Translation | None) -> Terms:
-    """The machine without inputs, seen from a frame that moves with the mass centre along the slides of a first joint."""
+    """Terms without inputs, relative to a frame that moves with the mass centre along translations; T if there is none."""
     if frame is None:
         return T
     v = T.v - frame.fields @ frame.along(momenta(T)) / frame.mass
@@ -272,7 +276,7 @@ def still_in(T: Terms, frame: Translation | None) -> Terms:
 
 
 def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
-    """X (nv, ny) with v = X y: y are the velocities outside the group, entries `group` of v, which the constraint rows fix.
+    """X (nv, ny) with v = X y; y are all velocities except the entries `group` of v, which the constraint rows determine.
 
     A_G v_G + A_y y = 0 gives v_G = -A^ y, the principal connection of the constraints. [chhabra14 (4.3.25)]
     """
@@ -288,7 +292,7 @@ def horizontal_lift(T: Terms, group: Sequence[int]) -> ca.SX:
 def curvature(T: Terms, A: ca.SX, joints: Sequence[str]) -> ca.SX:
     """(k n, n): row n a + i, column j is B_ij^a = d_i A_j^a - d_j A_i^a - gamma_ij^l A_l^a - [A_i, A_j]^a of A (k, n).
 
-    A is a connection: k are the velocities of joints that are groups, n those of all others, i and j.
+    A is a connection: its k rows belong to the velocities of `joints`, which are groups, its n columns to all other velocities.
     [chhabra14 (3.2.24), (4.3.27)]
     """
     rest, n = others(T.mechanism, indices(T.mechanism, joints)), A.shape[1]
@@ -315,7 +319,7 @@ def _bracket(m: Mechanism, joints: Sequence[str], x: ca.SX, y: ca.SX) -> ca.SX:
     return found
 
 
-def carried(T: Terms, X: ca.SX) -> ca.SX:
-    """(ny, 1) X^T p_dot + X_dot^T p of momenta pi = X(q)^T p, if no force acts."""
+def transport_along(T: Terms, X: ca.SX) -> ca.SX:
+    """(ny, 1) rate X^T p_dot + X_dot^T p of the momenta X(q)^T p if no force acts."""
     p = ca.SX.sym("p", T.mechanism.nv)
     return X.T @ transport(T) + ca.substitute(rate(T.kinematics, X.T @ p), p, momenta(T))

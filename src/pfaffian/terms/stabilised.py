@@ -1,4 +1,4 @@
-"""Constraints that a run draws back to instead of putting the state onto them. [konz25 A.2]"""
+"""Constraints to which a run returns at given rates, instead of being put onto them. [konz25 A.2]"""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from pfaffian.model.number import Scalar, not_negative
 from pfaffian.terms.kinematics import Kinematics
 from pfaffian.terms.pfaffian import target_rows
 
-Drawn = Closure | Holonomic | Nonholonomic
+Stabilisable = Closure | Holonomic | Nonholonomic
 
 
-def stabilised(constraint: Drawn | Coordinates, *, damping: Scalar, stiffness: Scalar | None = None) -> Any:
-    """A constraint whose residual returns to zero by itself, from wherever a run starts. [konz25 (A.10)-(A.13)]
+def stabilised(constraint: Stabilisable | Coordinates, *, damping: Scalar, stiffness: Scalar | None = None) -> Any:
+    """A constraint whose residual returns to zero at given rates, wherever a run starts. [konz25 (A.10)-(A.13)]
 
         phi'' + damping phi' + stiffness phi = 0,    A v_dot = b - damping phi' - stiffness phi     closures, phi(q, t) = 0
         eta' + damping eta = 0,                      A v_dot = b - damping eta                      eta(q, v, t) = 0
         phi' + damping phi = 0,                      q_dot = K v - dphi/dq^+ damping phi            coordinates with phi(q) = 0
 
-    A run puts its start and every step onto the constraints, so that nothing is left to return. A stabilised one it leaves
-    alone, as rows of accelerations: the start may be off it, and the errors of steps return at these rates. Record it as an
-    output to see how far it is off.
+    A run puts its start and the end of every step onto its other constraints. A stabilised constraint only adds rows for the
+    accelerations: the start may violate it, and the errors of steps decay at these rates. Record its residual as an output to
+    see how large it is.
 
     Args:
-        constraint: a closure, phi = 0, eta = 0, or `pf.coordinates` with a phi; for `active_while`, stabilise first.
-        damping: [1/s], above zero. A step that is longer than some 2 / damping diverges.
-        stiffness: [1/s^2], above zero, for closures and phi(q, t) = 0, the others have none; (damping / 2)^2 by default, the
-            fastest return without overshoot.
+        constraint: a closure, phi = 0, eta = 0, or `pf.coordinates` with a phi; to use `active_while`, stabilise first.
+        damping: [1/s], above zero. Steps longer than about 2 / damping diverge.
+        stiffness: [1/s^2], above zero, only for closures and phi(q, t) = 0; (damping / 2)^2 by default, the fastest return
+            without overshoot.
     Returns:
         An `acceleration_constraint` of the same name in place of the constraint, or the coordinates.
-    Raises ModelError: another constraint, or one that is active only for a while; coordinates without phi; numbers that are not
-    above zero; a stiffness of what has none.
+    Raises ModelError: another kind of constraint, or one that is active only at times; coordinates without phi; a damping or
+    stiffness that is not above zero; a stiffness for a residual without one.
 
     Example:
         >>> import pfaffian as pf
@@ -49,24 +49,25 @@ def stabilised(constraint: Drawn | Coordinates, *, damping: Scalar, stiffness: S
         >>> abs(float((run["q"].values[-1] ** 2).sum()) - 1) < 1e-6
         True
     """
-    if not isinstance(constraint, (*Drawn.__args__, Coordinates)):
+    if not isinstance(constraint, (*Stabilisable.__args__, Coordinates)):
         raise ModelError(f"stabilised: a closure, phi = 0, eta = 0 or coordinates are needed, got {brief(constraint)}")
     what = f"stabilised {constraint.name!r}"
     rates = [_positive(damping, f"{what}: damping")]
     if isinstance(constraint, (Closure, Holonomic)):
         rates.append(rates[0] ** 2 / 4 if stiffness is None else _positive(stiffness, f"{what}: stiffness"))
     elif stiffness is not None:
-        raise ModelError(f"{what}: its residual returns by the damping alone; leave the stiffness out")
+        raise ModelError(f"{what}: its residual needs a damping only; leave the stiffness out")
     if isinstance(constraint, Coordinates):
         if constraint.phi is None:
-            raise ModelError(f"{what}: coordinates without phi cannot be off it")
+            raise ModelError(f"{what}: these coordinates have no phi to return to")
         return replace(constraint, returns=rates[0])
     if constraint.active is not None:
-        raise ModelError(f"{what}: it is active only for a while; stabilise it first, then give it to active_while")
+        raise ModelError(f"{what}: it is active only at times; stabilise it first, then pass it to active_while")
     return acceleration_constraint(constraint.name, _Returning(constraint, *rates))
 
 
 def _positive(x: Scalar, what: str) -> ca.SX:
+    """A number as an expression. Raises ModelError: it is not above zero."""
     number = not_negative(x, what)
     if number.is_zero():
         raise ModelError(f"{what} must be above zero")
@@ -75,9 +76,9 @@ def _positive(x: Scalar, what: str) -> ca.SX:
 
 @data
 class _Returning:
-    """(Z, z) of a stabilised constraint.   damping [1/s], stiffness [1/s^2]."""
+    """Function of the kinematics that returns (Z, z) of a stabilised constraint.   damping: [1/s].   stiffness: [1/s^2]."""
 
-    constraint: Drawn
+    constraint: Stabilisable
     damping: ca.SX
     stiffness: ca.SX = ca.SX(0)
 

@@ -1,7 +1,7 @@
-"""Expressions in SymPy, for papers and lectures: any expression, and an open chain in screw parameters.
+"""Convert expressions to SymPy, for papers and lectures: any expression, and open chains in screw parameters.
 
-Numbers become exact where they are short decimals, fractions, square roots or parts of pi, so that terms that should vanish do;
-others stay as they are. SymPy is an optional package: `pip install sympy`.
+Numbers that are short decimals, fractions, square roots or parts of pi become exact, so that terms that should vanish do
+vanish; other numbers stay as they are. SymPy is an optional package: `pip install sympy`.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ SymPy = Any
 """A matrix, a symbol or an expression of SymPy."""
 
 DECIMALS = 7
-"""Digits of a number that is taken literally."""
+"""Number of significant digits of a decimal that counts as exact."""
 
 PLACES = 6
-"""The same after the decimal point, where numbers are rounded to near ones."""
+"""Number of digits after the decimal point of an exact decimal, where numbers are rounded to near ones."""
 
 ROUNDING = 1e-13
-"""Largest distance of a number from the exact one that replaces it, relative to itself."""
+"""Largest relative distance of a number from the exact one that replaces it."""
 
 NEAR = 1e-9
-"""The same for poses at home [m, 1]: files write right angles with ten digits."""
+"""Largest distance of a number from the exact one, in poses at home [m, 1]: files write right angles with ten digits."""
 
 LONGEST = 150
-"""Number of operations of an entry beyond which sums of angles are not searched for."""
+"""Largest number of operations of an entry in which sums of angles are searched for."""
 
 
 def need_sympy() -> Any:
-    """The package sympy. Raises ModelError: it is not installed, and how to install it."""
+    """The package sympy. Raises ModelError: it is not installed; the message says how to install it."""
     return optional("sympy", "sympy", "symbolic expressions need")
 
 
@@ -59,11 +59,11 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
     Args:
         x: casadi.SX or DM (n, k), of smooth functions.
         symbols: {name of a CasADi symbol or of a Parameter: SymPy symbol, expression or number}; other symbols become real
-            ones of their own name.
+            symbols of the same name.
     Returns:
         a SymPy matrix (n, k).
-    Raises ModelError: x is no expression; it switches between expressions, which has no formula; two symbols have one name; a
-    symbol is to become something that SymPy does not know; SymPy is not installed.
+    Raises ModelError: x is not an expression; it contains conditions or rounding, which have no formula; two symbols have the
+    same name; a value in `symbols` is unknown to SymPy; SymPy is not installed.
 
     Example:
         >>> import casadi as ca
@@ -83,12 +83,12 @@ def to_sympy(x: Any, symbols: Mapping[str, Any] | None = None) -> SymPy:
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise ModelError(f"to_sympy: two symbols are called {brief(twice)}: rename one of them")
-    given = {n: _known(value, n) for n, value in (symbols or {}).items()}
+    given = {n: _value(value, n) for n, value in (symbols or {}).items()}
     return converted(ca.SX(x), found, [given[n] if n in given else sp.Symbol(n, real=True) for n in names])
 
 
-def _known(value: Any, name: str) -> SymPy:
-    """A SymPy value for a symbol; text is refused, for SymPy would run it as Python."""
+def _value(value: Any, name: str) -> SymPy:
+    """The value of a symbol in SymPy. Raises ModelError: SymPy does not know it, or it is text, which would run as Python."""
     sp = need_sympy()
     try:
         return sp.sympify(value, strict=True)
@@ -97,9 +97,9 @@ def _known(value: Any, name: str) -> SymPy:
 
 
 def converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: bool = False, near: float = 0.0) -> SymPy:
-    """x as a SymPy matrix, `values` in place of the entries of its symbols.
+    """x as a SymPy matrix, with `values` substituted for the entries of its symbols.
 
-    closed: where one function is computed by a series near zero and in closed form elsewhere, take the closed form.
+    closed: whether to use the closed form of functions that are computed by a series near zero.
     near: as in `exact`.
     """
     sp = need_sympy()
@@ -120,6 +120,7 @@ def converted(x: ca.SX, symbols: Sequence[ca.SX], values: list[Any], *, closed: 
 
 
 def _operation(code: int, arguments: list[Any], closed: bool) -> Any:
+    """The result of one operation of CasADi in SymPy. Raises ModelError: it has no formula."""
     sp = need_sympy()
     if code in _SMOOTH:
         return _SMOOTH[code](sp, *arguments)
@@ -130,7 +131,7 @@ def _operation(code: int, arguments: list[Any], closed: bool) -> Any:
     if code == ca.OP_IF_ELSE_ZERO and arguments[0].is_number:
         return arguments[1] if arguments[0] else sp.Integer(0)
     raise ModelError(
-        "to_sympy: the expression switches between others, or rounds, and has no formula: convert its smooth parts"
+        "to_sympy: the expression contains a condition or rounding, which has no formula: convert its smooth parts"
     )
 
 
@@ -160,7 +161,7 @@ _SMOOTH: dict[int, Callable[..., Any]] = {
     ca.OP_COSH: lambda sp, a: sp.cosh(a),
     ca.OP_TANH: lambda sp, a: sp.tanh(a),
 }
-"""Operation -> the same in SymPy."""
+"""Code of a CasADi operation -> the operation in SymPy."""
 
 _CHOOSING: dict[int, Callable[..., Any]] = {
     ca.OP_LT: lambda a, b: a < b,
@@ -174,13 +175,13 @@ _CHOOSING: dict[int, Callable[..., Any]] = {
 
 
 def exact(x: float, near: float = 0.0) -> SymPy:
-    """The number that x was meant to be: a short decimal, a fraction, the root of one or a part of pi; else x itself.
+    """The exact number that x approximates: a short decimal, a fraction, the root of one, or a part of pi; else x itself.
 
-    near: largest distance from that number, where more than rounding.
+    near: largest distance from the exact number, if more than rounding is allowed.
     """
     sp = need_sympy()
     if not math.isfinite(x):
-        raise ModelError(f"to_sympy: {x} is no number")
+        raise ModelError(f"to_sympy: {x} is not a finite number")
     room = max(near, ROUNDING * abs(x))
     if abs(x) <= room:
         return sp.Integer(0)
@@ -194,17 +195,17 @@ def exact(x: float, near: float = 0.0) -> SymPy:
 
 
 def _fraction(x: float, room: float, largest: int) -> SymPy | None:
-    """x as a fraction with a denominator up to the largest; None if it is not one."""
+    """x as a fraction with a denominator up to `largest`; None if none is within `room` of x."""
     found = Fraction(x).limit_denominator(largest)
     return need_sympy().Rational(found.numerator, found.denominator) if abs(found - Fraction(x)) <= room else None
 
 
 def tidy(e: SymPy) -> SymPy:
-    """An expression with sums of angles in place of products of their sines and cosines, where that is shorter."""
+    """An expression with its products of sines and cosines written by sums of angles, where that is shorter."""
     sp = need_sympy()
     turns = e.atoms(sp.sin, sp.cos)
     if len(turns) < 2 or any(f.args[0].is_positive for f in turns) or e.count_ops() > LONGEST:
-        return e  # the length of a rotation's parameters is not an angle in a sum
+        return e  # the norm of rotation parameters does not occur in sums of angles
     return min((e, _angles_summed(e.expand()), flat(e)), key=lambda form: form.count_ops())
 
 
@@ -216,6 +217,7 @@ def flat(e: SymPy) -> SymPy:
 
 
 def _angles_summed(e: SymPy) -> SymPy:
+    """An expression with its products of sines and cosines written by sums of angles."""
     from sympy.simplify.fu import TR10i
 
     return TR10i(e)
@@ -228,13 +230,13 @@ def _angles_summed(e: SymPy) -> SymPy:
 class SymbolicKinematics:
     """An open chain in screw parameters, in SymPy's symbols; made by `symbolic_kinematics`. Entries are computed on demand.
 
-    labels: of the factors, the number of their joint among all, with a letter where a joint is several in turn: 1, 2a, 2b, 3.
+    labels: for each factor the number of its joint, with a letter where a joint has several factors: 1, 2a, 2b, 3.
     s: symbols of the screw parameters, in the order of `exponentials(m).s_names`: s_1, or s_1_1, s_1_2, ... where a factor has
         several.   p: symbols p_1, ... of the parameters.
-    norms: symbol theta_1 -> the angle that it stands for in entries, for each factor that turns about any axis.
+    norms: symbol theta_1 -> the angle that it represents in entries, for each factor that turns about any axis.
 
-    Entries are closed forms; where such an angle, or that of a planar motion, is zero they hold in the limit. Numbers of poses
-    at home are replaced by round ones within 1e-9 of them.
+    Entries are closed forms; where such an angle, or that of a planar motion, is zero, they are valid in the limit. Numbers in
+    poses at home are replaced by exact ones within 1e-9.
     """
 
     expressions: Exponentials
@@ -257,16 +259,16 @@ class SymbolicKinematics:
         return self._homogeneous(self.expressions.home(body))
 
     def twists(self, joint: str) -> SymPy:
-        """(6, k) tau of a joint, its twists at home seen from the world. [chhabra14 def. 2.1.4]"""
-        return self._of(self.expressions.twists(joint))
+        """(6, k) tau of a joint, its twists at home in the world frame. [chhabra14 def. 2.1.4]"""
+        return self._converted(self.expressions.twists(joint))
 
     def tau(self, factor: int) -> SymPy:
         """(6, k) twists of a factor, by its index."""
-        return self._of(self.expressions.factors[factor].tau)
+        return self._converted(self.expressions.factors[factor].tau)
 
     def parameters_of(self, factor: int) -> SymPy:
-        """(k, 1) screw parameters of a factor; ratios of others where its joint follows them."""
-        return self._of(self.expressions.factors[factor].ratios @ self.expressions.s)
+        """(k, 1) screw parameters of a factor; in terms of others where its joint follows these."""
+        return self._converted(self.expressions.factors[factor].ratios @ self.expressions.s)
 
     def norm(self, factor: int) -> SymPy | None:
         """The symbol of a factor's angle, if it turns about any axis."""
@@ -299,7 +301,7 @@ class SymbolicKinematics:
         return need_sympy().diag(*[self.speeds(j.name) for j in self.expressions.mechanism.joints if j.nq])
 
     def speeds(self, joint: str) -> SymPy:
-        """(k, n) block of Sigma of a joint that has parameters of its own; 1 without a distribution."""
+        """(k, n) block of Sigma for a joint with independent parameters; the unit matrix without a distribution."""
         sp, j = need_sympy(), self.expressions.mechanism.joint(joint)
         if j.distribution is None:
             return sp.eye(0 if j.mimic else j.kind.nv)
@@ -311,51 +313,52 @@ class SymbolicKinematics:
     # -- from CasADi ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _made(self) -> dict[Any, Any]:
+    def _computed(self) -> dict[Any, Any]:
         """Motions and frames computed so far."""
         return {}
 
     def _motion(self, factor: int) -> tuple[SymPy, SymPy]:
-        """For a factor, in its own frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
-        if ("motion", factor) not in self._made:
+        """For a factor, in its frame: exp(hat(S s_j)) (4, 4), and S dexp_left(s_j) (6, k)."""
+        if ("motion", factor) not in self._computed:
             f = self.expressions.factors[factor]
             t, parameters = ca.SX.sym("t", f.subgroup.nv), list(self.parameters_of(factor))
             both = se3.homogeneous(*f.subgroup.exp(t)), f.subgroup.S @ f.subgroup.dexp_left(t)
             motion, left = (self._closed(x, t, parameters, factor).applyfunc(tidy) for x in both)
-            self._made["motion", factor] = motion, left
-        return self._made["motion", factor]
+            self._computed["motion", factor] = motion, left
+        return self._computed["motion", factor]
 
     def frames(self, factor: int) -> tuple[SymPy, SymPy]:
         """(4, 4) frame of a factor in the world, before and after it moves: exp(tau s) home = home exp(S s)."""
-        if ("frames", factor) not in self._made:
+        if ("frames", factor) not in self._computed:
             f = self.expressions.factors[factor]
             if f.before < 0:
                 before = self._homogeneous(f.home)
             else:
                 between = self.expressions.factors[f.before].home.inverse() @ f.home
                 before = (self.frames(f.before)[1] @ self._homogeneous(between)).applyfunc(tidy)
-            self._made["frames", factor] = before, (before @ self._motion(factor)[0]).applyfunc(tidy)
-        return self._made["frames", factor]
+            self._computed["frames", factor] = before, (before @ self._motion(factor)[0]).applyfunc(tidy)
+        return self._computed["frames", factor]
 
     def _spatial(self, factor: int) -> SymPy:
+        """(6, ns) Jacobian, in the world frame, of what a factor carries."""
         J = need_sympy().zeros(6, len(self.s))
         while factor >= 0:
             f = self.expressions.factors[factor]
-            J += _Ad(self.frames(factor)[0]) @ self._motion(factor)[1] @ self._of(f.ratios)
+            J += _Ad(self.frames(factor)[0]) @ self._motion(factor)[1] @ self._converted(f.ratios)
             factor = f.before
         return J
 
-    def _of(self, x: ca.SX) -> SymPy:
-        """An expression in s and parameters."""
+    def _converted(self, x: ca.SX) -> SymPy:
+        """An expression of CasADi in s and the parameters, as SymPy's."""
         known = [self.expressions.s, self.expressions.mechanism.p_symbols]
         return converted(ca.SX(x), known, [*self.s, *self.p], near=NEAR)
 
     def _homogeneous(self, X: Pose) -> SymPy:
-        """(4, 4) of a pose that does not depend on s."""
-        return self._of(se3.homogeneous(X.R, X.p))
+        """(4, 4) matrix of a pose that does not depend on s."""
+        return self._converted(se3.homogeneous(X.R, X.p))
 
     def _closed(self, x: Any, t: ca.SX, values: list[SymPy], factor: int) -> SymPy:
-        """An entire function x of a factor's parameters t in closed form: found for positive t, it holds for either sign."""
+        """An entire function x of a factor's parameters t in closed form at `values`: derived for t > 0, valid for all t."""
         sp = need_sympy()
         rows = [sp.Symbol(f"t_{k}", positive=True) for k in range(len(values))]
         found = converted(ca.SX(x), [t, self.expressions.mechanism.p_symbols], [*rows, *self.p], closed=True)
@@ -365,28 +368,29 @@ class SymbolicKinematics:
 
 
 def _inverse(X: SymPy) -> SymPy:
+    """Inverse of a pose (4, 4)."""
     sp, R = need_sympy(), X[:3, :3].T
     return R.row_join(-R @ X[:3, 3]).col_join(sp.Matrix([[0, 0, 0, 1]]))
 
 
 def _Ad(X: SymPy) -> SymPy:
-    """[[R, hat(p) R], [0, R]] of (4, 4)."""
+    """(6, 6) adjoint matrix [[R, hat(p) R], [0, R]] of a pose (4, 4)."""
     sp, R, p = need_sympy(), X[:3, :3], X[:3, 3]
     hat = sp.Matrix([[0, -p[2], p[1]], [p[2], 0, -p[0]], [-p[1], p[0], 0]])
     return R.row_join(hat @ R).col_join(sp.zeros(3).row_join(R))
 
 
 def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
-    """An open chain of displacement subgroups in screw parameters as SymPy expressions, for reading and for LaTeX. [chhabra14
-    ch. 2]
+    """An open chain of displacement subgroups in screw parameters, as SymPy expressions for reading and for LaTeX.
+
+    [chhabra14 ch. 2]
 
     Args:
         m: the mechanism, an open chain.
     Returns:
         an object with the symbols `s` of the screw parameters and `p` of the parameters, and SymPy matrices: `pose(body)` and
         `home(body)` (4, 4), `twists(joint)` (6, k), `jacobian(body)` (6, ns), `Sigma` (ns, n).
-    Raises ModelError: a closed chain, and what closes it; an edge, or coordinates that belong to no joint; SymPy is not
-    installed.
+    Raises ModelError: m is a closed chain, has an edge, or has coordinates that belong to no joint; SymPy is not installed.
 
     Example:
         >>> import pfaffian as pf
@@ -400,11 +404,11 @@ def symbolic_kinematics(m: Mechanism) -> SymbolicKinematics:
     E = exponentials(m)
     numbers = {j.name: str(i + 1) for i, j in enumerate(m.joints)}
     count = Counter(f.joint.name for f in E.factors)
-    seen, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
+    used, labels, s, norms = Counter[str](), list[str](), list[SymPy](), dict[SymPy, SymPy]()
     for f in E.factors:
         name, k = f.joint.name, f.subgroup.nv
-        labels.append(numbers[name] + ("abc"[seen[name]] if count[name] > 1 else ""))
-        seen[name] += 1
+        labels.append(numbers[name] + ("abc"[used[name]] if count[name] > 1 else ""))
+        used[name] += 1
         if not f.joint.mimic:
             symbol_names = [f"s_{labels[-1]}"] if k == 1 else [f"s_{labels[-1]}_{i + 1}" for i in range(k)]
             s += [sp.Symbol(n, real=True) for n in symbol_names]

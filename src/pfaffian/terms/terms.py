@@ -68,19 +68,19 @@ class Terms:
         return reprs.words(self, f"of {m.name!r}", f"q ({m.nq}, 1), v ({m.nv}, 1), u ({m.nu}, 1), t")
 
     def under(self, u: ca.SX) -> Terms:
-        """The same terms under other inputs u (nu, 1), with all that has been built and does not depend on them."""
+        """These terms with other inputs u (nu, 1); terms that are already built and do not depend on inputs are reused."""
         other = Terms(self.mechanism, self.q, self.v, u, self.t)
         vars(other).update({name: x for name, x in vars(self).items() if name not in ("u", "force", "generalised_input")})
         return other
 
     def anew(self) -> Terms:
-        """New Terms at the same symbols, of which only kinematics and constraint rows have been built."""
+        """New Terms at the same symbols, which reuse only the kinematics and the constraint rows."""
         other = Terms(self.mechanism, self.q, self.v, self.u, self.t)
         vars(other).update(kinematics=self.kinematics, rows=self.rows)
         return other
 
     def built(self, name: str) -> bool:
-        """Whether this term has been written."""
+        """Whether the term of this name has been built."""
         return name in vars(self)
 
     @cached_property
@@ -95,17 +95,17 @@ class Terms:
 
     @cached_property
     def added(self) -> Inertia | None:
-        """What kinetic energies of the caller's add to that of the bodies; None where there are none."""
+        """Inertia of the caller's kinetic energies, in addition to that of the bodies; None if there are none."""
         return added_inertia(self.kinematics)
 
     @cached_property
     def factor(self) -> TreeFactor:
-        """M = W W^T, sparse along the tree. Raises ModelError: a joint that moves no inertia."""
+        """M = W W^T, sparse along the tree. Raises ModelError: a joint moves no inertia."""
         self.check_mass()
         return factor_tree(self.M, self.kinematics.parents)
 
     def check_mass(self) -> None:
-        """Raise ModelError for a joint or a velocity that moves no inertia."""
+        """Raise ModelError if a joint or a velocity moves no inertia."""
         if self.kinematics.rates.plain:
             for link in self.kinematics.tree.links:
                 check_inertia(ca.diag(self.M)[link.v], link.joint.name)
@@ -122,7 +122,7 @@ class Terms:
         return c if self.added is None else c + self.added.c
 
     def inertia_force(self, v_dot: ca.SX) -> ca.SX:
-        """(nv, 1) M v_dot + c, by recursion where all inertia is that of bodies."""
+        """(nv, 1) M v_dot + c; the inertia of bodies enters by recursion, without M."""
         f = inverse_dynamics(self.kinematics, v_dot)
         return f if self.added is None else f + self.added.M @ v_dot + self.added.c
 
@@ -134,7 +134,7 @@ class Terms:
 
     @cached_property
     def f(self) -> ca.SX:
-        """(nv, 1) applied forces that are no inputs: springs, dampers, wrenches, potentials, ... [N, N m]."""
+        """(nv, 1) applied forces that are not inputs: springs, dampers, wrenches, potentials, ... [N, N m]."""
         return applied_force(self.kinematics)
 
     @cached_property
@@ -158,7 +158,7 @@ class Terms:
 
     @cached_property
     def servo(self) -> ServoRows:
-        """Rows held by forces along chosen directions."""
+        """Rows of servo constraints, which forces along chosen directions maintain."""
         return servo_rows(self.kinematics, self.B)
 
     @property
@@ -168,7 +168,7 @@ class Terms:
 
     @property
     def b(self) -> ca.SX:
-        """(m, 1) A v_dot = b."""
+        """(m, 1) right-hand side of A v_dot = b."""
         return self.rows.b
 
     @cached_property
@@ -193,8 +193,9 @@ class Terms:
         return relative_size(self, self.A)
 
     def inverse_scales(self, limit: float) -> ca.SX:
-        """(m, 1) 1 / s of each row: |phi| / s <= limit means that the constraint is satisfied, whatever the size. See
-        `terms.lengths`.
+        """(m, 1) 1 / s of each row: a constraint is satisfied if |phi| / s <= limit, whatever the machine's size.
+
+        See `terms.lengths.inverse_scale`.
         """
         known = ca.densify(row_lengths(self))
         known[list(self.typical.unknown), 0] = 0
@@ -202,24 +203,25 @@ class Terms:
 
     @cached_property
     def groups(self) -> list[list[int]] | None:
-        """`row_groups` of all rows."""
+        """Groups of all constraint rows, see `row_groups`."""
         return self.row_groups()
 
     def row_groups(self, rows: Sequence[int] | None = None) -> list[list[int]] | None:
-        """`row_blocks` as groups for `maths.linear.orthogonalise`."""
+        """The groups of all blocks of `row_blocks`, in the form that `maths.linear.orthogonalise` takes."""
         blocks = self.row_blocks(rows)
         return None if blocks is None else [group for block in blocks for group in block]
 
     def row_blocks(self, rows: Sequence[int] | None = None) -> list[list[list[int]]] | None:
-        """The constraint rows (or some of them, then as indices among these) in blocks that do not depend on each other; None
-        where every block is one row.
+        """Blocks of constraint rows, such that rows of different blocks are independent; None if every block is one row.
 
-        A velocity row that repeats the rate of a position is in a later group of its block, so that it is the one to be
-        dropped: the correction of positions does not need it.
+        Each block is a list of groups, one for each level. A velocity row that repeats the rate of a position row is thus in a
+        later group and is the one that is dropped, as the correction of positions does not need it.
+
+        rows: indices of the rows to be considered, all if not given; the blocks contain indices among these.
         """
         place = {row: i for i, row in enumerate(range(self.A.shape[0]) if rows is None else rows)}
-        there = [[i for i in block if i in place and self.A[i, :].nnz()] for block in self.typical.dependent]
-        several = [block for block in there if len(block) > 1]
+        present_blocks = [[i for i in block if i in place and self.A[i, :].nnz()] for block in self.typical.dependent]
+        several = [block for block in present_blocks if len(block) > 1]
         if not several:
             return None
         alone = [i for i in place if not any(i in block for block in several)]
@@ -228,7 +230,7 @@ class Terms:
 
     @property
     def counted(self) -> ca.DM | None:
-        """(1, nv) weight of each column of Lam where lengths of rows are compared; None where all weigh the same."""
+        """(1, nv) weight of each column of Lam where lengths of rows are compared; None if all weights are equal."""
         return self.typical.counted
 
     @cached_property
@@ -238,31 +240,33 @@ class Terms:
 
     @cached_property
     def T(self) -> ca.SX:
-        """Kinetic energy [J]; of one that is not purely quadratic v^i dT/dv^i - T."""
+        """Kinetic energy [J]; v^i dT/dv^i - T for a caller's kinetic energy T that is not purely quadratic in v."""
         T = kinetic_energy(self.kinematics)
         return T if self.added is None else T + self.added.energy
 
 
 def turning(T: Terms) -> list[int]:
-    """Indices of the constraint rows that depend on v, those of an eta that is not affine in it; T is at symbols."""
+    """Indices of the constraint rows that depend on v, those of an eta that is not affine in v; T is at symbols."""
     return [i for i in range(T.A.shape[0]) if ca.depends_on(T.A[i, :], T.v)]
 
 
 def as_terms(T: Terms) -> Terms:
-    """T itself. Raises ModelError: it is no Terms."""
+    """Return T. Raises ModelError: it is not an object of type Terms."""
     if not isinstance(T, Terms):
         raise ModelError(f"Terms are needed, as symbols(mechanism) or compile_terms provides them, got {brief(T)}")
     return T
 
 
 class Typical(NamedTuple):
-    """lengths: (m, 1) root mean square length of each constraint row in its unit, see `row_units`, a slide by the machine's
-    length counting as a turn by 1 rad: the scale by which a row is short. At a singular configuration its own length may
-    vanish, and so is no scale.
-    counted: (1, nv) weight of each column of Lam = A W^-T where lengths of rows are compared, None if all weigh the same.
+    """Typical properties of the constraint rows of a mechanism.
+
+    lengths: (m, 1) root mean square length of each row in its unit (`row_units`), where a slide by the machine's length counts
+        as a turn by 1 rad. A row is short relative to this length; its length at one configuration is no scale, as it may
+        vanish at a singular one.
+    counted: (1, nv) weight of each column of Lam = A W^-T where lengths of rows are compared, None if all weights are equal.
     grows: for each row whether its length scales with the machine's.   unknown: rows without a typical length.
-    dependent: blocks of rows that depend on each other where the constraints are satisfied.   places: configurations (nq,)
-    there, none where the search found none.
+    dependent: blocks of rows that depend on each other where the constraints are satisfied.
+    places: configurations (nq,) on the constraints; empty if the search found none.
     """
 
     lengths: ca.DM
@@ -274,33 +278,35 @@ class Typical(NamedTuple):
 
 
 ROUNDING = 1e-12
-"""A row or column that is typically this part of the longest is only rounding, as across a planar loop on a hull that turns in
-space.
+"""A row or column whose typical length is below this fraction of the longest is rounding, like a row perpendicular to the
+plane of a planar loop on a hull that turns in space.
 """
 
 FLAT = 1e-5
-"""A row of a closure that is typically this part of the longest row of its unit is rounding of the data: in a file with five
-digits for its angles the axes of a planar loop are parallel to some 1e-7. As a row of its own it would stop the loop.
+"""A closure's row whose typical length is below this fraction of its longest row of the same unit is rounding of the data: in a
+file with five digits for its angles, the axes of a planar loop are parallel to some 1e-7. As an independent row it would lock
+the loop.
 """
 
 LIGHT = 1e3
-"""How many times longer than the shortest column of Lam another may be before it counts for less.
+"""Largest ratio of a column of Lam to the shortest one at which the column has its full weight.
 
 A direction of small inertia has a long column, sqrt(1 / 1e-12) times that of others for a rod as thin as a thread. Rows that
-contain it are almost that direction alone in the metric of M, and their other entries would be lost below RANK_TOLERANCE
+contain it consist almost of that direction alone in the metric of M, and their other entries would fall below RANK_TOLERANCE
 although they are far above rounding. Columns of robots differ by less than 100.
 """
 
 
 @remembered(256)
 def typical(m: Mechanism) -> Typical:
-    """The constraint rows of a mechanism at the defaults of its parameters."""
+    """Typical properties of the constraint rows of a mechanism, with its parameters at their defaults."""
     return typical_at(m, np.array(m.p_defaults))
 
 
 def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
-    """The constraint rows of a mechanism over 32 configurations at parameters p (np,); slides within its length, speeds of 1
-    rad/s or that length per second.
+    """Typical properties of the constraint rows of a mechanism, over 32 random configurations at parameters p (np,).
+
+    Slides are within the machine's length; speeds are about 1 rad/s, or that length per second.
     """
     if not m.ideal:
         return Typical(ca.DM(0, 1), None, (), (), (), ())
@@ -309,14 +315,14 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
     numbers = ca.Function("numbers", [m.p_symbols], [machine_length(m), row_units(m, T.rows.counts, grows)])
     length, units = (np.array(x) for x in numbers(p))
     long = float(length.item()) or 1.0
-    each = np.where(slides(m), long, 1.0)
-    seen = [T.A, T.M, T.rows.phi, T.kinematics.kinematic_matrix]
-    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in seen])
+    unit_speeds = np.where(slides(m), long, 1.0)
+    outputs = [T.A, T.M, T.rows.phi, T.kinematics.kinematic_matrix]
+    terms = ca.Function("terms", [T.q, T.v, T.t, m.p_symbols], [ca.densify(x) for x in outputs])
     random, speeds = np.random.default_rng(20), np.random.default_rng(21)
 
     def at(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        A, M, phi, K = values(terms, q, each * v, 0, p)
-        return A * each / units, M * np.outer(each, each), phi / units, K * each
+        A, M, phi, K = values(terms, q, unit_speeds * v, 0, p)
+        return A * unit_speeds / units, M * np.outer(unit_speeds, unit_speeds), phi / units, K * unit_speeds
 
     def sample(q: np.ndarray) -> RowSample:
         A, _, phi, K = at(q, np.cos(np.arange(m.nv)))
@@ -333,25 +339,27 @@ def typical_at(m: Mechanism, p: np.ndarray) -> Typical:
 
 
 def _rounded(m: Mechanism, counts: tuple[int, ...], known: np.ndarray) -> np.ndarray:
-    """(m, 1) mean squared length of each row up to which it is rounding.   known: (m, 1) those of all rows."""
+    """(m, 1) mean squared length of each row up to which it is rounding.   known: (m, 1) mean squared lengths of all rows."""
     found, first = np.full(known.shape, ROUNDING**2 * known.max(initial=0.0)), 0
     for c, count in zip(m.ideal, counts, strict=True):
-        its = slice(first, first + count)
+        indices = slice(first, first + count)
         if isinstance(c, Closure):
             pure = np.array([row in PURE for row in c.holds.rows])
-            for alike in (pure, ~pure):
-                found[its][alike] = np.maximum(found[its][alike], FLAT**2 * known[its][alike].max(initial=0.0))
+            for same_unit in (pure, ~pure):
+                found[indices][same_unit] = np.maximum(
+                    found[indices][same_unit], FLAT**2 * known[indices][same_unit].max(initial=0.0)
+                )
         first += count
     return found
 
 
 def always_active(m: Mechanism) -> Mechanism:
-    """The mechanism with every constraint in force, whatever its condition."""
+    """The mechanism with every constraint active, whatever its condition."""
     return replace(m, constraints=tuple(c if isinstance(c, Servo) else replace(c, active=None) for c in m.constraints))
 
 
 def row_lengths(T: Terms) -> ca.SX:
-    """(m, 1) typical lengths of constraint rows, a slide by the machine's length counting as a turn by 1 rad."""
+    """(m, 1) typical lengths of constraint rows, where a slide by the machine's length counts as a turn by 1 rad."""
     return _row_lengths(T.mechanism, T.rows.counts)
 
 
@@ -362,17 +370,18 @@ def _row_lengths(m: Mechanism, counts: tuple[int, ...]) -> ca.SX:
 
 
 def relative_size(T: Terms, A: ca.SX, rows: Sequence[int] | None = None) -> ca.SX:
-    """(rows, 1) squared lengths of A (rows, nv), constraint rows or part of them, relative to the typical lengths of those
-    rows.
+    """(rows, 1) squared lengths of constraint rows A (rows, nv), relative to their typical lengths.
+
+    rows: their indices, all if not given.
     """
-    these = list(range(T.A.shape[0]) if rows is None else rows)
-    size = squared_lengths(T.mechanism, A) / row_lengths(T)[these, 0] ** 2
-    size[[i for i, row in enumerate(these) if row in T.typical.unknown], 0] = 1
+    indices = list(range(T.A.shape[0]) if rows is None else rows)
+    size = squared_lengths(T.mechanism, A) / row_lengths(T)[indices, 0] ** 2
+    size[[i for i, row in enumerate(indices) if row in T.typical.unknown], 0] = 1
     return size
 
 
 def mass_weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
-    """A W^-T as numbers; None where a coordinate has no inertia: no formulation can serve it, and each reports so."""
+    """A W^-T as numbers; None if a coordinate has no inertia, which every formulation reports as an error."""
     try:
         W = np.linalg.cholesky(M[::-1, ::-1])[::-1, ::-1]
     except np.linalg.LinAlgError:
@@ -381,7 +390,7 @@ def mass_weighted(A: np.ndarray, M: np.ndarray) -> np.ndarray | None:
 
 
 def _counted(samples: list[np.ndarray]) -> ca.DM | None:
-    """Weights of the columns of A W^-T, from samples of it with rows of typical length one."""
+    """Weights of the columns of A W^-T, from samples of it with rows of typical length one; None if all are equal."""
     columns = np.sqrt(np.mean([(Lam * Lam).sum(0) for Lam in samples], axis=0)) if samples else np.ones(1)
     used = columns[columns > ROUNDING * columns.max(initial=0.0)]
     if not used.size or used.max() <= LIGHT * used.min():
@@ -397,7 +406,7 @@ def symbols(m: Mechanism) -> Terms:
     Returns:
         Terms, with the mass matrix M, the bias force c, the input matrix B, the constraint rows A, ... as expressions in q, v,
         u, t and the mechanism's parameters.
-    Raises ModelError: m is no mechanism.
+    Raises ModelError: m is not a mechanism.
 
     Example:
         >>> import casadi as ca
@@ -415,5 +424,5 @@ def symbols(m: Mechanism) -> Terms:
 
 @remembered(16)
 def shared(m: Mechanism) -> Terms:
-    """`symbols` at the same symbols for all who ask, so that what several of them need is written once."""
+    """Terms of a mechanism at symbols that all callers share, so that terms that several of them need are built once."""
     return symbols(m)

@@ -1,4 +1,4 @@
-"""The tree that recursions need: one link for each joint that moves, fixed bodies lumped, every axis along z."""
+"""The tree on which recursions run: a link for each moving joint, bodies on fixed joints lumped, joint axes along z."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pfaffian.model.pose import IDENTITY, Pose
 
 
 class Link(NamedTuple):
-    """All that moves rigidly with one joint or edge, in its frame on the child side.
+    """All bodies that move rigidly with one joint or edge, in the joint's frame on the child.
 
-    parent: index of the previous link, -1 for the world.   joint: the joint that it belongs to.
-    placement: its frame in the previous link.
-    subgroup: of its motion, None for an edge.   q: its own entries of q, if its joint has some.
+    parent: index of the previous link, -1 for the world.   joint: the joint to which it belongs.
+    placement: pose of the joint's frame on the parent, in the previous link.
+    subgroup: its group of motions, None for an edge.   q: its entries of q, if its joint has coordinates.
     v: its entries of the link rates s, which are v itself in a plain tree.
-    basis: (6, k) S, twist [v; w] over the previous link = S s.   armature: (k, 1) along s.
+    basis: (6, k) S, the twist [v; w] relative to the previous link is S s.   armature: (k, 1) along s.
     mass: [kg].   h: (3, 1) first moment [kg m].   I: (3, 3) inertia about the frame's origin.
     """
 
@@ -48,8 +48,10 @@ class Link(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """links: parents before children.   place: body name -> (link index or -1, pose of the body in that link).
-    ns: number of link rates.   parents: for each link rate the previous one on the way to the root, or -1.
+    """The links of a mechanism.
+
+    links: parents before children.   place: body name -> (link index or -1, pose of the body in that link).
+    ns: number of link rates.   parents: for each link rate the next one on the path to the root, or -1.
     """
 
     links: tuple[Link, ...]
@@ -58,7 +60,7 @@ class Tree(NamedTuple):
     parents: tuple[int, ...]
 
     def path(self, link: int) -> list[int]:
-        """The link and those before it, nearest first; empty for the world."""
+        """The link and its ancestors, nearest first; empty for the world."""
         path = []
         while link >= 0:
             path.append(link)
@@ -67,7 +69,7 @@ class Tree(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A future link: the previous link, the joint or edge, the part of the joint, and its place in the previous link."""
+    """The frame of a link: the previous link, the joint or edge, the part of the joint, and its pose in the previous link."""
 
     parent: int
     joint: Joint
@@ -76,14 +78,17 @@ class Frame(NamedTuple):
 
 
 class BodyLayout(NamedTuple):
-    """Where bodies are attached: frames of the links, and place as in Tree."""
+    """The frames of all links, and the links to which bodies are attached.   place: as in Tree."""
 
     frames: list[Frame]
     place: dict[str, tuple[int, Pose]]
 
 
 def layout(m: Mechanism, still: dict[str, Pose]) -> BodyLayout:
-    """The layout with bodies on fixed joints, and on edges that stand `still`, lumped."""
+    """The layout of a mechanism.
+
+    Bodies on fixed joints are lumped with their parents, as are bodies on edges whose constant pose `still` gives.
+    """
     place: dict[str, tuple[int, Pose]] = {WORLD: (-1, IDENTITY)}
     frames: list[Frame] = []
     for j in m.joints:
@@ -110,6 +115,7 @@ def assemble_tree(m: Mechanism, at: BodyLayout, bases: list[ca.SX], slices: list
 
 
 def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.SX, ca.SX]) -> Link:
+    """The link of a frame, with its entries v of the link rates, its basis S and its moments."""
     if f.part is None:
         return Link(f.parent, f.joint, f.placement, None, slice(0, 0), v, S, ca.SX(S.shape[1], 1), *inertia)
     q, first = f.part.q, m.q_slices[f.joint.name].start
@@ -118,11 +124,13 @@ def _link(m: Mechanism, f: Frame, v: slice, S: ca.SX, inertia: tuple[ca.SX, ca.S
 
 
 def _moments(b: Body, X: Pose) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Mass, first moment and inertia of a body with the pose X in a link, about the link's origin."""
     c = X.R @ b.com + X.p
     return b.mass, b.mass * c, so3.symmetric(X.R @ b.inertia @ X.R.T) + b.mass * (ca.dot(c, c) * ca.SX.eye(3) - c @ c.T)
 
 
 def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
+    """For each link rate the next one on the path to the root, or -1."""
     parents = {-1: -1}
     for link in links:
         at, before = range(link.v.start, link.v.stop), link.parent
@@ -134,24 +142,24 @@ def _rate_parents(links: tuple[Link, ...]) -> tuple[int, ...]:
 
 
 def motion(link: Link, q: ca.SX) -> Pose:
-    """Pose of the link's frame on the child in that on the parent, at its q."""
+    """Pose of the joint's frame on the child relative to its frame on the parent, at the link's entries of q."""
     assert link.subgroup is not None
     return Pose(*map(ca.SX, link.subgroup.motion(q)))
 
 
 def turned(R: ca.SX, Y: ca.SX) -> ca.SX:
-    """R Y R^T for Y (3, 3), cheaper where R is a rotation about z or none."""
+    """R Y R^T for Y (3, 3), cheaper where R is a rotation about z or the unit matrix."""
     if R[2, 2].is_one() and R[0, 2].is_zero() and R[1, 2].is_zero():
         return Y if R[0, 0].is_one() else so3.conjugate_z(R[0, 0], R[1, 0], Y)
     return R @ Y @ R.T
 
 
 def split_motion(link: Link, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """S x as its linear and angular part, each (3, 1), for x along the link's rates."""
+    """Linear and angular part, each (3, 1), of the motion S x, with x along the link's rates."""
     V = ca.densify(link.basis @ x)
     return V[:3], V[3:]
 
 
 def project_force(link: Link, f: ca.SX, n: ca.SX) -> ca.SX:
-    """S^T [f; n]: (nv, 1) of the link."""
+    """(nv, 1) S^T [f; n], the generalised force of a wrench along the link's rates."""
     return ca.densify(link.basis.T @ ca.vertcat(f, n))

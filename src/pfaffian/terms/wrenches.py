@@ -1,6 +1,6 @@
-"""Forces body by body: those that its motion needs, those applied to it, and those of constraints.
+"""Forces on each body: those that its motion requires, those applied to it, and those of constraints.
 
-Wrenches here are [force; moment] about the origin of the body's frame, along the world's axes.
+Wrenches here are [force; moment] about the origin of the body's frame, in world axes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import casadi as ca
 from pfaffian.errors import ModelError
 from pfaffian.maths.so3 import hat
 from pfaffian.model.body import WORLD, Body
-from pfaffian.model.caller import ask_value
+from pfaffian.model.caller import call_for_value
 from pfaffian.model.constraint import AccelerationConstraint, Closure, Holonomic, Target
 from pfaffian.model.force import Dissipation, Potential, Spring, Thruster, Wrench
 from pfaffian.model.number import column
@@ -25,17 +25,17 @@ from pfaffian.terms.terms import Terms
 
 
 def move(W: ca.SX, x: ca.SX) -> ca.SX:
-    """Wrenches (6, n) about one point, transferred to another one from which it lies at x (3, 1)."""
+    """Transfer wrenches W (6, n) from one point to another; x (3, 1) is the position of the first relative to the second."""
     return ca.vertcat(W[:3, :], W[3:, :] + hat(x) @ W[:3, :])
 
 
 def turn(R: ca.SX, W: ca.SX) -> ca.SX:
-    """Wrenches (6, n) along other axes."""
+    """Rotate wrenches W (6, n) by R (3, 3)."""
     return ca.vertcat(R @ W[:3, :], R @ W[3:, :])
 
 
 def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, ...]) -> ca.SX:
-    """(6, 1) rate of the momentum of a body, minus its weight; accelerations of the links as Kinematics returns them."""
+    """(6, 1) rate of the momentum of a body, minus its weight.   accelerations: of the links, as Kinematics returns them."""
     link, X = k.tree.place[b.name]
     R = k.pose(b.name).R
     if link < 0:
@@ -48,10 +48,10 @@ def inertial_wrench(k: Kinematics, b: Body, accelerations: tuple[Acceleration, .
 
 
 def applied_wrenches(T: Terms, u: ca.SX) -> dict[str, ca.SX]:
-    """Body -> (6, 1) of the forces on it: springs, thrusters, wrenches, known or inputs u (nu, 1), potentials, dissipation.
+    """{body: (6, 1) wrench on it} by springs, thrusters, wrenches with and without a value, potentials and dissipation.
 
-    Forces within joints, of motors and generalised forces, are left out. Raises ModelError: a potential or dissipation that
-    uses more than joints, poses and twists of bodies.
+    Forces within joints, those of motors and generalised forces, are left out.   u: (nu, 1) inputs.
+    Raises ModelError: a potential or dissipation uses more than joints, poses and twists of bodies.
     """
     m, total = T.mechanism, dict[str, ca.SX]()
     for f in (*m.forces, *m.actuators):
@@ -65,6 +65,7 @@ _Ends = list[tuple[str, ca.SX]]
 
 
 def _spring_ends(T: Terms, s: Spring, u: ca.SX) -> _Ends:
+    """Wrenches of a spring on both of its bodies."""
     k = T.kinematics
     pull = ca.vertcat(spring_pull(k, s), ca.SX.zeros(3, 1))
     ends = ((s.body_a, s.point_a, 1), (s.body_b, s.point_b, -1))
@@ -72,6 +73,7 @@ def _spring_ends(T: Terms, s: Spring, u: ca.SX) -> _Ends:
 
 
 def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
+    """A wrench on its body, and the opposite one on the body that exerts it."""
     k = T.kinematics
     value = _inputs(T, w, u) if w.value is None else wrench_value(k, w)
     W, x = turn(k.rotation(w.body), value) if w.axes == "LOCAL" else value, k.position(w.body, w.point)
@@ -80,21 +82,25 @@ def _wrench_ends(T: Terms, w: Wrench, u: ca.SX) -> _Ends:
 
 
 def _thruster_ends(T: Terms, a: Thruster, u: ca.SX) -> _Ends:
+    """Wrench of a thruster on its body."""
     R = T.kinematics.rotation(a.body)
     return [(a.body, move(turn(R, a.wrench * u[T.mechanism.u_names.index(a.name)]), R @ a.point))]
 
 
 def _potential_ends(T: Terms, p: Potential, u: ca.SX) -> _Ends:
-    return _down(T.kinematics, p, Apart(T.kinematics, displaced=True))
+    """Wrenches of a potential on all bodies."""
+    return _gradient_ends(T.kinematics, p, Apart(T.kinematics, displaced=True))
 
 
 def _dissipation_ends(T: Terms, d: Dissipation, u: ca.SX) -> _Ends:
-    return _down(T.kinematics, d, Apart(T.kinematics, displaced=False))
+    """Wrenches of a dissipation function on all bodies."""
+    return _gradient_ends(T.kinematics, d, Apart(T.kinematics, displaced=False))
 
 
-def _down(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _Ends:
+def _gradient_ends(k: Kinematics, force: Potential | Dissipation, apart: Apart) -> _Ends:
+    """Wrenches on all bodies: minus the derivatives of the function of a force along the bodies' motions."""
     what = f"force {force.name!r}"
-    value = column(ask_value(force.function, what, apart), what)
+    value = column(call_for_value(force.function, what, apart), what)
     return [(name, -turn(k.rotation(name), apart.work(value, V))) for name, V in apart.twists.items()]
 
 
@@ -105,37 +111,39 @@ _ENDS: dict[type, Callable[[Terms, Any, ca.SX], _Ends]] = {
     Potential: _potential_ends,
     Dissipation: _dissipation_ends,
 }
-"""Kind of force or actuator -> the bodies that it acts on; other kinds act within joints."""
+"""Kind of force or actuator -> its wrenches on bodies; all other kinds act within joints."""
 
 
 def _inputs(T: Terms, force: Wrench, u: ca.SX) -> ca.SX:
+    """(6, 1) the inputs of a wrench without a value."""
     first = T.mechanism.u_names.index(f"{force.name}.fx")
     return u[first : first + 6]
 
 
 class BodyRows(NamedTuple):
-    """L: (6, rows) wrench on `body` for a unit of each multiplier of a constraint."""
+    """Wrenches of a constraint on one body.   L: (6, rows) wrench on `body` for a unit of each multiplier."""
 
     body: str
     L: ca.SX
 
 
 def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
-    """Wrenches of a constraint on each body that it acts on, from the work that it does when bodies move on their own.
+    """Wrenches of a constraint on each body, from its work when the bodies move independently.
 
-    A row that names a joint's coordinate or rate itself acts within the joint, as a motor does, and on no body.
-    Raises ModelError: a caller's function that uses more than joints, poses and twists of bodies.
+    A row that contains a coordinate or rate of a joint itself acts within the joint, as a motor does, and on no body.
+    Raises ModelError: a caller's function uses more than joints, poses and twists of bodies.
     """
     if isinstance(c, AccelerationConstraint):
         raise ModelError(
-            f"constraint {c.name!r}: its rows are of the mechanism's v, so which body feels its force cannot be determined"
+            f"constraint {c.name!r}: its rows are along the mechanism's v, so the bodies on which its force "
+            "acts cannot be determined"
         )
     if isinstance(c, Closure):
         found = _closure(k, c)
     else:
         apart = Apart(k, displaced=isinstance(c, Holonomic))
         what, f = f"constraint {c.name!r}", c.phi if isinstance(c, Holonomic) else c.eta
-        rate = column(ask_value(f, what, apart), what)
+        rate = column(call_for_value(f, what, apart), what)
         found = [BodyRows(name, turn(k.rotation(name), apart.work(rate, V))) for name, V in apart.twists.items()]
     if c.active is None:
         return found
@@ -144,8 +152,9 @@ def constraint_wrenches(k: Kinematics, c: Target) -> list[BodyRows]:
 
 
 def _closure(k: Kinematics, c: Closure) -> list[BodyRows]:
+    """Wrenches of a closure on its two bodies."""
     Ga, Gb = k.pose(c.body_a) @ c.placement_a, k.pose(c.body_b) @ c.placement_b
-    seen = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
-    L = turn(Ga.R, c.holds.residual(*seen).L.T)  # at the origin of B, along the axes of A
+    relative = Ga.R.T @ Gb.R, Ga.R.T @ (Gb.p - Ga.p), c.number
+    L = turn(Ga.R, c.holds.residual(*relative).L.T)  # at the origin of B, in the axes of A, then of the world
     ends = ((c.body_a, -1), (c.body_b, 1))
     return [BodyRows(body, move(sign * L, Gb.p - k.position(body))) for body, sign in ends if body != WORLD]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pfaffian.control.law import Control
 from pfaffian.errors import ModelError
-from pfaffian.model.caller import ask
+from pfaffian.model.caller import call_user
 from pfaffian.model.mechanism import Mechanism
 from pfaffian.output.plain import text
 from pfaffian.viewer.study import folder, load, studies
@@ -47,7 +47,7 @@ def find(given: str) -> Found:
         raise ModelError(f"{what} cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    ask(spec.loader.exec_module, what, module)
+    call_user(spec.loader.exec_module, what, module)
     for part in PARTS:
         if not callable(getattr(module, part, None)):
             raise ModelError(f"{what} has no function {part}()")
@@ -55,7 +55,7 @@ def find(given: str) -> Found:
 
 
 def _law_and_mechanism(module: Any, what: str) -> tuple[Control, Mechanism]:
-    mechanism, law = (ask(getattr(module, part), f"{what}: {part}()") for part in PARTS)
+    mechanism, law = (call_user(getattr(module, part), f"{what}: {part}()") for part in PARTS)
     return law, mechanism
 
 
