@@ -80,7 +80,7 @@ def test_callers_tasks_and_references_count_by_what_they_compute():
 
 def test_a_reference_of_unknown_symbols_is_named():
     wave = control.function_of_time(lambda t: [ca.SX.sym("amplitude") * t], 1)
-    with pytest.raises(pf.ModelError, match=r"^the reference uses symbols that are not of the"):
+    with pytest.raises(pf.ModelError, match=r"^the reference uses symbols that do not belong to the"):
         digest(control.projected(control.joints("j0"), wave, stiffness=1.0, damping=1.0), arm())
 
 

@@ -523,13 +523,13 @@ def test_a_tool_moves_like_a_point_on_a_spring():
 
 
 def test_a_transport_map_that_misses_its_condition_warns():
-    """For a body in space, Q = 1 does not meet the condition."""
+    """For a body in space, Q = 1 does not satisfy the condition."""
     random = np.random.default_rng(8)
     pairs = [control.pair("b", inertia=definite(random), damping=definite(random), stiffness=definite(random))]
     q, v = pf.random_configuration(FREE, random), random.normal(size=6)
     errors = {}
     for name, Q in {"one": lambda k, k_R: ca.SX.eye(6), "own": None}.items():
-        with pytest.warns(pf.RunWarning, match="transport map does not meet") if Q else nullcontext():
+        with pytest.warns(pf.RunWarning, match="transport map does not satisfy") if Q else nullcontext():
             r = pf.run(FREE, q, v, duration=0.01, step=1e-3, control=control.prototype_tracking(pairs, MOVING, transport=Q))
         errors[name] = np.abs(r.transport_error.values).max()
     assert errors["own"] < 1e-10 < 0.1 < errors["one"]

@@ -183,7 +183,7 @@ def test_wrong_matrices_are_named():
         control.pair("b", damping=np.triu(K))
     bent = np.zeros((6, 6))
     bent[0, 3] = bent[3, 0] = 1.0
-    with pytest.raises(pf.ModelError, match="stiffness: it couples turning to a translation"):
+    with pytest.raises(pf.ModelError, match="stiffness: it couples rotation to a translation"):
         control.pair("b", stiffness=bent)
     given = pf.Parameter("given", 1.0)
     with pytest.raises(pf.ModelError, match="stiffness: with Parameters in it, its first three rows must resist"):
@@ -216,12 +216,12 @@ def test_transport_power_completes_the_rate_of_energy():
     one = lambda k, k_R: ca.SX.eye(2)  # noqa: E731
     for Q in (None, one):
         law = control.prototype_tracking(elastic, goals["moving"], transport=Q)
-        with pytest.warns(pf.RunWarning, match=r"the transport map does not meet \(4.30\).*moved [0-9.e+-]+ J"):
+        with pytest.warns(pf.RunWarning, match=r"the transport map does not satisfy \(4.30\).*moved [0-9.e+-]+ J"):
             r = pf.run(TWO, control=law, **how)
         close(r.prototype_power.values, r.transport_power.values, 1e-10, "without dampers", scale=r.prototype_power.values)
         assert np.abs(r.transport_power.values).max() > 1e-2
         law = control.prototype_tracking([*elastic, *damped], goals["moving"], transport=Q)
-        with pytest.warns(pf.RunWarning, match="the transport map does not meet"):
+        with pytest.warns(pf.RunWarning, match="the transport map does not satisfy"):
             r = pf.run(TWO, control=law, **how)
         assert (r.prototype_power.values < r.transport_power.values).all()
     single = [control.pair("b", inertia=form(random), stiffness=form(random), damping=form(random))]
@@ -231,5 +231,5 @@ def test_transport_power_completes_the_rate_of_energy():
             r = pf.run(TWO, control=control.prototype_tracking(pairs, goal), **how)
         assert (r.transport_power.values == 0).all()
     batch = control.prototype_tracking([*elastic, *single], goals["moving"])
-    with pytest.warns(pf.RunWarning, match="the transport map does not meet.*, in run [01] of 2 the most"):
+    with pytest.warns(pf.RunWarning, match="the transport map does not satisfy.*, in run [01] of 2 the most"):
         pf.run(TWO, control=batch, **(how | {"q": [[0.4, -0.7], [0.5, 0.1]], "v": [[0.2, 0.5]] * 2}))

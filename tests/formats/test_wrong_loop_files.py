@@ -57,7 +57,7 @@ LOOPS = {
         f'<loop name="l" type="revolute">{pair()}</loop>' * 2,
         "another loop of this name is at .*; names must be unique",
     ),
-    "no pitch": (f'<loop name="l" type="screw">{pair()}</loop>', "constraint 'l': pitch is for"),
+    "no pitch": (f'<loop name="l" type="screw">{pair()}</loop>', "constraint 'l': pitch is required for"),
     "coupling with ratio zero": (f'<coupling name="k">{pair()}<ratio value="0"/></coupling>', "the ratio is zero"),
     "coupling without ratio": (f'<coupling name="k">{pair()}</coupling>', "<ratio> is missing in 'k'"),
     "coupling of an unknown link": (

@@ -19,7 +19,7 @@ DEFAULTS: dict[str, list[Any]] = {
     "coupling_length": [0.0], "creep": [0.01], "curvature": [0.0], "damping": [0.0, 40.0], "density": [1.225],
     "dim": ["sample"], "direction": ["either"], "drag": [0.0, (0, 0)], "drag_height": [0.0], "draw": [True], "dt": [0.0],
     "effort": [inf], "error_bound": [5e-05], "every": [1], "expand": [False], "exponent": [1.0, 1.5], "factor": ["cholesky"],
-    "first": [1.0], "force_gain": [0.0], "formulation": ["auto"], "frame": ["LOCAL", "world"],
+    "force_gain": [0.0], "formulation": ["auto"], "frame": ["LOCAL", "world"],
     "friction": [0.0, "smooth", 1.0], "gear": [1.0], "gravity": [9.81, (0.0, 0.0, -9.81)], "handed": ["right"],
     "heading": [0.0], "height": [0.0], "hessian": [True],
     "hold": ["zero"], "holds": [False], "inertia": [0.0, 1.0], "inertia_ratio": [1.0], "integral_gain": [0.0],

@@ -62,7 +62,7 @@ def test_any_argument_may_make_a_batch():
     assert [x.tolist() for x in pf.impact(m, [[0]], [1])] == [[[0]], [[-2]], [1]]
     assert [x.tolist() for x in pf.impact(m, [0], {"j": [1, 2]})] == [[[0], [0]], [[-2], [-4]], [1, 4]]
     assert [x.tolist() for x in pf.impact(m, [0], [1], parameters=[[5.0]])] == [[[0]], [[-5]], [2.5]]
-    with pytest.raises(pf.ModelError, match=r"^t: 'now' is no array"):
+    with pytest.raises(pf.ModelError, match=r"^t: 'now' is not an array"):
         pf.impact(m, [0], [1], t="now")
 
 

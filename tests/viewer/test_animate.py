@@ -144,7 +144,7 @@ def test_wrong_arguments_are_refused_before_anything_is_drawn(rod, swing, tmp_pa
             pf.animate(rod, swing, **given)
     for m, result, words in (
         (swing, rod, "a Mechanism is needed"),
-        (rod, rod, "no result"),
+        (rod, rod, "not the result"),
         (other, swing, "another mechanism"),
     ):
         with pytest.raises(pf.ModelError, match=words):
