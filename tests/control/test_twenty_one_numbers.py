@@ -186,7 +186,7 @@ def test_wrong_matrices_are_named():
     with pytest.raises(pf.ModelError, match="stiffness: it couples rotation to a translation"):
         control.pair("b", stiffness=bent)
     given = pf.Parameter("given", 1.0)
-    with pytest.raises(pf.ModelError, match="stiffness: with Parameters in it, its first three rows must resist"):
+    with pytest.raises(pf.ModelError, match="stiffness: if it contains Parameters, its first three rows must resist"):
         control.pair("b", stiffness=given.symbol * np.diag([1.0, 1, 0, 1, 1, 1]))
     m = FREE.with_(parameters=[given])
     law = control.prototype_tracking([control.pair("b", inertia=K), control.pair("b", damping=given.symbol * K)], goal)
