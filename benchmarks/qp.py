@@ -116,7 +116,7 @@ def kernel(n: int, m: int, box: np.ndarray | None = None) -> tuple[Callable, tup
         H, u0, l, *rest = [ca.reshape(x, *size) for x, size in zip(parts, sizes, strict=True)]
         W = rest[0] if rest else ca.sparsify(ca.SX(ca.DM(box)))
         r = control.nearest(H, u0, W, l)
-        return ca.vertcat(r.u, r.turns)
+        return ca.vertcat(r.u, r.iterations)
 
     f = pf.compile_terms(machine, {"nearest": solved}, backend="c").kernel
     at = machine.neutral(), np.zeros(1), np.zeros(0)

@@ -53,7 +53,7 @@ def test_every_kind_of_problem(family, size):
     p = FAMILIES[family](np.random.default_rng([n, m, *map(ord, family)]), EACH, n, m)
     r = solve(*p)
     check(p, r, MEETING if family in ("vertex", "cone") else OPTIMAL)
-    assert r.iterations.max() <= qp.most_turns(n, m) / 2 + 2
+    assert r.iterations.max() <= qp.most_iterations(n, m) / 2 + 2
     if family in FEASIBLE:
         assert (r.status == 0).all()
     if family == "contradicting":
@@ -177,12 +177,12 @@ def test_compiled_code_has_the_bits_of_the_interpreter():
 def test_too_few_turns_have_a_separate_status(monkeypatch):
     p = FAMILIES["box"](np.random.default_rng(0), 50, 3, 6)
     expected = solve(*p)
-    monkeypatch.setattr(qp, "most_turns", lambda n, m: 3)
+    monkeypatch.setattr(qp, "most_iterations", lambda n, m: 3)
     x = symbols(3, 6)
     r = qp.nearest(*x)
     u, status = compile(ca.Function("f", x, [r.u, r.status]), backend="numpy")(*flat(p))
     late = expected.iterations > 3
-    assert late.any() and (status[late] == qp.TOO_MANY_TURNS).all() and (status[~late] == qp.SOLVED).all()
+    assert late.any() and (status[late] == qp.TOO_MANY_ITERATIONS).all() and (status[~late] == qp.SOLVED).all()
     assert np.array_equal(u[~late], expected.u[~late])
 
 

@@ -41,9 +41,10 @@ class Exported(NamedTuple):
 
     files: paths of header, source and test.   operations: largest number of operations of a call.   stack: bound on the stack
     of a call [bytes], even without optimisation.   measured_stack: stack of a call [bytes] that gcc or clang reports with -O2,
-    None without either compiler.   state: bytes that the caller stores between calls.   work: bytes of scratch memory that the
-    caller lends to a call.   error: largest difference between single and double precision over the recorded calls, relative
-    to the largest number of each output port; 0 for double.
+    None without either compiler.   state: bytes that the caller stores between calls.
+    work: bytes of scratch memory that the caller provides for each call.
+    error: largest difference between single and double precision over the recorded calls, relative to the largest number of
+    each output port; 0 for double.
     """
 
     files: tuple[Path, ...]
@@ -166,7 +167,7 @@ def _about(c: Controller, m: Mechanism, precision: str, sizes: tuple[int, int, i
     lines = [f"A control law of {c99.comment(m.name)}, by pfaffian {machine()['pfaffian']}. {often}", ""]
     lines += [
         f"{c.operations} operations a call at most; {state} bytes of state; {stack} bytes of stack at most",
-        f"even where each value has a place of its own (-O0); {work} bytes of work, which the caller lends to a call.",
+        f"even where each value has a place of its own (-O0); {work} bytes of work, which the caller provides for each call.",
         "No heap, no global variable, no library; loops have a bound.",
         "",
         f"Compile with {FLAGS}; NAME_test.c tests it. The compiler must not fuse",

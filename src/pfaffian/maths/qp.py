@@ -1,28 +1,28 @@
 """The nearest point within linear limits: minimise |u - u0|_H^2 / 2 subject to W u <= l, by a dual active-set method.
 
 In z = L^T u with H = L L^T, and with rows scaled to unit length, the solution is the z nearest to z0 = L^T u0 with V z <= d.
-The iteration starts at z0, where no row is active. Each iteration, called a turn, chooses the most violated row v and
-decomposes it as v = N^T r + w, with r its coordinates in the active rows N and w orthogonal to them. It moves z along -w and
-the multipliers y along -r. The move ends where z reaches the row, which becomes active, or earlier where a multiplier falls to
-zero, whose row is dropped. The dual value rises with every row that is reached, so no set of active rows occurs twice. Where w
-= 0 and no multiplier falls, r shows which active rows v contradicts. [Goldfarb and Idnani 1983]
+The method starts at z0, where no row is active. Each iteration chooses the most violated row v and decomposes it as
+v = N^T r + w, with r its coordinates in the active rows N and w orthogonal to them. It moves z along -w and the multipliers y
+along -r. The move ends where z reaches the row, which becomes active, or earlier where a multiplier falls to zero, whose row is
+dropped. The dual value rises with every row that is reached, so no set of active rows occurs twice. Where w = 0 and no
+multiplier falls, r shows which active rows v contradicts. [Goldfarb and Idnani 1983]
 
 B contains the dual vectors of the active rows, B N^T = 1 and in their span, so that adding or dropping a row is one outer
 product; its rounding errors only affect which rows are chosen. The result is computed from the active rows alone, after these
 are made orthonormal.
 
 Where u0 is far beyond all limits, the step from u0 to the active rows is so long that its rounding misses them, so the last
-step is repeated from its end. If u0 is farther away than `distant` times the limits, the turns start at a smaller multiple of
-u0, where the same rows are active unless the direction of u0 is within 1 / distant of one at which they change. A result is
+step is repeated from its end. If u0 is farther away than `distant` times the limits, the method starts at a smaller multiple
+of u0, where the same rows are active unless the direction of u0 is within 1 / distant of one at which they change. A result is
 checked against the given H, W and l, row by row: a point or a contradiction that does not satisfy its conditions is
 INACCURATE.
 
-Turns are calls of one Function, so that the code contains its text once. A turn after the end changes nothing, and the kernel
-then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is stored once:
+Iterations are calls of one Function, so that the code contains its text once. An iteration after the end changes
+nothing, and the kernel then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is stored once:
 W = S W_0 with one entry +-1 in each row of S.
 
-The time of a turn depends on its longest chain of dependent operations, not on their number. Sums and minima are therefore
-computed by pairwise rounds.
+The time of an iteration depends on its longest chain of dependent operations, not on their number. Sums and minima are
+therefore computed by pairwise rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ import casadi as ca
 from pfaffian.maths.pack import pack
 from pfaffian.maths.reflection import NOTHING
 
-SOLVED, INFEASIBLE, TOO_MANY_TURNS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
+SOLVED, INFEASIBLE, TOO_MANY_ITERATIONS, INACCURATE, INDEFINITE, NOT_A_NUMBER = range(6)
 
 LARGEST = 1.7976931348623157e308
 """The largest finite double."""
@@ -54,13 +54,13 @@ class Tolerances(NamedTuple):
         violation of rows where u0 is distant, as the digits of u0 allow no better.
     violation: largest violation of a limit that a result may have, relative to the row's terms. In doubles, results satisfy
         rows to 3e-12 even where more than n of them meet in one point. Rows that fail to meet by more than this tolerance have
-        no solution, however rounding affected the turns.
+        no solution, however rounding affected the iterations.
     certain: largest entry of W^T y, relative to its terms, at which rows may count as a contradiction.
     further: rows with only nearly W^T y = 0, such as two that are opposite up to a small angle, do meet somewhere. They count
         as a contradiction only if any u that satisfies them is this many times farther away than the rows are from the origin
         and from u.
 
-    distant: largest distance of u0 from the origin, relative to the limits' distances, at which the turns start at u0 itself.
+    distant: largest distance of u0 from the origin, relative to the limits' distances, at which the method starts at u0 itself.
         Up to there the rounding error of rows, in doubles 1e-16 of that distance, still shows which rows are active, and
         few directions are so near to one at which these change.
     pivot: a pivot of H below this fraction of its diagonal entry counts as not positive.
@@ -92,8 +92,8 @@ BEYOND = 1e300
 """Larger than the length of any move."""
 
 
-def most_turns(n: int, m: int) -> int:
-    """Upper bound on the number of turns: twice the most that millions of random and degenerate problems needed."""
+def most_iterations(n: int, m: int) -> int:
+    """Upper bound on the number of iterations: twice the most that millions of random and degenerate problems needed."""
     return 8 * (n + 1) + 2 * m
 
 
@@ -118,23 +118,23 @@ class Nearest(NamedTuple):
     u: (n, 1).
     y: (m, 1) multipliers, H (u - u0) + W^T y = 0; of an infeasible problem y >= 0 with W^T y = 0, l^T y < 0.
     active: (m, 1) 1 for rows that limit u, or that contradict each other.   status: (1, 1) SOLVED ... NOT_A_NUMBER.
-    turns: (1, 1) number of turns, at most `most_turns`.   error: (1, 1) relative error of the optimality conditions.
-    within: (1, 1) whether u satisfies W u <= l up to rounding.
+    iterations: (1, 1) number of iterations, at most `most_iterations`.
+    error: (1, 1) relative error of the optimality conditions.   within: (1, 1) whether u satisfies W u <= l up to rounding.
     """
 
     u: ca.SX
     y: ca.SX
     active: ca.SX
     status: ca.SX
-    turns: ca.SX
+    iterations: ca.SX
     error: ca.SX
     within: ca.SX
 
 
 class _State(NamedTuple):
-    """State of the iteration between two turns.
+    """State of the method between two iterations.
 
-    moves: (1, 1) number of turns that found a violated row.   status: -1 until an end other than SOLVED is known.
+    moves: (1, 1) number of iterations that found a violated row.   status: -1 until an end other than SOLVED is known.
     pending: the row of an unfinished move, counted from 1, or 0; y_p: its multiplier.
     loose: violation up to which a row counts as satisfied.   z: (n, 1).
     There are k places for active rows.   row: (k, 1) the row in each place, counted from 1, or 0 if the place is free.
@@ -167,7 +167,7 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
         W: (m, n) rows; one shorter than 1e-150 counts as zero.
         l: (m, 1) their limits.
     Returns:
-        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), turns, error,
+        u (n, 1), multipliers y (m, 1), active (m, 1), status (0: solved; see `pf.control.solve_qp`), iterations, error,
         within.
 
     Example:
@@ -187,12 +187,12 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     are_numbers = _total(ca.fabs(pack((ca.tril(H), u0, W)))) <= LARGEST
     are_numbers *= _total(ca.logic_or(ca.fabs(l) <= LARGEST, ca.fabs(l) > LARGEST)) == m
     problem = V, limits.d, ca.vertcat(tol.rounding, tol.parallel, tol.rising)
-    turn = _turn(sides, n, *map(tuple, V.sparsity().get_triplet()))
+    iteration = _iteration(sides, n, *map(tuple, V.sparsity().get_triplet()))
     z0 = F.L.T @ u0
     start = _start(n, k, are_numbers, F.definite, limits.never)._replace(z=limits.share * z0)
-    x = _pack(_next(start, *problem[:2], S, tol))  # The first turn, inlined: no row is active yet.
-    for _ in range(most_turns(n, m) - 1):
-        x = turn(x, pack(problem))
+    x = _pack(_next(start, *problem[:2], S, tol))  # The first iteration, inlined: no row is active yet.
+    for _ in range(most_iterations(n, m) - 1):
+        x = iteration(x, pack(problem))
     s = _unpack(x, n, k)
     here = [s.row == i + 1 for i in range(m)]
     u, move, multipliers = _polished(s, F, u0, z0, tol)
@@ -205,14 +205,14 @@ def nearest(H: ca.SX, u0: ca.SX, W: ca.SX, l: ca.SX) -> Nearest:
     left, over, certain = _errors(H @ move, S, W, l, limits, u, y, tol)
     within = over <= ca.if_else(limits.share < 1, tol.accurate, tol.violation)
     good = ca.logic_and(left <= tol.accurate, within)
-    ended = ca.if_else(s.moves < most_turns(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_TURNS)
+    ended = ca.if_else(s.moves < most_iterations(n, m), ca.if_else(good, SOLVED, INACCURATE), TOO_MANY_ITERATIONS)
     known_end = ca.if_else(contradicting, ca.if_else(certain, INFEASIBLE, INACCURATE), s.status)
-    status, turns = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
-    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, turns, ca.fmax(left, over), within)
+    status, iterations = ca.if_else(s.status < 0, ended, known_end), s.moves + (s.status < 0)
+    return Nearest(u, y, ca.vertcat(ca.SX(0, 1), *active), status, iterations, ca.fmax(left, over), within)
 
 
 def _start(n: int, k: int, are_numbers: ca.SX, definite: ca.SX, never: ca.SX) -> _State:
-    """The state before the first turn: no row is active. A limit that no u satisfies is a contradiction by itself."""
+    """The state before the first iteration: no row is active. A limit that no u satisfies is a contradiction by itself."""
     none, pending = ca.SX.zeros, ca.SX(0)
     for i in reversed(range(never.numel())):
         pending = ca.if_else(never[i], i + 1, pending)
@@ -236,8 +236,8 @@ def _unpack(x: ca.SX, n: int, k: int) -> _State:
 
 
 @lru_cache(maxsize=64)
-def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
-    """One turn as a Function: (state, entries of V, d and three of the tolerances) -> state.
+def _iteration(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) -> ca.Function:
+    """One iteration as a Function: (state, entries of V, d and three of the tolerances) -> state.
 
     Its name contains a digest of everything that its code depends on, as one kernel may call several of them.
     """
@@ -253,7 +253,7 @@ def _turn(sides: _Sides, n: int, row: tuple[int, ...], column: tuple[int, ...]) 
 
 
 def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _State:
-    """The state after one turn; an unchanged state if the iteration has ended."""
+    """The state after one iteration; an unchanged state if the iteration has ended."""
     k, n = s.row.numel(), s.z.numel()
     live, free = s.status < 0, [s.row[j] == 0 for j in range(k)]
     chosen = _chosen(s, live, V, d, S, tol)
@@ -278,7 +278,7 @@ def _next(s: _State, V: ca.SX, d: ca.SX, S: ca.DM, tol: Tolerances) -> _State:
 
 
 class _Chosen(NamedTuple):
-    """The row v^T z <= d towards which a turn moves z.
+    """The row v^T z <= d towards which an iteration moves z.
 
     p: its number, counted from 1, or 0 if there is none.   found: whether there is one.   v: (n, 1).   lack: v^T z - d.
     """
@@ -583,7 +583,7 @@ class _Limits(NamedTuple):
     length: (m, 1) of each row.   inverse: (m, 1) 1 / length, or 0 if the limit restricts nothing; 1 where `never` is true.
     never: (m, 1) whether no u satisfies the limit.
     reach, away: (1, 1) largest distance of a limit, and of u0 along a row.
-    share: (1, 1) multiple of u0 at which the turns start; see `Tolerances.distant`.
+    share: (1, 1) multiple of u0 at which the method starts; see `Tolerances.distant`.
     """
 
     d: ca.SX

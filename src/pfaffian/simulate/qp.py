@@ -19,7 +19,7 @@ from pfaffian.model.number import real_array
 WORDS = {
     qp.SOLVED: "solved",
     qp.INFEASIBLE: "infeasible",
-    qp.TOO_MANY_TURNS: "not solved: it took more iterations than any known problem",
+    qp.TOO_MANY_ITERATIONS: "not solved: it took more iterations than any known problem",
     qp.INACCURATE: "inaccurate, not solved: rows too close to dependent, H too close to singular, or u0 too far beyond the "
     "limits, for the digits of a double",
     qp.INDEFINITE: "H is not positive definite",
@@ -122,11 +122,11 @@ def solve_qp(H: Any, u0: Any, W: Any, l: Any, *, backend: Backend = "auto") -> N
     many = count > 1 or any(np.ndim(x) > axes for x, axes in ((H, 2), (u0, 1), (W, 2), (l, 1)))
     # CasADi stores matrices column by column, and the kernel stores the runs of each number next to each other.
     flat = [x.swapaxes(1, -1).reshape(len(x), -1) for x in given.values()]
-    u, y, active, status, turns = _kernel(n, m, backend)(*[x if len(x) == count else x[0] for x in flat])
-    status, turns = (np.atleast_2d(x)[:, 0].astype(int) for x in (status, turns))
+    u, y, active, status, iterations = _kernel(n, m, backend)(*[x if len(x) == count else x[0] for x in flat])
+    status, iterations = (np.atleast_2d(x)[:, 0].astype(int) for x in (status, iterations))
     answered = np.isin(status, (qp.SOLVED, qp.INFEASIBLE))[:, None]
     u = np.where(status[:, None] == qp.SOLVED, u, np.nan)
-    result = NearestInput(u, np.atleast_2d(active) * answered > 0, np.where(answered, y, np.nan), status, turns)
+    result = NearestInput(u, np.atleast_2d(active) * answered > 0, np.where(answered, y, np.nan), status, iterations)
     return result if many else NearestInput(*[x[0] for x in result])
 
 
@@ -145,7 +145,7 @@ def _kernel(n: int, m: int, backend: Backend) -> kernel.Kernel:
 
 
 def _function(n: int, m: int) -> ca.Function:
-    """(H, u0, W, l) -> (u, y, active, status, turns), matrices column by column."""
+    """(H, u0, W, l) -> (u, y, active, status, iterations), matrices column by column."""
     given = [ca.SX.sym(name, *shape) for name, shape in (("H", (n, n)), ("u0", (n, 1)), ("W", (m, n)), ("l", (m, 1)))]
     r = qp.nearest(*given)
-    return ca.Function("qp", given, [ca.densify(x) for x in (r.u, r.y, r.active, r.status, r.turns)])
+    return ca.Function("qp", given, [ca.densify(x) for x in (r.u, r.y, r.active, r.status, r.iterations)])
