@@ -17,9 +17,9 @@ of u0, where the same rows are active unless the direction of u0 is within 1 / d
 checked against the given H, W and l, row by row: a point or a contradiction that does not satisfy its conditions is
 INACCURATE.
 
-Iterations are calls of one Function, so that the code contains its text once. An iteration after the end changes
-nothing, and the kernel then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is stored once:
-W = S W_0 with one entry +-1 in each row of S.
+Iterations are calls of one Function, so that the code contains its text once. An iteration after the end changes nothing, and
+the kernel then stops repeating it. A row of W and its negative limit the same direction from both sides; this direction is
+stored once: W = S W_0 with one entry +-1 in each row of S.
 
 The time of an iteration depends on its longest chain of dependent operations, not on their number. Sums and minima are
 therefore computed by pairwise rounds.
