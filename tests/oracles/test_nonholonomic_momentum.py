@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 
 import pfaffian as pf
 from pfaffian.evaluate.directions import moves
-from tests.simulate.test_reduced_rates import changes_as_it_must
+from tests.simulate.test_reduced_rates import checked_signals
 from tests.tolerance import close
 from tests.wheeled_boards import BASES, MACHINES, THIN, roller_racer, snakeboard, truck
 
@@ -93,7 +93,7 @@ def test_momenta_change_at_the_rates_of_the_full_machine(name, base):
     shape = {j.name: random.uniform(-3, 3) for j in m.joints if j.name in BEGIN[name][0]}
     at = pf.assemble(m, shape, random.normal(size=m.nv))
     system = pf.reduce(m)
-    changes_as_it_must(system, at.q, at.v, random.normal(size=m.nu))
+    checked_signals(system, at.q, at.v, random.normal(size=m.nu))
     assert system.parts[1].names[0] == f"{m.bodies[2].name if base == 'slides and hinge' else 'ground'}.vx"
 
 
@@ -110,7 +110,7 @@ def test_rows_that_follow_from_others_and_rows_of_positions(make, shapes):
     m, random = make(), np.random.default_rng(8)
     for shape in shapes:
         at = pf.assemble(m, shape, random.normal(size=m.nv))
-        changes_as_it_must(pf.reduce(m), at.q, at.v, random.normal(size=m.nu))
+        checked_signals(pf.reduce(m), at.q, at.v, random.normal(size=m.nu))
         assert np.abs(at.v[0]) > 1e-3
 
 
@@ -218,7 +218,7 @@ def test_the_snakeboard_of_bloch_krishnaprasad_marsden_and_murray():
             np.array([2 * r * np.sin(2 * phi), 0, 2 * np.cos(2 * phi)]),
         )
         q, v = np.r_[random.normal(size=3), 0.4, phi], np.r_[c * zeta, psi_dot, phi_dot]
-        checked = changes_as_it_must(pf.reduce(m), q, v, random.normal(size=2))
+        checked = checked_signals(pf.reduce(m), q, v, random.normal(size=2))
         # <mu, zeta> and its rate as printed, then along zeta at unit length, as in the state.
         p = c * 4 * 6.0 * r**2 * np.cos(phi) ** 2 + 0.4 * psi_dot * np.sin(2 * phi)
         p_dot = (2 * 0.4 * np.cos(phi) ** 2 * psi_dot - np.tan(phi) * p) * phi_dot
