@@ -114,9 +114,9 @@ def run() -> dict[str, xr.Dataset]:
     q = np.tile(off_start(m), (3, 1))
     all_runs = pf.run(m, q, control=given, duration=3.0, step=1e-3, every=10, parameters=parameters, record="all",
                       outputs={"box": lambda k: k.position("box")})  # fmt: skip
-    results = {name: all_runs.isel(run=i) for i, name in enumerate(("squeezed", "not squeezed", "3 kg taken for 2 kg"))}
+    results = {name: all_runs.isel(run=i) for i, name in enumerate(("squeezed", "not squeezed", "3 kg, assumed 2 kg"))}
     results["oracle"] = oracle(m, results["squeezed"])
-    results["weight"] = missing_weight(m, results["3 kg taken for 2 kg"])
+    results["weight"] = missing_weight(m, results["3 kg, assumed 2 kg"])
     return results
 
 
@@ -158,18 +158,18 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
     figure = blank_figure(12, 5.6)
     (path, force, force_error), (error, torque, blank) = figure.subplots(2, 3)
     blank.remove()
-    r, heavy = result["squeezed"], result["3 kg taken for 2 kg"]
+    r, heavy = result["squeezed"], result["3 kg, assumed 2 kg"]
     t = r["time"]
     along = ("up, vx", "across, vy", "squeeze, vz")
     for i, (row, name) in enumerate(zip(ROWS, along, strict=True)):
         force.plot(t, r["multiplier"].sel(row=row), color=f"C{i}", label=name)
         force.plot(t, heavy["multiplier"].sel(row=row), "--", color=f"C{i}")
-    for x, colour, name in ((r, "C0", "model right"), (heavy, "C1", "3 kg taken for 2 kg")):
+    for x, colour, name in ((r, "C0", "model right"), (heavy, "C1", "3 kg, assumed 2 kg")):
         force_error.semilogy(t, np.linalg.norm(x["force_error"], axis=1), color=colour, label=name)
         error.semilogy(t, np.linalg.norm(x["error"], axis=1), color=colour, label=name)
     force_error.semilogy(t, np.linalg.norm(designed_force(r), axis=1), ":", color="black", label="designed")
     error.semilogy(t, np.linalg.norm(designed(r), axis=1), ":", color="black", label="designed")
-    for x, look, name in ((r, "-", "model right"), (heavy, "--", "3 kg taken for 2 kg")):
+    for x, look, name in ((r, "-", "model right"), (heavy, "--", "3 kg, assumed 2 kg")):
         path.plot(x["box"][:, 1], x["box"][:, 2], look, label=name)
     path.plot(*r["box"].values[0, 1:], "o", color="C0", label="start")
     path.set(xlabel="y [m]", ylabel="path of the box, up [m]", aspect="equal")
@@ -188,7 +188,7 @@ def figures(result: dict[str, xr.Dataset]) -> dict[str, Any]:
 
 
 def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
-    r, loose, heavy, o = (result[n] for n in ("squeezed", "not squeezed", "3 kg taken for 2 kg", "oracle"))
+    r, loose, heavy, o = (result[n] for n in ("squeezed", "not squeezed", "3 kg, assumed 2 kg", "oracle"))
     yield Claim("runs that ended early", sum(int(x["status"]) != 0 for x in (r, loose, heavy)), 0)
     yield Claim("largest pose error at the start [m, rad]", np.abs(r["error"].values[0]).max(), 0.005, 0, "setting", "at least")
     off = np.abs(r["error"].values - designed(r)).max()
