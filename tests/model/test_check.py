@@ -168,3 +168,23 @@ def test_an_unlisted_parameter_is_named_by_the_argument_that_uses_it(what):
     parts = {"bodies": [pf.body("a", 1.0)], "joints": [pf.joint("x", "prismatic", "world", "a")]} | UNKNOWN[what]()
     with pytest.raises(pf.ModelError, match=f"^{what} uses a Parameter that is not among"):
         pf.mechanism("m", **parts)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_symmetry_is_relative_to_the_largest_entry(size):
+    """Rounding is accepted and a real difference refused, whatever the unit."""
+    I = size * np.array([[2.0, 0.3, 0.1], [0.3, 3.0, 0.2], [0.1, 0.2, 4.0]])
+    rounded, lopsided = I.copy(), I.copy()
+    rounded[0, 1] += 1e-13 * size
+    lopsided[0, 1] += 1e-11 * size
+    assert pf.body("b", 1.0, inertia=rounded).name == "b"
+    with pytest.raises(pf.ModelError, match="symmetric"):
+        pf.body("b", 1.0, inertia=lopsided)
+
+
+def test_an_array_of_one_entry_is_a_number():
+    load = pf.Parameter("load", 2.0, "kg")
+    slide = pf.joint("x", "prismatic", "world", "b", axis=(1, 0, 0))
+    for mass in (np.array([2.0]), np.array([[2.0]]), np.array([load], dtype=object)):
+        m = pf.mechanism("box", [pf.body("b", mass)], [slide], parameters=[load])
+        assert pf.mass_matrix(m).item() == 2.0
