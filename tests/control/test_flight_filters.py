@@ -451,6 +451,7 @@ def test_errors_of_tracking():
 
 
 WRONG = {
+    "shapes of spin_coupling": (lambda: actuation.spin_coupling(HOVER, BQ, SPIN * SPINS), "speeds and spin .* are needed"),
     "no cutoff": (lambda: estimation.bessel_filter(0.0, T), "above zero"),
     "no hover": (
         lambda: actuation.quadcopter_filter(BQ, SPIN * SPINS, 0.0, magnitude=5, tilt=8, heading=2),

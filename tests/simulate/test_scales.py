@@ -189,6 +189,13 @@ def test_a_rod_or_a_pitch_is_a_length_where_bodies_are_points(kind, number, long
     assert machine_length(m, closed=False).is_zero()
 
 
+@pytest.mark.parametrize(("kind", "long"), [("revolute", 3.0), ("prismatic", 0.0)])
+def test_the_lever_of_a_hinge_is_a_length_and_that_of_a_slide_is_not(kind, long):
+    """A point mass 3 m from the origin of its body, where the joint is."""
+    m = pf.mechanism("lever", [pf.body("a", 1.0, com=(3, 0, 0))], [pf.joint("to a", kind, "world", "a")])
+    assert default_length(m) == pytest.approx(long, abs=1e-12)
+
+
 def test_an_error_that_is_large_for_a_rod_is_refused_at_any_distance():
     """The error is a hundredth of 3 mm, which is negligible relative to the kilometre to the origin."""
     m = pair("distance", at=1000.0, length=3e-3)
