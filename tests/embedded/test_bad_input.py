@@ -53,7 +53,8 @@ REFUSED = {
     "parameters of runs": (LAW, {"parameters": [[1.0], [2.0]]}, "one value for each is needed"),
     "precision": (LAW, {"precision": "half"}, "precision 'half' is unknown; one of double, single"),
     "vectors: shape": (LAW, {"vectors": {"q": np.zeros((3, 2))}}, r"vectors 'q': \(calls, 1\) is needed, got \(3, 2\)"),
-    "vectors: missing": (LAW, {"vectors": {"v": np.zeros(3)}}, "each of q is needed, with as many rows as the others"),
+    "vectors: missing": (LAW, {"vectors": {"v": np.zeros(3)}}, "vectors: the ports q are needed, no other, .* got v"),
+    "vectors: surplus": (LAW, {"vectors": {"q": np.zeros((3, 1)), "speed": np.zeros(3)}}, "no other, .* got q, speed"),
     "what acts": (control.discrete(lambda s: Command(-s.acting), 0.1), {}, "let a sensor measure those that it needs"),
     "nothing comes out": (control.discrete(lambda s: Command(ca.SX(0, 1)), 0.1), {}, "neither inputs nor signals"),
     **{

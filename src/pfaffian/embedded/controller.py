@@ -334,7 +334,10 @@ def random_inputs(c: Controller, m: Mechanism, calls: int, random: np.random.Gen
 
 
 def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The given inputs as arrays (calls, n), one for each port. Raises ModelError: a port is missing or has another shape."""
+    """The given inputs as arrays (calls, n), one for each port.
+
+    Raises ModelError: a port is missing or has another shape, or a name is not that of a port.
+    """
     known = {port.name: len(port.entries) for port, _ in c.inputs}
     arrays = {name: floats(x, f"export: vectors {name!r}") for name, x in given.items()}
     for name, x in arrays.items():
@@ -342,10 +345,10 @@ def as_inputs(c: Controller, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
             arrays[name] = x[:, None]
         elif name in known and (x.ndim != 2 or x.shape[1] != known[name]):
             raise ModelError(f"export: vectors {name!r}: (calls, {known[name]}) is needed, got {x.shape}")
-    missing = sorted(known.keys() - arrays.keys())
-    if missing or len({len(arrays[name]) for name in known}) > 1:
+    if known.keys() != arrays.keys() or len({len(arrays[name]) for name in known}) > 1:
         raise ModelError(
-            f"export: vectors: each of {', '.join(known)} is needed, with as many rows as the others; got {', '.join(arrays)}"
+            f"export: vectors: the ports {', '.join(known)} are needed, no other, and with equal numbers of rows; "
+            f"got {', '.join(arrays)}"
         )
     return {name: arrays[name] for name in known}
 
