@@ -524,24 +524,11 @@ def claims(result: dict[str, xr.Dataset]) -> Iterator[Claim]:
         off = float(np.abs(rms(r["measured"] - r["whole"]).values / noise - 1).max())
         yield Claim(f"{machine}: error of the full model relative to the noise, minus 1", off, 0, 0.1, figure)
         part = rms(r["simple"] - r["whole"]) / rms(r["measured"])
-        for name in ("v_x", "v_z", "propeller 1"):
-            yield Claim(
-                f"{machine}, {name}: simplified minus full model, relative",
-                float(part.sel(of=name)),
-                0.05,
-                0,
-                figure,
-                "at most",
-            )
-        for name in ("w_x", "w_z"):
-            yield Claim(
-                f"{machine}, {name}: simplified minus full model, relative",
-                float(part.sel(of=name)),
-                0.1,
-                0,
-                figure,
-                "at least",
-            )
+        small, large = ("v_x", "v_z", "propeller 1"), ("w_x", "w_z")
+        for names, bound, sense in ((small, 0.05, "at most"), (large, 0.1, "at least")):
+            for name in names:
+                what = f"{machine}, {name}: simplified minus full model, relative"
+                yield Claim(what, float(part.sel(of=name)), bound, 0, figure, sense)
 
 
 def tricopter_claims(r: xr.Dataset, window: xr.Dataset) -> Iterator[Claim]:
